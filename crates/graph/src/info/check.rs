@@ -1,0 +1,314 @@
+//! What is wrong, or at least unusual, with a dataset.
+
+use crate::build::transpose;
+use crate::dataset::{Dataset, Features, Ids, Labels, Split};
+use serde::Serialize;
+use std::collections::HashSet;
+use std::fmt;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Training works, but perhaps not on what was meant.
+    Warning,
+    /// Training would fail or its figures would mean nothing.
+    Error,
+}
+
+/// Something that [`check`] found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is, in a sentence.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        write!(f, "{severity}: {}", self.what)
+    }
+}
+
+/// Looks for everything that is wrong with a dataset, errors first. Sizes that do not fit each other end the search, since
+/// nothing else can be said then.
+pub fn check(dataset: &Dataset) -> Vec<Finding> {
+    let mut findings = Findings(Vec::new());
+    findings.sizes(dataset);
+    if findings.0.is_empty() {
+        findings.graph(dataset);
+        findings.features(&dataset.features, dataset.graph.nodes());
+        findings.labels(&dataset.labels);
+        for (number, split) in dataset.splits.iter().enumerate() {
+            findings.split(number, split, &dataset.labels);
+        }
+        findings.ids(&dataset.ids);
+    }
+    findings.0.sort_by_key(|finding| finding.severity == Severity::Warning);
+    findings.0
+}
+
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn error(&mut self, what: impl Into<String>) {
+        self.0.push(Finding { severity: Severity::Error, what: what.into() });
+    }
+
+    fn warning(&mut self, what: impl Into<String>) {
+        self.0.push(Finding { severity: Severity::Warning, what: what.into() });
+    }
+
+    fn sizes(&mut self, dataset: &Dataset) {
+        let nodes = dataset.graph.nodes();
+        let feature_rows = match &dataset.features {
+            Features::None => nodes,
+            Features::Dense { columns, values } => values.len() / (*columns).max(1),
+            Features::Sparse { offsets, .. } => offsets.len().saturating_sub(1),
+        };
+        let label_rows = match &dataset.labels {
+            Labels::None => nodes,
+            Labels::Single { values, .. } => values.len(),
+            Labels::Multi { classes, values } => values.len() / (*classes).max(1),
+        };
+        let ids = match &dataset.ids {
+            Ids::Row => nodes,
+            Ids::Integers(ids) => ids.len(),
+            Ids::Strings(ids) => ids.len(),
+        };
+        let splits = dataset.splits.iter().map(|split| ("roles of a split", split.roles.len()));
+        for (what, rows) in
+            [("rows of features", feature_rows), ("labels", label_rows), ("ids", ids)].into_iter().chain(splits)
+        {
+            if rows != nodes {
+                self.error(format!("{rows} {what} for {nodes} nodes"));
+            }
+        }
+    }
+
+    fn graph(&mut self, dataset: &Dataset) {
+        let graph = &dataset.graph;
+        let nodes = graph.nodes();
+        if graph.edges() == 0 {
+            self.warning("the graph has no edges");
+            return;
+        }
+        let other = transpose(graph);
+        let isolated = (0..nodes).filter(|&v| graph.in_edges(v).is_empty() && other.in_edges(v).is_empty()).count();
+        if isolated > 0 {
+            self.warning(format!("{isolated} of {nodes} nodes have no edges"));
+        }
+        if graph.offsets != other.offsets || graph.sources != other.sources {
+            self.warning("some edges have one direction only; data.symmetrise adds the other");
+        }
+        let loops = (0..nodes).filter(|&v| graph.in_neighbours(v).binary_search(&(v as u32)).is_ok()).count();
+        if loops > 0 {
+            self.warning(format!(
+                "{loops} nodes have an edge to themselves; models that add self-loops count them twice"
+            ));
+        }
+        let weights = graph.weights.as_deref().unwrap_or(&[]);
+        let broken = weights.iter().filter(|weight| !weight.is_finite()).count();
+        if broken > 0 {
+            self.error(format!("{broken} edge weights are not finite"));
+        }
+        let negative = weights.iter().filter(|weight| **weight < 0.0).count();
+        if negative > 0 {
+            self.warning(format!("{negative} edge weights are negative"));
+        }
+    }
+
+    fn features(&mut self, features: &Features, nodes: usize) {
+        let columns = features.columns();
+        let (Features::Dense { values, .. } | Features::Sparse { values, .. }) = features else { return };
+        let broken = values.iter().filter(|value| !value.is_finite()).count();
+        if broken > 0 {
+            let first = values.iter().position(|value| !value.is_finite()).unwrap_or(0);
+            let (row, column) = match features {
+                Features::Sparse { offsets, indices, .. } => {
+                    (offsets.partition_point(|&start| start as usize <= first) - 1, indices[first] as usize)
+                }
+                _ => (first / columns, first % columns),
+            };
+            self.error(format!("{broken} feature values are not finite, the first at node {row}, column {column}"));
+        }
+        let constant = constant_columns(features, nodes);
+        if constant > 0 && nodes > 1 {
+            self.warning(format!("{constant} of {columns} feature columns are the same for all nodes"));
+        }
+    }
+
+    fn labels(&mut self, labels: &Labels) {
+        let counts = match labels {
+            Labels::None => return,
+            Labels::Single { classes, values } => {
+                let mut counts = vec![0usize; *classes];
+                values.iter().filter(|&&class| class >= 0).for_each(|&class| counts[class as usize] += 1);
+                counts
+            }
+            Labels::Multi { classes, values } => {
+                let mut counts = vec![0usize; *classes];
+                values.iter().enumerate().for_each(|(place, &value)| counts[place % classes] += usize::from(value));
+                counts
+            }
+        };
+        let empty = counts.iter().filter(|&&count| count == 0).count();
+        if empty > 0 {
+            self.warning(format!("{empty} of {} classes have no nodes", counts.len()));
+        }
+        if matches!(labels, Labels::Single { .. }) && counts.len() < 2 {
+            self.warning("there are fewer than two classes");
+        }
+    }
+
+    fn split(&mut self, number: usize, split: &Split, labels: &Labels) {
+        let overlapping = split.roles.iter().filter(|roles| roles.count_ones() > 1).count();
+        if overlapping > 0 {
+            self.error(format!("split {number}: {overlapping} nodes have more than one role"));
+        }
+        if split.count(Split::TRAIN) == 0 {
+            self.error(format!("split {number}: no node is for training"));
+        }
+        for (name, role) in [("validation", Split::VAL), ("testing", Split::TEST)] {
+            if split.count(role) == 0 {
+                self.warning(format!("split {number}: no node is for {name}"));
+            }
+        }
+        let Labels::Single { classes, values } = labels else {
+            if *labels == Labels::None {
+                self.warning(format!("split {number}: there are no labels to learn"));
+            }
+            return;
+        };
+        let unlabelled = split.roles.iter().zip(values).filter(|(roles, class)| **roles != 0 && **class < 0).count();
+        if unlabelled > 0 {
+            self.error(format!("split {number}: {unlabelled} nodes have a role but no label"));
+        }
+        let mut learned = vec![false; *classes];
+        let mut needed = vec![false; *classes];
+        for (roles, &class) in split.roles.iter().zip(values).filter(|(_, class)| **class >= 0) {
+            learned[class as usize] |= roles & Split::TRAIN != 0;
+            needed[class as usize] |= roles & !Split::TRAIN != 0;
+        }
+        let missing: Vec<String> = (0..*classes).filter(|&c| needed[c] && !learned[c]).map(|c| c.to_string()).collect();
+        if !missing.is_empty() {
+            let shown = missing.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = if missing.len() > 10 { ", …" } else { "" };
+            self.warning(format!("split {number}: {} classes have no training node: {shown}{more}", missing.len()));
+        }
+    }
+
+    fn ids(&mut self, ids: &Ids) {
+        let (distinct, all) = match ids {
+            Ids::Row => return,
+            Ids::Integers(ids) => (ids.iter().collect::<HashSet<_>>().len(), ids.len()),
+            Ids::Strings(ids) => (ids.iter().collect::<HashSet<_>>().len(), ids.len()),
+        };
+        if distinct < all {
+            self.error(format!("{all} nodes have only {distinct} different ids"));
+        }
+    }
+}
+
+/// How many columns have one value for all nodes.
+fn constant_columns(features: &Features, nodes: usize) -> usize {
+    match features {
+        Features::None => 0,
+        Features::Dense { columns, values } => {
+            let mut constant = vec![true; *columns];
+            let first = values.get(..*columns).unwrap_or(&[]);
+            for row in values.chunks_exact((*columns).max(1)) {
+                row.iter()
+                    .zip(first)
+                    .zip(&mut constant)
+                    .for_each(|((value, first), constant)| *constant &= value == first);
+            }
+            constant.into_iter().filter(|&constant| constant).count()
+        }
+        Features::Sparse { columns, indices, values, .. } => {
+            // Per column: stored values, the least and the largest of them.
+            let mut seen = vec![(0usize, f32::INFINITY, f32::NEG_INFINITY); *columns];
+            for (&column, &value) in indices.iter().zip(values) {
+                let (count, least, largest) = &mut seen[column as usize];
+                (*count, *least, *largest) = (*count + 1, least.min(value), largest.max(value));
+            }
+            let constant = |&&(count, least, largest): &&(usize, f32, f32)| {
+                count == 0 || least == largest && (count == nodes || least == 0.0)
+            };
+            seen.iter().filter(constant).count()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::{BuildOptions, build_graph};
+
+    /// Two nodes joined both ways, a training and a test node of different classes, one more class and node.
+    fn sound() -> Dataset {
+        let options = BuildOptions { symmetrise: true, keep_self_loops: false };
+        Dataset {
+            name: String::new(),
+            graph: build_graph(3, vec![0, 1], vec![1, 2], None, options).unwrap().0,
+            features: Features::Dense { columns: 1, values: vec![1.0, 2.0, 3.0] },
+            labels: Labels::Single { classes: 2, values: vec![0, 1, 1] },
+            splits: vec![Split { roles: vec![Split::TRAIN, Split::TRAIN, Split::TEST] }],
+            ids: Ids::Integers(vec![5, 7, 9]),
+        }
+    }
+
+    fn found(change: impl FnOnce(&mut Dataset)) -> Vec<String> {
+        let mut dataset = sound();
+        change(&mut dataset);
+        check(&dataset).iter().map(Finding::to_string).filter(|what| !what.contains("for validation")).collect()
+    }
+
+    #[test]
+    fn a_sound_dataset_has_no_findings() {
+        assert_eq!(found(|_| {}), [""; 0]);
+    }
+
+    #[test]
+    fn each_defect_is_found() {
+        type Defect = (&'static str, fn(&mut Dataset));
+        let defects: [Defect; 12] = [
+            ("error: 1 labels for 3 nodes", |d| d.labels = Labels::Single { classes: 1, values: vec![0] }),
+            ("error: split 0: 1 nodes have more than one role", |d| d.splits[0].roles[0] |= Split::TEST),
+            ("error: split 0: no node is for training", |d| d.splits[0].roles = vec![0, 0, Split::TEST]),
+            ("error: split 0: 1 nodes have a role but no label", |d| {
+                d.labels = Labels::Single { classes: 2, values: vec![0, 1, -1] };
+            }),
+            ("warning: split 0: 1 classes have no training node: 1", |d| d.splits[0].roles[1] = 0),
+            ("error: 1 feature values are not finite, the first at node 1, column 0", |d| {
+                d.features = Features::Dense { columns: 1, values: vec![0.0, f32::NAN, 1.0] };
+            }),
+            ("error: 1 feature values are not finite, the first at node 2, column 4", |d| {
+                let (offsets, indices, values) = (vec![0, 1, 1, 2], vec![0, 4], vec![1.0, f32::INFINITY]);
+                d.features = Features::Sparse { columns: 5, offsets, indices, values };
+            }),
+            ("warning: 1 of 1 feature columns are the same for all nodes", |d| {
+                d.features = Features::Dense { columns: 1, values: vec![2.0; 3] };
+            }),
+            ("warning: some edges have one direction only; data.symmetrise adds the other", |d| {
+                d.graph = build_graph(3, vec![0, 1], vec![1, 2], None, BuildOptions::default()).unwrap().0;
+            }),
+            ("warning: 1 of 3 nodes have no edges", |d| {
+                d.graph = build_graph(3, vec![0, 1], vec![1, 0], None, BuildOptions::default()).unwrap().0;
+            }),
+            ("warning: 1 of 3 classes have no nodes", |d| {
+                d.labels = Labels::Single { classes: 3, values: vec![0, 1, 1] };
+            }),
+            ("error: 3 nodes have only 2 different ids", |d| d.ids = Ids::Integers(vec![5, 5, 9])),
+        ];
+        for (expected, change) in defects {
+            let got = found(change);
+            assert!(got.iter().any(|what| what == expected), "expected '{expected}' among {got:?}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The figures of a dataset.
+
+use crate::build::transpose;
+use crate::dataset::{Dataset, Features, Labels, Split};
+use crate::graph::Graph;
+use serde::Serialize;
+use std::fmt;
+
+/// The figures of a dataset, for people ([`fmt::Display`]) and for machines ([`Serialize`]).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Info {
+    /// What the data is called.
+    pub name: String,
+    /// Nodes.
+    pub nodes: usize,
+    /// Directed edges; an undirected edge counts twice.
+    pub edges: usize,
+    /// Whether some edge lacks its other direction.
+    pub directed: bool,
+    /// Whether edges have weights.
+    pub weighted: bool,
+    /// Edges from a node to itself.
+    pub self_loops: usize,
+    /// Nodes without any edge.
+    pub isolated: usize,
+    /// Edges that end at a node.
+    pub in_degree: Degrees,
+    /// The features, if any.
+    pub features: Option<FeatureInfo>,
+    /// Number of classes.
+    pub classes: usize,
+    /// Whether a node may have several classes.
+    pub multi_label: bool,
+    /// How many nodes each class has.
+    pub label_counts: Vec<usize>,
+    /// Nodes without a label.
+    pub unlabelled: usize,
+    /// The share of edges, among those with a label at both ends, that join nodes of one class; not for multi-label sets.
+    pub edge_homophily: Option<f64>,
+    /// The splits.
+    pub splits: Vec<SplitInfo>,
+}
+
+/// The spread of degrees.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Degrees {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub median: f64,
+    /// The largest.
+    pub max: usize,
+}
+
+/// The figures of features.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FeatureInfo {
+    /// Columns.
+    pub columns: usize,
+    /// Whether only non-zeros are stored.
+    pub sparse: bool,
+    /// The share of values that are not 0.
+    pub density: f64,
+}
+
+/// How many nodes have each role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SplitInfo {
+    /// To learn from.
+    pub train: usize,
+    /// To choose by.
+    pub val: usize,
+    /// To report.
+    pub test: usize,
+    /// None of these.
+    pub none: usize,
+}
+
+impl Info {
+    /// Computes the figures: O(nodes + edges + values), and for a moment the memory of the graph once more.
+    pub fn of(dataset: &Dataset) -> Info {
+        let graph = &dataset.graph;
+        let nodes = graph.nodes();
+        let other = transpose(graph);
+        let (label_counts, unlabelled) = count_labels(&dataset.labels);
+        let isolated = |&node: &usize| graph.in_edges(node).is_empty() && other.in_edges(node).is_empty();
+        let split = |split: &Split| SplitInfo {
+            train: split.count(Split::TRAIN),
+            val: split.count(Split::VAL),
+            test: split.count(Split::TEST),
+            none: split.roles.iter().filter(|&&roles| roles == 0).count(),
+        };
+        Info {
+            name: dataset.name.clone(),
+            nodes,
+            edges: graph.edges(),
+            directed: graph.offsets != other.offsets || graph.sources != other.sources,
+            weighted: graph.weights.is_some(),
+            self_loops: (0..nodes)
+                .filter(|&node| graph.in_neighbours(node).binary_search(&(node as u32)).is_ok())
+                .count(),
+            isolated: (0..nodes).filter(isolated).count(),
+            in_degree: degrees(graph),
+            features: feature_info(&dataset.features, nodes),
+            classes: dataset.labels.classes(),
+            multi_label: matches!(dataset.labels, Labels::Multi { .. }),
+            label_counts,
+            unlabelled,
+            edge_homophily: homophily(graph, &dataset.labels),
+            splits: dataset.splits.iter().map(split).collect(),
+        }
+    }
+}
+
+fn degrees(graph: &Graph) -> Degrees {
+    let mut all: Vec<usize> = (0..graph.nodes()).map(|node| graph.in_edges(node).len()).collect();
+    all.sort_unstable();
+    let count = all.len();
+    let median = if count == 0 { 0.0 } else { (all[(count - 1) / 2] + all[count / 2]) as f64 / 2.0 };
+    let mean = if count == 0 { 0.0 } else { graph.edges() as f64 / count as f64 };
+    Degrees { mean, median, max: all.last().copied().unwrap_or(0) }
+}
+
+fn feature_info(features: &Features, nodes: usize) -> Option<FeatureInfo> {
+    let (values, sparse) = match features {
+        Features::None => return None,
+        Features::Dense { values, .. } => (values, false),
+        Features::Sparse { values, .. } => (values, true),
+    };
+    let columns = features.columns();
+    let all = (nodes * columns).max(1);
+    let density = values.iter().filter(|&&value| value != 0.0).count() as f64 / all as f64;
+    Some(FeatureInfo { columns, sparse, density })
+}
+
+fn count_labels(labels: &Labels) -> (Vec<usize>, usize) {
+    let mut counts = vec![0; labels.classes()];
+    match labels {
+        Labels::None => (counts, 0),
+        Labels::Single { values, .. } => {
+            values.iter().filter(|&&class| class >= 0).for_each(|&class| counts[class as usize] += 1);
+            (counts, values.iter().filter(|&&class| class < 0).count())
+        }
+        Labels::Multi { classes, values } => {
+            for row in values.chunks_exact((*classes).max(1)) {
+                row.iter().zip(&mut counts).for_each(|(&value, count)| *count += usize::from(value));
+            }
+            (counts, 0)
+        }
+    }
+}
+
+fn homophily(graph: &Graph, labels: &Labels) -> Option<f64> {
+    let Labels::Single { values, .. } = labels else { return None };
+    let (mut same, mut all) = (0u64, 0u64);
+    for node in 0..graph.nodes() {
+        let class = values[node];
+        for &source in graph.in_neighbours(node) {
+            let other = values[source as usize];
+            if class >= 0 && other >= 0 && source as usize != node {
+                all += 1;
+                same += u64::from(class == other);
+            }
+        }
+    }
+    (all > 0).then(|| same as f64 / all as f64)
+}
+
+impl fmt::Display for Info {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let row = |f: &mut fmt::Formatter, name: &str, text: String| writeln!(f, "{name:<10} {text}");
+        let Degrees { mean, median, max } = self.in_degree;
+        let plural =
+            |count: usize, one: &str| format!("{} {one}{}", thousands(count), if count == 1 { "" } else { "s" });
+        writeln!(f, "{}", self.name)?;
+        row(f, "nodes", format!("{}, {} isolated", thousands(self.nodes), thousands(self.isolated)))?;
+        let kind = if self.directed { "directed" } else { "both ways" };
+        let weighted = if self.weighted { "weighted" } else { "unweighted" };
+        let loops = plural(self.self_loops, "self-loop");
+        row(f, "edges", format!("{}, {kind}, {weighted}, {loops}", thousands(self.edges)))?;
+        row(f, "in-degree", format!("mean {mean:.2}, median {median}, max {}", thousands(max)))?;
+        let features = self.features.map(|features| {
+            let kind = if features.sparse { "sparse" } else { "dense" };
+            format!("{}, {kind}, {:.2} % not zero", plural(features.columns, "column"), 100.0 * features.density)
+        });
+        row(f, "features", features.unwrap_or_else(|| "none".to_owned()))?;
+        let kind = if self.multi_label { "multi-label" } else { "one a node" };
+        let labels = match self.classes {
+            0 => "none".to_owned(),
+            classes => format!("{classes} classes, {kind}, {} without", plural(self.unlabelled, "node")),
+        };
+        row(f, "labels", labels)?;
+        if self.classes > 0 {
+            let shown: Vec<String> = self.label_counts.iter().take(12).map(|&count| thousands(count)).collect();
+            let more = if self.label_counts.len() > 12 { " …" } else { "" };
+            row(f, "per class", format!("{}{more}", shown.join(" ")))?;
+        }
+        if let Some(homophily) = self.edge_homophily {
+            row(f, "homophily", format!("{homophily:.3} of edges join nodes of one class"))?;
+        }
+        if self.splits.is_empty() {
+            row(f, "splits", "none".to_owned())?;
+        }
+        for (number, split) in self.splits.iter().enumerate() {
+            let name = if self.splits.len() == 1 { "split".to_owned() } else { format!("split {number}") };
+            let [train, val, test, none] = [split.train, split.val, split.test, split.none].map(thousands);
+            row(f, &name, format!("{train} train, {val} val, {test} test, {none} none"))?;
+        }
+        Ok(())
+    }
+}
+
+/// 1234567 as 1,234,567.
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let grouped: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|g| std::str::from_utf8(g).unwrap_or("")).collect();
+    grouped.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::{BuildOptions, build_graph};
+    use crate::dataset::Ids;
+
+    #[test]
+    fn figures_of_a_small_graph_are_those_counted_by_hand() {
+        // 0 → 1, 1 → 0, 2 → 1; node 3 is isolated; the label of node 2 is unknown.
+        let graph = build_graph(4, vec![0, 1, 2], vec![1, 0, 1], None, BuildOptions::default()).unwrap().0;
+        let dataset = Dataset {
+            name: "small".to_owned(),
+            graph,
+            features: Features::Dense { columns: 2, values: vec![0.0, 1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0] },
+            labels: Labels::Single { classes: 2, values: vec![1, 1, -1, 0] },
+            splits: vec![Split { roles: vec![Split::TRAIN, Split::TEST, 0, Split::VAL] }],
+            ids: Ids::Row,
+        };
+        let info = Info::of(&dataset);
+        assert_eq!((info.nodes, info.edges, info.isolated, info.self_loops), (4, 3, 1, 0));
+        assert!(info.directed && !info.weighted);
+        assert_eq!(info.in_degree, Degrees { mean: 0.75, median: 0.5, max: 2 });
+        assert_eq!(info.features, Some(FeatureInfo { columns: 2, sparse: false, density: 3.0 / 8.0 }));
+        assert_eq!((info.label_counts.as_slice(), info.unlabelled), (&[1, 2][..], 1));
+        assert_eq!(info.edge_homophily, Some(1.0));
+        assert_eq!(info.splits, [SplitInfo { train: 1, val: 1, test: 1, none: 1 }]);
+        let text = info.to_string();
+        assert!(text.contains("edges      3, directed, unweighted, 0 self-loops"), "{text}");
+        assert!(text.contains("split      1 train, 1 val, 1 test, 1 none"), "{text}");
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([0, 999, 1000, 1234567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,135 @@
+//! Cutting a dataset into parts along an assignment of its nodes.
+
+use crate::dataset::{Dataset, Features, Ids, Labels, Split};
+use crate::digest::digest;
+use crate::error::{GraphError, Result};
+use crate::part::{GlobalCounts, Part};
+
+/// Cuts `dataset` into `parts` parts: node `v` goes to part `assignment[v]`, each edge to the part of its target. `split`
+/// chooses one of [`Dataset::splits`].
+pub fn cut(dataset: &Dataset, split: Option<usize>, assignment: &[u32], parts: u32) -> Result<Vec<Part>> {
+    Ok(cut_one_by_one(dataset, split, assignment, parts)?.collect())
+}
+
+/// Like [`cut`], but makes each part when it is asked for, so that only one needs to be in memory besides the dataset.
+pub fn cut_one_by_one<'a>(
+    dataset: &'a Dataset,
+    split: Option<usize>,
+    assignment: &[u32],
+    parts: u32,
+) -> Result<impl Iterator<Item = Part> + use<'a>> {
+    let nodes = dataset.graph.nodes();
+    if assignment.len() != nodes {
+        return Err(GraphError::invalid(format!("{nodes} nodes, but parts for {}", assignment.len())));
+    }
+    if let Some(node) = assignment.iter().position(|&part| part >= parts) {
+        let part = assignment[node];
+        return Err(GraphError::invalid(format!("node {node} goes to part {part}, but there are only {parts} parts")));
+    }
+    let roles: &[u8] = match split {
+        None => &[],
+        Some(index) => &dataset.splits.get(index).map(|split| &split.roles).ok_or_else(|| {
+            GraphError::invalid(format!("{} has {} splits, no split {index}", dataset.name, dataset.splits.len()))
+        })?[..],
+    };
+    let mut members = vec![Vec::new(); parts as usize];
+    for (node, &part) in assignment.iter().enumerate() {
+        members[part as usize].push(node as u32);
+    }
+    let global = global_counts(dataset, roles);
+    Ok(members.into_iter().enumerate().map(move |(index, members)| {
+        let (offsets, sources, weights) = edges_into(dataset, &members);
+        Part {
+            index: index as u32,
+            parts,
+            nodes: members.iter().map(|&node| u64::from(node)).collect(),
+            offsets,
+            sources,
+            weights,
+            features: feature_rows(&dataset.features, &members),
+            labels: label_rows(&dataset.labels, &members),
+            roles: if roles.is_empty() { Vec::new() } else { gather(roles, 1, &members) },
+            ids: match &dataset.ids {
+                Ids::Row => Ids::Row,
+                Ids::Integers(ids) => Ids::Integers(gather(ids, 1, &members)),
+                Ids::Strings(ids) => Ids::Strings(members.iter().map(|&node| ids[node as usize].clone()).collect()),
+            },
+            global: global.clone(),
+        }
+    }))
+}
+
+fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
+    let count = |role| roles.iter().filter(|&&r| r & role != 0).count() as u64;
+    GlobalCounts {
+        dataset: dataset.name.clone(),
+        data_digest: digest(dataset),
+        nodes: dataset.graph.nodes() as u64,
+        edges: dataset.graph.edges() as u64,
+        train: count(Split::TRAIN),
+        val: count(Split::VAL),
+        test: count(Split::TEST),
+        columns: dataset.features.columns(),
+        classes: dataset.labels.classes(),
+        multi_label: matches!(dataset.labels, Labels::Multi { .. }),
+    }
+}
+
+fn edges_into(dataset: &Dataset, members: &[u32]) -> (Vec<u64>, Vec<u64>, Option<Vec<f32>>) {
+    let graph = &dataset.graph;
+    let mut offsets = Vec::with_capacity(members.len() + 1);
+    offsets.push(0);
+    let mut edges = 0;
+    for &node in members {
+        edges += graph.in_edges(node as usize).len();
+        offsets.push(edges as u64);
+    }
+    let mut sources = Vec::with_capacity(edges);
+    let mut weights = graph.weights.as_ref().map(|_| Vec::with_capacity(edges));
+    for &node in members {
+        sources.extend(graph.in_neighbours(node as usize).iter().map(|&source| u64::from(source)));
+        if let (Some(into), Some(from)) = (&mut weights, &graph.weights) {
+            into.extend_from_slice(&from[graph.in_edges(node as usize)]);
+        }
+    }
+    (offsets, sources, weights)
+}
+
+fn feature_rows(features: &Features, members: &[u32]) -> Features {
+    match features {
+        Features::None => Features::None,
+        Features::Dense { columns, values } => {
+            Features::Dense { columns: *columns, values: gather(values, *columns, members) }
+        }
+        Features::Sparse { columns, offsets, indices, values } => {
+            let row = |node: u32| offsets[node as usize] as usize..offsets[node as usize + 1] as usize;
+            let mut own = vec![0];
+            let (mut own_indices, mut own_values) = (Vec::new(), Vec::new());
+            for &node in members {
+                own_indices.extend_from_slice(&indices[row(node)]);
+                own_values.extend_from_slice(&values[row(node)]);
+                own.push(own_indices.len() as u64);
+            }
+            Features::Sparse { columns: *columns, offsets: own, indices: own_indices, values: own_values }
+        }
+    }
+}
+
+fn label_rows(labels: &Labels, members: &[u32]) -> Labels {
+    match labels {
+        Labels::None => Labels::None,
+        Labels::Single { classes, values } => Labels::Single { classes: *classes, values: gather(values, 1, members) },
+        Labels::Multi { classes, values } => {
+            Labels::Multi { classes: *classes, values: gather(values, *classes, members) }
+        }
+    }
+}
+
+/// The rows `members` of a matrix of `width` columns.
+fn gather<T: Copy>(values: &[T], width: usize, members: &[u32]) -> Vec<T> {
+    let mut rows = Vec::with_capacity(members.len() * width);
+    for &node in members {
+        rows.extend_from_slice(&values[node as usize * width..(node as usize + 1) * width]);
+    }
+    rows
+}

@@ -1,0 +1,277 @@
+//! Part folders: `meta.json` and, for each part `k` that is there, `part-k/{graph,nodes,features}.safetensors`.
+//!
+//! | file | tensors |
+//! | --- | --- |
+//! | `graph` | `offsets` u64 \[n + 1\], `sources` u64 \[e\] and, with weights, `weights` f32 \[e\] |
+//! | `nodes` | `nodes` u64 \[n\]; `roles` u8 \[n\] with a split; `labels` i32 \[n\] or u8 \[n, classes\]; `ids` i64 \[n\], or `id_bytes` u8 and `id_offsets` u64 \[n + 1\] |
+//! | `features` | `features` f32 \[n, columns\], or `features_offsets` u64 \[n + 1\], `features_indices` u32 and `features_values` f32, or nothing |
+//!
+//! Everything is written under another name beside its final place and renamed when complete.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use safetensors::Dtype;
+
+use crate::dataset::{Features, Ids, Labels};
+use crate::error::{GraphError, Result};
+use crate::part::meta::{Meta, PartEntry, Provenance};
+use crate::part::tensors::{self, Tensor, Tensors};
+use crate::part::{GlobalCounts, Part};
+
+const META: &str = "meta.json";
+const GRAPH: &str = "graph.safetensors";
+const NODES: &str = "nodes.safetensors";
+const FEATURES: &str = "features.safetensors";
+
+/// Writes a folder of `parts`, all of one graph, as [`crate::part::cut()`] or [`crate::part::cut_one_by_one`] makes them.
+/// Refuses to replace a folder that holds anything unless `overwrite` is set and it is a part folder; what it replaces
+/// is gone only once the new folder is complete.
+pub fn write_parts<P: Borrow<Part>>(
+    dir: &Path,
+    parts: impl IntoIterator<Item = P>,
+    provenance: &Provenance,
+    overwrite: bool,
+) -> Result<()> {
+    let occupied = holds_anything(dir)?;
+    if occupied && !(overwrite && dir.join(META).is_file()) {
+        let hint = if overwrite { " that are not a part folder's" } else { "; ask to overwrite it" };
+        let what = format!("expected no such folder or an empty one, found files{hint}");
+        return Err(GraphError::format(dir, "folder", what));
+    }
+    let aside = Aside::beside(dir)?;
+    let folder = aside.path("new");
+    fs::create_dir(&folder).map_err(|source| GraphError::io(&folder, source))?;
+    let mut meta: Option<Meta> = None;
+    for part in parts {
+        let part = part.borrow();
+        let meta = meta.get_or_insert_with(|| Meta::new(part.parts, provenance, &part.global));
+        add(&folder, meta, part)?;
+    }
+    let mut meta = meta.ok_or_else(|| GraphError::invalid("expected at least one part to write"))?;
+    meta.write(&folder.join(META))?;
+    if !occupied {
+        return rename(&folder, dir);
+    }
+    let old = aside.path("old");
+    rename(dir, &old)?;
+    // If the new folder cannot take the place, the old one takes it again.
+    rename(&folder, dir).or_else(|error| rename(&old, dir).and(Err(error)))
+}
+
+/// Adds one part to a folder, which is made if it is not there. So a site can write its part without the whole graph; the
+/// parts that are there already must be of the same graph, cut the same way. Two programs must not add to one folder at
+/// the same time.
+pub fn write_part(dir: &Path, part: &Part, provenance: &Provenance) -> Result<()> {
+    let path = dir.join(META);
+    let exists = path.exists();
+    if !exists && holds_anything(dir)? {
+        return Err(GraphError::format(dir, "folder", "expected a part folder or an empty one, found other files"));
+    }
+    let mut meta = if exists { Meta::read(&path)? } else { Meta::new(part.parts, provenance, &part.global) };
+    if meta.provenance != *provenance {
+        let what = format!("expected {:?} as in {}, found {provenance:?}", meta.provenance, path.display());
+        return Err(GraphError::invalid(format!("part {}: {what}", part.index)));
+    }
+    fs::create_dir_all(dir).map_err(|source| GraphError::io(dir, source))?;
+    let aside = Aside::beside(&path)?;
+    let place = dir.join(part_name(part.index));
+    if meta.files.contains_key(&part.index) || place.exists() {
+        return Err(GraphError::format(&place, "part", "expected no such part yet"));
+    }
+    add(aside.0.path(), &mut meta, part)?;
+    meta.write(&aside.path(META))?;
+    rename(&aside.path(&part_name(part.index)), &place)?;
+    rename(&aside.path(META), &path)
+}
+
+/// Reads and verifies the meta data of the part folder `dir`.
+pub fn open_meta(dir: &Path) -> Result<Meta> {
+    Meta::read(&dir.join(META))
+}
+
+/// Reads and verifies part `index` of the part folder `dir`. Touches `meta.json` and the files of that part, nothing else.
+pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
+    let meta = open_meta(dir)?;
+    let place = format!("part {index}");
+    let entry = meta.files.get(&index).ok_or_else(|| {
+        let known: Vec<_> = meta.files.keys().map(u32::to_string).collect();
+        let what = format!("expected in the folder, which holds {} of {} parts", known.join(", "), meta.parts);
+        GraphError::format(&dir.join(META), &place, what)
+    })?;
+    let folder = dir.join(part_name(index));
+    let open = |name: &str| {
+        let expected = entry.files.get(name).ok_or_else(|| {
+            GraphError::format(&dir.join(META), &place, format!("expected a file {name}, found none listed"))
+        })?;
+        Tensors::open(&folder.join(name), expected)
+    };
+    let (graph, nodes, features) = (open(GRAPH)?, open(NODES)?, open(FEATURES)?);
+    let own = nodes.vector("nodes")?;
+    let part = Part {
+        index,
+        parts: meta.parts,
+        offsets: graph.vector("offsets")?,
+        sources: graph.vector("sources")?,
+        weights: graph.has("weights").then(|| graph.vector("weights")).transpose()?,
+        features: read_features(&features, own.len(), meta.global.columns)?,
+        labels: read_labels(&nodes, own.len(), &meta.global)?,
+        roles: if nodes.has("roles") { nodes.vector("roles")? } else { Vec::new() },
+        ids: read_ids(&nodes)?,
+        nodes: own,
+        global: meta.global,
+    };
+    if let Some((array, what)) = part.violation() {
+        let file = match array {
+            "offsets" | "sources" | "weights" => &graph,
+            array if array.starts_with("features") => &features,
+            _ => &nodes,
+        };
+        return Err(file.bad(array, what));
+    }
+    if (entry.nodes, entry.edges) != (part.rows() as u64, part.sources.len() as u64) {
+        let what = format!("expected {} nodes and {} edges", entry.nodes, entry.edges);
+        return Err(graph.bad("offsets", format!("{what}, found {} and {}", part.rows(), part.sources.len())));
+    }
+    Ok(part)
+}
+
+/// Writes the files of `part` into the folder `dir` and lists them in `meta`.
+fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
+    part.check()?;
+    if meta.parts != part.parts || meta.global != part.global {
+        let what = format!("expected a part of the graph that the folder is about, {:?}", meta.global);
+        return Err(GraphError::invalid(format!("part {}: {what}, found one of {:?}", part.index, part.global)));
+    }
+    let folder = dir.join(part_name(part.index));
+    fs::create_dir(&folder).map_err(|source| GraphError::io(&folder, source))?;
+
+    let mut graph = vec![Tensor::vector("offsets", &part.offsets), Tensor::vector("sources", &part.sources)];
+    graph.extend(part.weights.as_ref().map(|weights| Tensor::vector("weights", weights)));
+
+    let mut nodes = vec![Tensor::vector("nodes", &part.nodes)];
+    if !part.roles.is_empty() {
+        nodes.push(Tensor::vector("roles", &part.roles));
+    }
+    match &part.labels {
+        Labels::None => {}
+        Labels::Single { values, .. } => nodes.push(Tensor::vector("labels", values)),
+        Labels::Multi { classes, values } => nodes.push(Tensor::matrix("labels", part.rows(), *classes, values)),
+    }
+    let (mut id_bytes, mut id_offsets) = (Vec::new(), vec![0u64]);
+    match &part.ids {
+        Ids::Row => {}
+        Ids::Integers(ids) => nodes.push(Tensor::vector("ids", ids)),
+        Ids::Strings(ids) => {
+            for id in ids {
+                id_bytes.extend_from_slice(id.as_bytes());
+                id_offsets.push(id_bytes.len() as u64);
+            }
+            nodes.extend([Tensor::vector("id_bytes", &id_bytes), Tensor::vector("id_offsets", &id_offsets)]);
+        }
+    }
+    let features = match &part.features {
+        Features::None => Vec::new(),
+        Features::Dense { columns, values } => vec![Tensor::matrix("features", part.rows(), *columns, values)],
+        Features::Sparse { offsets, indices, values, .. } => vec![
+            Tensor::vector("features_offsets", offsets),
+            Tensor::vector("features_indices", indices),
+            Tensor::vector("features_values", values),
+        ],
+    };
+    let mut files = BTreeMap::new();
+    for (name, tensors) in [(GRAPH, graph), (NODES, nodes), (FEATURES, features)] {
+        files.insert(name.to_owned(), tensors::write(&folder.join(name), tensors)?);
+    }
+    let entry = PartEntry { nodes: part.rows() as u64, edges: part.sources.len() as u64, files };
+    if meta.files.insert(part.index, entry).is_some() {
+        return Err(GraphError::invalid(format!("part {} was given twice", part.index)));
+    }
+    Ok(())
+}
+
+fn read_features(file: &Tensors, rows: usize, columns: usize) -> Result<Features> {
+    if file.has("features_offsets") {
+        return Ok(Features::Sparse {
+            columns,
+            offsets: file.vector("features_offsets")?,
+            indices: file.vector("features_indices")?,
+            values: file.vector("features_values")?,
+        });
+    }
+    if file.has("features") {
+        let (columns, values) = file.matrix("features", rows)?;
+        return Ok(Features::Dense { columns, values });
+    }
+    Ok(Features::None)
+}
+
+fn read_labels(file: &Tensors, rows: usize, global: &GlobalCounts) -> Result<Labels> {
+    match file.dtype("labels") {
+        None => Ok(Labels::None),
+        Some(Dtype::U8) => {
+            let (classes, values) = file.matrix("labels", rows)?;
+            Ok(Labels::Multi { classes, values })
+        }
+        Some(_) => Ok(Labels::Single { classes: global.classes, values: file.vector("labels")? }),
+    }
+}
+
+fn read_ids(file: &Tensors) -> Result<Ids> {
+    if file.has("ids") {
+        return Ok(Ids::Integers(file.vector("ids")?));
+    }
+    if !file.has("id_offsets") {
+        return Ok(Ids::Row);
+    }
+    let (bytes, offsets): (Vec<u8>, Vec<u64>) = (file.vector("id_bytes")?, file.vector("id_offsets")?);
+    if offsets.first() != Some(&0) || offsets.last() != Some(&(bytes.len() as u64)) {
+        return Err(file.bad("id_offsets", format!("expected to run from 0 to {}", bytes.len())));
+    }
+    let id = |(row, ends): (usize, &[u64])| {
+        let text = bytes.get(ends[0] as usize..ends[1] as usize).and_then(|text| std::str::from_utf8(text).ok());
+        text.map(str::to_owned).ok_or_else(|| file.bad("id_bytes", format!("expected UTF-8 text in row {row}")))
+    };
+    Ok(Ids::Strings(offsets.windows(2).enumerate().map(id).collect::<Result<_>>()?))
+}
+
+fn part_name(index: u32) -> String {
+    format!("part-{index}")
+}
+
+fn holds_anything(dir: &Path) -> Result<bool> {
+    match fs::read_dir(dir) {
+        Ok(mut entries) => Ok(entries.next().is_some()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(GraphError::io(dir, error)),
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|source| GraphError::io(to, source))
+}
+
+/// A folder beside the final place, hence on the same file system, that is removed with all that is still in it. What is
+/// renamed out of it are files and folders made inside it, which have the usual rights, unlike itself.
+struct Aside(tempfile::TempDir);
+
+impl Aside {
+    fn beside(place: &Path) -> Result<Self> {
+        let parent = match place.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(parent).map_err(|source| GraphError::io(parent, source))?;
+        let folder = tempfile::Builder::new().prefix(".laconic-").tempdir_in(parent);
+        Ok(Aside(folder.map_err(|source| GraphError::io(parent, source))?))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! `meta.json`: what a part folder holds.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{GraphError, Result};
+use crate::part::GlobalCounts;
+
+/// The name in [`Meta::format`].
+pub const FORMAT: &str = "laconic-parts";
+/// The version that this program writes, and the only one it reads.
+pub const VERSION: u32 = 1;
+
+/// More than the meta data of a million parts.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// The content of `meta.json`. Unknown fields are errors: they would be from another version, which changes
+/// [`Meta::version`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Meta {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// How many parts the whole graph has.
+    pub parts: u32,
+    /// How the parts were made.
+    pub provenance: Provenance,
+    /// What all owners know about the whole.
+    pub global: GlobalCounts,
+    /// The parts that are in this folder; a site's folder has only its own.
+    pub files: BTreeMap<u32, PartEntry>,
+    /// The BLAKE3 checksum, in hexadecimal, of this object without this field, as JSON without spaces.
+    pub blake3: String,
+}
+
+/// How parts were made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provenance {
+    /// The name of the partitioner.
+    pub method: String,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// The files of one part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartEntry {
+    /// Own nodes.
+    pub nodes: u64,
+    /// Edges that end at own nodes.
+    pub edges: u64,
+    /// The files in the folder `part-<k>` by name: `graph`, `nodes` and `features`, each `.safetensors`.
+    pub files: BTreeMap<String, FileEntry>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileEntry {
+    /// Its size.
+    pub bytes: u64,
+    /// Its BLAKE3 checksum in hexadecimal.
+    pub blake3: String,
+}
+
+/// [`Meta`] without its checksum, for the checksum.
+#[derive(Serialize)]
+struct Checked<'a> {
+    format: &'a str,
+    version: u32,
+    parts: u32,
+    provenance: &'a Provenance,
+    global: &'a GlobalCounts,
+    files: &'a BTreeMap<u32, PartEntry>,
+}
+
+impl Meta {
+    /// The meta data of a folder that holds no part yet.
+    pub(super) fn new(parts: u32, provenance: &Provenance, global: &GlobalCounts) -> Self {
+        Meta {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            parts,
+            provenance: provenance.clone(),
+            global: global.clone(),
+            files: BTreeMap::new(),
+            blake3: String::new(),
+        }
+    }
+
+    /// Reads and verifies `path`.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let io = |source| GraphError::io(path, source);
+        let file = std::fs::metadata(path).map_err(io)?;
+        if !file.is_file() || file.len() > BYTES_MAX {
+            return Err(GraphError::too_large(path, "file", BYTES_MAX));
+        }
+        let text = std::fs::read(path).map_err(io)?;
+        let bad = |place: &str, what: String| Err(GraphError::format(path, place, what));
+        // The version first: a file of another version is allowed to look different.
+        #[derive(Deserialize)]
+        struct Head {
+            format: String,
+            version: u32,
+        }
+        let head: Head = match serde_json::from_slice(&text) {
+            Ok(head) => head,
+            Err(error) => return bad("JSON", error.to_string()),
+        };
+        if head.format != FORMAT || head.version != VERSION {
+            let found = format!("{:?} version {}", head.format, head.version);
+            return bad("format", format!("expected {FORMAT:?} version {VERSION}, found {found}"));
+        }
+        let meta: Meta = match serde_json::from_slice(&text) {
+            Ok(meta) => meta,
+            Err(error) => return bad("JSON", error.to_string()),
+        };
+        if meta.blake3 != meta.checksum() {
+            return bad("blake3 checksum", format!("expected {}, found {}", meta.checksum(), meta.blake3));
+        }
+        if let Some((&part, _)) = meta.files.iter().next_back().filter(|(part, _)| **part >= meta.parts) {
+            return bad("files", format!("expected parts below {}, found {part}", meta.parts));
+        }
+        Ok(meta)
+    }
+
+    /// Writes itself, with its checksum, to the new file `path`.
+    pub(super) fn write(&mut self, path: &Path) -> Result<()> {
+        self.blake3 = self.checksum();
+        let mut text = serde_json::to_vec_pretty(self).expect("meta data is plain data");
+        text.push(b'\n');
+        let written = File::create(path).and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
+        written.map_err(|source| GraphError::io(path, source))
+    }
+
+    fn checksum(&self) -> String {
+        let Meta { format, version, parts, provenance, global, files, blake3: _ } = self;
+        let checked = Checked { format, version: *version, parts: *parts, provenance, global, files };
+        let text = serde_json::to_vec(&checked).expect("meta data is plain data");
+        blake3::hash(&text).to_hex().to_string()
+    }
+}

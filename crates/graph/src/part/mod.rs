@@ -1,0 +1,85 @@
+//! Parts: what one owner of a piece of the graph may know, cut from a dataset or read from a part folder.
+//!
+//! A part knows its own nodes and the edges that end at them, with the sources' global ids, and no more. Nobody ever
+//! needs the whole graph: owners find out who holds which source by exchanging ids, see [`crate::plan`].
+
+mod check;
+mod cut;
+mod folder;
+mod mapped;
+mod meta;
+mod tensors;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::{Features, Ids, Labels};
+
+pub use cut::{cut, cut_one_by_one};
+pub use folder::{open_meta, open_part, write_part, write_parts};
+pub use meta::{FORMAT, FileEntry, Meta, PartEntry, Provenance, VERSION};
+
+/// All that the owner of one part knows. Rows of `features`, `labels`, `roles` and `ids` are the nodes of `nodes`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// The number of this part, below `parts`.
+    pub index: u32,
+    /// How many parts there are.
+    pub parts: u32,
+    /// The global ids of the own nodes, ascending.
+    pub nodes: Vec<u64>,
+    /// `offsets[r]..offsets[r + 1]` are the positions in `sources` of the edges that end at own row `r`; length rows + 1.
+    pub offsets: Vec<u64>,
+    /// The global id of each edge's source, ascending within a row.
+    pub sources: Vec<u64>,
+    /// The weight of each edge; `None` where every edge weighs 1.
+    pub weights: Option<Vec<f32>>,
+    /// Features of the own nodes.
+    pub features: Features,
+    /// Labels of the own nodes.
+    pub labels: Labels,
+    /// The flags of [`crate::dataset::Split`] of each own node; empty without a split.
+    pub roles: Vec<u8>,
+    /// The user's ids of the own nodes. [`Ids::Row`] says that a node is called by its global id, and that global ids lie
+    /// below [`GlobalCounts::nodes`].
+    pub ids: Ids,
+    /// What all owners know about the whole.
+    pub global: GlobalCounts,
+}
+
+/// Figures about the whole graph, the same in every part: normalisation and loss weights never depend on the partition.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GlobalCounts {
+    /// What the data is called.
+    pub dataset: String,
+    /// [`crate::digest::digest`] of the dataset the parts were cut from; empty where nobody ever held the whole.
+    pub data_digest: String,
+    /// Nodes.
+    pub nodes: u64,
+    /// Directed edges.
+    pub edges: u64,
+    /// Training nodes.
+    pub train: u64,
+    /// Validation nodes.
+    pub val: u64,
+    /// Test nodes.
+    pub test: u64,
+    /// Feature columns.
+    pub columns: usize,
+    /// Classes.
+    pub classes: usize,
+    /// Whether a node may have several classes.
+    pub multi_label: bool,
+}
+
+impl Part {
+    /// The number of own nodes.
+    pub fn rows(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The positions in [`Part::sources`] of the edges that end at own row `row`.
+    pub fn in_edges(&self, row: usize) -> std::ops::Range<usize> {
+        self.offsets[row] as usize..self.offsets[row + 1] as usize
+    }
+}

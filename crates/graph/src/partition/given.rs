@@ -1,0 +1,121 @@
+//! An assignment that the user has.
+
+use std::path::Path;
+
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use crate::partition::{PartitionInput, Partitioner};
+use crate::read::arrays::read_npy;
+
+/// Reads the assignment from a text file with one part number a line, line `i` for node `i` (what METIS writes), or from
+/// a `.npy` file with one integer a node.
+pub(super) struct Given;
+
+/// A part number in text: ten digits, carriage return, new line and room for a few spaces.
+const BYTES_PER_LINE_MAX: u64 = 24;
+
+impl Partitioner for Given {
+    fn name(&self) -> &'static str {
+        "given"
+    }
+
+    fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
+        let path = input.options.file.as_deref();
+        let path = path.ok_or_else(|| GraphError::invalid("the partitioner \"given\" needs a file"))?;
+        let nodes = input.graph.nodes();
+        let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
+        // Lines are counted from 1, elements from 0, as editors and NumPy do.
+        let (numbers, unit, first) = match is_npy {
+            true => (read_npy(path, &Limits::default(), nodes as u64)?.values, "element", 0),
+            false => (read_lines(path, nodes)?, "line", 1),
+        };
+        if numbers.len() != nodes {
+            let what = format!("expected {nodes}, one a node, found {}", numbers.len());
+            return Err(GraphError::format(path, format!("{unit}s"), what));
+        }
+        let part = |(row, number): (usize, i64)| {
+            u32::try_from(number).ok().filter(|&part| part < input.parts).ok_or_else(|| {
+                let what = format!("expected a part number below {}, found {number}", input.parts);
+                GraphError::format(path, format!("{unit} {}", row + first), what)
+            })
+        };
+        numbers.into_iter().enumerate().map(part).collect()
+    }
+}
+
+fn read_lines(path: &Path, nodes: usize) -> Result<Vec<i64>> {
+    let io = |source| GraphError::io(path, source);
+    let limit = (nodes as u64 + 1) * BYTES_PER_LINE_MAX;
+    if std::fs::metadata(path).map_err(io)?.len() > limit {
+        return Err(GraphError::too_large(path, format!("bytes for {nodes} nodes"), limit));
+    }
+    let bytes = std::fs::read(path).map_err(io)?;
+    let text = bytes.trim_ascii_end();
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let number = |(row, line): (usize, &[u8])| {
+        let line = String::from_utf8_lossy(line.trim_ascii());
+        line.parse().map_err(|_| {
+            let shown: String = line.chars().take(40).collect();
+            GraphError::format(path, format!("line {}", row + 1), format!("expected a part number, found {shown:?}"))
+        })
+    };
+    text.split(|&byte| byte == b'\n').enumerate().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::Result;
+    use crate::graph::Graph;
+    use crate::partition::{PartitionInput, PartitionOptions, partitioner};
+
+    /// What the assignment of four nodes to three parts in the file `name` with these `bytes` is read as.
+    fn read(name: &str, bytes: &[u8]) -> Result<Vec<u32>> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(name);
+        std::fs::write(&file, bytes).unwrap();
+        let graph = Graph { offsets: vec![0; 5], sources: Vec::new(), weights: None };
+        let options = PartitionOptions { file: Some(file), ..PartitionOptions::default() };
+        let input = PartitionInput { graph: &graph, roles: None, parts: 3, seed: 0, options: &options };
+        partitioner("given").unwrap().assign(&input)
+    }
+
+    fn npy(values: &[i16]) -> Vec<u8> {
+        let header = format!("{{'descr': '<i2', 'fortran_order': False, 'shape': ({},), }}", values.len());
+        let header = format!("{header:117}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.bytes());
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        bytes
+    }
+
+    #[test]
+    fn text_and_arrays_read_back() {
+        assert_eq!(read("a.txt", b"2\n0\n1\n2\n").unwrap(), [2, 0, 1, 2]);
+        assert_eq!(read("a.part.3", b"2\r\n 0\r\n1\r\n2").unwrap(), [2, 0, 1, 2]);
+        assert_eq!(read("a.npy", &npy(&[2, 0, 1, 2])).unwrap(), [2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn errors_name_the_file_and_the_line() {
+        let refused = |name: &str, bytes: &[u8], place: &str| {
+            let message = read(name, bytes).unwrap_err().to_string();
+            assert!(message.contains(name) && message.contains(place), "{message}");
+        };
+        refused("a.txt", b"0\n1\n3\n0\n", "line 3: expected a part number below 3, found 3");
+        refused("a.txt", b"0\n\n1\n0\n", "line 2: expected a part number, found \"\"");
+        refused("a.txt", b"0\n1\n-1\n0\n", "line 3");
+        refused("a.txt", b"0\n1\n\xff\n0\n", "line 3");
+        refused("a.txt", b"0\n1\n0\n", "expected 4, one a node, found 3");
+        refused("a.txt", &[b' '; 1000], "limit");
+        refused("a.npy", &npy(&[0, 1, 5, 0]), "element 2");
+        refused("a.npy", &npy(&[0, 1]), "found 2");
+        refused("a.npy", &npy(&[0, 1, 2, 0])[..100], "a.npy");
+        let options = PartitionOptions::default();
+        let graph = Graph { offsets: vec![0], sources: Vec::new(), weights: None };
+        let input = PartitionInput { graph: &graph, roles: None, parts: 3, seed: 0, options: &options };
+        assert!(partitioner("given").unwrap().assign(&input).is_err());
+    }
+}

@@ -1,0 +1,215 @@
+//! What a partition costs: cut, halo, balance and memory, before anything is trained on it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::dataset::Split;
+use crate::error::{GraphError, Result};
+use crate::graph::Graph;
+
+/// The figures of one partition. Balances are largest over mean: 1 is perfect.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quality {
+    /// One entry a part.
+    pub parts: Vec<PartQuality>,
+    /// Directed edges in the graph.
+    pub edges: u64,
+    /// Directed edges between parts.
+    pub cut_edges: u64,
+    /// `cut_edges` over `edges`.
+    pub cut_share: f64,
+    /// Halo rows of all parts: what one exchange sends, in rows.
+    pub halo_rows: u64,
+    /// Halo rows over all rows that the parts hold, own and halo.
+    pub halo_share: f64,
+    /// Balance of own nodes.
+    pub node_balance: f64,
+    /// Balance of edges that end at own nodes.
+    pub edge_balance: f64,
+    /// Balance of own training nodes.
+    pub train_balance: f64,
+    /// How often a node is held, on average: own and halo rows over nodes.
+    pub replication: f64,
+}
+
+/// The figures of one part.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct PartQuality {
+    /// Own nodes.
+    pub nodes: u64,
+    /// Edges that end at own nodes.
+    pub edges: u64,
+    /// Own training nodes.
+    pub train: u64,
+    /// Nodes of other parts that own nodes have as in-neighbours.
+    pub halo_rows: u64,
+    /// Own and halo rows over own rows; 1 without own rows.
+    pub replication: f64,
+    /// Estimated memory: features of own and halo rows as `f32`, and both blocks of the graph.
+    pub memory_bytes: u64,
+}
+
+/// Computes the figures of `assignment`. `roles` are the flags of [`Split`], `feature_columns` is for the memory
+/// estimate. Reads each edge once.
+pub fn quality(
+    graph: &Graph,
+    assignment: &[u32],
+    parts: u32,
+    roles: Option<&[u8]>,
+    feature_columns: usize,
+) -> Result<Quality> {
+    let nodes = graph.nodes();
+    if assignment.len() != nodes || roles.is_some_and(|roles| roles.len() != nodes) {
+        return Err(GraphError::invalid(format!("expected one part and one role for each of {nodes} nodes")));
+    }
+    let mut members = vec![Vec::new(); parts as usize];
+    for (node, &part) in assignment.iter().enumerate() {
+        let Some(members) = members.get_mut(part as usize) else {
+            return Err(GraphError::invalid(format!(
+                "node {node} goes to part {part}, but there are only {parts} parts"
+            )));
+        };
+        members.push(node);
+    }
+    // The last part that was found to need each node: parts are looked at one after the other.
+    let mut needed_by = vec![u32::MAX; nodes];
+    let mut cut_edges = 0;
+    let mut figures = Vec::with_capacity(parts as usize);
+    for (part, members) in members.iter().enumerate() {
+        let part = part as u32;
+        let mut figure = PartQuality { nodes: members.len() as u64, ..PartQuality::default() };
+        for &node in members {
+            figure.edges += graph.in_edges(node).len() as u64;
+            figure.train += u64::from(roles.is_some_and(|roles| roles[node] & Split::TRAIN != 0));
+            for &source in graph.in_neighbours(node) {
+                let source = source as usize;
+                if assignment[source] != part {
+                    cut_edges += 1;
+                    figure.halo_rows += u64::from(needed_by[source] != part);
+                    needed_by[source] = part;
+                }
+            }
+        }
+        let rows = figure.nodes + figure.halo_rows;
+        let edge_bytes = if graph.weights.is_some() { 8 } else { 4 };
+        figure.replication = ratio(rows, figure.nodes, 1.0);
+        figure.memory_bytes = 4 * feature_columns as u64 * rows + 16 * (figure.nodes + 1) + edge_bytes * figure.edges;
+        figures.push(figure);
+    }
+    let halo_rows = figures.iter().map(|figure| figure.halo_rows).sum();
+    let rows = nodes as u64 + halo_rows;
+    Ok(Quality {
+        edges: graph.edges() as u64,
+        cut_edges,
+        cut_share: ratio(cut_edges, graph.edges() as u64, 0.0),
+        halo_rows,
+        halo_share: ratio(halo_rows, rows, 0.0),
+        node_balance: balance(&figures, |figure| figure.nodes),
+        edge_balance: balance(&figures, |figure| figure.edges),
+        train_balance: balance(&figures, |figure| figure.train),
+        replication: ratio(rows, nodes as u64, 1.0),
+        parts: figures,
+    })
+}
+
+fn ratio(part: u64, whole: u64, of_nothing: f64) -> f64 {
+    if whole == 0 { of_nothing } else { part as f64 / whole as f64 }
+}
+
+fn balance(figures: &[PartQuality], of: impl Fn(&PartQuality) -> u64) -> f64 {
+    let total: u64 = figures.iter().map(&of).sum();
+    let largest = figures.iter().map(&of).max().unwrap_or(0);
+    ratio(largest * figures.len() as u64, total, 1.0)
+}
+
+impl fmt::Display for Quality {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = |part: &str, figure: &PartQuality| {
+            format!(
+                "{part:>5} {:>12} {:>14} {:>10} {:>12} {:>11.3} {:>12.1}",
+                figure.nodes,
+                figure.edges,
+                figure.train,
+                figure.halo_rows,
+                figure.replication,
+                figure.memory_bytes as f64 / (1 << 20) as f64
+            )
+        };
+        let head = ["part", "nodes", "edges", "train", "halo rows", "replication", "memory MiB"];
+        let [part, nodes, edges, train, halo, replication, memory] = head;
+        writeln!(f, "{part:>5} {nodes:>12} {edges:>14} {train:>10} {halo:>12} {replication:>11} {memory:>12}")?;
+        for (index, figure) in self.parts.iter().enumerate() {
+            writeln!(f, "{}", line(&index.to_string(), figure))?;
+        }
+        let sum = |of: fn(&PartQuality) -> u64| self.parts.iter().map(of).sum();
+        let all = PartQuality {
+            nodes: sum(|figure| figure.nodes),
+            edges: self.edges,
+            train: sum(|figure| figure.train),
+            halo_rows: self.halo_rows,
+            replication: self.replication,
+            memory_bytes: sum(|figure| figure.memory_bytes),
+        };
+        writeln!(f, "{}", line("all", &all))?;
+        writeln!(f, "edge cut    {} of {} ({:.1} %)", self.cut_edges, self.edges, 100.0 * self.cut_share)?;
+        writeln!(f, "halo share  {:.1} % of the rows held", 100.0 * self.halo_share)?;
+        let (nodes, edges, train) = (self.node_balance, self.edge_balance, self.train_balance);
+        write!(f, "max / mean  nodes {nodes:.3}, edges {edges:.3}, training nodes {train:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::quality;
+    use crate::dataset::Split;
+    use crate::graph::Graph;
+
+    /// Arcs 1→0, 2→0, 3→0, 3→1, 3→2, 0→3; parts {0, 2}, {1}, {3}.
+    fn small() -> (Graph, [u32; 4]) {
+        let graph = Graph { offsets: vec![0, 3, 4, 5, 6], sources: vec![1, 2, 3, 3, 3, 0], weights: None };
+        (graph, [0, 1, 0, 2])
+    }
+
+    #[test]
+    fn figures_are_those_of_brute_force() {
+        let (graph, assignment) = small();
+        let roles = [Split::TRAIN, Split::TEST, Split::TRAIN, Split::TRAIN];
+        let figures = quality(&graph, &assignment, 3, Some(&roles), 10).unwrap();
+        let mut halo = BTreeSet::new();
+        let mut cut = 0;
+        for node in 0..4 {
+            for &source in graph.in_neighbours(node) {
+                if assignment[node] != assignment[source as usize] {
+                    halo.insert((assignment[node], source));
+                    cut += 1;
+                }
+            }
+        }
+        assert_eq!((figures.cut_edges, figures.halo_rows), (cut, halo.len() as u64));
+        assert_eq!((cut, halo.len()), (5, 4));
+        let of = |part: usize| {
+            let figure = figures.parts[part];
+            (figure.nodes, figure.edges, figure.train, figure.halo_rows, figure.memory_bytes)
+        };
+        assert_eq!(of(0), (2, 4, 2, 2, 4 * 40 + 3 * 16 + 4 * 4));
+        assert_eq!(of(1), (1, 1, 0, 1, 2 * 40 + 2 * 16 + 4));
+        assert_eq!(of(2), (1, 1, 1, 1, 2 * 40 + 2 * 16 + 4));
+        assert_eq!((figures.node_balance, figures.edge_balance, figures.train_balance), (1.5, 2.0, 2.0));
+        assert_eq!((figures.replication, figures.halo_share), (2.0, 0.5));
+    }
+
+    #[test]
+    fn the_table_is_aligned_and_serialises() {
+        let (graph, assignment) = small();
+        let figures = quality(&graph, &assignment, 4, None, 0).unwrap();
+        let table = figures.to_string();
+        let widths: BTreeSet<usize> = table.lines().take(6).map(str::len).collect();
+        assert_eq!(widths.len(), 1, "{table}");
+        let json = serde_json::to_value(&figures).unwrap();
+        assert_eq!(json["parts"][3]["replication"], 1.0);
+        assert!(quality(&graph, &assignment, 2, None, 0).is_err());
+    }
+}

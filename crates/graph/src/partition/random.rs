@@ -1,0 +1,67 @@
+//! Random assignment: what RandomTMA trains on, and the worst case for the halo.
+
+use laconic_key::{Key, Purpose};
+use rayon::prelude::*;
+
+use crate::error::{GraphError, Result};
+use crate::partition::{PartitionInput, Partitioner};
+
+/// Sends each node to a part by a hash of its id alone, so every owner can compute where any node lives. Part sizes are
+/// binomial, not equal: drawing exactly equal sizes would need all nodes at once.
+pub(super) struct Random;
+
+impl Partitioner for Random {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
+        if input.parts == 0 {
+            return Err(GraphError::invalid("expected at least one part"));
+        }
+        let key = Key::new(input.seed, Purpose::Partition);
+        let part = |node| key.with(node as u64).below(u64::from(input.parts)) as u32;
+        Ok((0..input.graph.nodes()).into_par_iter().map(part).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::Graph;
+    use crate::partition::{PartitionInput, PartitionOptions, partitioner};
+
+    fn assign(graph: &Graph, parts: u32, seed: u64) -> Vec<u32> {
+        let options = PartitionOptions::default();
+        let input = PartitionInput { graph, roles: None, parts, seed, options: &options };
+        partitioner("random").unwrap().assign(&input).unwrap()
+    }
+
+    fn edgeless(nodes: usize) -> Graph {
+        Graph { offsets: vec![0; nodes + 1], sources: Vec::new(), weights: None }
+    }
+
+    #[test]
+    fn part_sizes_are_binomial() {
+        let (nodes, parts) = (70_000, 7);
+        let mut sizes = [0; 7];
+        assign(&edgeless(nodes), parts, 3).iter().for_each(|&part| sizes[part as usize] += 1);
+        // Five standard deviations of a binomial(70000, 1/7).
+        let bound = 5.0 * (nodes as f64 * 6.0 / 49.0).sqrt();
+        assert!(sizes.iter().all(|&size| (f64::from(size) - 10_000.0).abs() < bound), "{sizes:?}");
+    }
+
+    #[test]
+    fn a_nodes_part_does_not_depend_on_the_graph() {
+        let ring = Graph { offsets: (0..=100).collect(), sources: (1..100).chain([0]).collect(), weights: None };
+        let small = assign(&ring, 5, 9);
+        assert_eq!(small, assign(&edgeless(1000), 5, 9)[..100]);
+        assert_ne!(small, assign(&ring, 5, 10));
+        assert_eq!(assign(&ring, 1, 9), [0; 100]);
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known() {
+        let message = partitioner("metis").err().unwrap().to_string();
+        assert!(message.contains("random, multilevel, given"), "{message}");
+    }
+}

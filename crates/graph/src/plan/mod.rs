@@ -1,0 +1,22 @@
+//! Halo plans: which rows of which owner a part needs, found by exchanging ids.
+//!
+//! A part names the sources of its edges by global id and does not know who owns them. Four steps find out, with any
+//! transport between them (or none: [`plan_all`] does them in memory):
+//!
+//! 1. each part computes the ids it [`needed`] and sends them to every peer ([`encode_ids`], about one byte an id);
+//! 2. each peer answers with those among them that it owns ([`owned_of`]), and remembers its answer;
+//! 3. each part finds one owner for each id in the answers ([`resolve_owners`]), or fails and names an edge;
+//! 4. [`HaloPlan::build`] turns owners and remembered answers into the plan and the two blocks of the graph.
+//!
+//! Nothing is sent after that: what a peer answered is what it will send, in the order in which it answered.
+
+mod halo;
+mod ids;
+mod index;
+mod memory;
+mod topology;
+
+pub use halo::{HaloPlan, Link, needed, owned_of, resolve_owners};
+pub use ids::{decode_ids, encode_ids};
+pub use memory::plan_all;
+pub use topology::{Csr, Topology};

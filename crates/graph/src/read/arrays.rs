@@ -1,0 +1,348 @@
+//! Arrays from `.npy` and `.npz` files, as the element type that is wanted.
+
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use crate::npy::{Header, Kind};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// An array in C order (the last dimension runs fastest), whatever order the file has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Array<T> {
+    /// The dimensions; none for a scalar.
+    pub shape: Vec<usize>,
+    /// The values.
+    pub values: Vec<T>,
+}
+
+/// A type that arrays can be read as, from whatever number type the file has, as long as no value is changed by it
+/// (floating-point values may be rounded to `f32`).
+pub trait Element: Copy {
+    /// What error messages call the values.
+    const NAME: &'static str;
+    /// The element equal to an integer.
+    fn from_integer(value: i64) -> Option<Self>;
+    /// The element equal to a floating-point number.
+    fn from_float(value: f64) -> Option<Self>;
+}
+
+/// Integers of this type; a floating-point number will do if it is whole.
+macro_rules! integer_element {
+    ($type:ty, $name:literal) => {
+        impl Element for $type {
+            const NAME: &'static str = $name;
+            fn from_integer(value: i64) -> Option<Self> {
+                <$type>::try_from(value).ok()
+            }
+            fn from_float(value: f64) -> Option<Self> {
+                // Beyond 2^53 a floating-point number does not say which integer is meant.
+                (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0)
+                    .then_some(value as i64)
+                    .and_then(Self::from_integer)
+            }
+        }
+    };
+}
+
+integer_element!(i64, "an integer of 64 bits");
+integer_element!(i32, "an integer of 32 bits");
+integer_element!(u32, "an id in 0..4294967296");
+integer_element!(u8, "an integer in 0..256");
+
+impl Element for f32 {
+    const NAME: &'static str = "a number";
+    fn from_integer(value: i64) -> Option<Self> {
+        Some(value as f32)
+    }
+    fn from_float(value: f64) -> Option<Self> {
+        Some(value as f32)
+    }
+}
+
+impl Element for f64 {
+    const NAME: &'static str = "a number";
+    fn from_integer(value: i64) -> Option<Self> {
+        Some(value as f64)
+    }
+    fn from_float(value: f64) -> Option<Self> {
+        Some(value)
+    }
+}
+
+/// Deflate cannot pack better than 1032 to 1, so a member that promises more than this lies.
+const UNPACKING_RATIO_MAX: u64 = 1040;
+
+/// An open `.npz` file: a zip archive of `.npy` members.
+pub struct Npz {
+    path: PathBuf,
+    archive: zip::ZipArchive<BufReader<File>>,
+    limits: Limits,
+}
+
+impl Npz {
+    /// Opens the archive; reads no member yet.
+    pub fn open(path: &Path, limits: &Limits) -> Result<Npz> {
+        let file = open_limited(path, limits)?;
+        let archive = zip::ZipArchive::new(BufReader::new(file))
+            .map_err(|e| GraphError::format(path, "archive", format!("expected a zip of .npy arrays: {e}")))?;
+        Ok(Npz { path: path.to_owned(), archive, limits: limits.clone() })
+    }
+
+    /// The names of all arrays.
+    pub fn names(&self) -> Vec<String> {
+        let names = self.archive.file_names_raw().map(|name| String::from_utf8_lossy(name));
+        names.map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned()).collect()
+    }
+
+    /// Whether there is an array of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.archive.index_for_name(&format!("{name}.npy")).is_some()
+    }
+
+    /// The array `name`, if it is there; at most `values_max` values.
+    pub fn optional<T: Element>(&mut self, name: &str, values_max: u64) -> Result<Option<Array<T>>> {
+        if self.has(name) { self.read(name, values_max).map(Some) } else { Ok(None) }
+    }
+
+    /// The array `name` of at most `values_max` values.
+    pub fn read<T: Element>(&mut self, name: &str, values_max: u64) -> Result<Array<T>> {
+        let (path, limits) = (self.path.clone(), self.limits.clone());
+        let mut member = self.member(name)?;
+        let bound = member.compressed_size().saturating_mul(UNPACKING_RATIO_MAX).min(limits.unpacked_bytes_max);
+        let start = member.compressed_size().saturating_mul(4);
+        let header = Header::read(&mut member).map_err(|e| member_error(&path, name, &e))?;
+        let bytes = check_size(&path, name, &header, values_max)?;
+        if bytes > bound {
+            return Err(GraphError::format(
+                &path,
+                format!("array '{name}'"),
+                format!(
+                    "its shape {:?} needs {bytes} bytes, more than the {bound} that fit its packed form",
+                    header.shape
+                ),
+            ));
+        }
+        let reserve = start.min(bytes) as usize / header.item_bytes.max(1);
+        let array = decode(&mut member, &header, reserve).map_err(|e| member_error(&path, name, &e))?;
+        // Reading to the end also makes the archive compare the checksum.
+        match member.read(&mut [0u8]) {
+            Ok(0) => Ok(array),
+            Ok(_) => Err(GraphError::format(&path, format!("array '{name}'"), "data goes on after the last value")),
+            Err(e) => Err(member_error(&path, name, &e)),
+        }
+    }
+
+    /// The header of the array `name`.
+    pub fn header(&mut self, name: &str) -> Result<Header> {
+        let path = self.path.clone();
+        Header::read(&mut self.member(name)?).map_err(|e| member_error(&path, name, &e))
+    }
+
+    /// An error about the array `name`.
+    pub fn error(&self, name: &str, expected: impl Into<String>) -> GraphError {
+        GraphError::format(&self.path, format!("array '{name}'"), expected)
+    }
+
+    fn member(&mut self, name: &str) -> Result<zip::read::ZipFile<'_, BufReader<File>>> {
+        let path = &self.path;
+        self.archive
+            .by_name(&format!("{name}.npy"))
+            .map_err(|e| GraphError::format(path, format!("array '{name}'"), format!("expected in the archive: {e}")))
+    }
+}
+
+/// The array in the `.npy` file `path`; at most `values_max` values.
+pub fn read_npy<T: Element>(path: &Path, limits: &Limits, values_max: u64) -> Result<Array<T>> {
+    let file = open_limited(path, limits)?;
+    let there = file.metadata().map_err(|e| GraphError::io(path, e))?.len();
+    let mut file = BufReader::new(file);
+    let header = Header::read(&mut file).map_err(|e| member_error(path, "data", &e))?;
+    let bytes = check_size(path, "data", &header, values_max)?;
+    if bytes > there {
+        let expected = format!("its shape {:?} needs {bytes} bytes, but the file has {there}", header.shape);
+        return Err(GraphError::format(path, "array 'data'", expected));
+    }
+    decode(&mut file, &header, bytes as usize / header.item_bytes.max(1)).map_err(|e| member_error(path, "data", &e))
+}
+
+/// Opens a file that is within the limits.
+pub(crate) fn open_limited(path: &Path, limits: &Limits) -> Result<File> {
+    let file = File::open(path).map_err(|e| GraphError::io(path, e))?;
+    let metadata = file.metadata().map_err(|e| GraphError::io(path, e))?;
+    if metadata.is_dir() {
+        return Err(GraphError::format(path, "folder", "expected a file"));
+    }
+    if metadata.len() > limits.file_bytes_max {
+        return Err(GraphError::too_large(path, "bytes of the file", limits.file_bytes_max));
+    }
+    Ok(file)
+}
+
+/// The bytes of the array's data, once its shape and type are known to be acceptable.
+fn check_size(path: &Path, name: &str, header: &Header, values_max: u64) -> Result<u64> {
+    let place = format!("array '{name}'");
+    if !matches!(header.kind, Kind::Bool | Kind::Int | Kind::Uint | Kind::Float) || header.item_bytes == 0 {
+        return Err(GraphError::format(
+            path,
+            place,
+            format!("expected numbers, found items of type '{}'", header.descr),
+        ));
+    }
+    let Some(values) = header.values().filter(|&values| values <= values_max) else {
+        return Err(GraphError::too_large(path, format!("{place} of shape {:?}", header.shape), values_max));
+    };
+    values.checked_mul(header.item_bytes as u64).ok_or_else(|| GraphError::too_large(path, place, u64::MAX))
+}
+
+/// Refusals inside the archive are about its content; only the system's own are about the file.
+fn member_error(path: &Path, name: &str, error: &io::Error) -> GraphError {
+    let what = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the data ends too early".to_owned(),
+        _ => error.to_string(),
+    };
+    GraphError::format(path, format!("array '{name}'"), what)
+}
+
+/// Reads the values; the vector starts with room for `reserve` and then grows with what really arrives.
+fn decode<T: Element>(from: &mut impl Read, header: &Header, reserve: usize) -> io::Result<Array<T>> {
+    let count = header.values().unwrap_or(u64::MAX) as usize;
+    let mut values: Vec<T> = Vec::with_capacity(reserve.min(count));
+    let mut chunk = vec![0u8; 1 << 16];
+    let mut left = count.saturating_mul(header.item_bytes);
+    while left > 0 {
+        let size = left.min(chunk.len());
+        from.read_exact(&mut chunk[..size])?;
+        decode_chunk(&mut values, &chunk[..size], header)?;
+        left -= size;
+    }
+    let shape: Vec<usize> = header.shape.iter().map(|&d| d as usize).collect();
+    if header.fortran && shape.len() > 1 {
+        values = c_order(&values, &shape);
+    }
+    Ok(Array { shape, values })
+}
+
+fn decode_chunk<T: Element>(values: &mut Vec<T>, chunk: &[u8], header: &Header) -> io::Result<()> {
+    macro_rules! items {
+        ($type:ty, $convert:expr) => {
+            for item in chunk.chunks_exact(size_of::<$type>()) {
+                let mut item: [u8; size_of::<$type>()] = item.try_into().expect("chunks have exactly this size");
+                if header.big_endian {
+                    item.reverse();
+                }
+                let value = <$type>::from_le_bytes(item);
+                match $convert(value) {
+                    Some(element) => values.push(element),
+                    None => return Err(bad_value(value, values.len(), T::NAME)),
+                }
+            }
+        };
+    }
+    match (header.kind, header.item_bytes) {
+        (Kind::Bool | Kind::Uint, 1) => items!(u8, |v| T::from_integer(i64::from(v))),
+        (Kind::Uint, 2) => items!(u16, |v| T::from_integer(i64::from(v))),
+        (Kind::Uint, 4) => items!(u32, |v| T::from_integer(i64::from(v))),
+        (Kind::Uint, 8) => items!(u64, |v| i64::try_from(v).ok().and_then(T::from_integer)),
+        (Kind::Int, 1) => items!(i8, |v| T::from_integer(i64::from(v))),
+        (Kind::Int, 2) => items!(i16, |v| T::from_integer(i64::from(v))),
+        (Kind::Int, 4) => items!(i32, |v| T::from_integer(i64::from(v))),
+        (Kind::Int, 8) => items!(i64, T::from_integer),
+        (Kind::Float, 4) => items!(f32, |v| T::from_float(f64::from(v))),
+        (Kind::Float, 8) => items!(f64, T::from_float),
+        _ => {
+            let message = format!("items of type '{}' cannot be read as numbers", header.descr);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+    }
+    Ok(())
+}
+
+fn bad_value(value: impl std::fmt::Display, place: usize, expected: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("value {place} is {value}, expected {expected}"))
+}
+
+/// Fortran order to C order, any number of dimensions.
+fn c_order<T: Copy>(values: &[T], shape: &[usize]) -> Vec<T> {
+    let mut strides = vec![1usize; shape.len()];
+    for d in 1..shape.len() {
+        strides[d] = strides[d - 1] * shape[d - 1];
+    }
+    let mut at = vec![0usize; shape.len()];
+    let mut place = 0;
+    let mut ordered = Vec::with_capacity(values.len());
+    for _ in 0..values.len() {
+        ordered.push(values[place]);
+        for d in (0..shape.len()).rev() {
+            at[d] += 1;
+            place += strides[d];
+            if at[d] < shape[d] {
+                break;
+            }
+            place -= strides[d] * shape[d];
+            at[d] = 0;
+        }
+    }
+    ordered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::npy::write_header;
+
+    fn npy(descr: &str, shape: &[usize], data: &[u8]) -> tempfile::NamedTempFile {
+        let mut bytes = Vec::new();
+        write_header(&mut bytes, descr, shape).unwrap();
+        bytes.extend(data);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        file
+    }
+
+    fn read<T: Element>(file: &tempfile::NamedTempFile) -> Result<Array<T>> {
+        read_npy(file.path(), &Limits::default(), 1 << 40)
+    }
+
+    #[test]
+    fn every_number_type_reads_as_every_element() {
+        let f64s: Vec<u8> = [1.0f64, 0.0, 255.0].iter().flat_map(|v| v.to_be_bytes()).collect();
+        let file = npy(">f8", &[3], &f64s);
+        assert_eq!(read::<u8>(&file).unwrap().values, [1, 0, 255]);
+        assert_eq!(read::<i64>(&file).unwrap().values, [1, 0, 255]);
+        assert_eq!(read::<f32>(&file).unwrap().values, [1.0, 0.0, 255.0]);
+        let file = npy("|b1", &[3], &[1, 0, 1]);
+        assert_eq!(read::<f32>(&file).unwrap().values, [1.0, 0.0, 1.0]);
+        let file = npy("<i2", &[2], &[0xff, 0xff, 2, 0]);
+        assert_eq!(read::<i64>(&file).unwrap().values, [-1, 2]);
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_named_with_its_place() {
+        let file = npy("<i2", &[2], &[2, 0, 0xff, 0xff]);
+        assert!(
+            read::<u32>(&file).unwrap_err().to_string().ends_with("value 1 is -1, expected an id in 0..4294967296")
+        );
+        let file = npy("<f4", &[1], &0.5f32.to_le_bytes());
+        assert!(read::<i64>(&file).unwrap_err().to_string().contains("value 0 is 0.5"));
+    }
+
+    #[test]
+    fn a_shape_beyond_the_file_is_refused_before_anything_is_reserved() {
+        let started = std::time::Instant::now();
+        for shape in [vec![1usize << 60], vec![1 << 40, 1 << 40], vec![1 << 30]] {
+            assert!(read::<f32>(&npy("<f4", &shape, &[0; 16])).is_err());
+        }
+        assert!(started.elapsed().as_secs() < 1);
+    }
+
+    #[test]
+    fn fortran_order_becomes_c_order() {
+        // Column-major 2×3×2 of 0..12 by position.
+        let shape = [2usize, 3, 2];
+        let ordered = c_order(&(0..12).collect::<Vec<i32>>(), &shape);
+        let expected: Vec<i32> =
+            (0..2).flat_map(|i| (0..3).flat_map(move |j| (0..2).map(move |k| i + 2 * j + 6 * k))).collect();
+        assert_eq!(ordered, expected);
+    }
+}

@@ -1,0 +1,155 @@
+//! Edge lists with or without a node table, as CSV, TSV, text or Parquet.
+//!
+//! The input is a file of edges, or a folder with `edges.*` and perhaps `nodes.*`. Columns are found by their names (see
+//! [`super::Columns`]), without a header by their place: source, target, weight. The node table is the one given, or
+//! else `nodes.*` beside the edges; it decides which nodes there are and in which order. Without one, nodes are those
+//! of the edges: integer ids in ascending order, text ids in the order of their first appearance. Ids are text if any
+//! of them is not an integer in its plain spelling, so `007` and `7` are two nodes.
+
+use super::id_index::{IdIndex, distinct, into_ids};
+use super::node_table::NodeTable;
+use super::numbers::shorten;
+use super::table::{IdColumn, Kind, Table, find_column, load_ids, load_matrix, open_table};
+use super::text::find_text;
+use super::{ReadOptions, Reader, dataset_name, extension};
+use crate::build::build_graph;
+use crate::dataset::{Dataset, Features, Ids, Labels};
+use crate::error::{GraphError, Result};
+use std::path::{Path, PathBuf};
+
+/// The reader of edge lists.
+pub struct EdgeList;
+
+const EXTENSIONS: [&str; 6] = ["csv", "tsv", "txt", "parquet", "edges", "edgelist"];
+const EDGE_FILES: [&str; 4] = ["edges.csv", "edges.tsv", "edges.txt", "edges.parquet"];
+const NODE_FILES: [&str; 4] = ["nodes.csv", "nodes.tsv", "nodes.txt", "nodes.parquet"];
+const SOURCE_NAMES: [&str; 6] = ["source", "src", "src_id", "source_id", "from", "u"];
+const TARGET_NAMES: [&str; 7] = ["target", "dst", "dst_id", "target_id", "dest", "to", "v"];
+const WEIGHT_NAMES: [&str; 3] = ["weight", "edge_weight", "w"];
+
+impl Reader for EdgeList {
+    fn name(&self) -> &'static str {
+        "edge list"
+    }
+
+    fn looks_for(&self) -> &'static str {
+        "a .csv, .tsv, .txt or .parquet file of edges, or a folder with edges.csv, .tsv, .txt or .parquet"
+    }
+
+    fn recognises(&self, path: &Path) -> bool {
+        if path.is_dir() {
+            find_text(path, &EDGE_FILES).is_some()
+        } else {
+            EXTENSIONS.contains(&extension(path).as_str())
+        }
+    }
+
+    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
+        let limits = &options.limits;
+        let (edges_path, nodes_path) = files(path, options)?;
+        let nodes = nodes_path.as_deref().map(|path| NodeTable::read(path, &options.columns, limits)).transpose()?;
+        let table = open_table(&edges_path, limits)?;
+        let columns = EdgeColumns::find(&*table, &edges_path, options)?;
+        let ends = [columns.source, columns.target];
+        let texts = table.rows() > 0 && ends.iter().any(|&end| table.columns()[end].kind != Kind::Integer);
+        let as_text = texts || nodes.as_ref().is_some_and(NodeTable::has_text_ids);
+        let columns_of_ids = load_ids(&*table, &ends, as_text, limits)?;
+
+        let given = match (&nodes, &nodes_path) {
+            (Some(nodes), Some(path)) => Some((nodes, path.as_path(), nodes.ids(as_text, limits)?)),
+            _ => None,
+        };
+        let by_row = given.as_ref().filter(|given| given.2.is_none()).map(|given| given.0.nodes);
+        let ids_path = given.as_ref().map_or(edges_path.as_path(), |given| given.1);
+        let ids = match given {
+            Some((_, _, ids)) => ids,
+            None => Some(distinct(&columns_of_ids)),
+        };
+        let index = match (&ids, by_row) {
+            (Some(ids), _) => IdIndex::new(ids).map_err(|what| GraphError::format(ids_path, "ids", what))?,
+            (None, rows) => IdIndex::Row(rows.unwrap_or(0)),
+        };
+        let count = ids.as_ref().map_or(by_row.unwrap_or(0), IdColumn::len);
+        if count as u64 > limits.nodes_max {
+            return Err(GraphError::too_large(ids_path, "ids", limits.nodes_max));
+        }
+        let number = |ids: &IdColumn| number(ids, &index).map_err(|what| GraphError::format(&edges_path, "ids", what));
+        let (sources, targets) = (number(&columns_of_ids[0])?, number(&columns_of_ids[1])?);
+        drop((index, columns_of_ids));
+        let weights = columns.weight.map(|column| read_weights(&*table, &edges_path, column)).transpose()?;
+        let built = build_graph(count, sources, targets, weights, options.build());
+        let graph = built.map_err(|error| GraphError::format(&edges_path, "edges", error.to_string()))?.0;
+        let (features, labels, splits) = match nodes {
+            Some(nodes) => (nodes.features, nodes.labels, nodes.splits),
+            None => (Features::None, Labels::None, Vec::new()),
+        };
+        let ids = ids.map_or(Ids::Row, into_ids);
+        Ok(Dataset { name: dataset_name(path), graph, features, labels, splits, ids })
+    }
+}
+
+/// The file of edges and the node table.
+fn files(path: &Path, options: &ReadOptions) -> Result<(PathBuf, Option<PathBuf>)> {
+    let edges = if path.is_dir() {
+        let found = find_text(path, &EDGE_FILES);
+        found.ok_or_else(|| GraphError::format(path, "folder", format!("expected one of {}", EDGE_FILES.join(", "))))?
+    } else {
+        path.to_owned()
+    };
+    let beside = || edges.parent().and_then(|folder| find_text(folder, &NODE_FILES)).filter(|nodes| *nodes != edges);
+    let nodes = options.nodes.clone().or_else(beside);
+    Ok((edges, nodes))
+}
+
+struct EdgeColumns {
+    source: usize,
+    target: usize,
+    weight: Option<usize>,
+}
+
+impl EdgeColumns {
+    fn find(table: &dyn Table, path: &Path, options: &ReadOptions) -> Result<EdgeColumns> {
+        let find = |given: &Option<String>, usual: &[&str]| find_column(table, path, given.as_deref(), usual);
+        let source = find(&options.columns.source, &SOURCE_NAMES)?.unwrap_or(0);
+        let target = find(&options.columns.target, &TARGET_NAMES)?.unwrap_or(1);
+        let third = || (!table.has_header() && table.columns().get(2)?.kind != Kind::Text).then_some(2);
+        let weight = find(&options.columns.weight, &WEIGHT_NAMES)?.or_else(third);
+        let count = table.columns().len();
+        if source == target || source.max(target) >= count {
+            let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
+            let expected = format!("expected a source and a target column, found [{}]", shorten(&names.join(", ")));
+            return Err(GraphError::format(path, "header", expected));
+        }
+        Ok(EdgeColumns { source, target, weight })
+    }
+}
+
+/// The node numbers of a column of ids.
+fn number(ids: &IdColumn, index: &IdIndex) -> std::result::Result<Vec<u32>, String> {
+    let unknown = |row: usize, id: &dyn std::fmt::Display| {
+        format!("edge {row} names '{}', which is not among the nodes", shorten(&id.to_string()))
+    };
+    match ids {
+        IdColumn::Integers(ids) => {
+            ids.iter().enumerate().map(|(row, &id)| index.integer(id).ok_or_else(|| unknown(row, &id))).collect()
+        }
+        IdColumn::Texts(ids) => {
+            let mut numbers = Vec::with_capacity(ids.len());
+            for (row, id) in ids.iter().enumerate() {
+                numbers.push(index.text(id).ok_or_else(|| unknown(row, &id))?);
+            }
+            Ok(numbers)
+        }
+    }
+}
+
+fn read_weights(table: &dyn Table, path: &Path, column: usize) -> Result<Vec<f32>> {
+    let weights = load_matrix(table, &[column])?;
+    match weights.iter().position(|weight| weight.is_nan()) {
+        Some(row) => {
+            let place = format!("column '{}'", table.columns()[column].name);
+            Err(GraphError::format(path, place, format!("edge {row} has no weight")))
+        }
+        None => Ok(weights),
+    }
+}

@@ -1,0 +1,146 @@
+//! Features from arrays: dense, or compressed sparse rows.
+
+use super::arrays::{Npz, read_npy};
+use crate::dataset::Features;
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use std::path::Path;
+
+/// The features in `path`, an `.npz` with the members of [`npz_features`] or a `.npy`, for a graph of `nodes` nodes.
+pub fn read_features(path: &Path, nodes: usize, limits: &Limits) -> Result<Features> {
+    if super::extension(path) == "npy" {
+        let array = read_npy(path, limits, limits.features_values_max)?;
+        return dense(array.shape, array.values, nodes).map_err(|what| GraphError::format(path, "array", what));
+    }
+    let mut npz = Npz::open(path, limits)?;
+    match npz_features(&mut npz, nodes, limits)? {
+        Features::None => Err(GraphError::format(path, "archive", "expected the array 'features' or 'features_data'")),
+        features => Ok(features),
+    }
+}
+
+/// The features of the interchange format: `features`, or the CSR parts `features_data`, `features_indices`,
+/// `features_indptr` and `features_shape`.
+pub fn npz_features(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Features> {
+    if npz.has("features") {
+        let array = npz.read("features", limits.features_values_max)?;
+        return dense(array.shape, array.values, nodes).map_err(|what| npz.error("features", what));
+    }
+    if npz.has("features_data") { npz_csr_features(npz, "features", nodes, limits) } else { Ok(Features::None) }
+}
+
+/// The CSR matrix `<name>_{data,indices,indptr,shape}`.
+pub fn npz_csr_features(npz: &mut Npz, name: &str, nodes: usize, limits: &Limits) -> Result<Features> {
+    let member = |part: &str| format!("{name}_{part}");
+    let shape = npz.read::<i64>(&member("shape"), 2)?.values;
+    let &[rows, columns] = &shape[..] else {
+        return Err(npz.error(&member("shape"), format!("expected rows and columns, found {shape:?}")));
+    };
+    if rows != nodes as i64 {
+        return Err(npz.error(&member("shape"), format!("expected {nodes} rows, one a node, found {rows}")));
+    }
+    let columns = accept_columns(columns, limits).map_err(|what| npz.error(&member("shape"), what))?;
+    let offsets = npz.read(&member("indptr"), limits.features_values_max)?.values;
+    let indices = npz.read(&member("indices"), limits.features_values_max)?.values;
+    let values = npz.read(&member("data"), limits.features_values_max)?.values;
+    sparse(nodes, columns, offsets, indices, values).map_err(|what| npz.error(&member("indptr"), what))
+}
+
+/// Dense features of shape [nodes, columns]; a vector is one column.
+pub fn dense(shape: Vec<usize>, values: Vec<f32>, nodes: usize) -> std::result::Result<Features, String> {
+    match shape[..] {
+        [rows] if rows == nodes => Ok(Features::Dense { columns: 1, values }),
+        [rows, 0] if rows == nodes => Ok(Features::None),
+        [rows, columns] if rows == nodes => Ok(Features::Dense { columns, values }),
+        _ => Err(format!("expected {nodes} rows, one a node, found the shape {shape:?}")),
+    }
+}
+
+/// Sparse features; checks everything, sorts the columns of a row where they are not ascending and adds duplicates.
+pub fn sparse(
+    rows: usize,
+    columns: u32,
+    offsets: Vec<i64>,
+    mut indices: Vec<u32>,
+    mut values: Vec<f32>,
+) -> std::result::Result<Features, String> {
+    check_offsets(&offsets, rows, indices.len())?;
+    if indices.len() != values.len() {
+        return Err(format!("{} column indices but {} values", indices.len(), values.len()));
+    }
+    if let Some(place) = indices.iter().position(|&c| c >= columns) {
+        return Err(format!("column index {place} is {}, but there are {columns} columns", indices[place]));
+    }
+    let mut offsets: Vec<u64> = offsets.into_iter().map(|o| o as u64).collect();
+    let mut end = 0;
+    let mut row_items: Vec<(u32, f32)> = Vec::new();
+    let mut start = 0;
+    for row in 0..rows {
+        // `start` is where the row begins in what was read, `end` where the rows written so far end.
+        let range = start..offsets[row + 1] as usize;
+        start = range.end;
+        let sorted = indices[range.clone()].windows(2).all(|pair| pair[0] < pair[1]);
+        if sorted {
+            indices.copy_within(range.clone(), end);
+            values.copy_within(range.clone(), end);
+            end += range.len();
+        } else {
+            row_items.clear();
+            row_items.extend(range.map(|i| (indices[i], values[i])));
+            row_items.sort_by_key(|item| item.0);
+            let first = end;
+            for &(column, value) in &row_items {
+                if end > first && indices[end - 1] == column {
+                    values[end - 1] += value;
+                } else {
+                    (indices[end], values[end]) = (column, value);
+                    end += 1;
+                }
+            }
+        }
+        offsets[row + 1] = end as u64;
+    }
+    indices.truncate(end);
+    values.truncate(end);
+    Ok(Features::Sparse { columns: columns as usize, offsets, indices, values })
+}
+
+/// The number of columns of sparse features, if it is within the limits.
+pub fn accept_columns(columns: i64, limits: &Limits) -> std::result::Result<u32, String> {
+    let accepted = u32::try_from(columns).ok().filter(|&columns| u64::from(columns) <= limits.columns_max);
+    accepted.ok_or_else(|| format!("{columns} columns, expected at most {}", limits.columns_max))
+}
+
+/// Checks that `offsets` are the boundaries of `rows` rows over `stored` items.
+pub fn check_offsets(offsets: &[i64], rows: usize, stored: usize) -> std::result::Result<(), String> {
+    if offsets.len() != rows + 1 {
+        return Err(format!("{} row boundaries, expected {} for {rows} rows", offsets.len(), rows + 1));
+    }
+    if offsets[0] != 0 || offsets[rows] != stored as i64 {
+        let (first, last) = (offsets[0], offsets[rows]);
+        return Err(format!("row boundaries go from {first} to {last}, expected from 0 to {stored}"));
+    }
+    match offsets.windows(2).position(|pair| pair[0] > pair[1]) {
+        Some(row) => Err(format!("row {row} ends at {} before it starts at {}", offsets[row + 1], offsets[row])),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsorted_rows_are_sorted_and_duplicates_added() {
+        let got = sparse(3, 4, vec![0, 3, 3, 5], vec![2, 0, 2, 1, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let (offsets, indices, values) = (vec![0, 2, 2, 4], vec![0, 2, 1, 3], vec![2.0, 4.0, 4.0, 5.0]);
+        assert_eq!(got, Features::Sparse { columns: 4, offsets, indices, values });
+    }
+
+    #[test]
+    fn broken_row_boundaries_are_named() {
+        assert!(sparse(2, 4, vec![0, 2, 1], vec![0], vec![1.0]).unwrap_err().contains("row 1 ends at 1"));
+        assert!(sparse(2, 4, vec![0, 1], vec![0], vec![1.0]).unwrap_err().contains("expected 3"));
+        assert!(sparse(1, 4, vec![0, 1], vec![4], vec![1.0]).unwrap_err().contains("is 4, but there are 4 columns"));
+    }
+}

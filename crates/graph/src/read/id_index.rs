@@ -1,0 +1,135 @@
+//! From the user's ids to node numbers.
+
+use super::table::{IdColumn, Texts};
+use crate::dataset::Ids;
+use std::collections::HashMap;
+
+/// Finds the number of a node by its id.
+pub enum IdIndex<'a> {
+    /// The id is the number, below this bound.
+    Row(usize),
+    /// Integers close together: a table from the least id on; [`NOWHERE`] for ids that are not there.
+    Dense(i64, Vec<u32>),
+    /// Integers far apart.
+    Integers(HashMap<i64, u32>),
+    /// Texts.
+    Texts(HashMap<&'a str, u32>),
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl<'a> IdIndex<'a> {
+    /// The index of ids in node order; an error if two are the same.
+    pub fn new(ids: &'a IdColumn) -> Result<Self, String> {
+        let twice = |first: u32, row: usize, id: &dyn std::fmt::Display| {
+            Err(format!("rows {first} and {row} have the same id '{id}'"))
+        };
+        match ids {
+            IdColumn::Texts(ids) => {
+                let mut places = HashMap::with_capacity(ids.len());
+                for (row, id) in ids.iter().enumerate() {
+                    if let Some(first) = places.insert(id, row as u32) {
+                        return twice(first, row, &id);
+                    }
+                }
+                Ok(IdIndex::Texts(places))
+            }
+            IdColumn::Integers(ids) => match dense_range(ids) {
+                Some((least, span)) => {
+                    let mut places = vec![NOWHERE; span];
+                    for (row, &id) in ids.iter().enumerate() {
+                        let place = &mut places[(id - least) as usize];
+                        if *place != NOWHERE {
+                            return twice(*place, row, &id);
+                        }
+                        *place = row as u32;
+                    }
+                    Ok(IdIndex::Dense(least, places))
+                }
+                None => {
+                    let mut places = HashMap::with_capacity(ids.len());
+                    for (row, &id) in ids.iter().enumerate() {
+                        if let Some(first) = places.insert(id, row as u32) {
+                            return twice(first, row, &id);
+                        }
+                    }
+                    Ok(IdIndex::Integers(places))
+                }
+            },
+        }
+    }
+
+    /// The number of the node with this integer id.
+    pub fn integer(&self, id: i64) -> Option<u32> {
+        match self {
+            IdIndex::Row(nodes) => u32::try_from(id).ok().filter(|&row| (row as usize) < *nodes),
+            IdIndex::Dense(least, places) => {
+                let place = usize::try_from(id.checked_sub(*least)?).ok()?;
+                places.get(place).copied().filter(|&place| place != NOWHERE)
+            }
+            IdIndex::Integers(places) => places.get(&id).copied(),
+            IdIndex::Texts(_) => None,
+        }
+    }
+
+    /// The number of the node with this text id.
+    pub fn text(&self, id: &str) -> Option<u32> {
+        match self {
+            IdIndex::Texts(places) => places.get(id).copied(),
+            _ => None,
+        }
+    }
+}
+
+/// The least id and the span of all, where a table of the whole span is no larger than a few times the ids.
+fn dense_range(ids: &[i64]) -> Option<(i64, usize)> {
+    let (least, most) = (ids.iter().copied().min()?, ids.iter().copied().max()?);
+    let span = u64::try_from(most.checked_sub(least)?).ok()? + 1;
+    (span <= 4 * ids.len() as u64 + 1024).then_some((least, span as usize))
+}
+
+/// The distinct ids in the columns of an edge list: integers ascending, texts in the order of their first appearance,
+/// row by row.
+pub fn distinct(columns: &[IdColumn]) -> IdColumn {
+    let integers = columns.iter().flat_map(|column| match column {
+        IdColumn::Integers(ids) => &ids[..],
+        IdColumn::Texts(_) => &[],
+    });
+    let texts: Vec<&Texts> = columns
+        .iter()
+        .filter_map(|column| match column {
+            IdColumn::Texts(ids) => Some(ids),
+            IdColumn::Integers(_) => None,
+        })
+        .collect();
+    if let [first, second] = texts[..] {
+        let mut seen = std::collections::HashSet::new();
+        let mut ids = Texts::default();
+        for id in first.iter().zip(second.iter()).flat_map(|(one, other)| [one, other]) {
+            if seen.insert(id) {
+                ids.push(id);
+            }
+        }
+        return IdColumn::Texts(ids);
+    }
+    let mut ids: Vec<i64> = integers.copied().collect();
+    if let Some((least, span)) = dense_range(&ids) {
+        // Marking beats sorting where it is possible.
+        let mut there = vec![false; span];
+        ids.iter().for_each(|id| there[(id - least) as usize] = true);
+        ids = (least..).zip(there).filter_map(|(id, there)| there.then_some(id)).collect();
+    } else {
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    IdColumn::Integers(ids)
+}
+
+/// The ids as a dataset keeps them.
+pub fn into_ids(ids: IdColumn) -> Ids {
+    match ids {
+        IdColumn::Integers(ids) if ids.iter().enumerate().all(|(row, &id)| row as i64 == id) => Ids::Row,
+        IdColumn::Integers(ids) => Ids::Integers(ids),
+        IdColumn::Texts(ids) => Ids::Strings(ids.iter().map(str::to_owned).collect()),
+    }
+}

@@ -1,0 +1,134 @@
+//! Laconic's own interchange format: one `.npz`.
+//!
+//! `edge_index` [2, E] is the only array that must be there. Beside it: `directed` (0: each undirected edge is stored
+//! once and gets its other direction here), `num_nodes`, `features` or CSR features, `labels`, `train_mask`,
+//! `val_mask`, `test_mask`, and, so that nothing is lost on the way through [`crate::write`], `num_classes`,
+//! `edge_weight`, `ids` or `ids_data` and `ids_offsets`. Any number type will do for any array whose values it holds.
+//! Other arrays are ignored.
+
+use super::arrays::{Array, Npz};
+use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
+use crate::build::build_graph;
+use crate::dataset::{Dataset, Ids, Labels, Split};
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::limits::Limits;
+use std::path::Path;
+
+/// The reader of the interchange format.
+pub struct Interchange;
+
+impl Reader for Interchange {
+    fn name(&self) -> &'static str {
+        "interchange npz"
+    }
+
+    fn looks_for(&self) -> &'static str {
+        "a .npz with the array edge_index"
+    }
+
+    fn recognises(&self, path: &Path) -> bool {
+        extension(path) == "npz" && Npz::open(path, &Limits::default()).is_ok_and(|npz| npz.has("edge_index"))
+    }
+
+    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
+        let limits = &options.limits;
+        let mut npz = Npz::open(path, limits)?;
+        let (sources, targets) = edge_index(&mut npz, limits)?;
+        let nodes = count_nodes(&mut npz, path, &sources, &targets, limits)?;
+        let graph = build(&mut npz, nodes, sources, targets, options)?;
+        let features = features::npz_features(&mut npz, nodes, limits)?;
+        let labels = read_labels(&mut npz, nodes, limits)?;
+        let mut splits = Vec::new();
+        for (name, role) in [("train_mask", Split::TRAIN), ("val_mask", Split::VAL), ("test_mask", Split::TEST)] {
+            if let Some(mask) = npz.optional::<u8>(name, limits.features_values_max)? {
+                labels::add_mask(&mut splits, role, &mask.shape, &mask.values, nodes)
+                    .map_err(|what| npz.error(name, what))?;
+            }
+        }
+        let ids = read_ids(&mut npz, nodes, limits)?;
+        Ok(Dataset { name: dataset_name(path), graph, features, labels, splits, ids })
+    }
+}
+
+/// Row 0 and row 1 of `edge_index`.
+fn edge_index(npz: &mut Npz, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
+    let Array { shape, values: mut sources } = npz.read::<u32>("edge_index", limits.edges_max.saturating_mul(2))?;
+    if shape.len() != 2 || shape[0] != 2 {
+        return Err(npz.error("edge_index", format!("expected the shape [2, edges], found {shape:?}")));
+    }
+    let targets = sources.split_off(shape[1]);
+    Ok((sources, targets))
+}
+
+/// `num_nodes`, or without it one more than the largest node of an edge or as many as features or labels have rows.
+fn count_nodes(npz: &mut Npz, path: &Path, sources: &[u32], targets: &[u32], limits: &Limits) -> Result<usize> {
+    let in_edges = sources.iter().chain(targets).max().map_or(0, |&largest| u64::from(largest) + 1);
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if let Some(array) = npz.optional::<i64>("num_nodes", 1)? {
+        let nodes = array.values.first().and_then(|&nodes| u64::try_from(nodes).ok());
+        let nodes =
+            nodes.ok_or_else(|| npz.error("num_nodes", format!("expected one count, found {:?}", array.values)))?;
+        if nodes < in_edges {
+            let expected = format!("expected ids in 0..{nodes} (num_nodes), found {}", in_edges - 1);
+            return Err(npz.error("edge_index", expected));
+        }
+        return limits.accept_nodes(path, "array 'num_nodes'", nodes, bytes);
+    }
+    let mut nodes = in_edges;
+    for name in ["features", "labels"] {
+        if npz.has(name) {
+            nodes = nodes.max(npz.header(name)?.shape.first().copied().unwrap_or(0));
+        }
+    }
+    if let Some(shape) = npz.optional::<i64>("features_shape", 2)? {
+        nodes = nodes.max(shape.values.first().map_or(0, |&rows| rows.max(0) as u64));
+    }
+    limits.accept_nodes(path, "rows and edges", nodes, bytes)
+}
+
+fn build(npz: &mut Npz, nodes: usize, sources: Vec<u32>, targets: Vec<u32>, options: &ReadOptions) -> Result<Graph> {
+    let weights = npz.optional::<f32>("edge_weight", options.limits.edges_max)?.map(|array| array.values);
+    if weights.as_ref().is_some_and(|weights| weights.len() != sources.len()) {
+        return Err(npz.error("edge_weight", format!("expected {} values, one an edge", sources.len())));
+    }
+    let directed = npz.optional::<u8>("directed", 1)?;
+    let undirected = directed.is_some_and(|array| array.values.first() == Some(&0));
+    let how = if undirected { options.build_undirected() } else { options.build() };
+    let built = build_graph(nodes, sources, targets, weights, how);
+    Ok(built.map_err(|error| npz.error("edge_index", error.to_string()))?.0)
+}
+
+fn read_labels(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Labels> {
+    let Some(array) = npz.optional::<f64>("labels", limits.features_values_max)? else {
+        return Ok(Labels::None);
+    };
+    // One column of 0 and 1 is a multi-label set with one class only if its writer said so.
+    let classes = match npz.optional::<u32>("num_classes", 1)? {
+        Some(classes) => classes.values.first().copied().unwrap_or(0) as usize,
+        None => 0,
+    };
+    let labels = match array.shape[..] {
+        [rows, 1] if rows == nodes && classes == 1 => labels::multi(&array.values, 1),
+        [rows] if rows == nodes => labels::single(&array.values, classes, limits),
+        _ => labels::from_array(&array.shape, &array.values, nodes, limits),
+    };
+    labels.map_err(|what| npz.error("labels", what))
+}
+
+fn read_ids(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Ids> {
+    if let Some(ids) = npz.optional::<i64>("ids", limits.nodes_max)? {
+        if ids.values.len() != nodes {
+            return Err(npz.error("ids", format!("expected {nodes} ids, one a node, found {}", ids.values.len())));
+        }
+        return Ok(Ids::Integers(ids.values));
+    }
+    let Some(bytes) = npz.optional::<u8>("ids_data", limits.unpacked_bytes_max)?.map(|array| array.values) else {
+        return Ok(Ids::Row);
+    };
+    let offsets = npz.read::<i64>("ids_offsets", limits.nodes_max.saturating_add(1))?.values;
+    features::check_offsets(&offsets, nodes, bytes.len()).map_err(|what| npz.error("ids_offsets", what))?;
+    let texts = offsets.windows(2).map(|pair| String::from_utf8(bytes[pair[0] as usize..pair[1] as usize].to_vec()));
+    let texts: std::result::Result<Vec<String>, _> = texts.collect();
+    Ok(Ids::Strings(texts.map_err(|_| npz.error("ids_data", "expected text in UTF-8"))?))
+}

@@ -1,0 +1,124 @@
+//! OGB node-prediction folders with raw CSV: `raw/{edge,num-node-list,node-feat,node-label}.csv.gz` and
+//! `split/<name>/{train,valid,test}.csv.gz`, packed or not.
+//!
+//! Edges are read as they are. Where OGB's own loader adds the other directions (`add_inverse_edge` in its table of
+//! datasets, which is not in the folder), so does this one, by the folder's name. A label `nan` is unknown; several
+//! columns of labels are a multi-label set.
+
+use super::numbers::read_numbers;
+use super::text::find_text;
+use super::{ReadOptions, Reader, dataset_name, features, labels};
+use crate::build::build_graph;
+use crate::dataset::{Dataset, Features, Ids, Labels, Split};
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use std::path::{Path, PathBuf};
+
+/// Parts of folder names of the sets to which OGB adds inverse edges.
+const INVERSE_EDGES: [&str; 2] = ["products", "proteins"];
+
+/// The reader of OGB folders.
+pub struct Ogb;
+
+impl Reader for Ogb {
+    fn name(&self) -> &'static str {
+        "OGB folder"
+    }
+
+    fn looks_for(&self) -> &'static str {
+        "a folder with raw/edge.csv.gz and raw/num-node-list.csv.gz"
+    }
+
+    fn recognises(&self, path: &Path) -> bool {
+        let raw = path.join("raw");
+        find_text(&raw, &["edge.csv"]).is_some() && find_text(&raw, &["num-node-list.csv"]).is_some()
+    }
+
+    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
+        let limits = &options.limits;
+        let raw = path.join("raw");
+        let edge_path = required(&raw, "edge.csv")?;
+        let (sources, targets) = read_edges(&edge_path, limits)?;
+        let nodes = count_nodes(&required(&raw, "num-node-list.csv")?, sources.len(), limits)?;
+        let name = dataset_name(path);
+        let inverse = INVERSE_EDGES.iter().any(|part| name.contains(part));
+        let how = if inverse { options.build_undirected() } else { options.build() };
+        let built = build_graph(nodes, sources, targets, None, how);
+        let graph = built.map_err(|error| GraphError::format(&edge_path, "edges", error.to_string()))?.0;
+
+        let features = match find_text(&raw, &["node-feat.csv"]) {
+            Some(path) => {
+                let array = read_numbers::<f32>(&path, limits, limits.features_values_max)?;
+                let features = features::dense(array.shape, array.values, nodes);
+                features.map_err(|what| GraphError::format(&path, "lines", what))?
+            }
+            None => Features::None,
+        };
+        let labels = match find_text(&raw, &["node-label.csv"]) {
+            Some(path) => {
+                let array = read_numbers::<f64>(&path, limits, limits.features_values_max)?;
+                let labels = labels::from_array(&array.shape, &array.values, nodes, limits);
+                labels.map_err(|what| GraphError::format(&path, "lines", what))?
+            }
+            None => Labels::None,
+        };
+        let splits = read_splits(&path.join("split"), nodes, limits)?;
+        Ok(Dataset { name, graph, features, labels, splits, ids: Ids::Row })
+    }
+}
+
+fn required(folder: &Path, name: &str) -> Result<PathBuf> {
+    find_text(folder, &[name])
+        .ok_or_else(|| GraphError::format(folder, "folder", format!("expected {name} or {name}.gz")))
+}
+
+/// One line an edge: source, target.
+fn read_edges(path: &Path, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
+    let array = read_numbers::<u32>(path, limits, limits.edges_max.saturating_mul(2))?;
+    if array.shape[0] > 0 && array.shape[1] != 2 {
+        return Err(GraphError::format(
+            path,
+            "lines",
+            format!("expected source,target; found {} numbers", array.shape[1]),
+        ));
+    }
+    Ok(array.values.chunks_exact(2).map(|edge| (edge[0], edge[1])).unzip())
+}
+
+/// The one line of `num-node-list`; a set of many graphs has many. `edges` stand for the bytes that vouch for nodes.
+fn count_nodes(path: &Path, edges: usize, limits: &Limits) -> Result<usize> {
+    let counts = read_numbers::<i64>(path, limits, 1 << 20)?.values;
+    match counts[..] {
+        [nodes] if nodes >= 0 => limits.accept_nodes(path, "line 1", nodes as u64, edges as u64),
+        _ => Err(GraphError::format(
+            path,
+            "lines",
+            format!("expected the nodes of one graph, found {} lines", counts.len()),
+        )),
+    }
+}
+
+/// The splits in the folders of `folder`, by name.
+fn read_splits(folder: &Path, nodes: usize, limits: &Limits) -> Result<Vec<Split>> {
+    let mut folders: Vec<PathBuf> = match std::fs::read_dir(folder) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect(),
+        Err(_) => return Ok(Vec::new()),
+    };
+    folders.sort();
+    let mut splits = Vec::new();
+    for folder in folders {
+        let mut split = Split { roles: vec![0; nodes] };
+        for (name, role) in [("train.csv", Split::TRAIN), ("valid.csv", Split::VAL), ("test.csv", Split::TEST)] {
+            let path = required(&folder, name)?;
+            for (line, node) in read_numbers::<u32>(&path, limits, limits.nodes_max)?.values.into_iter().enumerate() {
+                let roles = split.roles.get_mut(node as usize).ok_or_else(|| {
+                    let expected = format!("expected a node in 0..{nodes}, found {node}");
+                    GraphError::format(&path, format!("line {}", line + 1), expected)
+                })?;
+                *roles |= role;
+            }
+        }
+        splits.push(split);
+    }
+    Ok(splits)
+}

@@ -1,0 +1,295 @@
+//! Tables in Parquet files.
+//!
+//! Flat columns of booleans, integers, floating-point numbers and text are columns here; nested ones, decimals and
+//! other types are not seen. The `parquet` crate without Arrow reads the pages. What it would believe of a hostile file
+//! is checked in [`Guard`] before, a panic in it becomes an error, and the one allocation that the file's size does not
+//! bound is a single page, at most 2 GiB by the format's own 32-bit sizes.
+
+use super::table::{Cell, ColumnInfo, Kind, Sink, Table};
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use parquet::basic::{ConvertedType, Encoding, Type};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::schema::types::ColumnDescPtr;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// A table in a Parquet file.
+pub struct ParquetTable {
+    path: PathBuf,
+    reader: SerializedFileReader<File>,
+    columns: Vec<ColumnInfo>,
+    /// The place of each of `columns` among the file's leaf columns.
+    leaves: Vec<usize>,
+    rows: usize,
+}
+
+/// How many rows are decoded at a time.
+const BATCH: usize = 8192;
+
+impl ParquetTable {
+    /// Opens the file and reads its footer.
+    pub fn open(path: &Path, limits: &Limits) -> Result<ParquetTable> {
+        let file = super::arrays::open_limited(path, limits)?;
+        let bytes = file.metadata().map_err(|e| GraphError::io(path, e))?.len();
+        let error = |e: ParquetError| GraphError::format(path, "footer", format!("expected Parquet: {e}"));
+        let reader = contained(path, || SerializedFileReader::new(file).map_err(error))?;
+        let metadata = reader.metadata();
+        let groups = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+        let rows = groups.into_iter().try_fold(0u64, |sum, rows| sum.checked_add(rows?));
+        let rows = rows.filter(|&rows| rows <= limits.edges_max);
+        let rows = rows.ok_or_else(|| GraphError::too_large(path, "rows", limits.edges_max))?;
+        if rows > bytes.saturating_mul(1024) {
+            return Err(GraphError::format(path, "footer", format!("{rows} rows do not fit {bytes} bytes")));
+        }
+        let (mut columns, mut leaves) = (Vec::new(), Vec::new());
+        for (leaf, descr) in metadata.file_metadata().schema_descr().columns().iter().enumerate() {
+            if let Some(kind) = kind_of(descr) {
+                columns.push(ColumnInfo { name: descr.name().to_owned(), kind });
+                leaves.push(leaf);
+            }
+        }
+        Ok(ParquetTable { path: path.to_owned(), reader, columns, leaves, rows: rows as usize })
+    }
+
+    fn scan_column(&self, slot: usize, wanted: (usize, Kind), sink: Sink) -> Result<()> {
+        let (column, kind) = wanted;
+        let place = format!("column '{}'", self.columns[column].name);
+        let error = |what: String| GraphError::format(&self.path, place.as_str(), what);
+        let descr = self.reader.metadata().file_metadata().schema_descr().column(self.leaves[column]);
+        let mut start = 0;
+        for number in 0..self.reader.num_row_groups() {
+            let group = self.reader.get_row_group(number).map_err(|e| error(e.to_string()))?;
+            let rows = group.metadata().num_rows() as usize;
+            let pages = group.get_column_page_reader(self.leaves[column]).map_err(|e| error(e.to_string()))?;
+            let guard = Guard { pages, descr: descr.clone() };
+            let reader = get_column_reader(descr.clone(), Box::new(guard));
+            let mut row = start;
+            let read = read_column(reader, &descr, kind, &mut |cell| {
+                if row == start + rows {
+                    return Err(format!("more than the {rows} values of row group {number}"));
+                }
+                sink(row, slot, cell).map_err(|what| format!("row {row}: {what}"))?;
+                row += 1;
+                Ok(())
+            });
+            read.map_err(error)?;
+            if row != start + rows {
+                return Err(error(format!("expected {rows} values in row group {number}, found {}", row - start)));
+            }
+            start += rows;
+        }
+        Ok(())
+    }
+}
+
+impl Table for ParquetTable {
+    fn columns(&self) -> &[ColumnInfo] {
+        &self.columns
+    }
+
+    fn has_header(&self) -> bool {
+        true
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
+        wanted
+            .iter()
+            .enumerate()
+            .try_for_each(|(slot, &wanted)| contained(&self.path, || self.scan_column(slot, wanted, sink)))
+    }
+}
+
+/// A panic inside becomes an error. Nothing that is used afterwards can be left half-changed: the caller gives up.
+fn contained<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    let outcome = catch_unwind(AssertUnwindSafe(read));
+    outcome.unwrap_or_else(|_| Err(GraphError::format(path, "data", "expected Parquet, found something broken")))
+}
+
+/// The kind of a column that can be used here.
+fn kind_of(descr: &ColumnDescPtr) -> Option<Kind> {
+    let flat = descr.max_rep_level() == 0 && descr.max_def_level() <= 1 && descr.path().parts().len() == 1;
+    match descr.physical_type() {
+        _ if !flat || descr.converted_type() == ConvertedType::DECIMAL => None,
+        Type::BOOLEAN | Type::INT32 | Type::INT64 => Some(Kind::Integer),
+        Type::FLOAT | Type::DOUBLE => Some(Kind::Float),
+        Type::BYTE_ARRAY => Some(Kind::Text),
+        Type::INT96 | Type::FIXED_LEN_BYTE_ARRAY => None,
+    }
+}
+
+type Emit<'a> = &'a mut dyn FnMut(Cell) -> std::result::Result<(), String>;
+
+fn read_column(reader: ColumnReader, descr: &ColumnDescPtr, kind: Kind, emit: Emit) -> std::result::Result<(), String> {
+    let optional = descr.max_def_level() > 0;
+    let unsigned = matches!(descr.converted_type(), ConvertedType::UINT_32 | ConvertedType::UINT_64);
+    match reader {
+        ColumnReader::BoolColumnReader(reader) => {
+            batches(reader, optional, emit, |value, emit| integer(i64::from(*value), kind, emit))
+        }
+        ColumnReader::Int32ColumnReader(reader) => batches(reader, optional, emit, |&value, emit| {
+            integer(if unsigned { i64::from(value as u32) } else { i64::from(value) }, kind, emit)
+        }),
+        ColumnReader::Int64ColumnReader(reader) => batches(reader, optional, emit, |&value, emit| {
+            if unsigned && value < 0 {
+                return Err(format!("expected integers below 2^63, found {}", value as u64));
+            }
+            integer(value, kind, emit)
+        }),
+        ColumnReader::FloatColumnReader(reader) => {
+            batches(reader, optional, emit, |&value, emit| float(f64::from(value), kind, emit))
+        }
+        ColumnReader::DoubleColumnReader(reader) => {
+            batches(reader, optional, emit, |&value, emit| float(value, kind, emit))
+        }
+        ColumnReader::ByteArrayColumnReader(reader) => batches(reader, optional, emit, |value, emit| {
+            let text = std::str::from_utf8(value.data()).map_err(|_| "expected text in UTF-8".to_owned())?;
+            match kind {
+                Kind::Text => emit(Cell::Text(text)),
+                Kind::Integer | Kind::Float => Err("expected a number, found text".to_owned()),
+            }
+        }),
+        _ => Err("expected booleans, numbers or text".to_owned()),
+    }
+}
+
+fn integer(value: i64, kind: Kind, emit: Emit) -> std::result::Result<(), String> {
+    match kind {
+        Kind::Integer => emit(Cell::Integer(value)),
+        Kind::Float => emit(Cell::Float(value as f64)),
+        Kind::Text => emit(Cell::Text(&value.to_string())),
+    }
+}
+
+fn float(value: f64, kind: Kind, emit: Emit) -> std::result::Result<(), String> {
+    match kind {
+        Kind::Integer => Err(format!("expected an integer, found {value}")),
+        Kind::Float => emit(Cell::Float(value)),
+        Kind::Text => emit(Cell::Text(&value.to_string())),
+    }
+}
+
+/// Decodes batch after batch and gives each value, or its absence, on.
+fn batches<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    optional: bool,
+    emit: Emit,
+    mut each: impl FnMut(&T::T, Emit) -> std::result::Result<(), String>,
+) -> std::result::Result<(), String> {
+    let mut values: Vec<T::T> = Vec::new();
+    let mut levels: Vec<i16> = Vec::new();
+    loop {
+        values.clear();
+        levels.clear();
+        let (records, found, _) = reader
+            .read_records(BATCH, optional.then_some(&mut levels), None, &mut values)
+            .map_err(|e| e.to_string())?;
+        if records == 0 {
+            return Ok(());
+        }
+        let mut present = values[..found].iter();
+        // Without definition levels every value is there.
+        levels.resize(records, 1);
+        for &level in &levels {
+            if level == 0 {
+                emit(Cell::Missing)?;
+            } else {
+                each(present.next().ok_or_else(|| "fewer values than promised".to_owned())?, emit)?;
+            }
+        }
+    }
+}
+
+/// Looks at each page before the `parquet` crate does, because it makes room for as many values as a dictionary page or
+/// the header of a delta encoding claims to have.
+struct Guard {
+    pages: Box<dyn PageReader>,
+    descr: ColumnDescPtr,
+}
+
+impl Guard {
+    fn check(&self, page: &Page) -> parquet::errors::Result<()> {
+        let refuse = |what: &str| Err(ParquetError::General(what.to_owned()));
+        let values = match page {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                // Even a boolean of a dictionary takes a byte.
+                return if *num_values as usize <= buf.len() {
+                    Ok(())
+                } else {
+                    refuse("a dictionary larger than its page")
+                };
+            }
+            Page::DataPage { buf, .. } if self.descr.max_def_level() == 0 => Some(&buf[..]),
+            Page::DataPage { buf, .. } => {
+                buf.first_chunk().and_then(|length| buf.get(4 + u32::from_le_bytes(*length) as usize..))
+            }
+            Page::DataPageV2 { buf, def_levels_byte_len, rep_levels_byte_len, .. } => {
+                buf.get(*def_levels_byte_len as usize + *rep_levels_byte_len as usize..)
+            }
+        };
+        if self.descr.physical_type() != Type::BYTE_ARRAY {
+            return Ok(());
+        }
+        match page.encoding() {
+            Encoding::DELTA_BYTE_ARRAY => refuse("the encoding DELTA_BYTE_ARRAY of texts is not known here"),
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => {
+                // Block size, blocks, number of values.
+                let count = values.and_then(|values| {
+                    let mut values = values.iter().copied();
+                    varint(&mut values)?;
+                    varint(&mut values)?;
+                    varint(&mut values)
+                });
+                let promised = count.is_some_and(|count| count <= u64::from(page.num_values()));
+                if promised { Ok(()) } else { refuse("more texts than the page promises") }
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn varint(bytes: &mut impl Iterator<Item = u8>) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..63).step_by(7) {
+        let byte = bytes.next()?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+impl Iterator for Guard {
+    type Item = parquet::errors::Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for Guard {
+    fn get_next_page(&mut self) -> parquet::errors::Result<Option<Page>> {
+        let page = self.pages.get_next_page()?;
+        page.iter().try_for_each(|page| self.check(page))?;
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> parquet::errors::Result<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> parquet::errors::Result<()> {
+        self.pages.skip_next_page()
+    }
+}

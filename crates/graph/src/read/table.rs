@@ -1,0 +1,171 @@
+//! Tables of named columns, whatever file they are in.
+
+use super::{extension, parquet_table::ParquetTable, text_table::TextTable};
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use std::path::Path;
+
+/// What all values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Integers, or booleans as 0 and 1.
+    Integer,
+    /// Numbers.
+    Float,
+    /// Anything.
+    Text,
+}
+
+/// A column's name and kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// The name in the header; `column 1`, `column 2`, … without a header.
+    pub name: String,
+    /// The narrowest kind that holds all values.
+    pub kind: Kind,
+}
+
+/// One value of a table, of the kind that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing there.
+    Missing,
+    /// For [`Kind::Integer`].
+    Integer(i64),
+    /// For [`Kind::Float`].
+    Float(f64),
+    /// For [`Kind::Text`].
+    Text(&'a str),
+}
+
+/// A table on disk.
+pub trait Table {
+    /// The columns.
+    fn columns(&self) -> &[ColumnInfo];
+
+    /// Whether the columns' names come from the file.
+    fn has_header(&self) -> bool;
+
+    /// The number of rows.
+    fn rows(&self) -> usize;
+
+    /// Calls `sink(row, i, cell)` once for every row and every `wanted[i]`, a column and the kind to give its values in:
+    /// the column's own, [`Kind::Float`] for integers, or [`Kind::Text`]. Rows ascend within each column; which column
+    /// comes first is up to the file. An error of the sink, saying what was expected, is given the place of the cell.
+    fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()>;
+}
+
+/// What takes the cells of [`Table::scan`].
+pub type Sink<'a> = &'a mut dyn FnMut(usize, usize, Cell) -> std::result::Result<(), String>;
+
+/// Opens a table, text or Parquet by its extension, and looks at all of it once to learn the columns' kinds.
+pub fn open_table(path: &Path, limits: &Limits) -> Result<Box<dyn Table>> {
+    if extension(path) == "parquet" {
+        Ok(Box::new(ParquetTable::open(path, limits)?))
+    } else {
+        Ok(Box::new(TextTable::open(path, limits)?))
+    }
+}
+
+/// The column called `given`, which must be there, or else one of the `usual` names.
+pub fn find_column(table: &dyn Table, path: &Path, given: Option<&str>, usual: &[&str]) -> Result<Option<usize>> {
+    let place = |name: &str| table.columns().iter().position(|column| column.name == name);
+    match given {
+        Some(name) => place(name).map(Some).ok_or_else(|| {
+            let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
+            GraphError::format(path, "header", format!("expected a column '{name}' among: {}", names.join(", ")))
+        }),
+        None => {
+            let lower = |name: &str| table.columns().iter().position(|column| column.name.to_lowercase() == name);
+            Ok(usual.iter().find_map(|name| lower(name)))
+        }
+    }
+}
+
+/// Node ids as a table has them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum IdColumn {
+    /// All of them integers.
+    Integers(Vec<i64>),
+    /// Some of them not.
+    Texts(Texts),
+}
+
+impl IdColumn {
+    /// How many ids there are.
+    pub fn len(&self) -> usize {
+        match self {
+            IdColumn::Integers(ids) => ids.len(),
+            IdColumn::Texts(ids) => ids.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Many texts in one piece of memory.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Texts {
+    bytes: String,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// Appends a text.
+    pub fn push(&mut self, text: &str) {
+        self.bytes.push_str(text);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All texts in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    }
+}
+
+/// Loads columns of node ids, all as integers or, where `as_text`, all as texts.
+pub fn load_ids(table: &dyn Table, columns: &[usize], as_text: bool, limits: &Limits) -> Result<Vec<IdColumn>> {
+    let kind = if as_text { Kind::Text } else { Kind::Integer };
+    let empty = if as_text { IdColumn::Texts(Texts::default()) } else { IdColumn::Integers(Vec::new()) };
+    let mut loaded = vec![empty; columns.len()];
+    let wanted: Vec<_> = columns.iter().map(|&column| (column, kind)).collect();
+    table.scan(&wanted, &mut |_, slot, cell| {
+        match (&mut loaded[slot], cell) {
+            (IdColumn::Integers(ids), Cell::Integer(id)) => ids.push(id),
+            (IdColumn::Texts(ids), Cell::Text(id)) if id.len() as u64 <= limits.string_bytes_max => ids.push(id),
+            (IdColumn::Texts(_), Cell::Text(_)) => {
+                return Err(format!("an id of more than {} bytes", limits.string_bytes_max));
+            }
+            _ => return Err("expected a node id".to_owned()),
+        }
+        Ok(())
+    })?;
+    Ok(loaded)
+}
+
+/// Loads numeric columns as a row-major matrix; missing values are NaN.
+pub fn load_matrix(table: &dyn Table, columns: &[usize]) -> Result<Vec<f32>> {
+    let mut values = vec![f32::NAN; table.rows() * columns.len()];
+    let wanted: Vec<_> = columns.iter().map(|&column| (column, Kind::Float)).collect();
+    table.scan(&wanted, &mut |row, slot, cell| {
+        if let Cell::Float(value) = cell {
+            values[row * columns.len() + slot] = value as f32;
+        }
+        Ok(())
+    })?;
+    Ok(values)
+}

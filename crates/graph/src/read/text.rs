@@ -1,0 +1,90 @@
+//! Text files, packed or not, line by line, with bounds.
+
+use super::arrays::open_limited;
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Opens a text file; `.gz` is recognised by its content.
+pub fn open_text(path: &Path, limits: &Limits) -> Result<Box<dyn BufRead>> {
+    let mut file = BufReader::with_capacity(1 << 16, open_limited(path, limits)?);
+    let start = file.fill_buf().map_err(|e| GraphError::io(path, e))?;
+    if !start.starts_with(&[0x1f, 0x8b]) {
+        return Ok(Box::new(file));
+    }
+    let unpacked = Bounded { from: flate2::bufread::MultiGzDecoder::new(file), left: limits.unpacked_bytes_max };
+    Ok(Box::new(BufReader::with_capacity(1 << 16, unpacked)))
+}
+
+/// The first of `names` that is in `folder`, each tried as it is and with `.gz`.
+pub fn find_text(folder: &Path, names: &[&str]) -> Option<PathBuf> {
+    let tries = names.iter().flat_map(|name| [folder.join(name), folder.join(format!("{name}.gz"))]);
+    tries.into_iter().find(|path| path.is_file())
+}
+
+/// The whole of a file that is not packed.
+pub fn read_bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_limited(path, limits)?.read_to_end(&mut bytes).map_err(|e| GraphError::io(path, e))?;
+    Ok(bytes)
+}
+
+/// Fails, instead of ending, when more comes out than is allowed.
+struct Bounded<R> {
+    from: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(into)?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| io::Error::other("unpacks to too many bytes"))?;
+        Ok(count)
+    }
+}
+
+/// The lines of a text file.
+pub struct Lines {
+    path: PathBuf,
+    from: Box<dyn BufRead>,
+    line: Vec<u8>,
+    number: u64,
+    bytes_max: u64,
+}
+
+impl Lines {
+    /// Opens the file.
+    pub fn open(path: &Path, limits: &Limits) -> Result<Lines> {
+        let from = open_text(path, limits)?;
+        Ok(Lines { path: path.to_owned(), from, line: Vec::new(), number: 0, bytes_max: limits.line_bytes_max })
+    }
+
+    /// The next line, without white space around it; `None` at the end.
+    pub fn next_line(&mut self) -> Result<Option<&str>> {
+        self.line.clear();
+        self.number += 1;
+        let mut bounded = self.from.by_ref().take(self.bytes_max.saturating_add(1));
+        let count = bounded.read_until(b'\n', &mut self.line).map_err(|e| self.error(e.to_string()))?;
+        if count as u64 > self.bytes_max {
+            return Err(GraphError::too_large(&self.path, format!("line {}", self.number), self.bytes_max));
+        }
+        if count == 0 {
+            return Ok(None);
+        }
+        if std::str::from_utf8(&self.line).is_err() {
+            return Err(self.error("expected text in UTF-8"));
+        }
+        Ok(Some(self.line()))
+    }
+
+    /// The line that was read last; empty before the first and after the last.
+    pub fn line(&self) -> &str {
+        std::str::from_utf8(&self.line).map_or("", |line| line.trim_start_matches('\u{feff}').trim())
+    }
+
+    /// An error about the line that was read last.
+    pub fn error(&self, expected: impl Into<String>) -> GraphError {
+        GraphError::format(&self.path, format!("line {}", self.number), expected)
+    }
+}

@@ -1,0 +1,250 @@
+//! Tables in text: CSV, TSV, and columns separated by spaces.
+//!
+//! The separator is the first of tab, comma, semicolon and space that occurs in the first line. The first line is a
+//! header unless all it has are numbers. Lines that start with `#` (or with `%`, if the file does) are comments. Text
+//! is read twice: first to learn the columns' kinds, then into them, so that nothing is kept as text that is a number
+//! and no integer is called `7` that was written `007`.
+
+use super::numbers::shorten;
+use super::table::{Cell, ColumnInfo, Kind, Sink, Table};
+use super::text::open_text;
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+/// A table in a text file.
+pub struct TextTable {
+    path: PathBuf,
+    limits: Limits,
+    separator: u8,
+    comment: u8,
+    header: bool,
+    columns: Vec<ColumnInfo>,
+    rows: usize,
+}
+
+/// More columns than any table of nodes or edges has.
+const COLUMNS_MAX: usize = 1 << 20;
+
+impl TextTable {
+    /// Opens the file and goes through it once.
+    pub fn open(path: &Path, limits: &Limits) -> Result<TextTable> {
+        let (separator, comment) = detect(path, limits)?;
+        let (path, limits) = (path.to_owned(), limits.clone());
+        let mut table = TextTable { path, limits, separator, comment, header: false, columns: vec![], rows: 0 };
+        let mut kinds: Vec<Seen> = Vec::new();
+        let mut names: Option<Vec<String>> = None;
+        let mut rows = 0;
+        table.each_record(|_, fields| {
+            if kinds.is_empty() {
+                kinds = fields.iter().map(|_| Seen::default()).collect();
+                if fields.iter().any(|field| !field.is_empty() && field.parse::<f64>().is_err()) {
+                    names = Some(fields.iter().map(|&field| field.to_owned()).collect());
+                    return Ok(());
+                }
+            }
+            rows += 1;
+            fields.iter().zip(&mut kinds).for_each(|(field, seen)| seen.look(field));
+            Ok(())
+        })?;
+        table.header = names.is_some();
+        table.rows = rows;
+        let names = names.unwrap_or_else(|| (1..=kinds.len()).map(|number| format!("column {number}")).collect());
+        table.columns =
+            names.into_iter().zip(&kinds).map(|(name, seen)| ColumnInfo { name, kind: seen.kind() }).collect();
+        Ok(table)
+    }
+
+    /// Calls `each(record, fields)` for the header and every row; all must have as many fields as the first. An error,
+    /// saying what was expected, gets the number of the line.
+    fn each_record(&self, mut each: impl FnMut(usize, &[&str]) -> std::result::Result<(), String>) -> Result<()> {
+        let text =
+            LimitedLines { from: open_text(&self.path, &self.limits)?, line: 0, line_max: self.limits.line_bytes_max };
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(self.separator)
+            .comment(Some(self.comment))
+            .trim(csv::Trim::All)
+            .from_reader(text);
+        let mut record = csv::ByteRecord::new();
+        let mut width = None;
+        let mut number = 0;
+        loop {
+            let line = reader.position().line();
+            let error = |what: String| GraphError::format(&self.path, format!("line {line}"), what);
+            if !reader.read_byte_record(&mut record).map_err(|e| error(e.to_string()))? {
+                return Ok(());
+            }
+            let line = record.position().map_or(line, csv::Position::line);
+            let error = |what: String| GraphError::format(&self.path, format!("line {line}"), what);
+            // Several spaces are one separator; a single empty field is an empty line.
+            let spaces = self.separator == b' ';
+            let fields = record.iter().filter(|field| !spaces || !field.is_empty()).map(std::str::from_utf8);
+            let mut fields: Vec<&str> = fields
+                .collect::<std::result::Result<_, _>>()
+                .map_err(|_| error("expected text in UTF-8".to_owned()))?;
+            if number == 0
+                && let Some(first) = fields.first_mut()
+            {
+                *first = first.trim_start_matches('\u{feff}');
+            }
+            if fields.is_empty() || fields == [""] && width != Some(1) {
+                continue;
+            }
+            let expected = *width.get_or_insert(fields.len());
+            if fields.len() != expected {
+                return Err(error(format!("expected {expected} fields, found {}", fields.len())));
+            }
+            if expected > COLUMNS_MAX {
+                return Err(error(format!("expected at most {COLUMNS_MAX} fields, found {expected}")));
+            }
+            if number as u64 > self.limits.edges_max {
+                return Err(GraphError::too_large(&self.path, "rows", self.limits.edges_max));
+            }
+            each(number, &fields).map_err(error)?;
+            number += 1;
+        }
+    }
+}
+
+impl Table for TextTable {
+    fn columns(&self) -> &[ColumnInfo] {
+        &self.columns
+    }
+
+    fn has_header(&self) -> bool {
+        self.header
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
+        let header = usize::from(self.header);
+        let mut rows = 0;
+        self.each_record(|record, fields| {
+            let Some(row) = record.checked_sub(header) else { return Ok(()) };
+            rows = row + 1;
+            if rows > self.rows || fields.len() != self.columns.len() {
+                return Err("the file changed while it was read".to_owned());
+            }
+            for (slot, &(column, kind)) in wanted.iter().enumerate() {
+                let cell = parse(fields[column], kind).ok_or_else(|| {
+                    let (name, found) = (&self.columns[column].name, shorten(fields[column]));
+                    format!(
+                        "column '{name}': expected {}, found '{found}'",
+                        if kind == Kind::Integer { "an integer" } else { "a number" }
+                    )
+                })?;
+                sink(row, slot, cell).map_err(|what| format!("column '{}': {what}", self.columns[column].name))?;
+            }
+            Ok(())
+        })?;
+        if rows == self.rows {
+            Ok(())
+        } else {
+            Err(GraphError::format(&self.path, "end", "the file changed while it was read"))
+        }
+    }
+}
+
+fn parse(field: &str, kind: Kind) -> Option<Cell<'_>> {
+    if field.is_empty() {
+        return Some(Cell::Missing);
+    }
+    match kind {
+        Kind::Text => Some(Cell::Text(field)),
+        Kind::Integer => integer(field).or_else(|| boolean(field).map(i64::from)).map(Cell::Integer),
+        Kind::Float => match field.parse() {
+            Ok(value) => Some(Cell::Float(value)),
+            Err(_) => boolean(field).map(|value| Cell::Float(f64::from(u8::from(value)))),
+        },
+    }
+}
+
+/// An integer in its one plain spelling.
+fn integer(field: &str) -> Option<i64> {
+    let digits = field.strip_prefix('-').unwrap_or(field).as_bytes();
+    let plain = digits.first().is_some_and(u8::is_ascii_digit) && (digits[0] != b'0' || field.len() == 1);
+    if plain { field.parse().ok() } else { None }
+}
+
+fn boolean(field: &str) -> Option<bool> {
+    match field {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+/// What the values of a column could not be.
+#[derive(Default)]
+struct Seen {
+    any: bool,
+    not_integer: bool,
+    not_boolean: bool,
+    not_float: bool,
+}
+
+impl Seen {
+    fn look(&mut self, field: &str) {
+        if field.is_empty() {
+            return;
+        }
+        self.any = true;
+        self.not_integer = self.not_integer || integer(field).is_none();
+        self.not_boolean = self.not_boolean || boolean(field).is_none();
+        // An integer is a number; parsing it again would take most of the time.
+        self.not_float = self.not_float || self.not_integer && field.parse::<f64>().is_err();
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Seen { any: false, .. } => Kind::Text,
+            Seen { not_integer: false, .. } | Seen { not_boolean: false, .. } => Kind::Integer,
+            Seen { not_float: false, .. } => Kind::Float,
+            _ => Kind::Text,
+        }
+    }
+}
+
+/// Separator and comment sign, from the first line that is not a comment.
+fn detect(path: &Path, limits: &Limits) -> Result<(u8, u8)> {
+    let mut lines = super::text::Lines::open(path, limits)?;
+    let mut comment = b'#';
+    while let Some(line) = lines.next_line()? {
+        if line.starts_with('%') {
+            comment = b'%';
+        }
+        if line.is_empty() || line.as_bytes()[0] == comment {
+            continue;
+        }
+        let separator = [b'\t', b',', b';', b' '].into_iter().find(|separator| line.as_bytes().contains(separator));
+        return Ok((separator.unwrap_or(b','), comment));
+    }
+    Ok((b',', comment))
+}
+
+/// Fails when a line gets longer than is allowed, so that a packed file cannot unpack into one endless field.
+struct LimitedLines {
+    from: Box<dyn BufRead>,
+    line: u64,
+    line_max: u64,
+}
+
+impl std::io::Read for LimitedLines {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.from.read(into)?;
+        match into[..count].iter().rposition(|&b| b == b'\n') {
+            Some(end) => self.line = (count - end - 1) as u64,
+            None => self.line += count as u64,
+        }
+        if self.line > self.line_max {
+            return Err(std::io::Error::other(format!("a line is longer than {} bytes", self.line_max)));
+        }
+        Ok(count)
+    }
+}

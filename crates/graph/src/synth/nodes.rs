@@ -1,0 +1,71 @@
+//! What generated nodes are: classes, roles and features.
+
+use laconic_key::{Key, Purpose};
+use rayon::prelude::*;
+
+use crate::dataset::{Features, Split};
+
+/// A class for each node, each as likely as the other.
+pub(super) fn classes(nodes: usize, classes: usize, seed: u64) -> Vec<i32> {
+    let key = property(seed, 0);
+    let class = |node| key.with(node as u64).below(classes as u64) as i32;
+    (0..nodes).into_par_iter().map(class).collect()
+}
+
+/// A role for each node: training and validation with these probabilities, test otherwise.
+pub(super) fn split(nodes: usize, train: f64, val: f64, seed: u64) -> Split {
+    let key = property(seed, 1);
+    let role = |node| match key.with(node as u64).unit() {
+        unit if unit < train => Split::TRAIN,
+        unit if unit < train + val => Split::VAL,
+        _ => Split::TEST,
+    };
+    Split { roles: (0..nodes).into_par_iter().map(role).collect() }
+}
+
+/// A uniform number for each node, which its degree is made of.
+pub(super) fn degree_key(seed: u64) -> Key {
+    property(seed, 2)
+}
+
+fn property(seed: u64, which: u64) -> Key {
+    Key::new(seed, Purpose::GraphNodes).with(which)
+}
+
+/// Standard normal noise round `mean` rows: node `v` has the mean `means[mean_of(v)]`, where `means` is a row-major
+/// matrix of `columns` columns.
+pub(super) fn features(
+    nodes: usize,
+    columns: usize,
+    seed: u64,
+    means: &[f32],
+    mean_of: impl Fn(usize) -> usize + Sync,
+) -> Features {
+    if columns == 0 {
+        return Features::None;
+    }
+    let key = Key::new(seed, Purpose::GraphFeatures).with(1);
+    let mut values = vec![0.0; nodes * columns];
+    values.par_chunks_mut(columns).enumerate().for_each(|(node, row)| {
+        let (key, mean) = (key.with(node as u64), &means[mean_of(node) * columns..][..columns]);
+        for (column, (value, mean)) in row.iter_mut().zip(mean).enumerate() {
+            *value = mean + key.with(column as u64).normal() as f32;
+        }
+    });
+    Features::Dense { columns, values }
+}
+
+/// One row a class: random directions, so long that two classes lie about `distance` apart (exactly so on average over
+/// squares; two of many random directions are nearly orthogonal).
+pub(super) fn class_means(classes: usize, columns: usize, distance: f64, seed: u64) -> Vec<f32> {
+    let key = Key::new(seed, Purpose::GraphFeatures).with(0);
+    let mut means = Vec::with_capacity(classes * columns);
+    for class in 0..classes {
+        let direction: Vec<f64> =
+            (0..columns).map(|column| key.with(class as u64).with(column as u64).normal()).collect();
+        let length = direction.iter().map(|value| value * value).sum::<f64>().sqrt();
+        let scale = distance / std::f64::consts::SQRT_2 / length.max(f64::MIN_POSITIVE);
+        means.extend(direction.into_iter().map(|value| (value * scale) as f32));
+    }
+    means
+}

@@ -1,0 +1,228 @@
+//! Writing datasets in the interchange format, so that [`crate::read::interchange`] gets back exactly what was written.
+
+use crate::dataset::{Dataset, Features, Ids, Labels, Split};
+use crate::error::{GraphError, Result};
+use crate::npy::write_header;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use zip::write::SimpleFileOptions;
+
+/// Writes `dataset` to `path`, aside first and then renamed, so that a half-written file is never seen.
+///
+/// Edges are written as arcs (`directed` = 1) in the order of the graph. A graph with self-loops comes back whole only
+/// if the reader keeps them.
+pub fn write_interchange(path: &Path, dataset: &Dataset) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let aside = tempfile::NamedTempFile::new_in(folder).map_err(|e| GraphError::io(folder, e))?;
+    let mut archive = Archive(zip::ZipWriter::new(BufWriter::new(aside)));
+    archive.dataset(dataset).map_err(|e| GraphError::io(path, e))?;
+    let finished = archive.0.finish().map_err(io::Error::from).and_then(|file| Ok(file.into_inner()?));
+    let aside = finished.map_err(|e| GraphError::io(path, e))?;
+    make_readable(aside.as_file()).map_err(|e| GraphError::io(path, e))?;
+    aside.persist(path).map_err(|e| GraphError::io(path, e.error))?;
+    Ok(())
+}
+
+/// Temporary files are private; a dataset gets the permissions of any new file.
+#[cfg(unix)]
+fn make_readable(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// A number as the bytes that `.npy` files hold.
+trait Item: Copy {
+    /// The type as NumPy spells it.
+    const DESCR: &'static str;
+    /// Appends the little-endian bytes.
+    fn put(self, into: &mut Vec<u8>);
+}
+
+macro_rules! item {
+    ($type:ty, $descr:literal) => {
+        impl Item for $type {
+            const DESCR: &'static str = $descr;
+            fn put(self, into: &mut Vec<u8>) {
+                into.extend_from_slice(&self.to_le_bytes());
+            }
+        }
+    };
+}
+
+item!(u8, "|u1");
+item!(i32, "<i4");
+item!(i64, "<i8");
+item!(f32, "<f4");
+
+struct Archive<W: Write + io::Seek>(zip::ZipWriter<W>);
+
+impl<W: Write + io::Seek> Archive<W> {
+    fn dataset(&mut self, dataset: &Dataset) -> io::Result<()> {
+        let graph = &dataset.graph;
+        let nodes = graph.nodes();
+        let targets = || (0..nodes).flat_map(|node| std::iter::repeat_n(node as u32, graph.in_edges(node).len()));
+        let ends = graph.sources.iter().copied().chain(targets());
+        if nodes as u64 <= i32::MAX as u64 + 1 {
+            self.array("edge_index", &[2, graph.edges()], ends.map(|end| end as i32))?;
+        } else {
+            self.array("edge_index", &[2, graph.edges()], ends.map(i64::from))?;
+        }
+        self.array("directed", &[1], [1u8])?;
+        self.array("num_nodes", &[1], [nodes as i64])?;
+        if let Some(weights) = &graph.weights {
+            self.array("edge_weight", &[weights.len()], weights.iter().copied())?;
+        }
+        self.features(&dataset.features, nodes)?;
+        self.labels(&dataset.labels, nodes)?;
+        self.masks(&dataset.splits, nodes)?;
+        match &dataset.ids {
+            Ids::Row => Ok(()),
+            Ids::Integers(ids) => self.array("ids", &[ids.len()], ids.iter().copied()),
+            Ids::Strings(ids) => {
+                let bytes = ids.iter().map(String::len).sum();
+                self.array("ids_data", &[bytes], ids.iter().flat_map(|id| id.bytes()))?;
+                let ends = ids.iter().scan(0, |end, id| {
+                    *end += id.len() as i64;
+                    Some(*end)
+                });
+                self.array("ids_offsets", &[ids.len() + 1], std::iter::once(0).chain(ends))
+            }
+        }
+    }
+
+    fn features(&mut self, features: &Features, nodes: usize) -> io::Result<()> {
+        match features {
+            Features::None => Ok(()),
+            Features::Dense { columns, values } => self.array("features", &[nodes, *columns], values.iter().copied()),
+            Features::Sparse { columns, offsets, indices, values } => {
+                self.array("features_data", &[values.len()], values.iter().copied())?;
+                self.array("features_indices", &[indices.len()], indices.iter().map(|&i| i64::from(i)))?;
+                self.array("features_indptr", &[offsets.len()], offsets.iter().map(|&o| o as i64))?;
+                self.array("features_shape", &[2], [nodes as i64, *columns as i64])
+            }
+        }
+    }
+
+    fn labels(&mut self, labels: &Labels, nodes: usize) -> io::Result<()> {
+        match labels {
+            Labels::None => return Ok(()),
+            Labels::Single { values, .. } => self.array("labels", &[nodes], values.iter().copied())?,
+            Labels::Multi { classes, values } => self.array("labels", &[nodes, *classes], values.iter().copied())?,
+        }
+        self.array("num_classes", &[1], [labels.classes() as i64])
+    }
+
+    fn masks(&mut self, splits: &[Split], nodes: usize) -> io::Result<()> {
+        if splits.is_empty() {
+            return Ok(());
+        }
+        let shape = if splits.len() == 1 { vec![nodes] } else { vec![nodes, splits.len()] };
+        for (name, role) in [("train_mask", Split::TRAIN), ("val_mask", Split::VAL), ("test_mask", Split::TEST)] {
+            let mask = (0..nodes).flat_map(|node| splits.iter().map(move |s| u8::from(s.roles[node] & role != 0)));
+            self.array(name, &shape, mask)?;
+        }
+        Ok(())
+    }
+
+    /// One member, packed as it is produced.
+    fn array<T: Item>(&mut self, name: &str, shape: &[usize], values: impl IntoIterator<Item = T>) -> io::Result<()> {
+        let bytes = shape.iter().product::<usize>() * size_of::<T>();
+        // The zip crate must know in advance where 32-bit sizes could overflow.
+        let options = SimpleFileOptions::default().large_file(bytes >= 1 << 31);
+        let options = options.compression_method(zip::CompressionMethod::Deflated);
+        self.0.start_file(format!("{name}.npy"), options)?;
+        write_header(&mut self.0, T::DESCR, shape)?;
+        let mut chunk = Vec::with_capacity(1 << 16);
+        for value in values {
+            value.put(&mut chunk);
+            if chunk.len() + size_of::<T>() > 1 << 16 {
+                self.0.write_all(&chunk)?;
+                chunk.clear();
+            }
+        }
+        self.0.write_all(&chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::{BuildOptions, build_graph};
+    use crate::read::{ReadOptions, read};
+    use proptest::prelude::*;
+
+    fn features() -> impl Strategy<Value = Features> {
+        let value = -4.0f32..4.0;
+        let dense =
+            prop::collection::vec(value.clone(), 7 * 3).prop_map(|values| Features::Dense { columns: 3, values });
+        let sparse = prop::collection::vec(prop::collection::btree_map(0u32..9, value, 0..5), 7).prop_map(|rows| {
+            let mut offsets = vec![0u64];
+            offsets.extend(rows.iter().scan(0, |end, row| {
+                *end += row.len() as u64;
+                Some(*end)
+            }));
+            let (indices, values) = rows.into_iter().flatten().unzip();
+            Features::Sparse { columns: 9, offsets, indices, values }
+        });
+        prop_oneof![Just(Features::None), dense, sparse]
+    }
+
+    fn labels() -> impl Strategy<Value = Labels> {
+        let single = prop::collection::vec(-1i32..5, 7).prop_map(|values| Labels::Single { classes: 6, values });
+        let multi = (1usize..4).prop_flat_map(|classes| {
+            prop::collection::vec(0u8..2, 7 * classes).prop_map(move |values| Labels::Multi { classes, values })
+        });
+        prop_oneof![Just(Labels::None), single, multi]
+    }
+
+    fn ids() -> impl Strategy<Value = Ids> {
+        let integers = prop::collection::vec(any::<i64>(), 7).prop_map(Ids::Integers);
+        let strings = prop::collection::vec("[a-zé]{0,4}", 7).prop_map(Ids::Strings);
+        prop_oneof![Just(Ids::Row), integers, strings]
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_what_is_read(
+            edges in prop::collection::vec((0u32..7, 0u32..7, -2.0f32..2.0), 0..30),
+            weighted: bool,
+            features in features(),
+            labels in labels(),
+            splits in prop::collection::vec(prop::collection::vec(0u8..8, 7).prop_map(|roles| Split { roles }), 0..3),
+            ids in ids(),
+        ) {
+            let weights = weighted.then(|| edges.iter().map(|e| e.2).collect());
+            let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
+            let (graph, _) = build_graph(7, sources, targets, weights, BuildOptions::default()).unwrap();
+            let written = Dataset { name: "data.v1".to_owned(), graph, features, labels, splits, ids };
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("data.v1.npz");
+            write_interchange(&path, &written).unwrap();
+            let got = read(&path, &ReadOptions::default()).unwrap();
+            prop_assert_eq!(&got.name, &written.name);
+            prop_assert_eq!(&got.graph, &written.graph);
+            prop_assert_eq!(&got.features, &written.features);
+            prop_assert_eq!(&got.labels, &written.labels);
+            prop_assert_eq!(&got.splits, &written.splits);
+            prop_assert_eq!(&got.ids, &written.ids);
+        }
+    }
+
+    #[test]
+    fn a_refused_write_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("taken");
+        std::fs::create_dir_all(path.join("inside")).unwrap();
+        let graph = build_graph(1, vec![], vec![], None, BuildOptions::default()).unwrap().0;
+        let (features, labels) = (Features::None, Labels::None);
+        let dataset = Dataset { name: String::new(), graph, features, labels, splits: vec![], ids: Ids::Row };
+        assert!(write_interchange(&path, &dataset).is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,177 @@
+//! Halo plans agree with each other and with the graph.
+
+mod sample;
+
+use laconic_graph::dataset::{Dataset, Features, Ids, Labels};
+use laconic_graph::graph::Graph;
+use laconic_graph::part::{Part, cut};
+use laconic_graph::plan::{HaloPlan, Topology, needed, owned_of, plan_all, resolve_owners};
+use laconic_key::{Key, Purpose};
+use proptest::prelude::*;
+
+fn cut_up(nodes: usize, parts: u32, seed: u64) -> (Dataset, Vec<Part>) {
+    let dataset = sample::rich(nodes, seed);
+    let parts = cut(&dataset, Some(0), &sample::assignment(nodes, parts, seed), parts).unwrap();
+    (dataset, parts)
+}
+
+/// The in-edges of own row `row` by global id, from both blocks.
+fn edges_of(part: &Part, topology: &Topology, row: usize) -> Vec<(u64, f32)> {
+    let block = |csr: &laconic_graph::plan::Csr, ids: &[u64]| {
+        let at = csr.offsets[row]..csr.offsets[row + 1];
+        assert!(csr.sources[at.clone()].is_sorted());
+        let weights = csr.weights.as_ref().unwrap();
+        at.map(|edge| (ids[csr.sources[edge] as usize], weights[edge])).collect::<Vec<_>>()
+    };
+    let mut edges = block(&topology.own, &part.nodes);
+    edges.extend(block(&topology.halo, &topology.halo_ids));
+    edges.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    edges
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn both_blocks_together_are_the_graph(
+        nodes in 0usize..80, parts in 1u32..9, seed in 0u64..1000, self_loops in any::<bool>(),
+    ) {
+        let (dataset, parts) = cut_up(nodes, parts, seed);
+        let graph = &dataset.graph;
+        for (part, (plan, topology)) in parts.iter().zip(plan_all(&parts, self_loops).unwrap()) {
+            prop_assert_eq!(plan.links.len(), parts.len());
+            prop_assert_eq!((topology.own.rows(), topology.halo.rows()), (part.rows(), part.rows()));
+            prop_assert_eq!(topology.halo_ids.len(), plan.halo_rows());
+            for (row, &id) in part.nodes.iter().enumerate() {
+                let weights = graph.weights.as_ref().unwrap();
+                let at = graph.in_edges(id as usize);
+                let mut expected: Vec<(u64, f32)> = at.map(|e| (u64::from(graph.sources[e]), weights[e])).collect();
+                if self_loops && expected.iter().all(|edge| edge.0 != id) {
+                    expected.push((id, 1.0));
+                }
+                expected.sort_by(|a, b| a.partial_cmp(b).unwrap());
+                prop_assert_eq!(edges_of(part, &topology, row), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn what_one_sends_is_what_the_other_receives(nodes in 0usize..80, parts in 1u32..9, seed in 0u64..1000) {
+        let (_, parts) = cut_up(nodes, parts, seed);
+        let plans = plan_all(&parts, false).unwrap();
+        for (receiver, (plan, topology)) in plans.iter().enumerate() {
+            let mut start = 0;
+            for (sender, link) in plan.links.iter().enumerate() {
+                prop_assert_eq!(link.receive.start, start);
+                start = link.receive.end;
+                let send = &plans[sender].0.links[receiver].send;
+                prop_assert!(send.windows(2).all(|pair| pair[0] < pair[1]));
+                let sent: Vec<u64> = send.iter().map(|&row| parts[sender].nodes[row as usize]).collect();
+                let received = &topology.halo_ids[link.receive.start as usize..link.receive.end as usize];
+                prop_assert_eq!(&sent[..], received);
+                if sender == receiver {
+                    prop_assert!(sent.is_empty());
+                }
+            }
+            prop_assert_eq!(start as usize, topology.halo_ids.len());
+            let mut ids = topology.halo_ids.clone();
+            ids.sort_unstable();
+            prop_assert_eq!(ids, needed(&parts[receiver]));
+        }
+    }
+
+    #[test]
+    fn reverse_exchange_is_adjoint_of_forward(nodes in 1usize..80, parts in 1u32..9, seed in 0u64..1000) {
+        let (_, parts) = cut_up(nodes, parts, seed);
+        let plans = plan_all(&parts, false).unwrap();
+        let key = Key::new(seed, Purpose::Test).with(77);
+        // Small integers, so that sums are exact in any order.
+        let number = |rank: usize, row: usize, which| {
+            key.with(which).with(rank as u64).with(row as u64).below(100) as i64 - 50
+        };
+        let (mut forward, mut reverse) = (0, 0);
+        for (rank, (plan, _)) in plans.iter().enumerate() {
+            for (peer, link) in plan.links.iter().enumerate() {
+                let send = &plans[peer].0.links[rank].send;
+                for (row, &from) in link.receive.clone().zip(send) {
+                    forward += number(peer, from as usize, 0) * number(rank, row as usize, 1);
+                }
+                let back = plans[peer].0.links[rank].receive.clone();
+                for (&row, from) in link.send.iter().zip(back) {
+                    reverse += number(rank, row as usize, 0) * number(peer, from as usize, 1);
+                }
+            }
+        }
+        prop_assert_eq!(forward, reverse);
+    }
+}
+
+/// Arcs 1→0, 3→0, 0→2, 2→2; node `v` in part `v % 2`.
+fn four_nodes() -> Vec<Part> {
+    let dataset = Dataset {
+        name: "four".to_owned(),
+        graph: Graph { offsets: vec![0, 2, 2, 4, 4], sources: vec![1, 3, 0, 2], weights: None },
+        features: Features::None,
+        labels: Labels::None,
+        splits: Vec::new(),
+        ids: Ids::Row,
+    };
+    cut(&dataset, None, &[0, 1, 0, 1], 2).unwrap()
+}
+
+#[test]
+fn a_small_plan_is_the_one_worked_out_by_hand() {
+    let plans = plan_all(&four_nodes(), true).unwrap();
+    let (plan, topology) = &plans[0];
+    assert_eq!((&topology.halo_ids[..], plan.links[1].receive.clone(), plan.halo_rows()), (&[1, 3][..], 0..2, 2));
+    assert_eq!((&topology.own.offsets[..], &topology.own.sources[..]), (&[0, 1, 3][..], &[0, 0, 1][..]));
+    assert_eq!((&topology.halo.offsets[..], &topology.halo.sources[..]), (&[0, 2, 2][..], &[0, 1][..]));
+    assert_eq!(topology.own.weights, None);
+    assert_eq!((&plans[1].0.links[0].send[..], plans[1].0.sent_rows()), (&[0, 1][..], 2));
+    assert_eq!(plans[1].1.own.sources, [0, 1]);
+    let unlooped = plan_all(&four_nodes(), false).unwrap();
+    assert_eq!(unlooped[0].1.own.sources, [0, 1]);
+}
+
+#[test]
+fn an_id_that_nobody_or_two_own_is_named_with_an_edge_that_needs_it() {
+    let message = |parts: &[Part]| plan_all(parts, false).unwrap_err().to_string();
+    let mut parts = four_nodes();
+    let part = &mut parts[1];
+    part.nodes.pop();
+    part.offsets.pop();
+    assert!(message(&parts).contains("node 3, the source of the edge 3 -> 0 of part 0, is owned by no part"));
+    let mut parts = four_nodes();
+    parts[1].nodes[0] = 0;
+    assert!(message(&parts).contains("node 0 is owned by both part 0 and part 1"), "{}", message(&parts));
+    let parts = four_nodes();
+    assert_eq!(needed(&parts[0]), [1, 3]);
+    let both = resolve_owners(&parts[0], &[1, 3], &[vec![], vec![1, 3], vec![3]]).unwrap_err().to_string();
+    assert!(both.contains("edge 3 -> 0") && both.contains("part 1 and part 2"), "{both}");
+    assert!(resolve_owners(&parts[0], &[1, 3], &[vec![], vec![1, 2]]).is_err());
+    assert_eq!(resolve_owners(&parts[0], &[1, 3], &[vec![], vec![1, 3]]).unwrap(), [1, 1]);
+    assert_eq!(owned_of(&parts[0], &[2, 1, 0]), [Some(1), None, Some(0)]);
+}
+
+#[test]
+fn answers_that_cannot_be_are_refused() {
+    let parts = four_nodes();
+    let build = |owners: &[u32], asked_by: &[Vec<u64>]| HaloPlan::build(&parts[0], owners, asked_by, false);
+    assert!(build(&[1, 1], &[vec![], vec![0]]).is_ok());
+    for (owners, asked_by) in [
+        (&[1, 1][..], vec![vec![]]),
+        (&[1][..], vec![vec![], vec![]]),
+        (&[1, 0][..], vec![vec![], vec![]]),
+        (&[1, 2][..], vec![vec![], vec![]]),
+        (&[1, 1][..], vec![vec![0], vec![]]),
+        (&[1, 1][..], vec![vec![], vec![1]]),
+        (&[1, 1][..], vec![vec![], vec![2, 0]]),
+    ] {
+        assert!(build(owners, &asked_by).is_err(), "{owners:?} {asked_by:?}");
+    }
+    let mut broken = four_nodes();
+    broken[0].offsets[1] = 9;
+    assert!(plan_all(&broken, false).is_err());
+    broken.swap(0, 1);
+    assert!(plan_all(&broken, false).is_err());
+}

@@ -1,0 +1,280 @@
+//! Small valid inputs in every format, in memory, so that tests can write them or break them first.
+
+use crate::pickles;
+use laconic_graph::npy::write_header;
+use laconic_graph::read::Reader;
+use laconic_graph::read::{
+    edge_list::EdgeList, gnn_benchmark::GnnBenchmark, graphsaint::GraphSaint, interchange::Interchange,
+    metis_graph::MetisGraph, ogb::Ogb, planetoid::Planetoid,
+};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One file of an input.
+#[derive(Clone)]
+pub enum Content {
+    /// As it is.
+    Bytes(Vec<u8>),
+    /// An `.npz` of these `.npy` members.
+    Npz(Vec<(&'static str, Vec<u8>)>),
+}
+
+/// An input in some format.
+#[derive(Clone)]
+pub struct Fixture {
+    pub reader: &'static dyn Reader,
+    /// What to hand to the reader, relative to the folder of the test.
+    pub path: &'static str,
+    pub files: Vec<(String, Content)>,
+}
+
+impl Fixture {
+    /// Writes the files into `folder` and returns the path for the reader.
+    pub fn write(&self, folder: &Path) -> PathBuf {
+        for (name, content) in &self.files {
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let bytes = match content {
+                Content::Bytes(bytes) => bytes.clone(),
+                Content::Npz(members) => npz(members),
+            };
+            std::fs::write(path, bytes).unwrap();
+        }
+        folder.join(self.path)
+    }
+}
+
+/// A `.npy` of these items.
+pub fn npy<const N: usize>(descr: &str, shape: &[usize], items: impl IntoIterator<Item = [u8; N]>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_header(&mut bytes, descr, shape).unwrap();
+    bytes.extend(items.into_iter().flatten());
+    bytes
+}
+
+pub fn int32(shape: &[usize], items: &[i32]) -> Vec<u8> {
+    npy("<i4", shape, items.iter().map(|v| v.to_le_bytes()))
+}
+
+pub fn int64(shape: &[usize], items: &[i64]) -> Vec<u8> {
+    npy("<i8", shape, items.iter().map(|v| v.to_le_bytes()))
+}
+
+pub fn float32(shape: &[usize], items: &[f32]) -> Vec<u8> {
+    npy("<f4", shape, items.iter().map(|v| v.to_le_bytes()))
+}
+
+pub fn uint8(shape: &[usize], items: &[u8]) -> Vec<u8> {
+    npy("|u1", shape, items.iter().map(|&v| [v]))
+}
+
+/// The archive of these members, packed if there are many bytes.
+pub fn npz(members: &[(&'static str, Vec<u8>)]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in members {
+        let method =
+            if bytes.len() > 1 << 12 { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
+        let options = zip::write::SimpleFileOptions::default().compression_method(method);
+        archive.start_file(format!("{name}.npy"), options).unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+pub fn gz(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn text(name: &str, text: &str) -> (String, Content) {
+    (name.to_owned(), Content::Bytes(text.as_bytes().to_vec()))
+}
+
+fn bytes(name: &str, bytes: Vec<u8>) -> (String, Content) {
+    (name.to_owned(), Content::Bytes(bytes))
+}
+
+/// Triangle 0-1-2 with tail 2-3, dense features, single labels, two splits.
+pub fn interchange() -> Fixture {
+    let members = vec![
+        ("edge_index", int32(&[2, 4], &[0, 0, 1, 2, 1, 2, 2, 3])),
+        ("directed", uint8(&[1], &[0])),
+        ("num_nodes", int64(&[1], &[5])),
+        ("features", float32(&[5, 2], &[1.0, 0.0, 0.0, 1.0, 0.5, 0.5, 0.0, 0.0, 2.0, 2.0])),
+        ("labels", int32(&[5], &[0, 1, 1, 0, -1])),
+        ("train_mask", uint8(&[5, 2], &[1, 0, 0, 1, 0, 0, 0, 0, 0, 0])),
+        ("val_mask", uint8(&[5, 2], &[0, 1, 1, 0, 0, 0, 0, 0, 0, 0])),
+        ("test_mask", uint8(&[5], &[0, 0, 1, 1, 0])),
+        ("ids_data", uint8(&[6], b"abcdef")),
+        ("ids_offsets", int64(&[6], &[0, 1, 2, 3, 4, 6])),
+    ];
+    Fixture { reader: &Interchange, path: "tiny.npz", files: vec![("tiny.npz".to_owned(), Content::Npz(members))] }
+}
+
+/// Arcs 0 → 1 → 2 → 0 with weights, sparse features, multi-labels.
+pub fn interchange_sparse() -> Fixture {
+    let members = vec![
+        ("edge_index", int64(&[2, 3], &[0, 1, 2, 1, 2, 0])),
+        ("edge_weight", float32(&[3], &[0.5, 2.0, 4.0])),
+        ("features_data", float32(&[3], &[1.0, 2.0, 3.0])),
+        ("features_indices", int32(&[3], &[3, 0, 1])),
+        ("features_indptr", int64(&[4], &[0, 1, 1, 3])),
+        ("features_shape", int64(&[2], &[3, 4])),
+        ("labels", uint8(&[3, 2], &[1, 1, 0, 0, 0, 1])),
+    ];
+    Fixture { reader: &Interchange, path: "sparse.npz", files: vec![("sparse.npz".to_owned(), Content::Npz(members))] }
+}
+
+pub fn gnn_benchmark() -> Fixture {
+    let mut names = Vec::new();
+    write_header(&mut names, "|O", &[3]).unwrap();
+    names.extend(b"\x80\x03cos\nsystem\nX\x04\x00\x00\x00true\x85R.");
+    let members = vec![
+        // The edge 1-0 once, 1-2 both ways, a self-loop at 2.
+        ("adj_data", float32(&[4], &[1.0, 1.0, 3.0, 1.0])),
+        ("adj_indices", int32(&[4], &[0, 2, 1, 2])),
+        ("adj_indptr", int32(&[4], &[0, 0, 2, 4])),
+        ("adj_shape", int64(&[2], &[3, 3])),
+        ("attr_data", float32(&[3], &[1.0, 2.0, 3.0])),
+        ("attr_indices", int32(&[3], &[1, 0, 1])),
+        ("attr_indptr", int32(&[4], &[0, 1, 1, 3])),
+        ("attr_shape", int64(&[2], &[3, 2])),
+        ("labels", int64(&[3], &[2, 0, 1])),
+        ("node_names", names),
+    ];
+    Fixture { reader: &GnnBenchmark, path: "amazon.npz", files: vec![("amazon.npz".to_owned(), Content::Npz(members))] }
+}
+
+pub fn planetoid(of: &pickles::Files) -> Fixture {
+    let mut files: Vec<_> =
+        of.iter().map(|(name, content)| bytes(&format!("tiny/ind.tiny.{name}"), content.to_vec())).collect();
+    files.push(text("tiny/ind.tiny.test.index", "6\n4\n"));
+    Fixture { reader: &Planetoid, path: "tiny", files }
+}
+
+pub fn ogb() -> Fixture {
+    let files = vec![
+        text("arxiv/raw/edge.csv", "0,1\n1,2\n3,0\n"),
+        text("arxiv/raw/num-node-list.csv", "4\n"),
+        text("arxiv/raw/node-feat.csv", "0.5,1\n-1e-2,0\n0,0\n3,4\n"),
+        text("arxiv/raw/node-label.csv", "0\n2\nnan\n1\n"),
+        text("arxiv/split/time/train.csv", "0\n"),
+        text("arxiv/split/time/valid.csv", "1\n"),
+        text("arxiv/split/time/test.csv", "3\n"),
+    ];
+    Fixture { reader: &Ogb, path: "arxiv", files }
+}
+
+pub fn graphsaint() -> Fixture {
+    let adjacency = vec![
+        ("indptr", int32(&[4], &[0, 1, 3, 4])),
+        ("indices", int32(&[4], &[1, 0, 2, 1])),
+        ("data", uint8(&[4], &[1, 1, 1, 1])),
+        ("shape", int64(&[2], &[3, 3])),
+        ("format", npy("|S3", &[], [*b"csr"])),
+    ];
+    let features = npy("<f8", &[3, 2], [0.0f64, 1.0, 2.0, 3.0, 4.0, 5.0].map(f64::to_le_bytes));
+    let files = vec![
+        ("flickr/adj_full.npz".to_owned(), Content::Npz(adjacency)),
+        bytes("flickr/feats.npy", features),
+        text("flickr/class_map.json", r#"{"2": [0, 1], "0": [1, 1], "1": [0, 0]}"#),
+        text("flickr/role.json", r#"{"tr": [0], "va": [2], "te": [1]}"#),
+    ];
+    Fixture { reader: &GraphSaint, path: "flickr", files }
+}
+
+pub fn metis() -> Fixture {
+    let graph = "% a path, a weight a vertex, weighted edges\n4 2 011\n7 2 5\n7 1 5 3 1.5\n% in between\n7 2 1.5\n9\n";
+    Fixture { reader: &MetisGraph, path: "path.graph", files: vec![text("path.graph", graph)] }
+}
+
+pub fn edge_list() -> Fixture {
+    let files = vec![
+        text("bank/edges.csv", "weight,src,dst\n1,\"b, c\",a\n2.5,a,007\n"),
+        text(
+            "bank/nodes.csv",
+            "id,age,kind,label,split,score\na,30,x,yes,train,0.5\n007,40,y,,,\n\"b, c\",50,x,no,test,1\n",
+        ),
+    ];
+    Fixture { reader: &EdgeList, path: "bank", files }
+}
+
+/// The same as [`edge_list`], in Parquet.
+pub fn parquet() -> Fixture {
+    let files = vec![bytes("bank/edges.parquet", parquet_edges()), bytes("bank/nodes.parquet", parquet_nodes())];
+    Fixture { reader: &EdgeList, path: "bank", files }
+}
+
+fn parquet_edges() -> Vec<u8> {
+    let schema = "message edges { required double weight; required binary src (UTF8); required binary dst (UTF8); }";
+    write_parquet(schema, |group| {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<DoubleType>().write_batch(&[1.0, 2.5], None, None).unwrap();
+        column.close().unwrap();
+        for ids in [["b, c", "a"], ["a", "007"]] {
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<ByteArrayType>().write_batch(&ids.map(ByteArray::from), None, None).unwrap();
+            column.close().unwrap();
+        }
+    })
+}
+
+fn parquet_nodes() -> Vec<u8> {
+    let schema = "message nodes { required binary id (UTF8); required int32 age; optional binary kind (UTF8); \
+                  optional binary label (UTF8); optional binary split (UTF8); optional double score; optional int64 none; }";
+    write_parquet(schema, |group| {
+        let texts = |values: &[&str]| values.iter().map(|&v| ByteArray::from(v)).collect::<Vec<_>>();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&texts(&["a", "007", "b, c"]), None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int32Type>().write_batch(&[30, 40, 50], None, None).unwrap();
+        column.close().unwrap();
+        for (values, levels) in
+            [(&["x", "y", "x"][..], [1, 1, 1]), (&["yes", "no"], [1, 0, 1]), (&["train", "test"], [1, 0, 1])]
+        {
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<ByteArrayType>().write_batch(&texts(values), Some(&levels), None).unwrap();
+            column.close().unwrap();
+        }
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<DoubleType>().write_batch(&[0.5, 1.0], Some(&[1, 0, 1]), None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int64Type>().write_batch(&[], Some(&[0, 0, 0]), None).unwrap();
+        column.close().unwrap();
+    })
+}
+
+type Group<'a, 'b> = &'a mut SerializedRowGroupWriter<'b, Vec<u8>>;
+
+fn write_parquet(schema: &str, columns: impl FnOnce(Group)) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(WriterProperties::default())).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    columns(&mut group);
+    group.close().unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// All of the above.
+pub fn all() -> Vec<Fixture> {
+    vec![
+        interchange(),
+        interchange_sparse(),
+        gnn_benchmark(),
+        planetoid(&pickles::PROTOCOL_0),
+        planetoid(&pickles::PROTOCOL_2),
+        ogb(),
+        graphsaint(),
+        metis(),
+        edge_list(),
+        parquet(),
+    ]
+}

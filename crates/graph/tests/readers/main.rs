@@ -1,0 +1,7 @@
+//! Every reader on inputs that the tests write, on inputs that are broken, and on real data where it is there.
+
+mod fixtures;
+mod formats;
+mod hostile;
+mod pickles;
+mod real_data;

@@ -1,0 +1,69 @@
+//! `laconic`: the command line. Each command is one file under `command`; this file parses, dispatches and maps errors to exit codes.
+
+mod command;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use command::Command;
+
+/// Train graph neural networks on graphs that live in several places, saying as little as possible over the network.
+#[derive(Parser)]
+#[command(name = "laconic", version, after_help = EXIT_CODES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Print the result as JSON on standard output
+    #[arg(long, global = true)]
+    json: bool,
+    /// Say nothing on standard error but errors
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    a check did not pass (data check, verify)
+  2    the command line or the configuration cannot be used
+  3    the data cannot be used
+  4    a worker did not answer, or failed
+  5    a file of a run cannot be read or written
+  6    training diverged
+  70   an error of this program
+  130  stopped by the user; a checkpoint was written";
+
+fn main() -> ExitCode {
+    let Cli { command, json, quiet } = Cli::parse();
+    let output = output::Output::new(json, quiet);
+    match command::run(command, &output) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            if is_broken_pipe(&error) {
+                // Whoever read our output has seen enough, as in `laconic … | head`.
+                return ExitCode::SUCCESS;
+            }
+            eprintln!("laconic: {error:#}");
+            let code = exit_code(&error);
+            command::give_up(code);
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    if let Some(error) = error.downcast_ref::<laconic_train::TrainError>() {
+        return error.exit_code();
+    }
+    if error.is::<laconic_graph::error::GraphError>() {
+        return 3;
+    }
+    if error.is::<std::io::Error>() { 5 } else { 2 }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(kind))
+}

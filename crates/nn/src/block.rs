@@ -1,0 +1,110 @@
+//! Rectangular sparse operators: destination rows × source rows.
+
+use crate::matrix::transpose_pattern;
+
+/// One orientation of a block: for each row, the columns it reads.
+#[derive(Debug, Clone, Default)]
+pub struct Csr {
+    /// Row boundaries in [`Csr::columns`]; rows + 1 entries.
+    pub offsets: Vec<usize>,
+    /// The column (source row) of each entry.
+    pub columns: Vec<u32>,
+}
+
+/// The edges from one set of source rows into the destination rows, in both orientations: the local block (own → own), the
+/// halo block (halo → own).
+#[derive(Debug, Clone, Default)]
+pub struct Block {
+    sources: usize,
+    forward: Csr,
+    reverse: Csr,
+    /// For each entry of `reverse`, its position in `forward`.
+    positions: Vec<u32>,
+    /// Edge weights in the order of `forward`.
+    weights: Option<Vec<f32>>,
+}
+
+impl Block {
+    /// Builds a block from its edges by destination. Panics if the arrays do not fit together.
+    pub fn new(sources: usize, offsets: Vec<usize>, columns: Vec<u32>, weights: Option<Vec<f32>>) -> Self {
+        assert_eq!(offsets.last().copied(), Some(columns.len()), "offsets end where the edges end");
+        assert!(columns.iter().all(|&c| (c as usize) < sources), "an edge starts beyond source row {sources}");
+        assert!(weights.as_ref().is_none_or(|w| w.len() == columns.len()), "one weight an edge");
+        let (reverse_offsets, destinations, positions) = transpose_pattern(sources, &offsets, &columns);
+        Block {
+            sources,
+            forward: Csr { offsets, columns },
+            reverse: Csr { offsets: reverse_offsets, columns: destinations },
+            positions,
+            weights,
+        }
+    }
+
+    /// Number of source rows.
+    pub fn sources(&self) -> usize {
+        self.sources
+    }
+
+    /// Number of destination rows.
+    pub fn destinations(&self) -> usize {
+        self.forward.offsets.len() - 1
+    }
+
+    /// Number of edges.
+    pub fn edges(&self) -> usize {
+        self.forward.columns.len()
+    }
+
+    /// The edges by destination.
+    pub fn forward(&self) -> &Csr {
+        &self.forward
+    }
+
+    /// The edges by source.
+    pub fn reverse(&self) -> &Csr {
+        &self.reverse
+    }
+
+    /// For each edge in the order of [`Block::reverse`], its position in the order of [`Block::forward`].
+    pub fn positions(&self) -> &[u32] {
+        &self.positions
+    }
+
+    /// Edge weights in the order of [`Block::forward`]; `None` where every edge weighs 1.
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.weights.as_deref()
+    }
+
+    /// The same block with only these destination rows, in this order.
+    pub fn restrict(&self, destinations: &[u32]) -> Block {
+        let mut offsets = vec![0];
+        let mut columns = Vec::new();
+        let mut weights = self.weights.as_ref().map(|_| Vec::new());
+        for &row in destinations {
+            let edges = self.forward.offsets[row as usize]..self.forward.offsets[row as usize + 1];
+            columns.extend_from_slice(&self.forward.columns[edges.clone()]);
+            if let (Some(to), Some(from)) = (&mut weights, &self.weights) {
+                to.extend_from_slice(&from[edges]);
+            }
+            offsets.push(columns.len());
+        }
+        Block::new(self.sources, offsets, columns, weights)
+    }
+
+    /// The sum of the weights of the edges into each destination row, added to `degrees`.
+    pub fn add_in_degrees(&self, degrees: &mut [f32], weighted: bool) {
+        for (row, degree) in degrees.iter_mut().enumerate() {
+            let edges = self.forward.offsets[row]..self.forward.offsets[row + 1];
+            *degree += match &self.weights {
+                Some(weights) if weighted => weights[edges].iter().sum::<f32>(),
+                _ => edges.len() as f32,
+            };
+        }
+    }
+
+    /// Bytes of memory that the block holds.
+    pub fn memory_bytes(&self) -> usize {
+        8 * (self.forward.offsets.len() + self.reverse.offsets.len())
+            + 4 * (3 * self.edges() + self.weights.as_ref().map_or(0, Vec::len))
+    }
+}

@@ -1,0 +1,63 @@
+//! One source, several instruction sets: the fastest one that the processor has is chosen at run time.
+#![allow(unsafe_code)]
+
+/// Defines a function whose body is compiled once for the baseline and once for each wider instruction set, with the
+/// choice made when it is called. The body must be plain arithmetic that the compiler vectorises; nothing in it depends on
+/// the instruction set, and since Rust never contracts `a * b + c` on its own, every variant gives the same bits.
+macro_rules! per_processor {
+    ($(#[$meta:meta])* $visibility:vis fn $name:ident ( $($argument:ident : $type:ty),* $(,)? ) $body:block) => {
+        $(#[$meta])*
+        #[allow(unsafe_code, clippy::too_many_arguments)]
+        $visibility fn $name($($argument: $type),*) {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            fn body($($argument: $type),*) $body
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+                #[allow(clippy::too_many_arguments)]
+                fn avx512($($argument: $type),*) {
+                    body($($argument),*)
+                }
+                #[target_feature(enable = "avx2")]
+                #[allow(clippy::too_many_arguments)]
+                fn avx2($($argument: $type),*) {
+                    body($($argument),*)
+                }
+                if crate::kernels::dispatch::has_avx512() {
+                    // SAFETY: the processor was just asked for every feature that `avx512` enables.
+                    return unsafe { avx512($($argument),*) };
+                }
+                if std::arch::is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor was just asked for the feature that `avx2` enables.
+                    return unsafe { avx2($($argument),*) };
+                }
+            }
+            body($($argument),*)
+        }
+    };
+}
+pub(crate) use per_processor;
+
+/// Whether the processor has all of AVX-512 that the kernels use. The standard library caches the answer.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn has_avx512() -> bool {
+    std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512vl")
+}
+
+/// Asks the processor to bring the cache line of `data[index]` closer. Does nothing where there is no such instruction or
+/// no such element.
+#[inline(always)]
+pub(crate) fn prefetch(data: &[f32], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(element) = data.get(index) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: prefetching has no effect but on caches, and the address is that of a live element.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast::<i8>()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (data, index);
+}

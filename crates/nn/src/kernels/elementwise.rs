@@ -1,0 +1,246 @@
+//! Row-wise arithmetic: scaling, biases, ReLU, dropout. Each reads and writes its rows once.
+
+use super::dispatch::per_processor;
+use super::{ROWS_PER_PIECE, Store};
+use crate::matrix::{Matrix, Operand, Rows};
+use crate::threads::Compute;
+use laconic_key::Key;
+
+/// Rows with names: for each row the global id of its node, which keys everything random about it.
+pub type NodeIds<'a> = &'a [u64];
+
+/// `out[v] = scale[v] · out[v] + bias`; either may be left out.
+pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]>, bias: Option<&[f32]>) {
+    let width = out.columns().max(1);
+    compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
+        for (line, out) in out.chunks_mut(width).enumerate() {
+            let factor = scale.map_or(1.0, |s| s[piece * ROWS_PER_PIECE + line]);
+            match bias {
+                Some(bias) => {
+                    for (value, shift) in out.iter_mut().zip(bias) {
+                        *value = *value * factor + shift;
+                    }
+                }
+                None => out.iter_mut().for_each(|value| *value *= factor),
+            }
+        }
+    });
+}
+
+/// `out[v] (=|+=) factor · scale[v] · x[v]`; without `scale` every row counts fully.
+pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_>, factor: f32, scale: Option<&[f32]>) {
+    let width = out.columns().max(1);
+    assert_eq!((out.rows(), out.columns()), (x.rows(), x.columns()));
+    compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
+        for (line, out) in out.chunks_mut(width).enumerate() {
+            let row = piece * ROWS_PER_PIECE + line;
+            let factor = factor * scale.map_or(1.0, |s| s[row]);
+            if store == Store::Set && matches!(x, Rows::Sparse(_)) {
+                out.fill(0.0);
+            }
+            match (x, store) {
+                (Rows::Dense(x), Store::Set) => {
+                    out.iter_mut().zip(x.row(row)).for_each(|(value, x)| *value = factor * x);
+                }
+                (Rows::Dense(x), Store::Add) => {
+                    out.iter_mut().zip(x.row(row)).for_each(|(value, x)| *value += factor * x);
+                }
+                (Rows::Sparse(x), _) => {
+                    for entry in x.offsets()[row]..x.offsets()[row + 1] {
+                        out[x.indices()[entry] as usize] += factor * x.values()[entry];
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// `x = max(x, 0)`.
+pub fn relu(compute: &Compute, x: &mut Matrix) {
+    let width = x.columns().max(1);
+    compute.chunks(x.data_mut(), ROWS_PER_PIECE * width, |_, x| x.iter_mut().for_each(|v| *v = v.max(0.0)));
+}
+
+/// Stops the gradient where the ReLU's `output` is 0.
+pub fn relu_adjoint(compute: &Compute, gradient: &mut Matrix, output: &Matrix) {
+    let size = ROWS_PER_PIECE * gradient.columns().max(1);
+    compute.chunks(gradient.data_mut(), size, |piece, gradient| {
+        for (g, o) in gradient.iter_mut().zip(&output.data()[piece * size..]) {
+            *g = if *o > 0.0 { *g } else { 0.0 };
+        }
+    });
+}
+
+/// Sums of `a ⊙ b` over each run of `width` columns: `out[v][h] = Σ_d a[v][h·width + d] · b[v][h·width + d]`.
+pub fn head_products(compute: &Compute, out: &mut Matrix, a: &Matrix, b: &Matrix, width: usize) {
+    let heads = out.columns().max(1);
+    assert_eq!(a.columns(), heads * width);
+    compute.chunks(out.data_mut(), ROWS_PER_PIECE * heads, |piece, out| {
+        for (line, out) in out.chunks_mut(heads).enumerate() {
+            let row = piece * ROWS_PER_PIECE + line;
+            for (head, out) in out.iter_mut().enumerate() {
+                let span = head * width..(head + 1) * width;
+                *out = dot(&a.row(row)[span.clone()], &b.row(row)[span]);
+            }
+        }
+    });
+}
+
+/// The inner product, summed in eight lanes so that it vectorises; the order is fixed.
+#[inline(always)]
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; 8];
+    let (a_runs, b_runs) = (a.chunks_exact(8), b.chunks_exact(8));
+    let (a_rest, b_rest) = (a_runs.remainder(), b_runs.remainder());
+    for (a, b) in a_runs.zip(b_runs) {
+        for lane in 0..8 {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// A dropout mask: which values stay is a pure function of the key, the row's global node id and the column, so that it does not
+/// depend on the partition. Values that stay are scaled by 1 / (1 − probability).
+#[derive(Debug, Clone, Copy)]
+pub struct Dropout {
+    /// The chance that a value is set to 0.
+    pub probability: f32,
+    /// The key of this round and layer.
+    pub key: Key,
+}
+
+impl Dropout {
+    /// The factor of values that stay.
+    pub fn scale(&self) -> f32 {
+        1.0 / (1.0 - self.probability)
+    }
+
+    /// A value stays if its 32 random bits reach this number.
+    #[inline(always)]
+    pub(crate) fn threshold(&self) -> u32 {
+        (f64::from(self.probability) * 4_294_967_296.0) as u32
+    }
+
+    /// The random bits that the columns of one row share.
+    #[inline(always)]
+    pub(crate) fn row(&self, node: u64) -> (u32, u32) {
+        let bits = self.key.with(node).bits();
+        (bits as u32, (bits >> 32) as u32)
+    }
+}
+
+/// 32 random bits for one column of a row: a bijective 32-bit mixer (Wellons' lowbias32) fed by a Weyl sequence, with the second
+/// half of the row's bits folded in between its two multiplications. Cheap enough to recompute and made for vector units.
+#[inline(always)]
+pub(crate) fn column_bits(row: (u32, u32), column: u32) -> u32 {
+    let mut x = row.0.wrapping_add(column.wrapping_mul(0x9e37_79b9));
+    x ^= x >> 16;
+    x = x.wrapping_mul(0x21f0_aaad);
+    x ^= (x >> 15) ^ row.1;
+    x = x.wrapping_mul(0x735a_2d97);
+    x ^ (x >> 15)
+}
+
+/// `out = mask ⊙ x / (1 − p)` for dense or sparse rows, `out` of the same kind and pattern as `x`.
+pub fn drop_out(compute: &Compute, out: &mut Operand, x: &Operand, dropout: Dropout, nodes: NodeIds<'_>) {
+    match (x, out) {
+        (Operand::Dense(x), Operand::Dense(out)) => {
+            out.reshape(x.rows(), x.columns());
+            let width = x.columns().max(1);
+            let size = ROWS_PER_PIECE * width;
+            compute.chunks(out.data_mut(), size, |piece, out| {
+                let first = piece * ROWS_PER_PIECE;
+                let rows = out.len() / width;
+                drop_piece(
+                    out,
+                    &x.data()[piece * size..][..rows * width],
+                    width,
+                    &dropout,
+                    &nodes[first..first + rows],
+                );
+            });
+        }
+        (Operand::Sparse(x), Operand::Sparse(out)) => {
+            let (threshold, scale) = (dropout.threshold(), dropout.scale());
+            let (offsets, indices, values) = out.parts_mut();
+            for (row, &node) in nodes.iter().enumerate().take(offsets.len() - 1) {
+                let bits = dropout.row(node);
+                for entry in offsets[row]..offsets[row + 1] {
+                    let keep = column_bits(bits, indices[entry]) >= threshold;
+                    values[entry] = if keep { x.values()[entry] * scale } else { 0.0 };
+                }
+            }
+        }
+        (x, out) => {
+            *out = x.clone();
+            drop_out(compute, out, x, dropout, nodes);
+        }
+    }
+}
+
+per_processor! {
+    fn drop_piece(out: &mut [f32], x: &[f32], width: usize, dropout: &Dropout, nodes: &[u64]) {
+        let (threshold, scale) = (dropout.threshold(), dropout.scale());
+        for ((out, x), &node) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(nodes) {
+            let bits = dropout.row(node);
+            for (column, (out, x)) in out.iter_mut().zip(x).enumerate() {
+                *out = if column_bits(bits, column as u32) >= threshold { x * scale } else { 0.0 };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laconic_key::Purpose;
+
+    fn dropout(probability: f32) -> Dropout {
+        Dropout { probability, key: Key::new(1, Purpose::Dropout) }
+    }
+
+    #[test]
+    fn dropout_keeps_the_right_share_of_every_column_and_row_and_is_unbiased() {
+        let (rows, columns) = (4000, 50);
+        let x = Operand::Dense(Matrix::from_vec(rows, columns, vec![1.0; rows * columns]));
+        let mut out = Operand::Dense(Matrix::default());
+        let nodes: Vec<u64> = (0..rows as u64).collect();
+        drop_out(&Compute::new(2), &mut out, &x, dropout(0.3), &nodes);
+        let Operand::Dense(out) = out else { panic!("dense in, dense out") };
+        for column in 0..columns {
+            let kept = (0..rows).filter(|&r| out.row(r)[column] != 0.0).count();
+            // 0.7 · 4000 = 2800 with a standard deviation of 29; five of them.
+            assert!((2655..2945).contains(&kept), "column {column} keeps {kept}");
+        }
+        let mean = out.data().iter().sum::<f32>() / (rows * columns) as f32;
+        assert!((mean - 1.0).abs() < 0.01, "mean {mean}");
+        // Neighbouring columns are independent: both stay with probability 0.49.
+        let both = (0..rows).flat_map(|r| out.row(r).windows(2)).filter(|w| w[0] != 0.0 && w[1] != 0.0).count();
+        let share = both as f64 / (rows * (columns - 1)) as f64;
+        assert!((share - 0.49).abs() < 0.006, "{share}");
+    }
+
+    #[test]
+    fn dropout_of_a_node_does_not_depend_on_its_row_or_on_sparsity() {
+        let mut x = Matrix::zeros(3, 64);
+        x.row_mut(0)[5] = 1.0;
+        x.row_mut(1)[63] = 2.0;
+        x.row_mut(2)[7] = 3.0;
+        x.row_mut(2)[8] = 4.0;
+        let (dense, sparse) = (Operand::Dense(x.clone()), Operand::compact(x));
+        let compute = Compute::new(1);
+        let (mut a, mut b, mut c) = (dense.clone(), sparse.clone(), dense.clone());
+        drop_out(&compute, &mut a, &dense, dropout(0.5), &[10, 11, 12]);
+        drop_out(&compute, &mut b, &sparse, dropout(0.5), &[10, 11, 12]);
+        drop_out(&compute, &mut c, &dense.gather(&[2, 0, 1]), dropout(0.5), &[12, 10, 11]);
+        let (Operand::Dense(a), Operand::Sparse(b), Operand::Dense(c)) = (a, b, c) else { panic!("kinds stay") };
+        for row in 0..3 {
+            for entry in b.offsets()[row]..b.offsets()[row + 1] {
+                assert_eq!(b.values()[entry], a.row(row)[b.indices()[entry] as usize]);
+            }
+        }
+        assert_eq!([c.row(1), c.row(2), c.row(0)].concat(), a.data());
+    }
+}

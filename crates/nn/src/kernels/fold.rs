@@ -1,0 +1,268 @@
+//! Folding messages along edges: weighted sums and maxima of source rows.
+//!
+//! A sum over E edges of width w reads 4·E·w bytes, nearly all of them at random rows; it is bound by memory latency, so
+//! the rows of edges to come are prefetched while the current one is added to an accumulator that stays in registers or L1.
+
+use super::dispatch::{per_processor, prefetch};
+use super::{ROWS_PER_PIECE, Store};
+use crate::block::{Block, Csr};
+use crate::matrix::Matrix;
+use crate::threads::Compute;
+
+/// How many edges ahead rows are prefetched.
+const AHEAD: usize = 6;
+
+/// The factor of each entry of a sparse sum.
+#[derive(Debug, Clone, Copy)]
+pub enum Weights<'a> {
+    /// Every factor is 1.
+    Ones,
+    /// The factor of entry `e` is `values[e]`.
+    Direct(&'a [f32]),
+    /// The factor of entry `e` is `values[positions[e]]`.
+    Indexed(&'a [f32], &'a [u32]),
+}
+
+/// `out[v] (=|+=) Σ weight · rows[column]` over the entries of row v. `out` has `width` columns and one row for each row of
+/// `(offsets, columns)`; `rows` is row-major with the same width.
+pub fn sum_rows(
+    compute: &Compute,
+    out: &mut [f32],
+    width: usize,
+    store: Store,
+    (offsets, columns): (&[usize], &[u32]),
+    weights: Weights<'_>,
+    rows: &[f32],
+) {
+    assert_eq!(out.len(), (offsets.len() - 1) * width);
+    compute.chunks(out, ROWS_PER_PIECE * width, |piece, out| {
+        let first = piece * ROWS_PER_PIECE;
+        let offsets = &offsets[first..=first + out.len() / width.max(1)];
+        let add = store == Store::Add;
+        match weights {
+            Weights::Ones => sum_ones(out, width, add, offsets, columns, rows),
+            Weights::Direct(values) => sum_direct(out, width, add, offsets, columns, values, rows),
+            Weights::Indexed(values, at) => sum_indexed(out, width, add, offsets, columns, values, at, rows),
+        }
+    });
+}
+
+per_processor! {
+    fn sum_ones(out: &mut [f32], width: usize, add: bool, offsets: &[usize], columns: &[u32], rows: &[f32]) {
+        sum_piece(out, width, add, offsets, columns, rows, |_| 1.0)
+    }
+}
+
+per_processor! {
+    fn sum_direct(out: &mut [f32], width: usize, add: bool, offsets: &[usize], columns: &[u32], values: &[f32], rows: &[f32]) {
+        sum_piece(out, width, add, offsets, columns, rows, |entry| values[entry])
+    }
+}
+
+per_processor! {
+    fn sum_indexed(
+        out: &mut [f32], width: usize, add: bool, offsets: &[usize], columns: &[u32],
+        values: &[f32], positions: &[u32], rows: &[f32],
+    ) {
+        sum_piece(out, width, add, offsets, columns, rows, |entry| values[positions[entry] as usize])
+    }
+}
+
+#[inline(always)]
+fn sum_piece(
+    out: &mut [f32],
+    width: usize,
+    add: bool,
+    offsets: &[usize],
+    columns: &[u32],
+    rows: &[f32],
+    weight: impl Fn(usize) -> f32,
+) {
+    if width == 0 {
+        return;
+    }
+    for (line, out) in out.chunks_exact_mut(width).enumerate() {
+        let entries = offsets[line]..offsets[line + 1];
+        if !add {
+            out.fill(0.0);
+        }
+        for entry in entries {
+            if let Some(&coming) = columns.get(entry + AHEAD) {
+                let start = coming as usize * width;
+                for line in (0..width).step_by(16) {
+                    prefetch(rows, start + line);
+                }
+            }
+            let factor = weight(entry);
+            let start = columns[entry] as usize * width;
+            for (sum, value) in out.iter_mut().zip(&rows[start..start + width]) {
+                *sum += factor * value;
+            }
+        }
+    }
+}
+
+/// Sums the messages of a block's source rows into its destination rows.
+pub fn sum_fold(compute: &Compute, out: &mut Matrix, store: Store, block: &Block, messages: &Matrix) {
+    let weights = block.weights().map_or(Weights::Ones, Weights::Direct);
+    let Csr { offsets, columns } = block.forward();
+    sum_rows(compute, out.data_mut(), messages.columns(), store, (offsets, columns), weights, messages.data());
+}
+
+/// The adjoint of [`sum_fold`]: the gradient of each source row's message from the gradients of the sums.
+pub fn sum_fold_adjoint(compute: &Compute, out: &mut Matrix, store: Store, block: &Block, gradient: &Matrix) {
+    let weights = block.weights().map_or(Weights::Ones, |w| Weights::Indexed(w, block.positions()));
+    let Csr { offsets, columns } = block.reverse();
+    sum_rows(compute, out.data_mut(), gradient.columns(), store, (offsets, columns), weights, gradient.data());
+}
+
+/// The winner of a maximum over no messages at all.
+pub const NO_WINNER: u32 = u32::MAX;
+
+/// Raises `maximum` to the largest message of the block's sources, column by column, and notes in `winner` which source
+/// that was: its row plus `first_source`. The first of equals wins. Start with −∞ and [`NO_WINNER`].
+pub fn max_fold(
+    compute: &Compute,
+    maximum: &mut Matrix,
+    winner: &mut [u32],
+    block: &Block,
+    messages: &Matrix,
+    first_source: u32,
+) {
+    let width = messages.columns();
+    let Csr { offsets, columns } = block.forward();
+    let size = ROWS_PER_PIECE * width;
+    compute.chunks2((maximum.data_mut(), size), (winner, size), |piece, maximum, winner| {
+        let rows = maximum.chunks_mut(width.max(1)).zip(winner.chunks_mut(width.max(1)));
+        for (line, (maximum, winner)) in rows.enumerate() {
+            let row = piece * ROWS_PER_PIECE + line;
+            for &source in &columns[offsets[row]..offsets[row + 1]] {
+                let message = messages.row(source as usize);
+                for ((best, who), &value) in maximum.iter_mut().zip(winner.iter_mut()).zip(message) {
+                    if value > *best {
+                        *best = value;
+                        *who = first_source + source;
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// The adjoint of [`max_fold`]: each source row gets the gradients of the maxima that it won.
+pub fn max_fold_adjoint(
+    compute: &Compute,
+    out: &mut Matrix,
+    block: &Block,
+    gradient: &Matrix,
+    winner: &[u32],
+    first_source: u32,
+) {
+    let width = gradient.columns();
+    let Csr { offsets, columns } = block.reverse();
+    compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
+        for (line, out) in out.chunks_mut(width.max(1)).enumerate() {
+            let source = piece * ROWS_PER_PIECE + line;
+            let me = first_source + source as u32;
+            out.fill(0.0);
+            for &destination in &columns[offsets[source]..offsets[source + 1]] {
+                let won = &winner[destination as usize * width..][..width];
+                for ((sum, &who), &value) in out.iter_mut().zip(won).zip(gradient.row(destination as usize)) {
+                    *sum += if who == me { value } else { 0.0 };
+                }
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laconic_key::{Key, Purpose};
+
+    pub(crate) fn random_block(destinations: usize, sources: usize, weighted: bool) -> Block {
+        let key = Key::new(77, Purpose::Test);
+        let (mut offsets, mut columns) = (vec![0], vec![]);
+        for d in 0..destinations as u64 {
+            for s in 0..sources as u64 {
+                if key.with(d).with(s).unit() < 0.08 {
+                    columns.push(s as u32);
+                }
+            }
+            offsets.push(columns.len());
+        }
+        let weights = weighted.then(|| (0..columns.len()).map(|e| key.with(e as u64).unit() as f32).collect());
+        Block::new(sources, offsets, columns, weights)
+    }
+
+    fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
+        let key = Key::new(stream, Purpose::Test);
+        let value = |i: usize| (key.with(i as u64).unit() - 0.5) as f32;
+        Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
+    }
+
+    fn dot(a: &Matrix, b: &Matrix) -> f64 {
+        a.data().iter().zip(b.data()).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
+    }
+
+    #[test]
+    fn sums_agree_with_a_dense_operator_and_its_transpose() {
+        for weighted in [false, true] {
+            for width in [1, 7, 16, 40, 256] {
+                let block = random_block(700, 90, weighted);
+                let mut dense = Matrix::zeros(700, 90);
+                for d in 0..700 {
+                    for e in block.forward().offsets[d]..block.forward().offsets[d + 1] {
+                        dense.row_mut(d)[block.forward().columns[e] as usize] = block.weights().map_or(1.0, |w| w[e]);
+                    }
+                }
+                let (m, g) = (random(90, width, 1), random(700, width, 2));
+                let compute = Compute::new(2);
+                let mut out = random(700, width, 3);
+                let before = out.clone();
+                sum_fold(&compute, &mut out, Store::Add, &block, &m);
+                let mut back = Matrix::zeros(90, width);
+                sum_fold_adjoint(&compute, &mut back, Store::Set, &block, &g);
+                for d in 0..700 {
+                    for c in 0..width {
+                        let sum: f32 = (0..90).map(|s| dense.row(d)[s] * m.row(s)[c]).sum();
+                        assert!((out.row(d)[c] - before.row(d)[c] - sum).abs() < 1e-4);
+                    }
+                }
+                let mut only = Matrix::zeros(700, width);
+                sum_fold(&compute, &mut only, Store::Set, &block, &m);
+                assert!((dot(&only, &g) - dot(&m, &back)).abs() < 1e-3, "<Am, g> = <m, A'g>");
+            }
+        }
+    }
+
+    #[test]
+    fn maximum_and_its_adjoint_follow_the_winners() {
+        let block = random_block(300, 60, false);
+        let (m, g) = (random(60, 9, 1), random(300, 9, 2));
+        let compute = Compute::new(2);
+        let mut maximum = Matrix::from_vec(300, 9, vec![f32::NEG_INFINITY; 2700]);
+        let mut winner = vec![NO_WINNER; 2700];
+        max_fold(&compute, &mut maximum, &mut winner, &block, &m, 5);
+        let mut back = Matrix::zeros(60, 9);
+        max_fold_adjoint(&compute, &mut back, &block, &g, &winner, 5);
+        let mut expected = Matrix::zeros(60, 9);
+        for d in 0..300 {
+            let sources = &block.forward().columns[block.forward().offsets[d]..block.forward().offsets[d + 1]];
+            for c in 0..9 {
+                let best =
+                    sources.iter().copied().max_by(|a, b| m.row(*a as usize)[c].total_cmp(&m.row(*b as usize)[c]));
+                match best {
+                    Some(s) => {
+                        assert_eq!(maximum.row(d)[c], m.row(s as usize)[c]);
+                        expected.row_mut(s as usize)[c] += g.row(d)[c];
+                    }
+                    None => assert_eq!(winner[d * 9 + c], NO_WINNER),
+                }
+            }
+        }
+        for (a, b) in back.data().iter().zip(expected.data()) {
+            assert!((a - b).abs() < 1e-5);
+        }
+    }
+}

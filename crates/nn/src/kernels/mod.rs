@@ -1,0 +1,23 @@
+//! All arithmetic on activations: the list of functions that a second device would implement.
+//!
+//! Each kernel is a free function that writes its output first and takes [`crate::Compute`] for threads and scratch memory.
+//! Plain versions live in the tests as oracles.
+
+pub mod attention;
+pub(crate) mod dispatch;
+pub mod elementwise;
+pub mod fold;
+pub mod normalise;
+pub mod product;
+
+/// Whether a kernel replaces its output or adds to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Store {
+    /// Overwrite.
+    Set,
+    /// Add to what is there.
+    Add,
+}
+
+/// How many rows one piece of row-wise work has.
+pub(crate) const ROWS_PER_PIECE: usize = 256;

@@ -1,0 +1,228 @@
+//! What stands between two layers, in one pass over the rows: LayerNorm (Ba, Kiros and Hinton, 2016), ReLU and dropout.
+
+use super::ROWS_PER_PIECE;
+use super::dispatch::per_processor;
+use super::elementwise::{Dropout, NodeIds, column_bits};
+use crate::matrix::Matrix;
+use crate::threads::{Compute, row_pieces};
+
+/// PyTorch's default ε of LayerNorm.
+pub const EPSILON: f32 = 1e-5;
+
+/// The affine part of a LayerNorm.
+#[derive(Debug, Clone, Copy)]
+pub struct Affine<'a> {
+    /// γ, one value a column.
+    pub weight: &'a [f32],
+    /// β, one value a column.
+    pub bias: &'a [f32],
+}
+
+/// `out = dropout(ReLU(LayerNorm(z)))`; without `norm` or `dropout` that part is left out.
+///
+/// `statistics` gets mean and reciprocal standard deviation of each row of z, which [`activate_adjoint`] reads.
+pub fn activate(
+    compute: &Compute,
+    out: &mut Matrix,
+    z: &Matrix,
+    norm: Option<Affine<'_>>,
+    dropout: Option<Dropout>,
+    nodes: NodeIds<'_>,
+    statistics: &mut Matrix,
+) {
+    let width = z.columns().max(1);
+    out.reshape(z.rows(), z.columns());
+    statistics.reshape(z.rows(), 2);
+    let out = (out.data_mut(), ROWS_PER_PIECE * width);
+    compute.chunks2(out, (statistics.data_mut(), ROWS_PER_PIECE * 2), |piece, out, statistics| {
+        let first = piece * ROWS_PER_PIECE;
+        let rows = statistics.len() / 2;
+        let z = &z.data()[first * width..(first + rows) * width];
+        activate_piece(out, z, width, &norm, &dropout, &nodes[first..first + rows], statistics);
+    });
+}
+
+per_processor! {
+    fn activate_piece(
+        out: &mut [f32], z: &[f32], width: usize, norm: &Option<Affine<'_>>, dropout: &Option<Dropout>,
+        nodes: &[u64], statistics: &mut [f32],
+    ) {
+        let rows = out.chunks_exact_mut(width).zip(z.chunks_exact(width)).zip(nodes).zip(statistics.chunks_exact_mut(2));
+        for (((out, z), &node), statistics) in rows {
+            match norm {
+                Some(Affine { weight, bias }) => {
+                    let mean = lane_sum(z, |v| v) / width as f32;
+                    let variance = lane_sum(z, |v| (v - mean) * (v - mean)) / width as f32;
+                    let reciprocal = 1.0 / (variance + EPSILON).sqrt();
+                    statistics.copy_from_slice(&[mean, reciprocal]);
+                    for (((out, z), weight), bias) in out.iter_mut().zip(z).zip(*weight).zip(*bias) {
+                        *out = ((z - mean) * reciprocal * weight + bias).max(0.0);
+                    }
+                }
+                None => out.iter_mut().zip(z).for_each(|(out, z)| *out = z.max(0.0)),
+            }
+            if let Some(dropout) = dropout {
+                let (threshold, scale, bits) = (dropout.threshold(), dropout.scale(), dropout.row(node));
+                for (column, out) in out.iter_mut().enumerate() {
+                    *out = if column_bits(bits, column as u32) >= threshold { *out * scale } else { 0.0 };
+                }
+            }
+        }
+    }
+}
+
+/// The adjoint of [`activate`], in place: `gradient` holds the gradient of `out` and gets that of `z`.
+///
+/// A value of `out` above 0 tells that the ReLU was open and dropout kept it, so no mask is stored or drawn again.
+/// The gradients of γ and β are added to `weight_gradient` and `bias_gradient` (empty without a norm).
+#[allow(clippy::too_many_arguments)]
+pub fn activate_adjoint(
+    compute: &mut Compute,
+    gradient: &mut Matrix,
+    out: &Matrix,
+    z: &Matrix,
+    norm: Option<Affine<'_>>,
+    dropout: Option<Dropout>,
+    statistics: &Matrix,
+    (weight_gradient, bias_gradient): (&mut [f32], &mut [f32]),
+) {
+    let (rows, width) = (z.rows(), z.columns().max(1));
+    let scale = dropout.map_or(1.0, |d| d.scale());
+    let Some(norm) = norm else {
+        let size = ROWS_PER_PIECE * width;
+        compute.chunks(gradient.data_mut(), size, |piece, gradient| {
+            for (g, o) in gradient.iter_mut().zip(&out.data()[piece * size..]) {
+                *g = if *o > 0.0 { *g * scale } else { 0.0 };
+            }
+        });
+        return;
+    };
+    let pieces = row_pieces(rows);
+    let size = rows.div_ceil(pieces).max(1);
+    let mut lent = compute.lend(pieces * 2 * width);
+    let partials = &mut lent[..pieces * 2 * width];
+    partials.fill(0.0);
+    compute.chunks2((gradient.data_mut(), size * width), (&mut *partials, 2 * width), |piece, gradient, partial| {
+        let (first, count) = (piece * size, gradient.len() / width);
+        let span = first * width..(first + count) * width;
+        let statistics = &statistics.data()[first * 2..(first + count) * 2];
+        let (out, z) = (&out.data()[span.clone()], &z.data()[span]);
+        adjoint_piece(gradient, out, z, width, norm.weight, scale, statistics, partial);
+    });
+    for partial in partials.chunks_exact(2 * width) {
+        for (sum, value) in weight_gradient.iter_mut().zip(&partial[..width]) {
+            *sum += value;
+        }
+        for (sum, value) in bias_gradient.iter_mut().zip(&partial[width..]) {
+            *sum += value;
+        }
+    }
+    compute.give_back(lent);
+}
+
+per_processor! {
+    fn adjoint_piece(
+        gradient: &mut [f32], out: &[f32], z: &[f32], width: usize, weight: &[f32], scale: f32,
+        statistics: &[f32], partial: &mut [f32],
+    ) {
+        let (weight_sum, bias_sum) = partial.split_at_mut(width);
+        let rows = gradient.chunks_exact_mut(width).zip(out.chunks_exact(width)).zip(z.chunks_exact(width));
+        for (((gradient, out), z), statistics) in rows.zip(statistics.chunks_exact(2)) {
+            let (mean, reciprocal) = (statistics[0], statistics[1]);
+            for column in 0..width {
+                let open = if out[column] > 0.0 { gradient[column] * scale } else { 0.0 };
+                weight_sum[column] += open * (z[column] - mean) * reciprocal;
+                bias_sum[column] += open;
+                gradient[column] = open * weight[column];
+            }
+            let average = lane_sum(gradient, |g| g) / width as f32;
+            let slope = lane_sum2(gradient, z, |g, z| g * (z - mean) * reciprocal) / width as f32;
+            for (g, z) in gradient.iter_mut().zip(z) {
+                *g = reciprocal * (*g - average - (z - mean) * reciprocal * slope);
+            }
+        }
+    }
+}
+
+/// The sum of `f` over a row in sixteen lanes, in a fixed order.
+#[inline(always)]
+fn lane_sum(row: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+    lane_sum2(row, row, |v, _| f(v))
+}
+
+#[inline(always)]
+fn lane_sum2(a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut lanes = [0.0f32; 16];
+    let (a_runs, b_runs) = (a.chunks_exact(16), b.chunks_exact(16));
+    let mut sum = 0.0;
+    for (a, b) in a_runs.remainder().iter().zip(b_runs.remainder()) {
+        sum += f(*a, *b);
+    }
+    for (a, b) in a_runs.zip(b_runs) {
+        for lane in 0..16 {
+            lanes[lane] += f(a[lane], b[lane]);
+        }
+    }
+    for half in [8, 4, 2, 1] {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+    }
+    sum + lanes[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laconic_key::{Key, Purpose};
+
+    fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
+        let key = Key::new(stream, Purpose::Test);
+        let value = |i: usize| key.with(i as u64).normal() as f32;
+        Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
+    }
+
+    /// ⟨g, f(z + εd) − f(z − εd)⟩ / 2ε against ⟨f'(z)ᵀ g, d⟩, for the input, γ and β.
+    #[test]
+    fn adjoint_agrees_with_finite_differences() {
+        let (rows, width) = (40, 21);
+        let (z, g) = (random(rows, width, 1), random(rows, width, 2));
+        let (weight, bias) = (random(1, width, 3), random(1, width, 4));
+        let nodes: Vec<u64> = (100..100 + rows as u64).collect();
+        let dropout = Some(Dropout { probability: 0.4, key: Key::new(9, Purpose::Dropout) });
+        let mut compute = Compute::new(2);
+        for with_norm in [false, true] {
+            let value = |compute: &Compute, z: &Matrix, weight: &Matrix, bias: &Matrix| {
+                let norm = with_norm.then_some(Affine { weight: weight.data(), bias: bias.data() });
+                let (mut out, mut statistics) = (Matrix::default(), Matrix::default());
+                activate(compute, &mut out, z, norm, dropout, &nodes, &mut statistics);
+                let sum: f64 = out.data().iter().zip(g.data()).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+                (sum, out, statistics)
+            };
+            let (_, out, statistics) = value(&compute, &z, &weight, &bias);
+            let (mut dz, mut dw, mut db) = (g.clone(), vec![0.0; width], vec![0.0; width]);
+            let norm = with_norm.then_some(Affine { weight: weight.data(), bias: bias.data() });
+            activate_adjoint(&mut compute, &mut dz, &out, &z, norm, dropout, &statistics, (&mut dw, &mut db));
+            let shifted = |m: &Matrix, d: &Matrix, e: f32| {
+                Matrix::from_vec(m.rows(), m.columns(), m.data().iter().zip(d.data()).map(|(m, d)| m + e * d).collect())
+            };
+            let e = 1e-3;
+            for (which, gradient) in [dz.data(), &dw[..], &db[..]].into_iter().enumerate() {
+                if which > 0 && !with_norm {
+                    continue;
+                }
+                let base = [&z, &weight, &bias][which];
+                let d = random(base.rows(), base.columns(), 7 + which as u64);
+                let at = |e: f32| {
+                    let moved = shifted(base, &d, e);
+                    let mut inputs = [&z, &weight, &bias];
+                    inputs[which] = &moved;
+                    value(&compute, inputs[0], inputs[1], inputs[2]).0
+                };
+                let numeric = (at(e) - at(-e)) / (2.0 * f64::from(e));
+                let exact: f64 = gradient.iter().zip(d.data()).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+                assert!((numeric - exact).abs() < 2e-2 * (1.0 + exact.abs()), "{which}: {numeric} against {exact}");
+            }
+        }
+    }
+}

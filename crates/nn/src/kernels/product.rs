@@ -1,0 +1,209 @@
+//! Dense and sparse matrix products with weights in PyTorch's layout, `[outputs, inputs]`.
+//!
+//! Dense products are faer's, cut into pieces of rows by us: each piece runs on one thread, so that the bits do not depend
+//! on the number of threads. `x · Wᵀ` on n rows costs 2·n·inputs·outputs flops.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
+use super::Store;
+use super::fold::{Weights, sum_rows};
+use crate::matrix::{Matrix, Rows, SparseRows};
+use crate::threads::{Compute, row_pieces};
+
+/// Rows of one piece of a dense product: enough that packing the weights again for each piece is below a percent of the work.
+const PRODUCT_ROWS: usize = 1024;
+
+fn accumulate(store: Store) -> Accum {
+    match store {
+        Store::Set => Accum::Replace,
+        Store::Add => Accum::Add,
+    }
+}
+
+/// `out (=|+=) x · Wᵀ`: x is n × inputs, `weight` outputs × inputs, out n × outputs.
+pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>, weight: &[f32]) {
+    let (outputs, inputs) = (out.columns(), x.columns());
+    assert_eq!((out.rows(), weight.len()), (x.rows(), outputs * inputs));
+    match x {
+        Rows::Dense(x) => {
+            let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
+            compute.chunks(out.data_mut(), PRODUCT_ROWS * outputs, |piece, out| {
+                let rows = out.len() / outputs;
+                let x = &x.data()[piece * PRODUCT_ROWS * inputs..][..rows * inputs];
+                let x = MatRef::from_row_major_slice(x, rows, inputs);
+                let out = MatMut::from_row_major_slice_mut(out, rows, outputs);
+                matmul(out, accumulate(store), x, weight.transpose(), 1.0, Par::Seq);
+            });
+        }
+        Rows::Sparse(x) => {
+            let mut lent = compute.lend(weight.len());
+            let transposed = &mut lent[..weight.len()];
+            transpose(compute, transposed, weight, outputs, inputs);
+            let weights = Weights::Direct(x.values());
+            sum_rows(compute, out.data_mut(), outputs, store, (x.offsets(), x.indices()), weights, transposed);
+            compute.give_back(lent);
+        }
+    }
+}
+
+/// `out (=|+=) dz · W`: dz is n × outputs, `weight` outputs × inputs, out n × inputs.
+pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &Matrix, weight: &[f32]) {
+    let (outputs, inputs) = (dz.columns(), out.columns());
+    assert_eq!((out.rows(), weight.len()), (dz.rows(), outputs * inputs));
+    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
+    compute.chunks(out.data_mut(), PRODUCT_ROWS * inputs, |piece, out| {
+        let rows = out.len() / inputs;
+        let dz = &dz.data()[piece * PRODUCT_ROWS * outputs..][..rows * outputs];
+        let dz = MatRef::from_row_major_slice(dz, rows, outputs);
+        let out = MatMut::from_row_major_slice_mut(out, rows, inputs);
+        matmul(out, accumulate(store), dz, weight, 1.0, Par::Seq);
+    });
+}
+
+/// `gradient += dzᵀ · x`: the gradient of the weights, outputs × inputs, from dz (n × outputs) and x (n × inputs).
+pub fn add_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix, x: Rows<'_>) {
+    let (outputs, inputs) = (dz.columns(), x.columns());
+    assert_eq!((dz.rows(), gradient.len()), (x.rows(), outputs * inputs));
+    match x {
+        Rows::Dense(x) => dense_weight_gradient(compute, gradient, dz, x),
+        Rows::Sparse(x) => sparse_weight_gradient(compute, gradient, dz, x),
+    }
+}
+
+/// The sum over rows is cut into pieces that are added in order. Where the result is so large that sixteen copies of it would
+/// not pay, all rows go through one product.
+fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix, x: &Matrix) {
+    let (rows, outputs, inputs) = (dz.rows(), dz.columns(), x.columns());
+    let pieces = if gradient.len() > 1 << 19 { 1 } else { row_pieces(rows) };
+    let size = rows.div_ceil(pieces).max(1);
+    compute.reduce(gradient, pieces, |piece, partial| {
+        let (from, to) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
+        let dz = MatRef::from_row_major_slice(&dz.data()[from * outputs..to * outputs], to - from, outputs);
+        let x = MatRef::from_row_major_slice(&x.data()[from * inputs..to * inputs], to - from, inputs);
+        let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
+        matmul(partial, Accum::Replace, dz.transpose(), x, 1.0, Par::Seq);
+    });
+}
+
+fn sparse_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix, x: &SparseRows) {
+    let (outputs, inputs) = (dz.columns(), x.columns());
+    let mut lent = compute.lend(gradient.len());
+    let transposed = &mut lent[..gradient.len()];
+    let columns = x.by_column();
+    let weights = Weights::Indexed(x.values(), &columns.positions);
+    sum_rows(compute, transposed, outputs, Store::Set, (&columns.offsets, &columns.rows), weights, dz.data());
+    let transposed = &*transposed;
+    compute.chunks(gradient, inputs, |output, row| {
+        for (input, value) in row.iter_mut().enumerate() {
+            *value += transposed[input * outputs + output];
+        }
+    });
+    compute.give_back(lent);
+}
+
+/// `out[j][i] = from[i][j]` for `from` of shape rows × columns.
+fn transpose(compute: &Compute, out: &mut [f32], from: &[f32], rows: usize, columns: usize) {
+    compute.chunks(out, rows * 16, |piece, out| {
+        for (line, out) in out.chunks_mut(rows).enumerate() {
+            let column = piece * 16 + line;
+            for (row, value) in out.iter_mut().enumerate() {
+                *value = from[row * columns + column];
+            }
+        }
+    });
+}
+
+/// `gradient += Σ rows of dz`: the gradient of a bias.
+pub fn add_bias_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix) {
+    let (rows, columns) = (dz.rows(), dz.columns());
+    let pieces = row_pieces(rows);
+    let size = rows.div_ceil(pieces).max(1);
+    compute.reduce(gradient, pieces, |piece, partial| {
+        for row in piece * size..((piece + 1) * size).min(rows) {
+            for (sum, value) in partial.iter_mut().zip(&dz.data()[row * columns..(row + 1) * columns]) {
+                *sum += value;
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Operand;
+    use laconic_key::{Key, Purpose};
+
+    fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
+        let key = Key::new(stream, Purpose::Test);
+        let value = |i: usize| (key.with(i as u64).unit() - 0.5) as f32;
+        Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
+    }
+
+    fn close(a: f32, b: f64) -> bool {
+        (f64::from(a) - b).abs() < 2e-4 * (1.0 + b.abs())
+    }
+
+    /// Every product against three nested loops in f64, for dense and sparse rows and on one and two threads.
+    #[test]
+    fn products_agree_with_nested_loops() {
+        let (n, inputs, outputs) = (2100, 37, 11);
+        let mut x = random(n, inputs, 1);
+        for (i, v) in x.data_mut().iter_mut().enumerate() {
+            if Key::new(5, Purpose::Test).with(i as u64).unit() < 0.9 {
+                *v = 0.0;
+            }
+        }
+        let (w, dz) = (random(outputs, inputs, 2), random(n, outputs, 3));
+        for (operand, threads) in [(Operand::Dense(x.clone()), 1), (Operand::compact(x.clone()), 2)] {
+            let mut compute = Compute::new(threads);
+            let mut z = Matrix::from_vec(n, outputs, vec![1.0; n * outputs]);
+            times_weight_transposed(&mut compute, &mut z, Store::Add, operand.view(), w.data());
+            let mut dx = Matrix::from_vec(n, inputs, vec![9.0; n * inputs]);
+            times_weight(&mut compute, &mut dx, Store::Set, &dz, w.data());
+            let mut dw = vec![0.5; outputs * inputs];
+            add_weight_gradient(&mut compute, &mut dw, &dz, operand.view());
+            for r in (0..n).step_by(97) {
+                for o in 0..outputs {
+                    let sum: f64 = (0..inputs).map(|i| f64::from(x.row(r)[i]) * f64::from(w.row(o)[i])).sum();
+                    assert!(close(z.row(r)[o], 1.0 + sum));
+                }
+                for i in 0..inputs {
+                    let sum: f64 = (0..outputs).map(|o| f64::from(dz.row(r)[o]) * f64::from(w.row(o)[i])).sum();
+                    assert!(close(dx.row(r)[i], sum));
+                }
+            }
+            for o in 0..outputs {
+                for i in 0..inputs {
+                    let sum: f64 = (0..n).map(|r| f64::from(dz.row(r)[o]) * f64::from(x.row(r)[i])).sum();
+                    assert!(close(dw[o * inputs + i], 0.5 + sum));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_have_the_same_bits_on_any_number_of_threads() {
+        let (x, w, dz) = (random(3000, 64, 1), random(48, 64, 2), random(3000, 48, 3));
+        let run = |threads| {
+            let mut compute = Compute::new(threads);
+            let (mut z, mut dw, mut db) = (Matrix::zeros(3000, 48), vec![0.0; 48 * 64], vec![0.0; 48]);
+            times_weight_transposed(&mut compute, &mut z, Store::Set, Rows::Dense(&x), w.data());
+            add_weight_gradient(&mut compute, &mut dw, &dz, Rows::Dense(&x));
+            add_bias_gradient(&mut compute, &mut db, &dz);
+            z.data().iter().chain(&dw).chain(&db).map(|v| v.to_bits()).collect::<Vec<_>>()
+        };
+        let one = run(1);
+        assert!(run(2) == one && run(3) == one);
+    }
+
+    #[test]
+    fn products_of_no_rows_are_empty() {
+        let mut compute = Compute::new(2);
+        let x = Matrix::zeros(0, 3);
+        let (mut z, mut dw) = (Matrix::zeros(0, 2), vec![1.0; 6]);
+        times_weight_transposed(&mut compute, &mut z, Store::Set, Rows::Dense(&x), &[0.0; 6]);
+        add_weight_gradient(&mut compute, &mut dw, &z, Rows::Dense(&x));
+        assert_eq!(dw, [1.0; 6]);
+    }
+}

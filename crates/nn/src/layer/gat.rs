@@ -1,0 +1,250 @@
+//! Graph attention (Veličković et al., 2018, equations 1 to 6), as PyTorch Geometric's `GATConv`: per head
+//! `z_v = Σ_u α_uv q_u`, `q = x Wᵀ`, `α = softmax over in-edges of LeakyReLU(a_src · q_u + a_dst · q_v)`, then heads
+//! concatenated or averaged, plus a bias.
+//!
+//! Only q travels: a receiver computes the halves of the scores from it. Uses the softmax, score and gradient fields of the state.
+
+use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State};
+use crate::block::Block;
+use crate::kernels::Store;
+use crate::kernels::attention::{
+    Scores, add_destination_gradient, add_score_gradient, add_vector_gradient, attention_adjoint, attention_close,
+    attention_fold, score_halves,
+};
+use crate::kernels::elementwise::{copy_scaled, head_products, scale_and_shift};
+use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
+use crate::matrix::{Matrix, Rows};
+use crate::parameters::{Initial, ParameterSpec};
+use crate::threads::Compute;
+
+pub(super) const KIND: LayerKind = LayerKind { name: "gat", prefix: "convs", self_loops: true, build };
+
+struct Gat {
+    inputs: usize,
+    heads: usize,
+    /// Columns of one head.
+    width: usize,
+    concatenate: bool,
+}
+
+fn build(spec: &LayerSpec) -> Box<dyn Layer> {
+    let width = if spec.concatenate { spec.outputs / spec.heads } else { spec.outputs };
+    assert!(!spec.concatenate || width * spec.heads == spec.outputs, "concatenated heads fill the output exactly");
+    Box::new(Gat { inputs: spec.inputs, heads: spec.heads, width, concatenate: spec.concatenate })
+}
+
+/// The layer's parameters or gradients, cut out of its flat slice.
+struct Views<T> {
+    weight: T,
+    source: T,
+    destination: T,
+    bias: T,
+}
+
+impl Gat {
+    fn columns(&self) -> usize {
+        self.heads * self.width
+    }
+
+    fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
+        let (weight, rest) = p.split_at(self.inputs * self.columns());
+        let (source, rest) = rest.split_at(self.columns());
+        let (destination, bias) = rest.split_at(self.columns());
+        Views { weight, source, destination, bias }
+    }
+
+    fn views_mut<'a>(&self, g: &'a mut [f32]) -> Views<&'a mut [f32]> {
+        let (weight, rest) = g.split_at_mut(self.inputs * self.columns());
+        let (source, rest) = rest.split_at_mut(self.columns());
+        let (destination, bias) = rest.split_at_mut(self.columns());
+        Views { weight, source, destination, bias }
+    }
+}
+
+impl Layer for Gat {
+    fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    fn outputs(&self) -> usize {
+        if self.concatenate { self.columns() } else { self.width }
+    }
+
+    fn message_width(&self) -> usize {
+        self.columns()
+    }
+
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        let glorot = |fan_in, fan_out| Initial::Glorot { fan_in, fan_out };
+        // PyTorch Geometric initialises attention vectors [1, heads, width] by their last two dimensions.
+        let vector = glorot(self.heads, self.width);
+        let shape = [1, self.heads, self.width];
+        vec![
+            ParameterSpec::new("lin.weight", &[self.columns(), self.inputs], glorot(self.inputs, self.columns())),
+            ParameterSpec::new("att_src", &shape, vector),
+            ParameterSpec::new("att_dst", &shape, vector),
+            ParameterSpec::new("bias", &[self.outputs()], Initial::Zeros),
+        ]
+    }
+
+    fn message_has_parameters(&self) -> bool {
+        true
+    }
+
+    fn reads_own_row(&self) -> bool {
+        false
+    }
+
+    fn message(&self, compute: &mut Compute, p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+        out.reshape(x.rows(), self.columns());
+        times_weight_transposed(compute, out, Store::Set, x, self.views(p).weight);
+    }
+
+    fn fold(
+        &self,
+        compute: &mut Compute,
+        p: &[f32],
+        (side, block): (Side, &Block),
+        messages: &Matrix,
+        folded: &mut Matrix,
+        state: &mut State,
+    ) {
+        let views = self.views(p);
+        folded.reshape(block.destinations(), self.columns());
+        if side == Side::Own {
+            state.softmax.reset(block.destinations(), self.heads);
+            score_halves(compute, &mut state.destination_scores, messages, views.destination, self.heads);
+        }
+        let source = &mut state.source_scores[side as usize];
+        score_halves(compute, source, messages, views.source, self.heads);
+        let scores = Scores { block, messages, source, destination: &state.destination_scores };
+        attention_fold(compute, folded, &mut state.softmax, scores);
+    }
+
+    fn finish_fold(&self, compute: &mut Compute, folded: &mut Matrix, state: &mut State) {
+        attention_close(compute, folded, &state.softmax);
+    }
+
+    fn close(
+        &self,
+        compute: &mut Compute,
+        p: &[f32],
+        _nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        out: &mut Matrix,
+        _state: &mut State,
+    ) {
+        out.reshape(input.folded.rows(), self.outputs());
+        if self.concatenate {
+            copy_scaled(compute, out, Store::Set, input.folded, 1.0, None);
+        } else {
+            let Rows::Dense(folded) = input.folded else { unreachable!("attention folds into dense rows") };
+            average_heads(compute, out, folded, self.heads);
+        }
+        scale_and_shift(compute, out, None, Some(self.views(p).bias));
+    }
+
+    fn close_adjoint(
+        &self,
+        compute: &mut Compute,
+        (_p, g): (&[f32], &mut [f32]),
+        _nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        dz: &mut Matrix,
+        dfolded: Option<&mut Matrix>,
+        _dx: Option<&mut Matrix>,
+        state: &mut State,
+    ) {
+        add_bias_gradient(compute, self.views_mut(g).bias, dz);
+        let dfolded =
+            dfolded.expect("attention has parameters in its messages, so its fold's gradient is always wanted");
+        if self.concatenate {
+            std::mem::swap(dfolded, dz);
+        } else {
+            dfolded.reshape(dz.rows(), self.columns());
+            spread_heads(compute, dfolded, dz, self.heads);
+        }
+        let Rows::Dense(folded) = input.folded else { unreachable!("attention folds into dense rows") };
+        state.inner.reshape(folded.rows(), self.heads);
+        head_products(compute, &mut state.inner, dfolded, folded, self.width);
+    }
+
+    fn fold_adjoint(
+        &self,
+        compute: &mut Compute,
+        (p, g): (&[f32], &mut [f32]),
+        (side, block): (Side, &Block),
+        messages: &Matrix,
+        dfolded: &Matrix,
+        dmessages: &mut Matrix,
+        state: &mut State,
+    ) {
+        let views = self.views(p);
+        if side == Side::Halo {
+            state.destination_gradient.reshape(block.destinations(), self.heads);
+            state.destination_gradient.data_mut().fill(0.0);
+        }
+        let source = &state.source_scores[side as usize];
+        let scores = Scores { block, messages, source, destination: &state.destination_scores };
+        let gradients = &mut state.score_gradients;
+        attention_adjoint(compute, dmessages, gradients, scores, &state.softmax, dfolded, &state.inner);
+        add_destination_gradient(compute, &mut state.destination_gradient, gradients, block);
+        add_score_gradient(compute, dmessages, &gradients.source, views.source);
+        add_vector_gradient(compute, self.views_mut(g).source, &gradients.source, messages);
+    }
+
+    fn message_adjoint(
+        &self,
+        compute: &mut Compute,
+        (p, g): (&[f32], &mut [f32]),
+        _nodes: &Nodes<'_>,
+        (side, x): (Side, Rows<'_>),
+        messages: &Matrix,
+        dmessages: &mut Matrix,
+        dx: Option<(&mut Matrix, Store)>,
+        state: &mut State,
+    ) {
+        let (views, gradients) = (self.views(p), self.views_mut(g));
+        if side == Side::Own {
+            add_score_gradient(compute, dmessages, &state.destination_gradient, views.destination);
+            add_vector_gradient(compute, gradients.destination, &state.destination_gradient, messages);
+        }
+        add_weight_gradient(compute, gradients.weight, dmessages, x);
+        if let Some((dx, store)) = dx {
+            dx.reshape(x.rows(), self.inputs);
+            times_weight(compute, dx, store, dmessages, views.weight);
+        }
+    }
+
+    fn flops(&self, rows: u64, edges: u64) -> u64 {
+        // Products, then per edge and head a score and the weighted sum.
+        2 * rows * (self.inputs * self.columns()) as u64 + edges * (2 * self.columns() + 20 * self.heads) as u64
+    }
+}
+
+/// `out[v] = mean over heads of folded[v]`.
+fn average_heads(compute: &Compute, out: &mut Matrix, folded: &Matrix, heads: usize) {
+    let width = out.columns();
+    compute.chunks(out.data_mut(), 256 * width, |piece, out| {
+        for (line, out) in out.chunks_mut(width).enumerate() {
+            out.fill(0.0);
+            for head in folded.row(piece * 256 + line).chunks(width) {
+                out.iter_mut().zip(head).for_each(|(sum, value)| *sum += value);
+            }
+            out.iter_mut().for_each(|sum| *sum /= heads as f32);
+        }
+    });
+}
+
+/// The adjoint of [`average_heads`].
+fn spread_heads(compute: &Compute, out: &mut Matrix, dz: &Matrix, heads: usize) {
+    let (columns, width) = (out.columns(), dz.columns());
+    compute.chunks(out.data_mut(), 256 * columns, |piece, out| {
+        for (line, out) in out.chunks_mut(columns).enumerate() {
+            let dz = dz.row(piece * 256 + line);
+            for head in out.chunks_mut(width) {
+                head.iter_mut().zip(dz).for_each(|(value, dz)| *value = dz / heads as f32);
+            }
+        }
+    });
+}

@@ -1,0 +1,175 @@
+//! Graph convolution (Kipf and Welling, 2017, equation 2), as PyTorch Geometric's `GCNConv`:
+//! `z = D^(−1/2) A D^(−1/2) x Wᵀ + b`, with in-degrees on both sides and self-loops being edges of the local block.
+//!
+//! The owner scales a message by its own degree, so that no worker needs to know another node's.
+
+use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, store};
+use crate::block::Block;
+use crate::kernels::Store;
+use crate::kernels::elementwise::{copy_scaled, scale_and_shift};
+use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
+use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
+use crate::matrix::{Matrix, Rows};
+use crate::parameters::{Initial, ParameterSpec};
+use crate::threads::Compute;
+
+pub(super) const KIND: LayerKind = LayerKind { name: "gcn", prefix: "convs", self_loops: true, build };
+
+struct Gcn {
+    inputs: usize,
+    outputs: usize,
+    /// Whether messages are transformed rows (narrower where outputs < inputs) rather than rows as they are.
+    transform_first: bool,
+}
+
+fn build(spec: &LayerSpec) -> Box<dyn Layer> {
+    let transform_first = !spec.aggregate_first && spec.outputs < spec.inputs;
+    Box::new(Gcn { inputs: spec.inputs, outputs: spec.outputs, transform_first })
+}
+
+impl Gcn {
+    fn weight_len(&self) -> usize {
+        self.inputs * self.outputs
+    }
+}
+
+impl Layer for Gcn {
+    fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    fn message_width(&self) -> usize {
+        if self.transform_first { self.outputs } else { self.inputs }
+    }
+
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        let glorot = Initial::Glorot { fan_in: self.inputs, fan_out: self.outputs };
+        vec![
+            ParameterSpec::new("lin.weight", &[self.outputs, self.inputs], glorot),
+            ParameterSpec::new("bias", &[self.outputs], Initial::Zeros),
+        ]
+    }
+
+    fn message_has_parameters(&self) -> bool {
+        self.transform_first
+    }
+
+    fn reads_own_row(&self) -> bool {
+        false
+    }
+
+    fn message(&self, compute: &mut Compute, p: &[f32], nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+        out.reshape(x.rows(), self.message_width());
+        let degree = Some(nodes.inverse_root_degree);
+        if self.transform_first {
+            times_weight_transposed(compute, out, Store::Set, x, &p[..self.weight_len()]);
+            scale_and_shift(compute, out, degree, None);
+        } else {
+            copy_scaled(compute, out, Store::Set, x, 1.0, degree);
+        }
+    }
+
+    fn fold(
+        &self,
+        compute: &mut Compute,
+        _p: &[f32],
+        (side, block): (Side, &Block),
+        messages: &Matrix,
+        folded: &mut Matrix,
+        _state: &mut State,
+    ) {
+        folded.reshape(block.destinations(), self.message_width());
+        sum_fold(compute, folded, store(side), block, messages);
+    }
+
+    fn close(
+        &self,
+        compute: &mut Compute,
+        p: &[f32],
+        nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        out: &mut Matrix,
+        _state: &mut State,
+    ) {
+        let (weight, bias) = p.split_at(self.weight_len());
+        out.reshape(input.folded.rows(), self.outputs);
+        if self.transform_first {
+            copy_scaled(compute, out, Store::Set, input.folded, 1.0, None);
+        } else {
+            times_weight_transposed(compute, out, Store::Set, input.folded, weight);
+        }
+        scale_and_shift(compute, out, Some(nodes.inverse_root_degree), Some(bias));
+    }
+
+    fn close_adjoint(
+        &self,
+        compute: &mut Compute,
+        (p, g): (&[f32], &mut [f32]),
+        nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        dz: &mut Matrix,
+        dfolded: Option<&mut Matrix>,
+        _dx: Option<&mut Matrix>,
+        _state: &mut State,
+    ) {
+        let weight = &p[..self.weight_len()];
+        let (dweight, dbias) = g.split_at_mut(self.weight_len());
+        add_bias_gradient(compute, dbias, dz);
+        scale_and_shift(compute, dz, Some(nodes.inverse_root_degree), None);
+        if self.transform_first {
+            if let Some(dfolded) = dfolded {
+                std::mem::swap(dfolded, dz);
+            }
+            return;
+        }
+        add_weight_gradient(compute, dweight, dz, input.folded);
+        if let Some(dfolded) = dfolded {
+            dfolded.reshape(dz.rows(), self.inputs);
+            times_weight(compute, dfolded, Store::Set, dz, weight);
+        }
+    }
+
+    fn fold_adjoint(
+        &self,
+        compute: &mut Compute,
+        _pg: (&[f32], &mut [f32]),
+        (_side, block): (Side, &Block),
+        _messages: &Matrix,
+        dfolded: &Matrix,
+        dmessages: &mut Matrix,
+        _state: &mut State,
+    ) {
+        dmessages.reshape(block.sources(), self.message_width());
+        sum_fold_adjoint(compute, dmessages, Store::Set, block, dfolded);
+    }
+
+    fn message_adjoint(
+        &self,
+        compute: &mut Compute,
+        (p, g): (&[f32], &mut [f32]),
+        nodes: &Nodes<'_>,
+        (_side, x): (Side, Rows<'_>),
+        _messages: &Matrix,
+        dmessages: &mut Matrix,
+        dx: Option<(&mut Matrix, Store)>,
+        _state: &mut State,
+    ) {
+        let degree = Some(nodes.inverse_root_degree);
+        if self.transform_first {
+            scale_and_shift(compute, dmessages, degree, None);
+            add_weight_gradient(compute, &mut g[..self.weight_len()], dmessages, x);
+        }
+        if let Some((dx, store)) = dx {
+            dx.reshape(x.rows(), self.inputs);
+            if self.transform_first {
+                times_weight(compute, dx, store, dmessages, &p[..self.weight_len()]);
+            } else {
+                copy_scaled(compute, dx, store, Rows::Dense(dmessages), 1.0, degree);
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Graph isomorphism network (Xu et al., 2019, equation 4.1), as PyTorch Geometric's `GINConv` with a two-layer perceptron:
+//! `z = W_2 ReLU(W_0 ((1 + ε) x + Σ neighbours) + b_0) + b_2`.
+//!
+//! `W_0` is applied to own row and sum apart, so that each may be sparse. Uses `hidden` and its gradient of the state.
+
+use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, store};
+use crate::block::Block;
+use crate::kernels::Store;
+use crate::kernels::elementwise::{copy_scaled, dot, relu, relu_adjoint, scale_and_shift};
+use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
+use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
+use crate::matrix::{Matrix, Rows};
+use crate::parameters::{Initial, ParameterSpec};
+use crate::threads::Compute;
+
+pub(super) const KIND: LayerKind = LayerKind { name: "gin", prefix: "convs", self_loops: false, build };
+
+struct Gin {
+    inputs: usize,
+    inner: usize,
+    outputs: usize,
+    learn_epsilon: bool,
+}
+
+fn build(spec: &LayerSpec) -> Box<dyn Layer> {
+    let LayerSpec { inputs, inner, outputs, learn_epsilon, .. } = *spec;
+    Box::new(Gin { inputs, inner, outputs, learn_epsilon })
+}
+
+/// The layer's parameters or gradients, cut out of its flat slice.
+struct Views<T> {
+    first: T,
+    first_bias: T,
+    second: T,
+    second_bias: T,
+    epsilon: T,
+}
+
+impl Gin {
+    fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
+        let (first, rest) = p.split_at(self.inputs * self.inner);
+        let (first_bias, rest) = rest.split_at(self.inner);
+        let (second, rest) = rest.split_at(self.inner * self.outputs);
+        let (second_bias, epsilon) = rest.split_at(self.outputs);
+        Views { first, first_bias, second, second_bias, epsilon }
+    }
+
+    fn views_mut<'a>(&self, g: &'a mut [f32]) -> Views<&'a mut [f32]> {
+        let (first, rest) = g.split_at_mut(self.inputs * self.inner);
+        let (first_bias, rest) = rest.split_at_mut(self.inner);
+        let (second, rest) = rest.split_at_mut(self.inner * self.outputs);
+        let (second_bias, epsilon) = rest.split_at_mut(self.outputs);
+        Views { first, first_bias, second, second_bias, epsilon }
+    }
+
+    /// 1 + ε; ε is 0 unless it is learned.
+    fn own_factor(&self, p: &[f32]) -> f32 {
+        1.0 + self.views(p).epsilon.first().copied().unwrap_or(0.0)
+    }
+}
+
+impl Layer for Gin {
+    fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    fn message_width(&self) -> usize {
+        self.inputs
+    }
+
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        let (first, second) = (Initial::fan_in(self.inputs), Initial::fan_in(self.inner));
+        let mut specs = vec![
+            ParameterSpec::new("nn.0.weight", &[self.inner, self.inputs], first),
+            ParameterSpec::new("nn.0.bias", &[self.inner], first),
+            ParameterSpec::new("nn.2.weight", &[self.outputs, self.inner], second),
+            ParameterSpec::new("nn.2.bias", &[self.outputs], second),
+        ];
+        if self.learn_epsilon {
+            specs.push(ParameterSpec::new("eps", &[1], Initial::Zeros));
+        }
+        specs
+    }
+
+    fn message_has_parameters(&self) -> bool {
+        false
+    }
+
+    fn reads_own_row(&self) -> bool {
+        true
+    }
+
+    fn message(&self, compute: &mut Compute, _p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+        out.reshape(x.rows(), self.inputs);
+        copy_scaled(compute, out, Store::Set, x, 1.0, None);
+    }
+
+    fn fold(
+        &self,
+        compute: &mut Compute,
+        _p: &[f32],
+        (side, block): (Side, &Block),
+        messages: &Matrix,
+        folded: &mut Matrix,
+        _state: &mut State,
+    ) {
+        folded.reshape(block.destinations(), self.inputs);
+        sum_fold(compute, folded, store(side), block, messages);
+    }
+
+    fn close(
+        &self,
+        compute: &mut Compute,
+        p: &[f32],
+        _nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        out: &mut Matrix,
+        state: &mut State,
+    ) {
+        let views = self.views(p);
+        let hidden = &mut state.hidden;
+        hidden.reshape(input.x.rows(), self.inner);
+        times_weight_transposed(compute, hidden, Store::Set, input.x, views.first);
+        let factor = self.own_factor(p);
+        hidden.data_mut().iter_mut().for_each(|v| *v *= factor);
+        times_weight_transposed(compute, hidden, Store::Add, input.folded, views.first);
+        scale_and_shift(compute, hidden, None, Some(views.first_bias));
+        relu(compute, hidden);
+        out.reshape(hidden.rows(), self.outputs);
+        times_weight_transposed(compute, out, Store::Set, Rows::Dense(hidden), views.second);
+        scale_and_shift(compute, out, None, Some(views.second_bias));
+    }
+
+    fn close_adjoint(
+        &self,
+        compute: &mut Compute,
+        (p, g): (&[f32], &mut [f32]),
+        _nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        dz: &mut Matrix,
+        dfolded: Option<&mut Matrix>,
+        dx: Option<&mut Matrix>,
+        state: &mut State,
+    ) {
+        let (views, factor) = (self.views(p), self.own_factor(p));
+        let gradients = self.views_mut(g);
+        let State { hidden, hidden_gradient: dpre, weight_gradient, .. } = state;
+        add_bias_gradient(compute, gradients.second_bias, dz);
+        add_weight_gradient(compute, gradients.second, dz, Rows::Dense(hidden));
+        dpre.reshape(dz.rows(), self.inner);
+        times_weight(compute, dpre, Store::Set, dz, views.second);
+        relu_adjoint(compute, dpre, hidden);
+        add_bias_gradient(compute, gradients.first_bias, dpre);
+        add_weight_gradient(compute, gradients.first, dpre, input.folded);
+        // The part through the own row, G = dpreᵀ x, also holds ε's gradient: ⟨dpre, x W_0ᵀ⟩ = ⟨G, W_0⟩.
+        weight_gradient.clear();
+        weight_gradient.resize(self.inputs * self.inner, 0.0);
+        add_weight_gradient(compute, weight_gradient, dpre, input.x);
+        for (sum, value) in gradients.first.iter_mut().zip(&*weight_gradient) {
+            *sum += factor * value;
+        }
+        if let Some(epsilon) = gradients.epsilon.first_mut() {
+            *epsilon += dot(weight_gradient, views.first);
+        }
+        if dfolded.is_none() && dx.is_none() {
+            return;
+        }
+        let mut own = Matrix::default();
+        let dfolded = dfolded.unwrap_or(&mut own);
+        dfolded.reshape(dpre.rows(), self.inputs);
+        times_weight(compute, dfolded, Store::Set, dpre, views.first);
+        if let Some(dx) = dx {
+            dx.reshape(dpre.rows(), self.inputs);
+            copy_scaled(compute, dx, Store::Set, Rows::Dense(dfolded), factor, None);
+        }
+    }
+
+    fn fold_adjoint(
+        &self,
+        compute: &mut Compute,
+        _pg: (&[f32], &mut [f32]),
+        (_side, block): (Side, &Block),
+        _messages: &Matrix,
+        dfolded: &Matrix,
+        dmessages: &mut Matrix,
+        _state: &mut State,
+    ) {
+        dmessages.reshape(block.sources(), self.inputs);
+        sum_fold_adjoint(compute, dmessages, Store::Set, block, dfolded);
+    }
+
+    fn message_adjoint(
+        &self,
+        compute: &mut Compute,
+        _pg: (&[f32], &mut [f32]),
+        _nodes: &Nodes<'_>,
+        (_side, x): (Side, Rows<'_>),
+        _messages: &Matrix,
+        dmessages: &mut Matrix,
+        dx: Option<(&mut Matrix, Store)>,
+        _state: &mut State,
+    ) {
+        if let Some((dx, store)) = dx {
+            dx.reshape(x.rows(), self.inputs);
+            copy_scaled(compute, dx, store, Rows::Dense(dmessages), 1.0, None);
+        }
+    }
+}

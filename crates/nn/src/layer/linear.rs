@@ -1,0 +1,138 @@
+//! A linear map of a node's own row, `z = x Wᵀ + b`: the layers of `mlp`, and the classifier heads of lazy training.
+//! It reads no neighbours, so it exchanges nothing.
+
+use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State};
+use crate::block::Block;
+use crate::kernels::Store;
+use crate::kernels::elementwise::scale_and_shift;
+use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
+use crate::matrix::{Matrix, Rows};
+use crate::parameters::{Initial, ParameterSpec};
+use crate::threads::Compute;
+
+pub(super) const KIND: LayerKind = LayerKind { name: "mlp", prefix: "lins", self_loops: false, build };
+
+/// The layer; see the module's documentation.
+pub struct Linear {
+    inputs: usize,
+    outputs: usize,
+}
+
+impl Linear {
+    /// A linear map between these widths.
+    pub fn new(inputs: usize, outputs: usize) -> Self {
+        Linear { inputs, outputs }
+    }
+}
+
+fn build(spec: &LayerSpec) -> Box<dyn Layer> {
+    Box::new(Linear::new(spec.inputs, spec.outputs))
+}
+
+impl Layer for Linear {
+    fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    fn message_width(&self) -> usize {
+        0
+    }
+
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        let bound = Initial::fan_in(self.inputs);
+        vec![
+            ParameterSpec::new("weight", &[self.outputs, self.inputs], bound),
+            ParameterSpec::new("bias", &[self.outputs], bound),
+        ]
+    }
+
+    fn message_has_parameters(&self) -> bool {
+        false
+    }
+
+    fn reads_own_row(&self) -> bool {
+        true
+    }
+
+    fn message(&self, _compute: &mut Compute, _p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+        out.reshape(x.rows(), 0);
+    }
+
+    fn fold(
+        &self,
+        _compute: &mut Compute,
+        _p: &[f32],
+        (_side, block): (Side, &Block),
+        _messages: &Matrix,
+        folded: &mut Matrix,
+        _state: &mut State,
+    ) {
+        folded.reshape(block.destinations(), 0);
+    }
+
+    fn close(
+        &self,
+        compute: &mut Compute,
+        p: &[f32],
+        _nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        out: &mut Matrix,
+        _state: &mut State,
+    ) {
+        let (weight, bias) = p.split_at(self.inputs * self.outputs);
+        out.reshape(input.x.rows(), self.outputs);
+        times_weight_transposed(compute, out, Store::Set, input.x, weight);
+        scale_and_shift(compute, out, None, Some(bias));
+    }
+
+    fn close_adjoint(
+        &self,
+        compute: &mut Compute,
+        (p, g): (&[f32], &mut [f32]),
+        _nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        dz: &mut Matrix,
+        _dfolded: Option<&mut Matrix>,
+        dx: Option<&mut Matrix>,
+        _state: &mut State,
+    ) {
+        let split = self.inputs * self.outputs;
+        let (dweight, dbias) = g.split_at_mut(split);
+        add_bias_gradient(compute, dbias, dz);
+        add_weight_gradient(compute, dweight, dz, input.x);
+        if let Some(dx) = dx {
+            dx.reshape(dz.rows(), self.inputs);
+            times_weight(compute, dx, Store::Set, dz, &p[..split]);
+        }
+    }
+
+    fn fold_adjoint(
+        &self,
+        _compute: &mut Compute,
+        _pg: (&[f32], &mut [f32]),
+        (_side, block): (Side, &Block),
+        _messages: &Matrix,
+        _dfolded: &Matrix,
+        dmessages: &mut Matrix,
+        _state: &mut State,
+    ) {
+        dmessages.reshape(block.sources(), 0);
+    }
+
+    fn message_adjoint(
+        &self,
+        _compute: &mut Compute,
+        _pg: (&[f32], &mut [f32]),
+        _nodes: &Nodes<'_>,
+        _x: (Side, Rows<'_>),
+        _messages: &Matrix,
+        _dmessages: &mut Matrix,
+        _dx: Option<(&mut Matrix, Store)>,
+        _state: &mut State,
+    ) {
+    }
+}

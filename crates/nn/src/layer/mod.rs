@@ -1,0 +1,249 @@
+//! Graph layers as three pairs of functions: message, fold, close, each with its adjoint.
+//!
+//! The network stands between *message* and *fold*: a worker makes the messages of its own rows, sends those that other
+//! workers need, folds its local block meanwhile, and folds the halo block when the halo's messages are there. The
+//! backward pass is the mirror image. Explicit pairs were chosen over an autodiff tape because the reverse exchange must
+//! start between two products, nothing may allocate, and memory must be countable; the price is a derivation for each layer.
+//!
+//! A new layer is one file here and one line in [`LAYERS`].
+
+mod gat;
+mod gcn;
+mod gin;
+mod linear;
+mod sage;
+
+use crate::block::Block;
+use crate::kernels::Store;
+use crate::kernels::attention::{ScoreGradients, Softmax};
+use crate::matrix::{Matrix, Rows};
+use crate::parameters::ParameterSpec;
+use crate::threads::Compute;
+
+pub use linear::Linear;
+
+/// What a layer may know about its destination rows. Degrees are global: they never depend on the partition.
+#[derive(Debug, Clone, Copy)]
+pub struct Nodes<'a> {
+    /// Global node ids.
+    pub ids: &'a [u64],
+    /// 1 / number of in-edges, self-loops included where the model has them; 0 for a node without any.
+    pub inverse_degree: &'a [f32],
+    /// (Σ weights of in-edges)^(−1/2), 0 for a node without any.
+    pub inverse_root_degree: &'a [f32],
+}
+
+/// Where the source rows of a block live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// On this worker. The local block is folded first.
+    Own,
+    /// On other workers; the rows here are copies.
+    Halo,
+}
+
+/// What a layer keeps between its functions, reused every round. Each layer uses the fields that its documentation names.
+#[derive(Default)]
+pub struct State {
+    pub(crate) softmax: Softmax,
+    pub(crate) source_scores: [Matrix; 2],
+    pub(crate) destination_scores: Matrix,
+    pub(crate) destination_gradient: Matrix,
+    pub(crate) inner: Matrix,
+    pub(crate) score_gradients: ScoreGradients,
+    pub(crate) winner: Vec<u32>,
+    pub(crate) hidden: Matrix,
+    pub(crate) hidden_gradient: Matrix,
+    pub(crate) weight_gradient: Vec<f32>,
+}
+
+/// One graph layer. All matrices have one row a node; `p` and `g` are the layer's own slices of parameters and gradients
+/// (together `pg`).
+pub trait Layer: Send + Sync {
+    /// Width of the rows that come in.
+    fn inputs(&self) -> usize;
+
+    /// Width of the rows that go out.
+    fn outputs(&self) -> usize;
+
+    /// Width of messages; 0 for a layer that reads no neighbours.
+    fn message_width(&self) -> usize;
+
+    /// Width of the folded messages.
+    fn folded_width(&self) -> usize {
+        self.message_width()
+    }
+
+    /// Shapes, names (PyTorch Geometric's) and initial values of the parameters, in the order of the flat slice.
+    fn parameters(&self) -> Vec<ParameterSpec>;
+
+    /// Whether messages depend on parameters. Where they do not, the fold of frozen inputs can be computed once and kept.
+    fn message_has_parameters(&self) -> bool;
+
+    /// Whether `close` reads the node's own row besides the fold.
+    fn reads_own_row(&self) -> bool;
+
+    /// Messages of the rows `x`, which `nodes` describes. `p` may be empty where messages have no parameters.
+    fn message(&self, compute: &mut Compute, p: &[f32], nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix);
+
+    /// Folds the messages of a block's sources into `folded`. Called with [`Side::Own`] first, then with [`Side::Halo`].
+    fn fold(
+        &self,
+        compute: &mut Compute,
+        p: &[f32],
+        block: (Side, &Block),
+        messages: &Matrix,
+        folded: &mut Matrix,
+        state: &mut State,
+    );
+
+    /// Ends the fold, once every block is in.
+    fn finish_fold(&self, _compute: &mut Compute, _folded: &mut Matrix, _state: &mut State) {}
+
+    /// Output rows from own rows and folds.
+    fn close(
+        &self,
+        compute: &mut Compute,
+        p: &[f32],
+        nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        out: &mut Matrix,
+        state: &mut State,
+    );
+
+    /// The adjoint of [`Layer::close`]: from `dz`, the gradient of the output (used up), adds to `g`, sets `dfolded` (where
+    /// wanted) and, if the layer reads own rows, sets `dx` (where wanted).
+    #[allow(clippy::too_many_arguments)]
+    fn close_adjoint(
+        &self,
+        compute: &mut Compute,
+        pg: (&[f32], &mut [f32]),
+        nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        dz: &mut Matrix,
+        dfolded: Option<&mut Matrix>,
+        dx: Option<&mut Matrix>,
+        state: &mut State,
+    );
+
+    /// The adjoint of [`Layer::fold`]: sets `dmessages` for the block's sources. Called with [`Side::Halo`] first, so that
+    /// the halo's gradients can leave before the local product, then with [`Side::Own`].
+    #[allow(clippy::too_many_arguments)]
+    fn fold_adjoint(
+        &self,
+        compute: &mut Compute,
+        pg: (&[f32], &mut [f32]),
+        block: (Side, &Block),
+        messages: &Matrix,
+        dfolded: &Matrix,
+        dmessages: &mut Matrix,
+        state: &mut State,
+    );
+
+    /// The adjoint of [`Layer::message`] for the rows of one side: from `dmessages` (used up) adds to `g` and, where wanted,
+    /// sets or adds to `dx`.
+    #[allow(clippy::too_many_arguments)]
+    fn message_adjoint(
+        &self,
+        compute: &mut Compute,
+        pg: (&[f32], &mut [f32]),
+        nodes: &Nodes<'_>,
+        x: (Side, Rows<'_>),
+        messages: &Matrix,
+        dmessages: &mut Matrix,
+        dx: Option<(&mut Matrix, Store)>,
+        state: &mut State,
+    );
+
+    /// Floating-point operations of one forward pass over this many rows and edges, for plans.
+    fn flops(&self, rows: u64, edges: u64) -> u64 {
+        let parameters: u64 = self.parameters().iter().map(|p| p.len() as u64).sum();
+        2 * rows * parameters + 2 * edges * self.message_width() as u64
+    }
+}
+
+/// What `close` reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Closing<'a> {
+    /// Own input rows.
+    pub x: Rows<'a>,
+    /// Folded messages.
+    pub folded: Rows<'a>,
+}
+
+/// The shape of one layer of a network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayerSpec {
+    /// Width of the rows that come in.
+    pub inputs: usize,
+    /// Width of the rows that go out (all heads together, where they are concatenated).
+    pub outputs: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Whether heads are concatenated rather than averaged.
+    pub concatenate: bool,
+    /// Width of a layer's inner perceptron (gin).
+    pub inner: usize,
+    /// How neighbours are aggregated, where a layer has a choice: `mean` or `max`.
+    pub aggregator: Aggregator,
+    /// Whether ε is learned (gin).
+    pub learn_epsilon: bool,
+    /// Whether the layer must fold inputs as they are (so that folds of frozen inputs can be kept) even where messages of the
+    /// output's width would be narrower.
+    pub aggregate_first: bool,
+}
+
+impl LayerSpec {
+    /// A layer of these widths with everything else at its default.
+    pub fn new(inputs: usize, outputs: usize) -> Self {
+        LayerSpec {
+            inputs,
+            outputs,
+            heads: 1,
+            concatenate: true,
+            inner: outputs,
+            aggregator: Aggregator::Mean,
+            learn_epsilon: true,
+            aggregate_first: false,
+        }
+    }
+}
+
+/// How GraphSAGE aggregates neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aggregator {
+    /// The mean of the neighbours' rows.
+    Mean,
+    /// The elementwise maximum of the neighbours' rows after a learned linear map and ReLU.
+    Max,
+}
+
+/// A kind of layer: how it is called, how it is built, what its defaults are.
+pub struct LayerKind {
+    /// The name in configurations.
+    pub name: &'static str,
+    /// Under which name PyTorch Geometric keeps a list of such layers.
+    pub prefix: &'static str,
+    /// Whether the model adds self-loops unless told otherwise, as PyTorch Geometric does.
+    pub self_loops: bool,
+    /// Builds a layer of this shape.
+    pub build: fn(&LayerSpec) -> Box<dyn Layer>,
+}
+
+/// Every kind of layer.
+pub const LAYERS: &[LayerKind] = &[gcn::KIND, sage::KIND, gin::KIND, gat::KIND, linear::KIND];
+
+/// The kind of layer of this name.
+pub fn layer_kind(name: &str) -> Option<&'static LayerKind> {
+    LAYERS.iter().find(|kind| kind.name == name)
+}
+
+fn store(side: Side) -> Store {
+    match side {
+        Side::Own => Store::Set,
+        Side::Halo => Store::Add,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! GraphSAGE (Hamilton, Ying and Leskovec, 2017, algorithm 1), as PyTorch Geometric's `SAGEConv`:
+//! `z = aggregate(neighbours) W_lᵀ + b_l + x W_rᵀ`, aggregating by the mean, or by the maximum of `ReLU(x Wᵀ + b)`
+//! (`aggr="max", project=True`). The aggregate of no neighbours is 0.
+
+use super::{Aggregator, Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, store};
+use crate::block::Block;
+use crate::kernels::Store;
+use crate::kernels::elementwise::{copy_scaled, relu, relu_adjoint, scale_and_shift};
+use crate::kernels::fold::{NO_WINNER, max_fold, max_fold_adjoint, sum_fold, sum_fold_adjoint};
+use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
+use crate::matrix::{Matrix, Rows};
+use crate::parameters::{Initial, ParameterSpec};
+use crate::threads::Compute;
+
+pub(super) const KIND: LayerKind = LayerKind { name: "sage", prefix: "convs", self_loops: false, build };
+
+struct Sage {
+    inputs: usize,
+    outputs: usize,
+    pool: bool,
+    /// Whether messages are neighbours' rows times `W_l` (narrower where outputs < inputs) rather than the rows.
+    transform_first: bool,
+}
+
+fn build(spec: &LayerSpec) -> Box<dyn Layer> {
+    let pool = spec.aggregator == Aggregator::Max;
+    let transform_first = !pool && !spec.aggregate_first && spec.outputs < spec.inputs;
+    Box::new(Sage { inputs: spec.inputs, outputs: spec.outputs, pool, transform_first })
+}
+
+/// The layer's parameters or gradients, cut out of its flat slice.
+struct Views<T> {
+    neighbour: T,
+    bias: T,
+    own: T,
+    project: T,
+    project_bias: T,
+}
+
+impl Sage {
+    fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
+        let (neighbour, rest) = p.split_at(self.inputs * self.outputs);
+        let (bias, rest) = rest.split_at(self.outputs);
+        let (own, rest) = rest.split_at(self.inputs * self.outputs);
+        let (project, project_bias) = if self.pool { rest.split_at(self.inputs * self.inputs) } else { (rest, rest) };
+        Views { neighbour, bias, own, project, project_bias }
+    }
+
+    fn views_mut<'a>(&self, g: &'a mut [f32]) -> Views<&'a mut [f32]> {
+        let (neighbour, rest) = g.split_at_mut(self.inputs * self.outputs);
+        let (bias, rest) = rest.split_at_mut(self.outputs);
+        let (own, rest) = rest.split_at_mut(self.inputs * self.outputs);
+        let (project, project_bias) = rest.split_at_mut(if self.pool { self.inputs * self.inputs } else { 0 });
+        Views { neighbour, bias, own, project, project_bias }
+    }
+
+    /// The factor of each folded sum: 1/degree for the mean.
+    fn row_scale<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
+        (!self.pool).then_some(nodes.inverse_degree)
+    }
+}
+
+impl Layer for Sage {
+    fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    fn message_width(&self) -> usize {
+        if self.transform_first { self.outputs } else { self.inputs }
+    }
+
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        let bound = Initial::fan_in(self.inputs);
+        let mut specs = vec![
+            ParameterSpec::new("lin_l.weight", &[self.outputs, self.inputs], bound),
+            ParameterSpec::new("lin_l.bias", &[self.outputs], bound),
+            ParameterSpec::new("lin_r.weight", &[self.outputs, self.inputs], bound),
+        ];
+        if self.pool {
+            specs.push(ParameterSpec::new("lin.weight", &[self.inputs, self.inputs], bound));
+            specs.push(ParameterSpec::new("lin.bias", &[self.inputs], bound));
+        }
+        specs
+    }
+
+    fn message_has_parameters(&self) -> bool {
+        self.pool || self.transform_first
+    }
+
+    fn reads_own_row(&self) -> bool {
+        true
+    }
+
+    fn message(&self, compute: &mut Compute, p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+        out.reshape(x.rows(), self.message_width());
+        if !self.message_has_parameters() {
+            return copy_scaled(compute, out, Store::Set, x, 1.0, None);
+        }
+        let views = self.views(p);
+        if self.pool {
+            times_weight_transposed(compute, out, Store::Set, x, views.project);
+            scale_and_shift(compute, out, None, Some(views.project_bias));
+            relu(compute, out);
+        } else {
+            times_weight_transposed(compute, out, Store::Set, x, views.neighbour);
+        }
+    }
+
+    fn fold(
+        &self,
+        compute: &mut Compute,
+        _p: &[f32],
+        (side, block): (Side, &Block),
+        messages: &Matrix,
+        folded: &mut Matrix,
+        state: &mut State,
+    ) {
+        folded.reshape(block.destinations(), self.message_width());
+        if !self.pool {
+            return sum_fold(compute, folded, store(side), block, messages);
+        }
+        if side == Side::Own {
+            folded.data_mut().fill(f32::NEG_INFINITY);
+            state.winner.clear();
+            state.winner.resize(folded.data().len(), NO_WINNER);
+        }
+        max_fold(compute, folded, &mut state.winner, block, messages, first_source(side, block));
+    }
+
+    fn finish_fold(&self, _compute: &mut Compute, folded: &mut Matrix, state: &mut State) {
+        if self.pool {
+            for (value, &winner) in folded.data_mut().iter_mut().zip(&state.winner) {
+                *value = if winner == NO_WINNER { 0.0 } else { *value };
+            }
+        }
+    }
+
+    fn close(
+        &self,
+        compute: &mut Compute,
+        p: &[f32],
+        nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        out: &mut Matrix,
+        _state: &mut State,
+    ) {
+        let views = self.views(p);
+        out.reshape(input.x.rows(), self.outputs);
+        if self.transform_first {
+            copy_scaled(compute, out, Store::Set, input.folded, 1.0, None);
+        } else {
+            times_weight_transposed(compute, out, Store::Set, input.folded, views.neighbour);
+        }
+        scale_and_shift(compute, out, self.row_scale(nodes), Some(views.bias));
+        times_weight_transposed(compute, out, Store::Add, input.x, views.own);
+    }
+
+    fn close_adjoint(
+        &self,
+        compute: &mut Compute,
+        (p, g): (&[f32], &mut [f32]),
+        nodes: &Nodes<'_>,
+        input: Closing<'_>,
+        dz: &mut Matrix,
+        dfolded: Option<&mut Matrix>,
+        dx: Option<&mut Matrix>,
+        _state: &mut State,
+    ) {
+        let (views, gradients) = (self.views(p), self.views_mut(g));
+        add_bias_gradient(compute, gradients.bias, dz);
+        add_weight_gradient(compute, gradients.own, dz, input.x);
+        if let Some(dx) = dx {
+            dx.reshape(dz.rows(), self.inputs);
+            times_weight(compute, dx, Store::Set, dz, views.own);
+        }
+        if let Some(scale) = self.row_scale(nodes) {
+            scale_and_shift(compute, dz, Some(scale), None);
+        }
+        if self.transform_first {
+            if let Some(dfolded) = dfolded {
+                std::mem::swap(dfolded, dz);
+            }
+            return;
+        }
+        add_weight_gradient(compute, gradients.neighbour, dz, input.folded);
+        if let Some(dfolded) = dfolded {
+            dfolded.reshape(dz.rows(), self.inputs);
+            times_weight(compute, dfolded, Store::Set, dz, views.neighbour);
+        }
+    }
+
+    fn fold_adjoint(
+        &self,
+        compute: &mut Compute,
+        _pg: (&[f32], &mut [f32]),
+        (side, block): (Side, &Block),
+        _messages: &Matrix,
+        dfolded: &Matrix,
+        dmessages: &mut Matrix,
+        state: &mut State,
+    ) {
+        dmessages.reshape(block.sources(), self.message_width());
+        if self.pool {
+            max_fold_adjoint(compute, dmessages, block, dfolded, &state.winner, first_source(side, block));
+        } else {
+            sum_fold_adjoint(compute, dmessages, Store::Set, block, dfolded);
+        }
+    }
+
+    fn message_adjoint(
+        &self,
+        compute: &mut Compute,
+        (p, g): (&[f32], &mut [f32]),
+        _nodes: &Nodes<'_>,
+        (_side, x): (Side, Rows<'_>),
+        messages: &Matrix,
+        dmessages: &mut Matrix,
+        dx: Option<(&mut Matrix, Store)>,
+        _state: &mut State,
+    ) {
+        let (views, gradients) = (self.views(p), self.views_mut(g));
+        let weight = if self.pool {
+            relu_adjoint(compute, dmessages, messages);
+            add_bias_gradient(compute, gradients.project_bias, dmessages);
+            add_weight_gradient(compute, gradients.project, dmessages, x);
+            Some(views.project)
+        } else if self.transform_first {
+            add_weight_gradient(compute, gradients.neighbour, dmessages, x);
+            Some(views.neighbour)
+        } else {
+            None
+        };
+        if let Some((dx, store)) = dx {
+            dx.reshape(x.rows(), self.inputs);
+            match weight {
+                Some(weight) => times_weight(compute, dx, store, dmessages, weight),
+                None => copy_scaled(compute, dx, store, Rows::Dense(dmessages), 1.0, None),
+            }
+        }
+    }
+}
+
+/// Winners are named by their row among own rows, then halo rows; own rows are as many as destinations.
+fn first_source(side: Side, block: &Block) -> u32 {
+    match side {
+        Side::Own => 0,
+        Side::Halo => block.destinations() as u32,
+    }
+}

@@ -1,0 +1,42 @@
+//! Graph neural networks on one worker's rows: kernels, layers, losses, optimisers, metrics.
+//!
+//! Nothing here knows of a network or of files. A layer is three pairs of functions ([`layer::Layer`]); whoever drives it decides
+//! what stands between them. A whole undivided layer is the special case with an empty halo:
+//!
+//! ```
+//! use laconic_nn::{Block, Compute, Matrix, Rows, Closing, LayerSpec, Nodes, Side, State, layer_kind};
+//!
+//! let mut compute = Compute::new(1);
+//! // Edges 0 → 1 and 1 → 1, 0 → 0 (self-loops are edges).
+//! let block = Block::new(2, vec![0, 1, 3], vec![0, 0, 1], None);
+//! let x = Matrix::from_vec(2, 1, vec![2.0, 4.0]);
+//! let gcn = (layer_kind("gcn").unwrap().build)(&LayerSpec::new(1, 1));
+//! let parameters = [1.0, 0.5]; // weight, bias
+//! let (half, one) = (0.5f32.sqrt(), 1.0);
+//! let nodes = Nodes { ids: &[0, 1], inverse_degree: &[1.0, 0.5], inverse_root_degree: &[one, half] };
+//! let (mut messages, mut folded, mut z, mut state) =
+//!     (Matrix::default(), Matrix::default(), Matrix::default(), State::default());
+//! gcn.message(&mut compute, &parameters, &nodes, Rows::Dense(&x), &mut messages);
+//! gcn.fold(&mut compute, &parameters, (Side::Own, &block), &messages, &mut folded, &mut state);
+//! gcn.finish_fold(&mut compute, &mut folded, &mut state);
+//! let input = Closing { x: Rows::Dense(&x), folded: Rows::Dense(&folded) };
+//! gcn.close(&mut compute, &parameters, &nodes, input, &mut z, &mut state);
+//! assert!((z.row(1)[0] - (2.0 * half + 4.0 * half * half + 0.5)).abs() < 1e-6);
+//! ```
+
+pub mod block;
+pub mod kernels;
+pub mod layer;
+pub mod loss;
+pub mod matrix;
+pub mod metric;
+pub mod network;
+pub mod optimiser;
+pub mod parameters;
+pub mod threads;
+
+pub use block::Block;
+pub use layer::{Closing, Layer, LayerSpec, Nodes, Side, State, layer_kind};
+pub use matrix::{Matrix, Operand, Rows, SparseRows};
+pub use network::{Network, Unit};
+pub use threads::Compute;

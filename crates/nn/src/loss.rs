@@ -1,0 +1,123 @@
+//! Losses: softmax cross-entropy for one class a node, binary cross-entropy for any number of classes a node.
+//!
+//! A loss is a sum over own rows divided by a *global* count, so that gradients summed over workers are those of one process.
+
+use crate::matrix::Matrix;
+use crate::threads::Compute;
+
+/// What the rows should say.
+#[derive(Debug, Clone, Copy)]
+pub enum Targets<'a> {
+    /// The class of each row, −1 where unknown.
+    Classes(&'a [i32]),
+    /// 0 or 1 for each row and class, row-major.
+    Sets(&'a [u8]),
+}
+
+const PIECE: usize = 256;
+
+/// The summed loss over the rows that `counts` selects, times `scale`; `gradient`, if given, is set to its gradient (0 in other
+/// rows). For sets, a row's loss is the mean over classes, as in PyTorch's `BCEWithLogitsLoss`.
+pub fn loss(
+    compute: &Compute,
+    gradient: Option<&mut Matrix>,
+    logits: &Matrix,
+    targets: Targets<'_>,
+    counts: &[bool],
+    scale: f32,
+) -> f64 {
+    let classes = logits.columns();
+    match gradient {
+        Some(gradient) => {
+            gradient.reshape(logits.rows(), classes);
+            compute.chunks(gradient.data_mut(), PIECE * classes, |piece, gradient| {
+                for (line, gradient) in gradient.chunks_mut(classes).enumerate() {
+                    let row = piece * PIECE + line;
+                    if counts[row] {
+                        row_gradient(gradient, logits.row(row), targets, row, scale);
+                    } else {
+                        gradient.fill(0.0);
+                    }
+                }
+            });
+        }
+        None => debug_assert!(scale.is_finite()),
+    }
+    let rows = (0..logits.rows()).filter(|&row| counts[row]);
+    rows.map(|row| row_loss(logits.row(row), targets, row)).sum::<f64>() * f64::from(scale)
+}
+
+fn row_gradient(gradient: &mut [f32], logits: &[f32], targets: Targets<'_>, row: usize, scale: f32) {
+    match targets {
+        Targets::Classes(classes) => {
+            let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let mut sum = 0.0;
+            for (g, l) in gradient.iter_mut().zip(logits) {
+                *g = (l - largest).exp();
+                sum += *g;
+            }
+            gradient.iter_mut().for_each(|g| *g *= scale / sum);
+            gradient[classes[row] as usize] -= scale;
+        }
+        Targets::Sets(sets) => {
+            let width = logits.len();
+            for ((g, l), t) in gradient.iter_mut().zip(logits).zip(&sets[row * width..]) {
+                *g = (1.0 / (1.0 + (-l).exp()) - f32::from(*t)) * scale / width as f32;
+            }
+        }
+    }
+}
+
+fn row_loss(logits: &[f32], targets: Targets<'_>, row: usize) -> f64 {
+    match targets {
+        Targets::Classes(classes) => {
+            let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let sum: f64 = logits.iter().map(|l| f64::from(l - largest).exp()).sum();
+            sum.ln() - f64::from(logits[classes[row] as usize] - largest)
+        }
+        Targets::Sets(sets) => {
+            let width = logits.len();
+            let each = logits.iter().zip(&sets[row * width..]).map(|(&l, &t)| {
+                let l = f64::from(l);
+                // ln(1 + e^l) − t·l without overflow.
+                l.max(0.0) + (-l.abs()).exp().ln_1p() - f64::from(t) * l
+            });
+            each.sum::<f64>() / width as f64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uniform_logits_cost_the_logarithm_of_the_number_of_classes() {
+        let logits = Matrix::zeros(3, 4);
+        let value = loss(&Compute::new(1), None, &logits, Targets::Classes(&[0, -1, 3]), &[true, false, true], 0.5);
+        assert!((value - 4f64.ln()).abs() < 1e-12);
+        let value = loss(&Compute::new(1), None, &logits, Targets::Sets(&[1; 12]), &[true; 3], 1.0 / 3.0);
+        assert!((value - 2f64.ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn gradients_agree_with_finite_differences() {
+        let values = [0.3f32, -1.2, 2.0, 0.0, 0.5, -0.25, 30.0, -30.0, 1.0];
+        let counts = [true, false, true];
+        for targets in [Targets::Classes(&[2, -1, 0]), Targets::Sets(&[1, 0, 1, 0, 0, 0, 0, 1, 1])] {
+            let compute = Compute::new(1);
+            let mut gradient = Matrix::default();
+            let at = |values: &[f32], gradient: Option<&mut Matrix>| {
+                loss(&compute, gradient, &Matrix::from_vec(3, 3, values.to_vec()), targets, &counts, 0.7)
+            };
+            at(&values, Some(&mut gradient));
+            for i in 0..9 {
+                let (mut up, mut down) = (values, values);
+                up[i] += 1e-2;
+                down[i] -= 1e-2;
+                let numeric = (at(&up, None) - at(&down, None)) / f64::from(up[i] - down[i]);
+                assert!((numeric - f64::from(gradient.data()[i])).abs() < 1e-4, "{i}");
+            }
+        }
+    }
+}

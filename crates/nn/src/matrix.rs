@@ -1,0 +1,279 @@
+//! Dense and sparse matrices of `f32`, rows are nodes.
+
+/// A dense row-major matrix.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Matrix {
+    rows: usize,
+    columns: usize,
+    data: Vec<f32>,
+}
+
+impl Matrix {
+    /// A matrix of zeros.
+    pub fn zeros(rows: usize, columns: usize) -> Self {
+        Matrix { rows, columns, data: vec![0.0; rows * columns] }
+    }
+
+    /// Takes over `data`, row after row. Panics if its length is not rows × columns.
+    pub fn from_vec(rows: usize, columns: usize, data: Vec<f32>) -> Self {
+        assert_eq!(data.len(), rows * columns, "{rows} x {columns} matrix");
+        Matrix { rows, columns, data }
+    }
+
+    /// Gives the matrix this shape, keeping its memory. What it holds afterwards is unspecified: every user overwrites it.
+    pub fn reshape(&mut self, rows: usize, columns: usize) {
+        self.rows = rows;
+        self.columns = columns;
+        self.data.resize(rows * columns, 0.0);
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// All values, row after row.
+    pub fn data(&self) -> &[f32] {
+        &self.data
+    }
+
+    /// All values, row after row.
+    pub fn data_mut(&mut self) -> &mut [f32] {
+        &mut self.data
+    }
+
+    /// One row.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.data[row * self.columns..(row + 1) * self.columns]
+    }
+
+    /// One row.
+    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        &mut self.data[row * self.columns..(row + 1) * self.columns]
+    }
+
+    /// The values, row after row, as a vector.
+    pub fn into_vec(self) -> Vec<f32> {
+        self.data
+    }
+}
+
+/// Compressed sparse rows, with the transposed pattern that the weight gradient walks.
+#[derive(Debug, Clone, Default)]
+pub struct SparseRows {
+    columns: usize,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+    by_column: ByColumn,
+}
+
+/// The same entries in column order: for each column its rows, and where in `values` each entry stands. Values are looked
+/// up rather than copied, because dropout changes them every round and the pattern never changes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ByColumn {
+    pub offsets: Vec<usize>,
+    pub rows: Vec<u32>,
+    pub positions: Vec<u32>,
+}
+
+impl SparseRows {
+    /// Builds the matrix from its rows. Panics if the arrays do not fit together.
+    pub fn new(columns: usize, offsets: Vec<usize>, indices: Vec<u32>, values: Vec<f32>) -> Self {
+        assert_eq!(*offsets.last().expect("offsets have one entry more than rows"), indices.len());
+        assert_eq!(indices.len(), values.len());
+        assert!(indices.iter().all(|&c| (c as usize) < columns), "a column lies beyond {columns}");
+        let (by_offsets, rows, positions) = transpose_pattern(columns, &offsets, &indices);
+        SparseRows { columns, offsets, indices, values, by_column: ByColumn { offsets: by_offsets, rows, positions } }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Row boundaries in [`SparseRows::indices`]; rows + 1 entries.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// The column of each stored value.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// The stored values.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// The stored values; the pattern stays.
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values
+    }
+
+    /// Row boundaries, columns and, for changing, the values.
+    pub(crate) fn parts_mut(&mut self) -> (&[usize], &[u32], &mut [f32]) {
+        (&self.offsets, &self.indices, &mut self.values)
+    }
+
+    pub(crate) fn by_column(&self) -> &ByColumn {
+        &self.by_column
+    }
+
+    /// The rows named by `rows`, in that order.
+    pub fn gather(&self, rows: &[u32]) -> SparseRows {
+        let mut offsets = vec![0];
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        for &row in rows {
+            let entries = self.offsets[row as usize]..self.offsets[row as usize + 1];
+            indices.extend_from_slice(&self.indices[entries.clone()]);
+            values.extend_from_slice(&self.values[entries]);
+            offsets.push(indices.len());
+        }
+        SparseRows::new(self.columns, offsets, indices, values)
+    }
+}
+
+/// For each column, the rows that have an entry in it (ascending) and the entry's position.
+pub(crate) fn transpose_pattern(
+    columns: usize,
+    offsets: &[usize],
+    indices: &[u32],
+) -> (Vec<usize>, Vec<u32>, Vec<u32>) {
+    assert!(u32::try_from(indices.len()).is_ok(), "{} entries exceed 2^32 in one block", indices.len());
+    let mut by_offsets = vec![0usize; columns + 1];
+    for &column in indices {
+        by_offsets[column as usize + 1] += 1;
+    }
+    for column in 0..columns {
+        by_offsets[column + 1] += by_offsets[column];
+    }
+    let mut next = by_offsets.clone();
+    let (mut rows, mut positions) = (vec![0u32; indices.len()], vec![0u32; indices.len()]);
+    for row in 0..offsets.len() - 1 {
+        for position in offsets[row]..offsets[row + 1] {
+            let slot = &mut next[indices[position] as usize];
+            rows[*slot] = row as u32;
+            positions[*slot] = position as u32;
+            *slot += 1;
+        }
+    }
+    (by_offsets, rows, positions)
+}
+
+/// Rows that a product reads: dense or sparse, owned.
+#[derive(Debug, Clone)]
+pub enum Operand {
+    /// A dense matrix.
+    Dense(Matrix),
+    /// A sparse matrix: bag-of-words features and their aggregates.
+    Sparse(SparseRows),
+}
+
+/// Borrowed rows that a product reads.
+#[derive(Debug, Clone, Copy)]
+pub enum Rows<'a> {
+    /// Dense rows.
+    Dense(&'a Matrix),
+    /// Sparse rows.
+    Sparse(&'a SparseRows),
+}
+
+impl Rows<'_> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Rows::Dense(m) => m.rows(),
+            Rows::Sparse(s) => s.rows(),
+        }
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        match self {
+            Rows::Dense(m) => m.columns(),
+            Rows::Sparse(s) => s.columns(),
+        }
+    }
+}
+
+impl Operand {
+    /// The rows, borrowed.
+    pub fn view(&self) -> Rows<'_> {
+        match self {
+            Operand::Dense(m) => Rows::Dense(m),
+            Operand::Sparse(s) => Rows::Sparse(s),
+        }
+    }
+
+    /// The rows named by `rows`, in that order.
+    pub fn gather(&self, rows: &[u32]) -> Operand {
+        match self {
+            Operand::Dense(m) => {
+                let mut out = Matrix::zeros(rows.len(), m.columns());
+                for (to, &from) in rows.iter().enumerate() {
+                    out.row_mut(to).copy_from_slice(m.row(from as usize));
+                }
+                Operand::Dense(out)
+            }
+            Operand::Sparse(s) => Operand::Sparse(s.gather(rows)),
+        }
+    }
+
+    /// The dense matrix `m`, stored sparsely if fewer than one value in eight is not zero: below that a sparse product
+    /// is the faster one, and the memory is a quarter or less.
+    pub fn compact(m: Matrix) -> Operand {
+        let stored = m.data().iter().filter(|&&v| v != 0.0).count();
+        if stored * 8 >= m.data().len() || u32::try_from(stored).is_err() {
+            return Operand::Dense(m);
+        }
+        let mut offsets = Vec::with_capacity(m.rows() + 1);
+        offsets.push(0);
+        let (mut indices, mut values) = (Vec::with_capacity(stored), Vec::with_capacity(stored));
+        for row in 0..m.rows() {
+            for (column, &value) in m.row(row).iter().enumerate() {
+                if value != 0.0 {
+                    indices.push(column as u32);
+                    values.push(value);
+                }
+            }
+            offsets.push(indices.len());
+        }
+        Operand::Sparse(SparseRows::new(m.columns(), offsets, indices, values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compacting_and_gathering_keep_every_value() {
+        let mut m = Matrix::zeros(5, 40);
+        m.row_mut(1)[3] = 2.0;
+        m.row_mut(4)[39] = -1.0;
+        m.row_mut(4)[0] = 7.0;
+        let Operand::Sparse(s) = Operand::compact(m.clone()) else { panic!("three of 200 values should be sparse") };
+        for row in 0..5 {
+            let mut dense = vec![0.0; 40];
+            for e in s.offsets()[row]..s.offsets()[row + 1] {
+                dense[s.indices()[e] as usize] = s.values()[e];
+            }
+            assert_eq!(dense, m.row(row));
+        }
+        let picked = s.gather(&[4, 0]);
+        assert_eq!((picked.rows(), picked.values()), (2, &[7.0, -1.0][..]));
+        assert_eq!(picked.by_column().rows, [0, 0]);
+    }
+}

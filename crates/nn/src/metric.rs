@@ -1,0 +1,207 @@
+//! Metrics as sums: each worker counts its own rows, the counts are added over all workers, and the figure is computed from the
+//! global sums. Nothing is ever averaged over workers.
+
+use crate::loss::Targets;
+use crate::matrix::Matrix;
+
+/// How good predictions are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// The share of rows whose largest logit is the right one; for sets the share of right yes/no decisions.
+    Accuracy,
+    /// F1 of all decisions pooled over classes.
+    MicroF1,
+    /// The mean over classes of each class's F1; a class that neither occurs nor is predicted counts 0.
+    MacroF1,
+    /// The area under the ROC curve, exact, ties counted half; for sets the mean over classes that have both values.
+    RocAuc,
+}
+
+impl Metric {
+    /// Every metric.
+    pub const ALL: [Metric; 4] = [Metric::Accuracy, Metric::MicroF1, Metric::MacroF1, Metric::RocAuc];
+
+    /// The name in configurations and summaries.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Accuracy => "accuracy",
+            Metric::MicroF1 => "micro_f1",
+            Metric::MacroF1 => "macro_f1",
+            Metric::RocAuc => "roc_auc",
+        }
+    }
+
+    /// The metric of this name.
+    pub fn from_name(name: &str) -> Option<Metric> {
+        Metric::ALL.into_iter().find(|m| m.name() == name)
+    }
+}
+
+/// What is counted over the rows of one split. All but AUC follow from it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tally {
+    /// Number of rows.
+    pub rows: f64,
+    /// Σ loss of rows.
+    pub loss: f64,
+    /// Right decisions: rows for classes, row × class for sets.
+    pub correct: f64,
+    /// All decisions.
+    pub decisions: f64,
+    /// Per class: true positives, false positives, false negatives. Empty unless F1 is asked for.
+    pub classes: Vec<[f64; 3]>,
+}
+
+impl Tally {
+    /// Numbers in a flat tally.
+    pub fn flat_len(classes: usize, per_class: bool) -> usize {
+        4 + if per_class { 3 * classes } else { 0 }
+    }
+
+    /// Counts the rows that `counts` selects.
+    pub fn of(logits: &Matrix, targets: Targets<'_>, counts: &[bool], loss: f64, per_class: bool) -> Tally {
+        let width = logits.columns();
+        let mut tally = Tally { loss, classes: vec![[0.0; 3]; if per_class { width } else { 0 }], ..Tally::default() };
+        for row in (0..logits.rows()).filter(|&row| counts[row]) {
+            tally.rows += 1.0;
+            match targets {
+                Targets::Classes(classes) => {
+                    let (guess, truth) = (argmax(logits.row(row)), classes[row] as usize);
+                    tally.decisions += 1.0;
+                    tally.correct += f64::from(u8::from(guess == truth));
+                    if per_class {
+                        if guess == truth {
+                            tally.classes[truth][0] += 1.0;
+                        } else {
+                            tally.classes[guess][1] += 1.0;
+                            tally.classes[truth][2] += 1.0;
+                        }
+                    }
+                }
+                Targets::Sets(sets) => {
+                    for (class, (&logit, &truth)) in logits.row(row).iter().zip(&sets[row * width..]).enumerate() {
+                        let guess = logit > 0.0;
+                        tally.decisions += 1.0;
+                        tally.correct += f64::from(u8::from(guess == (truth != 0)));
+                        if per_class {
+                            match (guess, truth != 0) {
+                                (true, true) => tally.classes[class][0] += 1.0,
+                                (true, false) => tally.classes[class][1] += 1.0,
+                                (false, true) => tally.classes[class][2] += 1.0,
+                                (false, false) => {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        tally
+    }
+
+    /// Appends the tally to a flat vector that can be summed over workers.
+    pub fn flatten(&self, into: &mut Vec<f64>) {
+        into.extend([self.rows, self.loss, self.correct, self.decisions]);
+        into.extend(self.classes.iter().flatten());
+    }
+
+    /// Reads a tally back.
+    pub fn unflatten(flat: &[f64]) -> Tally {
+        let classes = flat[4..].chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect();
+        Tally { rows: flat[0], loss: flat[1], correct: flat[2], decisions: flat[3], classes }
+    }
+
+    /// The mean loss of a row; 0 without rows.
+    pub fn mean_loss(&self) -> f64 {
+        if self.rows > 0.0 { self.loss / self.rows } else { 0.0 }
+    }
+
+    /// The figure, 0 without rows. AUC does not follow from counts: see [`roc_auc`].
+    pub fn figure(&self, metric: Metric) -> f64 {
+        let f1 = |[tp, fp, fn_]: [f64; 3]| if tp > 0.0 { 2.0 * tp / (2.0 * tp + fp + fn_) } else { 0.0 };
+        match metric {
+            Metric::Accuracy if self.decisions > 0.0 => self.correct / self.decisions,
+            Metric::MicroF1 => f1(self.classes.iter().fold([0.0; 3], |s, c| [s[0] + c[0], s[1] + c[1], s[2] + c[2]])),
+            Metric::MacroF1 if !self.classes.is_empty() => {
+                self.classes.iter().map(|&c| f1(c)).sum::<f64>() / self.classes.len() as f64
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// The column of the largest value, the first of equals.
+pub fn argmax(row: &[f32]) -> usize {
+    let mut best = 0;
+    for (column, value) in row.iter().enumerate() {
+        if *value > row[best] {
+            best = column;
+        }
+    }
+    best
+}
+
+/// The area under the ROC curve of scores with their truth, ties counted half; `None` unless both truths occur.
+/// Sorts `scored`.
+pub fn roc_auc(scored: &mut [(f32, bool)]) -> Option<f64> {
+    scored.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let positives = scored.iter().filter(|s| s.1).count() as f64;
+    let negatives = scored.len() as f64 - positives;
+    let (mut below, mut area, mut at) = (0.0, 0.0, 0);
+    while at < scored.len() {
+        let end = at + scored[at..].iter().take_while(|s| s.0 == scored[at].0).count();
+        let up = scored[at..end].iter().filter(|s| s.1).count() as f64;
+        let down = (end - at) as f64 - up;
+        area += up * (below + down / 2.0);
+        below += down;
+        at = end;
+    }
+    (positives > 0.0 && negatives > 0.0).then(|| area / (positives * negatives))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_follow_their_definitions_on_a_case_done_by_hand() {
+        let logits = Matrix::from_vec(5, 3, vec![1., 0., 0., 0., 2., 0., 0., 1., 3., 5., 0., 0., 0., 0., 9.]);
+        let tally = Tally::of(&logits, Targets::Classes(&[0, 1, 1, 1, 2]), &[true, true, true, true, false], 0.0, true);
+        // Predicted 0 1 2 0 against 0 1 1 1.
+        assert_eq!(tally.figure(Metric::Accuracy), 0.5);
+        assert_eq!(tally.figure(Metric::MicroF1), 0.5);
+        let (f0, f1, f2) = (2.0 / 3.0, 0.5, 0.0);
+        assert!((tally.figure(Metric::MacroF1) - (f0 + f1 + f2) / 3.0).abs() < 1e-12);
+        let mut flat = Vec::new();
+        tally.flatten(&mut flat);
+        assert_eq!(flat.len(), Tally::flat_len(3, true));
+        assert_eq!(Tally::unflatten(&flat), tally);
+    }
+
+    #[test]
+    fn auc_counts_ordered_pairs_and_ties_half() {
+        let mut scored = vec![(0.9, true), (0.8, false), (0.8, true), (0.1, false), (0.3, true), (0.3, false)];
+        let (mut pairs, mut total) = (0.0, 0.0);
+        for p in scored.iter().filter(|s| s.1) {
+            for n in scored.iter().filter(|s| !s.1) {
+                total += 1.0;
+                pairs += if p.0 > n.0 {
+                    1.0
+                } else if p.0 == n.0 {
+                    0.5
+                } else {
+                    0.0
+                };
+            }
+        }
+        assert_eq!(roc_auc(&mut scored), Some(pairs / total));
+        assert_eq!(roc_auc(&mut [(1.0, true)]), None);
+    }
+
+    #[test]
+    fn sets_are_judged_at_logit_zero() {
+        let logits = Matrix::from_vec(2, 2, vec![1.0, -1.0, -1.0, 1.0]);
+        let tally = Tally::of(&logits, Targets::Sets(&[1, 1, 0, 1]), &[true, true], 0.0, true);
+        assert_eq!(tally.figure(Metric::Accuracy), 0.75);
+        assert_eq!(tally.figure(Metric::MicroF1), 4.0 / 5.0);
+    }
+}

@@ -1,0 +1,229 @@
+//! A stack of layers and the layout of its parameters in one flat slice.
+
+use std::ops::Range;
+
+use crate::layer::{Aggregator, Layer, LayerKind, LayerSpec, Linear};
+use crate::parameters::{Initial, ParameterSpec, initialise};
+use laconic_key::Key;
+
+/// One layer of a network with what stands around it.
+pub struct Unit {
+    /// The name that its parameters carry in front, such as `convs.0`.
+    pub name: String,
+    /// The layer.
+    pub layer: Box<dyn Layer>,
+    /// The share of input values that dropout removes in training.
+    pub dropout: f32,
+    /// What follows: nothing after the last layer of a network.
+    pub after: After,
+}
+
+/// What follows a layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum After {
+    /// Nothing: the layer's output are the logits.
+    Nothing,
+    /// ReLU.
+    Relu,
+    /// LayerNorm, its parameters under this name, then ReLU.
+    NormRelu(String),
+}
+
+/// Where the parameters of one unit stand in the flat slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitRanges {
+    /// The layer's own.
+    pub layer: Range<usize>,
+    /// γ of the norm, empty without one.
+    pub norm_weight: Range<usize>,
+    /// β of the norm, empty without one.
+    pub norm_bias: Range<usize>,
+}
+
+/// A stack of layers.
+pub struct Network {
+    units: Vec<Unit>,
+    ranges: Vec<UnitRanges>,
+    specs: Vec<ParameterSpec>,
+    len: usize,
+}
+
+impl Network {
+    /// A network of these layers, first to last.
+    pub fn new(units: Vec<Unit>) -> Self {
+        let (mut ranges, mut specs, mut len) = (Vec::new(), Vec::new(), 0);
+        for unit in &units {
+            let start = len;
+            for mut spec in unit.layer.parameters() {
+                spec.name = format!("{}.{}", unit.name, spec.name);
+                len += spec.len();
+                specs.push(spec);
+            }
+            let layer = start..len;
+            let mut norm = [len..len, len..len];
+            if let After::NormRelu(name) = &unit.after {
+                let width = unit.layer.outputs();
+                for (range, (part, initial)) in
+                    norm.iter_mut().zip([("weight", Initial::Ones), ("bias", Initial::Zeros)])
+                {
+                    specs.push(ParameterSpec::new(&format!("{name}.{part}"), &[width], initial));
+                    *range = len..len + width;
+                    len += width;
+                }
+            }
+            let [norm_weight, norm_bias] = norm;
+            ranges.push(UnitRanges { layer, norm_weight, norm_bias });
+        }
+        Network { units, ranges, specs, len }
+    }
+
+    /// The layers, first to last.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// Where the parameters of unit `index` stand.
+    pub fn ranges(&self, index: usize) -> &UnitRanges {
+        &self.ranges[index]
+    }
+
+    /// All parameters in the order of the flat slice.
+    pub fn parameters(&self) -> &[ParameterSpec] {
+        &self.specs
+    }
+
+    /// The number of values of all parameters.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Initial values of all parameters.
+    pub fn initial(&self, key: Key) -> Vec<f32> {
+        let mut values = vec![0.0; self.len];
+        initialise(&mut values, &self.specs, key);
+        values
+    }
+
+    /// Each parameter with its name, shape and values.
+    pub fn named<'a>(&'a self, values: &'a [f32]) -> impl Iterator<Item = (&'a ParameterSpec, &'a [f32])> {
+        let mut at = 0;
+        self.specs.iter().map(move |spec| {
+            let start = at;
+            at += spec.len();
+            (spec, &values[start..at])
+        })
+    }
+}
+
+/// The shape of a model, as a user states it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Architecture {
+    /// Number of layers.
+    pub layers: usize,
+    /// Width of the features.
+    pub inputs: usize,
+    /// Width between layers.
+    pub hidden: usize,
+    /// Number of classes.
+    pub classes: usize,
+    /// Attention heads (gat).
+    pub heads: usize,
+    /// Whether the heads of hidden layers are concatenated (hidden / heads columns each, one averaged head in the last layer, as
+    /// in PyTorch Geometric's examples) or averaged in every layer (hidden / heads columns go on, as in RETEXO).
+    pub concatenate: bool,
+    /// How `sage` aggregates.
+    pub aggregator: Aggregator,
+    /// Whether `gin` learns ε.
+    pub learn_epsilon: bool,
+    /// The share of input values that dropout removes in training, each layer.
+    pub dropout: f32,
+    /// Whether LayerNorm follows each hidden layer.
+    pub norm: bool,
+}
+
+impl Architecture {
+    /// Width of the rows that layer `index` passes on (after merging heads).
+    pub fn width(&self, kind: &LayerKind, index: usize) -> usize {
+        match (index + 1 == self.layers, kind.name, self.concatenate) {
+            (true, ..) => self.classes,
+            (false, "gat", false) => self.hidden / self.heads,
+            (false, ..) => self.hidden,
+        }
+    }
+
+    /// The specification of layer `index` between these widths.
+    fn layer_spec(&self, kind: &LayerKind, inputs: usize, outputs: usize, last: bool) -> LayerSpec {
+        let attention = kind.name == "gat";
+        LayerSpec {
+            heads: if attention && !(last && self.concatenate) { self.heads } else { 1 },
+            concatenate: self.concatenate && !last,
+            inner: if last { self.hidden } else { outputs },
+            aggregator: self.aggregator,
+            learn_epsilon: self.learn_epsilon,
+            ..LayerSpec::new(inputs, outputs)
+        }
+    }
+
+    /// Names and layer of `convs.index` between these widths.
+    pub fn unit(&self, kind: &LayerKind, index: usize, widths: (usize, usize), last: bool, frozen: bool) -> Unit {
+        let mut spec = self.layer_spec(kind, widths.0, widths.1, last);
+        spec.aggregate_first = frozen;
+        let after = match (last, self.norm) {
+            (true, _) => After::Nothing,
+            (false, true) => After::NormRelu(format!("norms.{index}")),
+            (false, false) => After::Relu,
+        };
+        let name = format!("{}.{index}", kind.prefix);
+        Unit { name, layer: (kind.build)(&spec), dropout: self.dropout, after }
+    }
+
+    /// The whole model end to end. Inputs of the first layer never change, so it folds them as they are.
+    pub fn end_to_end(&self, kind: &LayerKind) -> Network {
+        let mut inputs = self.inputs;
+        let units = (0..self.layers).map(|index| {
+            let outputs = self.width(kind, index);
+            let unit = self.unit(kind, index, (inputs, outputs), index + 1 == self.layers, index == 0);
+            inputs = outputs;
+            unit
+        });
+        Network::new(units.collect())
+    }
+
+    /// The model that lazy training fits in stage `index`: layer `index` on frozen inputs and, except in the last stage, a throw-away
+    /// linear classifier on top (`specs/retexo.md`, section 1.2).
+    pub fn stage(&self, kind: &LayerKind, index: usize) -> Network {
+        let last = index + 1 == self.layers;
+        let inputs = if index == 0 { self.inputs } else { self.width(kind, index - 1) };
+        let outputs = self.width(kind, index);
+        let mut units = vec![self.unit(kind, index, (inputs, outputs), last, true)];
+        if !last {
+            units.push(self.head(index, outputs));
+        }
+        Network::new(units)
+    }
+
+    /// Stage `index` of the variant in which only class scores cross (RETEXO's first version): stage 0 is a perceptron on own
+    /// features, each later one a layer on class scores, then a linear classifier.
+    pub fn score_stage(&self, kind: &LayerKind, index: usize) -> Network {
+        if index == 0 {
+            let after = if self.norm { After::NormRelu("norms.0".to_owned()) } else { After::Relu };
+            let first = Box::new(Linear::new(self.inputs, self.hidden));
+            let second = Box::new(Linear::new(self.hidden, self.classes));
+            let dropout = self.dropout;
+            return Network::new(vec![
+                Unit { name: "mlp.0".to_owned(), layer: first, dropout, after },
+                Unit { name: "mlp.1".to_owned(), layer: second, dropout, after: After::Nothing },
+            ]);
+        }
+        let width = if kind.name == "gat" && !self.concatenate { self.hidden / self.heads } else { self.hidden };
+        let conv = self.unit(kind, index, (self.classes, width), false, true);
+        // Class scores are few and each one counts: dropping some would drop a node's whole opinion.
+        Network::new(vec![Unit { dropout: 0.0, ..conv }, Unit { dropout: self.dropout, ..self.head(index, width) }])
+    }
+
+    fn head(&self, index: usize, inputs: usize) -> Unit {
+        let layer = Box::new(Linear::new(inputs, self.classes));
+        Unit { name: format!("heads.{index}"), layer, dropout: 0.0, after: After::Nothing }
+    }
+}

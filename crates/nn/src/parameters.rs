@@ -1,0 +1,84 @@
+//! Parameters: one flat slice with named views.
+
+use laconic_key::Key;
+
+/// The initial values of one parameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Initial {
+    /// All 0.
+    Zeros,
+    /// All 1.
+    Ones,
+    /// Uniform in ±√(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
+    Glorot {
+        /// Inputs of one output.
+        fan_in: usize,
+        /// Outputs of one input.
+        fan_out: usize,
+    },
+    /// Uniform in ±bound.
+    Uniform {
+        /// The largest absolute value.
+        bound: f32,
+    },
+}
+
+impl Initial {
+    /// PyTorch's default for linear maps, weights and biases: uniform in ±1/√fan_in.
+    pub fn fan_in(fan_in: usize) -> Self {
+        Initial::Uniform { bound: 1.0 / (fan_in.max(1) as f32).sqrt() }
+    }
+
+    fn bound(&self) -> f32 {
+        match *self {
+            Initial::Zeros | Initial::Ones => 0.0,
+            Initial::Glorot { fan_in, fan_out } => (6.0 / (fan_in + fan_out).max(1) as f32).sqrt(),
+            Initial::Uniform { bound } => bound,
+        }
+    }
+}
+
+/// One named parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParameterSpec {
+    /// Its name, PyTorch Geometric's where that library has such a layer.
+    pub name: String,
+    /// Its shape, row-major.
+    pub shape: Vec<usize>,
+    /// Its initial values.
+    pub initial: Initial,
+}
+
+impl ParameterSpec {
+    /// A parameter of this name, shape and start.
+    pub fn new(name: &str, shape: &[usize], initial: Initial) -> Self {
+        ParameterSpec { name: name.to_owned(), shape: shape.to_vec(), initial }
+    }
+
+    /// The number of values.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+/// Fills `values` with the initial values of `specs`, one after the other. The same key gives the same values everywhere, so no
+/// worker has to send its initial parameters.
+pub fn initialise(values: &mut [f32], specs: &[ParameterSpec], key: Key) {
+    let mut rest = values;
+    for (index, spec) in specs.iter().enumerate() {
+        let (mine, others) = rest.split_at_mut(spec.len());
+        rest = others;
+        let (bound, key) = (spec.initial.bound(), key.with(index as u64));
+        match spec.initial {
+            Initial::Zeros => mine.fill(0.0),
+            Initial::Ones => mine.fill(1.0),
+            _ => {
+                for (i, value) in mine.iter_mut().enumerate() {
+                    *value = (key.with(i as u64).unit() as f32 * 2.0 - 1.0) * bound;
+                }
+            }
+        }
+    }
+    assert!(rest.is_empty(), "the specifications cover every parameter");
+}

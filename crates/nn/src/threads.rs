@@ -1,0 +1,123 @@
+//! Compute threads: an explicit pool, and the workspace that kernels borrow.
+
+use rayon::prelude::*;
+
+/// The compute threads of one worker and the scratch memory of its kernels.
+///
+/// Work is always cut into pieces whose bounds depend on the shapes alone, never on the number of threads, and partial sums
+/// are added in piece order. So the number of threads changes the speed and not one bit of a result.
+pub struct Compute {
+    pool: Option<rayon::ThreadPool>,
+    threads: usize,
+    scratch: Vec<f32>,
+}
+
+impl Compute {
+    /// `threads` compute threads; 1 means that everything runs on the calling thread.
+    pub fn new(threads: usize) -> Self {
+        let pool = (threads > 1).then(|| {
+            rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .thread_name(|i| format!("compute-{i}"))
+                .build()
+                .expect("the operating system refused to start compute threads")
+        });
+        Compute { pool, threads: threads.max(1), scratch: Vec::new() }
+    }
+
+    /// The number of compute threads.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Calls `task(piece, chunk)` for each chunk of `size` values (the last may be shorter).
+    pub fn chunks<T: Send>(&self, data: &mut [T], size: usize, task: impl Fn(usize, &mut [T]) + Sync + Send) {
+        let size = size.max(1);
+        match &self.pool {
+            Some(pool) if data.len() > size => {
+                pool.install(|| data.par_chunks_mut(size).enumerate().for_each(|(piece, chunk)| task(piece, chunk)));
+            }
+            _ => data.chunks_mut(size).enumerate().for_each(|(piece, chunk)| task(piece, chunk)),
+        }
+    }
+
+    /// As [`Compute::chunks`] with two arrays cut alike: piece `i` gets the `i`-th chunk of each.
+    pub fn chunks2<T: Send, U: Send>(
+        &self,
+        (a, a_size): (&mut [T], usize),
+        (b, b_size): (&mut [U], usize),
+        task: impl Fn(usize, &mut [T], &mut [U]) + Sync + Send,
+    ) {
+        let (a_size, b_size) = (a_size.max(1), b_size.max(1));
+        match &self.pool {
+            Some(pool) if a.len() > a_size => pool.install(|| {
+                a.par_chunks_mut(a_size)
+                    .zip(b.par_chunks_mut(b_size))
+                    .enumerate()
+                    .for_each(|(piece, (a, b))| task(piece, a, b));
+            }),
+            _ => {
+                a.chunks_mut(a_size).zip(b.chunks_mut(b_size)).enumerate().for_each(|(piece, (a, b))| task(piece, a, b))
+            }
+        }
+    }
+
+    /// Sums partial results in piece order: calls `task(piece, partial)` for each piece with a zeroed partial of `len` values,
+    /// then adds the partials to `into`, first piece first.
+    pub fn reduce(&mut self, into: &mut [f32], pieces: usize, task: impl Fn(usize, &mut [f32]) + Sync + Send) {
+        let len = into.len();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.resize(len * pieces, 0.0);
+        self.chunks(&mut scratch, len, &task);
+        self.chunks(into, 4096, |piece, out| {
+            for partial in 0..pieces {
+                let from = &scratch[partial * len + piece * 4096..][..out.len()];
+                for (o, p) in out.iter_mut().zip(from) {
+                    *o += p;
+                }
+            }
+        });
+        self.scratch = scratch;
+    }
+
+    /// Lends `len` values of scratch memory, contents unspecified. Give it back with [`Compute::give_back`].
+    pub fn lend(&mut self, len: usize) -> Vec<f32> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(len.max(scratch.len()), 0.0);
+        scratch
+    }
+
+    /// Takes lent scratch memory back.
+    pub fn give_back(&mut self, scratch: Vec<f32>) {
+        self.scratch = scratch;
+    }
+}
+
+/// Into how many pieces `rows` rows are cut for a sum over rows: enough for any desktop's cores, few enough that adding the
+/// pieces up costs nothing. Depends on `rows` alone.
+pub fn row_pieces(rows: usize) -> usize {
+    rows.div_ceil(1024).clamp(1, 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reductions_have_the_same_bits_on_any_number_of_threads() {
+        let values: Vec<f32> = (0..10_000).map(|i| (i as f32 * 0.37).sin()).collect();
+        let sums = [1, 2, 3, 5].map(|threads| {
+            let mut compute = Compute::new(threads);
+            let mut sum = [0.0f32; 3];
+            compute.reduce(&mut sum, 10, |piece, partial| {
+                for v in &values[piece * 1000..(piece + 1) * 1000] {
+                    partial[0] += v;
+                    partial[2] += v * v;
+                }
+            });
+            sum.map(f32::to_bits)
+        });
+        assert!(sums.iter().all(|s| *s == sums[0]));
+    }
+}

@@ -1,0 +1,122 @@
+//! The list of keys: names, meanings, and suggestions for misspelt ones.
+
+use crate::error::{Result, TrainError};
+
+/// One key with what it means.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyDoc {
+    /// The key.
+    pub key: &'static str,
+    /// What it means, and its default.
+    pub doc: &'static str,
+}
+
+macro_rules! keys {
+    ($($key:literal: $doc:literal,)*) => {
+        /// Every key of a configuration.
+        pub const KEYS: &[KeyDoc] = &[$(KeyDoc { key: $key, doc: $doc },)*];
+    };
+}
+
+keys! {
+    "data.path": "dataset file or folder in any recognised format, or a folder of parts",
+    "data.features_path": "features from another file (npz with `features`, or npy)",
+    "data.nodes_path": "node table of an edge list",
+    "data.symmetrise": "add the reverse of every edge (false)",
+    "data.features": "given | row-normalised | standardised (given)",
+    "data.split": "given, or { train = share or count per class, val = share or count, seed = 0 } (given)",
+    "data.split_index": "which split, where the data has several (0)",
+    "partition.parts": "number of parts, one worker each (0: 4, or the number of MPI processes)",
+    "partition.method": "random | multilevel | given (random)",
+    "partition.seed": "seed of the partition (0)",
+    "partition.objective": "multilevel minimises cut | volume (cut)",
+    "partition.balance_train": "multilevel also balances training nodes (false)",
+    "partition.imbalance": "how much larger than the mean a multilevel part may be (0.05)",
+    "partition.file": "assignment for given: one part number a line, or npy",
+    "model.arch": "gcn | sage | gin | gat | mlp (sage)",
+    "model.layers": "number of layers (2)",
+    "model.hidden": "width between layers, for gat all heads together (256)",
+    "model.heads": "attention heads (8)",
+    "model.head_merge": "concat | mean (concat)",
+    "model.aggregator": "mean | max, for sage (mean)",
+    "model.learn_epsilon": "whether gin learns its epsilon (true)",
+    "model.dropout": "share of each layer's input values dropped in training (0.3)",
+    "model.norm": "none | layer: LayerNorm after hidden layers (layer)",
+    "model.self_loops": "every node is its own neighbour (gcn, gat: true; else false)",
+    "train.epochs": "rounds, per stage when lazy (200)",
+    "train.lr": "learning rate (0.01)",
+    "train.weight_decay": "L2 penalty; decoupled decay with adamw (0.0005)",
+    "train.optimiser": "adam | adamw | sgd (adam)",
+    "train.momentum": "momentum of sgd (0.9)",
+    "train.lr_schedule": "constant | linear | cosine | step (constant)",
+    "train.lr_step": "rounds between two falls of step (100)",
+    "train.lr_factor": "what step multiplies the rate by (0.1)",
+    "train.warmup": "rounds over which the rate first rises (0)",
+    "train.clip": "largest norm of the gradient, 0 for none (0)",
+    "train.seed": "seed of initial values and dropout (0)",
+    "train.eval_every": "rounds between two evaluations, 0: only after the last (1)",
+    "train.patience": "evaluations without a better one that end a stage, 0: never (0)",
+    "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc; the first chooses the best round",
+    "train.threads": "compute threads of a worker, 0: share the machine (0)",
+    "schedule.kind": "synchronous | lazy (synchronous)",
+    "schedule.cache_inputs": "synchronous: fetch the first layer's halo once (true)",
+    "schedule.overlap": "work while messages travel; same bits either way (true)",
+    "schedule.start": "lazy: features | mlp, where only class scores cross (features)",
+    "schedule.rounds": "lazy: rounds of each stage ([]: train.epochs)",
+    "schedule.lr": "lazy: learning rate of each stage ([]: train.lr)",
+    "messages.forward": "codec of features and activations: exact | half (exact)",
+    "messages.backward": "codec of activation gradients: exact | half (exact)",
+    "messages.layers": "codecs of single layers: messages.layers.N.forward, messages.layers.N.backward",
+    "transport.kind": "threads | mpi (threads)",
+    "transport.deadline_s": "seconds a worker waits for another (60)",
+    "transport.shape": "link model: a named link or numbers such as \"100mbit,40ms\" (none)",
+    "transport.shape_sleeps": "the link model really waits (false: virtual clock)",
+    "transport.fault": "rehearse a failure: { rank, round, kind = \"crash\" | \"stall\" }",
+    "out.dir": "folder of the run (runs/NAME)",
+    "out.checkpoint_every": "rounds between two checkpoints, 0: at the end of stages and on Ctrl-C (0)",
+}
+
+/// Refuses keys that do not exist, with the nearest that does.
+pub(super) fn refuse_unknown(table: &toml::Table) -> Result<()> {
+    for (section, value) in table {
+        let known: Vec<&str> = KEYS.iter().filter_map(|k| k.key.split_once('.')).map(|(section, _)| section).collect();
+        if !known.contains(&section.as_str()) {
+            return Err(unknown(section, known.into_iter()));
+        }
+        let toml::Value::Table(keys) = value else {
+            return Err(TrainError::config(format!("{section}: expected a section, found {}", value.type_str())));
+        };
+        for key in keys.keys() {
+            let full = format!("{section}.{key}");
+            if !KEYS.iter().any(|k| k.key == full) {
+                return Err(unknown(&full, KEYS.iter().map(|k| k.key)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unknown<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> TrainError {
+    let hint = nearest(key, known).map(|n| format!("; did you mean {n:?}?")).unwrap_or_default();
+    TrainError::config(format!("unknown key {key:?}{hint}"))
+}
+
+/// The known name most like `given`, if any is like it at all.
+pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|name| (strsim::jaro_winkler(given, name), name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// Every key that serialises, for the test that [`KEYS`] is complete.
+#[cfg(test)]
+pub(super) fn serialised() -> Vec<String> {
+    let table = toml::Table::try_from(super::Config::default()).expect("plain values");
+    let keys = |(section, value): (&String, &toml::Value)| {
+        let keys = value.as_table().expect("sections").keys().map(|key| format!("{section}.{key}"));
+        keys.collect::<Vec<_>>()
+    };
+    table.iter().flat_map(keys).collect()
+}

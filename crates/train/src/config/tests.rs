@@ -1,0 +1,68 @@
+use super::*;
+use proptest::prelude::*;
+
+fn parse(text: &str, set: &[&str]) -> Result<Config> {
+    Config::parse(text, &set.iter().map(|s| s.to_string()).collect::<Vec<_>>())
+}
+
+#[test]
+fn every_key_is_documented_and_every_documented_key_exists() {
+    for key in keys::serialised() {
+        assert!(KEYS.iter().any(|k| k.key == key), "{key} is not in KEYS");
+    }
+    let optional = ["data.features_path", "data.nodes_path", "partition.file", "model.self_loops", "transport.fault"];
+    for KeyDoc { key, .. } in KEYS {
+        let known = keys::serialised().iter().any(|k| k == key) || optional.contains(key);
+        assert!(known, "{key} is documented but does not exist");
+    }
+}
+
+#[test]
+fn overrides_win_and_need_no_quotes() {
+    let config = parse(
+        "[model]\narch = \"gcn\"\n[train]\nlr = 0.1",
+        &["model.arch=gat", "train.lr=0.5", "schedule.rounds=[3, 4]", "messages.layers.1.forward=half"],
+    )
+    .expect("valid");
+    assert_eq!(
+        (config.model.arch.as_str(), config.train.lr, config.rounds_of(1), config.rounds_of(2)),
+        ("gat", 0.5, 4, 200)
+    );
+    assert_eq!(config.messages.layers["1"].forward.as_deref(), Some("half"));
+}
+
+#[test]
+fn mistakes_are_named_with_the_nearest_right_word() {
+    for (text, words) in [
+        ("[train]\nepoch = 3", "did you mean \"train.epochs\"?"),
+        ("[trian]\nepochs = 3", "did you mean \"train\"?"),
+        ("[model]\narch = \"gatt\"", "did you mean \"gat\"?"),
+        ("[model]\ndropout = 1.0", "model.dropout = 1"),
+        ("[train]\nlr = -1", "train.lr"),
+        ("[train]\nlr = \"fast\"", "lr"),
+        ("[data]\nsplit = { train = 2.0, val = 3 }", "data.split.train"),
+        ("[transport]\nshape = \"warp\"", "transport.shape"),
+        ("model = 3", "expected a section"),
+    ] {
+        let error = parse(text, &[]).expect_err(text).to_string();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_resolved_configuration_reads_back_as_itself() {
+    let config = parse("[data]\nsplit = { train = 20, val = 500, seed = 1 }\n[transport]\nfault = { rank = 1, round = 2, kind = \"stall\" }", &[]).expect("valid");
+    assert_eq!(parse(&config.to_toml(), &[]).expect("its own text"), config);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC*", set in "\\PC*") {
+        let _ = parse(&text, &[&set]);
+    }
+
+    #[test]
+    fn no_value_of_a_real_key_makes_the_parser_panic(key in 0..KEYS.len(), value in "\\PC{0,12}") {
+        let _ = parse("", &[&format!("{}={value}", KEYS[key].key)]);
+    }
+}

@@ -1,0 +1,142 @@
+//! From a path to parts: reading, preparing, splitting, cutting; or opening parts that are cut already.
+
+use std::path::{Path, PathBuf};
+
+use laconic_graph::dataset::{Dataset, Split};
+use laconic_graph::part::{self, Meta, Part};
+use laconic_graph::partition::{Objective, PartitionInput, PartitionOptions, partitioner};
+use laconic_graph::prepare;
+use laconic_graph::read::{ReadOptions, read};
+
+use crate::config::{Config, DataConfig, FeaturePreparation, PartitionConfig, SplitChoice};
+use crate::error::{Result, TrainError};
+
+/// Where a run's parts come from.
+pub enum Source {
+    /// A dataset that was read, prepared and cut here.
+    Cut(Vec<Option<Part>>),
+    /// A folder of parts, opened one at a time: no worker reads another's.
+    Folder(PathBuf, Box<Meta>),
+}
+
+/// What stands for `partition.parts = 0` where nothing else decides.
+pub const PARTS_DEFAULT: u32 = 4;
+
+impl Source {
+    /// Opens what the configuration names, for `workers` workers where the transport decides their number.
+    pub fn open(config: &Config, workers: Option<u32>) -> Result<Source> {
+        let path = &config.data.path;
+        if path.as_os_str().is_empty() {
+            return Err(TrainError::config("data.path is not set: which graph?"));
+        }
+        let source = if is_part_folder(path) {
+            Source::Folder(path.clone(), Box::new(open_folder(config)?))
+        } else {
+            let (dataset, split) = prepared(&config.data)?;
+            let parts = match config.partition.parts {
+                0 => workers.unwrap_or(PARTS_DEFAULT),
+                parts => parts,
+            };
+            let assignment = assign(&config.partition, &dataset, split, parts)?;
+            Source::Cut(part::cut(&dataset, split, &assignment, parts)?.into_iter().map(Some).collect())
+        };
+        match workers {
+            Some(workers) if workers != source.parts() => Err(TrainError::config(format!(
+                "{} parts for {workers} processes: start as many processes as there are parts",
+                source.parts()
+            ))),
+            _ => Ok(source),
+        }
+    }
+
+    /// Parts that are in memory already.
+    pub fn of(parts: Vec<Part>) -> Source {
+        Source::Cut(parts.into_iter().map(Some).collect())
+    }
+
+    /// The number of parts.
+    pub fn parts(&self) -> u32 {
+        match self {
+            Source::Cut(parts) => parts.len() as u32,
+            Source::Folder(_, meta) => meta.parts,
+        }
+    }
+
+    /// Takes part `index` out. Each can be taken once.
+    pub fn take(&mut self, index: u32) -> Result<Part> {
+        match self {
+            Source::Cut(parts) => Ok(parts[index as usize].take().expect("each part is taken once")),
+            Source::Folder(dir, _) => Ok(part::open_part(dir, index)?),
+        }
+    }
+
+    /// Every part, for what needs to see all of them: predictions and verification.
+    pub fn all(mut self) -> Result<Vec<Part>> {
+        (0..self.parts()).map(|index| self.take(index)).collect()
+    }
+}
+
+/// Whether this is a folder of parts rather than a dataset.
+pub fn is_part_folder(path: &Path) -> bool {
+    path.join("meta.json").is_file() && part::open_meta(path).is_ok()
+}
+
+fn open_folder(config: &Config) -> Result<Meta> {
+    let meta = part::open_meta(&config.data.path)?;
+    let data = DataConfig { path: config.data.path.clone(), ..DataConfig::default() };
+    if config.data != data {
+        let what = "is a folder of parts; data.features, data.split and the like belong to the command that cut it";
+        return Err(TrainError::config(format!("data.path {} {what}", config.data.path.display())));
+    }
+    if ![0, meta.parts].contains(&config.partition.parts) {
+        let what = format!("but partition.parts = {}", config.partition.parts);
+        return Err(TrainError::config(format!("{} holds {} parts, {what}", config.data.path.display(), meta.parts)));
+    }
+    Ok(meta)
+}
+
+/// Reads a dataset and prepares features and split; also says which of its splits counts.
+pub fn prepared(config: &DataConfig) -> Result<(Dataset, Option<usize>)> {
+    let options = ReadOptions {
+        symmetrise: config.symmetrise,
+        nodes: config.nodes_path.clone(),
+        features_path: config.features_path.clone(),
+        ..ReadOptions::default()
+    };
+    let mut dataset = read(&config.path, &options)?;
+    let split = match &config.split {
+        SplitChoice::Named(_) if dataset.splits.is_empty() => None,
+        SplitChoice::Named(_) if config.split_index < dataset.splits.len() => Some(config.split_index),
+        SplitChoice::Named(_) => {
+            let (index, found) = (config.split_index, dataset.splits.len());
+            return Err(TrainError::config(format!("data.split_index = {index}, but the data has {found} splits")));
+        }
+        SplitChoice::Random(random) => {
+            dataset.splits = vec![prepare::random_split(&dataset.labels, &random.spec()?, random.seed)?];
+            Some(0)
+        }
+    };
+    match config.features {
+        FeaturePreparation::Given => {}
+        FeaturePreparation::RowNormalised => prepare::row_normalise(&mut dataset.features),
+        FeaturePreparation::Standardised => {
+            let none = Split::default();
+            let roles = &split.map_or(&none, |index| &dataset.splits[index]).roles;
+            prepare::standardise(&mut dataset.features, roles, &options.limits)?;
+        }
+    }
+    Ok((dataset, split))
+}
+
+/// Assigns every node to a part.
+pub fn assign(config: &PartitionConfig, dataset: &Dataset, split: Option<usize>, parts: u32) -> Result<Vec<u32>> {
+    let options = PartitionOptions {
+        objective: if config.objective == "volume" { Objective::Volume } else { Objective::Cut },
+        balance_train: config.balance_train,
+        imbalance: config.imbalance,
+        file: config.file.clone(),
+    };
+    let roles = split.map(|index| dataset.splits[index].roles.as_slice());
+    let input = PartitionInput { graph: &dataset.graph, roles, parts, seed: config.seed, options: &options };
+    Ok(partitioner(&config.method)?.assign(&input)?)
+}

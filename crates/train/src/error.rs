@@ -1,0 +1,108 @@
+//! What can go wrong in a run.
+
+use std::path::PathBuf;
+
+use laconic_graph::error::GraphError;
+use laconic_wire::WireError;
+
+/// An error of a run, with what it was about.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The configuration cannot be used.
+    #[error("configuration: {0}")]
+    Config(String),
+    /// The data cannot be used.
+    #[error("data: {0}")]
+    Data(#[from] GraphError),
+    /// A message did not come, or was not what it should be.
+    #[error("network: {0}")]
+    Wire(#[from] WireError),
+    /// A file of a run cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// A file of a run is not what it should be.
+    #[error("{path}: {expected}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was expected and what was found.
+        expected: String,
+    },
+    /// Training left the numbers.
+    #[error("the loss is {loss} in round {round}; a smaller train.lr or train.clip may help")]
+    Diverged {
+        /// The round.
+        round: u32,
+        /// Its loss.
+        loss: f32,
+    },
+    /// A worker panicked: an error of this program.
+    #[error("worker {rank} panicked: {message}")]
+    Panicked {
+        /// The worker.
+        rank: u32,
+        /// What it said.
+        message: String,
+    },
+    /// Workers hold different parameters at the end: an error of this program or of a machine.
+    #[error("workers 0 and {rank} hold different parameters at the end of the run")]
+    ReplicasDiffer {
+        /// The first worker that differs from worker 0.
+        rank: u32,
+    },
+    /// A fault that the configuration asked for.
+    #[error("worker {rank} stopped in round {round}, as transport.fault asks")]
+    Fault {
+        /// The worker.
+        rank: u32,
+        /// The round.
+        round: u32,
+    },
+}
+
+/// The result of anything in a run.
+pub type Result<T> = std::result::Result<T, TrainError>;
+
+impl TrainError {
+    /// A configuration error.
+    pub fn config(what: impl Into<String>) -> Self {
+        TrainError::Config(what.into())
+    }
+
+    /// An input or output error of this file.
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        TrainError::Io { path: path.into(), source }
+    }
+
+    /// A malformed file.
+    pub fn file(path: impl Into<PathBuf>, expected: impl Into<String>) -> Self {
+        TrainError::File { path: path.into(), expected: expected.into() }
+    }
+
+    /// Whether this error only says that another worker is gone, so that the other's own error says more.
+    pub fn is_consequence(&self) -> bool {
+        let gone = |error: &WireError| matches!(error, WireError::Gone { .. } | WireError::Interrupted { .. });
+        match self {
+            TrainError::Wire(WireError::WithPeer { source, .. }) => gone(source),
+            TrainError::Wire(error) => gone(error),
+            _ => false,
+        }
+    }
+
+    /// The exit code of the program: 2 configuration, 3 data, 4 network, 5 files, 6 divergence, 70 an error of ours.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            TrainError::Config(_) => 2,
+            TrainError::Data(_) => 3,
+            TrainError::Wire(_) | TrainError::Fault { .. } => 4,
+            TrainError::Io { .. } | TrainError::File { .. } => 5,
+            TrainError::Diverged { .. } => 6,
+            TrainError::Panicked { .. } | TrainError::ReplicasDiffer { .. } => 70,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What a worker trains on: its part with blocks, degrees, features and targets in the form that the kernels read.
+
+use laconic_graph::dataset::{Features, Labels, Split};
+use laconic_graph::part::Part;
+use laconic_graph::plan::{Csr, Topology};
+use laconic_nn::loss::Targets;
+use laconic_nn::{Block, Matrix, Nodes, Operand, SparseRows};
+
+use crate::error::{Result, TrainError};
+
+/// The three splits, in the order of every array over splits.
+pub const SPLITS: [&str; 3] = ["train", "val", "test"];
+
+/// One worker's rows.
+pub struct Local {
+    /// Global ids of own nodes.
+    pub ids: Vec<u64>,
+    /// 1 / in-degree.
+    pub inverse_degree: Vec<f32>,
+    /// (Σ in-weights)^(−1/2).
+    pub inverse_root_degree: Vec<f32>,
+    /// Own → own edges.
+    pub own: Block,
+    /// Halo → own edges.
+    pub halo: Block,
+    /// Global ids of halo rows.
+    pub halo_ids: Vec<u64>,
+    /// Which rows belong to each split and have a label.
+    pub masks: [Vec<bool>; 3],
+    /// Labels.
+    pub labels: Labels,
+    /// Number of feature columns.
+    pub columns: usize,
+    /// Number of classes.
+    pub classes: usize,
+}
+
+impl Local {
+    /// Takes a part over; the features come apart, because the first stage consumes them.
+    pub fn new(part: Part, topology: Topology) -> Result<(Local, Operand)> {
+        let rows = part.rows();
+        let (columns, classes) = (part.global.columns, part.global.classes);
+        if columns == 0 {
+            let hint = "give some with data.features_path";
+            return Err(TrainError::config(format!("{} has no node features; {hint}", part.global.dataset)));
+        }
+        if classes == 0 {
+            return Err(TrainError::config(format!("{} has no labels to learn", part.global.dataset)));
+        }
+        let halo_rows = topology.halo_ids.len();
+        let block = |sources: usize, csr: Csr| Block::new(sources, csr.offsets, csr.sources, csr.weights);
+        let (own, halo) = (block(rows, topology.own), block(halo_rows, topology.halo));
+        let inverse = |weighted: bool, power: f32| {
+            let mut degrees = vec![0.0; rows];
+            own.add_in_degrees(&mut degrees, weighted);
+            halo.add_in_degrees(&mut degrees, weighted);
+            degrees.iter_mut().for_each(|d| *d = if *d > 0.0 { d.powf(-power) } else { 0.0 });
+            degrees
+        };
+        let labelled = |row: usize| match &part.labels {
+            Labels::None => false,
+            Labels::Single { values, .. } => values[row] >= 0,
+            Labels::Multi { .. } => true,
+        };
+        let mask = |role: u8| {
+            let has = |row: usize| part.roles.get(row).is_some_and(|r| r & role != 0) && labelled(row);
+            (0..rows).map(has).collect::<Vec<bool>>()
+        };
+        let masks = [mask(Split::TRAIN), mask(Split::VAL), mask(Split::TEST)];
+        let (inverse_degree, inverse_root_degree) = (inverse(false, 1.0), inverse(true, 0.5));
+        let x = operand(part.features, rows, columns);
+        let halo_ids = topology.halo_ids;
+        let labels = part.labels;
+        let ids = part.nodes;
+        Ok((
+            Local { ids, inverse_degree, inverse_root_degree, own, halo, halo_ids, masks, labels, columns, classes },
+            x,
+        ))
+    }
+
+    /// Own rows as layers see them.
+    pub fn nodes(&self) -> Nodes<'_> {
+        Nodes { ids: &self.ids, inverse_degree: &self.inverse_degree, inverse_root_degree: &self.inverse_root_degree }
+    }
+
+    /// What own rows should say.
+    pub fn targets(&self) -> Targets<'_> {
+        match &self.labels {
+            Labels::Single { values, .. } => Targets::Classes(values),
+            Labels::Multi { values, .. } => Targets::Sets(values),
+            Labels::None => unreachable!("a part without labels is refused when it is taken over"),
+        }
+    }
+}
+
+fn operand(features: Features, rows: usize, columns: usize) -> Operand {
+    match features {
+        Features::None => Operand::Dense(Matrix::zeros(rows, columns)),
+        Features::Dense { values, .. } => Operand::compact(Matrix::from_vec(rows, columns, values)),
+        Features::Sparse { offsets, indices, values, .. } => {
+            let offsets = offsets.into_iter().map(|o| o as usize).collect();
+            Operand::Sparse(SparseRows::new(columns, offsets, indices, values))
+        }
+    }
+}
+
+/// A subset of a worker's rows with their labels, so that rounds which touch no graph work on training rows alone.
+pub struct Subset {
+    /// Which own rows.
+    pub rows: Vec<u32>,
+    ids: Vec<u64>,
+    inverse_degree: Vec<f32>,
+    inverse_root_degree: Vec<f32>,
+    labels: Labels,
+}
+
+impl Subset {
+    /// The rows of `local` that `keep` selects.
+    pub fn new(local: &Local, keep: &[bool]) -> Subset {
+        let rows: Vec<u32> = (0..keep.len() as u32).filter(|&row| keep[row as usize]).collect();
+        let pick = |values: &[f32]| rows.iter().map(|&r| values[r as usize]).collect::<Vec<f32>>();
+        let labels = match &local.labels {
+            Labels::None => Labels::None,
+            Labels::Single { classes, values } => {
+                Labels::Single { classes: *classes, values: rows.iter().map(|&r| values[r as usize]).collect() }
+            }
+            Labels::Multi { classes, values } => Labels::Multi {
+                classes: *classes,
+                values: rows.iter().flat_map(|&r| &values[r as usize * classes..][..*classes]).copied().collect(),
+            },
+        };
+        let (inverse_degree, inverse_root_degree) = (pick(&local.inverse_degree), pick(&local.inverse_root_degree));
+        let ids = rows.iter().map(|&r| local.ids[r as usize]).collect();
+        Subset { rows, ids, inverse_degree, inverse_root_degree, labels }
+    }
+
+    /// The rows as layers see them.
+    pub fn nodes(&self) -> Nodes<'_> {
+        Nodes { ids: &self.ids, inverse_degree: &self.inverse_degree, inverse_root_degree: &self.inverse_root_degree }
+    }
+
+    /// What the rows should say.
+    pub fn targets(&self) -> Targets<'_> {
+        match &self.labels {
+            Labels::Multi { values, .. } => Targets::Sets(values),
+            Labels::Single { values, .. } => Targets::Classes(values),
+            Labels::None => Targets::Classes(&[]),
+        }
+    }
+}

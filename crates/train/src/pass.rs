@@ -1,0 +1,328 @@
+//! One pass of a network over a worker's rows, forward and backward: the only place where layers meet the exchange.
+//!
+//! Overlap is the order of statements here and nowhere else. Forward: start the exchange, fold the local block, finish, fold the
+//! halo block. Backward is the mirror: the halo's gradients are computed and sent first, then the local block's.
+
+use laconic_key::{Key, Purpose};
+use laconic_nn::kernels::Store;
+use laconic_nn::kernels::elementwise::Dropout;
+use laconic_nn::kernels::normalise::{Affine, activate, activate_adjoint};
+use laconic_nn::network::{After, Network};
+use laconic_nn::{Closing, Matrix, Rows, Side, State};
+use laconic_wire::{Direction, Kind, Tag};
+
+use crate::error::Result;
+use crate::inputs::{Dropped, Ground, Inputs, Links, Neighbours, fold_once};
+
+/// What a pass is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Purposed {
+    /// The round that messages and dropout masks carry.
+    pub round: u32,
+    /// The number of the network's first layer, counted over stages.
+    pub first_layer: u16,
+    /// With dropout and to be followed by a backward pass, or without.
+    pub training: bool,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+impl Purposed {
+    fn tag(&self, unit: usize, direction: Direction) -> Tag {
+        let kind = match (self.training, direction, unit) {
+            (false, ..) => Kind::Evaluation,
+            (true, Direction::Reverse, _) => Kind::ActivationGradients,
+            (true, Direction::Forward, 0) => Kind::Features,
+            (true, Direction::Forward, _) => Kind::Activations,
+        };
+        Tag { kind, direction, layer: self.first_layer + unit as u16, round: self.round, step: 0 }
+    }
+
+    fn dropout(&self, purpose: Purpose, unit: usize, probability: f32) -> Option<Dropout> {
+        let layer = u64::from(self.first_layer) + unit as u64;
+        let key = Key::new(self.seed, purpose).with(self.round.into()).with(layer);
+        (self.training && probability > 0.0).then_some(Dropout { probability, key })
+    }
+}
+
+/// What one unit's forward pass leaves for its backward pass; memory is used again every round.
+#[derive(Default)]
+struct Tape {
+    /// Input rows: output of the unit before, after norm, ReLU and dropout. Empty in the first unit.
+    x: Matrix,
+    messages: Matrix,
+    halo_messages: Matrix,
+    folded: Matrix,
+    z: Matrix,
+    statistics: Matrix,
+    state: State,
+}
+
+/// The memory of passes over one network.
+#[derive(Default)]
+pub struct Pass {
+    tapes: Vec<Tape>,
+    own_inputs: Dropped,
+    folded_inputs: Dropped,
+    halo_inputs: Dropped,
+    gradient: Matrix,
+    next_gradient: Matrix,
+    folded_gradient: Matrix,
+    message_gradient: Matrix,
+    halo_gradient: Matrix,
+    nothing: Matrix,
+}
+
+impl Pass {
+    /// The output of the last forward pass; rows × classes.
+    pub fn logits(&self) -> &Matrix {
+        &self.tapes.last().expect("a network has layers").z
+    }
+
+    /// The rows that the first unit handed on in the last forward pass, after norm and ReLU.
+    pub fn hidden(&self) -> &Matrix {
+        &self.tapes[1].x
+    }
+
+    /// The gradient that [`Pass::backward`] starts from; rows × classes.
+    pub fn logits_gradient(&mut self) -> (&mut Matrix, &Matrix) {
+        (&mut self.gradient, &self.tapes.last().expect("a network has layers").z)
+    }
+
+    /// Runs the network forward.
+    pub fn forward(
+        &mut self,
+        links: &mut Links<'_>,
+        ground: Ground<'_>,
+        network: &Network,
+        p: &[f32],
+        inputs: &Inputs,
+        what: Purposed,
+    ) -> Result<()> {
+        let units = network.units();
+        self.tapes.resize_with(units.len(), Tape::default);
+        self.first_unit(links, ground, network, p, inputs, what)?;
+        for (index, unit) in units.iter().enumerate() {
+            let ranges = network.ranges(index);
+            if index > 0 {
+                let Tape { x, messages, halo_messages, folded, z, state, .. } = &mut self.tapes[index];
+                let (layer, p) = (unit.layer.as_ref(), &p[ranges.layer.clone()]);
+                if layer.message_width() > 0 {
+                    layer.message(links.compute, p, &ground.nodes, Rows::Dense(x), messages);
+                    let tag = what.tag(index, Direction::Forward);
+                    exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
+                }
+                let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
+                layer.close(links.compute, p, &ground.nodes, input, z, state);
+            }
+            if index + 1 < units.len() {
+                let (before, after) = self.tapes.split_at_mut(index + 1);
+                let Tape { z, statistics, .. } = &mut before[index];
+                let dropout = what.dropout(Purpose::Dropout, index + 1, units[index + 1].dropout);
+                let norm = affine(network, index, p);
+                activate(links.compute, &mut after[0].x, z, norm, dropout, ground.nodes.ids, statistics);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first unit, whose inputs are frozen.
+    fn first_unit(
+        &mut self,
+        links: &mut Links<'_>,
+        ground: Ground<'_>,
+        network: &Network,
+        p: &[f32],
+        inputs: &Inputs,
+        what: Purposed,
+    ) -> Result<()> {
+        let unit = &network.units()[0];
+        let (layer, p) = (unit.layer.as_ref(), &p[network.ranges(0).layer.clone()]);
+        let Tape { messages, halo_messages, folded, z, state, .. } = &mut self.tapes[0];
+        let nodes = &ground.nodes;
+        let dropout = what.dropout(Purpose::Dropout, 0, unit.dropout);
+        let after_fold = what.dropout(Purpose::AggregateDropout, 0, unit.dropout);
+        let x = self.own_inputs.view(links.compute, &inputs.x, dropout, nodes.ids);
+        match &inputs.neighbours {
+            Neighbours::Nobody => {
+                self.nothing.reshape(nodes.ids.len(), 0);
+                let input = Closing { x, folded: Rows::Dense(&self.nothing) };
+                layer.close(links.compute, p, nodes, input, z, state);
+            }
+            Neighbours::Folded(frozen) => {
+                let folded = self.folded_inputs.view(links.compute, frozen, after_fold, nodes.ids);
+                layer.close(links.compute, p, nodes, Closing { x, folded }, z, state);
+            }
+            Neighbours::Copies(copies) => {
+                let halo = self.halo_inputs.view(links.compute, copies, dropout, ground.halo_ids);
+                layer.message(links.compute, p, nodes, x, messages);
+                layer.message(links.compute, p, nodes, halo, halo_messages);
+                layer.fold(links.compute, p, (Side::Own, ground.own), messages, folded, state);
+                layer.fold(links.compute, p, (Side::Halo, ground.halo), halo_messages, folded, state);
+                layer.finish_fold(links.compute, folded, state);
+                let input = Closing { x, folded: Rows::Dense(folded) };
+                layer.close(links.compute, p, nodes, input, z, state);
+            }
+            Neighbours::Exchanged if layer.message_has_parameters() => {
+                layer.message(links.compute, p, nodes, x, messages);
+                let tag = what.tag(0, Direction::Forward);
+                exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
+                let input = Closing { x, folded: Rows::Dense(folded) };
+                layer.close(links.compute, p, nodes, input, z, state);
+            }
+            Neighbours::Exchanged => {
+                // The same arithmetic as with a kept fold: dropout comes after it.
+                fold_once(links, ground, layer, inputs.x.view(), what.tag(0, Direction::Forward), folded)?;
+                let fresh = laconic_nn::Operand::Dense(std::mem::take(folded));
+                let view = self.folded_inputs.view(links.compute, &fresh, after_fold, nodes.ids);
+                layer.close(links.compute, p, nodes, Closing { x, folded: view }, z, state);
+                let laconic_nn::Operand::Dense(fresh) = fresh else { unreachable!("it was made dense above") };
+                *folded = fresh;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the network backward from [`Pass::logits_gradient`] and adds to `g`.
+    pub fn backward(
+        &mut self,
+        links: &mut Links<'_>,
+        ground: Ground<'_>,
+        network: &Network,
+        p: &[f32],
+        g: &mut [f32],
+        inputs: &Inputs,
+        what: Purposed,
+    ) -> Result<()> {
+        let units = network.units();
+        for index in (1..units.len()).rev() {
+            let layer = units[index].layer.as_ref();
+            let ranges = network.ranges(index);
+            let (before, after) = self.tapes.split_at_mut(index);
+            let Tape { x, messages, halo_messages, folded, state, .. } = &mut after[0];
+            let (own_p, own_g) = (&p[ranges.layer.clone()], &mut g[ranges.layer.clone()]);
+            let (dz, dx, dfolded) = (&mut self.gradient, &mut self.next_gradient, &mut self.folded_gradient);
+            let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
+            let exchanges = layer.message_width() > 0;
+            let wanted = if exchanges { Some(&mut *dfolded) } else { None };
+            layer.close_adjoint(links.compute, (own_p, own_g), &ground.nodes, input, dz, wanted, Some(&mut *dx), state);
+            if exchanges {
+                let (dm, dhalo) = (&mut self.message_gradient, &mut self.halo_gradient);
+                let sides = ((Side::Halo, ground.halo), (Side::Own, ground.own));
+                layer.fold_adjoint(links.compute, (own_p, own_g), sides.0, halo_messages, dfolded, dhalo, state);
+                let pending = links.halo.start(links.channel, what.tag(index, Direction::Reverse), dhalo)?;
+                layer.fold_adjoint(links.compute, (own_p, own_g), sides.1, messages, dfolded, dm, state);
+                pending.finish(links.halo, links.channel, dm)?;
+                let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
+                let rows = (Side::Own, Rows::Dense(x));
+                layer.message_adjoint(
+                    links.compute,
+                    (own_p, own_g),
+                    &ground.nodes,
+                    rows,
+                    messages,
+                    dm,
+                    Some((dx, store)),
+                    state,
+                );
+            }
+            std::mem::swap(&mut self.gradient, &mut self.next_gradient);
+            let Tape { z, statistics, .. } = &before[index - 1];
+            let dropout = what.dropout(Purpose::Dropout, index, units[index].dropout);
+            let norm = affine(network, index - 1, p);
+            let ranges = network.ranges(index - 1);
+            let (dweight, dbias) = two_mut(g, ranges.norm_weight.clone(), ranges.norm_bias.clone());
+            let gradients = (dweight, dbias);
+            activate_adjoint(links.compute, &mut self.gradient, x, z, norm, dropout, statistics, gradients);
+        }
+        self.first_unit_backward(links, ground, network, p, g, inputs, what)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn first_unit_backward(
+        &mut self,
+        links: &mut Links<'_>,
+        ground: Ground<'_>,
+        network: &Network,
+        p: &[f32],
+        g: &mut [f32],
+        inputs: &Inputs,
+        what: Purposed,
+    ) -> Result<()> {
+        let layer = network.units()[0].layer.as_ref();
+        let range = network.ranges(0).layer.clone();
+        let (p, g) = (&p[range.clone()], &mut g[range]);
+        let Tape { messages, halo_messages, folded, state, .. } = &mut self.tapes[0];
+        let nodes = &ground.nodes;
+        let x = self.own_inputs.last(&inputs.x);
+        let dz = &mut self.gradient;
+        let fresh;
+        let folded = match &inputs.neighbours {
+            Neighbours::Nobody => Rows::Dense(&self.nothing),
+            Neighbours::Folded(frozen) => self.folded_inputs.last(frozen),
+            Neighbours::Exchanged if !layer.message_has_parameters() => {
+                fresh = laconic_nn::Operand::Dense(std::mem::take(folded));
+                self.folded_inputs.last(&fresh)
+            }
+            _ => Rows::Dense(folded),
+        };
+        let input = Closing { x, folded };
+        if !layer.message_has_parameters() {
+            layer.close_adjoint(links.compute, (p, g), nodes, input, dz, None, None, state);
+            return Ok(());
+        }
+        let (dfolded, dm, dhalo) = (&mut self.folded_gradient, &mut self.message_gradient, &mut self.halo_gradient);
+        layer.close_adjoint(links.compute, (p, g), nodes, input, dz, Some(dfolded), None, state);
+        layer.fold_adjoint(links.compute, (p, g), (Side::Halo, ground.halo), halo_messages, dfolded, dhalo, state);
+        match &inputs.neighbours {
+            Neighbours::Copies(copies) => {
+                layer.fold_adjoint(links.compute, (p, g), (Side::Own, ground.own), messages, dfolded, dm, state);
+                let halo = (Side::Halo, self.halo_inputs.last(copies));
+                layer.message_adjoint(links.compute, (p, g), nodes, halo, halo_messages, dhalo, None, state);
+            }
+            _ => {
+                let pending = links.halo.start(links.channel, what.tag(0, Direction::Reverse), dhalo)?;
+                layer.fold_adjoint(links.compute, (p, g), (Side::Own, ground.own), messages, dfolded, dm, state);
+                pending.finish(links.halo, links.channel, dm)?;
+            }
+        }
+        layer.message_adjoint(links.compute, (p, g), nodes, (Side::Own, x), messages, dm, None, state);
+        Ok(())
+    }
+}
+
+/// Sends messages and folds both blocks, the local one while the halo's travel.
+fn exchange_and_fold(
+    links: &mut Links<'_>,
+    ground: Ground<'_>,
+    layer: &dyn laconic_nn::Layer,
+    p: &[f32],
+    tag: Tag,
+    (messages, halo_messages, folded): (&Matrix, &mut Matrix, &mut Matrix),
+    state: &mut State,
+) -> Result<()> {
+    halo_messages.reshape(links.halo.rows(), messages.columns());
+    let pending = links.halo.start(links.channel, tag, messages)?;
+    if links.overlap {
+        layer.fold(links.compute, p, (Side::Own, ground.own), messages, folded, state);
+        pending.finish(links.halo, links.channel, halo_messages)?;
+    } else {
+        pending.finish(links.halo, links.channel, halo_messages)?;
+        layer.fold(links.compute, p, (Side::Own, ground.own), messages, folded, state);
+    }
+    layer.fold(links.compute, p, (Side::Halo, ground.halo), halo_messages, folded, state);
+    layer.finish_fold(links.compute, folded, state);
+    Ok(())
+}
+
+fn affine<'a>(network: &Network, unit: usize, p: &'a [f32]) -> Option<Affine<'a>> {
+    let ranges = network.ranges(unit);
+    let norm = matches!(network.units()[unit].after, After::NormRelu(_));
+    norm.then(|| Affine { weight: &p[ranges.norm_weight.clone()], bias: &p[ranges.norm_bias.clone()] })
+}
+
+/// Two adjacent ranges of one slice.
+fn two_mut(g: &mut [f32], a: std::ops::Range<usize>, b: std::ops::Range<usize>) -> (&mut [f32], &mut [f32]) {
+    let (first, second) = g[a.start..b.end].split_at_mut(a.len());
+    (first, second)
+}

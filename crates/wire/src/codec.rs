@@ -1,0 +1,299 @@
+//! How rows become bytes.
+//!
+//! One file per codec; a codec joins by its file and one line in [`REGISTRY`].
+
+mod exact;
+mod half;
+
+pub use exact::Exact;
+pub use half::Half;
+
+use crate::error::expect_payload;
+use crate::{Direction, Frame, Rank, Result, WireError};
+use laconic_key::{Key, Purpose};
+use std::ops::Range;
+
+/// Makes a codec.
+pub type Make = fn() -> Box<dyn Codec>;
+
+/// The codecs by name. Ids are part of the wire format: never reuse one; 0 is [`NO_CODEC`](crate::NO_CODEC).
+pub const REGISTRY: [(&str, Make); 2] = [("exact", || Box::new(Exact)), ("half", || Box::new(Half))];
+
+/// The codec of this name.
+pub fn named(name: &str) -> Result<Box<dyn Codec>> {
+    let known = || REGISTRY.map(|(name, _)| name).join(", ");
+    match REGISTRY.iter().find(|(registered, _)| *registered == name) {
+        Some((_, make)) => Ok(make()),
+        None => Err(WireError::UnknownCodec { given: name.to_owned(), known: known() }),
+    }
+}
+
+/// What a message is, for codecs that round or mask at random: both ends derive the same numbers from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageKey {
+    /// The run's seed.
+    pub seed: u64,
+    /// The round of training.
+    pub round: u32,
+    /// The layer.
+    pub layer: u16,
+    /// Which way the message runs.
+    pub direction: Direction,
+    /// The sender.
+    pub from: Rank,
+    /// The receiver.
+    pub to: Rank,
+}
+
+impl MessageKey {
+    /// The random stream of this message for one purpose.
+    pub fn stream(&self, purpose: Purpose) -> Key {
+        let link = u64::from(self.from.0) << 32 | u64::from(self.to.0);
+        let place = u64::from(self.layer) << 1 | self.direction as u64;
+        Key::new(self.seed, purpose).with(self.round.into()).with(place).with(link)
+    }
+}
+
+/// Which rows of a matrix a message carries, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowSet<'a> {
+    /// Consecutive rows.
+    Range(Range<usize>),
+    /// These rows; repeats are allowed.
+    Indices(&'a [u32]),
+}
+
+impl RowSet<'_> {
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        match self {
+            RowSet::Range(range) => range.len(),
+            RowSet::Indices(indices) => indices.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row of the matrix at a position of the message.
+    pub fn at(&self, position: usize) -> usize {
+        match self {
+            RowSet::Range(range) => range.start + position,
+            RowSet::Indices(indices) => indices[position] as usize,
+        }
+    }
+}
+
+/// Rows to be sent: a row-major matrix and the rows of it that travel, so that gathering and encoding are one pass.
+#[derive(Debug, Clone)]
+pub struct RowsRef<'a> {
+    /// The matrix, `[any, columns]`.
+    pub data: &'a [f32],
+    /// The width of a row.
+    pub columns: usize,
+    /// Which rows travel.
+    pub rows: RowSet<'a>,
+}
+
+impl<'a> RowsRef<'a> {
+    /// The row at a position of the message.
+    #[inline]
+    pub fn row(&self, position: usize) -> &'a [f32] {
+        &self.data[self.rows.at(position) * self.columns..][..self.columns]
+    }
+}
+
+/// Rows to be received into: a row-major matrix and the rows of it that the message fills.
+#[derive(Debug)]
+pub struct RowsMut<'a> {
+    /// The matrix, `[any, columns]`.
+    pub data: &'a mut [f32],
+    /// The width of a row.
+    pub columns: usize,
+    /// Where the message's rows land.
+    pub rows: RowSet<'a>,
+}
+
+impl RowsMut<'_> {
+    /// The row that a position of the message lands in.
+    #[inline]
+    pub fn row(&mut self, position: usize) -> &mut [f32] {
+        &mut self.data[self.rows.at(position) * self.columns..][..self.columns]
+    }
+}
+
+/// What decoding does with the values that are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Store {
+    /// Replaces them: copies of halo rows.
+    Set,
+    /// Adds to them: gradients that return. A row named twice is added to twice, in order.
+    Add,
+}
+
+/// A way to write rows of f32 as bytes and to read them back.
+///
+/// Called once per message by the halo exchange, through `dyn`: some hundred calls per round over 10⁴ to 10⁷ values
+/// each, so that the indirect call costs nothing and every codec is compiled once. Encoders see the rows in place; the
+/// alternative, a gathered matrix, is one more pass over memory. Both ends must agree on codec, key and shape without a
+/// word: a frame carries no shape, and a payload of the wrong size is an error.
+pub trait Codec: Send + Sync {
+    /// The name in configurations and reports.
+    fn name(&self) -> &'static str;
+
+    /// The number in frames.
+    fn id(&self) -> u8;
+
+    /// The payload bytes of a message of this shape: exact if [`is_shape_determined`](Codec::is_shape_determined),
+    /// otherwise a bound that is kept.
+    fn bytes(&self, rows: usize, columns: usize) -> usize;
+
+    /// Whether the size of a message follows from its shape alone.
+    fn is_shape_determined(&self) -> bool;
+
+    /// Appends the rows to `into`. Refuses values that are not finite, naming the first; then `into` is as before.
+    fn encode(&self, key: &MessageKey, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()>;
+
+    /// Reads a payload that was encoded with the same key and shape. The payload may be anything: a wrong size is an
+    /// error, wrong content gives wrong numbers, nothing panics.
+    fn decode(&self, key: &MessageKey, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()>;
+}
+
+/// Encodes into a frame and notes the codec in it.
+pub fn write(codec: &dyn Codec, key: &MessageKey, rows: RowsRef<'_>, frame: &mut Frame) -> Result<()> {
+    frame.set_codec(codec.id());
+    frame.payload_mut().reserve(codec.bytes(rows.rows.len(), rows.columns));
+    codec.encode(key, rows, frame.payload_mut())
+}
+
+/// Decodes a frame, after checking that the sender used the same codec.
+pub fn read(codec: &dyn Codec, key: &MessageKey, frame: &Frame, into: RowsMut<'_>, store: Store) -> Result<()> {
+    if frame.codec() != codec.id() {
+        return Err(WireError::OtherCodec { expected: codec.id(), name: codec.name(), found: frame.codec() });
+    }
+    codec.decode(key, frame.payload(), into, store)
+}
+
+/// How many values are converted at once: a kibibyte. Larger blocks make the copy behind each wait for the loads before
+/// it; with 2,048 values, encoding in order is a third slower.
+const BLOCK: usize = 256;
+
+/// How many scattered rows are fetched together. A row's conversion fills the processor's window, so rows fetched one
+/// by one wait for memory one by one: 3.1 instead of 4.7 GB/s (`examples/codec_speed.rs`, rows of 256 in random order).
+const FETCHED: usize = 8;
+
+/// How many f32 make a cache line.
+const LINE: usize = 16;
+
+/// The loop that fixed-width codecs share: appends each value of the rows as `WIDTH` bytes, one pass over memory, and
+/// finds out whether all were finite.
+fn append_values<const WIDTH: usize>(
+    codec: &'static str,
+    rows: &RowsRef<'_>,
+    into: &mut Vec<u8>,
+    to_bytes: impl Fn(u32) -> [u8; WIDTH] + Copy,
+) -> Result<()> {
+    let before = into.len();
+    into.reserve(rows.rows.len() * rows.columns * WIDTH);
+    let mut block = [[0; WIDTH]; BLOCK];
+    let mut exponents = 0;
+    match &rows.rows {
+        RowSet::Range(range) => {
+            let values = &rows.data[range.start * rows.columns..range.end * rows.columns];
+            exponents |= append_slice(values, &mut block, into, to_bytes);
+        }
+        RowSet::Indices(indices) => {
+            for first in (0..indices.len()).step_by(FETCHED) {
+                let group = first..indices.len().min(first + FETCHED);
+                // One value of each line, checked like all the others later, brings the line here.
+                for position in group.clone() {
+                    exponents |= rows.row(position).iter().step_by(LINE).fold(0, |all, value| all | carry(*value));
+                }
+                for position in group {
+                    exponents |= append_slice(rows.row(position), &mut block, into, to_bytes);
+                }
+            }
+        }
+    }
+    if exponents >> 31 == 0 {
+        return Ok(());
+    }
+    into.truncate(before);
+    Err(not_finite(codec, rows))
+}
+
+/// Appends the values; the highest bit of the result says whether one was not finite.
+fn append_slice<const WIDTH: usize>(
+    values: &[f32],
+    block: &mut [[u8; WIDTH]; BLOCK],
+    into: &mut Vec<u8>,
+    to_bytes: impl Fn(u32) -> [u8; WIDTH],
+) -> u32 {
+    let mut exponents = 0;
+    for values in values.chunks(BLOCK) {
+        let block = &mut block[..values.len()];
+        for (bytes, &value) in block.iter_mut().zip(values) {
+            exponents |= carry(value);
+            *bytes = to_bytes(value.to_bits());
+        }
+        into.extend_from_slice(block.as_flattened());
+    }
+    exponents
+}
+
+/// Adds one to the exponent's field, which carries into the sign's place exactly if all its bits are set: if the value
+/// is not finite. Integer arithmetic without a branch, whose results may be or-ed: every compiler makes vector code of
+/// it.
+#[inline]
+fn carry(value: f32) -> u32 {
+    (value.to_bits() & 0x7fff_ffff) + 0x0080_0000
+}
+
+/// Finds the value that [`append_values`] noticed.
+#[cold]
+fn not_finite(codec: &'static str, rows: &RowsRef<'_>) -> WireError {
+    for position in 0..rows.rows.len() {
+        for (column, &value) in rows.row(position).iter().enumerate() {
+            if !value.is_finite() {
+                return WireError::NotFinite { codec, row: rows.rows.at(position), column, value };
+            }
+        }
+    }
+    unreachable!("the encoder met a value that is not finite")
+}
+
+/// The loop that fixed-width codecs share: reads `WIDTH` bytes per value into the rows.
+fn read_values<const WIDTH: usize>(
+    codec: &'static str,
+    payload: &[u8],
+    mut into: RowsMut<'_>,
+    store: Store,
+    from_bytes: impl Fn([u8; WIDTH]) -> f32 + Copy,
+) -> Result<()> {
+    let (count, columns) = (into.rows.len(), into.columns);
+    expect_payload(codec, count * columns * WIDTH, payload.len())?;
+    let (values, _) = payload.as_chunks::<WIDTH>();
+    if let RowSet::Range(range) = &into.rows {
+        let target = &mut into.data[range.start * columns..range.end * columns];
+        store_slice(values, target, store, from_bytes);
+        return Ok(());
+    }
+    for position in 0..count {
+        store_slice(&values[position * columns..][..columns], into.row(position), store, from_bytes);
+    }
+    Ok(())
+}
+
+fn store_slice<const WIDTH: usize>(
+    values: &[[u8; WIDTH]],
+    target: &mut [f32],
+    store: Store,
+    from_bytes: impl Fn([u8; WIDTH]) -> f32,
+) {
+    match store {
+        Store::Set => target.iter_mut().zip(values).for_each(|(target, &bytes)| *target = from_bytes(bytes)),
+        Store::Add => target.iter_mut().zip(values).for_each(|(target, &bytes)| *target += from_bytes(bytes)),
+    }
+}

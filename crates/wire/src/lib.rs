@@ -1,0 +1,63 @@
+//! Frames, transports, collectives, codecs and the byte ledger: everything between two workers, and nothing else.
+//!
+//! ```
+//! use laconic_wire::codec::{self, MessageKey, RowSet, RowsMut, RowsRef, Store};
+//! use laconic_wire::{Direction, Frame, Kind, Metered, Rank, Tag, Transport, threads};
+//! use std::{io, thread, time::Duration};
+//!
+//! // Row 2 and row 0 of rank 0's matrix are to become rows 0 and 1 of rank 1's, as bfloat16.
+//! let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
+//! let key = MessageKey { seed: 7, round: 17, layer: 1, direction: Direction::Forward, from: Rank(0), to: Rank(1) };
+//! let half = codec::named("half")?;
+//!
+//! let [owner, holder] = threads(2, Duration::from_secs(30)).try_into().expect("two ends");
+//! let (mut owner, mut holder) = (Metered::new(owner), Metered::new(holder));
+//!
+//! thread::scope(|scope| -> laconic_wire::Result<()> {
+//!     scope.spawn(|| -> laconic_wire::Result<()> {
+//!         let rows = RowsRef { data: &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], columns: 2, rows: RowSet::Indices(&[2, 0]) };
+//!         let mut frame = Frame::new(tag, owner.buffer_of(half.bytes(2, 2)));
+//!         codec::write(&*half, &key, rows, &mut frame)?;
+//!         owner.send(Rank(1), frame)
+//!     });
+//!     let mut copies = [0.0; 4];
+//!     let frame = holder.recv(Rank(0), tag)?;
+//!     let into = RowsMut { data: &mut copies, columns: 2, rows: RowSet::Range(0..2) };
+//!     codec::read(&*half, &key, &frame, into, Store::Set)?;
+//!     holder.recycle(frame);
+//!     assert_eq!(copies, [5.0, 6.0, 1.0, 2.0]);
+//!     Ok(())
+//! })?;
+//!
+//! owner.sent().write_csv(Rank(0), &mut io::stdout())?;
+//! // round,from,to,kind,layer,direction,frames,payload_bytes,framed_bytes
+//! // 17,0,1,activations,1,forward,1,8,32
+//! assert_eq!(owner.sent().total().framed, 32);
+//! assert_eq!(holder.received().total(), owner.sent().total());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What may be combined freely: a [`Transport`] carries [`Frame`]s and never looks inside; [`Metered`] counts them in a
+//! [`Ledger`]; [`Shaped`] makes the link as slow as a named one; [`collectives`] are functions over any of these; a
+//! [`codec`] writes rows of a matrix into a frame. Every wait has a deadline, and its error says who waited for whom.
+
+pub mod clock;
+pub mod codec;
+pub mod collectives;
+pub mod error;
+pub mod frame;
+pub mod ledger;
+pub mod rank;
+pub mod transport;
+
+pub use clock::{Clock, ManualClock, WallClock};
+pub use codec::{Codec, MessageKey};
+pub use error::{Result, WireError};
+pub use frame::{Direction, Frame, HEADER_BYTES, Header, Kind, NO_CODEC, Tag};
+pub use ledger::{Count, Difference, Entry, Ledger};
+pub use rank::Rank;
+pub use transport::Transport;
+pub use transport::link::{LINKS, LinkShape};
+pub use transport::metered::Metered;
+pub use transport::shaped::{Mode, Shaped, VirtualClock};
+pub use transport::threads::{ThreadsTransport, threads};

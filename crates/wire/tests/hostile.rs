@@ -1,0 +1,104 @@
+//! A peer that sends anything at all can make a collective fail, but not panic, hang or fill the memory.
+
+use laconic_wire::collectives::*;
+use laconic_wire::transport::Patience;
+use laconic_wire::*;
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+const TAG: Tag = Tag { kind: Kind::Control, direction: Direction::Forward, layer: 0, round: 5, step: 0 };
+
+/// A transport whose peers answer every wait with the next of these payloads, and are gone after the last.
+struct Script {
+    rank: Rank,
+    size: usize,
+    payloads: std::vec::IntoIter<Vec<u8>>,
+    stamped: bool,
+    patience: Patience,
+}
+
+impl Script {
+    fn new(rank: u32, size: usize, payloads: Vec<Vec<u8>>) -> Script {
+        let patience = Patience::new(Duration::from_secs(10));
+        Script { rank: Rank(rank), size, payloads: payloads.into_iter(), stamped: false, patience }
+    }
+}
+
+impl Transport for Script {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    fn send(&mut self, _: Rank, _: Frame) -> Result<()> {
+        Ok(())
+    }
+
+    fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
+        let gone = WireError::Gone { rank: self.rank, peer: from, tag, sending: false };
+        let payload = self.payloads.next().ok_or(gone)?;
+        let mut frame = Frame::new(tag, Vec::new());
+        frame.payload_mut().extend_from_slice(&payload);
+        let mut bytes = frame.into_bytes();
+        if self.stamped
+            && let Some(rest) = payload.len().checked_sub(8)
+        {
+            // The last eight bytes are the stamp of a link model.
+            bytes[7] = 8;
+            bytes[16..24].copy_from_slice(&(rest as u64).to_le_bytes());
+        }
+        Frame::parse(bytes, 1 << 20)
+    }
+
+    fn recycle(&mut self, _: Frame) {}
+
+    fn buffer_of(&mut self, _: usize) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn waited(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..6)
+}
+
+proptest! {
+    #[test]
+    fn collectives_survive_any_payload(payloads in payloads(), rank in 0u32..3, root in 0u32..3, len in 0usize..12) {
+        let script = || Script::new(rank, 3, payloads.clone());
+        let _ = all_reduce_sum(&mut script(), TAG, &mut vec![1.0; len]);
+        let _ = all_reduce_f64(&mut script(), TAG, &mut vec![1.0; len]);
+        let _ = all_gather(&mut script(), TAG, &vec![0; len]);
+        let _ = all_to_all(&mut script(), TAG, vec![vec![0; len]; 3]);
+        let _ = broadcast(&mut script(), TAG, Rank(root), &mut vec![0; len]);
+        let all_empty = payloads.len() >= 2 && payloads[..2].iter().all(Vec::is_empty);
+        prop_assert_eq!(barrier(&mut script(), TAG).is_ok(), all_empty);
+    }
+
+    #[test]
+    fn a_link_model_survives_any_stamp(payloads in payloads(), len in 0usize..12) {
+        let mut script = Script::new(0, 2, payloads);
+        script.stamped = true;
+        let link = "wan-20mbit-80ms".parse().unwrap();
+        let mut shaped = Shaped::new(script, link, Mode::Virtual, Arc::new(ManualClock::new()));
+        for _ in 0..3 {
+            let _ = all_reduce_sum(&mut shaped, TAG, &mut vec![1.0; len]);
+            let _ = (shaped.virtual_now(), shaped.waited());
+        }
+    }
+}

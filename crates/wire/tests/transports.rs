@@ -1,0 +1,202 @@
+//! The transport suite on threads, plain and behind wrappers, and what happens when a peer is late, wrong or gone.
+
+mod suite;
+
+use laconic_wire::*;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+use suite::TAG;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Runs every end in its own thread.
+fn spawn<T: Transport, R: Send>(ends: Vec<T>, run: impl Fn(&mut T) -> R + Sync) -> Vec<R> {
+    thread::scope(|scope| {
+        let run = &run;
+        let workers: Vec<_> = ends.into_iter().map(|mut end| scope.spawn(move || run(&mut end))).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+    })
+}
+
+fn run_suite<T: Transport>(wrap: impl Fn(ThreadsTransport) -> T) {
+    for size in [1, 2, 3, 5, 7] {
+        let ends = threads(size, DEADLINE).into_iter().map(|end| Metered::new(wrap(end))).collect();
+        spawn(ends, |transport| {
+            suite::run(transport);
+            transport.finish().unwrap();
+        });
+    }
+}
+
+#[test]
+fn suite_on_threads() {
+    run_suite(|end| end);
+}
+
+#[test]
+fn suite_on_boxed_and_twice_metered_threads() {
+    run_suite(|end| -> Box<dyn Transport> { Box::new(Metered::new(end)) });
+}
+
+#[test]
+fn suite_on_virtually_shaped_threads() {
+    let satellite: LinkShape = "satellite-20mbit-300ms".parse().unwrap();
+    run_suite(|end| Shaped::new(end, satellite, Mode::Virtual, Arc::new(ManualClock::new())));
+}
+
+#[test]
+fn suite_on_really_shaped_threads() {
+    let fast: LinkShape = "20gbit,20us".parse().unwrap();
+    let clock = Arc::new(WallClock::new());
+    run_suite(|end| Shaped::new(end, fast, Mode::Real, clock.clone()));
+}
+
+#[test]
+fn virtual_times_do_not_depend_on_the_threads() {
+    let wan: LinkShape = "wan-100mbit-40ms".parse().unwrap();
+    let times = || {
+        let shape = |end| Shaped::new(end, wan, Mode::Virtual, Arc::new(ManualClock::new()));
+        spawn(threads(5, DEADLINE).into_iter().map(shape).collect(), |end| {
+            collectives::all_reduce_sum(end, TAG, &mut vec![1.0; 100_000]).unwrap();
+            end.virtual_now()
+        })
+    };
+    // Four frames of 80 kB each, twice: the last of a step arrives four transfers and a latency after the step began.
+    let step = wan.transfer(80_000 + HEADER_BYTES) * 4 + wan.latency;
+    assert_eq!(times(), [step * 2; 5]);
+}
+
+#[test]
+fn steady_traffic_goes_round_in_the_same_buffers() {
+    let ends = spawn(threads(3, DEADLINE), |end| {
+        let mut places = std::collections::BTreeSet::new();
+        for round in 0..50 {
+            let tag = Tag { round, ..TAG };
+            for peer in Rank(end.rank().0).others(3) {
+                let mut frame = Frame::new(tag, end.buffer_of(1000));
+                frame.payload_mut().resize(1000, 0);
+                places.insert(frame.payload().as_ptr() as usize);
+                end.send(peer, frame).unwrap();
+            }
+            for peer in Rank(end.rank().0).others(3) {
+                let frame = end.recv(peer, tag).unwrap();
+                end.recycle(frame);
+            }
+        }
+        places
+    });
+    let places: std::collections::BTreeSet<usize> = ends.into_iter().flatten().collect();
+    // Six frames make a round, and nobody is more than a round ahead.
+    assert!(places.len() <= 12, "{} buffers", places.len());
+}
+
+#[test]
+fn a_late_peer_is_named_when_the_deadline_passes() {
+    let mut ends = threads(3, Duration::from_millis(30));
+    let error = ends[2].recv(Rank(0), TAG).unwrap_err();
+    let words = error.to_string();
+    assert!(words.starts_with("rank 2 waited 30 ms for rank 0: activations of layer 1, forward, round 17"), "{words}");
+    assert!(ends[2].waited() >= Duration::from_millis(30));
+
+    ends[0].send(Rank(2), Frame::new(TAG.later(1), Vec::new())).unwrap();
+    let words = ends[2].recv(Rank(0), TAG).unwrap_err().to_string();
+    assert!(words.ends_with("instead came activations of layer 1, forward, round 17, step 1"), "{words}");
+}
+
+#[test]
+fn a_late_peer_fails_a_collective_for_everyone_by_name() {
+    let errors = spawn(threads(3, Duration::from_millis(50)), |end| {
+        if end.rank() == Rank(1) {
+            thread::sleep(Duration::from_millis(150));
+            return None;
+        }
+        Some(collectives::barrier(end, TAG).unwrap_err())
+    });
+    for error in errors.into_iter().flatten() {
+        assert_eq!(error.peer(), Some(Rank(1)), "{error}");
+        assert!(matches!(error, WireError::Deadline { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_peer_that_panics_is_named_at_once_and_what_it_sent_before_arrives() {
+    let mut ends = threads(3, DEADLINE).into_iter();
+    let (mut dying, mut waiting) = (ends.next().unwrap(), ends.nth(1).unwrap());
+    let start = Instant::now();
+    let worker = thread::spawn(move || {
+        dying.send(Rank(2), Frame::new(TAG, Vec::new())).unwrap();
+        panic!("as the test wants it");
+    });
+    assert!(waiting.recv(Rank(0), TAG).is_ok());
+    let error = waiting.recv(Rank(0), TAG).unwrap_err();
+    assert_eq!(error, WireError::Gone { rank: Rank(2), peer: Rank(0), tag: TAG, sending: false });
+    assert!(worker.join().is_err());
+    let error = waiting.send(Rank(0), Frame::new(TAG, Vec::new())).unwrap_err();
+    assert_eq!(error, WireError::Gone { rank: Rank(2), peer: Rank(0), tag: TAG, sending: true });
+    assert!(start.elapsed() < DEADLINE / 3);
+}
+
+#[test]
+fn an_interrupt_ends_a_wait_and_names_the_peer() {
+    let mut ends = threads(2, DEADLINE);
+    let flag = Arc::new(AtomicBool::new(false));
+    ends[0].set_interrupt(flag.clone());
+    let start = Instant::now();
+    let setter = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(20));
+        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let error = ends[0].recv(Rank(1), TAG).unwrap_err();
+    assert_eq!(error, WireError::Interrupted { rank: Rank(0), peer: Rank(1), tag: TAG });
+    assert!(start.elapsed() < DEADLINE / 3);
+    setter.join().unwrap();
+}
+
+#[test]
+fn a_frame_of_a_later_round_is_an_error_that_names_both() {
+    for already_kept in [false, true] {
+        let mut ends = threads(2, DEADLINE);
+        ends[1].send(Rank(0), Frame::new(Tag { round: 18, ..TAG }, Vec::new())).unwrap();
+        if already_kept {
+            ends[1].send(Rank(0), Frame::new(TAG.later(1), Vec::new())).unwrap();
+            ends[0].recv(Rank(1), TAG.later(1)).unwrap();
+        }
+        let error = ends[0].recv(Rank(1), TAG).unwrap_err();
+        assert_eq!(error, WireError::Round { rank: Rank(0), peer: Rank(1), expected: TAG, found: 18 });
+    }
+}
+
+#[test]
+fn an_earlier_round_waits_until_it_is_asked_for() {
+    let mut ends = threads(2, DEADLINE);
+    for round in [17, 18] {
+        ends[1].send(Rank(0), Frame::new(Tag { round, ..TAG }, Vec::new())).unwrap();
+    }
+    for round in [18, 17] {
+        ends[0].recv(Rank(1), Tag { round, ..TAG }).unwrap();
+    }
+}
+
+#[test]
+fn frames_that_nobody_asks_for_do_not_fill_the_memory() {
+    let mut ends = threads(2, DEADLINE);
+    for round in 0..5000 {
+        ends[1].send(Rank(0), Frame::new(Tag { round, ..TAG }, Vec::new())).unwrap();
+    }
+    let wanted = Tag { layer: 7, ..TAG };
+    assert!(matches!(ends[0].recv(Rank(1), wanted), Err(WireError::Unclaimed { peer: Rank(1), kept: 4096, .. })));
+}
+
+#[test]
+fn a_wrong_size_in_a_collective_names_sender_and_both_sizes() {
+    let errors = spawn(threads(2, DEADLINE), |end| {
+        let len = 10 + end.rank().index() * 2;
+        collectives::all_reduce_sum(end, TAG, &mut vec![0.0; len]).unwrap_err().to_string()
+    });
+    assert_eq!(
+        errors[0],
+        "rank 0, from rank 1: activations of layer 1, forward, round 17: all-reduce: 24 payload bytes came, expected 20"
+    );
+}

@@ -1,0 +1,273 @@
+//! Compares Laconic with PyTorch Geometric on a stored case: logits, every gradient, and ten losses under Adam.
+//!
+//! ```text
+//! cargo run --release --example pyg_parity -- FILE.npz --workers 3 --partition multilevel
+//! ```
+//!
+//! The file holds a directed graph (`edge_index`, `x`, `y`, `train_mask`), initial weights under PyTorch Geometric's names
+//! (`param/*`), and what PyTorch Geometric computed from them (`logits`, `grad/*`, `losses`). Architecture, depth, heads and norms
+//! follow from names and shapes. Exits with 1 if a difference exceeds the tolerance.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
+use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
+use laconic_graph::graph::Graph;
+use laconic_graph::limits::Limits;
+use laconic_graph::part::cut;
+use laconic_graph::partition::{PartitionInput, PartitionOptions, partitioner};
+use laconic_graph::read::arrays::Npz;
+use laconic_nn::layer::{Aggregator, LayerSpec, layer_kind};
+use laconic_nn::network::{After, Network, Unit};
+use laconic_train::Config;
+use laconic_train::fit::{Fit, Lesson, Progress};
+use laconic_train::inputs::Inputs;
+use laconic_train::worker::Worker;
+use laconic_wire::{Direction, Kind, Tag};
+
+#[derive(Parser)]
+#[command(about = "Compare logits, gradients and losses with PyTorch Geometric's")]
+struct Arguments {
+    /// The stored case
+    file: PathBuf,
+    /// Number of workers
+    #[arg(long, default_value_t = 1)]
+    workers: u32,
+    /// Partitioner: random, multilevel
+    #[arg(long, default_value = "random")]
+    partition: String,
+    /// Largest relative difference that passes
+    #[arg(long, default_value_t = 1e-4)]
+    tolerance: f64,
+    /// Learning rate of the ten steps of Adam
+    #[arg(long, default_value_t = 0.01)]
+    lr: f32,
+    /// Add self-loops or not; by default as PyTorch Geometric's layer does
+    #[arg(long)]
+    self_loops: Option<bool>,
+}
+
+type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
+
+struct Case {
+    dataset: Dataset,
+    parameters: Tensors,
+    gradients: Tensors,
+    logits: Vec<f32>,
+    losses: Vec<f32>,
+}
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let case = read_case(&arguments.file)?;
+    let arch = architecture_name(&case.parameters)?;
+    let mut config = Config::default();
+    config.model.arch = arch.to_owned();
+    config.model.self_loops = arguments.self_loops;
+    config.train.weight_decay = 0.0;
+    config.train.eval_every = 0;
+    let (logits, gradients, losses) = ours(&case, &config, &arguments)?;
+
+    println!("{arch}, {} workers, {}:", arguments.workers, arguments.partition);
+    let mut worst = report("logits", &logits, &case.logits);
+    for (name, (_, expected)) in &case.gradients {
+        let (_, found) = gradients.get(name).with_context(|| format!("no gradient of {name}"))?;
+        worst = worst.max(report(&format!("gradient of {name}"), found, expected));
+    }
+    worst = worst.max(report("losses", &losses, &case.losses));
+    let passes = worst <= arguments.tolerance;
+    println!(
+        "largest {worst:.2e}, tolerance {:.0e}: {}",
+        arguments.tolerance,
+        if passes { "agrees" } else { "DIFFERS" }
+    );
+    Ok(if passes { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints and returns the largest difference relative to the largest expected value. NaN counts as infinitely wrong.
+fn report(what: &str, found: &[f32], expected: &[f32]) -> f64 {
+    let largest = expected.iter().map(|v| f64::from(v.abs())).fold(0.0, f64::max);
+    let differences = found.iter().zip(expected).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
+    let worst = differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) });
+    let relative = if found.len() != expected.len() { f64::INFINITY } else { worst / largest.max(1e-6) };
+    println!("  {what:<32} {relative:.2e}");
+    relative
+}
+
+fn read_case(path: &PathBuf) -> Result<Case> {
+    let limits = Limits::default();
+    let most = 1 << 28;
+    let mut npz = Npz::open(path, &limits)?;
+    let names = npz.names();
+    let x = npz.read::<f32>("x", most)?;
+    ensure!(x.shape.len() == 2, "x: expected rows and columns");
+    let (nodes, columns) = (x.shape[0], x.shape[1]);
+    let edges = npz.read::<i64>("edge_index", most)?.values;
+    let labels = npz.read::<i32>("y", most)?.values;
+    let train = npz.read::<u8>("train_mask", most)?.values;
+    let mut group = |prefix: &str| -> Result<Tensors> {
+        let of_group = names.iter().filter_map(|name| name.strip_prefix(prefix).map(|short| (name, short)));
+        let read = |(name, short): (&String, &str)| {
+            let array = npz.read::<f32>(name, most)?;
+            Ok((short.replace(".module.", "."), (array.shape, array.values)))
+        };
+        of_group.map(read).collect()
+    };
+    let (parameters, gradients) = (group("param/")?, group("grad/")?);
+    let logits = npz.read::<f32>("logits", most)?;
+    let losses = npz.read::<f32>("losses", most)?.values;
+    let classes = logits.shape.last().copied().unwrap_or(0);
+    let roles = train.iter().map(|&t| if t != 0 { Split::TRAIN } else { 0 }).collect();
+    let dataset = Dataset {
+        name: "case".to_owned(),
+        graph: graph(nodes, &edges)?,
+        features: Features::Dense { columns, values: x.values },
+        labels: Labels::Single { classes, values: labels },
+        splits: vec![Split { roles }],
+        ids: Ids::Row,
+    };
+    Ok(Case { dataset, parameters, gradients, logits: logits.values, losses })
+}
+
+/// The graph exactly as it stands, duplicates and self-loops included, as PyTorch Geometric's layers see it.
+fn graph(nodes: usize, edge_index: &[i64]) -> Result<Graph> {
+    let (sources, targets) = edge_index.split_at(edge_index.len() / 2);
+    ensure!(edge_index.iter().all(|&v| v >= 0 && (v as usize) < nodes), "edge_index: a node beyond {nodes}");
+    let mut edges: Vec<(i64, i64)> = targets.iter().copied().zip(sources.iter().copied()).collect();
+    edges.sort_unstable();
+    let mut offsets = vec![0u64; nodes + 1];
+    edges.iter().for_each(|(target, _)| offsets[*target as usize + 1] += 1);
+    (0..nodes).for_each(|v| offsets[v + 1] += offsets[v]);
+    Ok(Graph { offsets, sources: edges.iter().map(|(_, source)| *source as u32).collect(), weights: None })
+}
+
+fn architecture_name(parameters: &Tensors) -> Result<&'static str> {
+    let has = |suffix: &str| parameters.keys().any(|name| name.ends_with(suffix));
+    Ok(match () {
+        _ if has("att_src") => "gat",
+        _ if has("lin_l.weight") => "sage",
+        _ if has("nn.0.weight") => "gin",
+        _ if has("convs.0.lin.weight") => "gcn",
+        _ if has("lins.0.weight") => "mlp",
+        _ => bail!("no layer of ours has parameters named {:?}", parameters.keys().collect::<Vec<_>>()),
+    })
+}
+
+/// The network that the names and shapes describe.
+fn network(arch: &str, parameters: &Tensors) -> Result<Network> {
+    let kind = layer_kind(arch).context("the architecture is known")?;
+    let shape = |name: String| parameters.get(&name).map(|(shape, _)| shape.clone());
+    let mut units = Vec::new();
+    for index in 0.. {
+        let name = format!("{}.{index}", kind.prefix);
+        if !parameters.keys().any(|key| key.starts_with(&format!("{name}."))) {
+            break;
+        }
+        let of = |part: &str| shape(format!("{name}.{part}")).with_context(|| format!("no {name}.{part}"));
+        let weight = match arch {
+            "sage" => of("lin_l.weight")?,
+            "gin" => of("nn.0.weight")?,
+            "mlp" => of("weight")?,
+            _ => of("lin.weight")?,
+        };
+        ensure!(weight.len() == 2, "{name}: expected a matrix");
+        let mut spec = LayerSpec::new(weight[1], weight[0]);
+        match arch {
+            "gin" => {
+                spec.inner = weight[0];
+                spec.outputs = of("nn.2.weight")?[0];
+                spec.learn_epsilon = shape(format!("{name}.eps")).is_some();
+            }
+            "gat" => {
+                let attention = of("att_src")?;
+                ensure!(attention.len() == 3, "{name}.att_src: expected [1, heads, width]");
+                let bias = of("bias")?[0];
+                spec.heads = attention[1];
+                spec.concatenate = bias == attention[1] * attention[2];
+                spec.outputs = bias;
+            }
+            "sage" if shape(format!("{name}.lin.weight")).is_some() => spec.aggregator = Aggregator::Max,
+            _ => {}
+        }
+        units.push(Unit { name, layer: (kind.build)(&spec), dropout: 0.0, after: After::Nothing });
+    }
+    ensure!(!units.is_empty(), "no layers found");
+    let hidden = units.len() - 1;
+    for (index, unit) in units[..hidden].iter_mut().enumerate() {
+        let norm = format!("norms.{index}");
+        let has_norm = parameters.contains_key(&format!("{norm}.weight"));
+        unit.after = if has_norm { After::NormRelu(norm) } else { After::Relu };
+    }
+    Ok(Network::new(units))
+}
+
+/// Logits in node order, gradients by name, and ten losses.
+fn ours(case: &Case, config: &Config, arguments: &Arguments) -> Result<(Vec<f32>, Tensors, Vec<f32>)> {
+    let options = PartitionOptions::default();
+    let input = PartitionInput {
+        graph: &case.dataset.graph,
+        roles: None,
+        parts: arguments.workers,
+        seed: 1,
+        options: &options,
+    };
+    let assignment = partitioner(&arguments.partition)?.assign(&input)?;
+    let parts = cut(&case.dataset, Some(0), &assignment, arguments.workers)?;
+    let ends = laconic_wire::threads(parts.len(), Duration::from_secs(60));
+    let work = |(part, end)| one_worker(case, config, arguments.lr, part, Box::new(end));
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let handles: Vec<_> = parts.into_iter().zip(ends).map(|pair| scope.spawn(move || work(pair))).collect();
+        handles.into_iter().map(|handle| handle.join().expect("a worker panicked")).collect::<Result<_>>()
+    })?;
+    let classes = case.dataset.labels.classes();
+    let mut logits = vec![0.0; case.logits.len()];
+    for (ids, rows, ..) in &results {
+        for (row, &id) in ids.iter().enumerate() {
+            logits[id as usize * classes..][..classes].copy_from_slice(&rows[row * classes..][..classes]);
+        }
+    }
+    let (.., gradients, losses) = results.into_iter().next().context("no workers")?;
+    Ok((logits, gradients, losses))
+}
+
+type OneWorker = (Vec<u64>, Vec<f32>, Tensors, Vec<f32>);
+
+fn one_worker(
+    case: &Case,
+    config: &Config,
+    lr: f32,
+    part: laconic_graph::part::Part,
+    end: Box<dyn laconic_wire::Transport>,
+) -> Result<OneWorker> {
+    let network = network(&config.model.arch, &case.parameters)?;
+    let (mut worker, x) = Worker::start(Arc::new(config.clone()), end, part, 1, Arc::default())?;
+    let mut progress = Progress::new(&config.train, &network, 0)?;
+    let mut at = 0;
+    for spec in network.parameters() {
+        let (shape, values) = case.parameters.get(&spec.name).with_context(|| format!("no param/{}", spec.name))?;
+        ensure!(values.len() == spec.len(), "{}: shape {shape:?} instead of {:?}", spec.name, spec.shape);
+        progress.parameters[at..at + values.len()].copy_from_slice(values);
+        at += values.len();
+    }
+    let tag = Tag { kind: Kind::Features, direction: Direction::Forward, layer: 0, round: 0, step: 1 };
+    let inputs = {
+        let (mut links, ground) = worker.split();
+        Inputs::freeze(&mut links, ground, network.units()[0].layer.as_ref(), x, tag)?
+    };
+    let lesson = Lesson { stage: 0, first_layer: 0, rounds_before: 0, rounds: case.losses.len() as u32, lr };
+    let mut fit = Fit::new(&worker, &network, lesson, &inputs);
+    let logits = fit.infer(&mut worker, &progress.parameters, 0)?.logits().data().to_vec();
+    let (_, gradient) = fit.probe(&mut worker, &progress.parameters, 0)?;
+    let named = network.named(&gradient);
+    let gradients = named.map(|(spec, values)| (spec.name.clone(), (spec.shape.clone(), values.to_vec()))).collect();
+    let mut losses = Vec::new();
+    for _ in 0..case.losses.len() {
+        losses.push(fit.round(&mut worker, &mut progress)?.report.loss as f32);
+    }
+    Ok((worker.local.ids.clone(), logits, gradients, losses))
+}
