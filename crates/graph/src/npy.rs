@@ -205,6 +205,7 @@ pub fn parse_descr(descr: &str) -> io::Result<(Kind, usize, bool)> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
 
     #[test]
     fn written_headers_read_back() {
@@ -229,6 +230,9 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default()
+        })]
         #[test]
         fn no_bytes_panic(text in "[{}()'\",:a-z0-9<>| ]{0,80}", length: u16, version in 0u8..4) {
             let mut bytes = b"\x93NUMPY".to_vec();

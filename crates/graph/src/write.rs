@@ -156,6 +156,7 @@ mod tests {
     use crate::build::{BuildOptions, build_graph};
     use crate::read::{ReadOptions, read};
     use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
 
     fn features() -> impl Strategy<Value = Features> {
         let value = -4.0f32..4.0;
@@ -188,6 +189,9 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default()
+        })]
         #[test]
         fn what_was_written_is_what_is_read(
             edges in prop::collection::vec((0u32..7, 0u32..7, -2.0f32..2.0), 0..30),

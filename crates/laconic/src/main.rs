@@ -2,6 +2,7 @@
 
 mod command;
 mod output;
+mod progress;
 
 use std::process::ExitCode;
 

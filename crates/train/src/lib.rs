@@ -11,6 +11,7 @@ pub mod error;
 pub mod evaluate;
 pub mod fit;
 pub mod halo;
+pub mod infer;
 pub mod inputs;
 pub mod local;
 pub mod memory;
@@ -20,6 +21,7 @@ pub mod report;
 pub mod run;
 pub mod schedule;
 pub mod traffic;
+pub mod verify;
 pub mod worker;
 
 pub use config::Config;

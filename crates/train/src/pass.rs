@@ -84,6 +84,11 @@ impl Pass {
         &self.tapes[1].x
     }
 
+    /// The rows that the last of several units read in the last forward pass.
+    pub fn last_hidden(&self) -> Option<&Matrix> {
+        self.tapes.get(1..)?.last().map(|tape| &tape.x)
+    }
+
     /// The gradient that [`Pass::backward`] starts from; rows × classes.
     pub fn logits_gradient(&mut self) -> (&mut Matrix, &Matrix) {
         (&mut self.gradient, &self.tapes.last().expect("a network has layers").z)

@@ -30,6 +30,8 @@ use crate::worker::Worker;
 
 /// What a user sees of a run while it goes on; called on worker 0.
 pub trait Observer: Send {
+    /// Before anything else: the resolved configuration, the number of workers, and where an earlier run was moved to.
+    fn started(&mut self, _config: &Config, _workers: usize, _moved: Option<&Path>) {}
     /// Before the first round: predicted framed bytes over all workers by kind, memory of this worker, rounds in all.
     fn predicted(&mut self, _by_kind: &[u64; 7], _memory: u64, _rounds: u32) {}
     /// After each round.
@@ -105,7 +107,8 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let each = if config.train.threads > 0 { config.train.threads } else { (cores / size).max(1) };
     let (report, reports) = mpsc::channel();
-    let Options { out, resume, interrupt, abort, observer } = options;
+    let Options { out, resume, interrupt, abort, mut observer } = options;
+    start_folder(&config, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
     let mut observer = Some(observer);
     for (rank, mut end) in threads(size, config.deadline()).into_iter().enumerate() {
         end.set_interrupt(abort.clone());
@@ -130,6 +133,13 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     }
     drop(report);
     gather(&reports, size, &config, &interrupt)
+}
+
+/// Makes the folder of a run that starts anew and says that it starts.
+fn start_folder(config: &Config, out: Option<&Path>, workers: usize, observer: &mut dyn Observer) -> Result<()> {
+    let moved = out.map(|out| prepare_folder(out, config)).transpose()?.flatten();
+    observer.started(config, workers, moved.as_deref());
+    Ok(())
 }
 
 /// Waits for all workers. After a first failure the others get the deadline to end too; the error that explains most is reported.
@@ -183,9 +193,12 @@ pub fn run_mpi(config: &Config, options: Options) -> Result<Outcome> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let local: usize = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|v| v.parse().ok()).unwrap_or(size);
     let threads = if config.train.threads > 0 { config.train.threads } else { (cores / local.max(1)).max(1) };
-    let place = Place { out: options.out, resume: options.resume, threads, one_process: false };
     let part = source.take(rank.0)?;
-    let observer = if rank == Rank(0) { options.observer } else { Box::new(Silent) };
+    let mut observer = if rank == Rank(0) { options.observer } else { Box::new(Silent) };
+    if rank == Rank(0) {
+        start_folder(config, options.out.as_deref().filter(|_| !options.resume), size, observer.as_mut())?;
+    }
+    let place = Place { out: options.out, resume: options.resume, threads, one_process: false };
     work(Arc::new(config.clone()), Box::new(transport), part, place, options.interrupt, observer)
 }
 
@@ -439,4 +452,10 @@ pub fn forecast(config: &Config, parts: &[Part]) -> Result<Vec<(crate::discover:
         Ok((shapes, ledger, memory))
     };
     parts.iter().zip(&plans).map(one).collect()
+}
+
+/// Ends every process of this MPI job with this exit code; for errors after which the others would only wait.
+#[cfg(feature = "mpi")]
+pub fn abort_mpi(code: u8) -> ! {
+    laconic_wire::transport::mpi::abort(code.into())
 }

@@ -35,8 +35,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Looks for everything that is wrong with a dataset, errors first. Sizes that do not fit each other end the search, since
-/// nothing else can be said then.
+/// Looks for everything that is wrong with a dataset, errors first. Sizes that do not fit each other end the search,
+/// since nothing else can be said then.
 pub fn check(dataset: &Dataset) -> Vec<Finding> {
     let mut findings = Findings(Vec::new());
     findings.sizes(dataset);

@@ -35,7 +35,8 @@ pub struct Info {
     pub label_counts: Vec<usize>,
     /// Nodes without a label.
     pub unlabelled: usize,
-    /// The share of edges, among those with a label at both ends, that join nodes of one class; not for multi-label sets.
+    /// The share of edges, among those with a label at both ends, that join nodes of one class; not for multi-label
+    /// sets.
     pub edge_homophily: Option<f64>,
     /// The splits.
     pub splits: Vec<SplitInfo>,

@@ -24,11 +24,12 @@ pub struct SplitSpec {
     pub val: Amount,
 }
 
-/// Draws a split among the labelled nodes, the same for the same labels, amounts and seed. Nodes without a label (−1) get no role.
+/// Draws a split among the labelled nodes, the same for the same labels, amounts and seed. Nodes without a label (−1)
+/// get no role.
 ///
-/// More nodes than there are is an error for counts and fractions; for a class it means all of the class. A split without
-/// training nodes is an error. Cora with 86 a class and 300 for validation is
-/// `SplitSpec { train: Amount::PerClass(86), val: Amount::Count(300) }`.
+/// More nodes than there are is an error for counts and fractions; for a class it means all of the class. A split
+/// without training nodes is an error. Cora with 86 a class and 300 for validation is `SplitSpec { train:
+/// Amount::PerClass(86), val: Amount::Count(300) }`.
 pub fn random_split(labels: &Labels, spec: &SplitSpec, seed: u64) -> Result<Split> {
     let nodes = match labels {
         Labels::None => return Err(GraphError::invalid("a split needs labels, and there are none")),

@@ -1,10 +1,10 @@
 //! Edge lists with or without a node table, as CSV, TSV, text or Parquet.
 //!
-//! The input is a file of edges, or a folder with `edges.*` and perhaps `nodes.*`. Columns are found by their names (see
-//! [`super::Columns`]), without a header by their place: source, target, weight. The node table is the one given, or
-//! else `nodes.*` beside the edges; it decides which nodes there are and in which order. Without one, nodes are those
-//! of the edges: integer ids in ascending order, text ids in the order of their first appearance. Ids are text if any
-//! of them is not an integer in its plain spelling, so `007` and `7` are two nodes.
+//! The input is a file of edges, or a folder with `edges.*` and perhaps `nodes.*`. Columns are found by their names
+//! (see [`super::Columns`]), without a header by their place: source, target, weight. The node table is the one given,
+//! or else `nodes.*` beside the edges; it decides which nodes there are and in which order. Without one, nodes are
+//! those of the edges: integer ids in ascending order, text ids in the order of their first appearance. Ids are text if
+//! any of them is not an integer in its plain spelling, so `007` and `7` are two nodes.
 
 use super::id_index::{IdIndex, distinct, into_ids};
 use super::node_table::NodeTable;

@@ -65,10 +65,17 @@ impl ParquetTable {
         let descr = self.reader.metadata().file_metadata().schema_descr().column(self.leaves[column]);
         let mut start = 0;
         for number in 0..self.reader.num_row_groups() {
+            // The crate asserts this only when it is too late for an error.
+            let chunk = self.reader.metadata().row_group(number).column(self.leaves[column]);
+            let starts =
+                [Some(chunk.data_page_offset()), chunk.dictionary_page_offset(), Some(chunk.compressed_size())];
+            if starts.iter().flatten().any(|&at| at < 0) {
+                return Err(error(format!("row group {number} lies nowhere in the file")));
+            }
             let group = self.reader.get_row_group(number).map_err(|e| error(e.to_string()))?;
             let rows = group.metadata().num_rows() as usize;
             let pages = group.get_column_page_reader(self.leaves[column]).map_err(|e| error(e.to_string()))?;
-            let guard = Guard { pages, descr: descr.clone() };
+            let guard = Guard { pages, descr: descr.clone(), dictionary: false };
             let reader = get_column_reader(descr.clone(), Box::new(guard));
             let mut row = start;
             let read = read_column(reader, &descr, kind, &mut |cell| {
@@ -215,6 +222,8 @@ fn batches<T: DataType>(
 struct Guard {
     pages: Box<dyn PageReader>,
     descr: ColumnDescPtr,
+    /// Whether the dictionary was there.
+    dictionary: bool,
 }
 
 impl Guard {
@@ -237,6 +246,10 @@ impl Guard {
                 buf.get(*def_levels_byte_len as usize + *rep_levels_byte_len as usize..)
             }
         };
+        let Some(values) = values else { return refuse("a page shorter than its levels") };
+        if matches!(page.encoding(), Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY) && !self.dictionary {
+            return refuse("a page that needs a dictionary before there is one");
+        }
         if self.descr.physical_type() != Type::BYTE_ARRAY {
             return Ok(());
         }
@@ -244,13 +257,9 @@ impl Guard {
             Encoding::DELTA_BYTE_ARRAY => refuse("the encoding DELTA_BYTE_ARRAY of texts is not known here"),
             Encoding::DELTA_LENGTH_BYTE_ARRAY => {
                 // Block size, blocks, number of values.
-                let count = values.and_then(|values| {
-                    let mut values = values.iter().copied();
-                    varint(&mut values)?;
-                    varint(&mut values)?;
-                    varint(&mut values)
-                });
-                let promised = count.is_some_and(|count| count <= u64::from(page.num_values()));
+                let mut values = values.iter().copied();
+                let counts = [varint(&mut values), varint(&mut values), varint(&mut values)];
+                let promised = counts[2].is_some_and(|count| count <= u64::from(page.num_values()));
                 if promised { Ok(()) } else { refuse("more texts than the page promises") }
             }
             _ => Ok(()),
@@ -282,6 +291,7 @@ impl PageReader for Guard {
     fn get_next_page(&mut self) -> parquet::errors::Result<Option<Page>> {
         let page = self.pages.get_next_page()?;
         page.iter().try_for_each(|page| self.check(page))?;
+        self.dictionary |= matches!(page, Some(Page::DictionaryPage { .. }));
         Ok(page)
     }
 

@@ -4,8 +4,8 @@ use super::arrays::Array;
 use super::pickle::{Id, Node, Pickle};
 use crate::npy::{Kind, parse_descr};
 
-/// The globals that pickled arrays, matrices and dictionaries of lists may name, in the spellings of old and new Python,
-/// NumPy and SciPy.
+/// The globals that pickled arrays, matrices and dictionaries of lists may name, in the spellings of old and new
+/// Python, NumPy and SciPy.
 pub const GLOBALS: &[(&str, &str)] = &[
     ("copy_reg", "_reconstructor"),
     ("copyreg", "_reconstructor"),

@@ -49,9 +49,10 @@ pub trait Table {
     /// The number of rows.
     fn rows(&self) -> usize;
 
-    /// Calls `sink(row, i, cell)` once for every row and every `wanted[i]`, a column and the kind to give its values in:
-    /// the column's own, [`Kind::Float`] for integers, or [`Kind::Text`]. Rows ascend within each column; which column
-    /// comes first is up to the file. An error of the sink, saying what was expected, is given the place of the cell.
+    /// Calls `sink(row, i, cell)` once for every row and every `wanted[i]`, a column and the kind to give its values
+    /// in: the column's own, [`Kind::Float`] for integers, or [`Kind::Text`]. Rows ascend within each column; which
+    /// column comes first is up to the file. An error of the sink, saying what was expected, is given the place of the
+    /// cell.
     fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()>;
 }
 

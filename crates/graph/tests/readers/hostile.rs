@@ -9,6 +9,7 @@ use laconic_graph::info::{Severity, check};
 use laconic_graph::read::ReadOptions;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -44,12 +45,14 @@ enum Change {
 }
 
 fn change() -> impl Strategy<Value = Change> {
+    // All orders of magnitude alike.
+    let number = (any::<u64>(), 0u32..64).prop_map(|(number, shift)| number >> shift);
     prop_oneof![
         1 => any::<Index>().prop_map(Change::Truncate),
         4 => prop::collection::vec((any::<Index>(), any::<u8>()), 1..4).prop_map(Change::Flip),
-        1 => (any::<Index>(), prop::collection::vec(any::<u8>(), 1..9)).prop_map(|(at, bytes)| Change::Insert(at, bytes)),
+        1 => (any::<Index>(), prop::collection::vec(any::<u8>(), 1..9)).prop_map(|(at, new)| Change::Insert(at, new)),
         1 => (any::<Index>(), 1usize..9).prop_map(|(at, count)| Change::Remove(at, count)),
-        2 => (any::<Index>(), any::<u64>().prop_flat_map(|n| (0u32..64).prop_map(move |s| n >> s))).prop_map(|(at, number)| Change::Digits(at, number)),
+        2 => (any::<Index>(), number).prop_map(|(at, number)| Change::Digits(at, number)),
         1 => prop::collection::vec(any::<u8>(), 0..200).prop_map(Change::Replace),
     ]
 }
@@ -131,7 +134,8 @@ fn limited_changed_files_are_survived() {
     let fixtures = fixtures::all();
     let cases = (0..fixtures.len(), any::<Index>(), any::<Option<Index>>(), prop::collection::vec(change(), 1..3));
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: std::env::var("HOSTILE").map_or(12_000, |n| n.parse().unwrap()),
+        cases: 10_000,
+        rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
         ..ProptestConfig::default()
     });

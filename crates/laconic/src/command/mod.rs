@@ -2,6 +2,10 @@
 
 pub mod data;
 pub mod partition;
+pub mod plan;
+mod signals;
+pub mod train;
+pub mod verify;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -16,6 +20,16 @@ pub enum Command {
     Data(data::Data),
     /// Cut a graph into parts
     Partition(partition::Partition),
+    /// Predict bytes, memory and time of a run before anything runs
+    Plan(plan::Plan),
+    /// Train
+    Train(train::Train),
+    /// Go on from a run's last checkpoint, bit for bit
+    Resume(train::Resume),
+    /// Train on one worker and on several and compare
+    Verify(verify::Verify),
+    /// List every key of a configuration
+    Keys,
 }
 
 /// Runs a command; the exit code is 0 unless a check did not pass.
@@ -23,8 +37,16 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
     match command {
         Command::Data(data) => data::run(data, output),
         Command::Partition(partition) => partition::run(partition, output),
+        Command::Plan(arguments) => plan::plan(arguments, output),
+        Command::Train(arguments) => train::train(arguments, output),
+        Command::Resume(arguments) => train::resume(arguments, output),
+        Command::Verify(arguments) => verify::run(arguments, output),
+        Command::Keys => train::keys(output),
     }
 }
 
-/// After an error: makes sure that no other process of the same run waits for this one.
-pub fn give_up(_code: u8) {}
+/// After an error: ends the other processes of the same MPI job too, so that none waits for this one.
+pub fn give_up(_code: u8) {
+    #[cfg(feature = "mpi")]
+    laconic_train::run::abort_mpi(_code);
+}

@@ -1,6 +1,6 @@
 //! Running and predicting a sequence of stages.
 
-use laconic_nn::Operand;
+use laconic_nn::{Matrix, Operand};
 use laconic_wire::{Count, Direction, Kind, Ledger, Rank, Tag, collectives};
 
 use super::{Forecast, Stage};
@@ -123,6 +123,37 @@ fn hand_on(
     let pass = fit.infer(worker, parameters, round)?;
     let rows = if stage.hand_on == HandOn::Hidden { pass.hidden() } else { pass.logits() };
     Ok(Some(Operand::Dense(rows.clone())))
+}
+
+/// What a trained model says about own rows.
+pub struct Inferred {
+    /// Logits; rows × classes.
+    pub logits: Matrix,
+    /// What the last layer reads: the embedding of each row. `None` for a model of one layer.
+    pub embedding: Option<Matrix>,
+}
+
+/// Runs trained stages without training.
+pub fn infer(worker: &mut Worker, stages: &[Stage], parameters: &[Vec<f32>], x: Operand) -> Result<Inferred> {
+    let mut x = Some(x);
+    for (index, (stage, parameters)) in stages.iter().zip(parameters).enumerate() {
+        let own = x.take().expect("every stage but the last hands rows on");
+        let inputs = freeze(worker, stage, own, index as u32)?;
+        let lesson =
+            Lesson { stage: index, first_layer: stage.first_layer, rounds_before: index as u32, rounds: 0, lr: 0.0 };
+        let mut fit = Fit::new(worker, &stage.network, lesson, &inputs);
+        x = hand_on(worker, &mut fit, stage, parameters, index as u32)?;
+        if index + 1 == stages.len() {
+            let pass = fit.infer(worker, parameters, index as u32)?;
+            let embedding = match (pass.last_hidden(), &inputs.x) {
+                (Some(hidden), _) => Some(hidden.clone()),
+                (None, Operand::Dense(rows)) if index > 0 => Some(rows.clone()),
+                _ => None,
+            };
+            return Ok(Inferred { logits: pass.logits().clone(), embedding });
+        }
+    }
+    unreachable!("a schedule has at least one stage, and the last returns")
 }
 
 /// The end of a run in its last stage, or in the one that was interrupted.

@@ -1,0 +1,118 @@
+//! `laconic plan`: bytes, memory and time before anything runs.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use clap::Args;
+use laconic_train::data::Source;
+use laconic_train::report::by_kind_names;
+use laconic_train::run::forecast;
+use laconic_train::traffic::by_kind;
+use laconic_wire::{Count, LINKS};
+use serde::Serialize;
+
+use super::train::{RunFile, human_bytes};
+use crate::output::Output;
+
+/// Arguments of `plan`.
+#[derive(Args)]
+#[command(after_help = "Example: laconic plan run.toml --set schedule.kind=lazy")]
+pub struct Plan {
+    #[command(flatten)]
+    run: RunFile,
+}
+
+/// What a run will cost.
+#[derive(Serialize)]
+struct Costs {
+    workers: usize,
+    bytes: u64,
+    payload: u64,
+    frames: u64,
+    by_kind: BTreeMap<String, u64>,
+    by_link: Vec<laconic_train::report::LinkBytes>,
+    rows: Vec<usize>,
+    halo_rows: Vec<usize>,
+    memory: Vec<u64>,
+    /// Seconds on the wire on each named link: the busiest uplink's bytes and the latency of every exchange, one after the other.
+    seconds_on_links: Vec<LinkTime>,
+}
+
+#[derive(Serialize)]
+struct LinkTime {
+    link: &'static str,
+    seconds: f64,
+}
+
+/// Predicts.
+pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
+    let config = arguments.run.load()?;
+    let parts = Source::open(&config, None)?.all()?;
+    let workers = forecast(&config, &parts)?;
+    let (mut kinds, mut total) = ([Count::default(); 7], Count::default());
+    let mut by_link = Vec::new();
+    let (mut busiest, mut exchanges) = (0u64, 0u64);
+    for (shapes, ledger, _) in &workers {
+        for (sum, count) in kinds.iter_mut().zip(by_kind(ledger)) {
+            *sum = *sum + count;
+        }
+        for (to, count) in ledger.totals_by_peer() {
+            let (from, to) = (shapes.rank, to.0);
+            by_link.push(laconic_train::report::LinkBytes {
+                from,
+                to,
+                frames: count.frames,
+                payload: count.payload,
+                bytes: count.framed,
+            });
+        }
+        let mine = ledger.total();
+        total = total + mine;
+        busiest = busiest.max(mine.framed);
+        // Frames of one exchange to different peers travel at the same time.
+        exchanges = exchanges.max(ledger.iter().count() as u64 / (workers.len() as u64 - 1).max(1));
+    }
+    let seconds = |link: &laconic_wire::transport::link::NamedLink| LinkTime {
+        link: link.name,
+        seconds: busiest as f64 * 8.0 / link.shape.bits_per_second
+            + exchanges as f64 * link.shape.latency.as_secs_f64(),
+    };
+    let costs = Costs {
+        workers: workers.len(),
+        bytes: total.framed,
+        payload: total.payload,
+        frames: total.frames,
+        by_kind: by_kind_names(&kinds),
+        by_link,
+        rows: workers.iter().map(|(shapes, ..)| shapes.rows).collect(),
+        halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),
+        memory: workers.iter().map(|(_, _, memory)| *memory).collect(),
+        seconds_on_links: LINKS.iter().map(seconds).collect(),
+    };
+    output.result(describe(&costs), &costs)?;
+    Ok(0)
+}
+
+fn describe(costs: &Costs) -> String {
+    use std::fmt::Write;
+    let mut text =
+        format!("{} workers will send {} in {} frames\n", costs.workers, human_bytes(costs.bytes), costs.frames);
+    for (kind, bytes) in costs.by_kind.iter().filter(|(_, bytes)| **bytes > 0) {
+        let _ = writeln!(text, "  {kind:<22} {:>12}", human_bytes(*bytes));
+    }
+    let _ = writeln!(text, "{:<8} {:>10} {:>10} {:>12} {:>12}", "worker", "rows", "halo", "memory", "sends");
+    for worker in 0..costs.workers {
+        let sends = costs.by_link.iter().filter(|l| l.from as usize == worker).map(|l| l.bytes).sum();
+        let (memory, sends) = (human_bytes(costs.memory[worker]), human_bytes(sends));
+        let _ = writeln!(
+            text,
+            "{worker:<8} {:>10} {:>10} {memory:>12} {sends:>12}",
+            costs.rows[worker], costs.halo_rows[worker]
+        );
+    }
+    let _ = writeln!(text, "time on the wire if nothing overlaps:");
+    for link in &costs.seconds_on_links {
+        let _ = writeln!(text, "  {:<22} {:>12.1} s", link.link, link.seconds);
+    }
+    text.trim_end().to_owned()
+}

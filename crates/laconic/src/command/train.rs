@@ -1,0 +1,169 @@
+//! `laconic train`, `laconic resume`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use laconic_train::config::{Config, KEYS};
+use laconic_train::data::Source;
+use laconic_train::report::Summary;
+use laconic_train::run::{Options, run_threads};
+
+use super::signals::Signals;
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// Arguments of every command that reads a configuration.
+#[derive(Args)]
+pub struct RunFile {
+    /// The configuration: one TOML file is one run
+    #[arg(value_name = "RUN.toml")]
+    pub file: PathBuf,
+    /// Override a key, as in --set model.arch=gcn
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+impl RunFile {
+    /// The configuration with its overrides.
+    pub fn load(&self) -> Result<Config> {
+        Ok(Config::load(&self.file, &self.set)?)
+    }
+}
+
+/// Arguments of `train`.
+#[derive(Args)]
+#[command(after_help = "Example: laconic train run.toml --set model.arch=gcn --set partition.parts=4 --out runs/gcn\n\
+    Under MPI: mpirun -n 4 laconic train run.toml --set transport.kind=mpi")]
+pub struct Train {
+    #[command(flatten)]
+    run: RunFile,
+    /// The run's folder (otherwise out.dir, otherwise runs/NAME); an earlier run there is moved aside
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// Arguments of `resume`.
+#[derive(Args)]
+#[command(after_help = "Example: laconic resume runs/gcn")]
+pub struct Resume {
+    /// The run's folder
+    dir: PathBuf,
+    /// Override a key that does not change the model, such as transport.deadline_s
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// Lists all keys of a configuration.
+pub fn keys(output: &Output) -> Result<u8> {
+    let width = KEYS.iter().map(|k| k.key.len()).max().unwrap_or(0);
+    let text: Vec<String> = KEYS.iter().map(|k| format!("{:width$}  {}", k.key, k.doc)).collect();
+    let json: std::collections::BTreeMap<_, _> = KEYS.iter().map(|k| (k.key, k.doc)).collect();
+    output.result(text.join("\n"), &json)?;
+    Ok(0)
+}
+
+/// Trains.
+pub fn train(arguments: Train, output: &Output) -> Result<u8> {
+    let mut config = arguments.run.load()?;
+    if let Some(out) = arguments.out {
+        config.out.dir = out;
+    }
+    let out = config.out.dir.clone();
+    start(&config, &out, false, output)
+}
+
+/// Goes on from the last checkpoint.
+pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
+    let mut config = Config::load(&arguments.dir.join("config.toml"), &arguments.set)
+        .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
+    // The folder may have been moved since.
+    config.out.dir = arguments.dir.clone();
+    config.transport.fault = None;
+    start(&config, &arguments.dir, true, output)
+}
+
+fn start(config: &Config, out: &Path, resume: bool, output: &Output) -> Result<u8> {
+    let signals = Signals::install(config.transport.kind == "mpi")?;
+    let options = Options {
+        out: Some(out.to_owned()),
+        resume,
+        interrupt: signals.interrupt.clone(),
+        abort: signals.abort.clone(),
+        observer: Box::new(Progress::new(output)),
+    };
+    let summary = match config.transport.kind.as_str() {
+        "mpi" => mpi(config, options)?,
+        _ => {
+            let source = Source::open(config, None)?;
+            run_threads(config, source, options)?.into_iter().find_map(|outcome| outcome.summary)
+        }
+    };
+    let Some(summary) = summary else {
+        // Another process reports.
+        return Ok(0);
+    };
+    output.result(describe(&summary, out), &summary)?;
+    Ok(if summary.interrupted { 130 } else { 0 })
+}
+
+#[cfg(feature = "mpi")]
+fn mpi(config: &Config, options: Options) -> Result<Option<Summary>> {
+    Ok(laconic_train::run::run_mpi(config, options)?.summary)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn mpi(_config: &Config, _options: Options) -> Result<Option<Summary>> {
+    let what = "transport.kind = \"mpi\": this program was built without MPI; build it with --features mpi";
+    Err(laconic_train::TrainError::config(what).into())
+}
+
+/// The end of a run in a few lines.
+fn describe(summary: &Summary, out: &Path) -> String {
+    use std::fmt::Write;
+    let mut text = String::new();
+    let scores = &summary.metrics.scores;
+    let _ = writeln!(text, "best round {} of {}", summary.metrics.best_round, summary.rounds);
+    for (split, figures) in [("train", &scores.train), ("val", &scores.val), ("test", &scores.test)] {
+        let figures: Vec<String> = figures.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
+        if !figures.is_empty() {
+            let _ = writeln!(text, "  {split:<6} {}", figures.join("  "));
+        }
+    }
+    let bytes = &summary.bytes;
+    let (sent, predicted) = (human_bytes(bytes.total), human_bytes(bytes.predicted));
+    let _ = writeln!(text, "sent {sent} in {} frames, predicted {predicted}", bytes.frames);
+    for (kind, sent) in bytes.by_kind.iter().filter(|(_, sent)| **sent > 0) {
+        let _ = writeln!(text, "  {kind:<22} {:>12}", human_bytes(*sent));
+    }
+    let seconds = &summary.seconds;
+    let _ = writeln!(
+        text,
+        "{:.2} s; a round {:.4} s; compute {:.2} s, waiting {:.2} s, codec {:.2} s, evaluation {:.2} s",
+        seconds.total, seconds.epoch_median, seconds.compute, seconds.waiting, seconds.codec, seconds.evaluation
+    );
+    if let Some(simulated) = seconds.simulated {
+        let _ = writeln!(text, "{simulated:.2} s on the link model's clock");
+    }
+    let memory = &summary.memory;
+    let (peak, expected) = (human_bytes(memory.peak_bytes), human_bytes(memory.predicted_bytes));
+    let _ = writeln!(text, "memory {peak}, predicted {expected} besides the program");
+    let _ = writeln!(text, "parameters {} ({})", summary.parameters.count, summary.parameters.digest);
+    let _ = write!(text, "written to {}", out.display());
+    if summary.interrupted {
+        let _ = write!(text, "\nstopped early; go on with: laconic resume {}", out.display());
+    }
+    text
+}
+
+/// Bytes with a decimal unit and four digits.
+pub fn human_bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "kB", "MB", "GB"] {
+        if value < 1000.0 {
+            return if unit == "B" { format!("{bytes} B") } else { format!("{value:.2} {unit}") };
+        }
+        value /= 1000.0;
+    }
+    format!("{value:.2} TB")
+}

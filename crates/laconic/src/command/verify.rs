@@ -1,0 +1,42 @@
+//! `laconic verify`: one worker against K.
+
+use anyhow::Result;
+use clap::Args;
+use laconic_train::verify::{Verification, verify};
+
+use super::train::RunFile;
+use crate::output::Output;
+
+/// Arguments of `verify`.
+#[derive(Args)]
+#[command(after_help = "Example: laconic verify run.toml --set partition.parts=7 --rounds 10")]
+pub struct Verify {
+    #[command(flatten)]
+    run: RunFile,
+    /// Rounds of each stage
+    #[arg(long, default_value_t = 10)]
+    rounds: u32,
+    /// Largest relative difference of a parameter that passes
+    #[arg(long, default_value_t = 1e-4)]
+    tolerance: f64,
+}
+
+/// Compares; 1 if something differs.
+pub fn run(arguments: Verify, output: &Output) -> Result<u8> {
+    let config = arguments.run.load()?;
+    let found = verify(&config, arguments.rounds, arguments.tolerance)?;
+    output.result(describe(&found), &found)?;
+    Ok(if found.passes() { 0 } else { 1 })
+}
+
+fn describe(found: &Verification) -> String {
+    use std::fmt::Write;
+    let mut text = format!("1 worker against {}, {} rounds a stage:\n", found.workers, found.rounds);
+    for difference in &found.differences {
+        let _ = writeln!(text, "  stage {} {:<26} {:.2e}", difference.stage, difference.name, difference.relative);
+    }
+    let ledger = if found.ledger_is_exact { "the ledger is as predicted" } else { "THE LEDGER IS NOT AS PREDICTED" };
+    let agrees = if found.worst <= found.tolerance { "agrees" } else { "DIFFERS" };
+    let _ = write!(text, "largest {:.2e}, tolerance {:.0e}: {agrees}; {ledger}", found.worst, found.tolerance);
+    text
+}

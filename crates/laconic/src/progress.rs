@@ -1,0 +1,85 @@
+//! What a person sees of a run while it goes on.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use laconic_train::config::Config;
+use laconic_train::fit::RoundReport;
+use laconic_train::run::Observer;
+use laconic_wire::Kind;
+
+use crate::command::train::human_bytes;
+use crate::output::Output;
+
+/// A progress bar on a terminal; elsewhere a line now and then.
+pub struct Progress {
+    quiet: bool,
+    lively: bool,
+    bar: Option<ProgressBar>,
+    last_line: Instant,
+    rounds: u32,
+}
+
+/// How often a line is printed where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+impl Progress {
+    /// Progress for this output.
+    pub fn new(output: &Output) -> Progress {
+        let (quiet, lively) = (output.is_quiet(), output.is_lively());
+        Progress { quiet, lively, bar: None, last_line: Instant::now(), rounds: 0 }
+    }
+
+    fn say(&self, text: &str) {
+        match &self.bar {
+            _ if self.quiet => {}
+            Some(bar) => bar.println(text),
+            None => Output::new(false, false).say(text),
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn started(&mut self, config: &Config, workers: usize, moved: Option<&Path>) {
+        self.say(config.to_toml().trim_end());
+        if let Some(moved) = moved {
+            self.say(&format!("an earlier run was moved to {}", moved.display()));
+        }
+        self.say(&format!("{workers} workers"));
+    }
+
+    fn predicted(&mut self, by_kind: &[u64; 7], memory: u64, rounds: u32) {
+        let total: u64 = by_kind.iter().sum();
+        let named = Kind::ALL.iter().zip(by_kind).filter(|(_, bytes)| **bytes > 0);
+        let parts: Vec<String> =
+            named.map(|(kind, bytes)| format!("{} {}", kind.name(), human_bytes(*bytes))).collect();
+        self.say(&format!("predicted: {} ({})", human_bytes(total), parts.join(", ")));
+        self.say(&format!("predicted: {} of memory for worker 0, {rounds} rounds", human_bytes(memory)));
+        self.rounds = rounds;
+        if self.lively {
+            let bar = ProgressBar::new(rounds.into());
+            let style = "{elapsed_precise} [{bar:30}] {pos}/{len} {msg} eta {eta}";
+            bar.set_style(ProgressStyle::with_template(style).expect("the template is fixed").progress_chars("=> "));
+            self.bar = Some(bar);
+        }
+    }
+
+    fn round(&mut self, report: &RoundReport) {
+        let figure = |scores: &std::collections::BTreeMap<String, f64>| {
+            scores.iter().filter(|(name, _)| *name != "loss").map(|(n, v)| format!("{n} {v:.4}")).next()
+        };
+        let val = report.scores.as_ref().and_then(|scores| figure(&scores.val)).unwrap_or_default();
+        let message = format!("stage {} loss {:.4} val {val}", report.stage, report.loss);
+        if let Some(bar) = &self.bar {
+            bar.set_position(report.round.into());
+            bar.set_message(message);
+            if report.round == self.rounds {
+                bar.finish_and_clear();
+            }
+        } else if self.last_line.elapsed() >= LINE_EVERY {
+            self.last_line = Instant::now();
+            self.say(&format!("round {}/{} {message}", report.round, self.rounds));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Predictions of a finished run: the trained model over every part, exactly, halo exchanged.
+
+use std::sync::Arc;
+
+use laconic_graph::dataset::Ids;
+use laconic_graph::part::Part;
+use laconic_wire::{Transport, threads};
+
+use crate::config::Config;
+use crate::data::Source;
+use crate::error::{Result, TrainError};
+use crate::model::{Weights, parameters};
+use crate::run::plan_stages;
+use crate::schedule::staged::{self, Inferred};
+use crate::worker::Worker;
+
+/// What a model says about the nodes of one part.
+pub struct Predictions {
+    /// Global ids.
+    pub nodes: Vec<u64>,
+    /// The user's ids.
+    pub ids: Ids,
+    /// Whether a node may have several classes.
+    pub multi_label: bool,
+    /// Logits and embeddings.
+    pub inferred: Inferred,
+}
+
+/// Runs the model over all parts, a thread a part.
+pub fn predict(config: &Config, mut source: Source, weights: &Weights) -> Result<Vec<Predictions>> {
+    let config = Arc::new(config.clone());
+    let ends = threads(source.parts() as usize, config.deadline());
+    let parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
+    std::thread::scope(|scope| {
+        let one = |(part, end)| {
+            let config = config.clone();
+            scope.spawn(move || predict_part(config, part, Box::new(end), weights))
+        };
+        let handles: Vec<_> = parts.into_iter().zip(ends).map(one).collect();
+        let results = handles.into_iter().enumerate().map(|(rank, handle)| {
+            let message = "while predicting".to_owned();
+            handle.join().unwrap_or(Err(TrainError::Panicked { rank: rank as u32, message }))
+        });
+        let (mut done, mut errors) = (Vec::new(), Vec::new());
+        for result in results {
+            match result {
+                Ok(predictions) => done.push(predictions),
+                Err(error) => errors.push(error),
+            }
+        }
+        errors.sort_by_key(TrainError::is_consequence);
+        errors.into_iter().next().map_or(Ok(done), Err)
+    })
+}
+
+fn predict_part(config: Arc<Config>, part: Part, end: Box<dyn Transport>, weights: &Weights) -> Result<Predictions> {
+    let (nodes, ids) = (part.nodes.clone(), part.ids.clone());
+    let multi_label = part.global.multi_label;
+    let (_, stages) = plan_stages(&config, part.global.columns, part.global.classes)?;
+    let parameters = parameters(&stages, weights)?;
+    let (mut worker, x) = Worker::start(config, end, part, 1, Arc::default())?;
+    let inferred = staged::infer(&mut worker, &stages, &parameters, x)?;
+    worker.channel.finish()?;
+    Ok(Predictions { nodes, ids, multi_label, inferred })
+}

@@ -1,0 +1,96 @@
+//! One = many: the same run on one worker and on K, compared parameter by parameter.
+
+use laconic_graph::dataset::Dataset;
+use laconic_graph::part::cut;
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::data::{PARTS_DEFAULT, Source, assign, prepared};
+use crate::error::{Result, TrainError};
+use crate::run::{Options, Outcome, plan_stages, run_threads};
+
+/// What a comparison found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verification {
+    /// Workers compared with one.
+    pub workers: u32,
+    /// Rounds of each stage.
+    pub rounds: u32,
+    /// Per parameter the largest difference, relative to its largest value.
+    pub differences: Vec<Difference>,
+    /// The largest of them.
+    pub worst: f64,
+    /// The tolerance.
+    pub tolerance: f64,
+    /// Whether the ledgers of the run on many workers were exactly as predicted, and senders and receivers agree.
+    pub ledger_is_exact: bool,
+}
+
+/// One parameter's difference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// The stage.
+    pub stage: usize,
+    /// The parameter.
+    pub name: String,
+    /// Largest difference relative to the largest value.
+    pub relative: f64,
+}
+
+impl Verification {
+    /// Whether everything agrees.
+    pub fn passes(&self) -> bool {
+        self.worst <= self.tolerance && self.ledger_is_exact
+    }
+}
+
+/// Runs `config` for `rounds` rounds a stage on one worker and on its own number. Rounds are not selected by validation: a tie
+/// decided by a rounding error would compare different rounds.
+pub fn verify(config: &Config, rounds: u32, tolerance: f64) -> Result<Verification> {
+    let mut config = config.clone();
+    config.train.epochs = rounds;
+    config.schedule.rounds = Vec::new();
+    config.train.eval_every = 0;
+    config.train.patience = 0;
+    config.transport.kind = "threads".to_owned();
+    if crate::data::is_part_folder(&config.data.path) {
+        let hint = "verification needs the whole graph: give the dataset that the parts were cut from";
+        return Err(TrainError::config(format!("{}: {hint}", config.data.path.display())));
+    }
+    let (dataset, split) = prepared(&config.data)?;
+    let workers = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
+    let one = train(&config, &dataset, split, 1)?;
+    let many = train(&config, &dataset, split, workers)?;
+    let (_, stages) = plan_stages(&config, dataset.features.columns(), dataset.labels.classes())?;
+    let mut differences = Vec::new();
+    for (stage, (a, b)) in many[0].trained.chosen.iter().zip(&one[0].trained.chosen).enumerate() {
+        let network = &stages[stage].network;
+        for ((spec, a), (_, b)) in network.named(a).zip(network.named(b)) {
+            differences.push(Difference { stage, name: spec.name.clone(), relative: relative_difference(a, b) });
+        }
+    }
+    let worst = differences.iter().map(|d| d.relative).fold(0.0, f64::max);
+    let ledger_is_exact = many.iter().all(|outcome| {
+        outcome.sent == outcome.predicted
+            && many.iter().all(|peer| {
+                let sent = outcome.sent.totals_by_peer().get(&laconic_wire::Rank(peer.rank)).copied();
+                let received = peer.received.totals_by_peer().get(&laconic_wire::Rank(outcome.rank)).copied();
+                sent == received
+            })
+    });
+    Ok(Verification { workers, rounds, differences, worst, tolerance, ledger_is_exact })
+}
+
+/// The largest difference relative to the largest value of `expected`; infinite where a number is none.
+pub fn relative_difference(found: &[f32], expected: &[f32]) -> f64 {
+    let largest = expected.iter().map(|v| f64::from(v.abs())).fold(1e-12, f64::max);
+    let differences = found.iter().zip(expected).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
+    differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) }) / largest
+}
+
+fn train(config: &Config, dataset: &Dataset, split: Option<usize>, parts: u32) -> Result<Vec<Outcome>> {
+    let assignment =
+        if parts == 1 { vec![0; dataset.graph.nodes()] } else { assign(&config.partition, dataset, split, parts)? };
+    let parts = cut(dataset, split, &assignment, parts)?;
+    run_threads(config, Source::of(parts), Options::default())
+}
