@@ -14,6 +14,7 @@ use crate::output::Output;
 
 /// A progress bar on a terminal; elsewhere a line now and then.
 pub struct Progress {
+    name: &'static str,
     quiet: bool,
     lively: bool,
     bar: Option<ProgressBar>,
@@ -28,7 +29,12 @@ impl Progress {
     /// Progress for this output.
     pub fn new(output: &Output) -> Progress {
         let (quiet, lively) = (output.is_quiet(), output.is_lively());
-        Progress { quiet, lively, bar: None, last_line: Instant::now(), rounds: 0 }
+        Progress { name: "", quiet, lively, bar: None, last_line: Instant::now(), rounds: 0 }
+    }
+
+    /// A progress bar with a name and no words.
+    pub fn bar_only(output: &Output, name: &'static str) -> Progress {
+        Progress { quiet: true, name, ..Progress::new(output) }
     }
 
     fn say(&self, text: &str) {
@@ -70,7 +76,7 @@ impl Observer for Progress {
             scores.iter().filter(|(name, _)| *name != "loss").map(|(n, v)| format!("{n} {v:.4}")).next()
         };
         let val = report.scores.as_ref().and_then(|scores| figure(&scores.val)).unwrap_or_default();
-        let message = format!("stage {} loss {:.4} val {val}", report.stage, report.loss);
+        let message = format!("{} stage {} loss {:.4} val {val}", self.name, report.stage, report.loss);
         if let Some(bar) = &self.bar {
             bar.set_position(report.round.into());
             bar.set_message(message);

@@ -60,6 +60,11 @@ pub fn write(path: &Path, weights: &Weights, metadata: HashMap<String, String>) 
 
 /// Reads weights.
 pub fn read(path: &Path) -> Result<Weights> {
+    Ok(read_with_widths(path)?.0)
+}
+
+/// Reads weights, and the widths of features and classes that they are made for.
+pub fn read_with_widths(path: &Path) -> Result<(Weights, [usize; 2])> {
     const BYTES_MAX: u64 = 16 << 30;
     let size = std::fs::metadata(path).map_err(|source| TrainError::io(path, source))?.len();
     if size > BYTES_MAX {
@@ -77,7 +82,13 @@ pub fn read(path: &Path) -> Result<Weights> {
         let values = tensor.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
         weights.insert(name, (tensor.shape().to_vec(), values));
     }
-    Ok(weights)
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(malformed)?;
+    let fields = metadata.metadata().clone().unwrap_or_default();
+    let width = |name: &str| {
+        let value = fields.get(name).and_then(|text| text.parse().ok()).filter(|v| (1..=1 << 24).contains(v));
+        value.ok_or_else(|| TrainError::file(path, format!("expected metadata {name}, a width")))
+    };
+    Ok((weights, [width("inputs")?, width("classes")?]))
 }
 
 /// A digest of parameters: the chosen ones of every stage, then the last stage's after its last round. Equal digests mean equal bits.

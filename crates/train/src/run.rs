@@ -414,7 +414,17 @@ fn write_results(out: &Path, summary: &Summary, stages: &[Stage], trained: &Trai
     }
     write_aside(&out.join("ledger.csv"), &ledger)?;
     let weights = model::weights(&stages[..trained.chosen.len()], &trained.chosen);
-    let metadata = [("format", "laconic-model-1"), ("digest", summary.parameters.digest.as_str())];
+    let width = |layer: Option<&laconic_nn::Unit>, width: fn(&dyn laconic_nn::Layer) -> usize| {
+        layer.map_or(0, |unit| width(unit.layer.as_ref())).to_string()
+    };
+    let inputs = width(stages.first().and_then(|s| s.network.units().first()), |layer| layer.inputs());
+    let classes = width(stages.last().and_then(|s| s.network.units().last()), |layer| layer.outputs());
+    let metadata = [
+        ("format", "laconic-model-1"),
+        ("digest", summary.parameters.digest.as_str()),
+        ("inputs", &inputs),
+        ("classes", &classes),
+    ];
     let metadata = metadata.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     model::write(&out.join(model::FILE), &weights, metadata)?;
     let text = serde_json::to_string_pretty(summary).map_err(|e| TrainError::file("summary.json", e.to_string()))?;

@@ -33,8 +33,10 @@ pub struct Difference {
     pub stage: usize,
     /// The parameter.
     pub name: String,
-    /// Largest difference relative to the largest value.
+    /// Euclidean norm of the difference relative to that of the values.
     pub relative: f64,
+    /// Largest difference of one value relative to the largest value.
+    pub largest: f64,
 }
 
 impl Verification {
@@ -66,7 +68,12 @@ pub fn verify(config: &Config, rounds: u32, tolerance: f64) -> Result<Verificati
     for (stage, (a, b)) in many[0].trained.chosen.iter().zip(&one[0].trained.chosen).enumerate() {
         let network = &stages[stage].network;
         for ((spec, a), (_, b)) in network.named(a).zip(network.named(b)) {
-            differences.push(Difference { stage, name: spec.name.clone(), relative: relative_difference(a, b) });
+            differences.push(Difference {
+                stage,
+                name: spec.name.clone(),
+                relative: relative_difference(a, b),
+                largest: largest_difference(a, b),
+            });
         }
     }
     let worst = differences.iter().map(|d| d.relative).fold(0.0, f64::max);
@@ -81,8 +88,16 @@ pub fn verify(config: &Config, rounds: u32, tolerance: f64) -> Result<Verificati
     Ok(Verification { workers, rounds, differences, worst, tolerance, ledger_is_exact })
 }
 
-/// The largest difference relative to the largest value of `expected`; infinite where a number is none.
+/// ‖found − expected‖₂ / ‖expected‖₂; infinite where a number is none.
 pub fn relative_difference(found: &[f32], expected: &[f32]) -> f64 {
+    let square = |sum: f64, value: f64| if value.is_nan() { f64::INFINITY } else { sum + value * value };
+    let difference = found.iter().zip(expected).map(|(a, b)| f64::from(*a) - f64::from(*b)).fold(0.0, square).sqrt();
+    let size = expected.iter().map(|v| f64::from(*v)).fold(0.0, square).sqrt();
+    if difference == 0.0 { 0.0 } else { difference / size }
+}
+
+/// The largest difference relative to the largest value of `expected`; infinite where a number is none.
+pub fn largest_difference(found: &[f32], expected: &[f32]) -> f64 {
     let largest = expected.iter().map(|v| f64::from(v.abs())).fold(1e-12, f64::max);
     let differences = found.iter().zip(expected).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
     differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) }) / largest

@@ -52,15 +52,15 @@ pub struct ReadOptions {
 /// is given must be there.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {
-    /// Where an edge starts: `source`, `src`, `src_id`, `from`, `u`; else the first column.
+    /// Where an edge starts: `source`, `src`, `src_id`, `source_id`, `from`, `u`; else the first column.
     pub source: Option<String>,
-    /// Where an edge ends: `target`, `dst`, `dst_id`, `to`, `v`; else the second column.
+    /// Where an edge ends: `target`, `dst`, `dst_id`, `target_id`, `dest`, `to`, `v`; else the second column.
     pub target: Option<String>,
-    /// Edge weights: `weight`, `w`; without a header the third column, if it is numeric.
+    /// Edge weights: `weight`, `edge_weight`, `w`; without a header the third column, if it is numeric.
     pub weight: Option<String>,
     /// Node ids: `id`, `node`, `node_id`; without any the row is the id.
     pub id: Option<String>,
-    /// Labels: `label`, `y`, `class`, `target`.
+    /// Labels: `label`, `y`, `class`.
     pub label: Option<String>,
     /// `train`, `val`, `test` or nothing: `split`, `set`; else 0/1 columns `train_mask`, `val_mask`, `test_mask`.
     pub split: Option<String>,

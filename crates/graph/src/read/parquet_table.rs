@@ -231,12 +231,8 @@ impl Guard {
         let refuse = |what: &str| Err(ParquetError::General(what.to_owned()));
         let values = match page {
             Page::DictionaryPage { buf, num_values, .. } => {
-                // Even a boolean of a dictionary takes a byte.
-                return if *num_values as usize <= buf.len() {
-                    Ok(())
-                } else {
-                    refuse("a dictionary larger than its page")
-                };
+                let fits = holds(buf, *num_values as usize, self.descr.physical_type());
+                return if fits { Ok(()) } else { refuse("a dictionary larger than its page") };
             }
             Page::DataPage { buf, .. } if self.descr.max_def_level() == 0 => Some(&buf[..]),
             Page::DataPage { buf, .. } => {
@@ -264,6 +260,22 @@ impl Guard {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Whether plainly encoded `bytes` hold so many values.
+fn holds(bytes: &[u8], values: usize, of: Type) -> bool {
+    let mut rest = bytes;
+    match of {
+        Type::BYTE_ARRAY => (0..values).all(|_| {
+            let after =
+                rest.split_first_chunk().and_then(|(size, rest)| rest.get(u32::from_le_bytes(*size) as usize..));
+            rest = after.unwrap_or(&[]);
+            after.is_some()
+        }),
+        Type::INT64 | Type::DOUBLE => values <= bytes.len() / 8,
+        Type::INT32 | Type::FLOAT => values <= bytes.len() / 4,
+        _ => values <= bytes.len(),
     }
 }
 

@@ -1,8 +1,11 @@
 //! The commands.
 
 pub mod data;
+pub mod demo;
+pub mod export;
 pub mod partition;
 pub mod plan;
+pub mod predict;
 mod signals;
 pub mod train;
 pub mod verify;
@@ -15,6 +18,8 @@ use crate::output::Output;
 /// What the program can do.
 #[derive(Subcommand)]
 pub enum Command {
+    /// See the point in under two minutes: the standard way against ours on a generated graph
+    Demo(demo::Demo),
     /// Look at, check, convert and generate data
     #[command(subcommand)]
     Data(data::Data),
@@ -28,6 +33,10 @@ pub enum Command {
     Resume(train::Resume),
     /// Train on one worker and on several and compare
     Verify(verify::Verify),
+    /// Predict every node with a trained model
+    Predict(predict::Predict),
+    /// Write a trained model for other programs
+    Export(export::Export),
     /// List every key of a configuration
     Keys,
 }
@@ -35,12 +44,15 @@ pub enum Command {
 /// Runs a command; the exit code is 0 unless a check did not pass.
 pub fn run(command: Command, output: &Output) -> Result<u8> {
     match command {
+        Command::Demo(arguments) => demo::run(arguments, output),
         Command::Data(data) => data::run(data, output),
         Command::Partition(partition) => partition::run(partition, output),
         Command::Plan(arguments) => plan::plan(arguments, output),
         Command::Train(arguments) => train::train(arguments, output),
         Command::Resume(arguments) => train::resume(arguments, output),
         Command::Verify(arguments) => verify::run(arguments, output),
+        Command::Predict(arguments) => predict::run(arguments, output),
+        Command::Export(arguments) => export::run(arguments, output),
         Command::Keys => train::keys(output),
     }
 }

@@ -33,7 +33,11 @@ fn describe(found: &Verification) -> String {
     use std::fmt::Write;
     let mut text = format!("1 worker against {}, {} rounds a stage:\n", found.workers, found.rounds);
     for difference in &found.differences {
-        let _ = writeln!(text, "  stage {} {:<26} {:.2e}", difference.stage, difference.name, difference.relative);
+        let _ = writeln!(
+            text,
+            "  stage {} {:<26} {:.2e} {:.2e}",
+            difference.stage, difference.name, difference.relative, difference.largest
+        );
     }
     let ledger = if found.ledger_is_exact { "the ledger is as predicted" } else { "THE LEDGER IS NOT AS PREDICTED" };
     let agrees = if found.worst <= found.tolerance { "agrees" } else { "DIFFERS" };

@@ -1,0 +1,48 @@
+//! `laconic data convert`
+
+use std::time::Instant;
+
+use anyhow::Result;
+
+use super::input::Input;
+use super::new_file::NewFile;
+use crate::output::Output;
+
+/// From what to what.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub struct Convert {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    file: NewFile,
+    /// The format to write [default: what the file's name says]
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<Format>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Npz,
+}
+
+const EXAMPLE: &str = "\
+Edges are written in each direction they have, ids as the user spelt them. Self-loops that are kept \
+are in the file, but whoever reads it has to ask for --keep-self-loops again.
+
+Example:
+  laconic data convert friends.csv --nodes people.csv --symmetrise --out friends.npz";
+
+pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
+    let started = Instant::now();
+    match args.to {
+        Some(Format::Npz) => {}
+        None => args.file.check_extension()?,
+    }
+    args.file.check()?;
+    let dataset = args.input.read(output)?;
+    output.say("writing");
+    let written = args.file.write(&dataset, started)?;
+    output.result(&written, &written)?;
+    Ok(0)
+}

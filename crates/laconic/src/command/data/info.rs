@@ -1,0 +1,49 @@
+//! `laconic data info`
+
+use std::fmt;
+
+use anyhow::Result;
+use laconic_graph::digest::digest;
+use laconic_graph::info;
+use serde::Serialize;
+
+use super::input::Input;
+use crate::output::Output;
+
+/// Which dataset.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub struct Info {
+    #[command(flatten)]
+    input: Input,
+}
+
+const EXAMPLE: &str = "\
+Examples:
+  laconic data info cora.npz
+  laconic data info friends.csv --nodes people.csv --label party --json";
+
+#[derive(Serialize)]
+struct Described {
+    #[serde(flatten)]
+    info: info::Info,
+    format: Option<&'static str>,
+    digest: String,
+}
+
+pub(super) fn run(args: &Info, output: &Output) -> Result<u8> {
+    let dataset = args.input.read(output)?;
+    let described = Described { info: info::Info::of(&dataset), format: args.input.format(), digest: digest(&dataset) };
+    output.result(&described, &described)?;
+    Ok(0)
+}
+
+impl fmt::Display for Described {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}", self.info)?;
+        if let Some(format) = self.format {
+            writeln!(f, "format     {format}")?;
+        }
+        write!(f, "digest     {}", self.digest)
+    }
+}

@@ -1,0 +1,142 @@
+//! `laconic demo`: the main job with nothing to prepare.
+
+use anyhow::Result;
+use clap::Args;
+use laconic_graph::dataset::Dataset;
+use laconic_graph::part::{Part, cut};
+use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_train::config::Config;
+use laconic_train::data::{Source, assign};
+use laconic_train::report::Summary;
+use laconic_train::run::{Options, run_threads};
+use serde::Serialize;
+
+use super::signals::Signals;
+use super::train::human_bytes;
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// Arguments of `demo`.
+#[derive(Args)]
+#[command(after_help = "Example: laconic demo")]
+pub struct Demo {
+    /// Nodes of the generated graph
+    #[arg(long, default_value_t = 20_000)]
+    nodes: usize,
+    /// Parts, one worker each
+    #[arg(long, default_value_t = 4)]
+    parts: u32,
+    /// Rounds, per stage when lazy
+    #[arg(long, default_value_t = 60)]
+    epochs: u32,
+    /// Seed of graph, partition and training
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// One line of the table.
+#[derive(Serialize)]
+struct Line {
+    method: &'static str,
+    test_accuracy: f64,
+    bytes: u64,
+    predicted: u64,
+    /// How many times fewer bytes than the first line.
+    fewer: f64,
+    rounds: u32,
+    seconds: f64,
+    crosses: &'static str,
+}
+
+/// The ways to train that are compared: name, what crosses, keys.
+const METHODS: [(&str, &str, &[&str]); 3] = [
+    ("synchronous", "every layer, every round, both ways", &["schedule.kind=synchronous"]),
+    ("lazy, from features", "every layer once, features too", &["schedule.kind=lazy"]),
+    ("lazy, from scores", "class scores alone, once a layer", &["schedule.kind=lazy", "schedule.start=mlp"]),
+];
+
+/// Generates, cuts, trains, compares.
+pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
+    let signals = Signals::install(false)?;
+    let dataset = sbm(&SbmSpec {
+        nodes: arguments.nodes,
+        mean_degree: 12.0,
+        classes: 10,
+        homophily: 0.6,
+        features: 128,
+        feature_signal: 1.2,
+        train: 0.1,
+        val: 0.1,
+        seed: arguments.seed,
+        ..SbmSpec::default()
+    })?;
+    let edges = dataset.graph.edges();
+    output.say(format!(
+        "a generated graph of {} nodes and {edges} edges, 128 features, 10 classes",
+        dataset.graph.nodes()
+    ));
+    output.say(format!("cut into {} parts at random, one worker each; the standard way first", arguments.parts));
+    let parts = parts(&arguments, &dataset)?;
+    let mut lines: Vec<Line> = Vec::new();
+    for (method, crosses, keys) in METHODS {
+        let config = config(&arguments, keys)?;
+        let observer = Box::new(Progress::bar_only(output, method));
+        let (interrupt, abort) = (signals.interrupt.clone(), signals.abort.clone());
+        let options = Options { interrupt, abort, observer, ..Options::default() };
+        let outcomes = run_threads(&config, Source::of(parts.clone()), options)?;
+        let Some(summary) = outcomes.into_iter().find_map(|outcome| outcome.summary) else { continue };
+        if summary.interrupted {
+            output.say("stopped");
+            return Ok(130);
+        }
+        let first = lines.first().map_or(summary.bytes.total, |line| line.bytes);
+        lines.push(line(method, crosses, first, &summary));
+    }
+    output.result(table(&lines), &lines)?;
+    Ok(0)
+}
+
+fn parts(arguments: &Demo, dataset: &Dataset) -> Result<Vec<Part>> {
+    let mut config = Config::default().partition;
+    config.seed = arguments.seed;
+    let assignment = assign(&config, dataset, Some(0), arguments.parts)?;
+    Ok(cut(dataset, Some(0), &assignment, arguments.parts)?)
+}
+
+fn config(arguments: &Demo, keys: &[&str]) -> Result<Config> {
+    let mut set: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
+    set.push(format!("train.epochs={}", arguments.epochs));
+    set.push(format!("train.seed={}", arguments.seed));
+    set.push("model.hidden=128".to_owned());
+    Ok(Config::parse("", &set)?)
+}
+
+fn line(method: &'static str, crosses: &'static str, first: u64, summary: &Summary) -> Line {
+    Line {
+        method,
+        test_accuracy: summary.metrics.scores.test.get("accuracy").copied().unwrap_or(0.0),
+        bytes: summary.bytes.total,
+        predicted: summary.bytes.predicted,
+        fewer: first as f64 / summary.bytes.total.max(1) as f64,
+        rounds: summary.rounds,
+        seconds: summary.seconds.total,
+        crosses,
+    }
+}
+
+fn table(lines: &[Line]) -> String {
+    use std::fmt::Write;
+    let mut text = format!(
+        "{:<20} {:>8} {:>11} {:>11} {:>7} {:>7} {:>8}   {}\n",
+        "method", "accuracy", "sent", "predicted", "fewer", "rounds", "time", "what crosses"
+    );
+    for line in lines {
+        let (sent, predicted) = (human_bytes(line.bytes), human_bytes(line.predicted));
+        let _ = writeln!(
+            text,
+            "{:<20} {:>8.4} {sent:>11} {predicted:>11} {:>6.1}x {:>7} {:>7.1}s   {}",
+            line.method, line.test_accuracy, line.fewer, line.rounds, line.seconds, line.crosses
+        );
+    }
+    text.trim_end().to_owned()
+}

@@ -1,0 +1,168 @@
+//! `laconic partition`: who owns which node, what that costs, and the folder of parts.
+
+mod preparation;
+mod split;
+mod target;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use clap::builder::PossibleValuesParser;
+use laconic_graph::dataset::{Dataset, Split};
+use laconic_graph::part::Provenance;
+use laconic_graph::partition::{Quality, names, quality};
+use laconic_train::config::{Config, PartitionConfig};
+use laconic_train::data::{assign, prepared};
+use serde::Serialize;
+
+use crate::command::data::refuse_parts;
+use crate::output::Output;
+
+/// What to cut, how, and where the parts go.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Partition {
+    /// The dataset, in any format that `laconic data info` reads
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+    /// The number of parts, one worker each
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    parts: u32,
+    /// How to cut: random (each node anywhere), multilevel (METIS: few edges between parts), given (from --file)
+    #[arg(long, value_parser = PossibleValuesParser::new(names()), default_value_t = PartitionConfig::default().method)]
+    method: String,
+    /// The seed of the method
+    #[arg(long, default_value_t = PartitionConfig::default().seed)]
+    seed: u64,
+    #[command(flatten)]
+    wishes: Wishes,
+    #[command(flatten)]
+    target: target::Target,
+    #[command(flatten)]
+    preparation: preparation::Preparation,
+}
+
+/// Flags of one method only. Optional, so that one that would do nothing can be refused.
+#[derive(clap::Args)]
+struct Wishes {
+    /// Multilevel: make the number of cut edges or the number of halo rows small [default: cut]
+    #[arg(long, value_parser = ["cut", "volume"])]
+    objective: Option<String>,
+    /// Multilevel: balance training nodes too
+    #[arg(long)]
+    balance_train: bool,
+    /// Multilevel: how much larger than the mean a part may be [default: 0.05]
+    #[arg(long, value_name = "SHARE")]
+    imbalance: Option<f64>,
+    /// Given: one part number a line, line i for node i, or an .npy
+    #[arg(long, value_name = "ASSIGNMENT", required_if_eq("method", "given"))]
+    file: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Without --out it only prints what the partition costs.
+
+Examples:
+  laconic partition cora.npz --parts 4 --method multilevel
+  laconic partition cora.npz --parts 4 --method multilevel --split train=20,val=500 --out cora-4
+  laconic partition roads.graph --parts 8 --method given --file roads.graph.part.8 --out roads-8";
+
+#[derive(Serialize)]
+struct Partitioned {
+    data: String,
+    nodes: usize,
+    method: String,
+    seed: u64,
+    seconds: f64,
+    out: Option<String>,
+    assignment: Option<String>,
+    #[serde(flatten)]
+    quality: Quality,
+}
+
+/// Runs it.
+pub fn run(args: Partition, output: &Output) -> Result<u8> {
+    let started = Instant::now();
+    let config = args.config()?;
+    refuse_parts(&args.data)?;
+    args.target.check()?;
+    output.say(format_args!("reading {}", args.data.display()));
+    let (dataset, split) = prepared(&config.data)?;
+    let learned_from = split.map_or(0, |index| dataset.splits[index].count(Split::TRAIN));
+    if config.partition.balance_train && learned_from == 0 {
+        bail!("--balance-train: {} has no training nodes; --split draws some", args.data.display());
+    }
+    let nodes = dataset.graph.nodes();
+    output.say(format_args!("assigning {nodes} nodes to {} parts", args.parts));
+    let about = || format!("{} in {} parts", args.data.display(), args.parts);
+    let assignment = assign(&config.partition, &dataset, split, args.parts).with_context(about)?;
+    let quality = measure(&dataset, split, &assignment, args.parts).with_context(about)?;
+    let provenance = Provenance { method: args.method.clone(), seed: args.seed };
+    args.target.write((&dataset, split), (&assignment, args.parts), &provenance, output)?;
+    let result = Partitioned {
+        data: dataset.name,
+        nodes,
+        method: args.method,
+        seed: args.seed,
+        seconds: started.elapsed().as_secs_f64(),
+        out: args.target.out_shown(),
+        assignment: args.target.assignment_shown(),
+        quality,
+    };
+    output.result(&result, &result)?;
+    Ok(0)
+}
+
+fn measure(dataset: &Dataset, split: Option<usize>, assignment: &[u32], parts: u32) -> Result<Quality> {
+    let roles = split.map(|index| dataset.splits[index].roles.as_slice());
+    Ok(quality(&dataset.graph, assignment, parts, roles, dataset.features.columns())?)
+}
+
+impl Partition {
+    /// The sections of a run's configuration that say the same, checked.
+    fn config(&self) -> Result<Config> {
+        self.refuse_idle_options()?;
+        let Wishes { objective, balance_train, imbalance, file } = &self.wishes;
+        let default = PartitionConfig::default();
+        let partition = PartitionConfig {
+            parts: self.parts,
+            method: self.method.clone(),
+            seed: self.seed,
+            objective: objective.clone().unwrap_or(default.objective),
+            balance_train: *balance_train,
+            imbalance: imbalance.unwrap_or(default.imbalance),
+            file: file.clone(),
+        };
+        let config = Config { data: self.preparation.config(&self.data), partition, ..Config::default() };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// A flag that does nothing would hide a mistake.
+    fn refuse_idle_options(&self) -> Result<()> {
+        let Wishes { objective, balance_train, imbalance, file } = &self.wishes;
+        let flags = [
+            ("--objective", objective.is_some(), "multilevel"),
+            ("--balance-train", *balance_train, "multilevel"),
+            ("--imbalance", imbalance.is_some(), "multilevel"),
+            ("--file", file.is_some(), "given"),
+        ];
+        match flags.iter().find(|(_, given, method)| *given && self.method != *method) {
+            Some((flag, _, method)) => bail!("{flag} belongs to --method {method}, not to {}", self.method),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Partitioned {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(f, "{} in {} parts by {}, {:.2} s", self.data, self.quality.parts.len(), self.method, self.seconds)?;
+        write!(f, "{}", self.quality)?;
+        for written in self.out.iter().chain(&self.assignment) {
+            write!(f, "\nwrote       {written}")?;
+        }
+        Ok(())
+    }
+}

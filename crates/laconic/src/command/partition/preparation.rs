@@ -1,0 +1,60 @@
+//! What happens to the data before it is cut: the flags for a configuration's section `[data]`.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use laconic_train::config::{DataConfig, FeaturePreparation, SplitChoice};
+
+use super::split::parse_split;
+
+#[derive(clap::Args)]
+pub(super) struct Preparation {
+    /// Add the other direction of every edge
+    #[arg(long, help_heading = HEADING)]
+    symmetrise: bool,
+    /// Take features from this .npz or .npy instead
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
+    features_path: Option<PathBuf>,
+    /// The node table of an edge list
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
+    nodes: Option<PathBuf>,
+    /// What is done to the features: row-normalised divides each row by its sum, standardised gives each column mean 0 and
+    /// standard deviation 1 over the training nodes
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Features::Given, help_heading = HEADING)]
+    feature_preparation: Features,
+    /// The data's own split, or a random one: train=0.6,val=0.2,seed=1 in shares of the labelled nodes, or
+    /// train=20,val=500 with 20 of each class and 500 in all; what is left over tests
+    #[arg(long, value_parser = parse_split, default_value = "given", help_heading = HEADING)]
+    split: SplitChoice,
+    /// Which of the data's own splits
+    #[arg(long, value_name = "INDEX", default_value_t = 0, help_heading = HEADING)]
+    split_index: usize,
+}
+
+const HEADING: &str = "Data preparation";
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Features {
+    Given,
+    RowNormalised,
+    Standardised,
+}
+
+impl Preparation {
+    /// The section for the dataset `path`.
+    pub fn config(&self, path: &Path) -> DataConfig {
+        DataConfig {
+            path: path.to_owned(),
+            features_path: self.features_path.clone(),
+            nodes_path: self.nodes.clone(),
+            symmetrise: self.symmetrise,
+            features: match self.feature_preparation {
+                Features::Given => FeaturePreparation::Given,
+                Features::RowNormalised => FeaturePreparation::RowNormalised,
+                Features::Standardised => FeaturePreparation::Standardised,
+            },
+            split: self.split.clone(),
+            split_index: self.split_index,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Where the parts go.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use laconic_graph::dataset::Dataset;
+use laconic_graph::part::{self, Provenance};
+use laconic_train::TrainError;
+use laconic_train::checkpoint::write_aside;
+use laconic_train::data::is_part_folder;
+
+use crate::command::data::{not_written, refuse_occupied};
+use crate::output::Output;
+
+#[derive(clap::Args)]
+pub(super) struct Target {
+    /// Write a folder of parts, which `laconic train` takes as data.path
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write the number of each node's part, one a line
+    #[arg(long, value_name = "FILE")]
+    assignment: Option<PathBuf>,
+    /// Replace the folder, if it is a folder of parts, and the file
+    #[arg(long)]
+    force: bool,
+}
+
+impl Target {
+    /// Checks, before any work is done, that folder and file may be written.
+    pub fn check(&self) -> Result<()> {
+        if let Some(path) = &self.assignment {
+            refuse_occupied(path, self.force)?;
+        }
+        self.out.as_deref().map_or(Ok(()), |dir| refuse_occupied_folder(dir, self.force))
+    }
+
+    /// Writes what was asked for.
+    pub fn write(
+        &self,
+        (dataset, split): (&Dataset, Option<usize>),
+        (assignment, parts): (&[u32], u32),
+        provenance: &Provenance,
+        output: &Output,
+    ) -> Result<()> {
+        if let Some(path) = &self.assignment {
+            let lines: String = assignment.iter().map(|part| format!("{part}\n")).collect();
+            write_aside(path, lines.as_bytes())?;
+        }
+        let Some(dir) = &self.out else { return Ok(()) };
+        output.say(format_args!("writing {}", dir.display()));
+        let bar = if output.is_lively() { ProgressBar::new(parts.into()) } else { ProgressBar::hidden() };
+        bar.set_style(ProgressStyle::with_template("{wide_bar} part {pos} of {len}").expect("the template is valid"));
+        let cut = part::cut_one_by_one(dataset, split, assignment, parts)?;
+        let written = part::write_parts(dir, cut.inspect(|_| bar.inc(1)), provenance, self.force);
+        bar.finish_and_clear();
+        written.map_err(not_written)
+    }
+
+    /// The folder, for people to read.
+    pub fn out_shown(&self) -> Option<String> {
+        self.out.as_deref().map(shown)
+    }
+
+    /// The file, for people to read.
+    pub fn assignment_shown(&self) -> Option<String> {
+        self.assignment.as_deref().map(shown)
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Refuses a place that is taken by anything but an empty folder or, with `force`, a whole folder of parts.
+fn refuse_occupied_folder(dir: &Path, force: bool) -> Result<()> {
+    let mut entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            bail!("{} is there and not a folder", dir.display())
+        }
+        Err(error) => return Err(TrainError::io(dir, error).into()),
+    };
+    match (entries.next().is_some(), is_part_folder(dir), force) {
+        (false, _, _) | (true, true, true) => Ok(()),
+        (true, true, false) => bail!("{} is a folder of parts already; --force replaces it", dir.display()),
+        (true, false, _) => bail!("{} holds other files and is not replaced", dir.display()),
+    }
+}

@@ -1,0 +1,156 @@
+//! `laconic data`, run as users run it.
+
+mod program;
+
+use laconic_graph::dataset::{Features, Ids, Labels, Split};
+use laconic_graph::read::{ReadOptions, read};
+use program::{Place, real_data};
+
+const FRIENDS: &str = "src,dst,w\nann,bob,2\nbob,cem,1\ndan,ann,3\n";
+const PEOPLE: &str = "name,age,party,role\ndan,30,red,train\nann,20,blue,val\ncem,50,red,test\nbob,40,blue,train\n";
+const TABLE: &str = "--nodes people.csv --id name --label party --split role";
+
+/// A folder with an edge list and a node table under other than the usual names.
+fn friends() -> Place {
+    let place = Place::new();
+    place.write("friends.csv", FRIENDS);
+    place.write("people.csv", PEOPLE);
+    place
+}
+
+#[test]
+fn what_is_generated_is_described_checked_and_converted() {
+    let place = Place::new();
+    let made = place.json("data synth sbm --nodes 400 --mean-degree 6 --classes 3 --features 5 --out a.npz");
+    assert_eq!((&made["nodes"], &made["file"]), (&400.into(), &"a.npz".into()));
+    let info = place.json("data info a.npz");
+    let columns = info["features"]["columns"].as_u64();
+    assert_eq!((info["classes"].as_u64(), columns, info["directed"].as_bool()), (Some(3), Some(5), Some(false)));
+    assert_eq!((&info["edges"], &info["digest"]), (&made["edges"], &made["digest"]));
+    let check = place.json("data check a.npz");
+    assert_eq!(check["errors"], 0);
+    assert_eq!(check["findings"].as_array().unwrap().len() as u64, check["warnings"].as_u64().unwrap());
+    let copy = place.json("data convert a.npz --out b.npz");
+    assert_eq!(copy["digest"], made["digest"]);
+    assert_eq!(place.names(), ["a.npz", "b.npz"]);
+}
+
+#[test]
+fn the_same_flags_generate_the_same_graph() {
+    let place = Place::new();
+    let digest = |line: &str| place.json(line)["digest"].clone();
+    let first = digest("data synth rmat --scale 8 --edge-factor 4 --features 2 --seed 3 --out a.npz");
+    assert_eq!(first, digest("data synth rmat --scale 8 --edge-factor 4 --features 2 --seed 3 --out b.npz"));
+    assert_ne!(first, digest("data synth rmat --scale 8 --edge-factor 4 --features 2 --seed 4 --out c.npz"));
+    digest("data synth rmat --scale 8 --symmetric false --classes 0 --features 0 --out d.npz");
+    let info = place.json("data info d.npz");
+    assert_eq!((info["directed"].as_bool(), info["classes"].as_u64()), (Some(true), Some(0)));
+    assert!(info["features"].is_null());
+}
+
+#[test]
+fn people_read_words_where_machines_read_json() {
+    let place = Place::new();
+    let made = place.run("data synth sbm --nodes 100 --degree-max 50 --out a.npz");
+    assert!(made.err.contains("generating") && made.out.contains("digest     blake3:"), "{}{}", made.err, made.out);
+    let info = place.run("data info a.npz");
+    assert!(info.out.starts_with("a\nnodes      100, ") && info.out.contains("\nformat     interchange npz\n"));
+    assert_eq!(place.run("data info a.npz --quiet").err, "");
+}
+
+#[test]
+fn an_edge_list_with_text_ids_keeps_them() {
+    let place = friends();
+    assert_eq!(place.json(&format!("data convert friends.csv {TABLE} --out friends.npz"))["edges"], 3);
+    let dataset = read(&place.path("friends.npz"), &ReadOptions::default()).unwrap();
+    assert_eq!(dataset.ids, Ids::Strings(["dan", "ann", "cem", "bob"].map(str::to_owned).to_vec()));
+    assert_eq!(dataset.labels, Labels::Single { classes: 2, values: vec![1, 0, 1, 0] });
+    assert_eq!(dataset.features, Features::Dense { columns: 1, values: vec![30.0, 20.0, 50.0, 40.0] });
+    assert_eq!(dataset.splits[0].roles, [Split::TRAIN, Split::VAL, Split::TEST, Split::TRAIN]);
+    // dan → ann, bob → cem, ann → bob.
+    assert_eq!(dataset.graph.sources, [0, 3, 1]);
+    assert_eq!(dataset.graph.weights, Some(vec![3.0, 1.0, 2.0]));
+}
+
+#[test]
+fn columns_and_directions_are_as_the_user_says() {
+    let place = friends();
+    let line = format!("data convert friends.csv {TABLE} --source dst --target src --symmetrise --out a.npz --to npz");
+    assert_eq!(place.json(&line)["edges"], 6);
+    place.refused(&format!("data info friends.csv {TABLE} --weight pounds"), 3, &["friends.csv", "pounds"]);
+    place.write("loop.csv", "src,dst\n0,0\n0,1\n");
+    assert_eq!(place.json("data info loop.csv")["self_loops"], 0);
+    assert_eq!(place.json("data info loop.csv --keep-self-loops")["self_loops"], 1);
+}
+
+#[test]
+fn a_dataset_that_cannot_be_learned_from_does_not_pass_the_check() {
+    let place = friends();
+    place.write("people.csv", &PEOPLE.replace("train", "test"));
+    let ran = place.run(&format!("data check friends.csv {TABLE}"));
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.out.contains("error: split 0: no node is for training"), "{}", ran.out);
+    let ran = place.run(&format!("data check friends.csv {TABLE} --json"));
+    let verdict: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &verdict["findings"][0]["severity"]), (1, &"error".into()));
+}
+
+#[test]
+fn input_that_cannot_be_read_is_named() {
+    let place = friends();
+    for command in ["info", "check", "convert --out a.npz"] {
+        place.refused(&format!("data {command} absent.npz"), 3, &["absent.npz", "No such file"]);
+        place.refused(&format!("data {command} friends.csv --nodes absent.csv"), 3, &["absent.csv"]);
+    }
+    place.write("poem.txt.bak", "Not a graph.");
+    place.refused("data info poem.txt.bak", 3, &["poem.txt.bak", "expected one of", "interchange npz"]);
+    place.write("broken.npz", "PK, but not for long");
+    place.refused("data convert broken.npz --out a.npz", 3, &["broken.npz"]);
+    place.write("graph.graph", "2 1\n2\n1\n");
+    place.refused("data info graph.graph --label y", 2, &["--label", "graph.graph", "METIS"]);
+    assert_eq!(place.names(), ["broken.npz", "friends.csv", "graph.graph", "people.csv", "poem.txt.bak"]);
+}
+
+#[test]
+fn nothing_is_replaced_unasked() {
+    let place = friends();
+    place.write("a.npz", "mine");
+    std::fs::create_dir(place.path("folder.npz")).unwrap();
+    for command in ["data synth sbm --nodes 50 --degree-max 20", "data convert friends.csv"] {
+        place.refused(&format!("{command} --out a.npz"), 2, &["a.npz is there already", "--force"]);
+        place.refused(&format!("{command} --force --out folder.npz"), 2, &["folder.npz"]);
+        place.refused(&format!("{command} --out a.csv"), 2, &["a.csv", ".npz"]);
+        place.refused(&format!("{command} --out absent/a.npz"), 5, &["absent"]);
+    }
+    assert_eq!(std::fs::read_to_string(place.path("a.npz")).unwrap(), "mine");
+    place.json("data convert friends.csv --force --out a.npz");
+    assert_eq!(place.json("data info a.npz")["nodes"], 4);
+    place.json("data convert a.npz --symmetrise --force --out a.npz");
+    assert_eq!(place.json("data info a.npz")["edges"], 6);
+    assert_eq!(place.names(), ["a.npz", "folder.npz", "friends.csv", "people.csv"]);
+}
+
+#[test]
+fn generators_refuse_what_makes_no_graph() {
+    let place = Place::new();
+    place.refused("data synth sbm --homophily 2 --out a.npz", 2, &["homophily", "found 2"]);
+    place.refused("data synth rmat --scale 40 --out a.npz", 2, &["scale", "40"]);
+    place.refused("data synth sbm --nodes many --out a.npz", 2, &["--nodes", "many"]);
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn cora_is_described_as_the_literature_does() {
+    let Some(cora) = real_data("cora.npz") else { return };
+    let place = Place::new();
+    let info = place.json(&format!("data info {}", cora.display()));
+    assert_eq!(
+        (info["nodes"].as_u64(), info["edges"].as_u64(), info["classes"].as_u64()),
+        (Some(2708), Some(10556), Some(7))
+    );
+    assert_eq!(info["splits"][0], serde_json::json!({"train": 140, "val": 500, "test": 1000, "none": 1068}));
+    assert_eq!(place.json(&format!("data check {}", cora.display()))["errors"], 0);
+    let copy = place.json(&format!("data convert {} --out cora.npz", cora.display()));
+    assert_eq!(copy["digest"], info["digest"]);
+    assert_eq!(place.json("data info cora.npz")["digest"], info["digest"]);
+}

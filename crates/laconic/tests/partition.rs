@@ -1,0 +1,142 @@
+//! `laconic partition`, run as users run it.
+
+mod program;
+
+use laconic_graph::dataset::Ids;
+use laconic_graph::part::{open_meta, open_part};
+use program::{Place, real_data};
+
+/// A folder with a generated graph of 300 nodes.
+fn generated() -> Place {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 300 --mean-degree 8 --degree-max 60 --classes 3 --features 4 --out a.npz");
+    place
+}
+
+#[test]
+fn parts_open_and_hold_every_node_and_edge_once() {
+    let place = generated();
+    let result = place.json("partition a.npz --parts 3 --method multilevel --seed 5 --out parts");
+    let info = place.json("data info a.npz");
+    let meta = open_meta(&place.path("parts")).unwrap();
+    assert_eq!((meta.parts, meta.provenance.method.as_str(), meta.provenance.seed), (3, "multilevel", 5));
+    assert_eq!(meta.global.data_digest, info["digest"].as_str().unwrap());
+    assert_eq!(meta.global.train, info["splits"][0]["train"].as_u64().unwrap());
+    let parts: Vec<_> = (0..3).map(|index| open_part(&place.path("parts"), index).unwrap()).collect();
+    let mut nodes: Vec<u64> = parts.iter().flat_map(|part| part.nodes.iter().copied()).collect();
+    nodes.sort_unstable();
+    assert!(nodes.into_iter().eq(0..300));
+    let edges: usize = parts.iter().map(|part| part.sources.len()).sum();
+    assert_eq!(edges as u64, result["edges"].as_u64().unwrap());
+    for (part, figures) in parts.iter().zip(result["parts"].as_array().unwrap()) {
+        assert_eq!(part.rows() as u64, figures["nodes"].as_u64().unwrap());
+    }
+    assert_eq!(place.names(), ["a.npz", "parts"]);
+}
+
+#[test]
+fn without_out_there_are_only_figures() {
+    let place = generated();
+    let ran = place.run("partition a.npz --parts 4 --method random");
+    assert!(ran.code == 0 && ran.out.contains("halo share") && ran.out.contains("edge cut"), "{}", ran.err);
+    let random = place.json("partition a.npz --parts 4 --method random");
+    assert!(random["out"].is_null() && random["replication"].as_f64().unwrap() > 1.0);
+    // Three quarters of the edges join different ones of four random parts, give or take.
+    assert!((random["cut_share"].as_f64().unwrap() - 0.75).abs() < 0.1, "{}", random["cut_share"]);
+    let multilevel = place.json("partition a.npz --parts 4 --method multilevel --objective volume --balance-train");
+    assert!(multilevel["halo_rows"].as_u64() < random["halo_rows"].as_u64());
+    assert_eq!(place.names(), ["a.npz"]);
+}
+
+#[test]
+fn an_assignment_written_is_an_assignment_given() {
+    let place = generated();
+    let first = place.json("partition a.npz --parts 3 --method multilevel --assignment of.txt");
+    let again = place.json("partition a.npz --parts 3 --method given --file of.txt");
+    assert_eq!((&first["parts"], &first["cut_edges"]), (&again["parts"], &again["cut_edges"]));
+    assert_eq!(std::fs::read_to_string(place.path("of.txt")).unwrap().lines().count(), 300);
+}
+
+#[test]
+fn a_bad_assignment_is_named_with_its_line() {
+    let place = generated();
+    place.write("of.txt", &"0\n".repeat(299));
+    place.refused(
+        "partition a.npz --parts 2 --method given --file of.txt",
+        3,
+        &["of.txt", "expected 300", "found 299"],
+    );
+    place.write("of.txt", &("0\n7\n".to_owned() + &"0\n".repeat(298)));
+    place.refused(
+        "partition a.npz --parts 2 --method given --file of.txt --out parts",
+        3,
+        &["of.txt: line 2", "below 2"],
+    );
+    place.refused("partition a.npz --parts 2 --method given --file absent.txt", 3, &["absent.txt"]);
+    place.refused("partition a.npz --parts 2 --method given", 2, &["--file"]);
+    place.refused("partition a.npz --parts 2 --file of.txt", 2, &["--file", "--method given"]);
+    assert_eq!(place.names(), ["a.npz", "of.txt"]);
+}
+
+#[test]
+fn nothing_but_parts_is_replaced_and_that_only_when_asked() {
+    let place = generated();
+    place.json("partition a.npz --parts 2 --out parts --assignment of.txt");
+    place.refused("partition a.npz --parts 3 --out parts", 2, &["parts", "--force"]);
+    place.refused("partition a.npz --parts 3 --assignment of.txt", 2, &["of.txt", "--force"]);
+    assert_eq!(open_meta(&place.path("parts")).unwrap().parts, 2);
+    place.json("partition a.npz --parts 3 --out parts --assignment of.txt --force");
+    assert_eq!(open_meta(&place.path("parts")).unwrap().parts, 3);
+    std::fs::create_dir(place.path("mine")).unwrap();
+    place.write("mine/letter", "dear");
+    place.refused("partition a.npz --parts 2 --out mine --force", 2, &["mine", "other files"]);
+    place.refused("partition a.npz --parts 2 --out a.npz --force", 2, &["a.npz", "not a folder"]);
+    place.json("partition a.npz --parts 2 --out deep/er/parts");
+    assert_eq!(place.names(), ["a.npz", "deep", "mine", "of.txt", "parts"]);
+}
+
+#[test]
+fn input_that_cannot_be_cut_is_refused() {
+    let place = generated();
+    place.refused("partition absent.npz --parts 2", 3, &["absent.npz"]);
+    place.write("poem", "Not a graph.");
+    place.refused("partition poem --parts 2 --out parts", 3, &["poem", "expected one of"]);
+    place.refused("partition a.npz --parts 301 --method multilevel", 3, &["a.npz", "301 parts of 300 nodes"]);
+    place.refused("partition a.npz --parts 2 --method fine", 2, &["--method", "fine", "multilevel"]);
+    place.refused("partition a.npz --parts 2 --imbalance 0.1", 2, &["--imbalance", "multilevel"]);
+    place.refused("partition a.npz --parts 2 --split-index 1", 2, &["split_index"]);
+    place.refused("partition a.npz --parts 2 --split train=0.5", 2, &["--split", "val"]);
+    place.write("list.csv", "0,1\n1,2\n");
+    place.refused("partition list.csv --parts 2 --method multilevel --balance-train", 2, &["list.csv", "--split"]);
+    place.json("partition a.npz --parts 2 --out parts");
+    place.refused("partition parts --parts 2", 3, &["parts", "a folder of parts"]);
+    place.refused("data info parts", 3, &["parts", "a folder of parts"]);
+}
+
+#[test]
+fn split_and_features_are_prepared_before_the_cut() {
+    let place = generated();
+    place.json(
+        "partition a.npz --parts 2 --split train=20,val=30,seed=4 --feature-preparation standardised --out parts",
+    );
+    let global = open_meta(&place.path("parts")).unwrap().global;
+    assert_eq!((global.train, global.val, global.test), (60, 30, 210));
+    place.write("friends.csv", "src,dst\nann,bob\nbob,cem\n");
+    place.write("people.csv", "id,age\ncem,1\nbob,2\nann,3\n");
+    let result = place.json("partition friends.csv --nodes people.csv --symmetrise --parts 1 --out friends");
+    assert_eq!(result["edges"], 4);
+    let part = open_part(&place.path("friends"), 0).unwrap();
+    assert_eq!(part.ids, Ids::Strings(["cem", "bob", "ann"].map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn cora_is_cut_with_few_edges_between_parts() {
+    let Some(cora) = real_data("cora.npz") else { return };
+    let place = Place::new();
+    let line = format!("partition {} --parts 4 --method multilevel --out parts", cora.display());
+    let result = place.json(&line);
+    assert_eq!((result["nodes"].as_u64(), result["edges"].as_u64()), (Some(2708), Some(10556)));
+    // METIS cuts 4 to 6 % of Cora's edges into four parts; random parts cut 75 %.
+    assert!(result["cut_share"].as_f64().unwrap() < 0.1, "{}", result["cut_share"]);
+    assert_eq!(open_part(&place.path("parts"), 3).unwrap().global.train, 140);
+}

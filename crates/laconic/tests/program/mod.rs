@@ -1,0 +1,76 @@
+//! The program as a user runs it: in a folder, with arguments, giving text and an exit code.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A fresh folder to run the program in.
+pub struct Place(tempfile::TempDir);
+
+/// What one run gave.
+pub struct Ran {
+    /// The exit code.
+    pub code: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Place {
+    /// An empty folder.
+    pub fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    /// A path in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file in the folder.
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// The names in the folder, in order.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Runs the program; words in `line` are separated by spaces.
+    pub fn run(&self, line: &str) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_laconic"));
+        let done = command.args(line.split_whitespace()).current_dir(self.0.path()).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ran { code: done.status.code().unwrap(), out: text(done.stdout), err: text(done.stderr) }
+    }
+
+    /// Runs what has to succeed, with the result as JSON.
+    pub fn json(&self, line: &str) -> serde_json::Value {
+        let ran = self.run(&format!("{line} --json --quiet"));
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{line}");
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{line}: {error}: {}", ran.out))
+    }
+
+    /// Runs what has to fail with this exit code and a message that holds all of `words`, and nothing on standard output.
+    pub fn refused(&self, line: &str, code: i32, words: &[&str]) {
+        let ran = self.run(line);
+        assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{line}: {}", ran.err);
+        for word in words {
+            assert!(ran.err.contains(word), "{line}: expected '{word}' in: {}", ran.err);
+        }
+    }
+}
+
+/// The real dataset of this name, if it is on this machine.
+pub fn real_data(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
+    if !path.is_file() {
+        println!("skipped: {} is not there", path.display());
+        return None;
+    }
+    Some(path)
+}

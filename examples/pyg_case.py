@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Makes a case for `pyg_parity.rs`: a small random graph, and what PyTorch Geometric computes on it.
+
+    python examples/pyg_case.py --arch gat --layers 3 --hidden 32 --heads 8 --norm --out case.npz
+    cargo run --release --example pyg_parity -- case.npz --workers 3 --partition multilevel
+
+Needs torch and torch-geometric (made with 2.2.2 and 2.8.1). The same arguments give the same file.
+
+The model is conv -> [LayerNorm] -> ReLU -> ... -> conv, without dropout; `mlp` has linear layers for convs. The file holds:
+
+    edge_index    i64 [2, edges]          sources, targets; no edge twice
+    x             f32 [nodes, features]
+    y             i64 [nodes]
+    train_mask    u8  [nodes]             1 where a node counts in the loss (mean cross-entropy)
+    param/NAME    f32                     initial weights: `convs.I.*` (`lins.I.*` for mlp), `norms.I.weight`, `norms.I.bias`
+    logits        f32 [nodes, classes]    with the initial weights
+    grad/NAME     f32                     gradient of the loss with the initial weights
+    losses        f32 [steps]             the loss before each of ten steps of Adam
+
+Weights and features are single precision; all that is computed from them is computed in double precision and then rounded, so
+that differences are the other side's. Weights that PyTorch Geometric starts at a constant (biases, norms, GIN's learned eps) are
+moved off it: a bias of 0 or a norm of 1 would hide mistakes.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+
+STEPS = 10
+LEARNING_RATE = 0.01
+TRAIN_FRACTION = 0.55
+# Fraction of nodes that get no in-edge, and of the others that get a self-loop where wanted.
+SOURCE_ONLY_FRACTION = 0.1
+SELF_LOOP_FRACTION = 0.25
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Make a case for pyg_parity with PyTorch Geometric",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--arch", required=True, choices=["gcn", "sage", "sage-pool", "gin", "gat", "mlp"])
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--hidden", type=int, default=16, help="width of hidden layers, all heads together if concatenated")
+    parser.add_argument("--heads", type=int, default=1, help="attention heads (gat)")
+    parser.add_argument(
+        "--head-merge",
+        choices=["concat", "mean"],
+        default="concat",
+        help="concat: the last layer has one head; mean: every layer has all heads, each of the layer's full width",
+    )
+    parser.add_argument("--norm", action="store_true", help="LayerNorm after every hidden layer")
+    parser.add_argument("--no-eps", action="store_true", help="fix eps at 0 rather than learn it (gin)")
+    parser.add_argument("--nodes", type=int, default=70)
+    parser.add_argument("--edges", type=int, default=350, help="number of edges, self-loops included")
+    parser.add_argument("--self-loops", action="store_true", help="let some nodes have a self-loop in the input")
+    parser.add_argument("--features", type=int, default=8)
+    parser.add_argument("--classes", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True, help="the file to write (.npz)")
+    arguments = parser.parse_args()
+    for name in ["layers", "hidden", "heads", "features", "classes"]:
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name}: expected at least 1")
+    if arguments.nodes < 20:
+        parser.error("--nodes: expected at least 20")
+    if arguments.arch == "gat" and arguments.head_merge == "concat" and arguments.hidden % arguments.heads != 0:
+        parser.error(f"--hidden: expected a multiple of --heads {arguments.heads}")
+    return arguments
+
+
+def random_edges(rng: np.random.Generator, nodes: int, edges: int, self_loops: bool) -> np.ndarray:
+    """A directed graph, [2, edges], in random order and without duplicates. Some nodes have no in-edge."""
+    with_in_edges = np.sort(rng.permutation(nodes)[int(SOURCE_ONLY_FRACTION * nodes) :])
+    loops = rng.choice(with_in_edges, int(SELF_LOOP_FRACTION * len(with_in_edges)) if self_loops else 0, replace=False)
+    # A pair is a target and one of the nodes - 1 other nodes.
+    others = nodes - 1
+    pairs = len(with_in_edges) * others
+    if not len(loops) <= edges <= len(loops) + pairs:
+        raise SystemExit(f"--edges: expected {len(loops)} to {len(loops) + pairs} with {nodes} nodes")
+    drawn = rng.choice(pairs, edges - len(loops), replace=False)
+    targets = with_in_edges[drawn // others]
+    sources = (targets + 1 + drawn % others) % nodes
+    both = np.stack([np.concatenate([sources, loops]), np.concatenate([targets, loops])])
+    return both[:, rng.permutation(edges)].astype(np.int64)
+
+
+class Model(nn.Module):
+    """conv -> [LayerNorm] -> ReLU -> ... -> conv, named as in PyTorch Geometric's `BasicGNN` (its `MLP` for mlp)."""
+
+    def __init__(self, arguments: argparse.Namespace):
+        super().__init__()
+        hidden = arguments.layers - 1
+        widths = [arguments.features] + [arguments.hidden] * hidden + [arguments.classes]
+        layers = nn.ModuleList(
+            layer(arguments, inputs, outputs, last=index == hidden)
+            for index, (inputs, outputs) in enumerate(zip(widths, widths[1:]))
+        )
+        self.reads_edges = arguments.arch != "mlp"
+        self.add_module("convs" if self.reads_edges else "lins", layers)
+        self.norms = nn.ModuleList(nn.LayerNorm(arguments.hidden) for _ in range(hidden if arguments.norm else 0))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        layers = self.convs if self.reads_edges else self.lins
+        for index, layer in enumerate(layers):
+            x = layer(x, edge_index) if self.reads_edges else layer(x)
+            if index + 1 < len(layers):
+                x = self.norms[index](x) if self.norms else x
+                x = x.relu()
+        return x
+
+
+def layer(arguments: argparse.Namespace, inputs: int, outputs: int, last: bool) -> nn.Module:
+    """One layer of the model; PyTorch Geometric's defaults unless said otherwise here."""
+    match arguments.arch:
+        case "gcn":
+            return GCNConv(inputs, outputs)
+        case "sage":
+            return SAGEConv(inputs, outputs, aggr="mean")
+        case "sage-pool":
+            return SAGEConv(inputs, outputs, aggr="max", project=True)
+        case "gin":
+            inner = nn.Sequential(nn.Linear(inputs, arguments.hidden), nn.ReLU(), nn.Linear(arguments.hidden, outputs))
+            return GINConv(inner, train_eps=not arguments.no_eps)
+        case "gat" if arguments.head_merge == "mean":
+            return GATConv(inputs, outputs, heads=arguments.heads, concat=False)
+        case "gat":
+            heads = 1 if last else arguments.heads
+            return GATConv(inputs, outputs // heads, heads=heads)
+        case "mlp":
+            return nn.Linear(inputs, outputs)
+        case arch:
+            raise ValueError(f"no layer for {arch}")
+
+
+def move_constants(model: nn.Module) -> None:
+    """Moves every parameter whose values are all the same (0 or 1) off that constant."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.min() == parameter.max():
+                parameter += 0.2 * torch.randn_like(parameter)
+
+
+def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
+    """The arrays of the file by name."""
+    rng = np.random.default_rng(arguments.seed)
+    edge_index = random_edges(rng, arguments.nodes, arguments.edges, arguments.self_loops)
+    x = rng.standard_normal((arguments.nodes, arguments.features), dtype=np.float32)
+    y = rng.integers(arguments.classes, size=arguments.nodes)
+    train_mask = (rng.permutation(arguments.nodes) < TRAIN_FRACTION * arguments.nodes).astype(np.uint8)
+    arrays = {"edge_index": edge_index, "x": x, "y": y, "train_mask": train_mask}
+
+    torch.manual_seed(arguments.seed)
+    model = Model(arguments)
+    move_constants(model)
+    for name, parameter in model.named_parameters():
+        arrays[f"param/{name}"] = parameter.detach().numpy().copy()
+
+    model.double()
+    inputs = torch.from_numpy(x).double(), torch.from_numpy(edge_index)
+    train, labels = torch.from_numpy(train_mask).bool(), torch.from_numpy(y)
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    losses = []
+    for step in range(STEPS):
+        logits = model(*inputs)
+        loss = cross_entropy(logits[train], labels[train])
+        optimiser.zero_grad()
+        loss.backward()
+        if step == 0:
+            arrays["logits"] = logits.detach().numpy().astype(np.float32)
+            for name, parameter in model.named_parameters():
+                arrays[f"grad/{name}"] = parameter.grad.numpy().astype(np.float32)
+        losses.append(loss.item())
+        optimiser.step()
+    arrays["losses"] = np.array(losses, dtype=np.float32)
+    return arrays
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    torch.set_num_threads(1)  # sums in one order: the same file everywhere
+    arrays = make_case(arguments)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(arguments.out, **arrays)
+    losses = arrays["losses"]
+    print(f"{arguments.out}: {arguments.out.stat().st_size} bytes, loss {losses[0]:.4f} to {losses[-1]:.4f}")
+
+
+if __name__ == "__main__":
+    main()
