@@ -177,6 +177,8 @@ fn network(arch: &str, parameters: &Tensors) -> Result<Network> {
         };
         ensure!(weight.len() == 2, "{name}: expected a matrix");
         let mut spec = LayerSpec::new(weight[1], weight[0]);
+        // As in every network of ours: the first layer's inputs never change, so it folds them as they are.
+        spec.aggregate_first = index == 0;
         match arch {
             "gin" => {
                 spec.inner = weight[0];

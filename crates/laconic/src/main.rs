@@ -17,10 +17,10 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     /// Print the result as JSON on standard output
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Output")]
     json: bool,
     /// Say nothing on standard error but errors
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = "Output")]
     quiet: bool,
 }
 
@@ -46,12 +46,23 @@ fn main() -> ExitCode {
                 // Whoever read our output has seen enough, as in `laconic … | head`.
                 return ExitCode::SUCCESS;
             }
-            eprintln!("laconic: {error:#}");
+            eprintln!("laconic: {}", message(&error));
             let code = exit_code(&error);
             command::give_up(code);
             ExitCode::from(code)
         }
     }
+}
+
+/// The error and its causes, each once: many causes are part of their effect's own text.
+fn message(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += &format!(": {cause}");
+        }
+    }
+    text
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
@@ -65,6 +76,9 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kind = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
-    error.chain().any(|cause| cause.downcast_ref().is_some_and(kind))
+    let broken = Some(std::io::ErrorKind::BrokenPipe);
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        io.or(cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)) == broken
+    })
 }

@@ -208,11 +208,24 @@ pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
     let write = || {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(bytes)?;
+        make_readable(file.as_file())?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|e| e.error)?;
         Ok(())
     };
     write().map_err(|source| TrainError::io(path, source))
+}
+
+/// Temporary files are private; what they become is not.
+fn make_readable(file: &std::fs::File) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -67,7 +67,10 @@ impl Inputs {
         if layer.message_width() == 0 {
             return Ok(Inputs { x, neighbours: Neighbours::Nobody });
         }
-        let neighbours = if layer.message_has_parameters() {
+        let neighbours = if layer.message_has_parameters() && layer.message_reads_nodes() {
+            // Copies would not do: their messages need the owner's degrees. No network of ours starts with such a layer.
+            Neighbours::Exchanged
+        } else if layer.message_has_parameters() {
             let own = dense(links.compute, x.view());
             let mut halo = Matrix::zeros(links.halo.rows(), own.columns());
             links.halo.start(links.channel, tag, &own)?.finish(links.halo, links.channel, &mut halo)?;

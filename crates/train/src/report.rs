@@ -224,8 +224,8 @@ pub fn combine(reports: &[WorkerReport], one_process: bool) -> Result<(BytesSumm
     let (mut total, mut received, mut by_link) = (Count::default(), 0, Vec::new());
     for (from, report) in reports.iter().enumerate() {
         for (sum, count) in kinds.iter_mut().zip(report.kinds) {
-            *sum = *sum + count;
-            total = total + count;
+            *sum += count;
+            total += count;
         }
         received += report.received.iter().map(|c| c.framed).sum::<u64>();
         for (to, count) in report.sent.iter().enumerate().filter(|(to, _)| *to != from) {

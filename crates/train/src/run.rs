@@ -366,7 +366,7 @@ fn summarise(
 ) -> Result<Summary> {
     let mut reports = reports.to_vec();
     for (kind, before) in reports[0].kinds.iter_mut().zip(before) {
-        *kind = *kind + *before;
+        *kind += *before;
     }
     let (bytes, seconds, memory) = combine(&reports, one_process)?;
     let received = bytes.received + before.iter().map(|count| count.framed).sum::<u64>();

@@ -60,11 +60,11 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
     let signals = Signals::install(false)?;
     let dataset = sbm(&SbmSpec {
         nodes: arguments.nodes,
-        mean_degree: 12.0,
+        mean_degree: 10.0,
         classes: 10,
-        homophily: 0.6,
+        homophily: 0.5,
         features: 128,
-        feature_signal: 1.2,
+        feature_signal: 3.0,
         train: 0.1,
         val: 0.1,
         seed: arguments.seed,

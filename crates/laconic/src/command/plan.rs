@@ -54,7 +54,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let (mut busiest, mut exchanges) = (0u64, 0u64);
     for (shapes, ledger, _) in &workers {
         for (sum, count) in kinds.iter_mut().zip(by_kind(ledger)) {
-            *sum = *sum + count;
+            *sum += count;
         }
         for (to, count) in ledger.totals_by_peer() {
             let (from, to) = (shapes.rank, to.0);
@@ -67,7 +67,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
             });
         }
         let mine = ledger.total();
-        total = total + mine;
+        total += mine;
         busiest = busiest.max(mine.framed);
         // Frames of one exchange to different peers travel at the same time.
         exchanges = exchanges.max(ledger.iter().count() as u64 / (workers.len() as u64 - 1).max(1));

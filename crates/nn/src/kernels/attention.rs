@@ -137,10 +137,10 @@ per_processor! {
                     denominator[head] += alpha[head];
                 }
                 let message = scores.messages.row(source);
-                for head in 0..heads {
-                    let span = head * width..(head + 1) * width;
-                    for (sum, value) in sums[span.clone()].iter_mut().zip(&message[span]) {
-                        *sum += alpha[head] * value;
+                let of_heads = sums.chunks_exact_mut(width).zip(message.chunks_exact(width));
+                for ((sums, message), alpha) in of_heads.zip(&alpha) {
+                    for (sum, value) in sums.iter_mut().zip(message) {
+                        *sum += alpha * value;
                     }
                 }
             }
@@ -219,14 +219,15 @@ per_processor! {
             halves.fill(0.0);
             let message = scores.messages.row(source);
             let mine = scores.source.row(source);
-            for entry in csr.offsets[source]..csr.offsets[source + 1] {
+            let entries = csr.offsets[source]..csr.offsets[source + 1];
+            for (entry, &position) in entries.clone().zip(&positions[entries]) {
                 if let Some(&coming) = csr.columns.get(entry + 4) {
                     for line in (0..columns).step_by(16) {
                         prefetch(gradient.data(), coming as usize * columns + line);
                     }
                 }
                 let destination = csr.columns[entry] as usize;
-                let position = positions[entry] as usize * heads;
+                let position = position as usize * heads;
                 let incoming = gradient.row(destination);
                 let (maximum, denominator) = (softmax.maximum.row(destination), softmax.denominator.row(destination));
                 let (theirs, inner) = (scores.destination.row(destination), inner.row(destination));

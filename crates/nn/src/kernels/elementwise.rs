@@ -12,6 +12,7 @@ pub type NodeIds<'a> = &'a [u64];
 /// `out[v] = scale[v] · out[v] + bias`; either may be left out.
 pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]>, bias: Option<&[f32]>) {
     let width = out.columns().max(1);
+    assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
     compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
         for (line, out) in out.chunks_mut(width).enumerate() {
             let factor = scale.map_or(1.0, |s| s[piece * ROWS_PER_PIECE + line]);
@@ -31,6 +32,7 @@ pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]
 pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_>, factor: f32, scale: Option<&[f32]>) {
     let width = out.columns().max(1);
     assert_eq!((out.rows(), out.columns()), (x.rows(), x.columns()));
+    assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
     compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
         for (line, out) in out.chunks_mut(width).enumerate() {
             let row = piece * ROWS_PER_PIECE + line;

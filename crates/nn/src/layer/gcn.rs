@@ -58,6 +58,10 @@ impl Layer for Gcn {
         self.transform_first
     }
 
+    fn message_reads_nodes(&self) -> bool {
+        true
+    }
+
     fn reads_own_row(&self) -> bool {
         false
     }

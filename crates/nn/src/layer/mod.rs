@@ -80,6 +80,11 @@ pub trait Layer: Send + Sync {
     /// Whether messages depend on parameters. Where they do not, the fold of frozen inputs can be computed once and kept.
     fn message_has_parameters(&self) -> bool;
 
+    /// Whether messages depend on what `nodes` says of the sender, so that only the owner can make them.
+    fn message_reads_nodes(&self) -> bool {
+        false
+    }
+
     /// Whether `close` reads the node's own row besides the fold.
     fn reads_own_row(&self) -> bool;
 

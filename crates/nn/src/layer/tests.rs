@@ -24,7 +24,7 @@ struct Case {
 fn case() -> Case {
     let key = Key::new(11, Purpose::Test);
     let mut parts = [(vec![0], vec![]), (vec![0], vec![]), (vec![0], vec![])];
-    let mut counts = vec![0.0f32; 40];
+    let mut counts = [0.0f32; 40];
     for v in 0..40u64 {
         for u in 0..60u64 {
             if v != 7 && key.with(v).with(u).unit() < 0.15 {

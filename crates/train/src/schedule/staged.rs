@@ -179,7 +179,7 @@ fn total_bytes(worker: &mut Worker, round: u32, before: &[Count; 7]) -> Result<[
     let mut sums = *before;
     for (sum, flat) in sums.iter_mut().zip(flat.as_chunks::<3>().0) {
         let [frames, payload, framed] = flat.map(|v| v as u64);
-        *sum = *sum + Count { frames, payload, framed };
+        *sum += Count { frames, payload, framed };
     }
     Ok(sums)
 }
