@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Four random parts, and the settings of RETEXO's published configuration: 2 layers, hidden width 256 (gat: 8 heads of 32, averaged),
-//! LayerNorm, dropout 0.3, Adam with rate 0.003 and weight decay 5e-4, 200 rounds (a stage), best round by validation. A seed draws
+//! LayerNorm (none on CiteSeer, where it costs 1 to 2 points), dropout 0.3, Adam with rate 0.003 and weight decay 5e-4, 200 rounds (a stage), best round by validation. A seed draws
 //! split, partition and initial weights. Datasets that are not there are said to be skipped.
 
 use std::path::PathBuf;
@@ -33,30 +33,29 @@ struct Arguments {
     set: Vec<String>,
 }
 
-/// Dataset, keys, and RETEXO's table (mean and standard deviation of gcn, sage, gat; synchronous, then lazy), where it has one.
+/// Dataset, keys, and RETEXO's table: mean and standard deviation of gcn, sage, gat, each synchronous, then lazy.
 struct Case {
     name: &'static str,
     keys: &'static [&'static str],
-    published: Option<[[(f64, f64); 2]; 3]>,
+    published: [[(f64, f64); 2]; 3],
 }
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 3] = [
     Case {
         name: "cora",
         keys: &["data.split.train=86", "data.split.val=300"],
-        published: Some([[(82.0, 0.5), (82.8, 0.6)], [(82.6, 0.4), (82.5, 0.4)], [(80.7, 0.7), (81.8, 0.6)]]),
+        published: [[(82.0, 0.5), (82.8, 0.6)], [(82.6, 0.4), (82.5, 0.4)], [(80.7, 0.7), (81.8, 0.6)]],
     },
     Case {
         name: "citeseer",
-        keys: &["data.split.train=178", "data.split.val=357"],
-        published: Some([[(72.5, 0.6), (73.9, 0.9)], [(74.3, 1.0), (76.6, 0.8)], [(71.4, 1.1), (73.8, 1.0)]]),
+        keys: &["data.split.train=178", "data.split.val=357", "model.norm=none"],
+        published: [[(72.5, 0.6), (73.9, 0.9)], [(74.3, 1.0), (76.6, 0.8)], [(71.4, 1.1), (73.8, 1.0)]],
     },
     Case {
         name: "facebook_pages",
         keys: &["data.split.train=0.201", "data.split.val=0.099"],
-        published: Some([[(91.7, 0.1), (91.6, 0.3)], [(92.5, 0.1), (91.0, 0.2)], [(91.2, 0.3), (91.3, 0.2)]]),
+        published: [[(91.7, 0.1), (91.6, 0.3)], [(92.5, 0.1), (91.0, 0.2)], [(91.2, 0.3), (91.3, 0.2)]],
     },
-    Case { name: "coauthor_cs", keys: &["data.split.train=20", "data.split.val=450"], published: None },
 ];
 
 const SETTINGS: [&str; 10] = [
@@ -102,11 +101,9 @@ fn main() -> Result<()> {
                     seconds += summary.seconds.total;
                 }
                 let (mean, deviation) = mean_and_deviation(&figures);
-                let published = case.published.map(|table| table[layer][column]);
-                let published =
-                    published.map_or("-".to_owned(), |(mean, deviation)| format!("{mean:.1} ± {deviation:.1}"));
+                let (theirs, spread) = case.published[layer][column];
                 println!(
-                    "| {} | {arch} | {schedule} | {mean:.1} ± {deviation:.1} | {published} | {:.1} MB | {:.1} |",
+                    "| {} | {arch} | {schedule} | {mean:.1} ± {deviation:.1} | {theirs:.1} ± {spread:.1} | {:.1} MB | {:.1} |",
                     case.name,
                     bytes as f64 / 1e6,
                     seconds / figures.len().max(1) as f64

@@ -142,7 +142,7 @@ impl Checkpoint {
         });
         let views: Vec<(String, TensorView<'_>)> = views.collect::<std::result::Result<_, _>>().map_err(malformed)?;
         let text = serde_json::to_string(&header).map_err(|e| TrainError::file(FILE, e.to_string()))?;
-        let metadata = HashMap::from([("format".to_owned(), FORMAT.to_owned()), ("state".to_owned(), text)]);
+        let metadata = HashMap::from([(FORMAT.to_owned(), text)]);
         safetensors::serialize(views, Some(metadata)).map_err(malformed)
     }
 
@@ -150,10 +150,7 @@ impl Checkpoint {
     pub fn from_bytes(bytes: &[u8]) -> Result<Checkpoint> {
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(malformed)?;
         let fields = metadata.metadata().clone().unwrap_or_default();
-        if fields.get("format").map(String::as_str) != Some(FORMAT) {
-            return Err(TrainError::file(FILE, format!("expected a checkpoint ({FORMAT})")));
-        }
-        let state = fields.get("state").map_or("", String::as_str);
+        let state = fields.get(FORMAT).ok_or_else(|| TrainError::file(FILE, format!("expected a {FORMAT}")))?;
         let header: Header = serde_json::from_str(state).map_err(|e| TrainError::file(FILE, format!("state: {e}")))?;
         let tensors = SafeTensors::deserialize(bytes).map_err(malformed)?;
         let read = |name: &str| {

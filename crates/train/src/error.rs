@@ -34,12 +34,12 @@ pub enum TrainError {
         expected: String,
     },
     /// Training left the numbers.
-    #[error("the loss is {loss} in round {round}; a smaller train.lr or train.clip may help")]
+    #[error("training diverged in round {round}: {what}; a smaller train.lr or train.clip may help")]
     Diverged {
         /// The round.
         round: u32,
-        /// Its loss.
-        loss: f32,
+        /// Where the first number that is none was seen.
+        what: String,
     },
     /// A worker panicked: an error of this program.
     #[error("worker {rank} panicked: {message}")]
@@ -62,6 +62,8 @@ pub enum TrainError {
         rank: u32,
         /// The round.
         round: u32,
+        /// Whether it had been silent, so that the others' errors are what a real stall would show.
+        stalled: bool,
     },
 }
 
@@ -90,7 +92,16 @@ impl TrainError {
         match self {
             TrainError::Wire(WireError::WithPeer { source, .. }) => gone(source),
             TrainError::Wire(error) => gone(error),
+            TrainError::Fault { stalled, .. } => *stalled,
             _ => false,
+        }
+    }
+
+    /// The worker that this one waited for in vain, where that is the error.
+    pub fn waited_for(&self) -> Option<u32> {
+        match self {
+            TrainError::Wire(WireError::Deadline { peer, .. }) => Some(peer.0),
+            _ => None,
         }
     }
 

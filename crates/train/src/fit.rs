@@ -13,7 +13,7 @@ use crate::config::TrainConfig;
 use crate::error::{Result, TrainError};
 use crate::evaluate::Scores;
 use crate::inputs::Inputs;
-use crate::local::Subset;
+use crate::local::{SPLITS, Subset};
 use crate::pass::{Pass, Purposed};
 use crate::worker::Worker;
 
@@ -160,7 +160,7 @@ impl<'a> Fit<'a> {
         self.gradient(worker, &progress.parameters, round)?;
         let (gradients, &mut [loss_sum, stop]) = self.reduced.split_last_chunk_mut::<2>().expect("two sums at the end");
         if !loss_sum.is_finite() {
-            return Err(TrainError::Diverged { round, loss: loss_sum });
+            return Err(TrainError::Diverged { round, what: format!("the loss is {loss_sum}") });
         }
         let config = worker.config.clone();
         if config.train.clip > 0.0 {
@@ -188,6 +188,7 @@ impl<'a> Fit<'a> {
         };
         if is_evaluated(&config.train, progress.done, self.lesson.rounds) {
             let (scores, bytes) = self.evaluate(worker, &progress.parameters, round)?;
+            refuse_infinite(&scores, round)?;
             self.select(worker, progress, round, &scores);
             report.scores = Some(scores);
             report.bytes = Some(bytes);
@@ -206,9 +207,8 @@ impl<'a> Fit<'a> {
                 let (mut links, ground) = worker.split_subset(subset);
                 pass.forward(&mut links, ground, self.network, parameters, inputs, what)?;
                 let (gradient, logits) = pass.logits_gradient();
-                let all = vec![true; subset.rows.len()];
-                let value = loss(links.compute, Some(gradient), logits, subset.targets(), &all, scale);
-                pass.backward(&mut links, ground, self.network, parameters, g, inputs, what)?;
+                let value = loss(links.compute, Some(gradient), logits, subset.targets(), &subset.all, scale);
+                pass.backward(&mut links, ground, self.network, (parameters, g), inputs, what)?;
                 value
             }
             None => {
@@ -218,7 +218,7 @@ impl<'a> Fit<'a> {
                 let (targets, mask) = worker.training_targets();
                 let value = loss(&worker.compute, Some(gradient), logits, targets, mask, scale);
                 let (mut links, ground) = worker.split();
-                pass.backward(&mut links, ground, self.network, parameters, g, self.inputs, what)?;
+                pass.backward(&mut links, ground, self.network, (parameters, g), self.inputs, what)?;
                 value
             }
         };
@@ -280,6 +280,16 @@ impl<'a> Fit<'a> {
             progress.stopped = patience > 0 && progress.since_best >= patience;
         }
     }
+}
+
+/// Figures that are no numbers can neither be compared nor written down.
+fn refuse_infinite(scores: &Scores, round: u32) -> Result<()> {
+    for (split, figures) in SPLITS.iter().zip([&scores.train, &scores.val, &scores.test]) {
+        if let Some((name, figure)) = figures.iter().find(|(_, figure)| !figure.is_finite()) {
+            return Err(TrainError::Diverged { round, what: format!("{name} of the {split} nodes is {figure}") });
+        }
+    }
+    Ok(())
 }
 
 /// Which rows of a finished stage go on to the next.

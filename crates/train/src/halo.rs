@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_nn::Matrix;
 use laconic_wire::codec::{self, Codec, MessageKey, RowSet, RowsMut, RowsRef, Store};
-use laconic_wire::{Direction, Frame, Ledger, Rank, Tag, Transport};
+use laconic_wire::{Direction, Frame, Kind, Ledger, Rank, Tag, Transport, WireError};
 
 use crate::config::MessagesConfig;
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 
 /// Which codec codes which layer's messages.
 pub struct Codecs {
@@ -99,7 +99,8 @@ impl Halo {
             let mut frame = Frame::new(tag, channel.buffer_of(size));
             let source = RowsRef { data: rows.data(), columns: rows.columns(), rows: set };
             let start = Instant::now();
-            codec::write(codec, &self.key(tag, self.rank, peer), source, &mut frame)?;
+            codec::write(codec, &self.key(tag, self.rank, peer), source, &mut frame)
+                .map_err(|error| refused(error, self.rank, peer, tag))?;
             self.coding += start.elapsed();
             channel.send(peer, frame)?;
         }
@@ -117,6 +118,16 @@ impl Halo {
                 ledger.record(tag, Rank(peer as u32), codec.bytes(rows, width));
             }
         }
+    }
+}
+
+/// Rows that a codec refuses: hidden rows that are no numbers mean that training has diverged.
+fn refused(error: WireError, rank: Rank, peer: Rank, tag: Tag) -> TrainError {
+    match error {
+        WireError::NotFinite { .. } if tag.kind != Kind::Features => {
+            TrainError::Diverged { round: tag.round, what: format!("{tag} on rank {rank}: {error}") }
+        }
+        error => error.from_peer(rank, peer, tag).into(),
     }
 }
 

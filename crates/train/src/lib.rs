@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod config;
 pub mod data;
 pub mod discover;
+pub mod earlier;
 pub mod error;
 pub mod evaluate;
 pub mod fit;

@@ -108,6 +108,8 @@ fn operand(features: Features, rows: usize, columns: usize) -> Operand {
 pub struct Subset {
     /// Which own rows.
     pub rows: Vec<u32>,
+    /// A mask that selects all of them.
+    pub all: Vec<bool>,
     ids: Vec<u64>,
     inverse_degree: Vec<f32>,
     inverse_root_degree: Vec<f32>,
@@ -131,7 +133,7 @@ impl Subset {
         };
         let (inverse_degree, inverse_root_degree) = (pick(&local.inverse_degree), pick(&local.inverse_root_degree));
         let ids = rows.iter().map(|&r| local.ids[r as usize]).collect();
-        Subset { rows, ids, inverse_degree, inverse_root_degree, labels }
+        Subset { all: vec![true; rows.len()], rows, ids, inverse_degree, inverse_root_degree, labels }
     }
 
     /// The rows as layers see them.

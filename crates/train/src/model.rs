@@ -13,6 +13,9 @@ use crate::schedule::Stage;
 /// The file in a run's folder.
 pub const FILE: &str = "model.safetensors";
 
+/// The one key of the file's metadata.
+const METADATA: &str = "laconic";
+
 /// Each parameter of a run by its name (PyTorch Geometric's for `convs.*`, `lins.*`, `norms.*`), with shape and values. The classifiers
 /// that lazy training throws away are `heads.*`.
 pub type Weights = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
@@ -48,14 +51,18 @@ pub fn parameters(stages: &[Stage], weights: &Weights) -> Result<Vec<Vec<f32>>> 
 }
 
 /// Writes weights, all or nothing.
-pub fn write(path: &Path, weights: &Weights, metadata: HashMap<String, String>) -> Result<()> {
+///
+/// `metadata` goes into one JSON value: several would stand in an order that changes from run to run.
+pub fn write(path: &Path, weights: &Weights, metadata: BTreeMap<&str, String>) -> Result<()> {
     let malformed = |error: safetensors::SafeTensorError| TrainError::file(path, error.to_string());
     let mut views = Vec::with_capacity(weights.len());
     for (name, (shape, values)) in weights {
         let view = TensorView::new(Dtype::F32, shape.clone(), bytemuck::cast_slice(values)).map_err(malformed)?;
         views.push((name.clone(), view));
     }
-    write_aside(path, &safetensors::serialize(views, Some(metadata)).map_err(malformed)?)
+    let text = serde_json::to_string(&metadata).map_err(|e| TrainError::file(path, e.to_string()))?;
+    let metadata = (!metadata.is_empty()).then(|| HashMap::from([(METADATA.to_owned(), text)]));
+    write_aside(path, &safetensors::serialize(views, metadata).map_err(malformed)?)
 }
 
 /// Reads weights.
@@ -83,7 +90,8 @@ pub fn read_with_widths(path: &Path) -> Result<(Weights, [usize; 2])> {
         weights.insert(name, (tensor.shape().to_vec(), values));
     }
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(malformed)?;
-    let fields = metadata.metadata().clone().unwrap_or_default();
+    let text = metadata.metadata().as_ref().and_then(|fields| fields.get(METADATA)).map_or("{}", String::as_str);
+    let fields: BTreeMap<String, String> = serde_json::from_str(text).unwrap_or_default();
     let width = |name: &str| {
         let value = fields.get(name).and_then(|text| text.parse().ok()).filter(|v| (1..=1 << 24).contains(v));
         value.ok_or_else(|| TrainError::file(path, format!("expected metadata {name}, a width")))

@@ -194,8 +194,7 @@ impl Pass {
         links: &mut Links<'_>,
         ground: Ground<'_>,
         network: &Network,
-        p: &[f32],
-        g: &mut [f32],
+        (p, g): (&[f32], &mut [f32]),
         inputs: &Inputs,
         what: Purposed,
     ) -> Result<()> {
@@ -215,8 +214,14 @@ impl Pass {
                 let (dm, dhalo) = (&mut self.message_gradient, &mut self.halo_gradient);
                 let sides = ((Side::Halo, ground.halo), (Side::Own, ground.own));
                 layer.fold_adjoint(links.compute, (own_p, own_g), sides.0, halo_messages, dfolded, dhalo, state);
-                let pending = links.halo.start(links.channel, what.tag(index, Direction::Reverse), dhalo)?;
+                let tag = what.tag(index, Direction::Reverse);
+                // Halo gradients go out before the local product, so that the wire works while we do.
+                let early = if links.overlap { Some(links.halo.start(links.channel, tag, dhalo)?) } else { None };
                 layer.fold_adjoint(links.compute, (own_p, own_g), sides.1, messages, dfolded, dm, state);
+                let pending = match early {
+                    Some(pending) => pending,
+                    None => links.halo.start(links.channel, tag, dhalo)?,
+                };
                 pending.finish(links.halo, links.channel, dm)?;
                 let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
                 let rows = (Side::Own, Rows::Dense(x));
@@ -240,17 +245,15 @@ impl Pass {
             let gradients = (dweight, dbias);
             activate_adjoint(links.compute, &mut self.gradient, x, z, norm, dropout, statistics, gradients);
         }
-        self.first_unit_backward(links, ground, network, p, g, inputs, what)
+        self.first_unit_backward(links, ground, network, (p, g), inputs, what)
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn first_unit_backward(
         &mut self,
         links: &mut Links<'_>,
         ground: Ground<'_>,
         network: &Network,
-        p: &[f32],
-        g: &mut [f32],
+        (p, g): (&[f32], &mut [f32]),
         inputs: &Inputs,
         what: Purposed,
     ) -> Result<()> {

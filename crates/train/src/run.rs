@@ -18,6 +18,7 @@ use crate::checkpoint::{Checkpoint, write_aside};
 use crate::config::Config;
 use crate::data::Source;
 use crate::discover::control;
+use crate::earlier::Earlier;
 use crate::error::{Result, TrainError};
 use crate::fit::{RoundReport, median_seconds};
 use crate::memory;
@@ -167,11 +168,24 @@ fn gather(
             None => break,
         }
     }
-    errors.sort_by_key(|(rank, error)| (error.is_consequence(), *rank));
-    match errors.into_iter().next() {
-        Some((_, error)) => Err(error),
+    match root_cause(errors) {
+        Some(error) => Err(error),
         None => Ok(outcomes.into_iter().flatten().collect()),
     }
+}
+
+/// The error that explains the others. A worker that stalls makes others wait, and those make others wait: so from a deadline the
+/// way leads to whom it waited for, as long as that one waited in vain too.
+fn root_cause(mut errors: Vec<(usize, TrainError)>) -> Option<TrainError> {
+    errors.sort_by_key(|(rank, error)| (error.is_consequence(), error.waited_for().is_some(), *rank));
+    let mut at = 0;
+    for _ in 0..errors.len() {
+        let Some(peer) = errors[at].1.waited_for() else { break };
+        let of_peer = |(rank, error): &(usize, TrainError)| *rank == peer as usize && error.waited_for().is_some();
+        let Some(next) = errors.iter().position(of_peer) else { break };
+        at = next;
+    }
+    (!errors.is_empty()).then(|| errors.swap_remove(at).1)
 }
 
 /// What a worker knows of the process that it runs in.
@@ -230,7 +244,11 @@ fn work(
     let rank = worker.rank();
     let checkpoint = if place.resume { Some(hand_round(&mut worker, place.out.as_deref())?) } else { None };
     let position = checkpoint.as_ref().map(|(c, _)| c.position()).unwrap_or_default();
-    let before = checkpoint.as_ref().map_or([Count::default(); 7], |(c, _)| c.bytes);
+    let earlier = match &checkpoint {
+        Some((checkpoint, _)) if rank == Rank(0) => Earlier::of(place.out.as_deref(), checkpoint),
+        _ => Earlier::default(),
+    };
+    let before = earlier.kinds;
     let forecast = Forecast { config: &config, stages: &stages, evaluator: &worker.evaluator, position: &position };
     let predicted = predict_worker(schedule, &forecast, &worker.shapes, checkpoint.as_ref().map(|(_, len)| *len))?;
     let predicted_memory = memory::predict(&worker.shapes, &stages);
@@ -276,9 +294,9 @@ fn work(
     let summary = match reports {
         Some(reports) => {
             let predicted_total = predicted_by_kind.iter().sum();
-            let summary = summarise(&config, &trained, &reports, &before, predicted_total, place.one_process)?;
+            let summary = summarise(&config, &trained, &reports, &earlier, predicted_total, place.one_process)?;
             if let Some(out) = &hooks.out {
-                write_results(out, &summary, &stages, &trained, size)?;
+                write_results(out, &summary, &stages, &trained, &earlier.rows)?;
             }
             Some(summary)
         }
@@ -360,16 +378,17 @@ fn summarise(
     config: &Config,
     trained: &Trained,
     reports: &[WorkerReport],
-    before: &[Count; 7],
+    earlier: &Earlier,
     predicted: u64,
     one_process: bool,
 ) -> Result<Summary> {
     let mut reports = reports.to_vec();
-    for (kind, before) in reports[0].kinds.iter_mut().zip(before) {
+    for (kind, before) in reports[0].kinds.iter_mut().zip(&earlier.kinds) {
         *kind += *before;
     }
-    let (bytes, seconds, memory) = combine(&reports, one_process)?;
-    let received = bytes.received + before.iter().map(|count| count.framed).sum::<u64>();
+    let (mut bytes, seconds, memory) = combine(&reports, one_process)?;
+    earlier.add_links(&mut bytes.by_link);
+    let received = bytes.received + earlier.framed();
     let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Summary {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -403,9 +422,9 @@ fn write_ledger_rows(out: &Path, rank: Rank, ledger: &Ledger) -> Result<()> {
 }
 
 /// Writes summary, weights and the ledger of all workers whose rows are on this machine.
-fn write_results(out: &Path, summary: &Summary, stages: &[Stage], trained: &Trained, size: usize) -> Result<()> {
-    let mut ledger = format!("{}\n", Ledger::CSV_HEADER).into_bytes();
-    for rank in 0..size {
+fn write_results(out: &Path, summary: &Summary, stages: &[Stage], trained: &Trained, earlier: &str) -> Result<()> {
+    let mut ledger = format!("{}\n{earlier}", Ledger::CSV_HEADER).into_bytes();
+    for rank in 0..summary.workers as usize {
         let path = ledger_part(out, rank);
         if let Ok(rows) = std::fs::read(&path) {
             ledger.extend(rows);
@@ -419,14 +438,10 @@ fn write_results(out: &Path, summary: &Summary, stages: &[Stage], trained: &Trai
     };
     let inputs = width(stages.first().and_then(|s| s.network.units().first()), |layer| layer.inputs());
     let classes = width(stages.last().and_then(|s| s.network.units().last()), |layer| layer.outputs());
-    let metadata = [
-        ("format", "laconic-model-1"),
-        ("digest", summary.parameters.digest.as_str()),
-        ("inputs", &inputs),
-        ("classes", &classes),
-    ];
-    let metadata = metadata.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    model::write(&out.join(model::FILE), &weights, metadata)?;
+    let digest = summary.parameters.digest.clone();
+    let format = "laconic-model-1".to_owned();
+    let metadata = [("format", format), ("digest", digest), ("inputs", inputs), ("classes", classes)];
+    model::write(&out.join(model::FILE), &weights, metadata.into())?;
     let text = serde_json::to_string_pretty(summary).map_err(|e| TrainError::file("summary.json", e.to_string()))?;
     write_aside(&out.join("summary.json"), (text + "\n").as_bytes())
 }

@@ -88,12 +88,15 @@ pub fn verify(config: &Config, rounds: u32, tolerance: f64) -> Result<Verificati
     Ok(Verification { workers, rounds, differences, worst, tolerance, ledger_is_exact })
 }
 
-/// ‖found − expected‖₂ / ‖expected‖₂; infinite where a number is none.
+/// Below this root mean square a parameter is measured against it, not against itself: of an ε near 0 a relative error says nothing.
+const SCALE: f64 = 0.01;
+
+/// ‖found − expected‖₂ / ‖expected‖₂, with a floor of 0.01 a value under the denominator; infinite where a number is none.
 pub fn relative_difference(found: &[f32], expected: &[f32]) -> f64 {
     let square = |sum: f64, value: f64| if value.is_nan() { f64::INFINITY } else { sum + value * value };
     let difference = found.iter().zip(expected).map(|(a, b)| f64::from(*a) - f64::from(*b)).fold(0.0, square).sqrt();
     let size = expected.iter().map(|v| f64::from(*v)).fold(0.0, square).sqrt();
-    if difference == 0.0 { 0.0 } else { difference / size }
+    difference / size.max(SCALE * (expected.len() as f64).sqrt()).max(f64::MIN_POSITIVE)
 }
 
 /// The largest difference relative to the largest value of `expected`; infinite where a number is none.

@@ -116,7 +116,7 @@ impl Worker {
     /// Rehearses the failure that the configuration asks for, if its time has come.
     pub fn rehearse_fault(&mut self, round: u32) -> Result<()> {
         let rank = self.rank().0;
-        let Some(fault) = self.config.transport.fault.as_ref().filter(|f| (f.rank, f.round) == (rank, round)) else {
+        let Some(fault) = self.config.transport.fault.clone().filter(|f| (f.rank, f.round) == (rank, round)) else {
             return Ok(());
         };
         if fault.kind == FaultKind::Stall {
@@ -125,6 +125,6 @@ impl Worker {
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
-        Err(TrainError::Fault { rank, round })
+        Err(TrainError::Fault { rank, round, stalled: fault.kind == FaultKind::Stall })
     }
 }

@@ -1,7 +1,7 @@
 //! Running and predicting a sequence of stages.
 
 use laconic_nn::{Matrix, Operand};
-use laconic_wire::{Count, Direction, Kind, Ledger, Rank, Tag, collectives};
+use laconic_wire::{Count, Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
 
 use super::{Forecast, Stage};
 use crate::checkpoint::Checkpoint;
@@ -70,7 +70,10 @@ pub fn run(worker: &mut Worker, stages: &[Stage], x: Operand, hooks: &mut dyn Ho
             continue;
         }
         while progress.done < stage.rounds && !progress.stopped {
-            let end = fit.round(worker, &mut progress)?;
+            let mut end = fit.round(worker, &mut progress)?;
+            if let Some(bytes) = &mut end.report.bytes {
+                *bytes += hooks.bytes_before().iter().map(|count| count.framed).sum::<u64>();
+            }
             hooks.round(&end.report)?;
             let over = progress.done == stage.rounds || progress.stopped;
             let every = worker.config.out.checkpoint_every;
@@ -172,7 +175,11 @@ fn total_bytes(worker: &mut Worker, round: u32, before: &[Count; 7]) -> Result<[
     let mut flat = Vec::with_capacity(3 * Kind::ALL.len());
     let totals = worker.channel.sent().totals_by_kind();
     for kind in Kind::ALL {
-        let count = totals.get(&kind).copied().unwrap_or_default();
+        let mut count = totals.get(&kind).copied().unwrap_or_default();
+        if kind == Kind::Control {
+            // What this very sum will send.
+            count += collectives::all_reduce_f64_bytes(worker.channel.size(), 3 * Kind::ALL.len());
+        }
         flat.extend([count.frames as f64, count.payload as f64, count.framed as f64]);
     }
     collectives::all_reduce_f64(&mut worker.channel, control(round, 4), &mut flat)?;

@@ -1,0 +1,136 @@
+//! The graphs and the short runs that the laws are stated over.
+//!
+//! Every graph is directed, has nodes without in-edges and nodes without a label, and every random partition into three parts
+//! or more has a part without training and validation nodes: what published code tends to forget.
+
+use std::path::{Path, PathBuf};
+
+use laconic_graph::build::{BuildOptions, build_graph};
+use laconic_graph::dataset::{Dataset, Labels, Split};
+use laconic_graph::part::{Part, cut};
+use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_key::{Key, Purpose};
+use laconic_train::config::Config;
+use laconic_train::data::{Source, assign};
+use laconic_train::error::Result;
+use laconic_train::run::{Options, Outcome, run_threads};
+
+/// Feature columns of every graph here.
+pub const FEATURES: usize = 12;
+
+/// Random numbers of one purpose within the tests.
+pub fn draw(purpose: u64) -> Key {
+    Key::new(20, Purpose::GraphEdges).with(purpose)
+}
+
+/// Whether a node of these graphs is left without in-edges.
+pub fn is_source_only(node: usize) -> bool {
+    node % 11 == 3
+}
+
+/// A directed graph with classes: edges of a symmetric one, a third of them taken away in one direction only and some added.
+pub fn graph(nodes: usize, classes: usize) -> Dataset {
+    directed(nodes, classes, false)
+}
+
+/// The same with a weight on every edge.
+pub fn weighted(nodes: usize, classes: usize) -> Dataset {
+    directed(nodes, classes, true)
+}
+
+/// The same with any number of classes a node.
+pub fn multi_label(nodes: usize, classes: usize) -> Dataset {
+    let mut dataset = graph(nodes, classes);
+    let Labels::Single { values, .. } = &dataset.labels else { unreachable!("generated graphs have classes") };
+    let has = |node: usize, class: usize| {
+        values[node] == class as i32 || draw(2).with(node as u64).with(class as u64).unit() < 0.2
+    };
+    let sets = (0..nodes * classes).map(|i| u8::from(has(i / classes, i % classes))).collect();
+    dataset.labels = Labels::Multi { classes, values: sets };
+    dataset
+}
+
+fn directed(nodes: usize, classes: usize, weighted: bool) -> Dataset {
+    let (train, val, features) = (0.3, 0.2, FEATURES);
+    let (degree_exponent, mean_degree) = (f64::INFINITY, 6.0);
+    let spec =
+        SbmSpec { nodes, mean_degree, classes, degree_exponent, features, train, val, seed: 5, ..SbmSpec::default() };
+    let mut dataset = sbm(&spec).expect("a sound specification");
+    let (mut sources, mut targets) = (Vec::new(), Vec::new());
+    for target in 0..nodes {
+        for &source in dataset.graph.in_neighbours(target) {
+            if draw(0).with(target as u64).with(source.into()).unit() < 0.67 {
+                sources.push(source);
+                targets.push(target as u32);
+            }
+        }
+        let added = draw(1).with(target as u64);
+        if added.unit() < 0.2 {
+            sources.push(added.with(1).below(nodes as u64) as u32);
+            targets.push(target as u32);
+        }
+    }
+    let kept = |(_, target): &(u32, u32)| !is_source_only(*target as usize);
+    let (sources, targets): (Vec<u32>, Vec<u32>) = sources.into_iter().zip(targets).filter(kept).unzip();
+    let weight = |edge: usize| 0.25 + draw(3).with(edge as u64).unit() as f32;
+    let weights = weighted.then(|| (0..sources.len()).map(weight).collect());
+    (dataset.graph, _) = build_graph(nodes, sources, targets, weights, BuildOptions::default()).expect("sound edges");
+    let Labels::Single { values, .. } = &mut dataset.labels else { unreachable!("generated graphs have classes") };
+    values.iter_mut().skip(5).step_by(13).for_each(|class| *class = -1);
+    dataset
+}
+
+/// A short run of a small model with these keys changed.
+pub fn config(keys: &[&str]) -> Config {
+    const SMALL: &str = "
+        [model]
+        hidden = 16
+        heads = 4
+        dropout = 0.5
+        [train]
+        epochs = 4
+        threads = 1
+        [transport]
+        deadline_s = 60.0
+    ";
+    let keys: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
+    Config::parse(SMALL, &keys).expect("a sound configuration")
+}
+
+/// Cuts the graph as the configuration says, and sees to it that a random partition has a part with nothing to learn from.
+pub fn parts(config: &Config, dataset: &Dataset, count: u32) -> Vec<Part> {
+    let mut assignment = assign(&config.partition, dataset, Some(0), count).expect("a partition");
+    if config.partition.method == "random" && count > 2 {
+        for (part, role) in assignment.iter_mut().zip(&dataset.splits[0].roles) {
+            if *part == count - 1 && role & (Split::TRAIN | Split::VAL) != 0 {
+                *part = 0;
+            }
+        }
+    }
+    cut(dataset, Some(0), &assignment, count).expect("parts")
+}
+
+/// Runs what must succeed; the outcomes are in rank order.
+pub fn run(config: &Config, dataset: &Dataset, count: u32) -> Vec<Outcome> {
+    try_run(config, dataset, count, Options::default()).unwrap_or_else(|error| panic!("{error}\n{}", config.to_toml()))
+}
+
+/// Runs with options.
+pub fn try_run(config: &Config, dataset: &Dataset, count: u32, options: Options) -> Result<Vec<Outcome>> {
+    run_threads(config, Source::of(parts(config, dataset, count)), options)
+}
+
+/// Writes into this folder.
+pub fn into_folder(out: &Path) -> Options {
+    Options { out: Some(out.to_owned()), ..Options::default() }
+}
+
+/// A file of the folder shared beside the repository, if it is there.
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
+    if !path.is_file() {
+        println!("skipped: {} is not there", path.display());
+        return None;
+    }
+    Some(path)
+}

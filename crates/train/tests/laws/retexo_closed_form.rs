@@ -1,0 +1,122 @@
+//! The volume model of `specs/retexo.md`, section 5.3, to the byte. S and R are the rows that a worker sends and receives in one
+//! exchange, d, h and C the widths of features, hidden rows and class scores, L the number of layers, T the number of rounds.
+//! Bytes are payload: framing, metrics, checkpoints and the search for the plan are counted in other accounts.
+
+use laconic_graph::dataset::Dataset;
+use laconic_train::config::Config;
+use laconic_train::fit::reduced_len;
+use laconic_train::run::{Outcome, forecast, plan_stages};
+use laconic_wire::{Kind, Ledger};
+
+use crate::fixture::{FEATURES, config, graph, parts, run};
+
+const HIDDEN: u64 = 16;
+const WORKERS: u32 = 4;
+
+/// Payload bytes of these kinds.
+fn payload(ledger: &Ledger, kinds: &[Kind]) -> u64 {
+    kinds.iter().map(|kind| ledger.totals_by_kind()[kind].payload).sum()
+}
+
+/// S + R of each worker.
+fn rows(config: &Config, dataset: &Dataset) -> Vec<u64> {
+    let forecasts = forecast(config, &parts(config, dataset, WORKERS)).expect("a forecast");
+    let of = |links: &[laconic_train::halo::LinkRows]| links.iter().map(|l| (l.send + l.receive) as u64).sum();
+    let rows: Vec<u64> = forecasts.iter().map(|(shapes, ..)| of(&shapes.links)).collect();
+    assert!(rows.iter().all(|&rows| rows > 0), "the formula is worth little without traffic: {rows:?}");
+    rows
+}
+
+/// Checks payload sent plus received of each worker against what the formula says for its rows.
+fn assert_messages(config: &Config, dataset: &Dataset, kinds: &[Kind], bytes: impl Fn(u64) -> u64) -> Vec<Outcome> {
+    let outcomes = run(config, dataset, WORKERS);
+    for (outcome, rows) in outcomes.iter().zip(rows(config, dataset)) {
+        let found = payload(&outcome.sent, kinds) + payload(&outcome.received, kinds);
+        assert_eq!(found, bytes(rows), "worker {} with S + R = {rows}\n{}", outcome.rank, config.to_toml());
+    }
+    outcomes
+}
+
+const MESSAGES: [Kind; 3] = [Kind::Features, Kind::Activations, Kind::ActivationGradients];
+
+#[test]
+fn lazy_training_moves_each_boundary_row_once_a_layer() {
+    let dataset = graph(180, 4);
+    for arch in ["model.arch=gcn", "model.arch=sage", "model.arch=gin", "model.arch=gat"] {
+        for layers in 1..=4 {
+            let layers_key = format!("model.layers={layers}");
+            let keys = ["schedule.kind=lazy", arch, &layers_key, "train.epochs=3"];
+            let outcomes = assert_messages(&config(&keys), &dataset, &MESSAGES, |rows| {
+                4 * rows * (FEATURES as u64 + (layers - 1) * HIDDEN)
+            });
+            assert!(outcomes.iter().all(|o| payload(&o.sent, &[Kind::ActivationGradients]) == 0), "{keys:?}");
+        }
+    }
+}
+
+/// What is reduced in stage l are the p_l parameters of its network and 2 numbers more: the loss, and how many workers were asked
+/// to stop. A reduction over P workers moves each number 2·(P − 1) times, 4 bytes each.
+#[test]
+fn gradients_cost_what_the_formula_says() {
+    let dataset = graph(180, 4);
+    for arch in ["model.arch=gcn", "model.arch=sage", "model.arch=gin", "model.arch=gat", "model.arch=mlp"] {
+        for start in ["schedule.start=features", "schedule.start=mlp"] {
+            let keys =
+                ["schedule.kind=lazy", start, arch, "schedule.rounds=[5, 3]", "train.epochs=2", "model.layers=3"];
+            let config = config(&keys);
+            let (_, stages) = plan_stages(&config, FEATURES, 4).expect("stages");
+            let outcomes = run(&config, &dataset, WORKERS);
+            let found: u64 = outcomes.iter().map(|o| payload(&o.sent, &[Kind::ParameterGradients])).sum();
+            let reduced = |stage: &laconic_train::schedule::Stage| {
+                assert_eq!(reduced_len(&stage.network), stage.network.len() + 2);
+                reduced_len(&stage.network) as u64 * u64::from(stage.rounds)
+            };
+            let expected = u64::from(WORKERS - 1) * 8 * stages.iter().map(reduced).sum::<u64>();
+            assert_eq!(found, expected, "{keys:?}");
+        }
+    }
+}
+
+/// Holds where every layer after the first sends rows of width h: gin always, gcn and sage as long as the last layer is not
+/// narrower than h (else they send its output, which is less).
+#[test]
+fn synchronous_training_moves_each_boundary_row_twice_a_layer_and_round() {
+    let (narrow, wide) = (graph(180, 4), graph(180, HIDDEN as usize));
+    for (dataset, arch, layers) in [
+        (&narrow, "model.arch=gin", 2),
+        (&narrow, "model.arch=gin", 3),
+        (&wide, "model.arch=gcn", 3),
+        (&wide, "model.arch=sage", 3),
+        (&wide, "model.arch=sage", 1),
+    ] {
+        for rounds in [1, 5] {
+            let (layers_key, rounds_key) = (format!("model.layers={layers}"), format!("train.epochs={rounds}"));
+            assert_messages(&config(&[arch, &layers_key, &rounds_key]), dataset, &MESSAGES, |rows| {
+                4 * rows * (FEATURES as u64 + 2 * (layers - 1) * HIDDEN * rounds)
+            });
+        }
+    }
+}
+
+#[test]
+fn raw_features_never_leave_their_owner_where_only_scores_cross() {
+    let (dataset, classes) = (graph(180, 4), 4);
+    for arch in ["model.arch=gcn", "model.arch=sage", "model.arch=gin", "model.arch=gat"] {
+        for layers in 1..=3 {
+            let layers_key = format!("model.layers={layers}");
+            let keys = ["schedule.kind=lazy", "schedule.start=mlp", arch, &layers_key];
+            let outcomes = assert_messages(&config(&keys), &dataset, &MESSAGES, |rows| 4 * rows * layers * classes);
+            for outcome in &outcomes {
+                let is_features = |ledger: &Ledger| ledger.iter().any(|(entry, _)| entry.kind == Kind::Features);
+                assert!(!is_features(&outcome.sent) && !is_features(&outcome.received), "{keys:?}");
+                // Each message by itself: C columns of every row on the link, once in the life of its layer.
+                let activations = outcome.sent.iter().filter(|(entry, _)| entry.kind == Kind::Activations);
+                let each: Vec<_> = activations.collect();
+                assert!(
+                    each.iter().all(|(_, count)| count.frames == 1 && count.payload % (4 * classes) == 0),
+                    "{keys:?}"
+                );
+            }
+        }
+    }
+}

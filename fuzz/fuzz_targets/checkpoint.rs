@@ -1,0 +1,32 @@
+//! Checkpoints, from a file and, when a run is resumed, from another worker.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use laconic_fuzz::apply;
+use laconic_train::checkpoint::Checkpoint;
+use laconic_train::fit::Progress;
+use laconic_train::{Config, run};
+
+/// A checkpoint of a small model in its second stage.
+static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let small = ["schedule.kind=lazy", "model.hidden=2"].map(str::to_owned);
+    let config = Config::parse("", &small).expect("two known keys");
+    let (_, stages) = run::plan_stages(&config, 3, 2).expect("a known schedule");
+    let progress = Progress::new(&config.train, &stages[1].network, 1).expect("a known optimiser");
+    let finished = vec![(vec![0.5; stages[0].network.len()], 7)];
+    Checkpoint::take(1, &progress, finished, Default::default()).to_bytes().expect("plain values")
+});
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let mut bytes = VALID.clone();
+    apply(input, &mut bytes);
+    match Checkpoint::from_bytes(&bytes) {
+        Ok(checkpoint) => {
+            let written = checkpoint.to_bytes().expect("what was read can be written");
+            let again = Checkpoint::from_bytes(&written).expect("what was written can be read");
+            assert_eq!((again.position(), again.rounds()), (checkpoint.position(), checkpoint.rounds()));
+        }
+        Err(error) => assert!(!input.is_empty(), "the valid checkpoint is refused: {error}"),
+    }
+});

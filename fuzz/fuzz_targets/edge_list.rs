@@ -1,0 +1,6 @@
+//! Edge lists and node tables as CSV.
+#![no_main]
+
+use laconic_fuzz::{fixtures, read};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| read(fixtures::edge_list(), input));

@@ -1,0 +1,6 @@
+//! The npz of shchur/gnn-benchmark.
+#![no_main]
+
+use laconic_fuzz::{fixtures, read};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| read(fixtures::gnn_benchmark(), input));

@@ -1,0 +1,6 @@
+//! METIS .graph files.
+#![no_main]
+
+use laconic_fuzz::{fixtures, read};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| read(fixtures::metis(), input));
