@@ -99,7 +99,7 @@ fn report(what: &str, found: &[f32], expected: &[f32]) -> f64 {
     relative
 }
 
-fn read_case(path: &PathBuf) -> Result<Case> {
+fn read_case(path: &std::path::Path) -> Result<Case> {
     let limits = Limits::default();
     let most = 1 << 28;
     let mut npz = Npz::open(path, &limits)?;
