@@ -92,12 +92,12 @@ impl Block {
     }
 
     /// The sum of the weights of the edges into each destination row, added to `degrees`.
-    pub fn add_in_degrees(&self, degrees: &mut [f32], weighted: bool) {
+    pub fn add_in_degrees(&self, degrees: &mut [f32]) {
         for (row, degree) in degrees.iter_mut().enumerate() {
             let edges = self.forward.offsets[row]..self.forward.offsets[row + 1];
             *degree += match &self.weights {
-                Some(weights) if weighted => weights[edges].iter().sum::<f32>(),
-                _ => edges.len() as f32,
+                Some(weights) => weights[edges].iter().sum::<f32>(),
+                None => edges.len() as f32,
             };
         }
     }

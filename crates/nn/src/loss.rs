@@ -72,7 +72,7 @@ fn row_loss(logits: &[f32], targets: Targets<'_>, row: usize) -> f64 {
     match targets {
         Targets::Classes(classes) => {
             let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let sum: f64 = logits.iter().map(|l| f64::from(l - largest).exp()).sum();
+            let sum: f64 = logits.iter().map(|l| f64::from((l - largest).exp())).sum();
             sum.ln() - f64::from(logits[classes[row] as usize] - largest)
         }
         Targets::Sets(sets) => {
@@ -95,7 +95,7 @@ mod tests {
     fn uniform_logits_cost_the_logarithm_of_the_number_of_classes() {
         let logits = Matrix::zeros(3, 4);
         let value = loss(&Compute::new(1), None, &logits, Targets::Classes(&[0, -1, 3]), &[true, false, true], 0.5);
-        assert!((value - 4f64.ln()).abs() < 1e-12);
+        assert!((value - 4f64.ln()).abs() < 1e-6);
         let value = loss(&Compute::new(1), None, &logits, Targets::Sets(&[1; 12]), &[true; 3], 1.0 / 3.0);
         assert!((value - 2f64.ln()).abs() < 1e-6);
     }

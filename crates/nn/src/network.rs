@@ -145,16 +145,16 @@ pub struct Architecture {
 impl Architecture {
     /// Width of the rows that layer `index` passes on (after merging heads).
     pub fn width(&self, kind: &LayerKind, index: usize) -> usize {
-        match (index + 1 == self.layers, kind.name, self.concatenate) {
+        match (index + 1 == self.layers, kind.has_heads, self.concatenate) {
             (true, ..) => self.classes,
-            (false, "gat", false) => self.hidden / self.heads,
+            (false, true, false) => self.hidden / self.heads,
             (false, ..) => self.hidden,
         }
     }
 
     /// The specification of layer `index` between these widths.
     fn layer_spec(&self, kind: &LayerKind, inputs: usize, outputs: usize, last: bool) -> LayerSpec {
-        let attention = kind.name == "gat";
+        let attention = kind.has_heads;
         LayerSpec {
             heads: if attention && !(last && self.concatenate) { self.heads } else { 1 },
             concatenate: self.concatenate && !last,
@@ -191,7 +191,7 @@ impl Architecture {
     }
 
     /// The model that lazy training fits in stage `index`: layer `index` on frozen inputs and, except in the last stage, a throw-away
-    /// linear classifier on top (`specs/retexo.md`, section 1.2).
+    /// linear classifier on top (RETEXO).
     pub fn stage(&self, kind: &LayerKind, index: usize) -> Network {
         let last = index + 1 == self.layers;
         let inputs = if index == 0 { self.inputs } else { self.width(kind, index - 1) };
@@ -216,7 +216,7 @@ impl Architecture {
                 Unit { name: "mlp.1".to_owned(), layer: second, dropout, after: After::Nothing },
             ]);
         }
-        let width = if kind.name == "gat" && !self.concatenate { self.hidden / self.heads } else { self.hidden };
+        let width = if kind.has_heads && !self.concatenate { self.hidden / self.heads } else { self.hidden };
         let conv = self.unit(kind, index, (self.classes, width), false, true);
         // Class scores are few and each one counts: dropping some would drop a node's whole opinion.
         Network::new(vec![Unit { dropout: 0.0, ..conv }, Unit { dropout: self.dropout, ..self.head(index, width) }])

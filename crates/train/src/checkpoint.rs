@@ -89,7 +89,7 @@ impl Checkpoint {
 
     /// Rounds done, counted over stages.
     pub fn rounds(&self) -> u32 {
-        self.finished.iter().map(|(_, rounds)| rounds).sum::<u32>() + self.counters.done
+        self.finished.iter().fold(self.counters.done, |sum, (_, rounds)| sum.saturating_add(*rounds))
     }
 
     /// Sets a fresh progress of the same network to this state.

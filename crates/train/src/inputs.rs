@@ -1,7 +1,7 @@
 //! What the first layer of a network reads: rows that never change while the network trains.
 //!
 //! Because they never change, their halo crosses once. Where messages have no parameters even the fold is computed once, and a
-//! round of training touches no graph; dropout then comes after the fold, which keeps it unbiased (`specs/retexo.md`, section 10).
+//! round of training touches no graph; dropout then comes after the fold, which keeps it unbiased.
 
 use laconic_nn::kernels::elementwise::{Dropout, drop_out};
 use laconic_nn::{Block, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, State};

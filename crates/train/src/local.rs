@@ -15,7 +15,7 @@ pub const SPLITS: [&str; 3] = ["train", "val", "test"];
 pub struct Local {
     /// Global ids of own nodes.
     pub ids: Vec<u64>,
-    /// 1 / in-degree.
+    /// 1 / Σ in-weights.
     pub inverse_degree: Vec<f32>,
     /// (Σ in-weights)^(−1/2).
     pub inverse_root_degree: Vec<f32>,
@@ -50,10 +50,10 @@ impl Local {
         let halo_rows = topology.halo_ids.len();
         let block = |sources: usize, csr: Csr| Block::new(sources, csr.offsets, csr.sources, csr.weights);
         let (own, halo) = (block(rows, topology.own), block(halo_rows, topology.halo));
-        let inverse = |weighted: bool, power: f32| {
+        let inverse = |power: f32| {
             let mut degrees = vec![0.0; rows];
-            own.add_in_degrees(&mut degrees, weighted);
-            halo.add_in_degrees(&mut degrees, weighted);
+            own.add_in_degrees(&mut degrees);
+            halo.add_in_degrees(&mut degrees);
             degrees.iter_mut().for_each(|d| *d = if *d > 0.0 { d.powf(-power) } else { 0.0 });
             degrees
         };
@@ -67,7 +67,7 @@ impl Local {
             (0..rows).map(has).collect::<Vec<bool>>()
         };
         let masks = [mask(Split::TRAIN), mask(Split::VAL), mask(Split::TEST)];
-        let (inverse_degree, inverse_root_degree) = (inverse(false, 1.0), inverse(true, 0.5));
+        let (inverse_degree, inverse_root_degree) = (inverse(1.0), inverse(0.5));
         let x = operand(part.features, rows, columns);
         let halo_ids = topology.halo_ids;
         let labels = part.labels;

@@ -33,7 +33,12 @@ pub fn weights(stages: &[Stage], parameters: &[Vec<f32>]) -> Weights {
 
 /// The parameters of each stage from named weights.
 pub fn parameters(stages: &[Stage], weights: &Weights) -> Result<Vec<Vec<f32>>> {
+    let stored: usize = weights.values().map(|(_, values)| values.len()).sum();
     let of_stage = |stage: &Stage| {
+        if stage.network.len() > stored {
+            let what = format!("expected {} values, found {stored}", stage.network.len());
+            return Err(TrainError::file(FILE, what));
+        }
         let mut values = Vec::with_capacity(stage.network.len());
         for spec in stage.network.parameters() {
             match weights.get(&spec.name) {

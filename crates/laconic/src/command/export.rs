@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use laconic_nn::layer::Aggregator;
 use laconic_nn::network::{After, Architecture, Network};
 use laconic_train::checkpoint::write_aside;
 use laconic_train::config::Config;
@@ -73,30 +72,6 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     Ok(0)
 }
 
-/// The layer's constructor in Python.
-fn constructor(config: &Config, architecture: &Architecture, inputs: usize, outputs: usize, last: bool) -> String {
-    let loops = if config.model.has_self_loops() { "True" } else { "False" };
-    match config.model.arch.as_str() {
-        "gcn" => format!("GCNConv({inputs}, {outputs}, add_self_loops={loops})"),
-        "sage" if architecture.aggregator == Aggregator::Max => {
-            format!("SAGEConv({inputs}, {outputs}, aggr=\"max\", project=True)")
-        }
-        "sage" => format!("SAGEConv({inputs}, {outputs})"),
-        "gin" => {
-            let inner = if last { architecture.hidden } else { outputs };
-            let nn = format!("Sequential(Linear({inputs}, {inner}), ReLU(), Linear({inner}, {outputs}))");
-            format!("GINConv({nn}, train_eps={})", if architecture.learn_epsilon { "True" } else { "False" })
-        }
-        "gat" => {
-            let merged = !architecture.concatenate || last;
-            let heads = if last && architecture.concatenate { 1 } else { architecture.heads };
-            let (width, concat) = if merged { (outputs, "False") } else { (outputs / heads, "True") };
-            format!("GATConv({inputs}, {width}, heads={heads}, concat={concat}, add_self_loops={loops})")
-        }
-        _ => format!("Linear({inputs}, {outputs})"),
-    }
-}
-
 /// A Python file that builds the model and loads its weights.
 fn loader(config: &Config, architecture: &Architecture, networks: &[&Network], scores: bool) -> String {
     let kind = config.model.kind();
@@ -105,6 +80,7 @@ fn loader(config: &Config, architecture: &Architecture, networks: &[&Network], s
         let index = name.rsplit('.').next().unwrap_or_default();
         format!("            \"{index}\": {value},\n")
     };
+    let mut class = String::new();
     let mut layers = [String::new(), String::new(), String::new(), String::new()];
     for unit in units() {
         let (inputs, outputs) = (unit.layer.inputs(), unit.layer.outputs());
@@ -116,8 +92,9 @@ fn loader(config: &Config, architecture: &Architecture, networks: &[&Network], s
         } else if unit.name.starts_with("mlp.") {
             layers[3] += &entry(&unit.name, linear);
         } else {
-            let last = unit.after == After::Nothing;
-            layers[0] += &entry(&unit.name, constructor(config, architecture, inputs, outputs, last));
+            let call = unit.layer.pyg_constructor(config.model.has_self_loops());
+            class = call.split('(').next().unwrap_or_default().to_owned();
+            layers[0] += &entry(&unit.name, call);
         }
         if let After::NormRelu(norm) = &unit.after {
             layers[1] += &entry(norm, format!("LayerNorm({outputs})"));
@@ -127,8 +104,7 @@ fn loader(config: &Config, architecture: &Architecture, networks: &[&Network], s
     text += "import torch\nfrom pathlib import Path\nfrom safetensors.torch import load_file\n";
     text += "from torch.nn import LayerNorm, Linear, ModuleDict, ReLU, Sequential\n";
     if kind.prefix == "convs" {
-        let name = if kind.name == "sage" { "SAGE".to_owned() } else { kind.name.to_uppercase() };
-        text += &format!("from torch_geometric.nn import {name}Conv\n");
+        text += &format!("from torch_geometric.nn import {class}\n");
     }
     let add_loops = config.model.has_self_loops() && !kind.self_loops && kind.prefix == "convs";
     if add_loops {

@@ -69,8 +69,8 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         let mine = ledger.total();
         total += mine;
         busiest = busiest.max(mine.framed);
-        // Frames of one exchange to different peers travel at the same time.
-        exchanges = exchanges.max(ledger.iter().count() as u64 / (workers.len() as u64 - 1).max(1));
+        // Frames of one exchange to different peers travel at the same time, those to one peer one after the other.
+        exchanges = ledger.totals_by_peer().values().map(|count| count.frames).fold(exchanges, u64::max);
     }
     let seconds = |link: &laconic_wire::transport::link::NamedLink| LinkTime {
         link: link.name,

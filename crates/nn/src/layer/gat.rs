@@ -4,7 +4,7 @@
 //!
 //! Only q travels: a receiver computes the halves of the scores from it. Uses the softmax, score and gradient fields of the state.
 
-use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State};
+use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, python};
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::attention::{
@@ -17,7 +17,7 @@ use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 use crate::threads::Compute;
 
-pub(super) const KIND: LayerKind = LayerKind { name: "gat", prefix: "convs", self_loops: true, build };
+pub(super) const KIND: LayerKind = LayerKind { name: "gat", prefix: "convs", self_loops: true, has_heads: true, build };
 
 struct Gat {
     inputs: usize,
@@ -93,6 +93,11 @@ impl Layer for Gat {
 
     fn reads_own_row(&self) -> bool {
         false
+    }
+
+    fn pyg_constructor(&self, self_loops: bool) -> String {
+        let (inputs, width, heads, concat) = (self.inputs, self.width, self.heads, python(self.concatenate));
+        format!("GATConv({inputs}, {width}, heads={heads}, concat={concat}, add_self_loops={})", python(self_loops))
     }
 
     fn message(&self, compute: &mut Compute, p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {

@@ -3,7 +3,7 @@
 //!
 //! The owner scales a message by its own degree, so that no worker needs to know another node's.
 
-use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, store};
+use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, python, store};
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, scale_and_shift};
@@ -13,7 +13,8 @@ use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 use crate::threads::Compute;
 
-pub(super) const KIND: LayerKind = LayerKind { name: "gcn", prefix: "convs", self_loops: true, build };
+pub(super) const KIND: LayerKind =
+    LayerKind { name: "gcn", prefix: "convs", self_loops: true, has_heads: false, build };
 
 struct Gcn {
     inputs: usize,
@@ -64,6 +65,11 @@ impl Layer for Gcn {
 
     fn reads_own_row(&self) -> bool {
         false
+    }
+
+    fn pyg_constructor(&self, self_loops: bool) -> String {
+        let (inputs, outputs) = (self.inputs, self.outputs);
+        format!("GCNConv({inputs}, {outputs}, add_self_loops={})", python(self_loops))
     }
 
     fn message(&self, compute: &mut Compute, p: &[f32], nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {

@@ -3,7 +3,7 @@
 //!
 //! `W_0` is applied to own row and sum apart, so that each may be sparse. Uses `hidden` and its gradient of the state.
 
-use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, store};
+use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, python, store};
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, dot, relu, relu_adjoint, scale_and_shift};
@@ -13,7 +13,8 @@ use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 use crate::threads::Compute;
 
-pub(super) const KIND: LayerKind = LayerKind { name: "gin", prefix: "convs", self_loops: false, build };
+pub(super) const KIND: LayerKind =
+    LayerKind { name: "gin", prefix: "convs", self_loops: false, has_heads: false, build };
 
 struct Gin {
     inputs: usize,
@@ -92,6 +93,12 @@ impl Layer for Gin {
 
     fn reads_own_row(&self) -> bool {
         true
+    }
+
+    fn pyg_constructor(&self, _self_loops: bool) -> String {
+        let (inputs, inner, outputs) = (self.inputs, self.inner, self.outputs);
+        let perceptron = format!("Sequential(Linear({inputs}, {inner}), ReLU(), Linear({inner}, {outputs}))");
+        format!("GINConv({perceptron}, train_eps={})", python(self.learn_epsilon))
     }
 
     fn message(&self, compute: &mut Compute, _p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {

@@ -10,7 +10,8 @@ use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 use crate::threads::Compute;
 
-pub(super) const KIND: LayerKind = LayerKind { name: "mlp", prefix: "lins", self_loops: false, build };
+pub(super) const KIND: LayerKind =
+    LayerKind { name: "mlp", prefix: "lins", self_loops: false, has_heads: false, build };
 
 /// The layer; see the module's documentation.
 pub struct Linear {
@@ -56,6 +57,10 @@ impl Layer for Linear {
 
     fn reads_own_row(&self) -> bool {
         true
+    }
+
+    fn pyg_constructor(&self, _self_loops: bool) -> String {
+        format!("Linear({}, {})", self.inputs, self.outputs)
     }
 
     fn message(&self, _compute: &mut Compute, _p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {

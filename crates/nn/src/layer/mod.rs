@@ -27,7 +27,8 @@ pub use linear::Linear;
 pub struct Nodes<'a> {
     /// Global node ids.
     pub ids: &'a [u64],
-    /// 1 / number of in-edges, self-loops included where the model has them; 0 for a node without any.
+    /// 1 / Σ weights of in-edges (their number where there are no weights), self-loops included where the model has them; 0 for a
+    /// node without any.
     pub inverse_degree: &'a [f32],
     /// (Σ weights of in-edges)^(−1/2), 0 for a node without any.
     pub inverse_root_degree: &'a [f32],
@@ -160,6 +161,9 @@ pub trait Layer: Send + Sync {
         state: &mut State,
     );
 
+    /// The call that makes the same layer in PyTorch Geometric (or PyTorch), for exported models.
+    fn pyg_constructor(&self, self_loops: bool) -> String;
+
     /// Floating-point operations of one forward pass over this many rows and edges, for plans.
     fn flops(&self, rows: u64, edges: u64) -> u64 {
         let parameters: u64 = self.parameters().iter().map(|p| p.len() as u64).sum();
@@ -231,6 +235,8 @@ pub struct LayerKind {
     pub prefix: &'static str,
     /// Whether the model adds self-loops unless told otherwise, as PyTorch Geometric does.
     pub self_loops: bool,
+    /// Whether the layer has attention heads, so that its width depends on how they are merged.
+    pub has_heads: bool,
     /// Builds a layer of this shape.
     pub build: fn(&LayerSpec) -> Box<dyn Layer>,
 }
@@ -241,6 +247,11 @@ pub const LAYERS: &[LayerKind] = &[gcn::KIND, sage::KIND, gin::KIND, gat::KIND, 
 /// The kind of layer of this name.
 pub fn layer_kind(name: &str) -> Option<&'static LayerKind> {
     LAYERS.iter().find(|kind| kind.name == name)
+}
+
+/// A truth value in Python.
+fn python(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
 }
 
 fn store(side: Side) -> Store {

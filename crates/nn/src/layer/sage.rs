@@ -12,7 +12,8 @@ use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 use crate::threads::Compute;
 
-pub(super) const KIND: LayerKind = LayerKind { name: "sage", prefix: "convs", self_loops: false, build };
+pub(super) const KIND: LayerKind =
+    LayerKind { name: "sage", prefix: "convs", self_loops: false, has_heads: false, build };
 
 struct Sage {
     inputs: usize,
@@ -93,6 +94,11 @@ impl Layer for Sage {
 
     fn reads_own_row(&self) -> bool {
         true
+    }
+
+    fn pyg_constructor(&self, _self_loops: bool) -> String {
+        let options = if self.pool { ", aggr=\"max\", project=True" } else { "" };
+        format!("SAGEConv({}, {}{options})", self.inputs, self.outputs)
     }
 
     fn message(&self, compute: &mut Compute, p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {

@@ -472,6 +472,7 @@ impl Config {
         at_least_0("train.weight_decay", self.train.weight_decay.into())?;
         at_least_0("train.momentum", self.train.momentum.into())?;
         at_least_0("train.clip", self.train.clip.into())?;
+        at_least_0("train.lr_factor", self.train.lr_factor.into())?;
         positive("transport.deadline_s", self.transport.deadline_s)?;
         within("transport.deadline_s", self.transport.deadline_s as usize, 0..=1_000_000)?;
         within("train.epochs", self.train.epochs as usize, 0..=10_000_000)?;

@@ -23,7 +23,7 @@ impl ModelConfig {
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(TrainError::config(format!("model.dropout = {}: expected 0 or more, below 1", self.dropout)));
         }
-        if self.arch == "gat" && !self.hidden.is_multiple_of(self.heads) {
+        if self.kind().has_heads && !self.hidden.is_multiple_of(self.heads) {
             let (hidden, heads) = (self.hidden, self.heads);
             return Err(TrainError::config(format!(
                 "model.hidden = {hidden} does not divide into model.heads = {heads}"

@@ -1,4 +1,4 @@
-//! Lazy message passing (RETEXO, Kolluri et al., 2023; `specs/retexo.md`): layers are trained one after the other, each on frozen
+//! Lazy message passing (RETEXO, Kolluri et al., 2023): layers are trained one after the other, each on frozen
 //! inputs, and boundary rows cross once a layer instead of twice a layer and round.
 //!
 //! Bytes of a worker that sends S rows: 4·S·(d + (L − 1)·h) in all with `start = "features"`, 4·S·L·C with `start = "mlp"` (raw

@@ -1,4 +1,4 @@
-//! What `specs/retexo.md`, section 9, lists as defects of the published code, and that ours does not have them.
+//! Known defects of RETEXO's published code, and that ours does not have them.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

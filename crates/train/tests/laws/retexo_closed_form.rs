@@ -1,4 +1,4 @@
-//! The volume model of `specs/retexo.md`, section 5.3, to the byte. S and R are the rows that a worker sends and receives in one
+//! The volume model of RETEXO to the byte. S and R are the rows that a worker sends and receives in one
 //! exchange, d, h and C the widths of features, hidden rows and class scores, L the number of layers, T the number of rounds.
 //! Bytes are payload: framing, metrics, checkpoints and the search for the plan are counted in other accounts.
 

@@ -1,0 +1,86 @@
+//! The same run under MPI: same bits, same bytes, and no hang when a process is killed.
+#![cfg(feature = "mpi")]
+
+mod program;
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use program::Place;
+
+const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 3\n[model]\nhidden = 16\n[train]\nepochs = 4\n";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 400 --features 8 --out graph.npz");
+    place.write("run.toml", RUN);
+    place
+}
+
+fn mpirun(place: &Place, line: &str) -> Command {
+    let mut command = Command::new("mpirun");
+    command.args(["--oversubscribe", "-n", "3", env!("CARGO_BIN_EXE_laconic")]).args(line.split_whitespace());
+    command.args(["--set", "transport.kind=mpi"]).current_dir(place.path(""));
+    // Open MPI asks root for confirmation; containers often run as root.
+    command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+    command
+}
+
+fn summary(done: &Output) -> serde_json::Value {
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+#[test]
+fn processes_and_threads_train_the_same_bits_and_send_the_same_bytes() {
+    let place = place();
+    for keys in
+        ["", "--set schedule.kind=lazy", "--set schedule.kind=lazy --set schedule.start=mlp", "--set model.arch=gat"]
+    {
+        let threads = place.json(&format!("train run.toml --out threads {keys}"));
+        let line = format!("train run.toml --out mpi --json --quiet {keys}");
+        let mpi = summary(&mpirun(&place, &line).output().expect("mpirun is installed"));
+        assert_eq!(mpi["parameters"]["digest"], threads["parameters"]["digest"], "{keys}");
+        for field in ["total", "predicted", "received"] {
+            assert_eq!(mpi["bytes"][field], threads["bytes"]["total"], "{keys}: {field}");
+        }
+        let ledger = |run: &str| std::fs::read_to_string(place.path(run).join("ledger.csv")).expect("a ledger");
+        assert_eq!(ledger("mpi"), ledger("threads"), "{keys}");
+    }
+}
+
+#[test]
+fn a_run_stopped_and_resumed_under_mpi_ends_with_the_bits_of_one_straight_through() {
+    let place = place();
+    let straight = place.json("train run.toml --out straight");
+    let crash = "train run.toml --out part --json --quiet --set out.checkpoint_every=1 --set transport.fault={rank=1,round=3,kind=\"crash\"}";
+    assert!(!mpirun(&place, crash).output().expect("mpirun is installed").status.success());
+    let resumed = summary(&mpirun(&place, "resume part --json --quiet").output().expect("mpirun is installed"));
+    assert_eq!(resumed["parameters"]["digest"], straight["parameters"]["digest"]);
+}
+
+#[test]
+fn a_killed_process_ends_the_others_with_a_message_that_names_it() {
+    let place = place();
+    let line = "train run.toml --out killed --quiet --set train.epochs=1000000 --set transport.deadline_s=20";
+    let mut job = mpirun(&place, line);
+    let job = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("mpirun is installed");
+    let children = || {
+        let listed = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", job.id())).unwrap_or_default();
+        listed.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let start = Instant::now();
+    while !place.path("killed/metrics.jsonl").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "the job did not start");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let victim = children().last().cloned().expect("mpirun has started processes");
+    assert!(Command::new("kill").args(["-9", &victim]).status().expect("kill is there").success());
+    let killed = Instant::now();
+    let done = job.wait_with_output().expect("the job ends");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(killed.elapsed() < Duration::from_secs(20), "within the deadline");
+    assert!(!done.status.success());
+    assert!(said.contains("waited for rank 2"), "{said}");
+}

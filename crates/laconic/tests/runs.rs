@@ -1,0 +1,159 @@
+//! Runs from the command line: train, plan, verify, resume, predict, export, demo.
+
+mod program;
+
+use program::{Place, real_data};
+
+const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 3\n[model]\nhidden = 16\n[train]\nepochs = 5\n";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 400 --features 8 --out graph.npz");
+    place.write("run.toml", RUN);
+    place
+}
+
+#[test]
+fn a_run_leaves_its_files_and_sends_what_the_plan_said() {
+    let place = place();
+    for keys in ["", "--set schedule.kind=lazy", "--set schedule.kind=lazy --set schedule.start=mlp"] {
+        let plan = place.json(&format!("plan run.toml {keys}"));
+        let summary = place.json(&format!("train run.toml --out run {keys}"));
+        assert_eq!(plan["bytes"], summary["bytes"]["total"], "{keys}");
+        assert_eq!(plan["by_kind"], summary["bytes"]["by_kind"], "{keys}");
+        assert_eq!(summary["bytes"]["predicted"], summary["bytes"]["total"]);
+        assert_eq!(summary["bytes"]["received"], summary["bytes"]["total"]);
+        let text = std::fs::read_to_string(place.path("run/summary.json")).expect("a summary");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), summary);
+        let rounds = std::fs::read_to_string(place.path("run/metrics.jsonl")).expect("a log").lines().count();
+        assert_eq!(rounds as u64, summary["rounds"].as_u64().expect("a number"));
+        for file in ["config.toml", "ledger.csv", "model.safetensors", "checkpoint.safetensors"] {
+            assert!(place.path("run").join(file).is_file(), "{file}");
+        }
+    }
+    // The folder was used three times, and nothing was lost.
+    assert!(place.path("run.1").is_dir() && place.path("run.2").is_dir());
+}
+
+#[test]
+fn a_folder_of_parts_trains_the_same_bits_as_the_dataset_it_was_cut_from() {
+    let place = place();
+    let whole = place.json("train run.toml --out whole");
+    place.json("partition graph.npz --parts 3 --method random --out parts");
+    let parts = place.json("train run.toml --out cut --set data.path=parts");
+    assert_eq!(parts["parameters"], whole["parameters"]);
+    assert_eq!(parts["bytes"], whole["bytes"]);
+}
+
+#[test]
+fn verify_agrees_and_its_exit_code_says_so() {
+    let place = place();
+    assert_eq!(place.json("verify run.toml --rounds 3")["ledger_is_exact"], true);
+    let ran = place.run("verify run.toml --rounds 3 --set messages.forward=half --tolerance 1e-12");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+}
+
+#[test]
+fn a_crashed_run_is_resumed_with_the_same_bits() {
+    let place = place();
+    let straight = place.json("train run.toml --out straight");
+    let crash =
+        "train run.toml --out part --set out.checkpoint_every=2 --set transport.fault={rank=2,round=4,kind=\"crash\"}";
+    place.refused(crash, 4, &["worker 2", "round 4"]);
+    assert_eq!(place.json("resume part")["parameters"], straight["parameters"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_a_checkpoint_from_which_the_run_goes_on() {
+    use std::process::{Command, Stdio};
+    let place = place();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_laconic"));
+    command.args(["train", "run.toml", "--out", "run", "--quiet", "--json", "--set", "train.epochs=1000000"]);
+    let job =
+        command.current_dir(place.path("")).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let log = place.path("run/metrics.jsonl");
+    while std::fs::metadata(&log).map_or(0, |m| m.len()) == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &job.id().to_string()]).status().expect("kill is there").success());
+    let done = job.wait_with_output().expect("the run ends");
+    assert_eq!(done.status.code(), Some(130), "{}", String::from_utf8_lossy(&done.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let rounds = summary["rounds"].as_u64().expect("a number");
+    let resumed = place.json(&format!("resume run --set train.epochs={}", rounds + 3));
+    assert_eq!(resumed["rounds"], rounds + 3);
+    let straight = place.json(&format!("train run.toml --out straight --set train.epochs={}", rounds + 3));
+    assert_eq!(resumed["parameters"], straight["parameters"]);
+    assert_eq!(resumed["metrics"], straight["metrics"]);
+}
+
+#[test]
+fn predictions_are_keyed_by_the_users_ids_and_exports_load_by_name() {
+    let place = Place::new();
+    let calls: String = (0..90).map(|i| format!("s{},s{}\n", i % 30, (i * 7 + 1) % 30)).collect();
+    place.write("calls.csv", &format!("from,to\n{calls}"));
+    let nodes: String = (0..30).map(|i| format!("s{i},{},{},{}\n", i % 2, i % 5, i % 3)).collect();
+    place.write("people.csv", &format!("id,label,age,calls\n{nodes}"));
+    place.write(
+        "run.toml",
+        "[data]\npath = \"calls.csv\"\nnodes_path = \"people.csv\"\nsplit = { train = 5, val = 6 }\n[partition]\nparts = 2\n[model]\narch = \"gcn\"\nhidden = 8\n[train]\nepochs = 3\n",
+    );
+    place.json("train run.toml --out run");
+    assert_eq!(place.json("predict run --out p.parquet --embeddings")["nodes"], 30);
+    let table =
+        parquet::file::reader::SerializedFileReader::new(std::fs::File::open(place.path("p.parquet")).expect("a file"));
+    let table = table.expect("Parquet");
+    let mut ids = Vec::new();
+    for row in table.into_iter() {
+        let row = row.expect("a row");
+        let fields: Vec<(String, String)> = row.get_column_iter().map(|(n, v)| (n.clone(), v.to_string())).collect();
+        assert_eq!(fields[0].0, "id");
+        assert!(fields.iter().any(|(name, _)| name == "emb_7") && fields.iter().any(|(name, _)| name == "prob_1"));
+        ids.push(fields[0].1.trim_matches('"').to_owned());
+    }
+    ids.sort();
+    let mut expected: Vec<String> = (0..30).map(|i| format!("s{i}")).collect();
+    expected.sort();
+    assert_eq!(ids, expected);
+    place.refused("predict run --out p.parquet", 2, &["p.parquet", "--force"]);
+    let exported = place.run("export run --to pyg");
+    assert_eq!(exported.code, 0, "{}", exported.err);
+    assert!(exported.out.contains("GCNConv(2, 8, add_self_loops=True)"), "{}", exported.out);
+    assert!(place.path("run/pyg/model.safetensors").is_file() && place.path("run/pyg/load.py").is_file());
+}
+
+#[test]
+fn mistakes_are_refused_with_the_documented_codes_and_names() {
+    let place = place();
+    place.refused("train nosuch.toml", 5, &["nosuch.toml"]);
+    place.refused("train run.toml --set data.path=nosuch.npz", 3, &["nosuch.npz"]);
+    place.refused("train run.toml --set model.arhc=gcn", 2, &["model.arhc", "did you mean \"model.arch\"?"]);
+    place.refused("train run.toml --set transport.kind=mpi --set partition.parts=0 --set train.lr=0", 2, &["train.lr"]);
+    place.refused("resume graph.npz", 5, &["graph.npz"]);
+    place.refused("predict nosuch --out p.parquet", 5, &["nosuch"]);
+}
+
+#[test]
+fn the_demo_shows_fewer_bytes_at_like_accuracy() {
+    let lines = Place::new().json("demo --nodes 2000 --epochs 30");
+    let [synchronous, lazy, scores] = lines.as_array().expect("a list").as_slice() else { panic!("three methods") };
+    for line in [synchronous, lazy, scores] {
+        assert_eq!(line["bytes"], line["predicted"]);
+    }
+    let number = |line: &serde_json::Value, key: &str| line[key].as_f64().expect("a number");
+    assert!(number(lazy, "bytes") < number(synchronous, "bytes"));
+    assert!(number(scores, "bytes") < number(lazy, "bytes"));
+    assert!(number(lazy, "test_accuracy") > number(synchronous, "test_accuracy") - 0.05);
+}
+
+#[test]
+fn coras_public_split_reaches_the_literatures_accuracy_on_three_parts() {
+    let Some(path) = real_data("cora.npz") else { return };
+    let place = Place::new();
+    place.write("run.toml", include_str!("../../../examples/cora_public.toml"));
+    let summary = place.json(&format!("train run.toml --out run --set data.path={}", path.display()));
+    let accuracy = summary["metrics"]["test"]["accuracy"].as_f64().expect("a number");
+    // One seed; the mean of five is in docs/results.
+    assert!((0.79..0.84).contains(&accuracy), "{accuracy}");
+}
