@@ -48,7 +48,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn started(&mut self, config: &Config, workers: usize, moved: Option<&Path>) {
-        self.say(config.to_toml().trim_end());
+        self.say(config.to_toml().unwrap_or_default().trim_end());
         if let Some(moved) = moved {
             self.say(&format!("an earlier run was moved to {}", moved.display()));
         }

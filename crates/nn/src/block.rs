@@ -75,22 +75,6 @@ impl Block {
         self.weights.as_deref()
     }
 
-    /// The same block with only these destination rows, in this order.
-    pub fn restrict(&self, destinations: &[u32]) -> Block {
-        let mut offsets = vec![0];
-        let mut columns = Vec::new();
-        let mut weights = self.weights.as_ref().map(|_| Vec::new());
-        for &row in destinations {
-            let edges = self.forward.offsets[row as usize]..self.forward.offsets[row as usize + 1];
-            columns.extend_from_slice(&self.forward.columns[edges.clone()]);
-            if let (Some(to), Some(from)) = (&mut weights, &self.weights) {
-                to.extend_from_slice(&from[edges]);
-            }
-            offsets.push(columns.len());
-        }
-        Block::new(self.sources, offsets, columns, weights)
-    }
-
     /// The sum of the weights of the edges into each destination row, added to `degrees`.
     pub fn add_in_degrees(&self, degrees: &mut [f32]) {
         for (row, degree) in degrees.iter_mut().enumerate() {
@@ -100,11 +84,5 @@ impl Block {
                 None => edges.len() as f32,
             };
         }
-    }
-
-    /// Bytes of memory that the block holds.
-    pub fn memory_bytes(&self) -> usize {
-        8 * (self.forward.offsets.len() + self.reverse.offsets.len())
-            + 4 * (3 * self.edges() + self.weights.as_ref().map_or(0, Vec::len))
     }
 }

@@ -43,8 +43,13 @@ pub fn loss(
         }
         None => debug_assert!(scale.is_finite()),
     }
-    let rows = (0..logits.rows()).filter(|&row| counts[row]);
-    rows.map(|row| row_loss(logits.row(row), targets, row)).sum::<f64>() * f64::from(scale)
+    // Partial sums of fixed pieces, added in order.
+    let mut sums = vec![0.0f64; logits.rows().div_ceil(PIECE)];
+    compute.chunks(&mut sums, 1, |piece, sum| {
+        let rows = piece * PIECE..((piece + 1) * PIECE).min(logits.rows());
+        sum[0] = rows.filter(|&row| counts[row]).map(|row| row_loss(logits.row(row), targets, row)).sum();
+    });
+    sums.iter().sum::<f64>() * f64::from(scale)
 }
 
 fn row_gradient(gradient: &mut [f32], logits: &[f32], targets: Targets<'_>, row: usize, scale: f32) {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, TrainError};
 use crate::evaluate::Scores;
 use crate::fit::{Best, Progress};
-use crate::schedule::Position;
+use crate::schedule::{Position, Stage};
 
 /// The file in a run's folder.
 pub const FILE: &str = "checkpoint.safetensors";
@@ -30,6 +30,8 @@ pub struct Checkpoint {
     pub stage: usize,
     /// Chosen parameters of the stages before it, and rounds.
     pub finished: Vec<(Vec<f32>, u32)>,
+    /// [`crate::Config::fingerprint`] of the run.
+    pub fingerprint: String,
     /// Bytes that all workers had sent, by kind.
     pub bytes: [Count; 7],
     counters: Counters,
@@ -45,6 +47,8 @@ struct Counters {
     steps: u64,
     since_best: u32,
     stopped: bool,
+    /// Whether the last round still has to be evaluated: the run broke off in between.
+    unjudged: bool,
     best: Option<(u32, Scores)>,
 }
 
@@ -52,6 +56,7 @@ struct Counters {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
+    fingerprint: String,
     stage: usize,
     rounds_finished: Vec<u32>,
     bytes: Vec<[u64; 3]>,
@@ -66,6 +71,7 @@ impl Checkpoint {
         let (steps, slots) = progress.optimiser.state();
         let best = progress.best.as_ref().map(|b| (b.round, b.scores.clone()));
         Checkpoint {
+            fingerprint: String::new(),
             stage,
             finished,
             bytes,
@@ -74,6 +80,7 @@ impl Checkpoint {
                 steps,
                 since_best: progress.since_best,
                 stopped: progress.stopped,
+                unjudged: progress.unjudged,
                 best,
             },
             parameters: progress.parameters.clone(),
@@ -82,9 +89,22 @@ impl Checkpoint {
         }
     }
 
+    /// Refuses a checkpoint of other stages.
+    pub fn check_fits(&self, stages: &[Stage]) -> Result<()> {
+        let fits = |(stage, (values, _)): (&Stage, &(Vec<f32>, u32))| stage.network.len() == values.len();
+        if self.finished.len() < stages.len() && stages.iter().zip(&self.finished).all(fits) {
+            return Ok(());
+        }
+        Err(TrainError::file(FILE, format!("expected the state of {} stages of this model", stages.len())))
+    }
+
     /// How far the run had come.
     pub fn position(&self) -> Position {
-        Position { finished: self.finished.iter().map(|(_, rounds)| *rounds).collect(), done: self.counters.done }
+        Position {
+            finished: self.finished.iter().map(|(_, rounds)| *rounds).collect(),
+            done: self.counters.done,
+            stopped: self.counters.stopped,
+        }
     }
 
     /// Rounds done, counted over stages.
@@ -113,6 +133,7 @@ impl Checkpoint {
         progress.done = self.counters.done;
         progress.since_best = self.counters.since_best;
         progress.stopped = self.counters.stopped;
+        progress.unjudged = self.counters.unjudged;
         progress.parameters = self.parameters;
         progress.optimiser.restore(self.counters.steps, self.slots);
         progress.best = match (self.best, self.counters.best) {
@@ -125,6 +146,7 @@ impl Checkpoint {
     /// The file's bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let header = Header {
+            fingerprint: self.fingerprint.clone(),
             stage: self.stage,
             rounds_finished: self.finished.iter().map(|(_, rounds)| *rounds).collect(),
             bytes: self.bytes.iter().map(|c| [c.frames, c.payload, c.framed]).collect(),
@@ -167,7 +189,11 @@ impl Checkpoint {
         if header.slots > 16 {
             return Err(TrainError::file(FILE, format!("expected at most 16 optimiser slots, found {}", header.slots)));
         }
+        if header.stage != header.rounds_finished.len() {
+            return Err(TrainError::file(FILE, "expected every stage before the current one to be finished"));
+        }
         Ok(Checkpoint {
+            fingerprint: header.fingerprint,
             stage: header.stage,
             finished: finished.map(|(i, &r)| Ok((read(&format!("finished.{i}"))?, r))).collect::<Result<_>>()?,
             bytes,
@@ -232,10 +258,18 @@ mod tests {
 
     fn checkpoint() -> Checkpoint {
         Checkpoint {
+            fingerprint: "f".to_owned(),
             stage: 1,
             finished: vec![(vec![1.0, 2.0], 7)],
             bytes: [Count { frames: 1, payload: 2, framed: 26 }; 7],
-            counters: Counters { done: 3, steps: 3, since_best: 1, stopped: false, best: Some((9, Scores::default())) },
+            counters: Counters {
+                done: 3,
+                steps: 3,
+                since_best: 1,
+                stopped: false,
+                unjudged: false,
+                best: Some((9, Scores::default())),
+            },
             parameters: vec![0.5; 4],
             best: Some(vec![0.25; 4]),
             slots: vec![vec![0.1; 4], vec![0.2; 4]],

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use laconic_nn::Matrix;
 use laconic_nn::loss::{Targets, loss};
 use laconic_nn::metric::{Metric, Tally, roc_auc};
+use laconic_nn::{Compute, Matrix};
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
 use serde::{Deserialize, Serialize};
 
@@ -75,16 +75,15 @@ impl Evaluator {
     /// Figures over all workers from each one's logits, and the sum of `count` over all workers (bytes sent, for learning curves).
     pub fn evaluate(
         &self,
-        channel: &mut dyn Transport,
+        (channel, compute): (&mut dyn Transport, &Compute),
         local: &Local,
         logits: &Matrix,
         round: u32,
         count: u64,
     ) -> Result<(Scores, u64)> {
         let mut flat = Vec::with_capacity(self.flat_len() + 1);
-        let compute = laconic_nn::Compute::new(1);
         for mask in &local.masks {
-            let sum = loss(&compute, None, logits, local.targets(), mask, 1.0);
+            let sum = loss(compute, None, logits, local.targets(), mask, 1.0);
             Tally::of(logits, local.targets(), mask, sum, self.per_class()).flatten(&mut flat);
         }
         flat.push(count as f64);

@@ -57,6 +57,8 @@ pub struct Progress {
     pub since_best: u32,
     /// Whether patience has run out.
     pub stopped: bool,
+    /// Whether the last round still has to be evaluated: the run broke off in between.
+    pub unjudged: bool,
 }
 
 /// What is known after a round; the same on every worker.
@@ -88,7 +90,7 @@ impl Progress {
         let optimiser = optimiser::build(&config.optimiser, network.len(), spec)
             .ok_or_else(|| TrainError::config(format!("train.optimiser = {:?} is unknown", config.optimiser)))?;
         let parameters = network.initial(key);
-        Ok(Progress { done: 0, parameters, optimiser, best: None, since_best: 0, stopped: false })
+        Ok(Progress { done: 0, parameters, optimiser, best: None, since_best: 0, stopped: false, unjudged: false })
     }
 
     /// The parameters that the stage hands on: the best by validation, or the last where nothing was evaluated.
@@ -175,6 +177,7 @@ impl<'a> Fit<'a> {
         let lr = self.lesson.lr * schedule.factor(progress.done, self.lesson.rounds, config.train.warmup);
         progress.optimiser.step(&mut progress.parameters, gradients, lr);
         progress.done += 1;
+        progress.unjudged = is_evaluated(&config.train, progress.done, self.lesson.rounds);
         let took = start.elapsed();
         worker.times.rounds.push(took);
         let mut report = RoundReport {
@@ -186,10 +189,8 @@ impl<'a> Fit<'a> {
             bytes: None,
             seconds: took.as_secs_f64(),
         };
-        if is_evaluated(&config.train, progress.done, self.lesson.rounds) {
-            let (scores, bytes) = self.evaluate(worker, &progress.parameters, round)?;
-            refuse_infinite(&scores, round)?;
-            self.select(worker, progress, round, &scores);
+        if progress.unjudged {
+            let (scores, bytes) = self.judge(worker, progress, round)?;
             report.scores = Some(scores);
             report.bytes = Some(bytes);
         }
@@ -247,12 +248,30 @@ impl<'a> Fit<'a> {
         Ok(pass)
     }
 
+    /// Evaluates the parameters after a round and keeps them if they are the best.
+    fn judge(&mut self, worker: &mut Worker, progress: &mut Progress, round: u32) -> Result<(Scores, u64)> {
+        let (scores, bytes) = self.evaluate(worker, &progress.parameters, round)?;
+        refuse_infinite(&scores, round)?;
+        self.select(worker, progress, round, &scores);
+        progress.unjudged = false;
+        Ok((scores, bytes))
+    }
+
+    /// Makes up for the evaluation that a broken-off run still owes.
+    pub fn settle(&mut self, worker: &mut Worker, progress: &mut Progress) -> Result<()> {
+        if progress.unjudged {
+            let round = self.lesson.rounds_before + progress.done;
+            self.judge(worker, progress, round)?;
+        }
+        Ok(())
+    }
+
     fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(Scores, u64)> {
-        let start = Instant::now();
+        let (start, aside) = (Instant::now(), worker.aside());
         self.infer(worker, parameters, round)?;
         let pass = self.eval_pass.as_ref().unwrap_or(&self.train_pass);
         let result = worker.evaluate(pass.logits(), round);
-        worker.times.evaluation += start.elapsed();
+        worker.times.evaluation += start.elapsed().saturating_sub(worker.aside() - aside);
         result
     }
 

@@ -26,7 +26,8 @@ impl Codecs {
     pub fn new(config: &MessagesConfig) -> Result<Codecs> {
         let mut layers = Vec::new();
         for (layer, messages) in &config.layers {
-            let layer: u16 = layer.parse().unwrap_or(u16::MAX);
+            let layer: u16 =
+                layer.parse().map_err(|_| TrainError::config(format!("messages.layers.{layer}: expected a number")))?;
             for (direction, name) in [(Direction::Forward, &messages.forward), (Direction::Reverse, &messages.backward)]
             {
                 if let Some(name) = name {

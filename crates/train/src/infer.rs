@@ -26,11 +26,23 @@ pub struct Predictions {
     pub inferred: Inferred,
 }
 
-/// Runs the model over all parts, a thread a part.
-pub fn predict(config: &Config, mut source: Source, weights: &Weights) -> Result<Vec<Predictions>> {
+/// Runs a model for this many feature columns and classes over all parts, a thread a part. The data need no labels.
+pub fn predict(
+    config: &Config,
+    mut source: Source,
+    weights: &Weights,
+    [columns, classes]: [usize; 2],
+) -> Result<Vec<Predictions>> {
     let config = Arc::new(config.clone());
     let ends = threads(source.parts() as usize, config.deadline());
-    let parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
+    let mut parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
+    for part in &mut parts {
+        if part.global.columns != columns {
+            let what = format!("the model reads {columns} feature columns, the data have {}", part.global.columns);
+            return Err(TrainError::config(what));
+        }
+        part.global.classes = classes;
+    }
     std::thread::scope(|scope| {
         let one = |(part, end)| {
             let config = config.clone();

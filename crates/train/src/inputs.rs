@@ -131,6 +131,8 @@ fn dense(compute: &Compute, x: Rows<'_>) -> Matrix {
 #[derive(Default)]
 pub struct Dropped {
     copy: Option<Operand>,
+    /// Whether the last view was the copy; the copy's memory stays for the next round either way.
+    active: bool,
 }
 
 impl Dropped {
@@ -142,10 +144,8 @@ impl Dropped {
         dropout: Option<Dropout>,
         ids: &[u64],
     ) -> Rows<'a> {
-        let Some(dropout) = dropout else {
-            self.copy = None;
-            return x.view();
-        };
+        self.active = dropout.is_some();
+        let Some(dropout) = dropout else { return x.view() };
         let copy = self.copy.get_or_insert_with(|| match x {
             Operand::Dense(_) => Operand::Dense(Matrix::default()),
             Operand::Sparse(_) => x.clone(),
@@ -156,6 +156,6 @@ impl Dropped {
 
     /// The rows as the last [`Dropped::view`] gave them.
     pub fn last<'a>(&'a self, x: &'a Operand) -> Rows<'a> {
-        self.copy.as_ref().unwrap_or(x).view()
+        self.copy.as_ref().filter(|_| self.active).unwrap_or(x).view()
     }
 }

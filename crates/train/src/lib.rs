@@ -11,6 +11,7 @@ pub mod earlier;
 pub mod error;
 pub mod evaluate;
 pub mod fit;
+pub mod folder;
 pub mod halo;
 pub mod infer;
 pub mod inputs;

@@ -8,24 +8,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use laconic_graph::part::Part;
+use laconic_graph::part::{GlobalCounts, Part};
 use laconic_wire::{
     Clock, Count, Direction, Kind, Ledger, LinkShape, Mode, Rank, Shaped, Tag, Transport, VirtualClock, WallClock,
     collectives, threads,
 };
 
-use crate::checkpoint::{Checkpoint, write_aside};
+use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::data::Source;
 use crate::discover::control;
 use crate::earlier::Earlier;
 use crate::error::{Result, TrainError};
 use crate::fit::{RoundReport, median_seconds};
+use crate::folder::{Recorder, prepare_folder, write_ledger_rows, write_results};
 use crate::memory;
 use crate::model;
 use crate::report::{BytesSummary, MetricsSummary, ParametersSummary, Summary, WorkerReport, combine, seconds};
-use crate::schedule::staged::{Hooks, Trained};
-use crate::schedule::{Forecast, Position, Schedule, Stage, named};
+use crate::schedule::staged::Trained;
+use crate::schedule::{Forecast, Schedule, Stage, named};
 use crate::traffic::{by_kind, predict_worker};
 use crate::worker::Worker;
 
@@ -92,6 +93,31 @@ pub fn checkpoint_tag() -> Tag {
     Tag { kind: Kind::Parameters, direction: Direction::Forward, layer: 0, round: 0, step: 0 }
 }
 
+/// Refuses data that cannot be trained on, and keys that name a worker or layer that is not there.
+pub fn check_trainable(config: &Config, global: &GlobalCounts, workers: usize) -> Result<()> {
+    let refuse = |what: String| Err(TrainError::config(what));
+    let name = &global.dataset;
+    if global.columns == 0 {
+        return refuse(format!("{name} has no node features; give some with data.features_path"));
+    }
+    if global.classes == 0 {
+        return refuse(format!("{name} has no labels to learn"));
+    }
+    if global.train == 0 {
+        return refuse(format!("{name}: no node is in the training split; give data.split = {{ train = …, val = … }}"));
+    }
+    if let Some(fault) = config.transport.fault.as_ref().filter(|fault| fault.rank as usize >= workers) {
+        return refuse(format!("transport.fault.rank = {}: there are {workers} workers", fault.rank));
+    }
+    let (_, stages) = plan_stages(config, global.columns, global.classes)?;
+    let last = stages.iter().map(|stage| usize::from(stage.first_layer) + stage.network.units().len() - 1).max();
+    let beyond = |layer: &&String| layer.parse().is_ok_and(|layer: usize| Some(layer) > last);
+    if let Some(layer) = config.messages.layers.keys().find(beyond) {
+        return refuse(format!("messages.layers.{layer}: the last layer is {}", last.unwrap_or(0)));
+    }
+    Ok(())
+}
+
 /// The schedule and stages of a configuration for data of these widths.
 pub fn plan_stages(config: &Config, columns: usize, classes: usize) -> Result<(&'static dyn Schedule, Vec<Stage>)> {
     let schedule = named(&config.schedule.kind)
@@ -109,17 +135,19 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let each = if config.train.threads > 0 { config.train.threads } else { (cores / size).max(1) };
     let (report, reports) = mpsc::channel();
     let Options { out, resume, interrupt, abort, mut observer } = options;
+    // Before any worker starts, so that none waits while another's part is being opened.
+    let parts = (0..size as u32).map(|rank| source.take(rank)).collect::<Result<Vec<Part>>>()?;
+    check_trainable(&config, &parts[0].global, size)?;
     start_folder(&config, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
     let mut observer = Some(observer);
-    for (rank, mut end) in threads(size, config.deadline()).into_iter().enumerate() {
+    for (rank, (mut end, part)) in threads(size, config.deadline()).into_iter().zip(parts).enumerate() {
         end.set_interrupt(abort.clone());
         let (config, report, interrupt) = (config.clone(), report.clone(), interrupt.clone());
         let place = Place { out: out.clone(), resume, threads: each, one_process: true };
         let observer = if rank == 0 { observer.take() } else { None };
-        let part = source.take(rank as u32);
         let work = move || {
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                work(config, Box::new(end), part?, place, interrupt, observer.unwrap_or(Box::new(Silent)))
+                work(config, Box::new(end), part, place, interrupt, observer.unwrap_or(Box::new(Silent)))
             }));
             let result = caught.unwrap_or_else(|panic| {
                 let said = panic.downcast_ref::<String>().cloned();
@@ -208,6 +236,7 @@ pub fn run_mpi(config: &Config, options: Options) -> Result<Outcome> {
     let local: usize = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|v| v.parse().ok()).unwrap_or(size);
     let threads = if config.train.threads > 0 { config.train.threads } else { (cores / local.max(1)).max(1) };
     let part = source.take(rank.0)?;
+    check_trainable(config, &part.global, size)?;
     let mut observer = if rank == Rank(0) { options.observer } else { Box::new(Silent) };
     if rank == Rank(0) {
         start_folder(config, options.out.as_deref().filter(|_| !options.resume), size, observer.as_mut())?;
@@ -260,7 +289,9 @@ fn work(
     }
     let rounds = stages.iter().map(|stage| stage.rounds).sum();
     let out = place.out.clone().filter(|_| rank == Rank(0));
-    let mut hooks = WorkerHooks { out, before, checkpoint: checkpoint.map(|(c, _)| c), observer, log: None };
+    let fingerprint = config.fingerprint();
+    let checkpoint = checkpoint.map(|(checkpoint, _)| checkpoint);
+    let mut hooks = Recorder { out, fingerprint, before, checkpoint, observer, before_rescue: before, log: None };
     hooks.open_log(&position)?;
     hooks.observer.predicted(&predicted_by_kind, predicted_memory, rounds);
     let trained = schedule.run(&mut worker, &stages, x, &mut hooks)?;
@@ -275,8 +306,9 @@ fn work(
     let coding = seconds(worker.halo.coding());
     let evaluation = seconds(worker.times.evaluation);
     let total = seconds(start.elapsed());
-    let compute = (total - waiting - coding - evaluation).max(0.0);
     let link_model = clock.map_or(0.0, |clock| seconds(clock.now()));
+    // A link model's virtual clock counts waiting that did not really happen.
+    let compute = (total.max(link_model) - waiting - coding - evaluation).max(0.0);
     let totals = |ledger: &Ledger| {
         let by_peer = ledger.totals_by_peer();
         Rank::all(size).map(|peer| by_peer.get(&peer).copied().unwrap_or_default()).collect::<Vec<Count>>()
@@ -311,67 +343,13 @@ fn hand_round(worker: &mut Worker, out: Option<&Path>) -> Result<(Checkpoint, us
     if worker.rank() == Rank(0) {
         let out = out.ok_or_else(|| TrainError::config("a run without a folder cannot be resumed"))?;
         bytes = Checkpoint::read_bytes(out)?;
-        Checkpoint::from_bytes(&bytes)?;
+        if Checkpoint::from_bytes(&bytes)?.fingerprint != worker.config.fingerprint() {
+            let what = "the checkpoint belongs to another model, partition, schedule, seed or preparation of the data";
+            return Err(TrainError::config(format!("{}: {what}", out.display())));
+        }
     }
     collectives::broadcast(&mut worker.channel, checkpoint_tag(), Rank(0), &mut bytes)?;
     Ok((Checkpoint::from_bytes(&bytes)?, bytes.len()))
-}
-
-struct WorkerHooks {
-    /// Set on worker 0 if the run is written down.
-    out: Option<PathBuf>,
-    before: [Count; 7],
-    checkpoint: Option<Checkpoint>,
-    observer: Box<dyn Observer>,
-    log: Option<std::fs::File>,
-}
-
-/// The file with a line a round.
-pub const METRICS: &str = "metrics.jsonl";
-
-impl WorkerHooks {
-    /// Opens the log of rounds, keeping those before the checkpoint.
-    fn open_log(&mut self, position: &Position) -> Result<()> {
-        let Some(out) = &self.out else { return Ok(()) };
-        let path = out.join(METRICS);
-        let done: u32 = position.finished.iter().sum::<u32>() + position.done;
-        let old = if done > 0 { std::fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
-        let keeps = |line: &&str| serde_json::from_str::<RoundReport>(line).is_ok_and(|report| report.round <= done);
-        let kept: String = old.lines().filter(keeps).flat_map(|line| [line, "\n"]).collect();
-        write_aside(&path, kept.as_bytes())?;
-        let log = std::fs::OpenOptions::new().append(true).open(&path);
-        self.log = Some(log.map_err(|source| TrainError::io(&path, source))?);
-        Ok(())
-    }
-}
-
-impl Hooks for WorkerHooks {
-    fn round(&mut self, report: &RoundReport) -> Result<()> {
-        use std::io::Write;
-        if let Some(log) = &mut self.log {
-            let line = serde_json::to_string(report).map_err(|e| TrainError::file(METRICS, e.to_string()))? + "\n";
-            log.write_all(line.as_bytes()).map_err(|source| TrainError::io(METRICS, source))?;
-        }
-        self.observer.round(report);
-        Ok(())
-    }
-
-    fn checkpoint(&mut self, make: &dyn Fn() -> Checkpoint) -> Result<()> {
-        if let Some(out) = &self.out {
-            let checkpoint = make();
-            checkpoint.write(out)?;
-            self.observer.checkpoint(checkpoint.rounds());
-        }
-        Ok(())
-    }
-
-    fn resume(&mut self) -> Option<Checkpoint> {
-        self.checkpoint.take()
-    }
-
-    fn bytes_before(&self) -> [Count; 7] {
-        self.before
-    }
 }
 
 fn summarise(
@@ -407,76 +385,6 @@ fn summarise(
             digest: format!("blake3:{digest}"),
         },
     })
-}
-
-/// The file with one worker's ledger rows, until worker 0 has put them together.
-fn ledger_part(out: &Path, rank: usize) -> PathBuf {
-    out.join(format!("ledger.{rank}.csv"))
-}
-
-fn write_ledger_rows(out: &Path, rank: Rank, ledger: &Ledger) -> Result<()> {
-    std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
-    let (path, mut rows) = (ledger_part(out, rank.index()), Vec::new());
-    ledger.write_csv_rows(rank, &mut rows).map_err(|source| TrainError::io(&path, source))?;
-    write_aside(&path, &rows)
-}
-
-/// Writes summary, weights and the ledger of all workers whose rows are on this machine.
-fn write_results(out: &Path, summary: &Summary, stages: &[Stage], trained: &Trained, earlier: &str) -> Result<()> {
-    let mut ledger = format!("{}\n{earlier}", Ledger::CSV_HEADER).into_bytes();
-    for rank in 0..summary.workers as usize {
-        let path = ledger_part(out, rank);
-        if let Ok(rows) = std::fs::read(&path) {
-            ledger.extend(rows);
-            std::fs::remove_file(&path).map_err(|source| TrainError::io(&path, source))?;
-        }
-    }
-    write_aside(&out.join("ledger.csv"), &ledger)?;
-    let weights = model::weights(&stages[..trained.chosen.len()], &trained.chosen);
-    let width = |layer: Option<&laconic_nn::Unit>, width: fn(&dyn laconic_nn::Layer) -> usize| {
-        layer.map_or(0, |unit| width(unit.layer.as_ref())).to_string()
-    };
-    let inputs = width(stages.first().and_then(|s| s.network.units().first()), |layer| layer.inputs());
-    let classes = width(stages.last().and_then(|s| s.network.units().last()), |layer| layer.outputs());
-    let digest = summary.parameters.digest.clone();
-    let format = "laconic-model-1".to_owned();
-    let metadata = [("format", format), ("digest", digest), ("inputs", inputs), ("classes", classes)];
-    model::write(&out.join(model::FILE), &weights, metadata.into())?;
-    let text = serde_json::to_string_pretty(summary).map_err(|e| TrainError::file("summary.json", e.to_string()))?;
-    write_aside(&out.join("summary.json"), (text + "\n").as_bytes())
-}
-
-/// Makes a run's folder and writes the resolved configuration into it. A run that stands there already is moved aside, to the first
-/// free name `DIR.1`, `DIR.2`, …, which is returned.
-pub fn prepare_folder(out: &Path, config: &Config) -> Result<Option<PathBuf>> {
-    let mut moved = None;
-    if out.join("config.toml").exists() {
-        let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let free = (1..).map(|n| out.with_file_name(format!("{name}.{n}"))).find(|path| !path.exists());
-        let free = free.expect("there are infinitely many numbers");
-        std::fs::rename(out, &free).map_err(|source| TrainError::io(out, source))?;
-        moved = Some(free);
-    }
-    std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
-    write_aside(&out.join("config.toml"), config.to_toml().as_bytes())?;
-    Ok(moved)
-}
-
-/// What every worker of a configuration would send, worker by worker, with stages and shapes; nothing runs.
-pub fn forecast(config: &Config, parts: &[Part]) -> Result<Vec<(crate::discover::Shapes, Ledger, u64)>> {
-    let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
-    let (schedule, stages) = plan_stages(config, global.columns, global.classes)?;
-    let evaluator = crate::evaluate::Evaluator::new(&config.train.metrics, global.classes, global.multi_label)?;
-    let position = Position::default();
-    let forecast = Forecast { config, stages: &stages, evaluator: &evaluator, position: &position };
-    let plans = laconic_graph::plan::plan_all(parts, config.model.has_self_loops())?;
-    let one = |(part, (plan, topology)): (&Part, &(_, _))| {
-        let shapes = crate::discover::Shapes::of(part, plan, topology);
-        let ledger = predict_worker(schedule, &forecast, &shapes, None)?;
-        let memory = memory::predict(&shapes, &stages);
-        Ok((shapes, ledger, memory))
-    };
-    parts.iter().zip(&plans).map(one).collect()
 }
 
 /// Ends every process of this MPI job with this exit code; for errors after which the others would only wait.

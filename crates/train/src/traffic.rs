@@ -1,11 +1,16 @@
 //! Predicting a whole run: what every worker will send, to the byte, before anything runs.
 
+use laconic_graph::part::Part;
 use laconic_wire::{Count, Kind, Ledger, Rank, collectives};
 
+use crate::config::Config;
 use crate::discover::{Shapes, control, predict_discover};
-use crate::error::Result;
+use crate::error::{Result, TrainError};
+use crate::evaluate::Evaluator;
+use crate::memory;
 use crate::report::WorkerReport;
-use crate::schedule::{Forecast, Schedule};
+use crate::run::{check_trainable, plan_stages};
+use crate::schedule::{Forecast, Position, Schedule};
 
 /// What one worker will send from its first to its last frame; a resumed run first hands `checkpoint_bytes` round.
 pub fn predict_worker(
@@ -33,4 +38,22 @@ pub fn predict_worker(
 pub fn by_kind(ledger: &Ledger) -> [Count; 7] {
     let totals = ledger.totals_by_kind();
     Kind::ALL.map(|kind| totals.get(&kind).copied().unwrap_or_default())
+}
+
+/// What every worker of a configuration would send, worker by worker, with stages and shapes; nothing runs.
+pub fn forecast(config: &Config, parts: &[Part]) -> Result<Vec<(Shapes, Ledger, u64)>> {
+    let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
+    check_trainable(config, global, parts.len())?;
+    let (schedule, stages) = plan_stages(config, global.columns, global.classes)?;
+    let evaluator = Evaluator::new(&config.train.metrics, global.classes, global.multi_label)?;
+    let position = Position::default();
+    let forecast = Forecast { config, stages: &stages, evaluator: &evaluator, position: &position };
+    let plans = laconic_graph::plan::plan_all(parts, config.model.has_self_loops())?;
+    let one = |(part, (plan, topology)): (&Part, &(_, _))| {
+        let shapes = Shapes::of(part, plan, topology);
+        let ledger = predict_worker(schedule, &forecast, &shapes, None)?;
+        let memory = memory::predict(&shapes, &stages);
+        Ok((shapes, ledger, memory))
+    };
+    parts.iter().zip(&plans).map(one).collect()
 }

@@ -46,7 +46,7 @@ pub struct Worker {
 pub struct Times {
     /// Rounds of training, without evaluation.
     pub rounds: Vec<Duration>,
-    /// Evaluation, waiting included.
+    /// Evaluation, without waiting and coding.
     pub evaluation: Duration,
 }
 
@@ -63,14 +63,10 @@ impl Worker {
         let (plan, topology) = discover(&mut channel, &part, config.model.has_self_loops())?;
         let shapes = Shapes::of(&part, &plan, &topology);
         let sets = part.global.multi_label;
-        let (local, x) = Local::new(part, topology)?;
+        let (local, x) = Local::new(part, topology);
         let mut global_rows: Vec<f64> = shapes.split_rows.iter().map(|&rows| rows as f64).collect();
         collectives::all_reduce_f64(&mut channel, control(0, 2), &mut global_rows)?;
         let global_rows = [global_rows[0], global_rows[1], global_rows[2]];
-        if global_rows[0] == 0.0 {
-            let what = "no node is in the training split and labelled; give data.split = { train = …, val = … }";
-            return Err(TrainError::config(what));
-        }
         let evaluator = Evaluator::new(&config.train.metrics, local.classes, sets)?;
         let halo = Halo::new(plan, Codecs::new(&config.messages)?, config.train.seed);
         let (compute, times) = (Compute::new(threads), Times::default());
@@ -105,7 +101,12 @@ impl Worker {
     /// Evaluates logits of all own rows.
     pub fn evaluate(&mut self, logits: &laconic_nn::Matrix, round: u32) -> Result<(Scores, u64)> {
         let sent = self.channel.sent().total().framed;
-        self.evaluator.evaluate(&mut self.channel, &self.local, logits, round, sent)
+        self.evaluator.evaluate((&mut self.channel, &self.compute), &self.local, logits, round, sent)
+    }
+
+    /// Time spent waiting and coding so far.
+    pub fn aside(&self) -> Duration {
+        self.channel.waited() + self.halo.coding()
     }
 
     /// Whether the user has asked this process to stop.

@@ -72,6 +72,8 @@ impl std::iter::Sum for Count {
 #[serde(from = "Vec<(Entry, Count)>", into = "Vec<(Entry, Count)>")]
 pub struct Ledger {
     accounts: BTreeMap<Entry, Count>,
+    /// Running totals in the order of [`Kind::ALL`]: totals are asked for every round, and accounts grow with the rounds.
+    kinds: [Count; Kind::ALL.len()],
 }
 
 /// One account in which two ledgers differ.
@@ -113,6 +115,7 @@ impl Ledger {
         let Tag { kind, direction, layer, round, .. } = tag;
         if count != Count::default() {
             *self.accounts.entry(Entry { round, peer, kind, layer, direction }).or_default() += count;
+            self.kinds[kind as usize] += count;
         }
     }
 
@@ -120,6 +123,7 @@ impl Ledger {
     pub fn add(&mut self, other: &Ledger) {
         for (entry, &count) in &other.accounts {
             *self.accounts.entry(*entry).or_default() += count;
+            self.kinds[entry.kind as usize] += count;
         }
     }
 
@@ -135,7 +139,7 @@ impl Ledger {
 
     /// All accounts together.
     pub fn total(&self) -> Count {
-        self.accounts.values().copied().sum()
+        self.kinds.iter().copied().sum()
     }
 
     /// The totals of one round.
@@ -150,11 +154,7 @@ impl Ledger {
 
     /// The totals of every kind, those without a frame included.
     pub fn totals_by_kind(&self) -> BTreeMap<Kind, Count> {
-        let mut totals: BTreeMap<Kind, Count> = Kind::ALL.map(|kind| (kind, Count::default())).into();
-        for (entry, count) in self.iter() {
-            *totals.entry(entry.kind).or_default() += count;
-        }
-        totals
+        Kind::ALL.map(|kind| (kind, self.kinds[kind as usize])).into()
     }
 
     /// The totals of every peer that has an account.

@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use laconic_train::data::Source;
 use laconic_train::report::by_kind_names;
-use laconic_train::run::forecast;
-use laconic_train::traffic::by_kind;
+use laconic_train::traffic::{by_kind, forecast};
+
 use laconic_wire::{Count, LINKS};
 use serde::Serialize;
 

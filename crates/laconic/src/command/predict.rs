@@ -56,10 +56,10 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     if let Some(data) = arguments.data {
         config.data.path = data;
     }
-    let weights = model::read(&arguments.dir.join(model::FILE))?;
+    let (weights, widths) = model::read_with_widths(&arguments.dir.join(model::FILE))?;
     let source = Source::open(&config, None)?;
     output.say(format!("predicting with {} workers", source.parts()));
-    let predictions = predict(&config, source, &weights)?;
+    let predictions = predict(&config, source, &weights, widths)?;
     let nodes = predictions.iter().map(|p| p.nodes.len()).sum();
     write(&arguments.out, &predictions, arguments.embeddings)?;
     let bytes = std::fs::metadata(&arguments.out)?.len();

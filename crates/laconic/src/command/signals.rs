@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+/// How long the second request lets a run write down what it has.
+const GRACE: std::time::Duration = std::time::Duration::from_secs(3);
+
 /// The two requests.
 pub struct Signals {
     /// Stop at the end of the round.
@@ -24,7 +27,10 @@ impl Signals {
         let listen = move || {
             for signal in signals.forever() {
                 let asked_before = interrupt.swap(true, Ordering::Relaxed);
-                if (asked_before || (mpi && signal == SIGTERM)) && abort.swap(true, Ordering::Relaxed) {
+                if asked_before || (mpi && signal == SIGTERM) {
+                    abort.store(true, Ordering::Relaxed);
+                    // Work that looks at no flag, such as reading, is not waited for.
+                    std::thread::sleep(GRACE);
                     std::process::exit(130);
                 }
             }

@@ -1,5 +1,8 @@
 //! The program as a user runs it: in a folder, with arguments, giving text and an exit code.
 
+// Each test program uses its own part of this.
+#![allow(dead_code)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -10,7 +10,7 @@ use crate::matrix::Matrix;
 use crate::threads::Compute;
 
 /// How many edges ahead rows are prefetched.
-const AHEAD: usize = 6;
+const AHEAD: usize = 8;
 
 /// The factor of each entry of a sparse sum.
 #[derive(Debug, Clone, Copy)]
@@ -86,18 +86,38 @@ fn sum_piece(
         if !add {
             out.fill(0.0);
         }
-        for entry in entries {
-            if let Some(&coming) = columns.get(entry + AHEAD) {
-                let start = coming as usize * width;
-                for line in (0..width).step_by(16) {
-                    prefetch(rows, start + line);
-                }
+        // Four rows at a time are added to a sum that is loaded and stored once, in the order in which one at a time would be.
+        let mut entry = entries.start;
+        while entry + 4 <= entries.end {
+            let row = |step: usize| {
+                ahead(columns, rows, width, entry + step + AHEAD);
+                let start = columns[entry + step] as usize * width;
+                (weight(entry + step), &rows[start..start + width])
+            };
+            let ((f0, r0), (f1, r1), (f2, r2), (f3, r3)) = (row(0), row(1), row(2), row(3));
+            for ((((sum, v0), v1), v2), v3) in out.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
+                *sum = (((*sum + f0 * v0) + f1 * v1) + f2 * v2) + f3 * v3;
             }
+            entry += 4;
+        }
+        for entry in entry..entries.end {
+            ahead(columns, rows, width, entry + AHEAD);
             let factor = weight(entry);
             let start = columns[entry] as usize * width;
             for (sum, value) in out.iter_mut().zip(&rows[start..start + width]) {
                 *sum += factor * value;
             }
+        }
+    }
+}
+
+/// Prefetches the row of an entry to come, if there is one.
+#[inline(always)]
+fn ahead(columns: &[u32], rows: &[f32], width: usize, entry: usize) {
+    if let Some(&coming) = columns.get(entry) {
+        let start = coming as usize * width;
+        for line in (0..width).step_by(16) {
+            prefetch(rows, start + line);
         }
     }
 }

@@ -220,11 +220,6 @@ impl Layer for Gat {
             times_weight(compute, dx, store, dmessages, views.weight);
         }
     }
-
-    fn flops(&self, rows: u64, edges: u64) -> u64 {
-        // Products, then per edge and head a score and the weighted sum.
-        2 * rows * (self.inputs * self.columns()) as u64 + edges * (2 * self.columns() + 20 * self.heads) as u64
-    }
 }
 
 /// `out[v] = mean over heads of folded[v]`.

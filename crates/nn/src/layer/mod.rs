@@ -70,11 +70,6 @@ pub trait Layer: Send + Sync {
     /// Width of messages; 0 for a layer that reads no neighbours.
     fn message_width(&self) -> usize;
 
-    /// Width of the folded messages.
-    fn folded_width(&self) -> usize {
-        self.message_width()
-    }
-
     /// Shapes, names (PyTorch Geometric's) and initial values of the parameters, in the order of the flat slice.
     fn parameters(&self) -> Vec<ParameterSpec>;
 
@@ -163,12 +158,6 @@ pub trait Layer: Send + Sync {
 
     /// The call that makes the same layer in PyTorch Geometric (or PyTorch), for exported models.
     fn pyg_constructor(&self, self_loops: bool) -> String;
-
-    /// Floating-point operations of one forward pass over this many rows and edges, for plans.
-    fn flops(&self, rows: u64, edges: u64) -> u64 {
-        let parameters: u64 = self.parameters().iter().map(|p| p.len() as u64).sum();
-        2 * rows * parameters + 2 * edges * self.message_width() as u64
-    }
 }
 
 /// What `close` reads.

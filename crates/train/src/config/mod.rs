@@ -15,6 +15,9 @@ use crate::error::{Result, TrainError};
 
 pub use keys::{KEYS, KeyDoc};
 
+/// Rounds of a stage at most: predictions and ledgers hold an account a round and link.
+const ROUNDS_MAX: usize = 1_000_000;
+
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -404,9 +407,14 @@ impl Config {
         .into_iter()
         .flatten()
         {
+            if named.as_os_str().is_empty() {
+                continue;
+            }
             if !named.exists() && folder.join(&*named).exists() {
                 *named = folder.join(&*named);
             }
+            // So that the run can be resumed, predicted and exported from any folder.
+            *named = std::path::absolute(&*named).map_err(|source| TrainError::io(&*named, source))?;
         }
         Ok(config)
     }
@@ -426,8 +434,18 @@ impl Config {
     }
 
     /// The configuration as TOML, every key resolved.
-    pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a configuration is a table of plain values")
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(|error| TrainError::config(format!("cannot be written as TOML: {error}")))
+    }
+
+    /// A digest of what a checkpoint depends on: everything that decides shapes or numbers, but neither paths nor the number of rounds.
+    pub fn fingerprint(&self) -> String {
+        let data = DataConfig { path: PathBuf::new(), features_path: None, nodes_path: None, ..self.data.clone() };
+        let partition = PartitionConfig { file: None, ..self.partition.clone() };
+        let schedule = (&self.schedule.kind, &self.schedule.start);
+        let train = (self.train.seed, &self.train.optimiser);
+        let text = format!("{data:?} {partition:?} {:?} {schedule:?} {train:?}", self.model);
+        blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
     /// The seconds that any wait may take.
@@ -475,8 +493,8 @@ impl Config {
         at_least_0("train.lr_factor", self.train.lr_factor.into())?;
         positive("transport.deadline_s", self.transport.deadline_s)?;
         within("transport.deadline_s", self.transport.deadline_s as usize, 0..=1_000_000)?;
-        within("train.epochs", self.train.epochs as usize, 0..=10_000_000)?;
-        self.schedule.rounds.iter().try_for_each(|&r| within("schedule.rounds", r as usize, 0..=10_000_000))?;
+        within("train.epochs", self.train.epochs as usize, 0..=ROUNDS_MAX)?;
+        self.schedule.rounds.iter().try_for_each(|&r| within("schedule.rounds", r as usize, 0..=ROUNDS_MAX))?;
         within("train.threads", self.train.threads, 0..=1024)?;
         within("partition.parts", self.partition.parts as usize, 0..=4096)?;
         at_least_0("partition.imbalance", self.partition.imbalance)?;
@@ -492,7 +510,7 @@ impl Config {
         known("messages.forward", &self.messages.forward, &codecs)?;
         known("messages.backward", &self.messages.backward, &codecs)?;
         for (layer, messages) in &self.messages.layers {
-            if layer.parse::<u16>().is_err() {
+            if layer.parse::<u16>().map(|number| number.to_string()).as_ref() != Ok(layer) {
                 return Err(TrainError::config(format!("messages.layers.{layer}: expected the number of a layer")));
             }
             for (direction, name) in [("forward", &messages.forward), ("backward", &messages.backward)] {

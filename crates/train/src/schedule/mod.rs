@@ -56,6 +56,8 @@ pub struct Position {
     pub finished: Vec<u32>,
     /// Rounds done in the next.
     pub done: u32,
+    /// Whether patience has ended it.
+    pub stopped: bool,
 }
 
 /// When workers exchange.

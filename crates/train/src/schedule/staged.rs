@@ -6,7 +6,7 @@ use laconic_wire::{Count, Direction, Kind, Ledger, Rank, Tag, Transport, collect
 use super::{Forecast, Stage};
 use crate::checkpoint::Checkpoint;
 use crate::discover::{Shapes, control};
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 use crate::evaluate::Scores;
 use crate::fit::{Fit, HandOn, Lesson, Progress, RoundReport, gradient_tag, is_evaluated, reduced_len};
 use crate::halo::{Codecs, Halo};
@@ -20,6 +20,9 @@ pub trait Hooks {
 
     /// Where a checkpoint is due; `make` takes it.
     fn checkpoint(&mut self, make: &dyn Fn() -> Checkpoint) -> Result<()>;
+
+    /// After an error, where the state may be worth keeping.
+    fn rescue(&mut self, error: &TrainError, make: &dyn Fn() -> Checkpoint) -> Result<()>;
 
     /// The state to go on from; taken once.
     fn resume(&mut self) -> Option<Checkpoint>;
@@ -48,6 +51,9 @@ pub struct Trained {
 /// Trains the stages one after the other.
 pub fn run(worker: &mut Worker, stages: &[Stage], x: Operand, hooks: &mut dyn Hooks) -> Result<Trained> {
     let mut resumed = hooks.resume();
+    if let Some(checkpoint) = &resumed {
+        checkpoint.check_fits(stages)?;
+    }
     let (mut finished_stages, mut rounds_before): (Vec<(Vec<f32>, u32)>, u32) = (Vec::new(), 0);
     let mut x = Some(x);
     for (index, stage) in stages.iter().enumerate() {
@@ -69,8 +75,17 @@ pub fn run(worker: &mut Worker, stages: &[Stage], x: Operand, hooks: &mut dyn Ho
             finished_stages.push((parameters, rounds));
             continue;
         }
+        fit.settle(worker, &mut progress)?;
         while progress.done < stage.rounds && !progress.stopped {
-            let mut end = fit.round(worker, &mut progress)?;
+            let mut end = match fit.round(worker, &mut progress) {
+                Ok(end) => end,
+                Err(error) => {
+                    // What was reached survives the others' failure; their bytes since the last checkpoint cannot be asked for any more.
+                    let bytes = hooks.bytes_before();
+                    hooks.rescue(&error, &|| Checkpoint::take(index, &progress, finished_stages.clone(), bytes))?;
+                    return Err(error);
+                }
+            };
             if let Some(bytes) = &mut end.report.bytes {
                 *bytes += hooks.bytes_before().iter().map(|count| count.framed).sum::<u64>();
             }
@@ -214,7 +229,12 @@ pub fn predict(forecast: &Forecast<'_>, shapes: &Shapes) -> Result<Ledger> {
             rounds_before += rounds;
             continue;
         }
-        let done_before = if number == position.finished.len() { position.done } else { 0 };
+        let current = number == position.finished.len();
+        let done_before = if current { position.done } else { 0 };
+        if current && position.stopped {
+            rounds_before += done_before;
+            continue;
+        }
         for done in done_before + 1..=stage.rounds {
             let round = rounds_before + done;
             let evaluated = is_evaluated(&config.train, done, stage.rounds);

@@ -10,10 +10,11 @@ use laconic_train::TrainError;
 use laconic_train::config::Config;
 use laconic_train::data::Source;
 use laconic_train::fit::RoundReport;
+use laconic_train::folder::METRICS;
 use laconic_train::infer::predict;
 use laconic_train::model::{self, Weights};
 use laconic_train::report::Summary;
-use laconic_train::run::{METRICS, Observer, Options, plan_stages, run_threads};
+use laconic_train::run::{Observer, Options, plan_stages, run_threads};
 use laconic_wire::Kind;
 
 use crate::fixture::{config, draw, graph, into_folder, is_source_only, multi_label, parts, run, try_run};
@@ -33,7 +34,8 @@ fn initial(config: &Config, dataset: &Dataset) -> Weights {
 /// Logits of all nodes in node order.
 fn logits(config: &Config, parts: Vec<Part>, weights: &Weights) -> Vec<Vec<f32>> {
     let mut rows: Vec<(u64, Vec<f32>)> = Vec::new();
-    for part in predict(config, Source::of(parts), weights).expect("predictions") {
+    let widths = parts.first().map(|part| [part.global.columns, part.global.classes]).expect("parts");
+    for part in predict(config, Source::of(parts), weights, widths).expect("predictions") {
         let of_row = |(row, &node): (usize, &u64)| (node, part.inferred.logits.row(row).to_vec());
         rows.extend(part.nodes.iter().enumerate().map(of_row));
     }

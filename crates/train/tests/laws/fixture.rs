@@ -112,7 +112,8 @@ pub fn parts(config: &Config, dataset: &Dataset, count: u32) -> Vec<Part> {
 
 /// Runs what must succeed; the outcomes are in rank order.
 pub fn run(config: &Config, dataset: &Dataset, count: u32) -> Vec<Outcome> {
-    try_run(config, dataset, count, Options::default()).unwrap_or_else(|error| panic!("{error}\n{}", config.to_toml()))
+    try_run(config, dataset, count, Options::default())
+        .unwrap_or_else(|error| panic!("{error}\n{}", config.to_toml().unwrap_or_default()))
 }
 
 /// Runs with options.

@@ -5,7 +5,8 @@
 use laconic_graph::dataset::Dataset;
 use laconic_train::config::Config;
 use laconic_train::fit::reduced_len;
-use laconic_train::run::{Outcome, forecast, plan_stages};
+use laconic_train::run::{Outcome, plan_stages};
+use laconic_train::traffic::forecast;
 use laconic_wire::{Kind, Ledger};
 
 use crate::fixture::{FEATURES, config, graph, parts, run};
@@ -32,7 +33,13 @@ fn assert_messages(config: &Config, dataset: &Dataset, kinds: &[Kind], bytes: im
     let outcomes = run(config, dataset, WORKERS);
     for (outcome, rows) in outcomes.iter().zip(rows(config, dataset)) {
         let found = payload(&outcome.sent, kinds) + payload(&outcome.received, kinds);
-        assert_eq!(found, bytes(rows), "worker {} with S + R = {rows}\n{}", outcome.rank, config.to_toml());
+        assert_eq!(
+            found,
+            bytes(rows),
+            "worker {} with S + R = {rows}\n{}",
+            outcome.rank,
+            config.to_toml().unwrap_or_default()
+        );
     }
     outcomes
 }

@@ -9,8 +9,9 @@ use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
 use laconic_train::evaluate::Scores;
 use laconic_train::fit::RoundReport;
+use laconic_train::folder::METRICS;
 use laconic_train::model::{self, Weights};
-use laconic_train::run::{METRICS, Observer, Options, Outcome};
+use laconic_train::run::{Observer, Options, Outcome};
 
 use crate::fixture::{config, graph, into_folder, run, try_run};
 use crate::ledger_is_prediction::assert_exact;
