@@ -43,7 +43,7 @@ fn main() {
             target.copy_from_slice(&source[*row as usize * columns..][..columns]);
         }
     });
-    for (name, make) in REGISTRY {
+    for &(name, make) in REGISTRY {
         let codec = make();
         let mut payload = Vec::new();
         for (order, set) in [

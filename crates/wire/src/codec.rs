@@ -17,11 +17,11 @@ use std::ops::Range;
 pub type Make = fn() -> Box<dyn Codec>;
 
 /// The codecs by name. Ids are part of the wire format: never reuse one; 0 is [`NO_CODEC`](crate::NO_CODEC).
-pub const REGISTRY: [(&str, Make); 2] = [("exact", || Box::new(Exact)), ("half", || Box::new(Half))];
+pub const REGISTRY: &[(&str, Make)] = &[("exact", || Box::new(Exact)), ("half", || Box::new(Half))];
 
 /// The codec of this name.
 pub fn named(name: &str) -> Result<Box<dyn Codec>> {
-    let known = || REGISTRY.map(|(name, _)| name).join(", ");
+    let known = || REGISTRY.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     match REGISTRY.iter().find(|(registered, _)| *registered == name) {
         Some((_, make)) => Ok(make()),
         None => Err(WireError::UnknownCodec { given: name.to_owned(), known: known() }),

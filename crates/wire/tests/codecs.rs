@@ -43,7 +43,7 @@ fn encode(codec: &dyn Codec, rows: RowsRef<'_>) -> Vec<u8> {
 
 #[test]
 fn names_and_ids_are_unique_and_lead_to_the_codec() {
-    for (name, make) in REGISTRY {
+    for &(name, make) in REGISTRY {
         assert_eq!((make().name(), codec::named(name).unwrap().id()), (name, make().id()));
         assert_ne!(make().id(), laconic_wire::NO_CODEC);
     }
