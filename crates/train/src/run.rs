@@ -390,5 +390,7 @@ fn summarise(
 /// Ends every process of this MPI job with this exit code; for errors after which the others would only wait.
 #[cfg(feature = "mpi")]
 pub fn abort_mpi(code: u8) -> ! {
+    // An abort kills at once: worker 0 first gets the time to write down what it had reached.
+    std::thread::sleep(Duration::from_millis(500));
     laconic_wire::transport::mpi::abort(code.into())
 }
