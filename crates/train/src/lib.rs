@@ -1,6 +1,6 @@
 //! Training over a partitioned graph: the crate that knows graphs, layers and the network, and the only one that knows all three.
 //!
-//! A run is a [`config::Config`], a [`data::Source`] of parts and [`run::run`]. Each worker is a [`worker::Worker`]; a
+//! A run is a [`config::Config`], a [`data::Source`] of parts and [`run::run_threads`]. Each worker is a [`worker::Worker`]; a
 //! [`schedule::Schedule`] drives it; [`pass::Pass`] is the one place where layers meet the [`halo::Halo`] exchange.
 
 pub mod checkpoint;

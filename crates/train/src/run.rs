@@ -1,6 +1,6 @@
 //! Running a configuration: transports, workers, and what is written.
 //!
-//! Every worker runs [`work`], whatever carries its frames. What differs between kinds of transport is only who starts the workers.
+//! Every worker runs `work`, whatever carries its frames. What differs between kinds of transport is only who starts the workers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
