@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, TrainError};
 use crate::evaluate::Scores;
 use crate::fit::{Best, Progress};
+use crate::folder::write_aside;
 use crate::schedule::{Position, Stage};
 
 /// The file in a run's folder.
@@ -222,33 +223,6 @@ impl Checkpoint {
 
 fn malformed(error: safetensors::SafeTensorError) -> TrainError {
     TrainError::file(FILE, format!("expected a safetensors file: {error}"))
-}
-
-/// Writes a file under another name beside it and renames it, so that it is never seen half-written.
-pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
-    use std::io::Write;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(bytes)?;
-        make_readable(file.as_file())?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    write().map_err(|source| TrainError::io(path, source))
-}
-
-/// Temporary files are private; what they become is not.
-fn make_readable(file: &std::fs::File) -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    }
-    #[cfg(not(unix))]
-    let _ = file;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use laconic_wire::{Count, Ledger, Rank};
 
-use crate::checkpoint::{Checkpoint, write_aside};
+use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::fit::RoundReport;
@@ -153,4 +153,31 @@ pub fn prepare_folder(out: &Path, config: &Config) -> Result<Option<PathBuf>> {
     std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
     write_aside(&out.join("config.toml"), config.to_toml()?.as_bytes())?;
     Ok(moved)
+}
+
+/// Writes a file under another name beside it and renames it, so that it is never seen half-written.
+pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
+    use std::io::Write;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        make_readable(file.as_file())?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(|source| TrainError::io(path, source))
+}
+
+/// Temporary files are private; what they become is not.
+fn make_readable(file: &std::fs::File) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
 }

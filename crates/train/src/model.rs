@@ -6,8 +6,8 @@ use std::path::Path;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-use crate::checkpoint::write_aside;
 use crate::error::{Result, TrainError};
+use crate::folder::write_aside;
 use crate::schedule::Stage;
 
 /// The file in a run's folder.
