@@ -27,21 +27,18 @@ pub fn loss(
     scale: f32,
 ) -> f64 {
     let classes = logits.columns();
-    match gradient {
-        Some(gradient) => {
-            gradient.reshape(logits.rows(), classes);
-            compute.chunks(gradient.data_mut(), PIECE * classes, |piece, gradient| {
-                for (line, gradient) in gradient.chunks_mut(classes).enumerate() {
-                    let row = piece * PIECE + line;
-                    if counts[row] {
-                        row_gradient(gradient, logits.row(row), targets, row, scale);
-                    } else {
-                        gradient.fill(0.0);
-                    }
+    if let Some(gradient) = gradient {
+        gradient.reshape(logits.rows(), classes);
+        compute.chunks(gradient.data_mut(), PIECE * classes, |piece, gradient| {
+            for (line, gradient) in gradient.chunks_mut(classes).enumerate() {
+                let row = piece * PIECE + line;
+                if counts[row] {
+                    row_gradient(gradient, logits.row(row), targets, row, scale);
+                } else {
+                    gradient.fill(0.0);
                 }
-            });
-        }
-        None => debug_assert!(scale.is_finite()),
+            }
+        });
     }
     // Partial sums of fixed pieces, added in order.
     let mut sums = vec![0.0f64; logits.rows().div_ceil(PIECE)];

@@ -150,6 +150,11 @@ impl<'a> Fit<'a> {
         Fit { network, lesson, inputs, subset, train_pass: Pass::default(), eval_pass, reduced }
     }
 
+    /// Rounds at most.
+    pub fn rounds(&self) -> u32 {
+        self.lesson.rounds
+    }
+
     fn what(&self, worker: &Worker, round: u32, training: bool) -> Purposed {
         Purposed { round, first_layer: self.lesson.first_layer, training, seed: worker.config.train.seed }
     }

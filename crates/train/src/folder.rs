@@ -73,12 +73,11 @@ impl Hooks for Recorder {
         Ok(())
     }
 
-    fn rescue(&mut self, error: &TrainError, make: &dyn Fn() -> Checkpoint) -> Result<()> {
-        // A run that has diverged, or a program that is wrong, has nothing worth keeping.
-        if let (TrainError::Wire(_) | TrainError::Fault { .. }, Some(out)) = (error, &self.out) {
-            let mut checkpoint = make();
+    fn rescue(&mut self, error: &TrainError, make: &dyn Fn([Count; 7]) -> Checkpoint) -> Result<()> {
+        // A run that has diverged has nothing worth keeping, and a worker that rehearses its own crash writes nothing.
+        if let (TrainError::Wire(_), Some(out)) = (error, &self.out) {
+            let mut checkpoint = make(self.before_rescue);
             checkpoint.fingerprint.clone_from(&self.fingerprint);
-            checkpoint.bytes = self.before_rescue;
             if checkpoint.rounds() > 0 {
                 checkpoint.write(out)?;
                 self.observer.checkpoint(checkpoint.rounds());

@@ -130,7 +130,7 @@ pub fn plan_stages(config: &Config, columns: usize, classes: usize) -> Result<(&
 /// Runs all workers as threads of this process and returns what each ended with, in rank order.
 pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Result<Vec<Outcome>> {
     let size = source.parts() as usize;
-    let config = Arc::new(config.clone());
+    let config = Arc::new(config.resolved(size as u32));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let each = if config.train.threads > 0 { config.train.threads } else { (cores / size).max(1) };
     let (report, reports) = mpsc::channel();
@@ -232,6 +232,7 @@ pub fn run_mpi(config: &Config, options: Options) -> Result<Outcome> {
     transport.set_interrupt(options.abort.clone());
     let (rank, size) = (transport.rank(), transport.size());
     let mut source = Source::open(config, Some(size as u32))?;
+    let config = &config.resolved(size as u32);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let local: usize = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|v| v.parse().ok()).unwrap_or(size);
     let threads = if config.train.threads > 0 { config.train.threads } else { (cores / local.max(1)).max(1) };

@@ -432,7 +432,15 @@ impl Config {
         Ok(config)
     }
 
-    /// The configuration as TOML, every key resolved.
+    /// The configuration with what the number of workers and the model decide filled in, so that the run can be repeated from it.
+    pub fn resolved(&self, parts: u32) -> Config {
+        let mut config = self.clone();
+        config.partition.parts = parts;
+        config.model.self_loops = Some(self.model.has_self_loops());
+        config
+    }
+
+    /// The configuration as TOML.
     pub fn to_toml(&self) -> Result<String> {
         toml::to_string(self).map_err(|error| TrainError::config(format!("cannot be written as TOML: {error}")))
     }

@@ -8,7 +8,7 @@ use crate::checkpoint::Checkpoint;
 use crate::discover::{Shapes, control};
 use crate::error::{Result, TrainError};
 use crate::evaluate::Scores;
-use crate::fit::{Fit, HandOn, Lesson, Progress, RoundReport, gradient_tag, is_evaluated, reduced_len};
+use crate::fit::{Fit, HandOn, Lesson, Progress, RoundEnd, RoundReport, gradient_tag, is_evaluated, reduced_len};
 use crate::halo::{Codecs, Halo};
 use crate::inputs::{Inputs, Neighbours};
 use crate::worker::Worker;
@@ -21,8 +21,8 @@ pub trait Hooks {
     /// Where a checkpoint is due; `make` takes it.
     fn checkpoint(&mut self, make: &dyn Fn() -> Checkpoint) -> Result<()>;
 
-    /// After an error, where the state may be worth keeping.
-    fn rescue(&mut self, error: &TrainError, make: &dyn Fn() -> Checkpoint) -> Result<()>;
+    /// After an error, where the state may be worth keeping; `make` takes it with the bytes sent so far, as far as they are known.
+    fn rescue(&mut self, error: &TrainError, make: &dyn Fn([Count; 7]) -> Checkpoint) -> Result<()>;
 
     /// The state to go on from; taken once.
     fn resume(&mut self) -> Option<Checkpoint>;
@@ -76,28 +76,17 @@ pub fn run(worker: &mut Worker, stages: &[Stage], x: Operand, hooks: &mut dyn Ho
             continue;
         }
         fit.settle(worker, &mut progress)?;
-        while progress.done < stage.rounds && !progress.stopped {
-            let mut end = match fit.round(worker, &mut progress) {
+        while !is_over(&progress, stage.rounds) {
+            let take = |progress: &Progress, bytes| Checkpoint::take(index, progress, finished_stages.clone(), bytes);
+            let end = match round(worker, &mut fit, &mut progress, hooks, &take) {
                 Ok(end) => end,
                 Err(error) => {
-                    // What was reached survives the others' failure; their bytes since the last checkpoint cannot be asked for any more.
-                    let bytes = hooks.bytes_before();
-                    hooks.rescue(&error, &|| Checkpoint::take(index, &progress, finished_stages.clone(), bytes))?;
+                    // What was reached survives the failure of others.
+                    hooks.rescue(&error, &|bytes| take(&progress, bytes))?;
                     return Err(error);
                 }
             };
-            if let Some(bytes) = &mut end.report.bytes {
-                *bytes += hooks.bytes_before().iter().map(|count| count.framed).sum::<u64>();
-            }
-            hooks.round(&end.report)?;
-            let over = progress.done == stage.rounds || progress.stopped;
-            let every = worker.config.out.checkpoint_every;
-            let due = over || end.interrupted || (every > 0 && progress.done.is_multiple_of(every));
-            if due {
-                let bytes = total_bytes(worker, end.report.round, &hooks.bytes_before())?;
-                hooks.checkpoint(&|| Checkpoint::take(index, &progress, finished_stages.clone(), bytes))?;
-            }
-            if end.interrupted && !over {
+            if end.interrupted && !is_over(&progress, stage.rounds) {
                 return Ok(trained(finished_stages, progress, end.report.round, true));
             }
         }
@@ -110,6 +99,33 @@ pub fn run(worker: &mut Worker, stages: &[Stage], x: Operand, hooks: &mut dyn Ho
         finished_stages.push((parameters, progress.done));
     }
     unreachable!("a schedule has at least one stage, and the last returns")
+}
+
+/// Whether a stage has done its rounds, or patience has ended it.
+fn is_over(progress: &Progress, rounds: u32) -> bool {
+    progress.done >= rounds || progress.stopped
+}
+
+/// One round with what follows it: the log, and a checkpoint where one is due.
+fn round(
+    worker: &mut Worker,
+    fit: &mut Fit<'_>,
+    progress: &mut Progress,
+    hooks: &mut dyn Hooks,
+    take: &dyn Fn(&Progress, [Count; 7]) -> Checkpoint,
+) -> Result<RoundEnd> {
+    let mut end = fit.round(worker, progress)?;
+    if let Some(bytes) = &mut end.report.bytes {
+        *bytes += hooks.bytes_before().iter().map(|count| count.framed).sum::<u64>();
+    }
+    hooks.round(&end.report)?;
+    let every = worker.config.out.checkpoint_every;
+    let due = every > 0 && progress.done.is_multiple_of(every);
+    if due || end.interrupted || is_over(progress, fit.rounds()) {
+        let bytes = total_bytes(worker, end.report.round, &hooks.bytes_before())?;
+        hooks.checkpoint(&|| take(progress, bytes))?;
+    }
+    Ok(end)
 }
 
 fn freeze(worker: &mut Worker, stage: &Stage, x: Operand, rounds_before: u32) -> Result<Inputs> {
