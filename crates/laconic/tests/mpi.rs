@@ -84,3 +84,22 @@ fn a_killed_process_ends_the_others_with_a_message_that_names_it() {
     assert!(!done.status.success());
     assert!(said.contains("waited for rank 2"), "{said}");
 }
+
+#[test]
+fn ctrl_c_under_mpi_leaves_a_checkpoint_from_which_the_run_goes_on() {
+    let place = place();
+    let mut job = mpirun(&place, "train run.toml --out run --quiet --set train.epochs=1000000");
+    let mut job = job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mpirun is installed");
+    let (log, start) = (place.path("run/metrics.jsonl"), Instant::now());
+    while std::fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "the job did not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &job.id().to_string()]).status().expect("kill is there").success());
+    assert!(!job.wait().expect("the job ends").success());
+    let rounds = std::fs::read_to_string(&log).expect("a log").lines().count() + 3;
+    let line = format!("resume run --json --quiet --set train.epochs={rounds}");
+    let resumed = summary(&mpirun(&place, &line).output().expect("mpirun is installed"));
+    let straight = place.json(&format!("train run.toml --out straight --set train.epochs={rounds}"));
+    assert_eq!(resumed["parameters"]["digest"], straight["parameters"]["digest"]);
+}
