@@ -25,9 +25,11 @@ use laconic_graph::read::arrays::Npz;
 use laconic_nn::layer::{Aggregator, LayerSpec, layer_kind};
 use laconic_nn::network::{After, Network, Unit};
 use laconic_train::Config;
-use laconic_train::fit::{Fit, Lesson, Progress};
+use laconic_train::fit::{Fit, Lesson, Material};
+use laconic_train::halo::Scope;
 use laconic_train::inputs::Inputs;
-use laconic_train::worker::Worker;
+use laconic_train::progress::Progress;
+use laconic_train::worker::{Worker, Workplace};
 use laconic_wire::{Direction, Kind, Tag};
 
 #[derive(Parser)]
@@ -247,7 +249,8 @@ fn one_worker(
     end: Box<dyn laconic_wire::Transport>,
 ) -> Result<OneWorker> {
     let network = network(&config.model.arch, &case.parameters)?;
-    let (mut worker, x) = Worker::start(Arc::new(config.clone()), end, part, 1, Arc::default())?;
+    let place = Workplace { threads: 1, interrupt: Arc::default(), clock: None };
+    let (mut worker, x) = Worker::start(Arc::new(config.clone()), end, part, &[], place)?;
     let mut progress = Progress::new(&config.train, &network, 0)?;
     let mut at = 0;
     for spec in network.parameters() {
@@ -259,10 +262,10 @@ fn one_worker(
     let tag = Tag { kind: Kind::Features, direction: Direction::Forward, layer: 0, round: 0, step: 1 };
     let inputs = {
         let (mut links, ground) = worker.split();
-        Inputs::freeze(&mut links, ground, network.units()[0].layer.as_ref(), x, tag)?
+        Inputs::freeze(&mut links, ground, network.units()[0].layer.as_ref(), x, (tag, Scope::Whole))?
     };
     let lesson = Lesson { stage: 0, first_layer: 0, rounds_before: 0, rounds: case.losses.len() as u32, lr };
-    let mut fit = Fit::new(&worker, &network, lesson, &inputs);
+    let mut fit = Fit::new(&worker, &network, lesson, Material { inputs, reveal: None, eval_inputs: None })?;
     let logits = fit.infer(&mut worker, &progress.parameters, 0)?.logits().data().to_vec();
     let (_, gradient) = fit.probe(&mut worker, &progress.parameters, 0)?;
     let named = network.named(&gradient);

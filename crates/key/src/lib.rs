@@ -43,6 +43,8 @@ pub enum Purpose {
     Selection = 11,
     /// Numbers drawn by tests.
     Test = 12,
+    /// Bits of single messages, where they are drawn.
+    Width = 13,
 }
 
 /// A point in the space of random streams; see the crate documentation.

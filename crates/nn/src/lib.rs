@@ -36,7 +36,7 @@ pub mod parameters;
 pub mod threads;
 
 pub use block::Block;
-pub use layer::{Closing, Layer, LayerSpec, Nodes, Side, State, layer_kind};
+pub use layer::{Absence, Closing, Layer, LayerSpec, Nodes, Side, State, layer_kind};
 pub use matrix::{Matrix, Operand, Rows, SparseRows};
 pub use network::{Network, Unit};
 pub use threads::Compute;

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
 use crate::evaluate::Scores;
-use crate::fit::{Best, Progress};
 use crate::folder::write_aside;
+use crate::progress::{Best, Clocks, Progress};
 use crate::schedule::{Position, Stage};
 
 /// The file in a run's folder.
@@ -51,6 +51,8 @@ struct Counters {
     /// Whether the last round still has to be evaluated: the run broke off in between.
     unjudged: bool,
     best: Option<(u32, Scores)>,
+    #[serde(default)]
+    clocks: Clocks,
 }
 
 /// What stands in the file's metadata.
@@ -83,6 +85,7 @@ impl Checkpoint {
                 stopped: progress.stopped,
                 unjudged: progress.unjudged,
                 best,
+                clocks: progress.clocks,
             },
             parameters: progress.parameters.clone(),
             best: progress.best.as_ref().map(|b| b.parameters.clone()),
@@ -135,6 +138,7 @@ impl Checkpoint {
         progress.since_best = self.counters.since_best;
         progress.stopped = self.counters.stopped;
         progress.unjudged = self.counters.unjudged;
+        progress.clocks = self.counters.clocks;
         progress.parameters = self.parameters;
         progress.optimiser.restore(self.counters.steps, self.slots);
         progress.best = match (self.best, self.counters.best) {
@@ -243,6 +247,7 @@ mod tests {
                 stopped: false,
                 unjudged: false,
                 best: Some((9, Scores::default())),
+                clocks: Clocks { elapsed: 1.5, bytes: 7e9, first_gradient: 0.3, least_gradient: 0.1 },
             },
             parameters: vec![0.5; 4],
             best: Some(vec![0.25; 4]),

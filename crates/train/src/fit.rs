@@ -2,19 +2,27 @@
 
 use std::time::{Duration, Instant};
 
-use laconic_key::{Key, Purpose};
 use laconic_nn::Network;
 use laconic_nn::loss::loss;
-use laconic_nn::optimiser::{self, Optimiser, OptimiserSpec, RateSchedule};
-use laconic_wire::{Direction, Kind, Tag, collectives};
+use laconic_nn::optimiser::{self, RateSchedule};
+use laconic_wire::collectives::{self, Reducer};
+use laconic_wire::{Tag, Transport, WireError};
 use serde::{Deserialize, Serialize};
 
+use crate::adapt;
 use crate::config::TrainConfig;
+use crate::control::Reading;
 use crate::error::{Result, TrainError};
 use crate::evaluate::Scores;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Neighbours};
+use crate::late;
 use crate::local::{SPLITS, Subset};
 use crate::pass::{Pass, Purposed};
+use crate::progress::{Best, Clocks, Progress};
+use crate::reveal::Reveal;
+use crate::rounds::{extras_len, is_evaluated, is_synced, live_exchanges, reducer, reduction_tag};
+use crate::state::Saved;
+use crate::timeline::Phase;
 use crate::worker::Worker;
 
 /// What one stage trains.
@@ -30,35 +38,6 @@ pub struct Lesson {
     pub rounds: u32,
     /// Base learning rate.
     pub lr: f32,
-}
-
-/// The best parameters so far, by the validation metric.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Best {
-    /// The round after which they stood.
-    pub round: u32,
-    /// Their figures.
-    pub scores: Scores,
-    /// The parameters.
-    pub parameters: Vec<f32>,
-}
-
-/// The state of training one network: all that a checkpoint must keep.
-pub struct Progress {
-    /// Rounds of this stage that are done.
-    pub done: u32,
-    /// Parameters.
-    pub parameters: Vec<f32>,
-    /// Optimiser.
-    pub optimiser: Box<dyn Optimiser>,
-    /// The best so far; `None` before the first evaluation.
-    pub best: Option<Best>,
-    /// Evaluations since the best.
-    pub since_best: u32,
-    /// Whether patience has run out.
-    pub stopped: bool,
-    /// Whether the last round still has to be evaluated: the run broke off in between.
-    pub unjudged: bool,
 }
 
 /// What is known after a round; the same on every worker.
@@ -78,53 +57,47 @@ pub struct RoundReport {
     /// Bytes that all workers have sent so far, framing included, where the round was evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Seconds that the round took on this worker.
+    /// Seconds that the round took on this worker; on the link model's clock, where there is one.
     pub seconds: f64,
-}
-
-impl Progress {
-    /// A fresh start. Every worker draws the same initial values from the key.
-    pub fn new(config: &TrainConfig, network: &Network, stage: usize) -> Result<Progress> {
-        let key = Key::new(config.seed, Purpose::Initialise).with(stage as u64);
-        let spec = OptimiserSpec { weight_decay: config.weight_decay, momentum: config.momentum };
-        let optimiser = optimiser::build(&config.optimiser, network.len(), spec)
-            .ok_or_else(|| TrainError::config(format!("train.optimiser = {:?} is unknown", config.optimiser)))?;
-        let parameters = network.initial(key);
-        Ok(Progress { done: 0, parameters, optimiser, best: None, since_best: 0, stopped: false, unjudged: false })
-    }
-
-    /// The parameters that the stage hands on: the best by validation, or the last where nothing was evaluated.
-    pub fn chosen(&self) -> &[f32] {
-        self.best.as_ref().map_or(&self.parameters, |best| &best.parameters)
-    }
-}
-
-/// Whether round `done` of `rounds` (from 1) is evaluated.
-pub fn is_evaluated(config: &TrainConfig, done: u32, rounds: u32) -> bool {
-    done == rounds || (config.eval_every > 0 && done.is_multiple_of(config.eval_every))
-}
-
-/// How many values each round's all-reduce adds up: gradients, the loss, and how many workers were asked to stop.
-pub fn reduced_len(network: &Network) -> usize {
-    network.len() + 2
-}
-
-/// The tag of a round's gradient all-reduce.
-pub fn gradient_tag(layer: u16, round: u32) -> Tag {
-    Tag { kind: Kind::ParameterGradients, direction: Direction::Forward, layer, round, step: 0 }
+    /// Seconds on the link model's clock since the start, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<f64>,
 }
 
 /// Trains one network on frozen inputs.
 pub struct Fit<'a> {
     network: &'a Network,
     lesson: Lesson,
-    inputs: &'a Inputs,
+    inputs: Inputs,
+    reveal: Option<Reveal>,
+    /// The inputs with all neighbours, for evaluations of a model that is trained without them.
+    eval_inputs: Option<Inputs>,
     /// Training rows with their inputs, where no layer reads neighbours any more.
     subset: Option<(Subset, Inputs)>,
     train_pass: Pass,
     /// A pass over all rows; `None` where training runs over all rows itself and lends its memory.
     eval_pass: Option<Pass>,
-    reduced: Vec<f32>,
+    gradient: Vec<f32>,
+    reducer: Reducer,
+    /// Exchanges whose bits the assigner chooses, with their widths.
+    adaptive: Vec<(Tag, usize)>,
+    /// Parameters as they were when workers last agreed, where local steps lie in between.
+    agreed: Vec<f32>,
+    /// What has happened since then.
+    since: Since,
+    started: Duration,
+    /// Seconds of the stage before the run was resumed.
+    elapsed_before: f64,
+}
+
+/// What a stage trains on.
+pub struct Material {
+    /// Inputs.
+    pub inputs: Inputs,
+    /// What is still to be revealed of them.
+    pub reveal: Option<Reveal>,
+    /// Inputs of evaluations, if they are others.
+    pub eval_inputs: Option<Inputs>,
 }
 
 /// What a round ended with.
@@ -137,7 +110,8 @@ pub struct RoundEnd {
 
 impl<'a> Fit<'a> {
     /// Prepares the memory of a stage.
-    pub fn new(worker: &Worker, network: &'a Network, lesson: Lesson, inputs: &'a Inputs) -> Fit<'a> {
+    pub fn new(worker: &Worker, network: &'a Network, lesson: Lesson, material: Material) -> Result<Fit<'a>> {
+        let Material { inputs, reveal, eval_inputs } = material;
         let reads_graph = network.units()[1..].iter().any(|unit| unit.layer.message_width() > 0);
         let subset = (!reads_graph)
             .then(|| {
@@ -145,9 +119,25 @@ impl<'a> Fit<'a> {
                 inputs.gather(&subset.rows).map(|inputs| (subset, inputs))
             })
             .flatten();
-        let eval_pass = subset.is_some().then(Pass::default);
-        let reduced = Vec::with_capacity(reduced_len(network));
-        Fit { network, lesson, inputs, subset, train_pass: Pass::default(), eval_pass, reduced }
+        let live = live_exchanges(network, lesson.first_layer, matches!(inputs.neighbours, Neighbours::Exchanged));
+        let adaptive = live.into_iter().filter(|(tag, _)| worker.halo.codecs.choice(*tag).is_adaptive()).collect();
+        Ok(Fit {
+            network,
+            lesson,
+            inputs,
+            reveal,
+            eval_inputs,
+            eval_pass: subset.is_some().then(Pass::default),
+            subset,
+            train_pass: Pass::default(),
+            gradient: Vec::with_capacity(network.len()),
+            reducer: reducer(&worker.config)?,
+            adaptive,
+            agreed: Vec::new(),
+            since: Since::default(),
+            started: worker.now(),
+            elapsed_before: 0.0,
+        })
     }
 
     /// Rounds at most.
@@ -159,89 +149,212 @@ impl<'a> Fit<'a> {
         Purposed { round, first_layer: self.lesson.first_layer, training, seed: worker.config.train.seed }
     }
 
+    /// Puts what this worker alone remembers of the stage into `saved`.
+    pub fn save(&self, worker: &Worker, progress: &Progress, saved: &mut Saved) {
+        worker.halo.save(saved);
+        for (name, residual) in ["reducer.own", "reducer.sum"].into_iter().zip(self.reducer.residuals()) {
+            if !residual.is_empty() {
+                saved.put(name, residual);
+            }
+        }
+        if worker.config.train.sync_every > 1 {
+            for (index, (_, slot)) in progress.optimiser.state().1.into_iter().enumerate() {
+                saved.put(&crate::state::name("optimiser", &[index as u32]), slot);
+            }
+        }
+    }
+
+    /// Takes it back.
+    pub fn restore(&mut self, worker: &mut Worker, progress: &mut Progress, saved: &Saved) -> Result<()> {
+        worker.halo.restore(saved)?;
+        let residual = |name: &str| saved.get(name).map(<[f32]>::to_vec).unwrap_or_default();
+        self.reducer.restore([residual("reducer.own"), residual("reducer.sum")]);
+        self.elapsed_before = progress.clocks.elapsed;
+        let slots: Vec<Vec<f32>> = saved.under("optimiser").map(|(_, slot)| slot).collect();
+        let (steps, mine) = progress.optimiser.state();
+        if slots.len() == mine.len() && slots.iter().all(|slot| slot.len() == progress.parameters.len()) {
+            progress.optimiser.restore(steps, slots);
+        }
+        Ok(())
+    }
+
+    /// Reveals again what this many rounds had revealed before the run broke off.
+    pub fn catch_up(&mut self, worker: &mut Worker, rounds: u32) -> Result<()> {
+        for done in 0..rounds {
+            let reading = Clocks::default().reading(done, self.lesson.rounds);
+            self.reveal(worker, self.lesson.rounds_before + done + 1, &reading)?;
+        }
+        Ok(())
+    }
+
+    fn reveal(&mut self, worker: &mut Worker, round: u32, reading: &Reading) -> Result<()> {
+        let Some(reveal) = &mut self.reveal else { return Ok(()) };
+        let layer = self.network.units()[0].layer.as_ref();
+        let (mut links, ground) = worker.split();
+        if reveal.advance(&mut links, ground, layer, (round, reading), &mut self.inputs)?
+            && let Some((subset, inputs)) = &mut self.subset
+            && let Some(gathered) = self.inputs.gather(&subset.rows)
+        {
+            *inputs = gathered;
+        }
+        Ok(())
+    }
+
+    /// What happens before a round's pass: controllers turn, bits are assigned, frozen inputs are revealed further.
+    fn prepare(&mut self, worker: &mut Worker, progress: &Progress, round: u32) -> Result<()> {
+        let rounds = self.lesson.rounds;
+        let reading = progress.clocks.reading(progress.done, rounds);
+        worker.halo.codecs.turn(reading);
+        let due =
+            |(tag, _): &&(Tag, usize)| adapt::is_due(progress.done, worker.halo.codecs.choice(*tag).period(rounds));
+        let due: Vec<(Tag, usize)> = self.adaptive.iter().filter(due).copied().collect();
+        if let Some((tag, _)) = due.first() {
+            let lambda = worker.halo.codecs.choice(*tag).lambda;
+            // What is under way was coded with the bits of before.
+            late::settle(&mut worker.halo, &mut worker.channel)?;
+            adapt::assign_widths(&mut worker.halo, &mut worker.channel, &due, round, lambda)?;
+        }
+        self.reveal(worker, round, &reading)
+    }
+
     /// One round: forward, backward, all-reduce, step, and an evaluation where one is due.
     pub fn round(&mut self, worker: &mut Worker, progress: &mut Progress) -> Result<RoundEnd> {
-        let start = Instant::now();
+        let start = worker.now();
         let round = self.lesson.rounds_before + progress.done + 1;
         worker.rehearse_fault(round)?;
-        self.gradient(worker, &progress.parameters, round)?;
-        let (gradients, &mut [loss_sum, stop]) = self.reduced.split_last_chunk_mut::<2>().expect("two sums at the end");
-        if !loss_sum.is_finite() {
-            return Err(TrainError::Diverged { round, what: format!("the loss is {loss_sum}") });
+        if progress.done + 1 == self.lesson.rounds.div_ceil(2) {
+            worker.halo.timeline.start(round);
         }
+        self.prepare(worker, progress, round)?;
         let config = worker.config.clone();
-        if config.train.clip > 0.0 {
-            optimiser::clip(gradients, config.train.clip);
+        let synced = is_synced(&config.train, progress.done + 1, self.lesson.rounds);
+        let averaging = config.train.sync_every > 1;
+        let value = self.gradient(worker, &progress.parameters, round)?;
+        self.since.add(value, worker.channel.sent().total_of_round(round).framed);
+        let mut extras = self.since.extras(worker, worker.now().saturating_sub(self.started));
+        extras.seconds += self.elapsed_before;
+        if extras_len(&config) > 2 && synced {
+            let (size, rank, len) = (worker.channel.size(), worker.rank(), self.network.len());
+            let own = collectives::all_reduce_bytes(size, rank, len, extras_len(&config), &self.reducer);
+            extras.bytes += own.framed as f64;
         }
-        let schedule = match config.train.lr_schedule.as_str() {
-            "linear" => RateSchedule::Linear,
-            "cosine" => RateSchedule::Cosine,
-            "step" => RateSchedule::Step { every: config.train.lr_step, factor: config.train.lr_factor },
-            _ => RateSchedule::Constant,
-        };
-        let lr = self.lesson.lr * schedule.factor(progress.done, self.lesson.rounds, config.train.warmup);
-        progress.optimiser.step(&mut progress.parameters, gradients, lr);
+        if !averaging {
+            self.reduce(worker, round, &mut extras)?;
+            progress.clocks.note_gradient(&self.gradient);
+        }
+        if config.train.clip > 0.0 {
+            optimiser::clip(&mut self.gradient, config.train.clip);
+        }
+        let lr = self.lesson.lr
+            * rate_schedule(&config.train).factor(progress.done, self.lesson.rounds, config.train.warmup);
+        if averaging && self.agreed.is_empty() {
+            self.agreed.clone_from(&progress.parameters);
+        }
+        progress.optimiser.step(&mut progress.parameters, &mut self.gradient, lr);
         progress.done += 1;
+        if averaging && synced {
+            self.average(worker, progress, round, &mut extras)?;
+        }
+        if synced {
+            self.since = Since::default();
+            progress.clocks.bytes += extras.bytes;
+            progress.clocks.elapsed = extras.seconds / worker.channel.size() as f64;
+        }
+        worker.halo.timeline.end();
         progress.unjudged = is_evaluated(&config.train, progress.done, self.lesson.rounds);
-        let took = start.elapsed();
+        let took = worker.now().saturating_sub(start);
         worker.times.rounds.push(took);
         let mut report = RoundReport {
             round,
             stage: self.lesson.stage,
-            loss: loss_sum.into(),
+            loss: extras.loss,
             lr,
             scores: None,
             bytes: None,
             seconds: took.as_secs_f64(),
+            clock: worker.simulated(),
         };
         if progress.unjudged {
             let (scores, bytes) = self.judge(worker, progress, round)?;
             report.scores = Some(scores);
             report.bytes = Some(bytes);
         }
-        Ok(RoundEnd { report, interrupted: stop > 0.0 })
+        Ok(RoundEnd { report, interrupted: synced && extras.stop > 0.0 })
     }
 
-    /// Sets `reduced` to the gradient over all workers' training rows, the loss and the number of stop requests.
-    fn gradient(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<()> {
-        self.reduced.clear();
-        self.reduced.resize(reduced_len(self.network), 0.0);
-        let (what, scale) = (self.what(worker, round, true), (1.0 / worker.global_rows[0]) as f32);
-        let (pass, g) = (&mut self.train_pass, &mut self.reduced[..self.network.len()]);
-        let value = match &self.subset {
+    /// Adds up over workers what is in `gradient`, and the values that ride along.
+    fn reduce(&mut self, worker: &mut Worker, round: u32, extras: &mut Extras) -> Result<()> {
+        let tag = reduction_tag(&worker.config.train, self.lesson.first_layer, round);
+        let mut values = extras.values(extras_len(&worker.config));
+        let from = worker.halo.timeline.now();
+        collectives::all_reduce(&mut worker.channel, tag, &mut self.gradient, &mut values, &mut self.reducer).map_err(
+            |error| match error {
+                WireError::NotFinite { .. } => TrainError::Diverged { round, what: format!("{tag}: {error}") },
+                error => error.into(),
+            },
+        )?;
+        worker.halo.timeline.note(Phase::Reduce, tag, from);
+        extras.take(&values);
+        if !extras.loss.is_finite() {
+            return Err(TrainError::Diverged { round, what: format!("the loss is {}", extras.loss) });
+        }
+        Ok(())
+    }
+
+    /// Replaces every worker's parameters by the mean over workers, weighted by their training rows. What travels is how far each
+    /// has moved since they last agreed.
+    fn average(&mut self, worker: &mut Worker, progress: &mut Progress, round: u32, extras: &mut Extras) -> Result<()> {
+        let weight = worker.weight();
+        self.gradient.clear();
+        let moved = progress.parameters.iter().zip(&self.agreed).map(|(now, then)| (now - then) * weight);
+        self.gradient.extend(moved);
+        extras.loss *= f64::from(weight);
+        self.reduce(worker, round, extras)?;
+        progress.clocks.note_gradient(&self.gradient);
+        self.agreed.iter_mut().zip(&self.gradient).for_each(|(agreed, moved)| *agreed += moved);
+        progress.parameters.copy_from_slice(&self.agreed);
+        Ok(())
+    }
+
+    /// Sets `gradient` to that over own training rows and returns their loss: shares of the mean over all workers' rows, or, where
+    /// models are averaged, means over own rows.
+    fn gradient(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<f64> {
+        self.gradient.clear();
+        self.gradient.resize(self.network.len(), 0.0);
+        let rows = match worker.config.train.sync_every {
+            1 => worker.global_rows[0],
+            _ => (worker.shapes.split_rows[0] as f64).max(1.0),
+        };
+        let (what, scale) = (self.what(worker, round, true), (1.0 / rows) as f32);
+        let (pass, g) = (&mut self.train_pass, &mut self.gradient[..]);
+        match &self.subset {
             Some((subset, inputs)) => {
                 let (mut links, ground) = worker.split_subset(subset);
                 pass.forward(&mut links, ground, self.network, parameters, inputs, what)?;
                 let (gradient, logits) = pass.logits_gradient();
                 let value = loss(links.compute, Some(gradient), logits, subset.targets(), &subset.all, scale);
                 pass.backward(&mut links, ground, self.network, (parameters, g), inputs, what)?;
-                value
+                Ok(value)
             }
             None => {
                 let (mut links, ground) = worker.split();
-                pass.forward(&mut links, ground, self.network, parameters, self.inputs, what)?;
+                pass.forward(&mut links, ground, self.network, parameters, &self.inputs, what)?;
                 let (gradient, logits) = pass.logits_gradient();
                 let (targets, mask) = worker.training_targets();
                 let value = loss(&worker.compute, Some(gradient), logits, targets, mask, scale);
                 let (mut links, ground) = worker.split();
-                pass.backward(&mut links, ground, self.network, (parameters, g), self.inputs, what)?;
-                value
+                pass.backward(&mut links, ground, self.network, (parameters, g), &self.inputs, what)?;
+                Ok(value)
             }
-        };
-        let len = self.network.len();
-        self.reduced[len] = value as f32;
-        self.reduced[len + 1] = f32::from(u8::from(worker.is_interrupted()));
-        let tag = gradient_tag(self.lesson.first_layer, round);
-        collectives::all_reduce_sum(&mut worker.channel, tag, &mut self.reduced)?;
-        Ok(())
+        }
     }
 
-    /// Gradient and logits of one training pass without a step, for comparisons with other programs; the gradient is that of the
+    /// Loss and gradient of one training pass without a step, for comparisons with other programs; the gradient is that of the
     /// mean loss over all workers, the logits are those of own rows.
     pub fn probe(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(f64, Vec<f32>)> {
-        self.gradient(worker, parameters, round)?;
-        let len = self.network.len();
-        Ok((self.reduced[len].into(), self.reduced[..len].to_vec()))
+        let mut extras = Extras { loss: self.gradient(worker, parameters, round)?, ..Extras::default() };
+        self.reduce(worker, round, &mut extras)?;
+        Ok((extras.loss, self.gradient.clone()))
     }
 
     /// Logits of all own rows without dropout.
@@ -249,7 +362,8 @@ impl<'a> Fit<'a> {
         let what = self.what(worker, round, false);
         let pass = self.eval_pass.as_mut().unwrap_or(&mut self.train_pass);
         let (mut links, ground) = worker.split();
-        pass.forward(&mut links, ground, self.network, parameters, self.inputs, what)?;
+        let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
+        pass.forward(&mut links, ground, self.network, parameters, inputs, what)?;
         Ok(pass)
     }
 
@@ -306,6 +420,58 @@ impl<'a> Fit<'a> {
     }
 }
 
+/// What rides along with a reduction; sums over workers afterwards.
+#[derive(Debug, Clone, Copy, Default)]
+struct Extras {
+    loss: f64,
+    stop: f64,
+    bytes: f64,
+    seconds: f64,
+}
+
+/// What has happened on this worker since workers last agreed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Since {
+    loss: f64,
+    rounds: u32,
+    bytes: u64,
+}
+
+impl Since {
+    fn add(&mut self, loss: f64, bytes: u64) {
+        (self.loss, self.rounds, self.bytes) = (self.loss + loss, self.rounds + 1, self.bytes + bytes);
+    }
+
+    fn extras(&self, worker: &Worker, elapsed: Duration) -> Extras {
+        Extras {
+            loss: self.loss / f64::from(self.rounds),
+            stop: f64::from(u8::from(worker.is_interrupted())),
+            bytes: self.bytes as f64,
+            seconds: elapsed.as_secs_f64(),
+        }
+    }
+}
+
+impl Extras {
+    fn values(&self, count: usize) -> Vec<f64> {
+        [self.loss, self.stop, self.bytes, self.seconds][..count].to_vec()
+    }
+
+    fn take(&mut self, values: &[f64]) {
+        (self.loss, self.stop) = (values[0], values[1]);
+        (self.bytes, self.seconds) = (values.get(2).copied().unwrap_or(0.0), values.get(3).copied().unwrap_or(0.0));
+    }
+}
+
+fn rate_schedule(config: &TrainConfig) -> RateSchedule {
+    match config.lr_schedule.as_str() {
+        "linear" => RateSchedule::Linear,
+        "cosine" => RateSchedule::Cosine,
+        "step" => RateSchedule::Step { every: config.lr_step, factor: config.lr_factor },
+        _ => RateSchedule::Constant,
+    }
+}
+
 /// Figures that are no numbers can neither be compared nor written down.
 fn refuse_infinite(scores: &Scores, round: u32) -> Result<()> {
     for (split, figures) in SPLITS.iter().zip([&scores.train, &scores.val, &scores.test]) {
@@ -325,11 +491,4 @@ pub enum HandOn {
     Scores,
     /// Nothing follows.
     Nothing,
-}
-
-/// The median of durations in seconds; 0 of none.
-pub fn median_seconds(times: &[Duration]) -> f64 {
-    let mut sorted: Vec<Duration> = times.to_vec();
-    sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).map_or(0.0, Duration::as_secs_f64)
 }

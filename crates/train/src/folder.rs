@@ -13,6 +13,8 @@ use crate::report::Summary;
 use crate::run::Observer;
 use crate::schedule::staged::{Hooks, Trained};
 use crate::schedule::{Position, Stage};
+use crate::state::Saved;
+use crate::timeline::Timeline;
 
 /// The file with a line a round.
 pub const METRICS: &str = "metrics.jsonl";
@@ -21,6 +23,14 @@ pub const METRICS: &str = "metrics.jsonl";
 pub(crate) struct Recorder {
     /// The folder; set on worker 0 if the run is written down.
     pub out: Option<PathBuf>,
+    /// The folder, on every worker.
+    pub folder: Option<PathBuf>,
+    /// The worker.
+    pub rank: Rank,
+    /// Whether workers remember what no other knows.
+    pub own_state: bool,
+    /// The round of the last checkpoint.
+    pub remembered: u32,
     /// [`crate::Config::fingerprint`] of the run.
     pub fingerprint: String,
     /// Bytes by kind of the run before it was resumed.
@@ -73,6 +83,14 @@ impl Hooks for Recorder {
         Ok(())
     }
 
+    fn remember(&mut self, saved: &Saved, round: u32) -> Result<()> {
+        if let Some(folder) = &self.folder {
+            saved.write(folder, self.rank.0, round, self.remembered)?;
+            self.remembered = round;
+        }
+        Ok(())
+    }
+
     fn rescue(&mut self, error: &TrainError, make: &dyn Fn([Count; 7]) -> Checkpoint) -> Result<()> {
         // A run that has diverged has nothing worth keeping, and a worker that rehearses its own crash writes nothing.
         if let (TrainError::Wire(_), Some(out)) = (error, &self.out) {
@@ -86,8 +104,14 @@ impl Hooks for Recorder {
         Ok(())
     }
 
-    fn resume(&mut self) -> Option<Checkpoint> {
-        self.checkpoint.take()
+    fn resume(&mut self) -> Result<Option<(Checkpoint, Saved)>> {
+        let Some(checkpoint) = self.checkpoint.take() else { return Ok(None) };
+        let saved = match &self.folder {
+            Some(folder) if self.own_state => Saved::read(folder, self.rank.0, checkpoint.rounds())?,
+            _ => Saved::default(),
+        };
+        self.remembered = checkpoint.rounds();
+        Ok(Some((checkpoint, saved)))
     }
 
     fn bytes_before(&self) -> [Count; 7] {
@@ -95,16 +119,41 @@ impl Hooks for Recorder {
     }
 }
 
-/// The file with one worker's ledger rows, until worker 0 has put them together.
-fn ledger_part(out: &Path, rank: usize) -> PathBuf {
-    out.join(format!("ledger.{rank}.csv"))
+/// A table to which every worker has lines: each writes a file of its own, and worker 0 puts them together.
+pub(crate) struct Table {
+    name: &'static str,
+    header: &'static str,
 }
 
-pub(crate) fn write_ledger_rows(out: &Path, rank: Rank, ledger: &Ledger) -> Result<()> {
-    std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
-    let (path, mut rows) = (ledger_part(out, rank.index()), Vec::new());
-    ledger.write_csv_rows(rank, &mut rows).map_err(|source| TrainError::io(&path, source))?;
-    write_aside(&path, &rows)
+/// Every account of every worker's ledger.
+pub(crate) const LEDGER: Table = Table { name: "ledger", header: Ledger::CSV_HEADER };
+
+/// What every worker did when in one round.
+pub(crate) const TIMELINE: Table = Table { name: "timeline", header: Timeline::CSV_HEADER };
+
+impl Table {
+    fn part(&self, out: &Path, rank: usize) -> PathBuf {
+        out.join(format!("{}.{rank}.csv", self.name))
+    }
+
+    /// Writes one worker's lines.
+    pub fn write_part(&self, out: &Path, rank: Rank, lines: &[u8]) -> Result<()> {
+        std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
+        write_aside(&self.part(out, rank.index()), lines)
+    }
+
+    /// Puts the lines of all workers whose files are here behind `earlier` ones.
+    fn join(&self, out: &Path, workers: usize, earlier: &str) -> Result<()> {
+        let mut table = format!("{}\n{earlier}", self.header).into_bytes();
+        for rank in 0..workers {
+            let path = self.part(out, rank);
+            if let Ok(lines) = std::fs::read(&path) {
+                table.extend(lines);
+                std::fs::remove_file(&path).map_err(|source| TrainError::io(&path, source))?;
+            }
+        }
+        write_aside(&out.join(format!("{}.csv", self.name)), &table)
+    }
 }
 
 /// Writes summary, weights and the ledger of all workers whose rows are on this machine.
@@ -115,15 +164,8 @@ pub(crate) fn write_results(
     trained: &Trained,
     earlier: &str,
 ) -> Result<()> {
-    let mut ledger = format!("{}\n{earlier}", Ledger::CSV_HEADER).into_bytes();
-    for rank in 0..summary.workers as usize {
-        let path = ledger_part(out, rank);
-        if let Ok(rows) = std::fs::read(&path) {
-            ledger.extend(rows);
-            std::fs::remove_file(&path).map_err(|source| TrainError::io(&path, source))?;
-        }
-    }
-    write_aside(&out.join("ledger.csv"), &ledger)?;
+    LEDGER.join(out, summary.workers as usize, earlier)?;
+    TIMELINE.join(out, summary.workers as usize, "")?;
     let weights = model::weights(&stages[..trained.chosen.len()], &trained.chosen);
     let width = |layer: Option<&laconic_nn::Unit>, width: fn(&dyn laconic_nn::Layer) -> usize| {
         layer.map_or(0, |unit| width(unit.layer.as_ref())).to_string()

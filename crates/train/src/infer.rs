@@ -12,7 +12,7 @@ use crate::error::{Result, TrainError};
 use crate::model::{Weights, parameters};
 use crate::run::plan_stages;
 use crate::schedule::staged::{self, Inferred};
-use crate::worker::Worker;
+use crate::worker::{Worker, Workplace};
 
 /// What a model says about the nodes of one part.
 pub struct Predictions {
@@ -70,7 +70,8 @@ fn predict_part(config: Arc<Config>, part: Part, end: Box<dyn Transport>, weight
     let multi_label = part.global.multi_label;
     let (_, stages) = plan_stages(&config, part.global.columns, part.global.classes)?;
     let parameters = parameters(&stages, weights)?;
-    let (mut worker, x) = Worker::start(config, end, part, 1, Arc::default())?;
+    let workplace = Workplace { threads: 1, interrupt: Arc::default(), clock: None };
+    let (mut worker, x) = Worker::start(config, end, part, &stages, workplace)?;
     let inferred = staged::infer(&mut worker, &stages, &parameters, x)?;
     worker.channel.finish()?;
     Ok(Predictions { nodes, ids, multi_label, inferred })

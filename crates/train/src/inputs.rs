@@ -1,14 +1,18 @@
 //! What the first layer of a network reads: rows that never change while the network trains.
 //!
-//! Because they never change, their halo crosses once. Where messages have no parameters even the fold is computed once, and a
-//! round of training touches no graph; dropout then comes after the fold, which keeps it unbiased.
+//! Because they never change, their halo crosses once, at once or bit by bit ([`crate::reveal`]). Where messages have no parameters
+//! even the fold is computed once, and a round of training touches no graph; dropout then comes after the fold, which keeps it
+//! unbiased.
 
-use laconic_nn::kernels::elementwise::{Dropout, drop_out};
-use laconic_nn::{Block, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, State};
-use laconic_wire::{Tag, Transport};
+use laconic_nn::kernels::Store;
+use laconic_nn::kernels::elementwise::{Dropout, copy_scaled, drop_out, scale_and_shift};
+use laconic_nn::{Absence, Block, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, State};
+use laconic_wire::{Direction, Kind, Tag, Transport};
 
+use crate::adapt;
 use crate::error::Result;
-use crate::halo::Halo;
+use crate::halo::{Halo, Presence, Scope};
+use crate::late;
 
 /// What a pass needs besides parameters and inputs.
 pub struct Links<'a> {
@@ -20,6 +24,69 @@ pub struct Links<'a> {
     pub halo: &'a mut Halo,
     /// Whether work goes on while messages travel.
     pub overlap: bool,
+    /// Which rows evaluations exchange.
+    pub evaluation: Scope,
+}
+
+impl Links<'_> {
+    /// Exchanges `rows`, forward into halo rows, in reverse added to own rows, and does `work` meanwhile; in reverse it is `work`
+    /// that sets `into`. The only place that knows in which order the two happen, and whether rows are used at once or late.
+    pub fn exchange(
+        &mut self,
+        tag: Tag,
+        rows: &Matrix,
+        into: &mut Matrix,
+        work: impl FnOnce(&mut Compute, &mut Matrix),
+    ) -> Result<Presence> {
+        let scope = if tag.kind == Kind::Evaluation { self.evaluation } else { Scope::Selected };
+        if self.halo.late.is_some() && tag.kind != Kind::Evaluation {
+            return self.exchange_late(tag, scope, rows, into, work);
+        }
+        let Links { compute, channel, halo, overlap, .. } = self;
+        let presence = halo.presence(tag, scope);
+        match (tag.direction, *overlap) {
+            (_, true) => {
+                let pending = halo.start(*channel, tag, scope, rows)?;
+                work(compute, into);
+                pending.finish(halo, *channel, into)?;
+            }
+            (Direction::Forward, false) => {
+                halo.start(*channel, tag, scope, rows)?.finish(halo, *channel, into)?;
+                work(compute, into);
+            }
+            (Direction::Reverse, false) => {
+                work(compute, into);
+                halo.start(*channel, tag, scope, rows)?.finish(halo, *channel, into)?;
+            }
+        }
+        Ok(presence)
+    }
+
+    /// What is sent now is used in the next round; what the last round sent is used now.
+    fn exchange_late(
+        &mut self,
+        tag: Tag,
+        scope: Scope,
+        rows: &Matrix,
+        into: &mut Matrix,
+        work: impl FnOnce(&mut Compute, &mut Matrix),
+    ) -> Result<Presence> {
+        let Links { compute, channel, halo, .. } = self;
+        let pending = halo.start(*channel, tag, scope, rows)?;
+        let presence = match tag.direction {
+            Direction::Forward => {
+                let presence = late::take(halo, *channel, tag, into)?;
+                work(compute, into);
+                presence
+            }
+            Direction::Reverse => {
+                work(compute, into);
+                late::take(halo, *channel, tag, into)?
+            }
+        };
+        halo.late.as_mut().expect("the exchange is late").started(tag, pending);
+        Ok(presence)
+    }
 }
 
 /// The rows and edges that a pass runs over.
@@ -41,6 +108,8 @@ pub struct Inputs {
     pub x: Operand,
     /// Neighbours.
     pub neighbours: Neighbours,
+    /// How much each halo row counts, where copies are kept.
+    pub presence: Presence,
 }
 
 /// What is known of the neighbours of frozen input rows.
@@ -55,6 +124,24 @@ pub enum Neighbours {
     Exchanged,
 }
 
+/// Whether inputs of this layer can be fetched once and kept.
+pub fn can_freeze(layer: &dyn Layer) -> bool {
+    // Copies would not do for messages with parameters that need the owner's degrees. No network of ours starts with such a layer.
+    layer.message_width() > 0 && !(layer.message_has_parameters() && layer.message_reads_nodes())
+}
+
+/// The rows that cross for frozen inputs: messages that have no parameters, or else the rows themselves.
+pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x: Rows<'_>) -> Matrix {
+    let mut out = Matrix::default();
+    if layer.message_has_parameters() {
+        out.reshape(x.rows(), x.columns());
+        copy_scaled(compute, &mut out, Store::Set, x, 1.0, None);
+    } else {
+        layer.message(compute, &[], nodes, x, &mut out);
+    }
+    out
+}
+
 impl Inputs {
     /// Fetches once what the first layer needs of the neighbours of `x`.
     pub fn freeze(
@@ -62,31 +149,50 @@ impl Inputs {
         ground: Ground<'_>,
         layer: &dyn Layer,
         x: Operand,
-        tag: Tag,
+        (tag, scope): (Tag, Scope),
     ) -> Result<Inputs> {
         if layer.message_width() == 0 {
-            return Ok(Inputs { x, neighbours: Neighbours::Nobody });
+            return Ok(Inputs { x, neighbours: Neighbours::Nobody, presence: None });
         }
-        let neighbours = if layer.message_has_parameters() && layer.message_reads_nodes() {
-            // Copies would not do: their messages need the owner's degrees. No network of ours starts with such a layer.
-            Neighbours::Exchanged
-        } else if layer.message_has_parameters() {
-            let own = dense(links.compute, x.view());
-            let mut halo = Matrix::zeros(links.halo.rows(), own.columns());
-            links.halo.start(links.channel, tag, &own)?.finish(links.halo, links.channel, &mut halo)?;
-            Neighbours::Copies(match x {
-                Operand::Dense(_) => Operand::Dense(halo),
-                Operand::Sparse(_) => Operand::compact(halo),
-            })
-        } else {
-            let mut folded = Matrix::default();
-            fold_once(links, ground, layer, x.view(), tag, &mut folded)?;
-            Neighbours::Folded(match x {
-                Operand::Dense(_) => Operand::Dense(folded),
-                Operand::Sparse(_) => Operand::compact(folded),
-            })
+        let own = travelling(links.compute, layer, &ground.nodes, x.view());
+        let mut halo = Matrix::zeros(links.halo.rows(), own.columns());
+        let choice = links.halo.codecs.choice(tag);
+        if choice.is_adaptive() && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
+            // The rows are known before they are sent, so the first assignment need not wait.
+            adapt::trace_once(links.halo, tag, &own);
+            adapt::assign_widths(links.halo, links.channel, &[(tag, own.columns())], tag.round, choice.lambda)?;
+        }
+        let pending = links.halo.start(links.channel, tag, scope, &own)?;
+        let presence = pending.presence(links.halo);
+        pending.finish(links.halo, links.channel, &mut halo)?;
+        let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence };
+        inputs.set_neighbours(links.compute, ground, layer, &own, halo);
+        Ok(inputs)
+    }
+
+    /// Sets what is known of the neighbours from the travelling rows of this worker and of the halo.
+    pub fn set_neighbours(
+        &mut self,
+        compute: &mut Compute,
+        ground: Ground<'_>,
+        layer: &dyn Layer,
+        own: &Matrix,
+        mut halo: Matrix,
+    ) {
+        if !layer.message_has_parameters() {
+            let (mut folded, mut state) = (Matrix::default(), State::default());
+            layer.fold(compute, &[], (Side::Own, ground.own), own, &mut folded, &mut state);
+            weigh(compute, layer, &self.presence, &mut halo, &mut state);
+            layer.fold(compute, &[], (Side::Halo, ground.halo), &halo, &mut folded, &mut state);
+            layer.finish_fold(compute, &mut folded, &mut state);
+            halo = folded;
+        }
+        let rows = match &self.x {
+            Operand::Dense(_) => Operand::Dense(halo),
+            Operand::Sparse(_) => Operand::compact(halo),
         };
-        Ok(Inputs { x, neighbours })
+        self.neighbours =
+            if layer.message_has_parameters() { Neighbours::Copies(rows) } else { Neighbours::Folded(rows) };
     }
 
     /// The inputs of these rows alone, where no graph is touched any more; `None` where one is.
@@ -96,7 +202,35 @@ impl Inputs {
             Neighbours::Folded(folded) => Neighbours::Folded(folded.gather(rows)),
             Neighbours::Copies(_) | Neighbours::Exchanged => return None,
         };
-        Some(Inputs { x: self.x.gather(rows), neighbours })
+        Some(Inputs { x: self.x.gather(rows), neighbours, presence: None })
+    }
+}
+
+/// Takes absent halo rows out of the fold that follows and lets the others count for what they stand for.
+pub(crate) fn weigh(
+    compute: &Compute,
+    layer: &dyn Layer,
+    presence: &Presence,
+    messages: &mut Matrix,
+    state: &mut State,
+) {
+    state.presence.clear();
+    let Some(presence) = presence else { return };
+    match layer.absence() {
+        Absence::Scaled => scale_and_shift(compute, messages, Some(presence), None),
+        Absence::Weighed => state.presence.extend_from_slice(presence),
+        Absence::Skipped => {
+            for (row, _) in presence.iter().enumerate().filter(|(_, weight)| **weight == 0.0) {
+                messages.row_mut(row).fill(f32::NEG_INFINITY);
+            }
+        }
+    }
+}
+
+/// The adjoint of [`weigh`] for gradients of halo rows that are about to return.
+pub(crate) fn weigh_adjoint(compute: &Compute, layer: &dyn Layer, presence: &Presence, gradient: &mut Matrix) {
+    if let (Absence::Scaled, Some(presence)) = (layer.absence(), presence) {
+        scale_and_shift(compute, gradient, Some(presence), None);
     }
 }
 
@@ -112,19 +246,14 @@ pub(crate) fn fold_once(
     let (mut messages, mut halo, mut state) = (Matrix::default(), Matrix::default(), State::default());
     layer.message(links.compute, &[], &ground.nodes, x, &mut messages);
     halo.reshape(links.halo.rows(), messages.columns());
-    let pending = links.halo.start(links.channel, tag, &messages)?;
-    layer.fold(links.compute, &[], (Side::Own, ground.own), &messages, folded, &mut state);
-    pending.finish(links.halo, links.channel, &mut halo)?;
+    let fold_own = |compute: &mut Compute, _: &mut Matrix| {
+        layer.fold(compute, &[], (Side::Own, ground.own), &messages, folded, &mut state);
+    };
+    let presence = links.exchange(tag, &messages, &mut halo, fold_own)?;
+    weigh(links.compute, layer, &presence, &mut halo, &mut state);
     layer.fold(links.compute, &[], (Side::Halo, ground.halo), &halo, folded, &mut state);
     layer.finish_fold(links.compute, folded, &mut state);
     Ok(())
-}
-
-/// The rows as a dense matrix, which is what travels.
-fn dense(compute: &Compute, x: Rows<'_>) -> Matrix {
-    let mut out = Matrix::zeros(x.rows(), x.columns());
-    laconic_nn::kernels::elementwise::copy_scaled(compute, &mut out, laconic_nn::kernels::Store::Set, x, 1.0, None);
-    out
 }
 
 /// A copy of rows with dropout, in memory that is used again.

@@ -36,7 +36,10 @@ pub fn predict(shapes: &Shapes, stages: &[Stage]) -> u64 {
         let gradients = FLOAT * widest * (4 * rows + halo);
         let frames = FLOAT * widest * (shapes.links.iter().map(|l| l.send + l.receive).sum::<usize>());
         let parameters = FLOAT * stage.network.len() * (6 + 16);
-        frozen + dropped + tapes + gradients + frames + parameters
+        // Late rows and gradients, as they arrive and as they are used, for each layer but the first.
+        let live = units.len().saturating_sub(1);
+        let late = if stage.late.is_some() { FLOAT * widest * live * 2 * (halo + rows) } else { 0 };
+        frozen + dropped + tapes + gradients + frames + parameters + late
     };
     let largest = stages.iter().map(of_stage).max().unwrap_or(0);
     (graph + features + largest) as u64

@@ -12,7 +12,8 @@ use laconic_nn::{Closing, Matrix, Rows, Side, State};
 use laconic_wire::{Direction, Kind, Tag};
 
 use crate::error::Result;
-use crate::inputs::{Dropped, Ground, Inputs, Links, Neighbours, fold_once};
+use crate::halo::Presence;
+use crate::inputs::{Dropped, Ground, Inputs, Links, Neighbours, fold_once, weigh, weigh_adjoint};
 
 /// What a pass is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +57,8 @@ struct Tape {
     z: Matrix,
     statistics: Matrix,
     state: State,
+    /// How much each halo row counted.
+    presence: Presence,
 }
 
 /// The memory of passes over one network.
@@ -110,12 +113,13 @@ impl Pass {
         for (index, unit) in units.iter().enumerate() {
             let ranges = network.ranges(index);
             if index > 0 {
-                let Tape { x, messages, halo_messages, folded, z, state, .. } = &mut self.tapes[index];
+                let Tape { x, messages, halo_messages, folded, z, state, presence, .. } = &mut self.tapes[index];
                 let (layer, p) = (unit.layer.as_ref(), &p[ranges.layer.clone()]);
                 if layer.message_width() > 0 {
                     layer.message(links.compute, p, &ground.nodes, Rows::Dense(x), messages);
                     let tag = what.tag(index, Direction::Forward);
-                    exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
+                    *presence =
+                        exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
                 }
                 let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
                 layer.close(links.compute, p, &ground.nodes, input, z, state);
@@ -143,7 +147,7 @@ impl Pass {
     ) -> Result<()> {
         let unit = &network.units()[0];
         let (layer, p) = (unit.layer.as_ref(), &p[network.ranges(0).layer.clone()]);
-        let Tape { messages, halo_messages, folded, z, state, .. } = &mut self.tapes[0];
+        let Tape { messages, halo_messages, folded, z, state, presence, .. } = &mut self.tapes[0];
         let nodes = &ground.nodes;
         let dropout = what.dropout(Purpose::Dropout, 0, unit.dropout);
         let after_fold = what.dropout(Purpose::AggregateDropout, 0, unit.dropout);
@@ -162,6 +166,7 @@ impl Pass {
                 let halo = self.halo_inputs.view(links.compute, copies, dropout, ground.halo_ids);
                 layer.message(links.compute, p, nodes, x, messages);
                 layer.message(links.compute, p, nodes, halo, halo_messages);
+                weigh(links.compute, layer, &inputs.presence, halo_messages, state);
                 layer.fold(links.compute, p, (Side::Own, ground.own), messages, folded, state);
                 layer.fold(links.compute, p, (Side::Halo, ground.halo), halo_messages, folded, state);
                 layer.finish_fold(links.compute, folded, state);
@@ -171,7 +176,7 @@ impl Pass {
             Neighbours::Exchanged if layer.message_has_parameters() => {
                 layer.message(links.compute, p, nodes, x, messages);
                 let tag = what.tag(0, Direction::Forward);
-                exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
+                *presence = exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
                 let input = Closing { x, folded: Rows::Dense(folded) };
                 layer.close(links.compute, p, nodes, input, z, state);
             }
@@ -203,7 +208,7 @@ impl Pass {
             let layer = units[index].layer.as_ref();
             let ranges = network.ranges(index);
             let (before, after) = self.tapes.split_at_mut(index);
-            let Tape { x, messages, halo_messages, folded, state, .. } = &mut after[0];
+            let Tape { x, messages, halo_messages, folded, state, presence, .. } = &mut after[0];
             let (own_p, own_g) = (&p[ranges.layer.clone()], &mut g[ranges.layer.clone()]);
             let (dz, dx, dfolded) = (&mut self.gradient, &mut self.next_gradient, &mut self.folded_gradient);
             let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
@@ -215,14 +220,11 @@ impl Pass {
                 let sides = ((Side::Halo, ground.halo), (Side::Own, ground.own));
                 layer.fold_adjoint(links.compute, (own_p, own_g), sides.0, halo_messages, dfolded, dhalo, state);
                 let tag = what.tag(index, Direction::Reverse);
+                weigh_adjoint(links.compute, layer, presence, dhalo);
                 // Halo gradients go out before the local product, so that the wire works while we do.
-                let early = if links.overlap { Some(links.halo.start(links.channel, tag, dhalo)?) } else { None };
-                layer.fold_adjoint(links.compute, (own_p, own_g), sides.1, messages, dfolded, dm, state);
-                let pending = match early {
-                    Some(pending) => pending,
-                    None => links.halo.start(links.channel, tag, dhalo)?,
-                };
-                pending.finish(links.halo, links.channel, dm)?;
+                links.exchange(tag, dhalo, dm, |compute, dm| {
+                    layer.fold_adjoint(compute, (own_p, own_g), sides.1, messages, dfolded, dm, state);
+                })?;
                 let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
                 let rows = (Side::Own, Rows::Dense(x));
                 layer.message_adjoint(
@@ -260,7 +262,7 @@ impl Pass {
         let layer = network.units()[0].layer.as_ref();
         let range = network.ranges(0).layer.clone();
         let (p, g) = (&p[range.clone()], &mut g[range]);
-        let Tape { messages, halo_messages, folded, state, .. } = &mut self.tapes[0];
+        let Tape { messages, halo_messages, folded, state, presence, .. } = &mut self.tapes[0];
         let nodes = &ground.nodes;
         let x = self.own_inputs.last(&inputs.x);
         let dz = &mut self.gradient;
@@ -289,9 +291,10 @@ impl Pass {
                 layer.message_adjoint(links.compute, (p, g), nodes, halo, halo_messages, dhalo, None, state);
             }
             _ => {
-                let pending = links.halo.start(links.channel, what.tag(0, Direction::Reverse), dhalo)?;
-                layer.fold_adjoint(links.compute, (p, g), (Side::Own, ground.own), messages, dfolded, dm, state);
-                pending.finish(links.halo, links.channel, dm)?;
+                weigh_adjoint(links.compute, layer, presence, dhalo);
+                links.exchange(what.tag(0, Direction::Reverse), dhalo, dm, |compute, dm| {
+                    layer.fold_adjoint(compute, (p, &mut *g), (Side::Own, ground.own), messages, dfolded, dm, state);
+                })?;
             }
         }
         layer.message_adjoint(links.compute, (p, g), nodes, (Side::Own, x), messages, dm, None, state);
@@ -308,19 +311,15 @@ fn exchange_and_fold(
     tag: Tag,
     (messages, halo_messages, folded): (&Matrix, &mut Matrix, &mut Matrix),
     state: &mut State,
-) -> Result<()> {
+) -> Result<Presence> {
     halo_messages.reshape(links.halo.rows(), messages.columns());
-    let pending = links.halo.start(links.channel, tag, messages)?;
-    if links.overlap {
-        layer.fold(links.compute, p, (Side::Own, ground.own), messages, folded, state);
-        pending.finish(links.halo, links.channel, halo_messages)?;
-    } else {
-        pending.finish(links.halo, links.channel, halo_messages)?;
-        layer.fold(links.compute, p, (Side::Own, ground.own), messages, folded, state);
-    }
+    let presence = links.exchange(tag, messages, halo_messages, |compute, _| {
+        layer.fold(compute, p, (Side::Own, ground.own), messages, folded, state);
+    })?;
+    weigh(links.compute, layer, &presence, halo_messages, state);
     layer.fold(links.compute, p, (Side::Halo, ground.halo), halo_messages, folded, state);
     layer.finish_fold(links.compute, folded, state);
-    Ok(())
+    Ok(presence)
 }
 
 fn affine<'a>(network: &Network, unit: usize, p: &'a [f32]) -> Option<Affine<'a>> {

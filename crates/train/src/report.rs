@@ -6,6 +6,7 @@ use std::time::Duration;
 use laconic_wire::{Count, Frame, Kind, Ledger, Rank, Tag, Transport};
 use serde::{Deserialize, Serialize};
 
+use crate::config::{MessagesConfig, WIDTHS};
 use crate::discover::control;
 use crate::error::{Result, TrainError};
 use crate::evaluate::Scores;
@@ -23,13 +24,15 @@ pub struct WorkerReport {
     pub seconds: [f64; 7],
     /// Peak and predicted.
     pub memory: [u64; 2],
+    /// Values sent by their width, in the order of [`crate::config::WIDTHS`].
+    pub values: [u64; WIDTHS.len()],
     /// The digest of the parameters.
     pub digest: [u8; 32],
 }
 
 impl WorkerReport {
     fn len(size: usize) -> usize {
-        24 * (Kind::ALL.len() + 2 * size) + 8 * 7 + 8 * 2 + 32
+        24 * (Kind::ALL.len() + 2 * size) + 8 * 7 + 8 * 2 + 8 * WIDTHS.len() + 32
     }
 
     fn tag(round: u32) -> Tag {
@@ -77,7 +80,7 @@ impl WorkerReport {
             into.extend([count.frames, count.payload, count.framed].iter().flat_map(|v| v.to_le_bytes()));
         }
         self.seconds.iter().for_each(|v| into.extend(v.to_le_bytes()));
-        self.memory.iter().for_each(|v| into.extend(v.to_le_bytes()));
+        self.memory.iter().chain(&self.values).for_each(|v| into.extend(v.to_le_bytes()));
         into.extend(self.digest);
     }
 
@@ -100,7 +103,11 @@ impl WorkerReport {
             *value = f64::from_bits(next()?);
         }
         let memory = [next()?, next()?];
-        Some(WorkerReport { kinds, sent, received, seconds, memory, digest: *digest })
+        let mut values = [0; WIDTHS.len()];
+        for value in &mut values {
+            *value = next()?;
+        }
+        Some(WorkerReport { kinds, sent, received, seconds, memory, values, digest: *digest })
     }
 }
 
@@ -129,6 +136,12 @@ pub struct Summary {
     pub seconds: SecondsSummary,
     /// Memory.
     pub memory: MemorySummary,
+    /// The share of the values of rows that was sent in each width of bits.
+    #[serde(default)]
+    pub bits: BTreeMap<String, f64>,
+    /// The messages that a byte budget has chosen, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessagesConfig>,
     /// Parameters.
     pub parameters: ParametersSummary,
 }
@@ -150,6 +163,12 @@ pub struct BytesSummary {
     pub total: u64,
     /// What was predicted before the run.
     pub predicted: u64,
+    /// Whether the prediction is a bound, because sizes depend on what happens during the run.
+    #[serde(default)]
+    pub is_bound: bool,
+    /// What was predicted, by kind.
+    #[serde(default)]
+    pub predicted_by_kind: BTreeMap<String, u64>,
     /// Payload alone.
     pub payload: u64,
     /// Frames.
@@ -239,6 +258,8 @@ pub fn combine(reports: &[WorkerReport], one_process: bool) -> Result<(BytesSumm
     let bytes = BytesSummary {
         total: total.framed,
         predicted: 0,
+        is_bound: false,
+        predicted_by_kind: BTreeMap::new(),
         payload: total.payload,
         frames: total.frames,
         received,
@@ -264,6 +285,19 @@ pub fn combine(reports: &[WorkerReport], one_process: bool) -> Result<(BytesSumm
 /// Framed bytes by the names of the kinds.
 pub fn by_kind_names(kinds: &[Count; 7]) -> BTreeMap<String, u64> {
     Kind::ALL.iter().zip(kinds).map(|(kind, count)| (kind.name().to_owned(), count.framed)).collect()
+}
+
+/// Bytes by the names of the kinds.
+pub fn named_kinds(bytes: &[u64; 7]) -> BTreeMap<String, u64> {
+    Kind::ALL.iter().zip(bytes).map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect()
+}
+
+/// The share of values that was sent in each width of bits, over all workers.
+pub fn bit_shares(reports: &[WorkerReport]) -> BTreeMap<String, f64> {
+    let sums = WIDTHS.iter().enumerate().map(|(i, width)| (width, reports.iter().map(|r| r.values[i]).sum::<u64>()));
+    let sums: Vec<(&u8, u64)> = sums.filter(|(_, sum)| *sum > 0).collect();
+    let total: u64 = sums.iter().map(|(_, sum)| sum).sum();
+    sums.into_iter().map(|(width, sum)| (width.to_string(), sum as f64 / total as f64)).collect()
 }
 
 /// Seconds as a number.

@@ -10,25 +10,28 @@ use std::time::{Duration, Instant};
 
 use laconic_graph::part::{GlobalCounts, Part};
 use laconic_wire::{
-    Clock, Count, Direction, Kind, Ledger, LinkShape, Mode, Rank, Shaped, Tag, Transport, VirtualClock, WallClock,
-    collectives, threads,
+    Clock, Count, Direction, Kind, Ledger, LinkShape, Mode, Rank, Shaped, Tag, ThreadClock, Transport, VirtualClock,
+    WallClock, collectives, threads,
 };
 
+use crate::budget;
 use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::data::Source;
 use crate::discover::control;
 use crate::earlier::Earlier;
 use crate::error::{Result, TrainError};
-use crate::fit::{RoundReport, median_seconds};
-use crate::folder::{Recorder, prepare_folder, write_ledger_rows, write_results};
+use crate::fit::RoundReport;
+use crate::folder::{LEDGER, Recorder, TIMELINE, prepare_folder, write_results};
 use crate::memory;
 use crate::model;
-use crate::report::{BytesSummary, MetricsSummary, ParametersSummary, Summary, WorkerReport, combine, seconds};
+use crate::report::{
+    BytesSummary, MetricsSummary, ParametersSummary, Summary, WorkerReport, bit_shares, combine, named_kinds, seconds,
+};
 use crate::schedule::staged::Trained;
 use crate::schedule::{Forecast, Schedule, Stage, named};
-use crate::traffic::{by_kind, predict_worker};
-use crate::worker::Worker;
+use crate::traffic::{BUDGET_STEP, by_kind, predict_rungs, predict_worker};
+use crate::worker::{Worker, Workplace};
 
 /// What a user sees of a run while it goes on; called on worker 0.
 pub trait Observer: Send {
@@ -247,13 +250,21 @@ pub fn run_mpi(config: &Config, options: Options) -> Result<Outcome> {
 }
 
 /// Puts the configured link model around a transport.
-fn shape(config: &Config, transport: Box<dyn Transport>) -> Result<(Box<dyn Transport>, Option<VirtualClock>)> {
+fn shape(
+    config: &Config,
+    threads: usize,
+    transport: Box<dyn Transport>,
+) -> Result<(Box<dyn Transport>, Option<VirtualClock>)> {
     if config.transport.shape.is_empty() {
         return Ok((transport, None));
     }
     let shape: LinkShape = config.transport.shape.parse()?;
     let mode = if config.transport.shape_sleeps { Mode::Real } else { Mode::Virtual };
-    let shaped = Shaped::new(transport, shape, mode, Arc::new(WallClock::new()));
+    // On a virtual clock a worker's own work is what its thread computes, as if the machine were its own. That says so only of
+    // work on this one thread, and not of sleeping.
+    let alone = mode == Mode::Virtual && threads == 1;
+    let base: Arc<dyn Clock> = if alone { Arc::new(ThreadClock) } else { Arc::new(WallClock::new()) };
+    let shaped = Shaped::new(transport, shape, mode, base);
     let clock = shaped.clock();
     Ok((Box::new(shaped), Some(clock)))
 }
@@ -268,10 +279,13 @@ fn work(
     observer: Box<dyn Observer>,
 ) -> Result<Outcome> {
     let start = Instant::now();
-    let (transport, clock) = shape(&config, transport)?;
+    let (transport, clock) = shape(&config, place.threads, transport)?;
     let (schedule, stages) = plan_stages(&config, part.global.columns, part.global.classes)?;
-    let (mut worker, x) = Worker::start(config.clone(), transport, part, place.threads, interrupt)?;
-    let rank = worker.rank();
+    let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
+    let workplace = Workplace { threads: place.threads, interrupt, clock: simulated };
+    let (mut worker, x) = Worker::start(config.clone(), transport, part, &stages, workplace)?;
+    let (rank, given) = (worker.rank(), config);
+    let config = within_budget(&given, &mut worker, &stages)?;
     let checkpoint = if place.resume { Some(hand_round(&mut worker, place.out.as_deref())?) } else { None };
     let position = checkpoint.as_ref().map(|(c, _)| c.position()).unwrap_or_default();
     let earlier = match &checkpoint {
@@ -290,18 +304,42 @@ fn work(
     }
     let rounds = stages.iter().map(|stage| stage.rounds).sum();
     let out = place.out.clone().filter(|_| rank == Rank(0));
-    let fingerprint = config.fingerprint();
+    if let Some(budget) = config.messages.budget_bytes()?
+        && predicted_by_kind.iter().sum::<u64>() > budget
+    {
+        let what = "what was sent before the run broke off, and starting again, leave too little of it";
+        return Err(TrainError::config(format!("messages.budget = {:?}: {what}", config.messages.budget)));
+    }
+    worker.use_messages(config.clone(), &stages);
+    let fingerprint = given.fingerprint();
     let checkpoint = checkpoint.map(|(checkpoint, _)| checkpoint);
-    let mut hooks = Recorder { out, fingerprint, before, checkpoint, observer, before_rescue: before, log: None };
+    let (folder, own_state) = (place.out.clone(), config.has_own_state());
+    let mut hooks = Recorder {
+        out,
+        folder,
+        rank,
+        own_state,
+        remembered: 0,
+        fingerprint,
+        before,
+        checkpoint,
+        observer,
+        before_rescue: before,
+        log: None,
+    };
     hooks.open_log(&position)?;
     hooks.observer.predicted(&predicted_by_kind, predicted_memory, rounds);
+    worker.prepare_assigner(&stages)?;
     let trained = schedule.run(&mut worker, &stages, x, &mut hooks)?;
 
     let (mut sent, mut received) = (worker.channel.sent().clone(), worker.channel.received().clone());
     let size = worker.channel.size();
     WorkerReport::count_itself(rank, size, trained.rounds, &mut sent, &mut received);
     if let Some(out) = &place.out {
-        write_ledger_rows(out, rank, &sent)?;
+        let mut rows = Vec::new();
+        sent.write_csv_rows(rank, &mut rows).map_err(|source| TrainError::io(out, source))?;
+        LEDGER.write_part(out, rank, &rows)?;
+        TIMELINE.write_part(out, rank, worker.halo.timeline.rows(rank).as_bytes())?;
     }
     let waiting = seconds(worker.channel.waited());
     let coding = seconds(worker.halo.coding());
@@ -318,8 +356,9 @@ fn work(
         kinds: by_kind(&sent),
         sent: totals(&sent),
         received: totals(&received),
-        seconds: [total, median_seconds(&worker.times.rounds), compute, waiting, coding, evaluation, link_model],
+        seconds: [total, worker.times.median_round(), compute, waiting, coding, evaluation, link_model],
         memory: [memory::peak_bytes(), predicted_memory],
+        values: worker.halo.values,
         digest: model::digest(&trained.chosen, &trained.last),
     };
     let reports = report.collect(&mut worker.channel, trained.rounds)?;
@@ -327,7 +366,10 @@ fn work(
     let summary = match reports {
         Some(reports) => {
             let predicted_total = predicted_by_kind.iter().sum();
-            let summary = summarise(&config, &trained, &reports, &earlier, predicted_total, place.one_process)?;
+            let mut summary = summarise(&given, &trained, &reports, &earlier, predicted_total, place.one_process)?;
+            summary.bytes.predicted_by_kind = named_kinds(&predicted_by_kind);
+            summary.bytes.is_bound = !config.messages.is_predictable();
+            summary.messages = (config.messages != given.messages).then(|| config.messages.clone());
             if let Some(out) = &hooks.out {
                 write_results(out, &summary, &stages, &trained, &earlier.rows)?;
             }
@@ -336,6 +378,15 @@ fn work(
         None => None,
     };
     Ok(Outcome { rank: rank.0, trained, sent, received, predicted, summary })
+}
+
+/// The configuration with codecs as the byte budget allows; itself without a budget. All workers choose the same.
+fn within_budget(config: &Arc<Config>, worker: &mut Worker, stages: &[Stage]) -> Result<Arc<Config>> {
+    let Some(budget) = config.messages.budget_bytes()? else { return Ok(config.clone()) };
+    let mut totals = predict_rungs(config, stages, &worker.evaluator, &worker.shapes)?;
+    collectives::all_reduce_f64(&mut worker.channel, control(0, BUDGET_STEP), &mut totals)?;
+    let rung = budget::choose(&totals, budget)?;
+    Ok(Arc::new(budget::candidates(config).swap_remove(rung)))
 }
 
 /// Worker 0 reads the checkpoint and hands it to all, so that no other needs the file. Returns it with its size.
@@ -381,6 +432,8 @@ fn summarise(
         bytes: BytesSummary { predicted, received, ..bytes },
         seconds,
         memory,
+        bits: bit_shares(&reports),
+        messages: None,
         parameters: ParametersSummary {
             count: trained.chosen.iter().map(|values| values.len() as u64).sum(),
             digest: format!("blake3:{digest}"),

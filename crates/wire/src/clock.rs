@@ -37,6 +37,23 @@ impl Clock for WallClock {
     }
 }
 
+/// The processor time of the calling thread: what it has computed, whoever else used the machine meanwhile. Where the system
+/// does not tell, a clock that stands still.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ThreadClock;
+
+impl Clock for ThreadClock {
+    fn now(&self) -> Duration {
+        #[cfg(unix)]
+        {
+            let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+            Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+        }
+        #[cfg(not(unix))]
+        Duration::ZERO
+    }
+}
+
 /// A clock that stands still until it is told otherwise, for tests and simulations.
 #[derive(Debug, Default)]
 pub struct ManualClock {

@@ -4,26 +4,46 @@
 
 mod exact;
 mod half;
+mod masked;
+mod quantised;
 
 pub use exact::Exact;
 pub use half::Half;
+pub use masked::{Masked, columns, travelling};
+pub use quantised::Quantised;
 
 use crate::error::expect_payload;
-use crate::{Direction, Frame, Rank, Result, WireError};
+use crate::{Frame, Kind, Rank, Result, Tag, WireError};
 use laconic_key::{Key, Purpose};
 use std::ops::Range;
 
+/// What a configuration says of a codec besides its name; each codec reads the options that it documents.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    /// `masked`: the codec of the columns that travel; `exact` if none is named.
+    pub inner: Option<String>,
+    /// `masked`: whether the first columns travel instead of random ones.
+    pub prefix: bool,
+    /// `masked`: whether columns that travel are multiplied by d / k, which makes the codec unbiased.
+    pub rescale: bool,
+}
+
 /// Makes a codec.
-pub type Make = fn() -> Box<dyn Codec>;
+pub type Make = fn(&Options) -> Result<Box<dyn Codec>>;
 
 /// The codecs by name. Ids are part of the wire format: never reuse one; 0 is [`NO_CODEC`](crate::NO_CODEC).
-pub const REGISTRY: &[(&str, Make)] = &[("exact", || Box::new(Exact)), ("half", || Box::new(Half))];
+pub const REGISTRY: &[(&str, Make)] = &[
+    ("exact", |_| Ok(Box::new(Exact))),
+    ("half", |_| Ok(Box::new(Half))),
+    ("quantised", |_| Ok(Box::new(Quantised::default()))),
+    ("masked", |options| Ok(Box::new(Masked::with_options(options)?))),
+];
 
 /// The codec of this name.
-pub fn named(name: &str) -> Result<Box<dyn Codec>> {
+pub fn named(name: &str, options: &Options) -> Result<Box<dyn Codec>> {
     let known = || REGISTRY.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     match REGISTRY.iter().find(|(registered, _)| *registered == name) {
-        Some((_, make)) => Ok(make()),
+        Some((_, make)) => make(options),
         None => Err(WireError::UnknownCodec { given: name.to_owned(), known: known() }),
     }
 }
@@ -33,12 +53,8 @@ pub fn named(name: &str) -> Result<Box<dyn Codec>> {
 pub struct MessageKey {
     /// The run's seed.
     pub seed: u64,
-    /// The round of training.
-    pub round: u32,
-    /// The layer.
-    pub layer: u16,
-    /// Which way the message runs.
-    pub direction: Direction,
+    /// The frame's tag.
+    pub tag: Tag,
     /// The sender.
     pub from: Rank,
     /// The receiver.
@@ -46,12 +62,49 @@ pub struct MessageKey {
 }
 
 impl MessageKey {
-    /// The random stream of this message for one purpose.
+    /// The random stream of this message alone for one purpose: rounding noise is independent of every other message's.
     pub fn stream(&self, purpose: Purpose) -> Key {
         let link = u64::from(self.from.0) << 32 | u64::from(self.to.0);
-        let place = u64::from(self.layer) << 1 | self.direction as u64;
-        Key::new(self.seed, purpose).with(self.round.into()).with(place).with(link)
+        let Tag { kind, direction, layer, step, .. } = self.tag;
+        let place = u64::from(layer) << 32 | u64::from(step) << 16 | (kind as u64) << 1 | direction as u64;
+        self.of_round(purpose).with(place).with(link)
     }
+
+    /// The random stream that all links and both directions of a layer share in a round: with it the gradients of a
+    /// masked message come back in the columns that went out. Evaluations have their own.
+    pub fn shared_stream(&self, purpose: Purpose) -> Key {
+        let Tag { kind, layer, .. } = self.tag;
+        let place = u64::from(layer) << 1 | u64::from(kind == Kind::Evaluation);
+        self.of_round(purpose).with(place)
+    }
+
+    fn of_round(&self, purpose: Purpose) -> Key {
+        Key::new(self.seed, purpose).with(self.tag.round.into())
+    }
+}
+
+/// How much of its rows a message carries: what controllers turn and an assigner chooses. Both ends know it without a
+/// word.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level<'a> {
+    /// d / k: width of a row over the number of its columns that travel; 1 or more. Read by masks.
+    pub ratio: f64,
+    /// Bits of a value. Read by quantisers.
+    pub bits: Bits<'a>,
+}
+
+impl Level<'_> {
+    /// Everything: ratio 1, 32 bits.
+    pub const WHOLE: Level<'static> = Level { ratio: 1.0, bits: Bits::Uniform(32) };
+}
+
+/// Bits of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bits<'a> {
+    /// The same in every row.
+    Uniform(u8),
+    /// Each row's own, by its position in the message.
+    Rows(&'a [u8]),
 }
 
 /// Which rows of a matrix a message carries, in this order.
@@ -82,6 +135,14 @@ impl RowSet<'_> {
         match self {
             RowSet::Range(range) => range.start + position,
             RowSet::Indices(indices) => indices[position] as usize,
+        }
+    }
+
+    /// The rows at these positions.
+    fn part(&self, positions: Range<usize>) -> RowSet<'_> {
+        match self {
+            RowSet::Range(range) => RowSet::Range(range.start + positions.start..range.start + positions.end),
+            RowSet::Indices(indices) => RowSet::Indices(&indices[positions]),
         }
     }
 }
@@ -139,41 +200,57 @@ pub enum Store {
 /// each, so that the indirect call costs nothing and every codec is compiled once. Encoders see the rows in place; the
 /// alternative, a gathered matrix, is one more pass over memory. Both ends must agree on codec, key and shape without a
 /// word: a frame carries no shape, and a payload of the wrong size is an error.
-pub trait Codec: Send + Sync {
+pub trait Codec: Send {
     /// The name in configurations and reports.
     fn name(&self) -> &'static str;
 
     /// The number in frames.
     fn id(&self) -> u8;
 
-    /// The payload bytes of a message of this shape: exact if [`is_shape_determined`](Codec::is_shape_determined),
-    /// otherwise a bound that is kept.
-    fn bytes(&self, rows: usize, columns: usize) -> usize;
-
-    /// Whether the size of a message follows from its shape alone.
-    fn is_shape_determined(&self) -> bool;
+    /// The payload bytes of a message of this level and shape, exactly.
+    fn bytes(&self, level: &Level<'_>, rows: usize, columns: usize) -> usize;
 
     /// Appends the rows to `into`. Refuses values that are not finite, naming the first; then `into` is as before.
-    fn encode(&self, key: &MessageKey, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()>;
+    fn encode(&mut self, key: &MessageKey, level: &Level<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()>;
 
-    /// Reads a payload that was encoded with the same key and shape. The payload may be anything: a wrong size is an
-    /// error, wrong content gives wrong numbers, nothing panics.
-    fn decode(&self, key: &MessageKey, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()>;
+    /// Reads a payload that was encoded with the same key, level and shape. The payload may be anything: a wrong size
+    /// is an error, wrong content gives wrong numbers, nothing panics.
+    fn decode(
+        &mut self,
+        key: &MessageKey,
+        level: &Level<'_>,
+        payload: &[u8],
+        into: RowsMut<'_>,
+        store: Store,
+    ) -> Result<()>;
 }
 
 /// Encodes into a frame and notes the codec in it.
-pub fn write(codec: &dyn Codec, key: &MessageKey, rows: RowsRef<'_>, frame: &mut Frame) -> Result<()> {
+pub fn write(
+    codec: &mut dyn Codec,
+    key: &MessageKey,
+    level: &Level<'_>,
+    rows: RowsRef<'_>,
+    frame: &mut Frame,
+) -> Result<()> {
     frame.set_codec(codec.id());
-    frame.payload_mut().reserve(codec.bytes(rows.rows.len(), rows.columns));
-    codec.encode(key, rows, frame.payload_mut())
+    frame.payload_mut().reserve(codec.bytes(level, rows.rows.len(), rows.columns));
+    codec.encode(key, level, rows, frame.payload_mut())
 }
 
 /// Decodes a frame, after checking that the sender used the same codec.
-pub fn read(codec: &dyn Codec, key: &MessageKey, frame: &Frame, into: RowsMut<'_>, store: Store) -> Result<()> {
+pub fn read(
+    codec: &mut dyn Codec,
+    key: &MessageKey,
+    level: &Level<'_>,
+    frame: &Frame,
+    into: RowsMut<'_>,
+    store: Store,
+) -> Result<()> {
     if frame.codec() != codec.id() {
         return Err(WireError::OtherCodec { expected: codec.id(), name: codec.name(), found: frame.codec() });
     }
-    codec.decode(key, frame.payload(), into, store)
+    codec.decode(key, level, frame.payload(), into, store)
 }
 
 /// How many values are converted at once: a kibibyte. Larger blocks make the copy behind each wait for the loads before

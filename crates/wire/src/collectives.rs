@@ -6,6 +6,10 @@
 //! so their bits never depend on what arrives first. There is no special rank: nothing is gathered in one place and
 //! sent out again. One rank alone sends nothing.
 
+mod all_reduce;
+
+pub use all_reduce::{Reducer, all_reduce, all_reduce_bytes, predict_all_reduce};
+
 use crate::error::expect_payload;
 use crate::{Count, Frame, Ledger, Rank, Result, Tag, Transport};
 use std::ops::Range;
@@ -15,106 +19,6 @@ pub fn chunk(len: usize, size: usize, rank: Rank) -> Range<usize> {
     let (each, more) = (len / size, len % size);
     let start = |rank: usize| rank * each + rank.min(more);
     start(rank.index())..start(rank.index() + 1)
-}
-
-/// Sums `values` over all ranks, elementwise, in rank order: `((x₀ + x₁) + x₂) + …`, the same bits on every rank.
-///
-/// Reduce-scatter by direct exchange, then an all-gather of the chunks under the next step of the tag; 2 steps,
-/// `2·(P−1)/P·4·len` bytes. Empty chunks are not sent. Allocates nothing once the transport's buffers have grown.
-pub fn all_reduce_sum(transport: &mut dyn Transport, tag: Tag, values: &mut [f32]) -> Result<()> {
-    let (rank, size, len) = (transport.rank(), transport.size(), values.len());
-    let own = chunk(len, size, rank);
-    for peer in rank.others(size) {
-        send_values(transport, peer, tag, &values[chunk(len, size, peer)])?;
-    }
-    if !own.is_empty() {
-        reduce_chunk(transport, tag, &mut values[own.clone()])?;
-    }
-    for peer in rank.others(size) {
-        send_values(transport, peer, tag.later(1), &values[own.clone()])?;
-    }
-    for peer in Rank::all(size).filter(|&peer| peer != rank) {
-        let theirs = &mut values[chunk(len, size, peer)];
-        if !theirs.is_empty() {
-            let frame = recv_sized(transport, peer, tag.later(1), "all-reduce", theirs.len() * 4)?;
-            theirs.iter_mut().zip(frame.payload().as_chunks().0).for_each(|(value, &b)| *value = f32::from_le_bytes(b));
-            transport.recycle(frame);
-        }
-    }
-    Ok(())
-}
-
-/// Adds everyone's values of the own chunk, in rank order.
-fn reduce_chunk(transport: &mut dyn Transport, tag: Tag, own: &mut [f32]) -> Result<()> {
-    let (rank, size) = (transport.rank(), transport.size());
-    // The sum of the ranks below lives in the bytes of the first frame. Then the own values are added; a sum of two
-    // does not depend on their order, so adding the bytes to the own values is the same.
-    let mut below: Option<Frame> = None;
-    for peer in Rank::all(size).filter(|&peer| peer != rank) {
-        if peer > rank
-            && let Some(sum) = below.take()
-        {
-            add_bytes(own, sum.payload());
-            transport.recycle(sum);
-        }
-        let frame = recv_sized(transport, peer, tag, "all-reduce", own.len() * 4)?;
-        match &mut below {
-            None if peer < rank => below = Some(frame),
-            Some(sum) => {
-                for (sum, term) in
-                    sum.payload_slice_mut().as_chunks_mut().0.iter_mut().zip(frame.payload().as_chunks().0)
-                {
-                    *sum = (f32::from_le_bytes(*sum) + f32::from_le_bytes(*term)).to_le_bytes();
-                }
-                transport.recycle(frame);
-            }
-            None => {
-                add_bytes(own, frame.payload());
-                transport.recycle(frame);
-            }
-        }
-    }
-    if let Some(sum) = below {
-        add_bytes(own, sum.payload());
-        transport.recycle(sum);
-    }
-    Ok(())
-}
-
-fn add_bytes(values: &mut [f32], bytes: &[u8]) {
-    values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, &bytes)| *value += f32::from_le_bytes(bytes));
-}
-
-fn send_values(transport: &mut dyn Transport, to: Rank, tag: Tag, values: &[f32]) -> Result<()> {
-    if values.is_empty() {
-        return Ok(());
-    }
-    let mut frame = Frame::new(tag, transport.buffer_of(values.len() * 4));
-    if cfg!(target_endian = "little") {
-        frame.payload_mut().extend_from_slice(bytemuck::cast_slice(values));
-    } else {
-        values.iter().for_each(|value| frame.payload_mut().extend_from_slice(&value.to_le_bytes()));
-    }
-    transport.send(to, frame)
-}
-
-/// What [`all_reduce_sum`] of `len` values sends from `rank`.
-pub fn all_reduce_sum_bytes(size: usize, rank: Rank, len: usize) -> Count {
-    let own = chunk(len, size, rank).len() as u64;
-    // The first `len` chunks are those that are not empty if there are fewer elements than ranks.
-    let others = (len.min(size) - usize::from(own > 0)) as u64;
-    Count::of(others, (len as u64 - own) * 4)
-        + Count::of(if own > 0 { size as u64 - 1 } else { 0 }, own * 4 * (size as u64 - 1))
-}
-
-/// Enters what [`all_reduce_sum`] of `len` values sends from `rank`.
-pub fn predict_all_reduce_sum(ledger: &mut Ledger, tag: Tag, size: usize, rank: Rank, len: usize) {
-    let bytes = |rank| chunk(len, size, rank).len() * 4;
-    for peer in rank.others(size) {
-        for bytes in [bytes(peer), bytes(rank)].into_iter().filter(|&bytes| bytes > 0) {
-            ledger.record(tag, peer, bytes);
-        }
-    }
 }
 
 /// Everyone's bytes, by rank; the lengths may differ and may be 0.
@@ -142,8 +46,7 @@ pub fn predict_all_gather(ledger: &mut Ledger, tag: Tag, size: usize, rank: Rank
 
 /// Sums a few values over all ranks in rank order: losses, counts, clocks.
 ///
-/// An all-gather; 1 step, `(P−1)·8·len` bytes. For many values use [`all_reduce_sum`], whose bytes do not grow with
-/// `P`.
+/// An all-gather; 1 step, `(P−1)·8·len` bytes. For many values use [`all_reduce()`], whose bytes do not grow with `P`.
 pub fn all_reduce_f64(transport: &mut dyn Transport, tag: Tag, values: &mut [f64]) -> Result<()> {
     let mine: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let everyones = all_gather(transport, tag, &mine)?;

@@ -145,6 +145,9 @@ pub enum WireError {
         /// The registered names.
         known: String,
     },
+    /// A mask as the inner codec of a mask.
+    #[error("codec masked cannot hold another mask: one ratio says how many columns travel")]
+    NestedMask,
     /// A link's name that is not on the ladder, or numbers that do not parse.
     #[error("no link is named {given:?} ({reason}); give numbers such as \"100mbit,40ms\" or one of: {known}")]
     UnknownLink {

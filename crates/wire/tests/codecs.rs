@@ -1,24 +1,101 @@
-//! The laws that every codec keeps.
+//! The laws that every codec keeps, at every level.
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::{self, REGISTRY, RowSet, RowsMut, RowsRef, Store};
+use laconic_wire::codec::{
+    self, Bits, Exact, Half, Level, Options, Quantised, REGISTRY, RowSet, RowsMut, RowsRef, Store,
+};
 use laconic_wire::{Codec, Direction, Frame, Kind, MessageKey, Rank, Tag, WireError};
 use proptest::prelude::*;
 
-const KEY: MessageKey =
-    MessageKey { seed: 1, round: 2, layer: 3, direction: Direction::Forward, from: Rank(0), to: Rank(1) };
+const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 3, round: 2, step: 0 };
+const KEY: MessageKey = MessageKey { seed: 1, tag: TAG, from: Rank(0), to: Rank(1) };
 
-/// The largest relative error of a codec on normal numbers.
-fn bound(name: &str) -> f32 {
-    match name {
-        "exact" => 0.0,
-        "half" => 1.0 / 256.0,
-        other => panic!("say which bound {other} keeps"),
+/// A codec and how much of its rows it sends.
+struct Case {
+    codec: Box<dyn Codec>,
+    ratio: f64,
+    /// Bits of the rows in turn, uniform if there is one.
+    widths: &'static [u8],
+}
+
+fn cases() -> Vec<Case> {
+    let named = |name: &str, inner: Option<&str>| {
+        codec::named(name, &Options { inner: inner.map(str::to_owned), ..Options::default() }).unwrap()
+    };
+    let mut cases = vec![
+        Case { codec: named("exact", None), ratio: 1.0, widths: &[32] },
+        Case { codec: named("half", None), ratio: 1.0, widths: &[32] },
+    ];
+    const WIDTHS: [&[u8]; 8] = [&[1], &[2], &[4], &[8], &[16], &[32], &[8, 8, 1, 32, 4, 4, 4, 2, 16, 1], &[2, 2, 8]];
+    cases.extend(WIDTHS.map(|widths| Case { codec: named("quantised", None), ratio: 1.0, widths }));
+    for ratio in [1.0, 1.5, 3.0, 128.0] {
+        cases.push(Case { codec: named("masked", None), ratio, widths: &[32] });
+        cases.push(Case { codec: named("masked", Some("half")), ratio, widths: &[32] });
+        cases.push(Case { codec: named("masked", Some("quantised")), ratio, widths: &[4] });
+    }
+    cases.push(Case { codec: named("masked", Some("quantised")), ratio: 2.0, widths: &[2, 2, 8] });
+    cases
+}
+
+impl Case {
+    fn widths(&self, rows: usize) -> Vec<u8> {
+        self.widths.iter().copied().cycle().take(rows).collect()
+    }
+
+    fn level<'a>(&self, widths: &'a [u8]) -> Level<'a> {
+        let bits = if self.widths.len() == 1 { Bits::Uniform(self.widths[0]) } else { Bits::Rows(widths) };
+        Level { ratio: self.ratio, bits }
+    }
+
+    fn bytes(&self, rows: usize, columns: usize) -> usize {
+        self.codec.bytes(&self.level(&self.widths(rows)), rows, columns)
+    }
+
+    /// Encodes behind bytes that must stay, and checks the size.
+    fn encode(&mut self, rows: RowsRef<'_>) -> Vec<u8> {
+        let (count, columns) = (rows.rows.len(), rows.columns);
+        let widths = self.widths(count);
+        let level = self.level(&widths);
+        let mut bytes = b"before".to_vec();
+        self.codec.encode(&KEY, &level, rows, &mut bytes).unwrap();
+        let payload = bytes.strip_prefix(b"before").expect("encoders append").to_vec();
+        assert_eq!(payload.len(), self.codec.bytes(&level, count, columns), "{} of {count} by {columns}", self);
+        payload
+    }
+
+    fn decode(&mut self, payload: &[u8], into: RowsMut<'_>, store: Store) -> laconic_wire::Result<()> {
+        let widths = self.widths(into.rows.len());
+        let level = self.level(&widths);
+        self.codec.decode(&KEY, &level, payload, into, store)
+    }
+
+    /// The largest error of one value of a row.
+    fn bound(&self, position: usize, row: &[f32], value: f32) -> f64 {
+        let width = self.widths[position % self.widths.len()];
+        let (min, max) = row.iter().fold((f32::MAX, f32::MIN), |(min, max), &v| (min.min(v), max.max(v)));
+        let largest = f64::from(max.abs().max(min.abs()));
+        // The zero point loses at most 1/128 of itself and the step grows by at most as much.
+        let range = f64::from(max) - f64::from(min) + largest / 128.0;
+        let step = range / ((1u64 << width) - 1) as f64 * (1.0 + 1.0 / 128.0) + largest * 2.4e-7;
+        let inner = match self.codec.id() & 0xf {
+            1 => 0.0,
+            2 => f64::from(value.abs()) / 256.0,
+            3 if width == 32 || min == max => 0.0,
+            3 => step,
+            other => panic!("say which bound codec {other} keeps"),
+        };
+        if self.ratio > 1.0 { inner.max(value.abs().into()) } else { inner }
+    }
+
+    fn is_lossless(&self) -> bool {
+        self.codec.id() & 0xf != 2 && self.widths == [32] && self.ratio == 1.0
     }
 }
 
-fn codecs() -> impl Iterator<Item = Box<dyn Codec>> {
-    REGISTRY.iter().map(|(_, make)| make())
+impl std::fmt::Display for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({:#x}) at ratio {} with {:?} bits", self.codec.name(), self.codec.id(), self.ratio, self.widths)
+    }
 }
 
 /// Normal numbers of very different size, zeros among them.
@@ -29,34 +106,24 @@ fn matrix(rows: usize, columns: usize) -> Vec<f32> {
     (0..rows * columns).map(|i| value(i) as f32).collect()
 }
 
-fn encode(codec: &dyn Codec, rows: RowsRef<'_>) -> Vec<u8> {
-    let (count, columns) = (rows.rows.len(), rows.columns);
-    let mut bytes = b"before".to_vec();
-    codec.encode(&KEY, rows, &mut bytes).unwrap();
-    let payload = bytes.strip_prefix(b"before").expect("encoders append").to_vec();
-    assert!(payload.len() <= codec.bytes(count, columns), "{} of {count} by {columns}", codec.name());
-    if codec.is_shape_determined() {
-        assert_eq!(payload.len(), codec.bytes(count, columns), "{} of {count} by {columns}", codec.name());
-    }
-    payload
-}
-
 #[test]
 fn names_and_ids_are_unique_and_lead_to_the_codec() {
+    let options = Options::default();
     for &(name, make) in REGISTRY {
-        assert_eq!((make().name(), codec::named(name).unwrap().id()), (name, make().id()));
-        assert_ne!(make().id(), laconic_wire::NO_CODEC);
+        let id = make(&options).unwrap().id();
+        assert_eq!((make(&options).unwrap().name(), codec::named(name, &options).unwrap().id()), (name, id));
+        assert_ne!(id, laconic_wire::NO_CODEC);
     }
-    let ids: std::collections::BTreeSet<u8> = codecs().map(|codec| codec.id()).collect();
+    let ids: std::collections::BTreeSet<u8> = REGISTRY.iter().map(|(_, make)| make(&options).unwrap().id()).collect();
     assert_eq!(ids.len(), REGISTRY.len());
-    let error = codec::named("zip").err().unwrap().to_string();
-    assert_eq!(error, "no codec is named \"zip\"; there are: exact, half");
+    let error = codec::named("zip", &options).err().unwrap().to_string();
+    assert_eq!(error, "no codec is named \"zip\"; there are: exact, half, quantised, masked");
 }
 
 #[test]
 fn what_is_decoded_is_within_the_bound_for_every_shape() {
-    for codec in codecs() {
-        for columns in [0, 1, 2, 3, 17, 256, 3000] {
+    for mut case in cases() {
+        for columns in [0, 1, 2, 3, 17, 31, 100, 256, 1030] {
             let data = matrix(40, columns);
             let indices = [3, 39, 3, 0, 7, 7]; // repeats are allowed when encoding
             for rows in [
@@ -68,17 +135,16 @@ fn what_is_decoded_is_within_the_bound_for_every_shape() {
             ] {
                 let count = rows.len();
                 let sent = RowsRef { data: &data, columns, rows };
-                let payload = encode(&*codec, sent.clone());
+                let payload = case.encode(sent.clone());
                 let mut back = vec![f32::NAN; count * columns];
                 let into = RowsMut { data: &mut back, columns, rows: RowSet::Range(0..count) };
-                codec.decode(&KEY, &payload, into, Store::Set).unwrap();
+                case.decode(&payload, into, Store::Set).unwrap();
                 for position in 0..count {
-                    let decoded = &back[position * columns..][..columns];
-                    for (&sent, &decoded) in sent.row(position).iter().zip(decoded) {
-                        assert!(
-                            (sent - decoded).abs() <= sent.abs() * bound(codec.name()),
-                            "{sent:e} became {decoded:e}"
-                        );
+                    let (row, decoded) = (sent.row(position), &back[position * columns..][..columns]);
+                    for (&sent, &decoded) in row.iter().zip(decoded) {
+                        let error = (f64::from(sent) - f64::from(decoded)).abs();
+                        let bound = case.bound(position, row, sent);
+                        assert!(error <= bound, "{case}: {sent:e} became {decoded:e}, bound {bound:e}");
                     }
                 }
             }
@@ -87,106 +153,126 @@ fn what_is_decoded_is_within_the_bound_for_every_shape() {
 }
 
 #[test]
-fn zeros_and_small_integers_survive_with_their_signs() {
+fn zeros_and_small_integers_survive_with_their_signs_where_nothing_is_rounded() {
     let data = [0.0, -0.0, 1.0, -1.0, 128.0, -255.0];
-    for codec in codecs() {
-        let payload = encode(&*codec, RowsRef { data: &data, columns: 3, rows: RowSet::Range(0..2) });
+    for mut case in cases().into_iter().filter(|case| case.is_lossless() || case.codec.name() == "half") {
+        let payload = case.encode(RowsRef { data: &data, columns: 3, rows: RowSet::Range(0..2) });
         let mut back = [f32::NAN; 6];
         let into = RowsMut { data: &mut back, columns: 3, rows: RowSet::Range(0..2) };
-        codec.decode(&KEY, &payload, into, Store::Set).unwrap();
-        assert_eq!(back.map(f32::to_bits), data.map(f32::to_bits), "{}", codec.name());
+        case.decode(&payload, into, Store::Set).unwrap();
+        assert_eq!(back.map(f32::to_bits), data.map(f32::to_bits), "{case}");
     }
 }
 
 #[test]
 fn set_replaces_and_add_adds_only_in_the_rows_named() {
-    let data = [1.0, 2.0, 3.0, 4.0];
-    for codec in codecs() {
-        let payload = encode(&*codec, RowsRef { data: &data, columns: 2, rows: RowSet::Range(0..2) });
-        let decode = |rows, store| {
+    let data = [1.5, 1.5, 3.5, 3.5];
+    for mut case in cases().into_iter().filter(|case| case.ratio == 1.0) {
+        let payload = case.encode(RowsRef { data: &data, columns: 2, rows: RowSet::Range(0..2) });
+        let mut decode = |rows, store| {
             let mut back = [10.0; 8];
-            codec.decode(&KEY, &payload, RowsMut { data: &mut back, columns: 2, rows }, store).unwrap();
+            case.decode(&payload, RowsMut { data: &mut back, columns: 2, rows }, store).unwrap();
             back
         };
-        assert_eq!(decode(RowSet::Indices(&[3, 1]), Store::Set), [10.0, 10.0, 3.0, 4.0, 10.0, 10.0, 1.0, 2.0]);
-        assert_eq!(decode(RowSet::Indices(&[3, 1]), Store::Add), [10.0, 10.0, 13.0, 14.0, 10.0, 10.0, 11.0, 12.0]);
-        assert_eq!(decode(RowSet::Range(1..3), Store::Set), [10.0, 10.0, 1.0, 2.0, 3.0, 4.0, 10.0, 10.0]);
-        assert_eq!(decode(RowSet::Range(1..3), Store::Add), [10.0, 10.0, 11.0, 12.0, 13.0, 14.0, 10.0, 10.0]);
-        assert_eq!(decode(RowSet::Indices(&[0, 0]), Store::Add)[..2], [14.0, 16.0]);
+        assert_eq!(decode(RowSet::Indices(&[3, 1]), Store::Set), [10.0, 10.0, 3.5, 3.5, 10.0, 10.0, 1.5, 1.5]);
+        assert_eq!(decode(RowSet::Indices(&[3, 1]), Store::Add), [10.0, 10.0, 13.5, 13.5, 10.0, 10.0, 11.5, 11.5]);
+        assert_eq!(decode(RowSet::Range(1..3), Store::Set), [10.0, 10.0, 1.5, 1.5, 3.5, 3.5, 10.0, 10.0]);
+        assert_eq!(decode(RowSet::Range(1..3), Store::Add), [10.0, 10.0, 11.5, 11.5, 13.5, 13.5, 10.0, 10.0]);
+        assert_eq!(decode(RowSet::Indices(&[0, 0]), Store::Add)[..2], [15.0, 15.0]);
     }
 }
 
 #[test]
 fn values_that_are_not_finite_are_refused_by_row_and_column() {
-    for codec in codecs() {
+    for mut case in cases().into_iter().filter(|case| case.ratio == 1.0) {
         for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut data = matrix(9, 300);
             data[7 * 300 + 299] = bad;
             let mut bytes = b"before".to_vec();
             for rows in [RowSet::Range(2..9), RowSet::Indices(&[1, 7, 2])] {
-                match codec.encode(&KEY, RowsRef { data: &data, columns: 300, rows }, &mut bytes) {
+                let widths = case.widths(rows.len());
+                let level = case.level(&widths);
+                match case.codec.encode(&KEY, &level, RowsRef { data: &data, columns: 300, rows }, &mut bytes) {
                     Err(WireError::NotFinite { row: 7, column: 299, codec: name, .. }) => {
-                        assert_eq!(name, codec.name())
+                        assert_eq!(name, case.codec.name())
                     }
-                    other => panic!("{other:?}"),
+                    other => panic!("{case}: {other:?}"),
                 }
                 assert_eq!(bytes, b"before");
             }
             // Rows that do not travel are nobody's business.
-            codec.encode(&KEY, RowsRef { data: &data, columns: 300, rows: RowSet::Range(0..7) }, &mut bytes).unwrap();
+            case.encode(RowsRef { data: &data, columns: 300, rows: RowSet::Range(0..7) });
         }
         let extremes = [f32::MAX, f32::MIN, f32::MIN_POSITIVE, f32::from_bits(1)];
-        encode(&*codec, RowsRef { data: &extremes, columns: 4, rows: RowSet::Range(0..1) });
+        case.encode(RowsRef { data: &extremes, columns: 4, rows: RowSet::Range(0..1) });
     }
 }
 
 #[test]
 fn a_frame_says_which_codec_wrote_it() {
-    let tag = Tag { kind: Kind::Features, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
-    let mut frame = Frame::new(tag, Vec::new());
+    let mut frame = Frame::new(TAG, Vec::new());
     let rows = RowsRef { data: &[1.0], columns: 1, rows: RowSet::Range(0..1) };
-    codec::write(&codec::Half, &KEY, rows, &mut frame).unwrap();
+    codec::write(&mut Half, &KEY, &Level::WHOLE, rows, &mut frame).unwrap();
     let mut back = [0.0];
     let into = RowsMut { data: &mut back, columns: 1, rows: RowSet::Range(0..1) };
-    let error = codec::read(&codec::Exact, &KEY, &frame, into, Store::Set).unwrap_err();
+    let error = codec::read(&mut Exact, &KEY, &Level::WHOLE, &frame, into, Store::Set).unwrap_err();
     assert_eq!(error, WireError::OtherCodec { expected: 1, name: "exact", found: 2 });
     let into = RowsMut { data: &mut back, columns: 1, rows: RowSet::Range(0..1) };
-    codec::read(&codec::Half, &KEY, &frame, into, Store::Set).unwrap();
+    codec::read(&mut Half, &KEY, &Level::WHOLE, &frame, into, Store::Set).unwrap();
     assert_eq!(back, [1.0]);
 }
 
 #[test]
-fn streams_of_different_messages_differ() {
-    let keys = [
-        KEY,
-        MessageKey { seed: 2, ..KEY },
-        MessageKey { round: 3, ..KEY },
-        MessageKey { layer: 4, ..KEY },
-        MessageKey { direction: Direction::Reverse, ..KEY },
-        MessageKey { from: Rank(1), to: Rank(0), ..KEY },
-    ];
-    let bits: std::collections::BTreeSet<u64> = keys.iter().map(|key| key.stream(Purpose::Rounding).bits()).collect();
-    assert_eq!(bits.len(), keys.len());
+fn streams_of_different_messages_differ_and_shared_ones_do_only_by_layer_round_and_evaluation() {
+    let with = |tag| MessageKey { tag, ..KEY };
+    let (alone, shared) = (
+        [
+            with(Tag { direction: Direction::Reverse, ..TAG }),
+            with(Tag { kind: Kind::Features, ..TAG }),
+            with(TAG.later(1)),
+            MessageKey { from: Rank(1), to: Rank(0), ..KEY },
+        ],
+        [
+            KEY,
+            MessageKey { seed: 2, ..KEY },
+            with(Tag { round: 3, ..TAG }),
+            with(Tag { layer: 4, ..TAG }),
+            with(Tag { kind: Kind::Evaluation, ..TAG }),
+        ],
+    );
+    let streams = alone.iter().chain(&shared).map(|key| key.stream(Purpose::Rounding).bits());
+    assert_eq!(streams.collect::<std::collections::BTreeSet<u64>>().len(), alone.len() + shared.len());
+    let streams = alone.iter().chain(&shared).map(|key| key.shared_stream(Purpose::Mask).bits());
+    assert_eq!(streams.collect::<std::collections::BTreeSet<u64>>().len(), shared.len());
+}
+
+#[test]
+#[should_panic(expected = "not 3")]
+fn widths_that_do_not_fill_words_are_a_defect_of_the_program() {
+    Quantised::default().bytes(&Level { ratio: 1.0, bits: Bits::Uniform(3) }, 1, 1);
 }
 
 proptest! {
     #[test]
     fn decode_never_panics_and_accepts_only_the_right_size(
-        payload in prop::collection::vec(any::<u8>(), 0..200),
-        rows in 0usize..8,
-        columns in 0usize..8,
+        random in prop::collection::vec(any::<u8>(), 0..300),
+        sized: bool,
+        shape in (0usize..8, 0usize..20),
         by_index: bool,
         add: bool,
     ) {
+        let (rows, columns) = shape;
         let indices: Vec<u32> = (0..rows as u32).rev().collect();
-        for codec in codecs() {
+        for mut case in cases() {
+            let mut payload = random.clone();
+            if sized {
+                payload.resize(case.bytes(rows, columns), 0xff);
+            }
             let mut data = vec![0.0; rows * columns];
             let rows_set = if by_index { RowSet::Indices(&indices) } else { RowSet::Range(0..rows) };
             let store = if add { Store::Add } else { Store::Set };
-            let decoded = codec.decode(&KEY, &payload, RowsMut { data: &mut data, columns, rows: rows_set }, store);
-            if codec.is_shape_determined() {
-                prop_assert_eq!(decoded.is_ok(), payload.len() == codec.bytes(rows, columns));
-            }
+            let decoded = case.decode(&payload, RowsMut { data: &mut data, columns, rows: rows_set }, store);
+            prop_assert_eq!(decoded.is_ok(), payload.len() == case.bytes(rows, columns));
         }
     }
 }

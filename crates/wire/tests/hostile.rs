@@ -15,13 +15,14 @@ struct Script {
     size: usize,
     payloads: std::vec::IntoIter<Vec<u8>>,
     stamped: bool,
+    codec: u8,
     patience: Patience,
 }
 
 impl Script {
     fn new(rank: u32, size: usize, payloads: Vec<Vec<u8>>) -> Script {
         let patience = Patience::new(Duration::from_secs(10));
-        Script { rank: Rank(rank), size, payloads: payloads.into_iter(), stamped: false, patience }
+        Script { rank: Rank(rank), size, payloads: payloads.into_iter(), stamped: false, codec: NO_CODEC, patience }
     }
 }
 
@@ -47,6 +48,7 @@ impl Transport for Script {
         let payload = self.payloads.next().ok_or(gone)?;
         let mut frame = Frame::new(tag, Vec::new());
         frame.payload_mut().extend_from_slice(&payload);
+        frame.set_codec(self.codec);
         let mut bytes = frame.into_bytes();
         if self.stamped
             && let Some(rest) = payload.len().checked_sub(8)
@@ -79,9 +81,20 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
 
 proptest! {
     #[test]
-    fn collectives_survive_any_payload(payloads in payloads(), rank in 0u32..3, root in 0u32..3, len in 0usize..12) {
+    fn collectives_survive_any_payload(
+        payloads in payloads(),
+        rank in 0u32..3,
+        root in 0u32..3,
+        len in 0usize..12,
+        extras in 0usize..3,
+    ) {
         let script = || Script::new(rank, 3, payloads.clone());
-        let _ = all_reduce_sum(&mut script(), TAG, &mut vec![1.0; len]);
+        for name in ["exact", "half", "quantised", "masked"] {
+            let codec = codec::named(name, &codec::Options::default()).unwrap();
+            let mut script = Script { codec: codec.id(), ..script() };
+            let mut reducer = Reducer::new(codec, 8, 1, true);
+            let _ = all_reduce(&mut script, TAG, &mut vec![1.0; len], &mut vec![1.0; extras], &mut reducer);
+        }
         let _ = all_reduce_f64(&mut script(), TAG, &mut vec![1.0; len]);
         let _ = all_gather(&mut script(), TAG, &vec![0; len]);
         let _ = all_to_all(&mut script(), TAG, vec![vec![0; len]; 3]);
@@ -93,11 +106,11 @@ proptest! {
     #[test]
     fn a_link_model_survives_any_stamp(payloads in payloads(), len in 0usize..12) {
         let mut script = Script::new(0, 2, payloads);
-        script.stamped = true;
+        (script.stamped, script.codec) = (true, codec::Exact.id());
         let link = "wan-20mbit-80ms".parse().unwrap();
         let mut shaped = Shaped::new(script, link, Mode::Virtual, Arc::new(ManualClock::new()));
         for _ in 0..3 {
-            let _ = all_reduce_sum(&mut shaped, TAG, &mut vec![1.0; len]);
+            let _ = all_reduce(&mut shaped, TAG, &mut vec![1.0; len], &mut [], &mut Reducer::exact());
             let _ = (shaped.virtual_now(), shaped.waited());
         }
     }

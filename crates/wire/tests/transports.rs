@@ -59,7 +59,8 @@ fn virtual_times_do_not_depend_on_the_threads() {
     let times = || {
         let shape = |end| Shaped::new(end, wan, Mode::Virtual, Arc::new(ManualClock::new()));
         spawn(threads(5, DEADLINE).into_iter().map(shape).collect(), |end| {
-            collectives::all_reduce_sum(end, TAG, &mut vec![1.0; 100_000]).unwrap();
+            let mut exact = collectives::Reducer::exact();
+            collectives::all_reduce(end, TAG, &mut vec![1.0; 100_000], &mut [], &mut exact).unwrap();
             end.virtual_now()
         })
     };
@@ -193,7 +194,8 @@ fn frames_that_nobody_asks_for_do_not_fill_the_memory() {
 fn a_wrong_size_in_a_collective_names_sender_and_both_sizes() {
     let errors = spawn(threads(2, DEADLINE), |end| {
         let len = 10 + end.rank().index() * 2;
-        collectives::all_reduce_sum(end, TAG, &mut vec![0.0; len]).unwrap_err().to_string()
+        let mut exact = collectives::Reducer::exact();
+        collectives::all_reduce(end, TAG, &mut vec![0.0; len], &mut [], &mut exact).unwrap_err().to_string()
     });
     assert_eq!(
         errors[0],

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use clap::Args;
+use laconic_train::config::MessagesConfig;
 use laconic_train::data::Source;
 use laconic_train::report::by_kind_names;
 use laconic_train::traffic::{by_kind, forecast};
@@ -36,6 +37,14 @@ struct Costs {
     memory: Vec<u64>,
     /// Seconds on the wire on each named link: the busiest uplink's bytes and the latency of every exchange, one after the other.
     seconds_on_links: Vec<LinkTime>,
+    /// Whether the run may send less, because sizes depend on what happens during it.
+    is_bound: bool,
+    /// `messages.budget`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<u64>,
+    /// The messages that the budget allows, where they are others than the configuration's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<MessagesConfig>,
 }
 
 #[derive(Serialize)]
@@ -48,7 +57,7 @@ struct LinkTime {
 pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let config = arguments.run.load()?;
     let parts = Source::open(&config, None)?.all()?;
-    let workers = forecast(&config, &parts)?;
+    let laconic_train::traffic::Costs { config: chosen, workers } = forecast(&config, &parts)?;
     let (mut kinds, mut total) = ([Count::default(); 7], Count::default());
     let mut by_link = Vec::new();
     let (mut busiest, mut exchanges) = (0u64, 0u64);
@@ -88,6 +97,9 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),
         memory: workers.iter().map(|(_, _, memory)| *memory).collect(),
         seconds_on_links: LINKS.iter().map(seconds).collect(),
+        is_bound: !chosen.messages.is_predictable(),
+        budget: config.messages.budget_bytes()?,
+        messages: (chosen.messages != config.messages).then(|| chosen.messages.clone()),
     };
     output.result(describe(&costs), &costs)?;
     Ok(0)
@@ -95,8 +107,19 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
 
 fn describe(costs: &Costs) -> String {
     use std::fmt::Write;
-    let mut text =
-        format!("{} workers will send {} in {} frames\n", costs.workers, human_bytes(costs.bytes), costs.frames);
+    let most = if costs.is_bound { "at most " } else { "" };
+    let bytes = human_bytes(costs.bytes);
+    let mut text = format!("{} workers will send {most}{bytes} in {} frames\n", costs.workers, costs.frames);
+    if let Some(budget) = costs.budget {
+        let share = 100.0 * costs.bytes as f64 / budget as f64;
+        let _ = writeln!(text, "  {share:.0} % of the budget of {}", human_bytes(budget));
+    }
+    if let Some(chosen) = costs.messages.as_ref().and_then(|messages| toml::to_string(messages).ok()) {
+        let _ = writeln!(text, "  with these messages:");
+        chosen.lines().filter(|line| !line.is_empty()).for_each(|line| {
+            let _ = writeln!(text, "    {line}");
+        });
+    }
     for (kind, bytes) in costs.by_kind.iter().filter(|(_, bytes)| **bytes > 0) {
         let _ = writeln!(text, "  {kind:<22} {:>12}", human_bytes(*bytes));
     }

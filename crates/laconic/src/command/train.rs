@@ -132,7 +132,8 @@ fn describe(summary: &Summary, out: &Path) -> String {
     }
     let bytes = &summary.bytes;
     let (sent, predicted) = (human_bytes(bytes.total), human_bytes(bytes.predicted));
-    let _ = writeln!(text, "sent {sent} in {} frames, predicted {predicted}", bytes.frames);
+    let most = if bytes.is_bound { "at most " } else { "" };
+    let _ = writeln!(text, "sent {sent} in {} frames, predicted {most}{predicted}", bytes.frames);
     for (kind, sent) in bytes.by_kind.iter().filter(|(_, sent)| **sent > 0) {
         let _ = writeln!(text, "  {kind:<22} {:>12}", human_bytes(*sent));
     }

@@ -42,5 +42,11 @@ fn describe(found: &Verification) -> String {
     let ledger = if found.ledger_is_exact { "the ledger is as predicted" } else { "THE LEDGER IS NOT AS PREDICTED" };
     let agrees = if found.worst <= found.tolerance { "agrees" } else { "DIFFERS" };
     let _ = write!(text, "largest {:.2e}, tolerance {:.0e}: {agrees}; {ledger}", found.worst, found.tolerance);
+    if found.is_lossy && found.worst > found.tolerance {
+        let _ = write!(
+            text,
+            "\nmessages of this configuration lose something, so one worker, which sends none, trains another model"
+        );
+    }
     text
 }

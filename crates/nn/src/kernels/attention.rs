@@ -46,6 +46,16 @@ pub struct Scores<'a> {
     pub source: &'a Matrix,
     /// The destinations' halves of the scores, a_dst · q; destinations × heads.
     pub destination: &'a Matrix,
+    /// How often each source counts in sums and denominators, 0 for one that is absent; empty if each counts once. A sampled
+    /// source stands for several like it.
+    pub weight: &'a [f32],
+}
+
+impl Scores<'_> {
+    #[inline(always)]
+    fn weight_of(&self, source: usize) -> f32 {
+        self.weight.get(source).copied().unwrap_or(1.0)
+    }
 }
 
 /// `out[v][h] = vector[h] · q[v][h]`: one half of the scores. `vector` has heads × width values.
@@ -86,6 +96,9 @@ fn raise(maximum: &mut [f32], row: usize, scores: &Scores<'_>) {
     let csr = scores.block.forward();
     let destination = scores.destination.row(row);
     for &source in &csr.columns[csr.offsets[row]..csr.offsets[row + 1]] {
+        if scores.weight_of(source as usize) == 0.0 {
+            continue;
+        }
         for ((best, s), d) in maximum.iter_mut().zip(scores.source.row(source as usize)).zip(destination) {
             *best = best.max(leaky(s + d));
         }
@@ -131,9 +144,13 @@ per_processor! {
                     }
                 }
                 let source = csr.columns[edge] as usize;
+                let weight = scores.weight_of(source);
+                if weight == 0.0 {
+                    continue;
+                }
                 let halves = scores.source.row(source);
                 for head in 0..heads {
-                    alpha[head] = exp(leaky(halves[head] + destination[head]) - raised[head]);
+                    alpha[head] = weight * exp(leaky(halves[head] + destination[head]) - raised[head]);
                     denominator[head] += alpha[head];
                 }
                 let message = scores.messages.row(source);
@@ -220,6 +237,13 @@ per_processor! {
             let message = scores.messages.row(source);
             let mine = scores.source.row(source);
             let entries = csr.offsets[source]..csr.offsets[source + 1];
+            let weight = scores.weight_of(source);
+            if weight == 0.0 {
+                for &position in &positions[entries] {
+                    edges[position as usize * heads..][..heads].iter().for_each(|edge| edge.store(0, Ordering::Relaxed));
+                }
+                continue;
+            }
             for (entry, &position) in entries.clone().zip(&positions[entries]) {
                 if let Some(&coming) = csr.columns.get(entry + 4) {
                     for line in (0..columns).step_by(16) {
@@ -234,7 +258,7 @@ per_processor! {
                 for head in 0..heads {
                     let span = head * width..(head + 1) * width;
                     let score = mine[head] + theirs[head];
-                    let alpha = exp(leaky(score) - maximum[head]) / denominator[head];
+                    let alpha = weight * exp(leaky(score) - maximum[head]) / denominator[head];
                     let along = dot(&incoming[span.clone()], &message[span.clone()]);
                     let slope = if score > 0.0 { 1.0 } else { SLOPE };
                     let of_score = alpha * (along - inner[head]) * slope;

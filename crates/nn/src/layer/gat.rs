@@ -4,7 +4,7 @@
 //!
 //! Only q travels: a receiver computes the halves of the scores from it. Uses the softmax, score and gradient fields of the state.
 
-use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, python};
+use super::{Absence, Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, python};
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::attention::{
@@ -95,6 +95,14 @@ impl Layer for Gat {
         false
     }
 
+    fn absence(&self) -> Absence {
+        Absence::Weighed
+    }
+
+    fn destination_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
+        Some(nodes.inverse_degree)
+    }
+
     fn pyg_constructor(&self, self_loops: bool) -> String {
         let (inputs, width, heads, concat) = (self.inputs, self.width, self.heads, python(self.concatenate));
         format!("GATConv({inputs}, {width}, heads={heads}, concat={concat}, add_self_loops={})", python(self_loops))
@@ -122,7 +130,8 @@ impl Layer for Gat {
         }
         let source = &mut state.source_scores[side as usize];
         score_halves(compute, source, messages, views.source, self.heads);
-        let scores = Scores { block, messages, source, destination: &state.destination_scores };
+        let weight = if side == Side::Halo { state.presence.as_slice() } else { &[] };
+        let scores = Scores { block, messages, source, destination: &state.destination_scores, weight };
         attention_fold(compute, folded, &mut state.softmax, scores);
     }
 
@@ -190,7 +199,8 @@ impl Layer for Gat {
             state.destination_gradient.data_mut().fill(0.0);
         }
         let source = &state.source_scores[side as usize];
-        let scores = Scores { block, messages, source, destination: &state.destination_scores };
+        let weight = if side == Side::Halo { state.presence.as_slice() } else { &[] };
+        let scores = Scores { block, messages, source, destination: &state.destination_scores, weight };
         let gradients = &mut state.score_gradients;
         attention_adjoint(compute, dmessages, gradients, scores, &state.softmax, dfolded, &state.inner);
         add_destination_gradient(compute, &mut state.destination_gradient, gradients, block);

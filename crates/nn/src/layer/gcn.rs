@@ -67,6 +67,10 @@ impl Layer for Gcn {
         false
     }
 
+    fn destination_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
+        Some(nodes.inverse_root_degree)
+    }
+
     fn pyg_constructor(&self, self_loops: bool) -> String {
         let (inputs, outputs) = (self.inputs, self.outputs);
         format!("GCNConv({inputs}, {outputs}, add_self_loops={})", python(self_loops))

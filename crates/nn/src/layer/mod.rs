@@ -56,6 +56,19 @@ pub struct State {
     pub(crate) hidden: Matrix,
     pub(crate) hidden_gradient: Matrix,
     pub(crate) weight_gradient: Vec<f32>,
+    /// How often each halo row counts, for layers that weigh sources ([`Absence::Weighed`]); empty if each counts once.
+    pub presence: Vec<f32>,
+}
+
+/// How a layer's fold takes halo rows of which only some are there, each standing for several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// Absent messages are 0 and the others are multiplied by what they stand for: sums stay unbiased.
+    Scaled,
+    /// Absent messages are −∞, which no maximum takes.
+    Skipped,
+    /// The fold itself weighs sources by [`State::presence`].
+    Weighed,
 }
 
 /// One graph layer. All matrices have one row a node; `p` and `g` are the layer's own slices of parameters and gradients
@@ -73,12 +86,24 @@ pub trait Layer: Send + Sync {
     /// Shapes, names (PyTorch Geometric's) and initial values of the parameters, in the order of the flat slice.
     fn parameters(&self) -> Vec<ParameterSpec>;
 
-    /// Whether messages depend on parameters. Where they do not, the fold of frozen inputs can be computed once and kept.
+    /// Whether messages depend on parameters. Where they do not, the fold is a sum of them, and that of frozen inputs can be computed
+    /// once and kept.
     fn message_has_parameters(&self) -> bool;
 
     /// Whether messages depend on what `nodes` says of the sender, so that only the owner can make them.
     fn message_reads_nodes(&self) -> bool {
         false
+    }
+
+    /// How the fold takes halo rows of which only some are there.
+    fn absence(&self) -> Absence {
+        Absence::Scaled
+    }
+
+    /// What a message counts for at its destination besides the edge's weight, about (for models of quantisation's variance);
+    /// `None` stands for 1.
+    fn destination_weight<'a>(&self, _nodes: &Nodes<'a>) -> Option<&'a [f32]> {
+        None
     }
 
     /// Whether `close` reads the node's own row besides the fold.

@@ -2,7 +2,7 @@
 //! `z = aggregate(neighbours) W_lᵀ + b_l + x W_rᵀ`, aggregating by the mean, or by the maximum of `ReLU(x Wᵀ + b)`
 //! (`aggr="max", project=True`). The aggregate of no neighbours is 0.
 
-use super::{Aggregator, Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, store};
+use super::{Absence, Aggregator, Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, store};
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, relu, relu_adjoint, scale_and_shift};
@@ -94,6 +94,14 @@ impl Layer for Sage {
 
     fn reads_own_row(&self) -> bool {
         true
+    }
+
+    fn absence(&self) -> Absence {
+        if self.pool { Absence::Skipped } else { Absence::Scaled }
+    }
+
+    fn destination_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
+        self.row_scale(nodes)
     }
 
     fn pyg_constructor(&self, _self_loops: bool) -> String {

@@ -50,19 +50,20 @@ impl Config {
         known("schedule.kind", &self.schedule.kind, &crate::schedule::names())?;
         known("schedule.start", &self.schedule.start, &["features", "mlp"])?;
         known("transport.kind", &self.transport.kind, &["threads", "mpi"])?;
-        let codecs: Vec<&str> = laconic_wire::codec::REGISTRY.iter().map(|(name, _)| *name).collect();
-        known("messages.forward", &self.messages.forward, &codecs)?;
-        known("messages.backward", &self.messages.backward, &codecs)?;
-        for (layer, messages) in &self.messages.layers {
-            if layer.parse::<u16>().map(|number| number.to_string()).as_ref() != Ok(layer) {
-                return Err(TrainError::config(format!("messages.layers.{layer}: expected the number of a layer")));
+        self.messages.check()?;
+        for (key, share) in [
+            ("schedule.smooth_features", self.schedule.smooth_features),
+            ("schedule.smooth_gradients", self.schedule.smooth_gradients),
+        ] {
+            if !(0.0..1.0).contains(&share) {
+                return Err(TrainError::config(format!("{key} = {share}: expected 0 or more, below 1")));
             }
-            for (direction, name) in [("forward", &messages.forward), ("backward", &messages.backward)] {
-                if let Some(name) = name {
-                    known(&format!("messages.layers.{layer}.{direction}"), name, &codecs)?;
-                }
+            if share > 0.0 && self.messages.selection.config().kind == "boundary_sample" {
+                let what = "an average over rows that are drawn anew in every round stands for nothing";
+                return Err(TrainError::config(format!("{key} with messages.selection = boundary_sample: {what}")));
             }
         }
+        within("train.sync_every", self.train.sync_every as usize, 1..=ROUNDS_MAX)?;
         let metrics: Vec<&str> = laconic_nn::metric::Metric::ALL.iter().map(|m| m.name()).collect();
         self.train.metrics.iter().try_for_each(|metric| known("train.metrics", metric, &metrics))?;
         if let SplitChoice::Random(split) = &self.data.split {

@@ -5,6 +5,7 @@
 
 mod check;
 mod keys;
+mod messages;
 mod model;
 mod overrides;
 
@@ -13,9 +14,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
+use crate::halo::Scope;
+use crate::selection::Selection;
 
 pub(crate) use check::one_of;
 pub use keys::{KEYS, KeyDoc};
+pub use messages::{
+    BitsChoice, CodecChoice, CodecConfig, LayerMessages, MessagesConfig, SelectionChoice, SelectionConfig, SkipConfig,
+    WIDTHS,
+};
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -222,6 +229,9 @@ pub struct TrainConfig {
     pub warmup: u32,
     /// The largest norm of the gradient; 0 for none.
     pub clip: f32,
+    /// Rounds between two reductions: with 1 gradients are added up every round, with more each worker trains on its own rows in
+    /// between and then parameters are averaged, weighted by training rows.
+    pub sync_every: u32,
     /// The seed of initial values, dropout and everything else but data and partition.
     pub seed: u64,
     /// Rounds between two evaluations; 0 evaluates only after the last.
@@ -247,6 +257,7 @@ impl Default for TrainConfig {
             lr_factor: 0.1,
             warmup: 0,
             clip: 0.0,
+            sync_every: 1,
             seed: 0,
             eval_every: 1,
             patience: 0,
@@ -260,12 +271,16 @@ impl Default for TrainConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScheduleConfig {
-    /// `synchronous`, `lazy`.
+    /// `synchronous`, `pipelined`, `lazy`.
     pub kind: String,
     /// Synchronous: whether the first layer's halo, which never changes, is fetched once and kept.
     pub cache_inputs: bool,
     /// Whether work goes on while messages travel. Changes the speed and not one bit of the result.
     pub overlap: bool,
+    /// Pipelined: the share of the average in what stands for last round's rows; 0 takes them as they are.
+    pub smooth_features: f32,
+    /// Pipelined: the same for gradients of halo rows.
+    pub smooth_gradients: f32,
     /// Lazy: `features` (features cross once, then hidden rows) or `mlp` (only class scores cross).
     pub start: String,
     /// Lazy: rounds of each stage; stages beyond the list take `train.epochs`.
@@ -280,40 +295,12 @@ impl Default for ScheduleConfig {
             kind: "synchronous".to_owned(),
             cache_inputs: true,
             overlap: true,
+            smooth_features: 0.0,
+            smooth_gradients: 0.0,
             start: "features".to_owned(),
             rounds: Vec::new(),
             lr: Vec::new(),
         }
-    }
-}
-
-/// `[messages]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MessagesConfig {
-    /// The codec of features and activations.
-    pub forward: String,
-    /// The codec of activation gradients.
-    pub backward: String,
-    /// Codecs of single layers, by number: `{ 1 = { forward = "half" } }`.
-    pub layers: std::collections::BTreeMap<String, LayerMessages>,
-}
-
-/// `messages.layers.N`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LayerMessages {
-    /// The codec of the layer's features or activations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub forward: Option<String>,
-    /// The codec of the layer's activation gradients.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backward: Option<String>,
-}
-
-impl Default for MessagesConfig {
-    fn default() -> Self {
-        MessagesConfig { forward: "exact".to_owned(), backward: "exact".to_owned(), layers: Default::default() }
     }
 }
 
@@ -450,9 +437,45 @@ impl Config {
         let data = DataConfig { path: PathBuf::new(), features_path: None, nodes_path: None, ..self.data.clone() };
         let partition = PartitionConfig { file: None, ..self.partition.clone() };
         let schedule = (&self.schedule.kind, &self.schedule.start);
-        let train = (self.train.seed, &self.train.optimiser);
-        let text = format!("{data:?} {partition:?} {:?} {schedule:?} {train:?}", self.model);
+        let schedule = (schedule, self.schedule.smooth_features, self.schedule.smooth_gradients);
+        let train = (self.train.seed, &self.train.optimiser, self.train.sync_every);
+        let messages = MessagesConfig { costs: String::new(), ..self.messages.clone() };
+        let text = format!("{data:?} {partition:?} {:?} {schedule:?} {train:?} {messages:?}", self.model);
         blake3::hash(text.as_bytes()).to_hex().to_string()
+    }
+
+    /// Whether a worker remembers between rounds what no other knows, so that a checkpoint needs a file of each.
+    pub fn has_own_state(&self) -> bool {
+        let feedback = self.messages.error_feedback && self.messages.parameters.config().codec != "exact";
+        let messages = &self.messages;
+        let late = self.schedule.kind == "pipelined";
+        feedback || late || messages.skip.is_some() || messages.is_adaptive() || self.train.sync_every > 1
+    }
+
+    /// Whether several workers train another model than one would, beyond rounding: messages are compressed, left out or late, or
+    /// models averaged.
+    pub fn is_lossy(&self) -> bool {
+        let messages = &self.messages;
+        let exact = |choice: &CodecChoice| choice.config().codec == "exact";
+        let layers = messages.layers.values().flat_map(|layer| [&layer.forward, &layer.backward]).flatten();
+        let rows = [&messages.forward, &messages.backward, &messages.parameters].into_iter().chain(layers);
+        let late = self.schedule.kind == "pipelined";
+        late || self.selection().is_some()
+            || self.train.sync_every > 1
+            || messages.skip.is_some()
+            || !rows.into_iter().all(exact)
+    }
+
+    /// Which rows evaluations exchange.
+    pub fn evaluation_scope(&self) -> Scope {
+        if self.messages.evaluation == CodecChoice::named("none") { Scope::Nothing } else { Scope::Whole }
+    }
+
+    /// The selection; `None` where every row travels.
+    pub fn selection(&self) -> Option<Box<dyn Selection>> {
+        let SelectionConfig { kind, rate } = self.messages.selection.config();
+        let whole = kind == "all" || (kind == "boundary_sample" && rate >= 1.0);
+        if whole { None } else { crate::selection::named(&kind, rate) }
     }
 
     /// The seconds that any wait may take.

@@ -10,7 +10,14 @@ fn every_key_is_documented_and_every_documented_key_exists() {
     for key in keys::serialised() {
         assert!(KEYS.iter().any(|k| k.key == key), "{key} is not in KEYS");
     }
-    let optional = ["data.features_path", "data.nodes_path", "partition.file", "model.self_loops", "transport.fault"];
+    let optional = [
+        "data.features_path",
+        "data.nodes_path",
+        "partition.file",
+        "model.self_loops",
+        "transport.fault",
+        "messages.skip",
+    ];
     for KeyDoc { key, .. } in KEYS {
         let known = keys::serialised().iter().any(|k| k == key) || optional.contains(key);
         assert!(known, "{key} is documented but does not exist");
@@ -28,7 +35,7 @@ fn overrides_win_and_need_no_quotes() {
         (config.model.arch.as_str(), config.train.lr, config.rounds_of(1), config.rounds_of(2)),
         ("gat", 0.5, 4, 200)
     );
-    assert_eq!(config.messages.layers["1"].forward.as_deref(), Some("half"));
+    assert_eq!(config.messages.layers["1"].forward, Some(CodecChoice::named("half")));
 }
 
 #[test]

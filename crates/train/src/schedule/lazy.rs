@@ -25,6 +25,8 @@ impl Schedule for Lazy {
         let stage = |index: usize| Stage {
             network: if scores { architecture.score_stage(kind, index) } else { architecture.stage(kind, index) },
             cache_inputs: true,
+            sample_inputs: true,
+            late: None,
             hand_on: match (index + 1 == count, scores) {
                 (true, _) => HandOn::Nothing,
                 (false, true) => HandOn::Scores,

@@ -4,6 +4,7 @@
 //! else between rounds overrides [`Schedule::run`] and [`Schedule::predict`] together, since a test compares them to the byte.
 
 mod lazy;
+mod pipelined;
 pub mod staged;
 mod synchronous;
 
@@ -26,6 +27,10 @@ pub struct Stage {
     pub network: Network,
     /// Whether the inputs' halo is fetched once and kept.
     pub cache_inputs: bool,
+    /// Whether the selection applies to inputs that are fetched once.
+    pub sample_inputs: bool,
+    /// Rows are used a round after they were sent: smoothing of features and of gradients, 0 for none.
+    pub late: Option<[f32; 2]>,
     /// What the next stage gets.
     pub hand_on: HandOn,
     /// The number of the network's first layer, counted over stages.
@@ -80,7 +85,7 @@ pub trait Schedule: Sync {
 }
 
 /// Every schedule.
-pub const SCHEDULES: &[&dyn Schedule] = &[&synchronous::Synchronous, &lazy::Lazy];
+pub const SCHEDULES: &[&dyn Schedule] = &[&synchronous::Synchronous, &pipelined::Pipelined, &lazy::Lazy];
 
 /// The names of all schedules.
 pub fn names() -> Vec<&'static str> {

@@ -22,6 +22,8 @@ impl Schedule for Synchronous {
         vec![Stage {
             network: architecture.end_to_end(kind),
             cache_inputs: config.schedule.cache_inputs,
+            sample_inputs: false,
+            late: None,
             hand_on: HandOn::Nothing,
             first_layer: 0,
             rounds: config.train.epochs,

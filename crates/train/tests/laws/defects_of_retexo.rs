@@ -32,7 +32,7 @@ fn initial(config: &Config, dataset: &Dataset) -> Weights {
 }
 
 /// Logits of all nodes in node order.
-fn logits(config: &Config, parts: Vec<Part>, weights: &Weights) -> Vec<Vec<f32>> {
+pub fn logits(config: &Config, parts: Vec<Part>, weights: &Weights) -> Vec<Vec<f32>> {
     let mut rows: Vec<(u64, Vec<f32>)> = Vec::new();
     let widths = parts.first().map(|part| [part.global.columns, part.global.classes]).expect("parts");
     for part in predict(config, Source::of(parts), weights, widths).expect("predictions") {
@@ -101,7 +101,7 @@ fn nodes_without_in_edges_are_trained() {
 }
 
 /// Share of right guesses among the nodes of one role that have a label, and how many they are.
-fn accuracy(dataset: &Dataset, logits: &[Vec<f32>], role: u8) -> (f64, usize) {
+pub fn accuracy(dataset: &Dataset, logits: &[Vec<f32>], role: u8) -> (f64, usize) {
     let Labels::Single { values, .. } = &dataset.labels else { panic!("classes") };
     let roles = &dataset.splits[0].roles;
     let of_role: Vec<usize> = (0..roles.len()).filter(|&v| roles[v] & role != 0 && values[v] >= 0).collect();
@@ -322,7 +322,14 @@ fn a_second_run_moves_the_first_aside() {
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    let expected =
-        ["checkpoint.safetensors", "config.toml", "ledger.csv", "metrics.jsonl", "model.safetensors", "summary.json"];
+    let expected = [
+        "checkpoint.safetensors",
+        "config.toml",
+        "ledger.csv",
+        "metrics.jsonl",
+        "model.safetensors",
+        "summary.json",
+        "timeline.csv",
+    ];
     assert_eq!(names, expected);
 }

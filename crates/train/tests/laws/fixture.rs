@@ -4,6 +4,7 @@
 //! or more has a part without training and validation nodes: what published code tends to forget.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Labels, Split};
@@ -13,7 +14,8 @@ use laconic_key::{Key, Purpose};
 use laconic_train::config::Config;
 use laconic_train::data::{Source, assign};
 use laconic_train::error::Result;
-use laconic_train::run::{Options, Outcome, run_threads};
+use laconic_train::fit::RoundReport;
+use laconic_train::run::{Observer, Options, Outcome, run_threads};
 
 /// Feature columns of every graph here.
 pub const FEATURES: usize = 12;
@@ -119,6 +121,58 @@ pub fn run(config: &Config, dataset: &Dataset, count: u32) -> Vec<Outcome> {
 /// Runs with options.
 pub fn try_run(config: &Config, dataset: &Dataset, count: u32, options: Options) -> Result<Vec<Outcome>> {
     run_threads(config, Source::of(parts(config, dataset, count)), options)
+}
+
+/// A folder for a while; in memory where the system has such a place, since checkpoints wait until the disk has them.
+pub fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    folder.or_else(|_| tempfile::tempdir()).expect("a folder")
+}
+
+/// Keys of plain gradient steps without chance: after one round of rate 1 the parameters have moved by their gradient.
+pub const PLAIN: [&str; 6] = [
+    "train.optimiser=sgd",
+    "train.momentum=0.0",
+    "train.weight_decay=0.0",
+    "model.dropout=0.0",
+    "train.lr=1.0",
+    "train.eval_every=0",
+];
+
+/// Keys of a run that stays where it is for this many rounds and then takes steps of rate 1.
+pub fn waiting(rounds: u32) -> [String; 4] {
+    // A step of 1e-30 changes no parameter of ordinary size in single precision.
+    let keys = ["train.lr=1e-30", "train.lr_schedule=step", "train.lr_factor=1e30"].map(str::to_owned);
+    let [lr, schedule, factor] = keys;
+    [lr, schedule, factor, format!("train.lr_step={rounds}")]
+}
+
+/// The first gradient of a run with these keys, over all workers.
+pub fn first_gradient(keys: &[&str], dataset: &Dataset, count: u32) -> Vec<f64> {
+    let after = |epochs: &str| {
+        let keys = [&PLAIN, keys, &[epochs]].concat();
+        run(&config(&keys), dataset, count).swap_remove(0).trained.last
+    };
+    let (before, after) = (after("train.epochs=0"), after("train.epochs=1"));
+    before.iter().zip(&after).map(|(before, after)| f64::from(*before) - f64::from(*after)).collect()
+}
+
+/// Notes the loss of every round.
+struct Losses(Arc<Mutex<Vec<f64>>>);
+
+impl Observer for Losses {
+    fn round(&mut self, report: &RoundReport) {
+        self.0.lock().expect("nobody panics with it").push(report.loss);
+    }
+}
+
+/// The training loss of every round, before its step.
+pub fn losses(keys: &[&str], dataset: &Dataset, count: u32) -> Vec<f64> {
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let options = Options { observer: Box::new(Losses(found.clone())), ..Options::default() };
+    try_run(&config(keys), dataset, count, options).expect("a run");
+    found.lock().expect("nobody panics with it").clone()
 }
 
 /// Writes into this folder.

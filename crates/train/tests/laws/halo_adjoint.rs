@@ -6,8 +6,9 @@ use std::time::Duration;
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_key::Key;
 use laconic_nn::Matrix;
-use laconic_train::config::MessagesConfig;
-use laconic_train::halo::{Codecs, Halo};
+use laconic_train::codecs::Codecs;
+use laconic_train::config::{CodecChoice, MessagesConfig};
+use laconic_train::halo::{Halo, Scope};
 use laconic_wire::{Direction, Kind, Tag, threads};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -57,16 +58,16 @@ fn dot(a: &Matrix, b: &Matrix) -> (f64, f64) {
 /// Both inner products over all ranks, and Σ|x·y| to measure rounding by.
 fn inner_products(sides: Vec<Side>, codec: &str) -> (f64, f64, f64) {
     let ends = threads(sides.len(), Duration::from_secs(30));
-    let messages =
-        MessagesConfig { forward: codec.to_owned(), backward: codec.to_owned(), ..MessagesConfig::default() };
+    let choice = CodecChoice::named(codec);
+    let messages = MessagesConfig { forward: choice.clone(), backward: choice, ..MessagesConfig::default() };
     let one = |(Side { plan, own, halo_gradient }, mut channel): (Side, laconic_wire::ThreadsTransport)| {
-        let mut halo = Halo::new(plan, Codecs::new(&messages).expect("a known codec"), 1);
+        let mut halo = Halo::new((plan, own.rows()), Codecs::new(&messages, 1, &[]), 1, None);
         let tag = |direction| Tag { kind: Kind::Activations, direction, layer: 1, round: 1, step: 0 };
         let mut copies = Matrix::zeros(halo.rows(), own.columns());
-        let pending = halo.start(&mut channel, tag(Direction::Forward), &own).expect("sent");
+        let pending = halo.start(&mut channel, tag(Direction::Forward), Scope::Whole, &own).expect("sent");
         pending.finish(&mut halo, &mut channel, &mut copies).expect("received");
         let mut gradient = Matrix::zeros(own.rows(), own.columns());
-        let pending = halo.start(&mut channel, tag(Direction::Reverse), &halo_gradient).expect("sent");
+        let pending = halo.start(&mut channel, tag(Direction::Reverse), Scope::Whole, &halo_gradient).expect("sent");
         pending.finish(&mut halo, &mut channel, &mut gradient).expect("received");
         let ((forward, size), (reverse, _)) = (dot(&copies, &halo_gradient), dot(&own, &gradient));
         (forward, reverse, size)

@@ -19,7 +19,7 @@ fn differences(left: &Ledger, right: &Ledger) -> String {
 type Account = (u32, Kind, u16, Direction);
 
 /// What a ledger says of one peer.
-fn with_peer(ledger: &Ledger, peer: u32) -> BTreeMap<Account, Count> {
+pub fn with_peer(ledger: &Ledger, peer: u32) -> BTreeMap<Account, Count> {
     let of_peer = ledger.iter().filter(|(entry, _)| entry.peer == Rank(peer));
     of_peer.map(|(entry, count)| ((entry.round, entry.kind, entry.layer, entry.direction), count)).collect()
 }
@@ -40,13 +40,13 @@ pub fn assert_exact(outcomes: &[Outcome], what: &str) {
 }
 
 /// Runs, compares, and compares once more with what is forecast from the parts alone.
-fn assert_predicted(dataset: &Dataset, keys: &[&str], workers: u32) {
+pub fn assert_predicted(dataset: &Dataset, keys: &[&str], workers: u32) {
     let config = config(keys);
     let what = format!("{keys:?} on {workers} workers");
     let forecasts = forecast(&config, &parts(&config, dataset, workers)).expect("a forecast");
     let outcomes = run(&config, dataset, workers);
     assert_exact(&outcomes, &what);
-    for (outcome, (_, predicted, _)) in outcomes.iter().zip(&forecasts) {
+    for (outcome, (_, predicted, _)) in outcomes.iter().zip(&forecasts.workers) {
         assert!(outcome.sent == *predicted, "{what}, forecast:\n  {}", differences(&outcome.sent, predicted));
     }
     let bytes = &outcomes[0].summary.as_ref().expect("worker 0 sums up").bytes;

@@ -1,12 +1,24 @@
 //! The laws of training: what holds for every schedule, layer, codec and number of workers. One module a law.
 
 mod fixture;
+mod methods;
 
+mod assigner;
+mod brute_force;
+mod budget;
 mod deadlines;
+mod defects_of_adaqp;
 mod defects_of_retexo;
+mod defects_of_varco;
+mod exact_ends;
 mod halo_adjoint;
+mod inference;
 mod ledger_is_prediction;
+mod ledger_of_methods;
 mod one_is_many;
+mod pipelined;
 mod real_data;
 mod retexo_closed_form;
 mod same_bits;
+mod same_bits_of_methods;
+mod unbiased;

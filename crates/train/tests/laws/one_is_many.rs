@@ -23,7 +23,7 @@ pub const SCHEDULES: [&[&str]; 4] = [
 ];
 
 /// Compares 1 worker with each number of workers under both partitioners; returns the largest difference.
-fn compare(dataset: &Dataset, keys: &[&str], workers: &[u32]) -> f64 {
+pub fn compare(dataset: &Dataset, keys: &[&str], workers: &[u32]) -> f64 {
     let keys = [keys, &["train.epochs=10", "train.eval_every=0"]].concat();
     let one = run(&config(&keys), dataset, 1);
     let mut worst = 0.0f64;

@@ -1,6 +1,6 @@
 //! `exact`: every value as it is, four bytes each, little-endian.
 
-use super::{Codec, MessageKey, RowsMut, RowsRef, Store, append_values, read_values};
+use super::{Codec, Level, MessageKey, RowsMut, RowsRef, Store, append_values, read_values};
 use crate::Result;
 
 /// Sends f32 as f32: 4 bytes per value, decoded bit for bit. Linear.
@@ -16,19 +16,15 @@ impl Codec for Exact {
         1
     }
 
-    fn bytes(&self, rows: usize, columns: usize) -> usize {
+    fn bytes(&self, _: &Level<'_>, rows: usize, columns: usize) -> usize {
         rows * columns * 4
     }
 
-    fn is_shape_determined(&self) -> bool {
-        true
-    }
-
-    fn encode(&self, _: &MessageKey, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+    fn encode(&mut self, _: &MessageKey, _: &Level<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
         append_values(self.name(), &rows, into, u32::to_le_bytes)
     }
 
-    fn decode(&self, _: &MessageKey, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
+    fn decode(&mut self, _: &MessageKey, _: &Level<'_>, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
         read_values(self.name(), payload, into, store, f32::from_le_bytes)
     }
 }

@@ -3,7 +3,7 @@
 //! bfloat16 is the upper half of an f32: the same eight exponent bits and seven bits of fraction. IEEE's half precision
 //! is no choice here: gradients of 1e-8 lie below what its five exponent bits hold.
 
-use super::{Codec, MessageKey, RowsMut, RowsRef, Store, append_values, read_values};
+use super::{Codec, Level, MessageKey, RowsMut, RowsRef, Store, append_values, read_values};
 use crate::Result;
 
 /// Sends f32 rounded to the nearest bfloat16, ties to even: 2 bytes per value, relative error at most 2⁻⁸ for normal
@@ -34,19 +34,15 @@ impl Codec for Half {
         2
     }
 
-    fn bytes(&self, rows: usize, columns: usize) -> usize {
+    fn bytes(&self, _: &Level<'_>, rows: usize, columns: usize) -> usize {
         rows * columns * 2
     }
 
-    fn is_shape_determined(&self) -> bool {
-        true
-    }
-
-    fn encode(&self, _: &MessageKey, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+    fn encode(&mut self, _: &MessageKey, _: &Level<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
         append_values(self.name(), &rows, into, |bits| round(bits).to_le_bytes())
     }
 
-    fn decode(&self, _: &MessageKey, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
+    fn decode(&mut self, _: &MessageKey, _: &Level<'_>, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
         read_values(self.name(), payload, into, store, |bytes| {
             f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
         })

@@ -3,6 +3,7 @@
 //! `examples/mpi_suite.rs` under MPI.
 
 use laconic_key::{Key, Purpose};
+use laconic_wire::codec::{self, Options};
 use laconic_wire::collectives::*;
 use laconic_wire::{Count, Direction, Entry, Frame, Kind, Ledger, Metered, Rank, Result, Tag, Transport};
 
@@ -15,6 +16,7 @@ pub fn run<T: Transport>(transport: &mut Metered<T>) {
     tags_are_kept_apart_whatever_the_order(transport).unwrap();
     frames_with_one_tag_keep_their_order(transport).unwrap();
     sums_have_the_bits_of_the_serial_sum_in_rank_order(transport).unwrap();
+    compressed_sums_are_near_and_the_same_everywhere(transport).unwrap();
     gathers_and_exchanges_deliver_every_item(transport).unwrap();
     broadcasts_reach_everyone_from_every_root(transport).unwrap();
     both_sides_of_the_ledger_agree(transport).unwrap();
@@ -108,13 +110,49 @@ fn sums_have_the_bits_of_the_serial_sum_in_rank_order(transport: &mut dyn Transp
             serial.iter_mut().zip(numbers(peer, len)).for_each(|(sum, term)| *sum += term);
         }
         let mut values = numbers(rank, len);
-        all_reduce_sum(transport, in_round(300 + round as u32), &mut values)?;
+        let mut extras = [f64::from(rank.0) + 0.1, -0.0];
+        all_reduce(transport, in_round(300 + round as u32), &mut values, &mut extras, &mut Reducer::exact())?;
         assert!(values.iter().map(|v| v.to_bits()).eq(serial.iter().map(|v| v.to_bits())), "{len} values");
+        let serial = (1..size).fold(0.1, |sum, rank| sum + (rank as f64 + 0.1));
+        assert_eq!(extras.map(f64::to_bits), [serial, -0.0].map(f64::to_bits));
     }
     let mut values = [f64::from(rank.0) + 0.1, -0.0];
     all_reduce_f64(transport, in_round(310), &mut values)?;
     let serial = (1..size).fold(0.1, |sum, rank| sum + (rank as f64 + 0.1));
     assert_eq!(values.map(f64::to_bits), [serial, -0.0].map(f64::to_bits));
+    Ok(())
+}
+
+/// A reducer for each codec and some widths.
+fn reducers() -> Vec<Reducer> {
+    let reducer = |(name, bits)| {
+        Reducer::new(codec::named(name, &Options::default()).expect("a registered codec"), bits, 7, bits % 2 == 0)
+    };
+    [("exact", 32), ("half", 32), ("quantised", 1), ("quantised", 8), ("quantised", 32), ("masked", 32)]
+        .map(reducer)
+        .into()
+}
+
+fn compressed_sums_are_near_and_the_same_everywhere(transport: &mut dyn Transport) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    for (at, mut reducer) in reducers().into_iter().enumerate() {
+        for (round, len) in [0, 1, 2, 10, 1000, 5001].into_iter().enumerate() {
+            let tag = in_round(320 + (10 * at + round) as u32);
+            let value = |rank: Rank, i: usize| ((i * 7 + rank.index()) % 5) as f32 - 2.0;
+            let mut values: Vec<f32> = (0..len).map(|i| value(rank, i)).collect();
+            let mut extras = [1.0, f64::from(rank.0)];
+            all_reduce(transport, tag, &mut values, &mut extras, &mut reducer)?;
+            assert_eq!(extras, [size as f64, (size * (size - 1) / 2) as f64]);
+            for (i, &sum) in values.iter().enumerate() {
+                let exact: f32 = Rank::all(size).map(|rank| value(rank, i)).sum();
+                // At the worst, one bit: a step of 4 for each rank, and one of as much for each of the sum's terms.
+                assert!((sum - exact).abs() <= 10.0 * size as f32, "{}: {sum} instead of {exact}", reducer.name());
+            }
+            let bits: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let all = all_gather(transport, tag.later(2), &bits)?;
+            assert!(all.iter().all(|theirs| *theirs == bits), "{} of {len} values", reducer.name());
+        }
+    }
     Ok(())
 }
 
@@ -163,12 +201,19 @@ fn compare<T: Transport>(
 fn predictions_equal_the_meter<T: Transport>(transport: &mut Metered<T>) -> Result<()> {
     let (rank, size, tag) = (transport.rank(), transport.size(), in_round(600));
     for len in [0, 1, 2, 3, 100, 4097] {
-        compare(
-            transport,
-            |t| all_reduce_sum(t, tag, &mut vec![1.0; len]),
-            |ledger| predict_all_reduce_sum(ledger, tag, size, rank, len),
-            all_reduce_sum_bytes(size, rank, len),
-        )?;
+        for mut reducer in reducers() {
+            for extras in [0, 3] {
+                let mut predicted = Ledger::new();
+                predict_all_reduce(&mut predicted, tag, size, rank, len, extras, &reducer);
+                let closed_form = all_reduce_bytes(size, rank, len, extras, &reducer);
+                compare(
+                    transport,
+                    |t| all_reduce(t, tag, &mut vec![1.0; len], &mut vec![1.0; extras], &mut reducer),
+                    |ledger| *ledger = predicted,
+                    closed_form,
+                )?;
+            }
+        }
         compare(
             transport,
             |t| all_reduce_f64(t, tag, &mut vec![1.0; len]),

@@ -1,0 +1,321 @@
+//! The adaptive bit-width assigner (AdaQP, Wan et al., 2023): traces how wide the rows of each message range, and every so many rounds
+//! gives each message 2, 4 or 8 bits so that variance and time are smallest together ([`crate::assign`]).
+//!
+//! A message's β is (Σ α)² · D/6 · Σ (max − min)², with Σ α what its row counts for in all rows that it is folded into: one noisy row
+//! feeds them all, so the weights add before they are squared. Receivers compute Σ α once from their own edges and the layer's kind
+//! and tell the senders, anew in every run. Gradients return to one row each, so theirs is 1. Only training is traced.
+//!
+//! An assignment is an all-gather of every message's β (4 bytes) and, to each peer, a map of 2 bits a message. Every worker solves
+//! the same problem; no part of it depends on the clock unless `messages.costs = "measured"`.
+
+use std::collections::BTreeMap;
+
+use laconic_wire::codec::RowsRef;
+use laconic_wire::{Direction, Kind, Ledger, LinkShape, Rank, Tag, Transport, collectives};
+
+use crate::assign::{self, LinkCost};
+use crate::codecs::End;
+use crate::discover::control;
+use crate::error::{Result, TrainError};
+use crate::halo::{Halo, LinkRows};
+use crate::state::{Saved, name};
+
+/// The exchange of one layer in one direction.
+type Exchange = (u16, Direction);
+
+/// Traces and what weighs them.
+#[derive(Default)]
+pub struct Adaptive {
+    /// Per exchange and peer, of each message that goes out: D/6 · Σ (max − min)².
+    traces: BTreeMap<(Exchange, Rank), Vec<f64>>,
+    /// Per peer, Σ α of each row that it gets; set by [`exchange_scores`].
+    scores: Option<Vec<Vec<f32>>>,
+    /// Cost of the link from each worker to each other, `[from · workers + to]`.
+    costs: Vec<LinkCost>,
+    /// Time of an assignment as predicted and the shares of widths, for reports.
+    pub last: Option<Outcome>,
+}
+
+/// What an assignment came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// Modelled seconds of all exchanges.
+    pub seconds: f64,
+    /// Modelled variance of all exchanges.
+    pub variance: f64,
+}
+
+/// Steps of the control frames.
+const SCORES: u16 = 16;
+const BETAS: u16 = 17;
+const MAPS: u16 = 18;
+const PROFILE: u16 = 19;
+const FITS: u16 = 20;
+
+impl Adaptive {
+    /// Adds the ranges of the rows of a message that is about to go out.
+    pub fn trace(&mut self, tag: Tag, peer: Rank, end: End<'_>, rows: &RowsRef<'_>) {
+        let exchange = (tag.layer, tag.direction);
+        let trace = self.traces.entry((exchange, peer)).or_default();
+        trace.resize(end.rows, 0.0);
+        for position in 0..rows.rows.len() {
+            let row = rows.row(position);
+            let (low, high) = row.iter().fold((f32::MAX, f32::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+            let range = f64::from(high) - f64::from(low);
+            let at = end.drawn.map_or(position, |drawn| drawn[position] as usize);
+            if range.is_finite() && range > 0.0 {
+                trace[at] += rows.columns as f64 / 6.0 * range * range;
+            }
+        }
+    }
+
+    /// β of each message of a link, and forgets the traces.
+    fn betas(&mut self, exchange: Exchange, peer: Rank, rows: usize) -> Vec<f32> {
+        let mut trace = self.traces.remove(&(exchange, peer)).unwrap_or_default();
+        trace.resize(rows, 0.0);
+        let scores = self.scores.as_ref().filter(|_| exchange.1 == Direction::Forward).map(|s| &s[peer.index()]);
+        let score = |row: usize| scores.and_then(|s| s.get(row)).map_or(1.0, |&s| f64::from(s));
+        trace.iter().enumerate().map(|(row, trace)| (score(row).powi(2) * trace) as f32).collect()
+    }
+
+    /// Puts what must survive a resumed run into `saved`.
+    pub fn save(&self, saved: &mut Saved) {
+        for (((layer, direction), peer), trace) in &self.traces {
+            // Sums of squares, as two numbers of 32 bits each, so that not a bit is lost.
+            let halves: Vec<f32> = trace
+                .iter()
+                .flat_map(|value| [value.to_bits() as u32, (value.to_bits() >> 32) as u32].map(f32::from_bits))
+                .collect();
+            saved.put(&name("adaptive.trace", &[(*layer).into(), *direction as u32, peer.0]), &halves);
+        }
+    }
+
+    /// Takes it back.
+    pub fn restore(&mut self, saved: &Saved) {
+        for (place, halves) in saved.under("adaptive.trace") {
+            let [layer, direction, peer] = place[..] else { continue };
+            let exchange = (layer as u16, crate::skip::direction_of(direction));
+            let whole =
+                |pair: &[f32; 2]| f64::from_bits(u64::from(pair[0].to_bits()) | u64::from(pair[1].to_bits()) << 32);
+            let trace = halves.as_chunks::<2>().0.iter().map(whole).collect();
+            self.traces.insert((exchange, Rank(peer)), trace);
+        }
+    }
+}
+
+/// Tells every peer what its rows count for here: `weights` has one value a halo row.
+pub fn exchange_scores(halo: &mut Halo, channel: &mut dyn Transport, weights: &[f32]) -> Result<()> {
+    let bytes = |link: &laconic_graph::plan::Link| {
+        let rows = link.receive.start as usize..link.receive.end as usize;
+        weights[rows].iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>()
+    };
+    let outgoing = halo.links.iter().map(bytes).collect();
+    let came = collectives::all_to_all(channel, control(0, SCORES), outgoing)?;
+    let read = |bytes: &Vec<u8>| bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    halo.adaptive.scores = Some(came.iter().map(read).collect());
+    Ok(())
+}
+
+/// Enters what [`exchange_scores`] sends.
+pub fn predict_scores(links: &[LinkRows], rank: Rank, ledger: &mut Ledger) {
+    let lens: Vec<usize> = links.iter().map(|link| link.receive * 4).collect();
+    collectives::predict_all_to_all(ledger, control(0, SCORES), rank, &lens);
+}
+
+/// The shape that costs follow where the configuration names none: a data centre's.
+const NOMINAL: &str = "1gbit,1ms";
+
+/// Sets the costs of all links from a link's shape.
+pub fn costs_of_shape(halo: &mut Halo, workers: usize, shape: &str) -> Result<()> {
+    let shape: LinkShape = if shape.is_empty() { NOMINAL } else { shape }.parse()?;
+    let seconds_per_byte = 8.0 / shape.bits_per_second;
+    let cost = LinkCost { seconds_per_byte, latency: shape.latency.as_secs_f64() };
+    halo.adaptive.costs = vec![cost; workers * workers];
+    Ok(())
+}
+
+/// Sizes that a profile sends, and how often each.
+const PROFILE_BYTES: [usize; 8] = [1 << 10, 8 << 10, 16 << 10, 24 << 10, 32 << 10, 40 << 10, 48 << 10, 64 << 10];
+const PROFILE_REPEATS: usize = 5;
+
+/// Measures every link by sending frames of several sizes, all workers at once, and fits seconds = θ · bytes + γ to the medians.
+/// What is measured is shared, so that all workers assign by the same costs; another run measures something else.
+pub fn measure_costs(halo: &mut Halo, channel: &mut dyn Transport) -> Result<()> {
+    let (rank, size) = (channel.rank(), channel.size());
+    let mut fits = vec![0.0; 2 * size * size];
+    let clock = halo.timeline.clock();
+    for shift in 1..size {
+        let to = Rank(((rank.index() + shift) % size) as u32);
+        let from = Rank(((rank.index() + size - shift) % size) as u32);
+        let mut points = Vec::new();
+        for bytes in PROFILE_BYTES {
+            let mut times = Vec::new();
+            for _ in 0..PROFILE_REPEATS {
+                let start = clock.now();
+                let mut frame = laconic_wire::Frame::new(control(0, PROFILE), channel.buffer_of(bytes));
+                frame.payload_mut().resize(laconic_wire::HEADER_BYTES + bytes, 0);
+                channel.send(to, frame)?;
+                let came = channel.recv(from, control(0, PROFILE))?;
+                channel.recycle(came);
+                times.push(clock.now().saturating_sub(start).as_secs_f64());
+            }
+            times.sort_by(f64::total_cmp);
+            points.push((bytes as f64, times[PROFILE_REPEATS / 2]));
+        }
+        let (slope, start) = fit_line(&points);
+        fits[2 * (from.index() * size + rank.index())..][..2].copy_from_slice(&[slope, start]);
+    }
+    collectives::all_reduce_f64(channel, control(0, FITS), &mut fits)?;
+    let cost = |fit: &[f64; 2]| LinkCost { seconds_per_byte: fit[0], latency: fit[1].max(0.0) };
+    halo.adaptive.costs = fits.as_chunks::<2>().0.iter().map(cost).collect();
+    Ok(())
+}
+
+/// Enters what [`measure_costs`] sends.
+pub fn predict_measure(rank: Rank, size: usize, ledger: &mut Ledger) {
+    for peer in rank.others(size) {
+        for bytes in PROFILE_BYTES {
+            (0..PROFILE_REPEATS).for_each(|_| ledger.record(control(0, PROFILE), peer, bytes));
+        }
+    }
+    collectives::predict_all_reduce_f64(ledger, control(0, FITS), size, rank, 2 * size * size);
+}
+
+/// Least squares: slope and value at 0.
+fn fit_line(points: &[(f64, f64)]) -> (f64, f64) {
+    let n = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
+    let covariance: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let variance: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    let slope = covariance / variance;
+    (slope, y - slope * x)
+}
+
+/// Whether an assignment is due before the round that follows `done` rounds.
+pub fn is_due(done: u32, period: u32) -> bool {
+    done > 0 && done.is_multiple_of(period)
+}
+
+/// Assigns bits to the messages of these exchanges from what was traced since the last time. Called on every worker at once, with
+/// the same exchanges, each with its width, in the same order.
+pub fn assign_widths(
+    halo: &mut Halo,
+    channel: &mut dyn Transport,
+    exchanges: &[(Tag, usize)],
+    round: u32,
+    lambda: f64,
+) -> Result<()> {
+    let (rank, size) = (channel.rank(), channel.size());
+    let mut outcome = Outcome { seconds: 0.0, variance: 0.0 };
+    for (number, (tag, columns)) in exchanges.iter().enumerate() {
+        let everyones = gather_betas(halo, channel, *tag, step(round, BETAS, number))?;
+        let costs = &halo.adaptive.costs;
+        let channels: Vec<assign::Channel<'_>> = everyones
+            .iter()
+            .map(|(from, to, beta)| assign::Channel {
+                from: from.0,
+                to: to.0,
+                beta,
+                bytes_per_bit: *columns as f64 / 8.0,
+                overhead: PARAMETER_BYTES,
+                cost: costs[from.index() * size + to.index()],
+            })
+            .collect();
+        let assignment = assign::assign(&channels, size as u32, lambda);
+        outcome.seconds += assignment.seconds;
+        outcome.variance += assignment.variance;
+        let mut mine: Vec<Vec<u8>> = vec![Vec::new(); size];
+        for ((from, to, _), bits) in everyones.iter().zip(assignment.bits) {
+            if *from == rank {
+                mine[to.index()] = bits;
+            }
+        }
+        let maps = mine.iter().map(|bits| assign::pack_widths(bits)).collect();
+        let came = collectives::all_to_all(channel, step(round, MAPS, number), maps)?;
+        for peer in rank.others(size) {
+            let rows = incoming_rows(halo, *tag, peer);
+            let bits = assign::unpack_widths(&came[peer.index()], rows).ok_or_else(|| {
+                TrainError::config(format!("worker {} sent a map of widths of another shape in round {round}", peer.0))
+            })?;
+            let (coder, _) = halo.codecs.channel(*tag)?;
+            coder.set_widths((peer, false), bits);
+            coder.set_widths((peer, true), std::mem::take(&mut mine[peer.index()]));
+        }
+    }
+    halo.adaptive.last = Some(outcome);
+    Ok(())
+}
+
+/// Bytes that a quantised row carries besides its codes.
+const PARAMETER_BYTES: f64 = 4.0;
+
+fn step(round: u32, step: u16, number: usize) -> Tag {
+    // Layers tell exchanges of one round apart; frames of one stream keep their order.
+    Tag { layer: number as u16, kind: Kind::Control, ..control(round, step) }
+}
+
+fn outgoing_rows(halo: &Halo, tag: Tag, peer: Rank) -> usize {
+    let link = &halo.links[peer.index()];
+    if tag.direction == Direction::Forward { link.send.len() } else { link.receive.len() }
+}
+
+fn incoming_rows(halo: &Halo, tag: Tag, peer: Rank) -> usize {
+    let link = &halo.links[peer.index()];
+    if tag.direction == Direction::Forward { link.receive.len() } else { link.send.len() }
+}
+
+/// β of every message of an exchange: sender, receiver, values.
+fn gather_betas(
+    halo: &mut Halo,
+    channel: &mut dyn Transport,
+    tag: Tag,
+    frame: Tag,
+) -> Result<Vec<(Rank, Rank, Vec<f32>)>> {
+    let (rank, size) = (channel.rank(), channel.size());
+    let mut bytes = Vec::new();
+    for peer in Rank::all(size) {
+        let rows = if peer == rank { 0 } else { outgoing_rows(halo, tag, peer) };
+        bytes.extend((rows as u32).to_le_bytes());
+        let betas = halo.adaptive.betas((tag.layer, tag.direction), peer, rows);
+        bytes.extend(betas.iter().flat_map(|beta| beta.to_le_bytes()));
+    }
+    let mut channels = Vec::new();
+    for (from, bytes) in collectives::all_gather(channel, frame, &bytes)?.iter().enumerate() {
+        let mut words = bytes.as_chunks::<4>().0.iter().copied();
+        for to in 0..size {
+            let malformed = || TrainError::config(format!("worker {from} sent traces of another shape"));
+            let count = words.next().map(u32::from_le_bytes).ok_or_else(malformed)? as usize;
+            let beta: Vec<f32> = words.by_ref().take(count).map(f32::from_le_bytes).collect();
+            if beta.len() != count {
+                return Err(malformed());
+            }
+            if to != from {
+                channels.push((Rank(from as u32), Rank(to as u32), beta));
+            }
+        }
+    }
+    Ok(channels)
+}
+
+/// Enters what [`assign_widths`] sends.
+pub fn predict_assign(links: &[LinkRows], rank: Rank, exchanges: &[(Tag, usize)], round: u32, ledger: &mut Ledger) {
+    let size = links.len();
+    for (number, (tag, _)) in exchanges.iter().enumerate() {
+        let rows = |link: &LinkRows| if tag.direction == Direction::Forward { link.send } else { link.receive };
+        let all: usize = links.iter().map(rows).sum();
+        collectives::predict_all_gather(ledger, step(round, BETAS, number), size, rank, 4 * (size + all));
+        let maps: Vec<usize> = links.iter().map(|link| rows(link).div_ceil(4)).collect();
+        collectives::predict_all_to_all(ledger, step(round, MAPS, number), rank, &maps);
+    }
+}
+
+/// Traces the rows of an exchange that happens once, so that its bits can be assigned before it.
+pub fn trace_once(halo: &mut Halo, tag: Tag, rows: &laconic_nn::Matrix) {
+    let Halo { links, adaptive, rank, .. } = halo;
+    for (peer, link) in links.iter().enumerate() {
+        let peer = Rank(peer as u32);
+        let end = End { rank: *rank, peer, outgoing: true, rows: link.send.len(), drawn: None };
+        let set = laconic_wire::codec::RowSet::Indices(&link.send);
+        adaptive.trace(tag, peer, end, &RowsRef { data: rows.data(), columns: rows.columns(), rows: set });
+    }
+}

@@ -1,0 +1,131 @@
+//! A byte budget: of a ladder of ways to code messages, the best whose predicted bytes stay within it.
+//!
+//! Codecs that the configuration names itself stay as they are; those left at `exact` climb the ladder. Between two widths the rungs
+//! are ramps that switch from one to the other after some share of the rounds, later rounds being the finer ones (compress first,
+//! open up later), so little of the budget is left over. Every rung is predictable, so the run stays within the budget whatever
+//! happens: patience and interrupts only send less. The choice depends on configuration and shapes alone, so a resumed run makes
+//! the same; it is refused where what is left does not suffice for starting again. What a killed run sent after its last checkpoint
+//! nobody has counted.
+
+use crate::config::{BitsChoice, CodecChoice, CodecConfig, Config, MessagesConfig};
+use crate::control::{Controller, Law, Ramp};
+use crate::error::{Result, TrainError};
+
+/// Switches between two widths happen after so many eighths of the rounds.
+const EIGHTHS: u32 = 8;
+
+/// How rows, evaluations and parameters are coded.
+struct Rung {
+    rows: CodecChoice,
+    evaluation: CodecChoice,
+    parameters: CodecChoice,
+}
+
+fn quantised(bits: BitsChoice) -> CodecConfig {
+    CodecConfig { bits, ..CodecChoice::named("quantised").config() }
+}
+
+fn fixed(bits: u8) -> CodecChoice {
+    CodecChoice::Table(Box::new(quantised(BitsChoice::Same(Controller::Fixed(bits.into())))))
+}
+
+/// From the coarsest to the exact one.
+fn ladder() -> Vec<Rung> {
+    let mut rungs = Vec::new();
+    let coarse = |rows: CodecConfig, bits: u8| Rung {
+        rows: CodecChoice::Table(Box::new(rows)),
+        evaluation: fixed(8),
+        parameters: fixed(bits),
+    };
+    let one = quantised(BitsChoice::Same(Controller::Fixed(1.0)));
+    for ratio in [64.0, 32.0, 16.0, 8.0, 4.0, 2.0] {
+        let (codec, inner) = ("masked".to_owned(), Some("quantised".to_owned()));
+        rungs.push(coarse(CodecConfig { codec, inner, ratio: Controller::Fixed(ratio), ..one.clone() }, 4));
+    }
+    for (from, to) in [(1.0, 2.0), (2.0, 4.0), (4.0, 8.0)] {
+        rungs.push(coarse(quantised(BitsChoice::Same(Controller::Fixed(from))), 8));
+        for eighths in (1..EIGHTHS).rev() {
+            let slope = f64::from(EIGHTHS) / f64::from(eighths);
+            let ramp = Ramp { law: Law::Linear, from, to, slope, ..Ramp::default() };
+            rungs.push(coarse(quantised(BitsChoice::Same(Controller::Ramp(ramp))), 8));
+        }
+    }
+    let (half, exact) = (CodecChoice::named("half"), CodecChoice::exact());
+    for (rows, evaluation, parameters) in [
+        (fixed(8), fixed(8), fixed(8)),
+        (fixed(8), fixed(8), half.clone()),
+        (fixed(8), half.clone(), half.clone()),
+        (half.clone(), half.clone(), half.clone()),
+        (half.clone(), half, exact.clone()),
+        (exact.clone(), exact.clone(), exact),
+    ] {
+        rungs.push(Rung { rows, evaluation, parameters });
+    }
+    rungs
+}
+
+/// How many rungs there are, whatever the configuration.
+pub fn rungs() -> usize {
+    ladder().len()
+}
+
+/// The configuration on every rung, coarsest first.
+pub fn candidates(config: &Config) -> Vec<Config> {
+    let climb = |mine: &CodecChoice, rung: CodecChoice| if *mine == CodecChoice::exact() { rung } else { mine.clone() };
+    let on = |rung: Rung| {
+        let messages = &config.messages;
+        let messages = MessagesConfig {
+            forward: climb(&messages.forward, rung.rows.clone()),
+            backward: climb(&messages.backward, rung.rows),
+            evaluation: climb(&messages.evaluation, rung.evaluation),
+            parameters: climb(&messages.parameters, rung.parameters),
+            ..messages.clone()
+        };
+        Config { messages, ..config.clone() }
+    };
+    ladder().into_iter().map(on).collect()
+}
+
+/// The best rung whose bytes (of all workers, as predicted) stay within the budget. An error says how much would be needed.
+pub fn choose(bytes: &[f64], budget: u64) -> Result<usize> {
+    let fits = |bytes: &f64| *bytes <= budget as f64;
+    bytes.iter().rposition(fits).ok_or_else(|| {
+        let least = bytes.iter().copied().fold(f64::INFINITY, f64::min);
+        let advice = "raise it, or lower train.epochs, evaluate less often (train.eval_every) or reduce less often \
+                      (train.sync_every)";
+        TrainError::config(format!(
+            "messages.budget: {budget} bytes are not enough; the coarsest messages need {least:.0}: {advice}"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ladder_ends_with_exact_messages_and_every_rung_is_predictable() {
+        let candidates = candidates(&Config::default());
+        assert_eq!(candidates.len(), rungs());
+        assert_eq!(candidates.last().expect("rungs").messages, MessagesConfig::default());
+        for candidate in candidates {
+            candidate.check().expect("a rung is a valid configuration");
+            assert!(candidate.messages.is_predictable());
+        }
+    }
+
+    #[test]
+    fn what_the_user_names_stays() {
+        let config = Config::parse("[messages]\nforward = \"half\"", &[]).expect("valid");
+        let candidates = candidates(&config);
+        assert!(candidates.iter().all(|c| c.messages.forward == CodecChoice::named("half")));
+        assert_ne!(candidates[0].messages.backward, CodecChoice::exact());
+    }
+
+    #[test]
+    fn the_best_rung_that_fits_is_chosen_and_an_impossible_budget_says_what_is_needed() {
+        assert_eq!(choose(&[1.0, 5.0, 4.0, 9.0], 6).expect("fits"), 2);
+        let error = choose(&[7.0, 5.0], 4).expect_err("too small").to_string();
+        assert!(error.contains("need 5"), "{error}");
+    }
+}

@@ -1,0 +1,293 @@
+//! Progressive reveal: rows that never change cross bit by bit, and what has come stays.
+//!
+//! Fresh random subsets would send the same columns again and again. Here a mask draws its columns without replacement: once the
+//! ratio has come down to 1, every column has crossed exactly once. Likewise rows that were quantised coarsely are refined, when the
+//! bits go up, by their residual: what is missing between the row and what the receiver holds, quantised to the bits that were
+//! added, two at least. Training starts on the first slice, so the rest travels while it goes on.
+
+use laconic_key::{Key, Purpose};
+use laconic_nn::kernels::{self, fold::sum_fold};
+use laconic_nn::{Compute, Layer, Matrix, Nodes, Operand, Side, State};
+use laconic_wire::codec::{self, Bits, Codec, Level, Options, RowSet, RowsMut, RowsRef, Store};
+use laconic_wire::{Frame, Ledger, Rank, Tag, Transport};
+
+use crate::codecs::{FIRST_BITS, width_below};
+use crate::config::{BitsChoice, CodecConfig};
+use crate::control::{Controller, Reading, kept_columns};
+use crate::error::Result;
+use crate::halo::{LinkRows, Presence, Scope, refused};
+use crate::inputs::{Ground, Inputs, Links, Neighbours, travelling, weigh};
+
+/// What one round adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Step {
+    /// Columns that cross for the first time, in ascending order.
+    columns: Vec<u32>,
+    /// Their bits.
+    bits: u8,
+    /// Bits by which all columns that crossed before are refined; 0 for none.
+    refine: u8,
+}
+
+/// What is revealed when: depends on the configuration and the round alone, so that it can be predicted.
+#[derive(Debug, Clone)]
+struct Agenda {
+    config: CodecConfig,
+    order: Vec<u32>,
+    shown: usize,
+    bits: u8,
+}
+
+impl Agenda {
+    fn new(config: CodecConfig, seed: u64, tag: Tag, width: usize) -> Agenda {
+        // What never changes is revealed by epochs whatever the clock, so that a resumed run can reveal it again.
+        let config = CodecConfig { ratio: config.ratio.by_epochs(), bits: config.bits.by_epochs(), ..config };
+        let mut order: Vec<u32> = (0..width as u32).collect();
+        if config.columns == "random" {
+            Key::new(seed, Purpose::Mask).with(u64::from(u32::MAX) + 1).with(tag.layer.into()).shuffle(&mut order);
+        }
+        Agenda { config, order, shown: 0, bits: 0 }
+    }
+
+    /// The step of a round.
+    fn step(&mut self, reading: &Reading) -> Step {
+        let masked = self.config.codec == "masked";
+        let width = self.order.len();
+        let wanted = if masked { kept_columns(width, self.config.ratio.at(reading)) } else { width };
+        let bits = match &self.config.bits {
+            BitsChoice::Same(bits) if self.config.quantises() => width_below(bits.at(reading)),
+            // Widths of single messages are for messages that repeat; what is revealed has the assigner's first width throughout.
+            _ => FIRST_BITS,
+        };
+        // A residual ranges over two steps, so that with a single bit its own step would be wider than the one it refines.
+        let more = bits.saturating_sub(self.bits);
+        let refine = if self.shown > 0 && more > 0 { width_above(more.max(2)) } else { 0 };
+        let mut columns = self.order[self.shown..wanted.max(self.shown)].to_vec();
+        columns.sort_unstable();
+        self.shown += columns.len();
+        self.bits = self.bits.max(bits);
+        Step { columns, bits: self.bits, refine }
+    }
+}
+
+/// The smallest width that quantisers know and that is not below this number.
+fn width_above(bits: u8) -> u8 {
+    crate::config::WIDTHS.into_iter().find(|&width| width >= bits).unwrap_or(32)
+}
+
+/// Frozen inputs that are being revealed.
+pub struct Reveal {
+    agenda: Agenda,
+    codec: Box<dyn Codec>,
+    tag: Tag,
+    /// Own travelling rows.
+    own: Matrix,
+    /// What is kept of the halo's: copies, or where messages have no parameters their fold with the own block's.
+    kept: Matrix,
+    /// Per peer the rows that it gets, and what it knows of them where that is ever refined.
+    send: Vec<(Vec<u32>, Vec<f32>)>,
+    /// Per peer the halo rows that come from it.
+    receive: Vec<Vec<u32>>,
+    presence: Presence,
+    refines: bool,
+}
+
+/// Whether this codec reveals frozen inputs rather than send them at once.
+pub fn reveals(config: &CodecConfig) -> bool {
+    let ramp = matches!(&config.bits, BitsChoice::Same(Controller::Ramp(_)));
+    config.reveal && (config.codec == "masked" || (config.quantises() && ramp))
+}
+
+/// The codec of the values that travel.
+fn value_codec(config: &CodecConfig) -> Result<Box<dyn Codec>> {
+    let name = if config.codec == "masked" { config.inner.as_deref().unwrap_or("exact") } else { &config.codec };
+    Ok(codec::named(name, &Options::default())?)
+}
+
+impl Reveal {
+    /// Prepares to reveal the inputs of a layer; nothing has crossed yet.
+    pub fn new(
+        links: &mut Links<'_>,
+        layer: &dyn Layer,
+        nodes: &Nodes<'_>,
+        x: &Operand,
+        at: (Tag, Scope),
+    ) -> Result<Reveal> {
+        let (tag, scope) = at;
+        let own = travelling(links.compute, layer, nodes, x.view());
+        let config = links.halo.codecs.choice(tag);
+        let refines = matches!(&config.bits, BitsChoice::Same(Controller::Ramp(_))) && config.quantises();
+        let (send, receive) = links.halo.rows_of(tag, scope);
+        let known = |rows: &Vec<u32>| if refines { vec![0.0; rows.len() * own.columns()] } else { Vec::new() };
+        let send = send.into_iter().map(|rows| (rows.clone(), known(&rows))).collect();
+        Ok(Reveal {
+            codec: value_codec(&config)?,
+            agenda: Agenda::new(config, links.halo.seed(), tag, own.columns()),
+            tag,
+            kept: Matrix::zeros(links.halo.rows(), own.columns()),
+            own,
+            send,
+            receive,
+            presence: links.halo.presence(tag, scope),
+            refines,
+        })
+    }
+
+    /// Inputs of which nothing of the neighbours is known yet.
+    pub fn inputs(&mut self, compute: &mut Compute, ground: Ground<'_>, layer: &dyn Layer, x: Operand) -> Inputs {
+        if !layer.message_has_parameters() {
+            let own = (Side::Own, ground.own);
+            layer.fold(compute, &[], own, &self.own, &mut self.kept, &mut State::default());
+        }
+        let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence: self.presence.clone() };
+        self.put(layer, &mut inputs);
+        inputs
+    }
+
+    fn put(&self, layer: &dyn Layer, inputs: &mut Inputs) {
+        let rows = match &inputs.x {
+            Operand::Dense(_) => Operand::Dense(self.kept.clone()),
+            Operand::Sparse(_) => Operand::compact(self.kept.clone()),
+        };
+        inputs.neighbours =
+            if layer.message_has_parameters() { Neighbours::Copies(rows) } else { Neighbours::Folded(rows) };
+    }
+
+    /// Sends and receives what the round adds and puts it into `inputs`; whether anything was added.
+    pub fn advance(
+        &mut self,
+        links: &mut Links<'_>,
+        ground: Ground<'_>,
+        layer: &dyn Layer,
+        (round, reading): (u32, &Reading),
+        inputs: &mut Inputs,
+    ) -> Result<bool> {
+        let before = self.agenda.clone();
+        let step = self.agenda.step(reading);
+        let tag = Tag { round, ..self.tag };
+        if step.refine > 0 {
+            let mut columns = before.order[..before.shown].to_vec();
+            columns.sort_unstable();
+            let came = self.cross(links, tag.later(1), &columns, step.refine)?;
+            self.keep(links.compute, ground, layer, &columns, came);
+        }
+        if !step.columns.is_empty() {
+            let came = self.cross(links, tag, &step.columns, step.bits)?;
+            self.keep(links.compute, ground, layer, &step.columns, came);
+        }
+        let added = step.refine > 0 || !step.columns.is_empty();
+        if added {
+            self.put(layer, inputs);
+        }
+        Ok(added)
+    }
+
+    /// Adds these columns of halo rows to what is kept. Messages without parameters are folded by sums, and sums column by column,
+    /// so a step costs what its own columns cost.
+    fn keep(
+        &mut self,
+        compute: &mut Compute,
+        ground: Ground<'_>,
+        layer: &dyn Layer,
+        columns: &[u32],
+        mut came: Matrix,
+    ) {
+        let width = self.own.columns();
+        if layer.message_has_parameters() {
+            return add_columns(came.data(), columns, self.kept.data_mut(), width, |row| row);
+        }
+        weigh(compute, layer, &self.presence, &mut came, &mut State::default());
+        let rows = self.kept.data().chunks_exact(width);
+        let of_columns = rows.flat_map(|row| columns.iter().map(|&column| row[column as usize])).collect();
+        let mut folded = Matrix::from_vec(self.kept.rows(), columns.len(), of_columns);
+        sum_fold(compute, &mut folded, kernels::Store::Add, ground.halo, &came);
+        for (row, values) in self.kept.data_mut().chunks_exact_mut(width).zip(folded.data().chunks_exact(columns.len()))
+        {
+            columns.iter().zip(values).for_each(|(&column, value)| row[column as usize] = *value);
+        }
+    }
+
+    /// Sends these columns of own rows, less what the peers know of them, and returns what comes of the halo's.
+    fn cross(&mut self, links: &mut Links<'_>, tag: Tag, columns: &[u32], bits: u8) -> Result<Matrix> {
+        let Links { channel, halo, .. } = links;
+        let (rank, size, width) = (halo.rank(), channel.size(), self.own.columns());
+        let level = Level { ratio: 1.0, bits: Bits::Uniform(bits) };
+        let mut slice = Vec::new();
+        for peer in rank.others(size) {
+            let (rows, known) = &mut self.send[peer.index()];
+            if rows.is_empty() {
+                continue;
+            }
+            slice.clear();
+            for (position, &row) in rows.iter().enumerate() {
+                let own = self.own.row(row as usize);
+                let known = known.get(position * width..(position + 1) * width);
+                slice.extend(columns.iter().map(|&c| own[c as usize] - known.map_or(0.0, |known| known[c as usize])));
+            }
+            let source = RowsRef { data: &slice, columns: columns.len(), rows: RowSet::Range(0..rows.len()) };
+            let key = halo.key(tag, rank, peer);
+            let mut frame = Frame::new(tag, channel.buffer_of(self.codec.bytes(&level, rows.len(), columns.len())));
+            codec::write(self.codec.as_mut(), &key, &level, source, &mut frame)
+                .map_err(|error| refused(error, rank, peer, tag))?;
+            if self.refines {
+                let target = RowsMut { data: &mut slice, columns: columns.len(), rows: RowSet::Range(0..rows.len()) };
+                self.codec.decode(&key, &level, frame.payload(), target, Store::Set)?;
+                add_columns(&slice, columns, known, width, |position| position);
+            }
+            self.agenda.config.count_values(&level, (rows.len(), columns.len()), &mut halo.values);
+            channel.send(peer, frame)?;
+        }
+        let mut came = Matrix::zeros(halo.rows(), columns.len());
+        for peer in rank.others(size) {
+            let rows = &self.receive[peer.index()];
+            if rows.is_empty() {
+                continue;
+            }
+            let frame = channel.recv(peer, tag)?;
+            let target = RowsMut { data: came.data_mut(), columns: columns.len(), rows: RowSet::Indices(rows) };
+            codec::read(self.codec.as_mut(), &halo.key(tag, peer, rank), &level, &frame, target, Store::Set)
+                .map_err(|error| error.from_peer(rank, peer, tag))?;
+            channel.recycle(frame);
+        }
+        Ok(came)
+    }
+}
+
+/// Adds a matrix of some columns to those columns of the rows that its rows stand for.
+fn add_columns(slice: &[f32], columns: &[u32], into: &mut [f32], width: usize, row: impl Fn(usize) -> usize) {
+    for (position, values) in slice.chunks_exact(columns.len()).enumerate() {
+        let into = &mut into[row(position) * width..][..width];
+        columns.iter().zip(values).for_each(|(&column, value)| into[column as usize] += value);
+    }
+}
+
+/// Enters what revealing a stage's inputs sends in its rounds; `reading` gives what controllers see in each.
+pub fn predict(
+    (links, scope_count): (&[LinkRows], &dyn Fn(usize) -> usize),
+    choice: &CodecConfig,
+    (tag, width): (Tag, usize),
+    rounds: impl Iterator<Item = (u32, Reading)>,
+    ledger: &mut Ledger,
+) -> Result<()> {
+    let codec = value_codec(choice)?;
+    let mut agenda = Agenda::new(choice.clone(), 0, tag, width);
+    for (round, reading) in rounds {
+        let before = agenda.shown;
+        let step = agenda.step(&reading);
+        let mut enter = |tag: Tag, columns: usize, bits: u8| {
+            let level = Level { ratio: 1.0, bits: Bits::Uniform(bits) };
+            for (peer, link) in links.iter().enumerate() {
+                let rows = scope_count(link.send);
+                if rows > 0 && columns > 0 {
+                    ledger.record(tag, Rank(peer as u32), codec.bytes(&level, rows, columns));
+                }
+            }
+        };
+        let tag = Tag { round, ..tag };
+        if step.refine > 0 {
+            enter(tag.later(1), before, step.refine);
+        }
+        enter(tag, step.columns.len(), step.bits);
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! The assigner of bit-widths at work: what it knows of rows and links decides what they get, and a run reports it.
+
+use std::time::Duration;
+
+use laconic_graph::plan::{HaloPlan, Link};
+use laconic_nn::Matrix;
+use laconic_train::adapt;
+use laconic_train::assign::{Channel, LinkCost, assign, evaluate};
+use laconic_train::codecs::{Codecs, End};
+use laconic_train::control::Reading;
+use laconic_train::halo::Halo;
+use laconic_train::run::Outcome;
+use laconic_wire::codec::Bits;
+use laconic_wire::{Direction, Kind, Rank, Tag, ThreadsTransport, threads};
+
+use crate::fixture::{config, draw, graph, run};
+
+const ROWS: usize = 64;
+const COLUMNS: usize = 16;
+
+/// The range of a row here: over four orders of magnitude, in no order.
+fn range(row: usize) -> f32 {
+    10f32.powf(4.0 * draw(60).with(row as u64).unit() as f32 - 2.0)
+}
+
+/// Widths that rank 0 gives its rows on their way to rank 1; a row's score is what it counts for there.
+fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<u8> {
+    let config = config(&[r#"messages.forward={codec="quantised",bits="adaptive",period=1}"#]);
+    let every: Vec<u32> = (0..ROWS as u32).collect();
+    let one = |rank: usize, mut channel: ThreadsTransport| {
+        let mut links = vec![Link::default(); 2];
+        links[1 - rank] = Link { send: every.clone(), receive: 0..ROWS as u32 };
+        let codecs = Codecs::new(&config.messages, 7, &[]);
+        let mut halo = Halo::new((HaloPlan { rank: rank as u32, links }, ROWS), codecs, 7, None);
+        let value = |i: usize| range(i / COLUMNS) * draw(61).with(i as u64).unit() as f32;
+        let rows = Matrix::from_vec(ROWS, COLUMNS, (0..ROWS * COLUMNS).map(value).collect());
+        let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 1, step: 0 };
+        let scores: Vec<f32> = (0..ROWS).map(&score).collect();
+        adapt::exchange_scores(&mut halo, &mut channel, &scores).expect("scores");
+        adapt::costs_of_shape(&mut halo, 2, shape).expect("costs");
+        adapt::trace_once(&mut halo, tag, &rows);
+        adapt::assign_widths(&mut halo, &mut channel, &[(tag, COLUMNS)], 1, lambda).expect("widths");
+        let setting = |halo: &mut Halo, outgoing: bool| {
+            let end = End { rank: Rank(rank as u32), peer: Rank(1 - rank as u32), outgoing, rows: ROWS, drawn: None };
+            let (coder, _) = halo.codecs.channel(tag).expect("a codec");
+            match coder.setting(&Reading::default(), end).level().bits {
+                Bits::Rows(widths) => widths.to_vec(),
+                Bits::Uniform(_) => panic!("an assigned message has a width for each row"),
+            }
+        };
+        (setting(&mut halo, true), setting(&mut halo, false))
+    };
+    let ends = threads(2, Duration::from_secs(30));
+    let mut both = std::thread::scope(|scope| {
+        let one = &one;
+        let handles: Vec<_> =
+            ends.into_iter().enumerate().map(|(rank, end)| scope.spawn(move || one(rank, end))).collect();
+        handles.into_iter().map(|handle| handle.join().expect("a rank")).collect::<Vec<_>>()
+    });
+    assert!(both[0].0 == both[1].1 && both[1].0 == both[0].1, "both ends of a link know the same widths");
+    both.swap_remove(0).0
+}
+
+/// In the published code variances were summed at the wrong index after sorting, so that widths had little to do with rows.
+#[test]
+fn rows_with_the_larger_ranges_get_the_wider_codes() {
+    let widths = widths("", 0.5, |_| 1.0);
+    let mut rows: Vec<usize> = (0..ROWS).collect();
+    rows.sort_by(|a, b| range(*a).total_cmp(&range(*b)));
+    let sorted: Vec<u8> = rows.iter().map(|&row| widths[row]).collect();
+    // Ranges of uniform values differ from the factor by less than a tenth; two rows that close may change places.
+    let inversions = sorted.windows(2).filter(|pair| pair[0] > pair[1]).count();
+    assert!(inversions <= 2, "{sorted:?}");
+    assert!(sorted[0] < sorted[ROWS - 1], "{sorted:?}");
+}
+
+/// A row counts for what it is folded into: the same ranges under another model's scores get other widths.
+#[test]
+fn rows_that_count_for_more_get_the_wider_codes() {
+    let narrow = widths("", 0.5, |_| 1.0);
+    let row = narrow.iter().position(|&width| width == 2).expect("a narrow row");
+    let wide = widths("", 0.5, |at| if at == row { 1e6 } else { 1.0 });
+    assert_eq!(wide[row], 8, "{wide:?}");
+}
+
+/// λ = 1 asks for the least variance, λ = 0 for the least time.
+#[test]
+fn lambda_weighs_variance_against_time() {
+    let bits = |lambda: f64| widths("", lambda, |_| 1.0).iter().map(|&width| u32::from(width)).sum::<u32>();
+    assert_eq!((bits(0.0), bits(1.0)), (2 * ROWS as u32, 8 * ROWS as u32));
+    let between: Vec<u32> = [0.0, 0.2, 0.5, 0.8, 1.0].map(bits).to_vec();
+    assert!(between.is_sorted() && between[2] > between[0] && between[2] < between[4], "{between:?}");
+}
+
+/// Both terms are shares of their range, so that what all links have in common cancels out: only differences between links matter.
+#[test]
+fn a_network_that_is_slower_throughout_changes_no_width() {
+    let expected = widths("", 0.5, |_| 1.0);
+    for shape in ["10gbit,1us", "1mbit,1ms", "wan-20mbit-80ms"] {
+        assert_eq!(widths(shape, 0.5, |_| 1.0), expected, "{shape}");
+    }
+}
+
+/// Of two links in a round the slow one holds up both, so its rows get narrower codes.
+#[test]
+fn rows_on_the_slower_link_get_the_narrower_codes() {
+    let beta: Vec<f32> = (0..ROWS).map(|row| range(row).powi(2)).collect();
+    let channel = |from: u32, seconds_per_byte: f64| Channel {
+        from,
+        to: 1 - from,
+        beta: &beta,
+        bytes_per_bit: COLUMNS as f64 / 8.0,
+        overhead: 4.0,
+        cost: LinkCost { seconds_per_byte, latency: 1e-3 },
+    };
+    let sum = |bits: &[u8]| bits.iter().map(|&width| u32::from(width)).sum::<u32>();
+    let channels = [channel(0, 1e-6), channel(1, 4e-6)];
+    let found = assign(&channels, 2, 0.5);
+    assert!(sum(&found.bits[0]) > sum(&found.bits[1]), "{:?}", found.bits);
+    for uniform in [2, 4, 8] {
+        let (.., objective) = evaluate(&channels, 2, 0.5, &[vec![uniform; ROWS], vec![uniform; ROWS]]);
+        assert!(found.objective <= objective + 1e-12, "{} against {objective} with {uniform} bits", found.objective);
+    }
+}
+
+fn shares(outcomes: &[Outcome]) -> std::collections::BTreeMap<String, f64> {
+    outcomes[0].summary.as_ref().expect("worker 0 sums up").bits.clone()
+}
+
+/// A run says which share of the values of rows went out in each width.
+#[test]
+fn the_summary_tells_the_shares_of_widths() {
+    let adaptive = [
+        r#"messages.forward={codec="quantised",bits="adaptive",period=1}"#,
+        r#"messages.backward={codec="quantised",bits="adaptive",period=1}"#,
+        "train.epochs=8",
+        "train.eval_every=0",
+        "model.arch=gcn",
+        r#"messages.evaluation={codec="quantised",bits=16}"#,
+    ];
+    let found = shares(&run(&config(&adaptive), &graph(150, 4), 3));
+    println!("{found:?}");
+    assert!((found.values().sum::<f64>() - 1.0).abs() < 1e-9, "{found:?}");
+    for width in ["2", "4", "8", "16"] {
+        assert!(found.get(width).is_some_and(|share| *share > 0.01), "{width} of {found:?}");
+    }
+    assert_eq!(shares(&run(&config(&[]), &graph(150, 4), 3)).into_iter().collect::<Vec<_>>(), [("32".to_owned(), 1.0)]);
+}

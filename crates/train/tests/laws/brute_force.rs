@@ -1,0 +1,261 @@
+//! Losses and gradients of many workers against a few lines of double precision that know nothing of workers: a network of two
+//! layers on the whole graph, whose messages along cut edges are masked, or missing.
+
+use std::collections::BTreeMap;
+
+use laconic_graph::build::{BuildOptions, build_graph};
+use laconic_graph::dataset::{Dataset, Features, Labels, Split};
+use laconic_train::codecs::Codecs;
+use laconic_train::config::Config;
+use laconic_train::halo::{Halo, Scope};
+use laconic_wire::codec::{MessageKey, columns, travelling};
+use laconic_wire::{Direction, Kind, Rank, Tag};
+
+use crate::fixture::{FEATURES, PLAIN, config, first_gradient, graph, losses, parts, run};
+use crate::same_bits::bits;
+
+const WORKERS: u32 = 3;
+
+/// Which worker owns each node.
+fn owners(keys: &[&str], dataset: &Dataset) -> Vec<u32> {
+    let mut owners = vec![0; dataset.graph.nodes()];
+    for part in parts(&config(keys), dataset, WORKERS) {
+        part.nodes.iter().for_each(|&node| owners[node as usize] = part.index);
+    }
+    owners
+}
+
+/// What becomes of a message along a cut edge, column by column: the factor of each.
+type Cut = Box<dyn Fn(u16, usize) -> Vec<f64>>;
+
+/// What a node's message counts for at another worker, where not every row travels; 0 if it is not there.
+type Weights = BTreeMap<(u32, u32), f64>;
+
+/// SAGE by the mean of neighbours, as its paper has it; the mean is over all in-neighbours, cut off or not.
+struct Sage<'a> {
+    dataset: &'a Dataset,
+    owners: Vec<u32>,
+    hidden: usize,
+    cut: Cut,
+    weights: Option<Weights>,
+}
+
+impl Sage<'_> {
+    fn widths(&self) -> [usize; 3] {
+        [FEATURES, self.hidden, self.dataset.labels.classes()]
+    }
+
+    /// One layer from its parameters (neighbours' weight, bias, own weight) and input rows. Where rows get narrower they are
+    /// multiplied before they travel, but not at the first layer.
+    fn layer(&self, number: u16, p: &[f64], x: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let (inputs, outputs) = (self.widths()[number as usize], self.widths()[number as usize + 1]);
+        let (neighbour, rest) = p.split_at(inputs * outputs);
+        let (bias, own) = rest.split_at(outputs);
+        let times = |weight: &[f64], x: &[f64]| -> Vec<f64> {
+            weight.chunks(inputs).map(|row| row.iter().zip(x).map(|(w, x)| w * x).sum()).collect()
+        };
+        let early = number > 0 && outputs < inputs;
+        let messages: Vec<Vec<f64>> = x.iter().map(|x| if early { times(neighbour, x) } else { x.clone() }).collect();
+        let mask = (self.cut)(number, messages[0].len());
+        let node = |target: usize| {
+            let sources = self.dataset.graph.in_neighbours(target);
+            let mut mean = vec![0.0; mask.len()];
+            for &source in sources {
+                let crosses = self.owners[source as usize] != self.owners[target];
+                let weight = match &self.weights {
+                    Some(weights) if crosses => weights[&(source, self.owners[target])],
+                    _ => 1.0,
+                };
+                for (column, sum) in mean.iter_mut().enumerate() {
+                    let factor = if crosses { weight * mask[column] } else { 1.0 };
+                    *sum += factor * messages[source as usize][column] / sources.len() as f64;
+                }
+            }
+            let mut out = if early { mean } else { times(neighbour, &mean) };
+            let own = times(own, &x[target]);
+            out.iter_mut().zip(bias).zip(own).for_each(|((out, bias), own)| *out += bias + own);
+            out
+        };
+        (0..x.len()).map(node).collect()
+    }
+
+    /// The mean cross-entropy over training nodes.
+    fn loss(&self, p: &[f64]) -> f64 {
+        let [inputs, hidden, _] = self.widths();
+        let Features::Dense { values, .. } = &self.dataset.features else { panic!("dense features") };
+        let Labels::Single { values: labels, .. } = &self.dataset.labels else { panic!("classes") };
+        let x: Vec<Vec<f64>> = values.chunks(inputs).map(|row| row.iter().map(|v| f64::from(*v)).collect()).collect();
+        let (first, second) = p.split_at(2 * inputs * hidden + hidden);
+        let mut rows = self.layer(0, first, &x);
+        rows.iter_mut().flatten().for_each(|value| *value = value.max(0.0));
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (node, logits) in self.layer(1, second, &rows).iter().enumerate() {
+            if self.dataset.splits[0].roles[node] & Split::TRAIN != 0 && labels[node] >= 0 {
+                let normaliser = logits.iter().map(|z| z.exp()).sum::<f64>().ln();
+                sum += normaliser - logits[labels[node] as usize];
+                count += 1.0;
+            }
+        }
+        sum / count
+    }
+
+    /// Central differences: their error is the step's square, far below single precision's.
+    fn gradient(&self, p: &[f64]) -> Vec<f64> {
+        const STEP: f64 = 1e-5;
+        let mut p = p.to_vec();
+        let mut one = |i: usize| {
+            let at = p[i];
+            let mut loss = |value: f64| {
+                p[i] = value;
+                self.loss(&p)
+            };
+            let slope = (loss(at + STEP) - loss(at - STEP)) / (2.0 * STEP);
+            p[i] = at;
+            slope
+        };
+        (0..one_len(self)).map(&mut one).collect()
+    }
+}
+
+fn one_len(network: &Sage<'_>) -> usize {
+    network.widths().windows(2).map(|pair| 2 * pair[0] * pair[1] + pair[1]).sum()
+}
+
+/// The largest difference, relative to the largest entry.
+fn difference(found: &[f64], expected: &[f64]) -> f64 {
+    let largest = expected.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+    found.iter().zip(expected).fold(0.0f64, |most, (a, b)| most.max((a - b).abs())) / largest
+}
+
+/// Compares the first loss and gradient of three workers with brute force: single precision leaves 1e-7 of each, of parameters that
+/// are a hundred times as large as their gradients 1e-5, and sums of some hundred terms a little more.
+fn assert_brute_force(keys: &[&str], widths: (usize, usize), cut: Cut) {
+    assert_brute_force_weighed(keys, widths, cut, false);
+}
+
+fn assert_brute_force_weighed(keys: &[&str], (classes, hidden): (usize, usize), cut: Cut, sampled: bool) {
+    let dataset = graph(48, classes);
+    let width = format!("model.hidden={hidden}");
+    let base = ["model.arch=sage", "model.norm=none", "schedule.cache_inputs=false", width.as_str()];
+    let keys = [&base[..], keys].concat();
+    let run_keys = [&PLAIN[..], &keys, &["train.epochs=1"]].concat();
+    let before = run(&config(&[&run_keys[..], &["train.epochs=0"]].concat()), &dataset, WORKERS).swap_remove(0);
+    let parameters: Vec<f64> = before.trained.last.iter().map(|value| f64::from(*value)).collect();
+    let weights = sampled.then(|| drawn(&config(&run_keys), &dataset));
+    let network = Sage { dataset: &dataset, owners: owners(&keys, &dataset), hidden, cut, weights };
+    assert_eq!(parameters.len(), one_len(&network), "{keys:?}");
+    let (loss, expected) = (losses(&run_keys, &dataset, WORKERS)[0], network.loss(&parameters));
+    assert!((loss - expected).abs() < 1e-6 * expected, "{keys:?}: loss {loss} instead of {expected}");
+    let apart = difference(&first_gradient(&keys, &dataset, WORKERS), &network.gradient(&parameters));
+    assert!(apart < 1e-4, "{keys:?}: gradients differ by {apart:.1e}");
+}
+
+/// Widths of classes and hidden rows: rows travel as they are, and multiplied to fewer columns.
+const WIDTHS: [(usize, usize); 2] = [(6, 5), (3, 7)];
+
+/// The oracle itself: nothing is masked.
+#[test]
+fn gradients_of_many_workers_are_those_of_the_whole_graph() {
+    for widths in WIDTHS {
+        assert_brute_force(&[], widths, Box::new(|_, width| vec![1.0; width]));
+    }
+}
+
+/// G3: with the same mask in both directions, many workers have the loss and gradient of one process that masks the messages along
+/// cut edges. Which columns random masks keep is a matter of the wire's keys; which the prefix keeps is plain.
+#[test]
+fn gradients_under_a_mask_are_those_of_masked_messages() {
+    for widths in WIDTHS {
+        for (prefix, rescale) in [(true, false), (true, true), (false, false), (false, true)] {
+            let options = format!("columns=\"{}\",rescale={rescale}", if prefix { "prefix" } else { "random" });
+            let mask = |way: &str| format!("messages.{way}={{codec=\"masked\",ratio=2,whole_last=false,{options}}}");
+            let masks = ["forward", "backward"].map(mask);
+            let cut = move |layer: u16, width: usize| {
+                let kind = if layer == 0 { Kind::Features } else { Kind::Activations };
+                let tag = Tag { kind, direction: Direction::Forward, layer, round: 1, step: 0 };
+                let key = MessageKey { seed: 0, tag, from: Rank(0), to: Rank(1) };
+                let (kept, mut drawn) = (travelling(width, 2.0), Vec::new());
+                columns(&key, prefix, width, kept, &mut drawn);
+                assert!(!prefix || drawn == (0..width as u32 / 2).collect::<Vec<_>>(), "the first half");
+                let factor = if rescale { width as f64 / kept as f64 } else { 1.0 };
+                (0..width as u32).map(|column| if drawn.contains(&column) { factor } else { 0.0 }).collect()
+            };
+            assert_brute_force(&masks.each_ref().map(String::as_str), widths, Box::new(cut));
+        }
+    }
+}
+
+/// G4 for a layer whose fold divides by the degree: that of the whole graph, whether neighbours answer or not.
+#[test]
+fn gradients_without_messages_are_those_of_a_graph_without_cut_edges() {
+    for widths in WIDTHS {
+        assert_brute_force(&["messages.selection=none"], widths, Box::new(|_, width| vec![0.0; width]));
+    }
+}
+
+/// What every node counts for at every other worker that reads it in the first round.
+fn drawn(config: &Config, dataset: &Dataset) -> Weights {
+    let parts = parts(config, dataset, WORKERS);
+    let plans = laconic_graph::plan::plan_all(&parts, false).expect("plans");
+    let mut weights = Weights::new();
+    for (part, (plan, topology)) in parts.iter().zip(plans) {
+        let codecs = Codecs::new(&config.messages, config.train.seed, &[]);
+        let mut halo = Halo::new((plan, part.rows()), codecs, config.train.seed, config.selection());
+        let tag = Tag { kind: Kind::Features, direction: Direction::Forward, layer: 0, round: 1, step: 0 };
+        let presence = halo.presence(tag, Scope::Selected).expect("not every row travels");
+        let of_row = topology.halo_ids.iter().zip(presence.iter());
+        weights.extend(of_row.map(|(&node, &weight)| ((node as u32, part.index), f64::from(weight))));
+    }
+    weights
+}
+
+/// Rows that are drawn count for those that are not, on the way there and on the way back alike.
+#[test]
+fn gradients_of_sampled_boundaries_are_those_of_weighed_messages() {
+    for widths in WIDTHS {
+        let sample = r#"messages.selection={kind="boundary_sample",rate=0.4}"#;
+        assert_brute_force_weighed(&[sample], widths, Box::new(|_, width| vec![1.0; width]), true);
+    }
+}
+
+/// The control: a mask on the way there and none on the way back is no gradient.
+#[test]
+#[should_panic(expected = "gradients differ")]
+fn another_mask_on_the_way_back_is_no_gradient() {
+    let mask = r#"messages.forward={codec="masked",ratio=2,whole_last=false,columns="prefix"}"#;
+    let cut = |_, width: usize| (0..width).map(|column| f64::from(u8::from(column < width / 2))).collect();
+    assert_brute_force(&[mask], WIDTHS[0], Box::new(cut));
+}
+
+/// The same data without the edges between workers.
+fn without_cut_edges(dataset: &Dataset, owners: &[u32]) -> Dataset {
+    let (mut sources, mut targets) = (Vec::new(), Vec::new());
+    for target in 0..dataset.graph.nodes() {
+        for &source in dataset.graph.in_neighbours(target) {
+            if owners[source as usize] == owners[target] {
+                sources.push(source);
+                targets.push(target as u32);
+            }
+        }
+    }
+    let mut dataset = dataset.clone();
+    (dataset.graph, _) =
+        build_graph(owners.len(), sources, targets, None, BuildOptions::default()).expect("sound edges");
+    dataset
+}
+
+/// G4 for layers that know no degree: sums, maxima and attention. Whole runs, dropout on, are the same to the last bit.
+#[test]
+fn training_without_messages_is_training_on_the_graph_without_cut_edges() {
+    let dataset = graph(150, 4);
+    let alone = ["messages.selection=none", "messages.evaluation=none"];
+    for arch in [&["model.arch=gin"][..], &["model.arch=sage", "model.aggregator=max"], &["model.arch=gat"]] {
+        for schedule in crate::methods::SCHEDULES {
+            let keys = [arch, schedule].concat();
+            let cut = without_cut_edges(&dataset, &owners(&keys, &dataset));
+            let found = bits(&run(&config(&[&keys[..], &alone].concat()), &dataset, WORKERS));
+            assert!(found == bits(&run(&config(&keys), &cut, WORKERS)), "{keys:?}");
+            assert!(found != bits(&run(&config(&keys), &dataset, WORKERS)), "{keys:?}: cut edges matter");
+        }
+    }
+}

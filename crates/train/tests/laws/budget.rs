@@ -1,0 +1,174 @@
+//! A byte budget is kept by what all workers send together, used well, and refused before anything runs where it cannot be kept.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use laconic_graph::dataset::Dataset;
+use laconic_train::TrainError;
+use laconic_train::budget::candidates;
+use laconic_train::config::Config;
+use laconic_train::fit::RoundReport;
+use laconic_train::run::{Observer, Options, Outcome};
+use laconic_train::traffic::forecast;
+
+use crate::fixture::{config, folder, graph, parts, run, try_run};
+use crate::ledger_is_prediction::assert_predicted;
+use crate::methods::{ARCHS, SCHEDULES};
+use crate::same_bits::{assert_resumes, resume, stop_after, straight};
+
+fn with_budget(keys: &[&str], bytes: u64) -> Config {
+    config(&[keys, &[format!("messages.budget=\"{bytes} B\"").as_str()]].concat())
+}
+
+/// What every rung would send, from predictions of single runs; the frames that the budget itself costs are in all of them.
+fn rungs(keys: &[&str], dataset: &Dataset) -> Vec<u64> {
+    let base = with_budget(keys, 1 << 50);
+    let total = |config: Config| {
+        let workers = forecast(&config, &parts(&config, dataset, 3)).expect("a forecast").workers;
+        workers.iter().map(|(_, ledger, _)| ledger.total().framed).sum()
+    };
+    // A candidate has no codec left at exact but on the top rung, so its own budget of 10^15 bytes chooses nothing else.
+    candidates(&base).into_iter().map(|config| total(exact_where_named(config))).collect()
+}
+
+/// Names `exact` in full, so that the ladder leaves it alone.
+fn exact_where_named(mut config: Config) -> Config {
+    let named = |choice: &mut laconic_train::config::CodecChoice| {
+        *choice = laconic_train::config::CodecChoice::Table(Box::new(choice.config()));
+    };
+    let messages = &mut config.messages;
+    [&mut messages.forward, &mut messages.backward, &mut messages.evaluation, &mut messages.parameters]
+        .into_iter()
+        .for_each(named);
+    config
+}
+
+fn sent(outcomes: &[Outcome]) -> u64 {
+    outcomes.iter().map(|outcome| outcome.sent.total().framed).sum()
+}
+
+/// Every budget from the least that is possible to more than is needed is kept, and by the best rung that keeps it.
+#[test]
+fn a_budget_is_kept_and_the_best_rung_within_it_is_taken() {
+    let dataset = graph(150, 4);
+    for (s, schedule) in SCHEDULES.iter().enumerate() {
+        let keys = [schedule, ARCHS[s % ARCHS.len()], &["train.epochs=10", "train.eval_every=5"]].concat();
+        let rungs = rungs(&keys, &dataset);
+        let (least, most) = (rungs[0].min(rungs[1]), *rungs.last().expect("rungs"));
+        for eighth in 0..=9 {
+            let budget = least + (most - least) * eighth / 8;
+            let best = rungs.iter().copied().rfind(|bytes| *bytes <= budget).expect("a rung");
+            let used = sent(&run(&with_budget(&keys, budget), &dataset, 3));
+            assert_eq!(used, best, "{keys:?} with {budget} bytes of {rungs:?}");
+        }
+    }
+}
+
+/// Ramps between two widths leave little over: a fifth at most from 2 to 8 bits in a long synchronous run. Above 8 bits the next
+/// steps are 16 and 32, so that up to half may be left over there.
+#[test]
+fn between_two_widths_most_of_a_budget_is_used() {
+    let dataset = graph(400, 4);
+    let keys = ["model.hidden=64", "model.layers=3", "train.epochs=64", "train.eval_every=0", "model.arch=gin"];
+    let rungs = rungs(&keys, &dataset);
+    // Six masks, then 1, 2 and 4 bits with seven ramps behind each, then 8 bits.
+    let (two, eight) = (rungs[14], rungs[30]);
+    for sixteenth in 1..=16 {
+        let budget = two + (eight - two) * sixteenth / 16;
+        let used = sent(&run(&with_budget(&keys, budget), &dataset, 3));
+        assert!(used <= budget && used as f64 >= 0.8 * budget as f64, "{used} of {budget} bytes; rungs {rungs:?}");
+    }
+}
+
+/// Says whether anything was trained.
+struct Trained(Arc<AtomicBool>);
+
+impl Observer for Trained {
+    fn predicted(&mut self, _: &[u64; 7], _: u64, _: u32) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn round(&mut self, _: &RoundReport) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_impossible_budget_is_refused_before_anything_runs_and_says_what_is_needed() {
+    let dataset = graph(150, 4);
+    for schedule in SCHEDULES {
+        let began = Arc::new(AtomicBool::new(false));
+        let options = Options { observer: Box::new(Trained(began.clone())), ..Options::default() };
+        let error = try_run(&with_budget(schedule, 1000), &dataset, 3, options).err().expect("too little").to_string();
+        assert!(!began.load(Ordering::Relaxed), "{schedule:?} began");
+        let needed = error.split("need ").nth(1).and_then(|rest| rest.split(':').next()).expect("a number of bytes");
+        let needed: u64 = needed.parse().unwrap_or_else(|_| panic!("a number of bytes in {error:?}"));
+        assert!(sent(&run(&with_budget(schedule, needed), &dataset, 3)) <= needed, "{schedule:?}: as much is enough");
+        let refused = try_run(&with_budget(schedule, needed - 1), &dataset, 3, Options::default());
+        assert!(refused.is_err(), "{schedule:?}: a byte less is not");
+    }
+}
+
+/// One worker sends nothing and so keeps any budget with everything exact.
+#[test]
+fn one_worker_needs_no_budget() {
+    let dataset = graph(80, 3);
+    let last = |config: &Config| run(config, &dataset, 1).swap_remove(0).trained.last;
+    assert!(last(&with_budget(&["model.arch=gcn"], 1)) == last(&config(&["model.arch=gcn"])));
+}
+
+#[test]
+fn a_run_within_a_budget_sends_what_was_predicted() {
+    let dataset = graph(150, 4);
+    for schedule in SCHEDULES {
+        let rungs = rungs(schedule, &dataset);
+        for share in [0.3, 0.7] {
+            let (least, most) = (rungs[1] as f64, *rungs.last().expect("rungs") as f64);
+            let budget = format!("messages.budget=\"{} B\"", (least + share * (most - least)) as u64);
+            assert_predicted(&dataset, &[schedule, &[budget.as_str()][..]].concat(), 3);
+        }
+    }
+}
+
+/// Codecs that the user names are not the ladder's to change.
+#[test]
+fn codecs_that_are_named_stay() {
+    let dataset = graph(150, 4);
+    let keys = ["messages.forward=half", "schedule.cache_inputs=false"];
+    let budget = format!("messages.budget=\"{} B\"", rungs(&keys, &dataset)[20]);
+    let keys = [&keys[..], &[budget.as_str()]].concat();
+    let summary = run(&config(&keys), &dataset, 3)[0].summary.clone().expect("worker 0 sums up");
+    let chosen = summary.messages.expect("the ladder was climbed");
+    assert_eq!(chosen.forward, config(&keys).messages.forward);
+    assert!(chosen.backward != config(&keys).messages.backward, "{chosen:?}");
+}
+
+/// With room for starting again a resumed run ends as the straight one would have, within the budget; without, it is refused.
+#[test]
+fn a_resumed_run_stays_within_its_budget_or_is_refused() {
+    let dataset = graph(150, 4);
+    let keys = ["model.arch=gin", "train.epochs=8", "train.eval_every=1"];
+    let rungs = rungs(&keys, &dataset);
+    let exact = *rungs.last().expect("rungs");
+    let tight = *rungs.iter().rfind(|bytes| **bytes < exact).expect("a rung below the exact one");
+    for (budget, fits) in [(exact - 1, true), (tight, false)] {
+        let budget_key = format!("messages.budget=\"{budget} B\"");
+        let keys = [&keys[..], &[budget_key.as_str()]].concat();
+        let straight = straight(&dataset, &keys);
+        for round in [1, 4, 7] {
+            let folder = folder();
+            let out = folder.path().join("run");
+            try_run(&config(&keys), &dataset, 3, stop_after(round, &out)).expect("a run");
+            if fits {
+                assert_resumes(&straight, &dataset, &keys, &out, &format!("{budget} bytes, stopped after {round}"));
+                let text = std::fs::read_to_string(out.join("summary.json")).expect("a summary");
+                let summary: laconic_train::report::Summary = serde_json::from_str(&text).expect("a summary");
+                assert!(summary.bytes.total <= budget, "{} of {budget} bytes", summary.bytes.total);
+            } else {
+                let error = try_run(&config(&keys), &dataset, 3, resume(&out)).err().expect("too little is left");
+                let says = matches!(&error, TrainError::Config(what) if what.contains("messages.budget"));
+                assert!(says, "{error}");
+            }
+        }
+    }
+}

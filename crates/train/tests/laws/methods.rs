@@ -1,0 +1,113 @@
+//! The ways to send less that the laws are held against: each is a few keys on top of any schedule and model.
+
+/// Every way to exchange rows, by its schedule.
+pub const SCHEDULES: [&[&str]; 6] = [
+    &["schedule.kind=synchronous"],
+    &["schedule.kind=synchronous", "schedule.cache_inputs=false"],
+    &["schedule.kind=pipelined"],
+    &["schedule.kind=pipelined", "schedule.smooth_features=0.9", "schedule.smooth_gradients=0.5"],
+    &["schedule.kind=lazy", "schedule.start=features"],
+    &["schedule.kind=lazy", "schedule.start=mlp"],
+];
+
+pub const ARCHS: [&[&str]; 5] = [
+    &["model.arch=gcn"],
+    &["model.arch=sage"],
+    &["model.arch=sage", "model.aggregator=max", "model.layers=3"],
+    &["model.arch=gin", "model.layers=3"],
+    &["model.arch=gat"],
+];
+
+/// Codecs of rows whose bytes follow from shapes and rounds.
+pub const CODECS: [&[&str]; 16] = [
+    &[r#"messages.forward={codec="quantised",bits=1}"#, r#"messages.backward={codec="quantised",bits=2}"#],
+    &[r#"messages.forward={codec="quantised",bits=4}"#, r#"messages.backward={codec="quantised",bits=8}"#],
+    &[r#"messages.forward={codec="quantised",bits=16}"#, r#"messages.backward={codec="quantised",bits=32}"#],
+    &[
+        r#"messages.forward={codec="quantised",bits="random",period=2}"#,
+        r#"messages.backward={codec="quantised",bits="random",period=3}"#,
+    ],
+    // Inputs that never change arrive coarsely and are refined.
+    &[r#"messages.forward={codec="quantised",bits={from=1,to=8}}"#, "messages.backward=half"],
+    &[r#"messages.forward={codec="quantised",bits={law="staircase",from=2,to=32,steps=3},reveal=false}"#],
+    // Inputs that never change arrive column by column.
+    &[
+        r#"messages.forward={codec="masked",ratio={from=6,slope=1.5}}"#,
+        r#"messages.backward={codec="masked",ratio={from=6,slope=1.5}}"#,
+    ],
+    &[r#"messages.forward={codec="masked",ratio={law="columns",from=6},reveal=false}"#],
+    &[
+        r#"messages.forward={codec="masked",ratio=3,rescale=true,whole_last=false}"#,
+        r#"messages.backward={codec="masked",ratio=3,rescale=true,whole_last=false}"#,
+    ],
+    &[r#"messages.forward={codec="masked",ratio=2.5,columns="prefix",inner="half",whole_last=false}"#],
+    &[r#"messages.forward={codec="masked",ratio=2,inner="quantised",bits=2,whole_last=false,reveal=false}"#],
+    // Both at once: new columns, and finer bits of old ones.
+    &[r#"messages.forward={codec="masked",ratio={from=4},inner="quantised",bits={from=2,to=8}}"#],
+    &[r#"messages.forward={codec="masked",ratio=2,inner="quantised",bits="random",period=1,whole_last=false}"#],
+    &[r#"messages.layers.0.forward={codec="quantised",bits=2}"#, "messages.layers.1.forward=half"],
+    &[r#"messages.layers.1.backward={codec="masked",ratio=4,whole_last=false}"#, "messages.backward=half"],
+    &["messages.forward=half", "messages.backward=half", "messages.evaluation=half"],
+];
+
+/// Everything else whose bytes follow from shapes and rounds.
+pub const OTHERS: [&[&str]; 14] = [
+    &[r#"messages.selection={kind="boundary_sample",rate=0.3}"#],
+    &[r#"messages.selection={kind="boundary_sample",rate=0}"#],
+    &[r#"messages.selection={kind="boundary_sample",rate=1}"#],
+    &[
+        r#"messages.selection={kind="boundary_sample",rate=0.5}"#,
+        r#"messages.forward={codec="masked",ratio={from=3},inner="quantised",bits="random",period=2}"#,
+    ],
+    &[
+        r#"messages.selection={kind="boundary_sample",rate=0.2}"#,
+        r#"messages.forward={codec="quantised",bits={from=1,to=4}}"#,
+        "messages.evaluation=none",
+    ],
+    &["messages.selection=none"],
+    &["messages.selection=none", "messages.evaluation=none"],
+    &["messages.evaluation=none"],
+    &[r#"messages.evaluation={codec="quantised",bits=8}"#, "messages.parameters=half"],
+    &[r#"messages.parameters={codec="quantised",bits=4}"#],
+    &[r#"messages.parameters={codec="quantised",bits=2}"#, "messages.error_feedback=false"],
+    &["train.sync_every=3"],
+    &["train.sync_every=3", r#"messages.parameters={codec="quantised",bits=8}"#, "messages.forward=half"],
+    &["train.sync_every=2", r#"messages.forward={codec="masked",ratio={from=4}}"#],
+];
+
+/// Methods that decide while they run how much they send: their prediction is a bound.
+pub const BOUNDED: [&[&str]; 8] = [
+    &[
+        r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#,
+        r#"messages.backward={codec="quantised",bits="adaptive",period=3}"#,
+    ],
+    &[
+        r#"messages.forward={codec="masked",ratio=2,inner="quantised",bits="adaptive",period=1,whole_last=false}"#,
+        r#"messages.selection={kind="boundary_sample",rate=0.5}"#,
+    ],
+    &["messages.skip={change=0.3,staleness=3}"],
+    &["messages.skip={change=0.5,staleness=2}", r#"messages.forward={codec="quantised",bits=4}"#],
+    &[
+        r#"messages.forward={codec="masked",ratio={clock="bytes",from=8,limit=60000},whole_last=false}"#,
+        r#"messages.backward={codec="masked",ratio={clock="bytes",from=8,limit=60000},whole_last=false}"#,
+    ],
+    &[r#"messages.forward={codec="quantised",bits={clock="bytes",from=1,to=16,limit=40000}}"#, "train.sync_every=2"],
+    &[r#"messages.backward={codec="masked",ratio={clock="gradient_norm",from=4},whole_last=false}"#],
+    &[
+        r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#,
+        "messages.skip={change=0.2,staleness=4}",
+        "train.sync_every=2",
+    ],
+];
+
+/// A method and a clock that no second run reads alike.
+pub const TIMED: [&[&str]; 2] = [
+    &[r#"messages.forward={codec="masked",ratio={clock="elapsed",from=8,limit=0.02},whole_last=false,reveal=false}"#],
+    &[r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#, r#"messages.costs="measured""#],
+];
+
+/// Whether these keys go together: an average over rows that are drawn anew in every round is refused.
+pub fn go_together(keys: &[&str]) -> bool {
+    let has = |what: &str| keys.iter().any(|key| key.contains(what));
+    !(has("smooth") && has("boundary_sample"))
+}

@@ -1,0 +1,367 @@
+//! The all-reduce of parameter gradients, exact or compressed.
+
+use super::{chunk, recv_sized};
+use crate::codec::{Bits, Exact, Level, RowSet, RowsMut, RowsRef, Store};
+use crate::{Codec, Count, Direction, Frame, Ledger, MessageKey, Rank, Result, Tag, Transport, WireError};
+
+use std::ops::Range;
+
+/// How the values of an all-reduce become bytes, with what rounding has left over.
+///
+/// With error feedback, what a rank's rounding took from a value is added to the next round's value, and what the
+/// rounding of a sum took is added to the next sum: the sums of all rounds then differ from the exact ones by what is
+/// left over now, however many rounds there were. Without it, an unbiased codec's errors add up like a random walk and
+/// a biased one's like a slope. One reducer serves one sequence of sums of the same values, a worker's gradients;
+/// leftovers of another length are forgotten.
+pub struct Reducer {
+    codec: Box<dyn Codec>,
+    bits: u8,
+    seed: u64,
+    feedback: bool,
+    /// What rounding has taken from the values that were sent, `[len]`; empty for zeros.
+    residual: Vec<f32>,
+    /// What rounding has taken from the sums of the own chunk; empty for zeros.
+    sum_residual: Vec<f32>,
+    /// The sum of the ranks below this one.
+    below: Vec<f32>,
+    /// The sums of the extras.
+    extras: Vec<f64>,
+}
+
+/// The columns of the matrix as which a chunk travels: short enough for a quantiser's grid to suit its values, long
+/// enough for the grid's four bytes not to matter. What is left over is one shorter row.
+const COLUMNS: usize = 256;
+
+impl Reducer {
+    /// Values as they are: the sums are those of f32 in rank order. Values need not be finite.
+    pub fn exact() -> Reducer {
+        Reducer::new(Box::new(Exact), 32, 0, false)
+    }
+
+    /// Values through a codec, whose ratio is 1 and whose values have `bits` bits, with the run's seed. Values must be
+    /// finite unless the codec is `exact`.
+    pub fn new(codec: Box<dyn Codec>, bits: u8, seed: u64, feedback: bool) -> Reducer {
+        let (residual, sum_residual, below, extras) = Default::default();
+        Reducer { codec, bits, seed, feedback, residual, sum_residual, below, extras }
+    }
+
+    /// The codec's name.
+    pub fn name(&self) -> &'static str {
+        self.codec.name()
+    }
+
+    /// What rounding has left over of the values, `[len]`, and of the own chunk's sums; empty before the first call and
+    /// without feedback.
+    pub fn residuals(&self) -> [&[f32]; 2] {
+        [&self.residual, &self.sum_residual]
+    }
+
+    /// Goes on from these, as [`residuals`](Reducer::residuals) gave them; empty ones are zeros.
+    pub fn restore(&mut self, residuals: [Vec<f32>; 2]) {
+        [self.residual, self.sum_residual] = residuals;
+    }
+
+    fn is_exact(&self) -> bool {
+        self.codec.id() == Exact.id()
+    }
+
+    fn has_feedback(&self) -> bool {
+        self.feedback && !self.is_exact()
+    }
+
+    fn level(&self) -> Level<'static> {
+        Level { ratio: 1.0, bits: Bits::Uniform(self.bits) }
+    }
+
+    /// The bytes of a chunk.
+    fn bytes(&self, len: usize) -> usize {
+        matrices(len).map(|(rows, columns)| self.codec.bytes(&self.level(), rows.len() / columns, columns)).sum()
+    }
+
+    /// The key of what `from` encodes for `to`. The shorter last row is a message of its own, whose noise must not be
+    /// the first row's: it takes the direction that no collective uses.
+    fn key(&self, tag: Tag, from: Rank, to: Rank, columns: usize) -> MessageKey {
+        let direction = if columns == COLUMNS { Direction::Forward } else { Direction::Reverse };
+        MessageKey { seed: self.seed, tag: Tag { direction, ..tag }, from, to }
+    }
+
+    /// Appends a chunk that begins at `start` of the values.
+    fn encode(&mut self, link: Link, chunk: &[f32], start: usize, into: &mut Vec<u8>) -> Result<()> {
+        if self.is_exact() && cfg!(target_endian = "little") {
+            // Without a look at the values: an exact sum that is not finite is the business of whoever asked for it.
+            into.extend_from_slice(bytemuck::cast_slice(chunk));
+            return Ok(());
+        }
+        for (place, columns) in matrices(chunk.len()) {
+            let (key, level) = (self.key(link.tag, link.from, link.to, columns), self.level());
+            let data = &chunk[place.clone()];
+            let rows = RowsRef { data, columns, rows: RowSet::Range(0..data.len() / columns) };
+            self.codec.encode(&key, &level, rows, into).map_err(|error| match error {
+                WireError::NotFinite { codec, row, column, value } => {
+                    let column = start + place.start + row * columns + column;
+                    WireError::NotFinite { codec, row: 0, column, value }
+                }
+                other => other,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Reads a chunk from a payload of its size.
+    fn decode(&mut self, link: Link, mut payload: &[u8], chunk: &mut [f32], store: Store) -> Result<()> {
+        for (place, columns) in matrices(chunk.len()) {
+            let (key, level) = (self.key(link.tag, link.from, link.to, columns), self.level());
+            let data = &mut chunk[place];
+            let count = data.len() / columns;
+            let matrix;
+            (matrix, payload) = payload.split_at(self.codec.bytes(&level, count, columns));
+            let into = RowsMut { data, columns, rows: RowSet::Range(0..count) };
+            self.codec.decode(&key, &level, matrix, into, store)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a chunk comes from and goes to.
+#[derive(Clone, Copy)]
+struct Link {
+    tag: Tag,
+    from: Rank,
+    to: Rank,
+}
+
+/// A chunk as matrices: all whole rows, and the rest as one row. Each with its number of columns.
+fn matrices(len: usize) -> impl Iterator<Item = (Range<usize>, usize)> {
+    let whole = len - len % COLUMNS;
+    let parts = [(0..whole, COLUMNS), (whole..len, len - whole)];
+    parts.into_iter().filter(|(place, _)| !place.is_empty())
+}
+
+/// Sums `values` over all ranks, elementwise, in rank order, the same bits on every rank; and, in the same frames, the
+/// `extras`, which are few and never compressed: losses and counts.
+///
+/// Reduce-scatter by direct exchange, then an all-gather of the chunks under the next step of the tag; 2 steps. A rank
+/// sends each peer the peer's chunk with the extras behind it, unless both are empty, then all of them the sums of its
+/// own chunk: `2·(P−1)/P` times the codec's bytes of all values, and `(P−1)·8·extras` bytes. A sum is
+/// `((x₀ + x₁) + x₂) + …` with every `x` but the summing rank's own as the codec makes it, and is encoded once; its
+/// owner decodes it like everybody else. One rank alone sends nothing and has nothing rounded.
+///
+/// With the codec `exact` the bits are those of the serial sum. Allocates nothing once the transport's buffers and the
+/// reducer have grown. After an error the values are of no use.
+pub fn all_reduce(
+    transport: &mut dyn Transport,
+    tag: Tag,
+    values: &mut [f32],
+    extras: &mut [f64],
+    reducer: &mut Reducer,
+) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    if size == 1 {
+        return Ok(());
+    }
+    let own = chunk(values.len(), size, rank);
+    if reducer.has_feedback() {
+        reducer.add_residuals(values);
+    }
+    for peer in rank.others(size) {
+        send_chunk(transport, tag, peer, (values, extras), reducer)?;
+    }
+    if !own.is_empty() || !extras.is_empty() {
+        sum_chunk(transport, tag, &mut values[own.clone()], extras, reducer)?;
+    }
+    if !own.is_empty() {
+        send_sums(transport, tag.later(1), &mut values[own.clone()], own.start, reducer)?;
+    }
+    for peer in Rank::all(size).filter(|&peer| peer != rank) {
+        let place = chunk(values.len(), size, peer);
+        let theirs = &mut values[place];
+        if !theirs.is_empty() {
+            let frame = recv_coded(transport, peer, tag.later(1), reducer.bytes(theirs.len()), reducer)?;
+            let link = Link { tag: tag.later(1), from: peer, to: peer };
+            reducer.decode(link, frame.payload(), theirs, Store::Set)?;
+            transport.recycle(frame);
+        }
+    }
+    Ok(())
+}
+
+impl Reducer {
+    /// Adds what was left over to the values; it starts anew if there is none of this length.
+    fn add_residuals(&mut self, values: &mut [f32]) {
+        if self.residual.len() != values.len() {
+            self.residual.clear();
+            self.residual.resize(values.len(), 0.0);
+        }
+        values.iter_mut().zip(&self.residual).for_each(|(value, left)| *value += left);
+        self.residual.fill(0.0);
+    }
+}
+
+/// Sends a peer its chunk and the extras.
+fn send_chunk(
+    transport: &mut dyn Transport,
+    tag: Tag,
+    peer: Rank,
+    (values, extras): (&[f32], &[f64]),
+    reducer: &mut Reducer,
+) -> Result<()> {
+    let place = chunk(values.len(), transport.size(), peer);
+    let (theirs, link) = (&values[place.clone()], Link { tag, from: transport.rank(), to: peer });
+    let bytes = reducer.bytes(theirs.len());
+    if bytes == 0 && extras.is_empty() {
+        return Ok(());
+    }
+    let mut frame = coded_frame(transport, tag, bytes + 8 * extras.len(), reducer);
+    reducer.encode(link, theirs, place.start, frame.payload_mut())?;
+    if reducer.has_feedback() {
+        let mut residual = std::mem::take(&mut reducer.residual);
+        leave_over(reducer, link, frame.payload(), theirs, &mut residual[place])?;
+        reducer.residual = residual;
+    }
+    extras.iter().for_each(|value| frame.payload_mut().extend_from_slice(&value.to_le_bytes()));
+    transport.send(peer, frame)
+}
+
+/// What the values are more than what `payload` says they are.
+fn leave_over(reducer: &mut Reducer, link: Link, payload: &[u8], values: &[f32], residual: &mut [f32]) -> Result<()> {
+    reducer.decode(link, payload, residual, Store::Set)?;
+    residual.iter_mut().zip(values).for_each(|(left, value)| *left = value - *left);
+    Ok(())
+}
+
+/// Adds everyone's values of the own chunk and everyone's extras, in rank order.
+fn sum_chunk(
+    transport: &mut dyn Transport,
+    tag: Tag,
+    own: &mut [f32],
+    extras: &mut [f64],
+    reducer: &mut Reducer,
+) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    let (mut below, mut sums) = (std::mem::take(&mut reducer.below), std::mem::take(&mut reducer.extras));
+    below.resize(own.len(), 0.0);
+    sums.clear();
+    let bytes = reducer.bytes(own.len());
+    for peer in Rank::all(size) {
+        if peer == rank {
+            // The ranks below are added to the own values at once; a sum of two does not depend on their order.
+            if rank > Rank(0) {
+                own.iter_mut().zip(&below).for_each(|(own, below)| *own += below);
+            }
+            add_in_order(&mut sums, extras.iter().copied());
+            continue;
+        }
+        let frame = recv_coded(transport, peer, tag, bytes + 8 * extras.len(), reducer)?;
+        let (values, theirs) = frame.payload().split_at(bytes);
+        let link = Link { tag, from: peer, to: rank };
+        match peer {
+            Rank(0) => reducer.decode(link, values, &mut below, Store::Set)?,
+            _ if peer < rank => reducer.decode(link, values, &mut below, Store::Add)?,
+            _ => reducer.decode(link, values, own, Store::Add)?,
+        }
+        add_in_order(&mut sums, theirs.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes)));
+        transport.recycle(frame);
+    }
+    extras.copy_from_slice(&sums);
+    (reducer.below, reducer.extras) = (below, sums);
+    Ok(())
+}
+
+/// Adds the terms to the sums; the first ones are the sums.
+fn add_in_order(sums: &mut Vec<f64>, terms: impl ExactSizeIterator<Item = f64>) {
+    if sums.len() < terms.len() {
+        sums.extend(terms);
+    } else {
+        sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+    }
+}
+
+/// Encodes the sums of the own chunk once, sends them to everybody, and decodes them.
+fn send_sums(
+    transport: &mut dyn Transport,
+    tag: Tag,
+    own: &mut [f32],
+    start: usize,
+    reducer: &mut Reducer,
+) -> Result<()> {
+    let (rank, size, bytes) = (transport.rank(), transport.size(), reducer.bytes(own.len()));
+    let (link, feedback) = (Link { tag, from: rank, to: rank }, reducer.has_feedback());
+    if feedback && reducer.sum_residual.len() == own.len() {
+        own.iter_mut().zip(&reducer.sum_residual).for_each(|(sum, left)| *sum += left);
+    }
+    let mut frame = coded_frame(transport, tag, bytes, reducer);
+    reducer.encode(link, own, start, frame.payload_mut())?;
+    if feedback {
+        let mut residual = std::mem::take(&mut reducer.sum_residual);
+        residual.resize(own.len(), 0.0);
+        leave_over(reducer, link, frame.payload(), own, &mut residual)?;
+        reducer.sum_residual = residual;
+    }
+    if !reducer.is_exact() {
+        reducer.decode(link, frame.payload(), own, Store::Set)?;
+    }
+    for peer in rank.others(size).take(size - 2) {
+        let mut copy = coded_frame(transport, tag, bytes, reducer);
+        copy.payload_mut().extend_from_slice(frame.payload());
+        transport.send(peer, copy)?;
+    }
+    transport.send(rank.others(size).last().expect("more than one rank"), frame)
+}
+
+fn coded_frame(transport: &mut dyn Transport, tag: Tag, bytes: usize, reducer: &Reducer) -> Frame {
+    let mut frame = Frame::new(tag, transport.buffer_of(bytes));
+    frame.set_codec(reducer.codec.id());
+    frame
+}
+
+/// A frame of this size that the reducer's codec wrote.
+fn recv_coded(transport: &mut dyn Transport, peer: Rank, tag: Tag, bytes: usize, reducer: &Reducer) -> Result<Frame> {
+    let frame = recv_sized(transport, peer, tag, "all-reduce", bytes)?;
+    let (expected, found) = (reducer.codec.id(), frame.codec());
+    if expected == found {
+        return Ok(frame);
+    }
+    let error = WireError::OtherCodec { expected, name: reducer.name(), found };
+    Err(error.from_peer(transport.rank(), peer, tag))
+}
+
+/// The payloads that [`all_reduce`] sends from `rank`, with their receivers and steps.
+fn payloads(
+    size: usize,
+    rank: Rank,
+    len: usize,
+    extras: usize,
+    reducer: &Reducer,
+) -> impl Iterator<Item = (Rank, u16, usize)> {
+    let bytes = move |rank| reducer.bytes(chunk(len, size, rank).len());
+    let sums = bytes(rank);
+    let both = move |peer| [(peer, 0, bytes(peer) + 8 * extras), (peer, 1, sums)];
+    rank.others(size).flat_map(both).filter(|&(.., bytes)| bytes > 0)
+}
+
+/// What [`all_reduce`] of `len` values and `extras` extras sends from `rank`.
+pub fn all_reduce_bytes(size: usize, rank: Rank, len: usize, extras: usize, reducer: &Reducer) -> Count {
+    let (own, shorter) = (chunk(len, size, rank).len(), len / size);
+    let peers = size as u64 - 1;
+    // Chunks are of two lengths; the longer ones, one more, are those of the first ranks.
+    let longer = (len % size - usize::from(own > shorter)) as u64;
+    let of = |frames: u64, bytes: usize| Count::of(if bytes > 0 { frames } else { 0 }, frames * bytes as u64);
+    of(longer, reducer.bytes(shorter + 1) + 8 * extras)
+        + of(peers - longer, reducer.bytes(shorter) + 8 * extras)
+        + of(peers, reducer.bytes(own))
+}
+
+/// Enters what [`all_reduce`] of `len` values and `extras` extras sends from `rank`.
+pub fn predict_all_reduce(
+    ledger: &mut Ledger,
+    tag: Tag,
+    size: usize,
+    rank: Rank,
+    len: usize,
+    extras: usize,
+    reducer: &Reducer,
+) {
+    for (peer, step, bytes) in payloads(size, rank, len, extras, reducer) {
+        ledger.record(tag.later(step), peer, bytes);
+    }
+}
