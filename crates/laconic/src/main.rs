@@ -2,7 +2,9 @@
 
 mod command;
 mod output;
+mod plot;
 mod progress;
+mod recorded;
 
 use std::process::ExitCode;
 

@@ -14,7 +14,7 @@ use crate::output::Output;
 
 /// A progress bar on a terminal; elsewhere a line now and then.
 pub struct Progress {
-    name: &'static str,
+    name: String,
     quiet: bool,
     lively: bool,
     bar: Option<ProgressBar>,
@@ -29,12 +29,12 @@ impl Progress {
     /// Progress for this output.
     pub fn new(output: &Output) -> Progress {
         let (quiet, lively) = (output.is_quiet(), output.is_lively());
-        Progress { name: "", quiet, lively, bar: None, last_line: Instant::now(), rounds: 0 }
+        Progress { name: String::new(), quiet, lively, bar: None, last_line: Instant::now(), rounds: 0 }
     }
 
     /// A progress bar with a name and no words.
-    pub fn bar_only(output: &Output, name: &'static str) -> Progress {
-        Progress { quiet: true, name, ..Progress::new(output) }
+    pub fn bar_only(output: &Output, name: impl Into<String>) -> Progress {
+        Progress { quiet: true, name: name.into(), ..Progress::new(output) }
     }
 
     fn say(&self, text: &str) {

@@ -1,16 +1,20 @@
 //! `laconic demo`: the main job with nothing to prepare.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use clap::Args;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_train::TrainError;
 use laconic_train::config::Config;
 use laconic_train::data::{Source, assign};
 use laconic_train::report::Summary;
 use laconic_train::run::{Options, run_threads};
 use serde::Serialize;
 
+use super::report;
 use super::signals::Signals;
 use super::train::human_bytes;
 use crate::output::Output;
@@ -32,6 +36,9 @@ pub struct Demo {
     /// Seed of graph, partition and training
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// The page with the runs' curves and bytes
+    #[arg(long, value_name = "FILE.html", default_value = "laconic-demo.html")]
+    report: PathBuf,
 }
 
 /// One line of the table.
@@ -49,10 +56,36 @@ struct Line {
 }
 
 /// The ways to train that are compared: name, what crosses, keys.
-const METHODS: [(&str, &str, &[&str]); 3] = [
+const METHODS: [(&str, &str, &[&str]); 6] = [
     ("synchronous", "every layer, every round, both ways", &["schedule.kind=synchronous"]),
+    (
+        "synchronous, adaptive",
+        "the same in 2, 4 or 8 bits, as the assigner chooses",
+        &[
+            "schedule.kind=synchronous",
+            "messages.forward={codec=\"quantised\",bits=\"adaptive\"}",
+            "messages.backward={codec=\"quantised\",bits=\"adaptive\"}",
+        ],
+    ),
+    (
+        "synchronous, sampled",
+        "a tenth of the boundary rows in each round",
+        &["schedule.kind=synchronous", "messages.selection=boundary_sample"],
+    ),
     ("lazy, from features", "every layer once, features too", &["schedule.kind=lazy"]),
     ("lazy, from scores", "class scores alone, once a layer", &["schedule.kind=lazy", "schedule.start=mlp"]),
+    (
+        "lazy, 4 bits, averaged",
+        "scores in 4 bits; models averaged every 10 rounds in 8",
+        &[
+            "schedule.kind=lazy",
+            "schedule.start=mlp",
+            "messages.forward={codec=\"quantised\",bits=4}",
+            "messages.parameters={codec=\"quantised\",bits=8}",
+            "train.sync_every=10",
+            "train.eval_every=10",
+        ],
+    ),
 ];
 
 /// Generates, cuts, trains, compares.
@@ -77,12 +110,14 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
     ));
     output.say(format!("cut into {} parts at random, one worker each; the standard way first", arguments.parts));
     let parts = parts(&arguments, &dataset)?;
-    let mut lines: Vec<Line> = Vec::new();
-    for (method, crosses, keys) in METHODS {
+    let folder = tempfile::tempdir().map_err(|source| TrainError::io(std::env::temp_dir(), source))?;
+    let (mut lines, mut named): (Vec<Line>, Vec<report::Named>) = (Vec::new(), Vec::new());
+    for (style, (method, crosses, keys)) in METHODS.into_iter().enumerate() {
         let config = config(&arguments, keys)?;
         let observer = Box::new(Progress::bar_only(output, method));
         let (interrupt, abort) = (signals.interrupt.clone(), signals.abort.clone());
-        let options = Options { interrupt, abort, observer, ..Options::default() };
+        let out = folder.path().join(style.to_string());
+        let options = Options { out: Some(out.clone()), resume: false, interrupt, abort, observer };
         let outcomes = run_threads(&config, Source::of(parts.clone()), options)?;
         let Some(summary) = outcomes.into_iter().find_map(|outcome| outcome.summary) else { continue };
         if summary.interrupted {
@@ -91,9 +126,18 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
         }
         let first = lines.first().map_or(summary.bytes.total, |line| line.bytes);
         lines.push(line(method, crosses, first, &summary));
+        let name = method.to_owned();
+        named.push(report::Named { group: name.clone(), name, style, folder: out });
     }
     output.result(table(&lines), &lines)?;
+    write_report(&arguments.report, named, output)?;
     Ok(0)
+}
+
+fn write_report(file: &Path, named: Vec<report::Named>, output: &Output) -> Result<()> {
+    report::write(file, named)?;
+    output.say(format!("curves and bytes are in {}", file.display()));
+    Ok(())
 }
 
 fn parts(arguments: &Demo, dataset: &Dataset) -> Result<Vec<Part>> {
@@ -127,14 +171,14 @@ fn line(method: &'static str, crosses: &'static str, first: u64, summary: &Summa
 fn table(lines: &[Line]) -> String {
     use std::fmt::Write;
     let mut text = format!(
-        "{:<20} {:>8} {:>11} {:>11} {:>7} {:>7} {:>8}   {}\n",
+        "{:<22} {:>8} {:>11} {:>11} {:>7} {:>7} {:>8}   {}\n",
         "method", "accuracy", "sent", "predicted", "fewer", "rounds", "time", "what crosses"
     );
     for line in lines {
         let (sent, predicted) = (human_bytes(line.bytes), human_bytes(line.predicted));
         let _ = writeln!(
             text,
-            "{:<20} {:>8.4} {sent:>11} {predicted:>11} {:>6.1}x {:>7} {:>7.1}s   {}",
+            "{:<22} {:>8.4} {sent:>11} {predicted:>11} {:>6.1}x {:>7} {:>7.1}s   {}",
             line.method, line.test_accuracy, line.fewer, line.rounds, line.seconds, line.crosses
         );
     }

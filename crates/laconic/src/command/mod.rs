@@ -1,11 +1,13 @@
 //! The commands.
 
+pub mod compare;
 pub mod data;
 pub mod demo;
 pub mod export;
 pub mod partition;
 pub mod plan;
 pub mod predict;
+pub mod report;
 mod signals;
 pub mod train;
 pub mod verify;
@@ -33,6 +35,10 @@ pub enum Command {
     Resume(train::Resume),
     /// Train on one worker and on several and compare
     Verify(verify::Verify),
+    /// Compare methods over seeds on one graph: figures, bytes, seconds, and what nothing beats
+    Compare(compare::Compare),
+    /// Write one HTML page about one or several runs
+    Report(report::Report),
     /// Predict every node with a trained model
     Predict(predict::Predict),
     /// Write a trained model for other programs
@@ -51,6 +57,8 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
         Command::Train(arguments) => train::train(arguments, output),
         Command::Resume(arguments) => train::resume(arguments, output),
         Command::Verify(arguments) => verify::run(arguments, output),
+        Command::Compare(arguments) => compare::run(arguments, output),
+        Command::Report(arguments) => report::run(arguments, output),
         Command::Predict(arguments) => predict::run(arguments, output),
         Command::Export(arguments) => export::run(arguments, output),
         Command::Keys => train::keys(output),

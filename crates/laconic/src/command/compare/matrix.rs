@@ -1,0 +1,226 @@
+//! The file that says which methods are compared over which seeds.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use laconic_train::TrainError;
+use laconic_train::config::Config;
+use laconic_wire::LinkShape;
+use serde::Deserialize;
+
+use crate::command::train::RunFile;
+
+/// Runs of one matrix at most.
+const RUNS_MAX: usize = 1000;
+/// Letters of a method's name at most: it becomes the name of a folder.
+const NAME_MAX: usize = 60;
+/// Bytes of the file at most.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// What is compared.
+pub struct Matrix {
+    /// The seeds, each for every method.
+    pub seeds: Vec<u64>,
+    /// The link model on whose clock runs are timed.
+    pub link: Option<String>,
+    /// The methods, checked.
+    pub methods: Vec<Method>,
+}
+
+/// One way to train.
+pub struct Method {
+    /// Its name.
+    pub name: String,
+    /// The name of its folder.
+    pub slug: String,
+    /// What it changes.
+    pub set: Vec<String>,
+    /// Its configuration, but for seed and folder.
+    pub config: Config,
+}
+
+/// Arguments that go before what the file says.
+pub struct Wishes {
+    /// `--seeds`: 0 up to here.
+    pub seeds: Option<u64>,
+    /// `--link`.
+    pub link: Option<String>,
+}
+
+/// The file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MatrixFile {
+    seeds: Option<Vec<u64>>,
+    link: Option<String>,
+    #[serde(default)]
+    method: Vec<MethodEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MethodEntry {
+    name: String,
+    #[serde(default)]
+    set: Vec<String>,
+}
+
+type Result<T> = std::result::Result<T, TrainError>;
+
+fn refuse<T>(what: String) -> Result<T> {
+    Err(TrainError::config(what))
+}
+
+impl Matrix {
+    /// Reads the file and checks every configuration, so that the last run fails no later than the first.
+    pub fn load(path: &Path, run: &RunFile, base: &Config, wishes: Wishes) -> Result<Matrix> {
+        let file = MatrixFile::read(path)?;
+        let place = path.display();
+        let seeds = match wishes.seeds {
+            Some(count) => (0..count.min(RUNS_MAX as u64 + 1)).collect(),
+            None => file.seeds.unwrap_or_else(|| vec![0]),
+        };
+        if file.method.is_empty() {
+            return refuse(format!("{place}: no [[method]], so nothing to compare"));
+        }
+        if seeds.is_empty() {
+            return refuse(format!("{place}: no seeds, so nothing to run"));
+        }
+        if seeds.iter().collect::<BTreeSet<_>>().len() < seeds.len() {
+            return refuse(format!("{place}: seeds: one of them stands there twice"));
+        }
+        if seeds.len() * file.method.len() > RUNS_MAX {
+            let (methods, seeds) = (file.method.len(), seeds.len());
+            return refuse(format!("{place}: {methods} methods over {seeds} seeds: more than {RUNS_MAX} runs"));
+        }
+        // A link model that the run itself names is as good.
+        let own = Some(&base.transport.shape).filter(|shape| !shape.is_empty()).cloned();
+        let link = wishes.link.or(file.link).or(own);
+        if let Some(link) = &link {
+            link.parse::<LinkShape>().map_err(|error| TrainError::config(format!("link = {link:?}: {error}")))?;
+        }
+        let method = |entry| Method::new(entry, run, base, link.as_deref());
+        let methods = file.method.into_iter().map(method).collect::<Result<Vec<Method>>>();
+        let methods = methods.map_err(|error| TrainError::config(format!("{place}: {}", bare(&error))))?;
+        check_together(&methods).map_err(|error| TrainError::config(format!("{place}: {}", bare(&error))))?;
+        Ok(Matrix { seeds, link, methods })
+    }
+}
+
+impl MatrixFile {
+    fn read(path: &Path) -> Result<MatrixFile> {
+        let size = std::fs::metadata(path).map_err(|source| TrainError::io(path, source))?.len();
+        if size > BYTES_MAX {
+            return Err(TrainError::file(path, format!("expected at most {BYTES_MAX} bytes, found {size}")));
+        }
+        let text = std::fs::read_to_string(path).map_err(|source| TrainError::io(path, source))?;
+        let malformed = |error: toml::de::Error| format!("{}: {}", path.display(), error.to_string().trim_end());
+        toml::from_str(&text).map_err(|error| TrainError::config(malformed(error)))
+    }
+}
+
+impl Method {
+    fn new(entry: MethodEntry, run: &RunFile, base: &Config, link: Option<&str>) -> Result<Method> {
+        let MethodEntry { name, set } = entry;
+        let slug = slug(&name)?;
+        for change in &set {
+            let key = change.split('=').next().unwrap_or_default().trim();
+            if let Some(why) = forbidden(key, link.is_some()) {
+                return refuse(format!("method {name:?} sets {key}: {why}"));
+            }
+        }
+        let all: Vec<String> = run.set.iter().chain(&set).cloned().collect();
+        let mut config = Config::load(&run.file, &all)
+            .map_err(|error| TrainError::config(format!("method {name:?}: {}", bare(&error))))?;
+        if config.data != base.data || config.partition != base.partition {
+            return refuse(format!("method {name:?}: data and partition are not those of {}", run.file.display()));
+        }
+        if config.transport.kind != "threads" {
+            return refuse(format!("method {name:?}: transport.kind: runs are compared on threads of one process"));
+        }
+        if let Some(link) = link {
+            config.transport.shape = link.to_owned();
+            config.transport.shape_sleeps = false;
+        }
+        Ok(Method { name, slug, set, config })
+    }
+
+    /// The configuration of one run, and its folder.
+    pub fn run(&self, out: &Path, seed: u64) -> (Config, PathBuf) {
+        let mut config = self.config.clone();
+        config.train.seed = seed;
+        config.out.dir = out.join(self.folder(seed));
+        let folder = config.out.dir.clone();
+        (config, folder)
+    }
+
+    /// The folder of one run within that of the comparison.
+    pub fn folder(&self, seed: u64) -> String {
+        format!("runs/{}/seed-{seed}", self.slug)
+    }
+}
+
+/// Why a method may not set this key.
+fn forbidden(key: &str, has_link: bool) -> Option<&'static str> {
+    match key.split('.').next().unwrap_or_default().trim() {
+        "data" | "partition" => Some("all methods run on one graph and one partition; set it in the run's file"),
+        "train" if key == "train.seed" => Some("seeds are listed under seeds"),
+        "train" if !key.contains('.') => Some("set single keys, not whole sections"),
+        "out" if key != "out.checkpoint_every" => Some("the folders of runs are chosen by compare"),
+        "transport" if has_link && (!key.contains('.') || key.starts_with("transport.shape")) => {
+            Some("link decides the link model of all methods")
+        }
+        _ => None,
+    }
+}
+
+/// What methods must not share, and what they must.
+fn check_together(methods: &[Method]) -> Result<()> {
+    for (index, method) in methods.iter().enumerate() {
+        if let Some(other) = methods[..index].iter().find(|other| other.slug == method.slug) {
+            let (name, other) = (&method.name, &other.name);
+            return refuse(if name == other {
+                format!("two methods are called {name:?}")
+            } else {
+                format!("methods {other:?} and {name:?} would share the folder {:?}", method.slug)
+            });
+        }
+        // Otherwise one column would hold figures of different metrics.
+        if method.config.train.metrics.first() != methods[0].config.train.metrics.first() {
+            let (name, first) = (&method.name, &methods[0].name);
+            return refuse(format!("method {name:?}: train.metrics: the first has to be that of {first:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// The name of a method's folder: small letters, digits and dashes.
+fn slug(name: &str) -> Result<String> {
+    let letters = name.chars().flat_map(char::to_lowercase);
+    let dashed: String = letters.map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    let slug = dashed.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+    if slug.is_empty() {
+        return refuse(format!("method {name:?}: a name needs a letter or digit"));
+    }
+    if name.chars().count() > NAME_MAX {
+        return refuse(format!("method {name:?}: a name has at most {NAME_MAX} letters"));
+    }
+    Ok(slug)
+}
+
+/// An error's text without the word that says what kind it is.
+pub fn bare(error: &TrainError) -> String {
+    error.to_string().replacen("configuration: ", "", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_names_hold_nothing_but_letters_digits_and_dashes() {
+        assert_eq!(slug("../Lazy, from  scores/..").expect("a name"), "lazy-from-scores");
+        assert_eq!(slug("Gröbner 2").expect("a name"), "gröbner-2");
+        assert!(slug(" ./.. ").is_err() && slug("").is_err() && slug(&"x".repeat(61)).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! What a comparison found: every run, and per method what its runs say together.
+
+use std::path::Path;
+
+use anyhow::Result;
+use laconic_graph::part::Part;
+use laconic_train::TrainError;
+use laconic_train::folder::write_aside;
+use serde::{Deserialize, Serialize};
+
+use super::front::front;
+use super::matrix::{Matrix, Method};
+use crate::recorded::{Recorded, read_text};
+
+/// The file with a comparison in its folder.
+pub const FILE: &str = "compare.json";
+
+/// `compare.json`.
+#[derive(Serialize, Deserialize)]
+pub struct Comparison {
+    /// The program's version.
+    pub version: String,
+    /// The graph that all runs share.
+    pub graph: Graph,
+    /// The metric of every `test`; `None` before the first run, and where nothing is tested.
+    pub metric: Option<String>,
+    /// The link model on whose clock `seconds` were taken; `None` for real time.
+    pub link: Option<String>,
+    /// The methods, in the order of the file; a method without runs has none yet.
+    pub methods: Vec<Line>,
+}
+
+/// What tells one partitioned graph from another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Graph {
+    /// Its name.
+    pub dataset: String,
+    /// Its digest, where it is known.
+    pub digest: String,
+    /// Nodes.
+    pub nodes: u64,
+    /// Directed edges.
+    pub edges: u64,
+    /// Own nodes of each part.
+    pub parts: Vec<usize>,
+}
+
+/// One method.
+#[derive(Serialize, Deserialize)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// What it changes.
+    pub set: Vec<String>,
+    /// Its runs.
+    pub runs: Vec<Run>,
+    /// The test metric over the runs.
+    pub test: Option<Spread>,
+    /// Mean bytes.
+    pub bytes: Option<f64>,
+    /// How many times fewer bytes than the first method.
+    pub fewer: Option<f64>,
+    /// Mean seconds.
+    pub seconds: Option<f64>,
+    /// Whether no other method is at least as good in bytes and metric and better in one.
+    pub front: bool,
+    /// The same of seconds and metric.
+    pub front_by_seconds: bool,
+}
+
+/// A mean and how far numbers lie from it.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
+    /// The sample standard deviation; `None` of a single number.
+    pub sd: Option<f64>,
+}
+
+/// One run.
+#[derive(Serialize, Deserialize)]
+pub struct Run {
+    /// `train.seed`
+    pub seed: u64,
+    /// Its folder within that of the comparison.
+    pub folder: String,
+    /// The test metric of the best validation round.
+    pub test: Option<f64>,
+    /// Bytes over all workers.
+    pub bytes: u64,
+    /// What was predicted.
+    pub predicted: u64,
+    /// Rounds.
+    pub rounds: u32,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+impl Graph {
+    /// The graph of these parts.
+    pub fn of(parts: &[Part]) -> Graph {
+        let global = &parts[0].global;
+        Graph {
+            dataset: global.dataset.clone(),
+            digest: global.data_digest.clone(),
+            nodes: global.nodes,
+            edges: global.edges,
+            parts: parts.iter().map(Part::rows).collect(),
+        }
+    }
+}
+
+impl Comparison {
+    /// A comparison without runs.
+    pub fn new(matrix: &Matrix, graph: Graph) -> Comparison {
+        let line = |method: &Method| Line {
+            name: method.name.clone(),
+            set: method.set.clone(),
+            runs: Vec::new(),
+            test: None,
+            bytes: None,
+            fewer: None,
+            seconds: None,
+            front: false,
+            front_by_seconds: false,
+        };
+        Comparison {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            graph,
+            metric: None,
+            link: matrix.link.clone(),
+            methods: matrix.methods.iter().map(line).collect(),
+        }
+    }
+
+    /// Reads the comparison in a folder; `None` where there is none.
+    pub fn read(folder: &Path) -> Result<Option<Comparison>, TrainError> {
+        let path = folder.join(FILE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let expected = |error: serde_json::Error| TrainError::file(&path, format!("expected a comparison: {error}"));
+        serde_json::from_str(&read_text(&path)?).map(Some).map_err(expected)
+    }
+
+    /// Writes it.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        Ok(write_aside(&folder.join(FILE), text.as_bytes())?)
+    }
+
+    /// Enters a run of method number `index`.
+    pub fn enter(&mut self, index: usize, seed: u64, folder: String, recorded: &Recorded) {
+        let summary = &recorded.summary;
+        self.metric = self.metric.take().or_else(|| recorded.metric.clone());
+        self.methods[index].runs.push(Run {
+            seed,
+            folder,
+            test: recorded.test(),
+            bytes: summary.bytes.total,
+            predicted: summary.bytes.predicted,
+            rounds: summary.rounds,
+            seconds: recorded.seconds(self.link.is_some()),
+        });
+    }
+
+    /// Sets what follows from the runs.
+    pub fn conclude(&mut self) {
+        for line in &mut self.methods {
+            let tests: Option<Vec<f64>> = line.runs.iter().map(|run| run.test).collect();
+            line.test = tests.as_deref().and_then(Spread::of);
+            line.bytes = mean(line.runs.iter().map(|run| run.bytes as f64));
+            line.seconds = mean(line.runs.iter().map(|run| run.seconds));
+        }
+        let first = self.methods[0].bytes;
+        for line in &mut self.methods {
+            line.fewer = first.zip(line.bytes).filter(|(_, bytes)| *bytes > 0.0).map(|(first, bytes)| first / bytes);
+        }
+        for (index, on_front) in front_of(&self.methods, |line| line.bytes) {
+            self.methods[index].front = on_front;
+        }
+        for (index, on_front) in front_of(&self.methods, |line| line.seconds) {
+            self.methods[index].front_by_seconds = on_front;
+        }
+    }
+}
+
+/// For each method with a metric whether it is on the front of this cost.
+fn front_of(lines: &[Line], cost: impl Fn(&Line) -> Option<f64>) -> Vec<(usize, bool)> {
+    let known: Vec<(usize, (f64, f64))> =
+        lines.iter().enumerate().filter_map(|(index, line)| Some((index, (cost(line)?, line.test?.mean)))).collect();
+    let points: Vec<(f64, f64)> = known.iter().map(|(_, point)| *point).collect();
+    known.iter().map(|(index, _)| *index).zip(front(&points)).collect()
+}
+
+impl Spread {
+    fn of(numbers: &[f64]) -> Option<Spread> {
+        let mean = mean(numbers.iter().copied())?;
+        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
+        let sd = (numbers.len() > 1).then(|| (squares / (numbers.len() - 1) as f64).sqrt());
+        Some(Spread { mean, sd })
+    }
+}
+
+fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
+    let count = numbers.len();
+    (count > 0).then(|| numbers.sum::<f64>() / count as f64)
+}

@@ -1,0 +1,80 @@
+//! One run of a matrix: kept, resumed or done, by what its folder holds.
+
+use std::path::{Path, PathBuf};
+
+use laconic_train::checkpoint::Checkpoint;
+use laconic_train::config::Config;
+
+use crate::recorded::{Recorded, read_text};
+
+/// What a run's folder holds.
+pub enum Found {
+    /// The whole run.
+    Done(Box<Recorded>),
+    /// A checkpoint of it.
+    Begun,
+    /// Nothing of use.
+    Nothing,
+}
+
+impl Found {
+    /// Looks into the folder of the run with this resolved configuration. What cannot be read counts as not there, and
+    /// what has another configuration too: the run is then done again, and `prepare_folder` moves what stands there
+    /// aside.
+    pub fn in_folder(folder: &Path, config: &Config) -> Found {
+        let summary = folder.join("summary.json");
+        if summary.exists() {
+            let Ok(recorded) = Recorded::read(folder) else { return Found::Nothing };
+            let recorded_config = serde_json::from_value::<Config>(recorded.summary.config.clone());
+            return match recorded_config {
+                Ok(old) if !is_same(&old, config) => Found::Nothing,
+                Err(_) => Found::Nothing,
+                Ok(_) if recorded.summary.interrupted => Found::checkpoint(folder, config),
+                Ok(_) => Found::Done(Box::new(recorded)),
+            };
+        }
+        let text = read_text(&folder.join("config.toml")).unwrap_or_default();
+        match Config::parse(&text, &[]) {
+            Ok(old) if is_same(&old, config) => Found::checkpoint(folder, config),
+            _ => Found::Nothing,
+        }
+    }
+
+    fn checkpoint(folder: &Path, config: &Config) -> Found {
+        let checkpoint = Checkpoint::read_bytes(folder).and_then(|bytes| Checkpoint::from_bytes(&bytes));
+        match checkpoint {
+            Ok(checkpoint) if checkpoint.fingerprint == config.fingerprint() => Found::Begun,
+            _ => Found::Nothing,
+        }
+    }
+}
+
+/// Whether two configurations are the same run. Folders may have been moved since, so of paths the last name counts.
+fn is_same(a: &Config, b: &Config) -> bool {
+    anywhere(a) == anywhere(b)
+}
+
+fn anywhere(config: &Config) -> Config {
+    let mut config = config.clone();
+    config.out.dir = PathBuf::new();
+    let (data, partition) = (&mut config.data, &mut config.partition);
+    let named = [data.features_path.as_mut(), data.nodes_path.as_mut(), partition.file.as_mut()];
+    for path in named.into_iter().flatten().chain([&mut data.path]) {
+        *path = path.file_name().unwrap_or_default().into();
+    }
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moved_run_is_the_same_run_and_another_key_or_dataset_is_not() {
+        let config = |text: &str| Config::parse(text, &[]).expect("a configuration");
+        let here = config("[data]\npath = \"/here/cora.npz\"\n[out]\ndir = \"a\"\n");
+        assert!(is_same(&here, &config("[data]\npath = \"/there/cora.npz\"\n[out]\ndir = \"b\"\n")));
+        assert!(!is_same(&here, &config("[data]\npath = \"/here/citeseer.npz\"\n")));
+        assert!(!is_same(&here, &config("[data]\npath = \"/here/cora.npz\"\n[train]\nepochs = 3\n")));
+    }
+}

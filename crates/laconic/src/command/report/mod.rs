@@ -1,0 +1,139 @@
+//! `laconic report`: one HTML page about one or several runs, without scripts and without anything from elsewhere.
+
+mod curves;
+mod ledger;
+mod page;
+mod timeline;
+mod traffic;
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use laconic_train::TrainError;
+use laconic_train::folder::write_aside;
+use serde::Serialize;
+
+use super::compare::Comparison;
+use super::train::human_bytes;
+use crate::output::Output;
+use crate::recorded::{Recorded, read_text};
+use ledger::Ledger;
+use timeline::Timeline;
+
+/// Runs on one page at most.
+const RUNS_MAX: usize = 200;
+
+/// Arguments of `report`.
+#[derive(Args)]
+#[command(after_help = "Example: laconic report runs/standard runs/lazy --out report.html\n\
+    Of a comparison: laconic report runs/run-compare")]
+pub struct Report {
+    /// Folders of runs, or of comparisons
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// The page (otherwise report.html in the first folder)
+    #[arg(long, value_name = "FILE.html")]
+    out: Option<PathBuf>,
+}
+
+/// A folder of a run with what it is called and which runs look alike.
+pub struct Named {
+    /// Its name on the page.
+    pub name: String,
+    /// What the legend calls it: its name, or that of its method.
+    pub group: String,
+    /// The number of its colour; the same for all seeds of a method.
+    pub style: usize,
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+/// All that the page shows of a run.
+struct Run {
+    name: String,
+    group: String,
+    style: usize,
+    recorded: Recorded,
+    ledger: Ledger,
+    timeline: Option<Timeline>,
+    config: String,
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Written {
+    file: String,
+    runs: usize,
+    bytes: u64,
+}
+
+/// Reads the runs and writes the page.
+pub fn run(arguments: Report, output: &Output) -> Result<u8> {
+    let mut named = Vec::new();
+    for dir in &arguments.dirs {
+        named.extend(expand(dir, named.last().map_or(0, |last: &Named| last.style + 1))?);
+    }
+    let file = arguments.out.unwrap_or_else(|| arguments.dirs[0].join("report.html"));
+    let bytes = write(&file, named)?;
+    let written = Written { file: file.display().to_string(), runs: bytes.0, bytes: bytes.1 };
+    let runs = if written.runs == 1 { "1 run".to_owned() } else { format!("{} runs", written.runs) };
+    output.result(format!("{runs} in {} ({})", written.file, human_bytes(written.bytes)), &written)?;
+    Ok(0)
+}
+
+/// Writes the page about these runs; returns how many they are and the size of the page.
+pub fn write(file: &Path, named: Vec<Named>) -> Result<(usize, u64)> {
+    if named.is_empty() || named.len() > RUNS_MAX {
+        let found = named.len();
+        return Err(TrainError::config(format!("a page shows 1 to {RUNS_MAX} runs, and these are {found}")).into());
+    }
+    let runs = named.into_iter().map(Run::read).collect::<Result<Vec<Run>, TrainError>>()?;
+    let html = page::html(&runs);
+    write_aside(file, html.as_bytes())?;
+    Ok((runs.len(), html.len() as u64))
+}
+
+impl Run {
+    fn read(Named { name, group, style, folder }: Named) -> Result<Run, TrainError> {
+        Ok(Run {
+            name,
+            group,
+            style,
+            recorded: Recorded::read(&folder)?,
+            ledger: Ledger::read(&folder.join("ledger.csv"))?,
+            timeline: Timeline::read(&folder.join("timeline.csv"))?,
+            config: read_text(&folder.join("config.toml"))?,
+        })
+    }
+}
+
+/// A run as it is, a comparison as its runs. Styles count from `style`.
+fn expand(dir: &Path, style: usize) -> Result<Vec<Named>> {
+    let Some(comparison) = Comparison::read(dir)? else {
+        let name = name(dir);
+        return Ok(vec![Named { group: name.clone(), name, style, folder: dir.to_owned() }]);
+    };
+    let mut named = Vec::new();
+    for (index, line) in comparison.methods.iter().enumerate() {
+        for run in &line.runs {
+            let inside = Path::new(&run.folder);
+            if !inside.components().all(|part| matches!(part, Component::Normal(_))) {
+                let what = format!("expected a folder inside, found {:?}", run.folder);
+                return Err(TrainError::file(dir.join("compare.json"), what).into());
+            }
+            let name = format!("{}, seed {}", line.name, run.seed);
+            named.push(Named { name, group: line.name.clone(), style: style + index, folder: dir.join(inside) });
+        }
+    }
+    Ok(named)
+}
+
+/// The end of a folder's path, long enough to tell `lazy/seed-0` from `standard/seed-0`.
+fn name(dir: &Path) -> String {
+    let parts = dir.components().filter(|part| matches!(part, Component::Normal(_)));
+    let mut last: Vec<String> =
+        parts.rev().take(2).map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    last.reverse();
+    if last.is_empty() { dir.display().to_string() } else { last.join("/") }
+}

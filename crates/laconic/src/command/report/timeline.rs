@@ -1,0 +1,112 @@
+//! `timeline.csv`: what each worker did when in one round.
+
+use std::path::Path;
+
+use laconic_train::TrainError;
+
+use crate::plot::{Lanes, Span, thin};
+use crate::recorded::read_lines;
+
+/// The first line of the file.
+const HEADER: &str = "worker,round,phase,layer,direction,start_s,end_s";
+/// Known phases, in the order of their colours.
+const PHASES: [&str; 5] = ["compute", "encode", "decode", "wait", "reduce"];
+/// Lanes at most.
+const WORKERS_MAX: usize = 1024;
+/// Spans that are read of one round at most.
+const SPANS_MAX: usize = 1 << 20;
+/// Spans that are drawn at most: more than there is room for.
+const DRAWN_MAX: usize = 10_000;
+
+/// One round of a run.
+pub struct Timeline {
+    round: u64,
+    spans: Vec<Entry>,
+}
+
+/// A line of the file.
+struct Entry {
+    worker: usize,
+    round: u64,
+    phase: usize,
+    what: String,
+    seconds: (f64, f64),
+}
+
+impl Timeline {
+    /// Reads the file; `None` where there is none, or nothing in it. Of several rounds the last counts, which is the
+    /// one that start-up disturbs least.
+    pub fn read(path: &Path) -> Result<Option<Timeline>, TrainError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let mut timeline = Timeline { round: 0, spans: Vec::new() };
+        read_lines(path, &mut |number, line| {
+            let wrong = |what: &str| Err(TrainError::file(path, format!("line {number}: expected {what}")));
+            if number == 1 {
+                return if line == HEADER { Ok(()) } else { wrong(HEADER) };
+            }
+            let Some(entry) = Entry::parse(line) else {
+                return wrong(&format!("a span: {HEADER}, a phase of {}", PHASES.join(", ")));
+            };
+            if entry.round > timeline.round {
+                timeline = Timeline { round: entry.round, spans: Vec::new() };
+            }
+            if entry.round == timeline.round {
+                timeline.spans.push(entry);
+            }
+            if timeline.spans.len() > SPANS_MAX { wrong(&format!("at most {SPANS_MAX} spans a round")) } else { Ok(()) }
+        })?;
+        Ok((!timeline.spans.is_empty()).then_some(timeline))
+    }
+
+    /// The round as a figure.
+    pub fn svg(&self, name: &str) -> String {
+        let workers = self.spans.iter().map(|span| span.worker + 1).max().unwrap_or(0);
+        let order: Vec<usize> = (0..self.spans.len()).collect();
+        let span = |entry: &Entry| Span {
+            lane: entry.worker,
+            phase: entry.phase,
+            seconds: entry.seconds,
+            name: format!("worker {}, {}{}", entry.worker, PHASES[entry.phase], entry.what),
+        };
+        let spans: Vec<Span> = thin(&order, DRAWN_MAX).into_iter().map(|index| span(&self.spans[index])).collect();
+        let all = if spans.len() < self.spans.len() {
+            format!(" ({} of {} spans)", spans.len(), self.spans.len())
+        } else {
+            String::new()
+        };
+        let lanes = (0..workers).map(|worker| format!("worker {worker}")).collect();
+        let phases = PHASES.map(str::to_owned).to_vec();
+        Lanes { title: format!("{name}: round {}{all}", self.round), lanes, phases, spans }.svg()
+    }
+}
+
+impl Entry {
+    fn parse(line: &str) -> Option<Entry> {
+        let fields: Vec<&str> = line.splitn(8, ',').collect();
+        let [worker, round, phase, layer, direction, start, end] = fields[..] else { return None };
+        let seconds: (f64, f64) = (start.parse().ok()?, end.parse().ok()?);
+        let worker = worker.parse().ok().filter(|worker| *worker < WORKERS_MAX)?;
+        let is_span = seconds.0.is_finite() && seconds.1.is_finite() && seconds.0 <= seconds.1;
+        let layer = if layer.is_empty() { String::new() } else { format!(", layer {layer}") };
+        let direction = if direction.is_empty() { String::new() } else { format!(", {direction}") };
+        let phase = PHASES.iter().position(|known| *known == phase)?;
+        let entry = Entry { worker, round: round.parse().ok()?, phase, what: layer + &direction, seconds };
+        is_span.then_some(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_has_a_known_phase_and_ends_no_sooner_than_it_starts() {
+        assert!(Entry::parse("0,3,wait,1,forward,0.5,0.75").is_some() && Entry::parse("0,3,reduce,,,0,0").is_some());
+        let wrong = ["", "0,3,sleep,1,forward,0,1", "0,3,wait,1,forward,1,0", "0,3,wait,1,forward,0,inf"];
+        for line in wrong.into_iter().chain(["9999,3,wait,1,forward,0,1", "0,3,wait,1,forward,0,1,2"]) {
+            assert!(Entry::parse(line).is_none(), "{line}");
+        }
+    }
+}

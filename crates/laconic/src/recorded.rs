@@ -1,0 +1,229 @@
+//! A run that is over, read back from its folder, with limits on everything that is read.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use laconic_train::TrainError;
+use laconic_train::fit::RoundReport;
+use laconic_train::folder::METRICS;
+use laconic_train::report::Summary;
+use serde::Deserialize;
+
+use crate::plot::thin;
+
+/// Larger files are refused.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// Points of a curve that are kept.
+const POINTS_MAX: usize = 2000;
+
+/// Everything that a plot needs of a run.
+pub struct Recorded {
+    /// `summary.json`.
+    pub summary: Summary,
+    /// What newer summaries have besides.
+    pub extras: Extras,
+    /// The metric that chose the best round; `None` where nothing was tested.
+    pub metric: Option<String>,
+    /// `metrics.jsonl`.
+    pub curves: Curves,
+}
+
+/// Parts of a summary that older runs lack.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Extras {
+    /// `bytes`
+    bytes: ExtraBytes,
+    /// The share of values that was sent in each width of bits.
+    pub bits: BTreeMap<String, f64>,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct ExtraBytes {
+    predicted_by_kind: BTreeMap<String, u64>,
+}
+
+impl Extras {
+    /// Predicted bytes by kind; empty where they were not written down.
+    pub fn predicted_by_kind(&self) -> &BTreeMap<String, u64> {
+        &self.bytes.predicted_by_kind
+    }
+}
+
+/// A run over its rounds, thinned.
+#[derive(Debug, Default, PartialEq)]
+pub struct Curves {
+    /// Training loss by round.
+    pub loss: Vec<(f64, f64)>,
+    /// Validation metric by round.
+    pub val: Vec<(f64, f64)>,
+    /// Test metric of the best validation round so far, by bytes sent.
+    pub test_by_bytes: Vec<(f64, f64)>,
+    /// The same by seconds that rounds took.
+    pub test_by_seconds: Vec<(f64, f64)>,
+    /// The same by the link model's clock; empty where rounds do not say it.
+    pub test_by_clock: Vec<(f64, f64)>,
+    /// Seconds of all rounds.
+    pub seconds: f64,
+    /// The clock after the last round.
+    pub clock: Option<f64>,
+    /// What is added to the clock of a round: the time before the run was resumed.
+    clock_before: f64,
+}
+
+impl Recorded {
+    /// Reads the folder of a run.
+    pub fn read(folder: &Path) -> Result<Recorded, TrainError> {
+        let path = folder.join("summary.json");
+        let text = read_text(&path)?;
+        let malformed =
+            |error: serde_json::Error| TrainError::file(&path, format!("expected a run's summary: {error}"));
+        let summary: Summary = serde_json::from_str(&text).map_err(malformed)?;
+        let extras = serde_json::from_str(&text).map_err(malformed)?;
+        let metric = metric(&summary);
+        let curves = Curves::read(&folder.join(METRICS), metric.as_deref())?;
+        Ok(Recorded { summary, extras, metric, curves })
+    }
+
+    /// The test metric of the best round.
+    pub fn test(&self) -> Option<f64> {
+        self.summary.metrics.scores.test.get(self.metric.as_ref()?).copied()
+    }
+
+    /// Seconds from start to end: the link model's clock, or real time. A resumed run's summary knows its last part
+    /// alone; its rounds know all of them, so the larger number is nearer the truth.
+    pub fn seconds(&self, by_clock: bool) -> f64 {
+        let seconds = &self.summary.seconds;
+        if by_clock {
+            seconds.simulated.unwrap_or(0.0).max(self.curves.clock.unwrap_or(0.0))
+        } else {
+            seconds.total.max(self.curves.seconds)
+        }
+    }
+}
+
+/// The metric that chose the best round: the first that was asked for, else the only one that was measured.
+fn metric(summary: &Summary) -> Option<String> {
+    let measured = &summary.metrics.scores.test;
+    let asked = summary.config["train"]["metrics"][0].as_str().filter(|name| measured.contains_key(*name));
+    asked.map(str::to_owned).or_else(|| measured.keys().find(|name| *name != "loss").cloned())
+}
+
+impl Curves {
+    fn read(path: &Path, metric: Option<&str>) -> Result<Curves, TrainError> {
+        let (mut curves, mut chosen) = (Curves::default(), Chosen::default());
+        let mut read = |number: usize, line: &str| {
+            let report: RoundReport = serde_json::from_str(line)
+                .map_err(|error| TrainError::file(path, format!("line {number}: expected a round: {error}")))?;
+            curves.enter(&report, &mut chosen, metric.unwrap_or_default());
+            Ok(())
+        };
+        read_lines(path, &mut read)?;
+        let all = [&mut curves.loss, &mut curves.val, &mut curves.test_by_bytes];
+        for curve in all.into_iter().chain([&mut curves.test_by_seconds, &mut curves.test_by_clock]) {
+            *curve = thin(curve, POINTS_MAX);
+        }
+        Ok(curves)
+    }
+
+    fn enter(&mut self, report: &RoundReport, chosen: &mut Chosen, metric: &str) {
+        let round = f64::from(report.round);
+        self.seconds += report.seconds;
+        let clock = report.clock.map(|clock| self.continue_clock(clock));
+        self.loss.push((round, report.loss));
+        let Some(scores) = &report.scores else { return };
+        let val = scores.val.get(metric).copied();
+        if let Some(val) = val {
+            self.val.push((round, val));
+        }
+        let Some(test) = scores.test.get(metric).copied() else { return };
+        let best = chosen.after(val, test);
+        if let Some(bytes) = report.bytes {
+            self.test_by_bytes.push((bytes as f64, best));
+        }
+        self.test_by_seconds.push((self.seconds, best));
+        if let Some(clock) = clock {
+            self.test_by_clock.push((clock, best));
+        }
+    }
+
+    /// The time since the run first started. A resumed run's clock may start anew: then what was before is added.
+    fn continue_clock(&mut self, clock: f64) -> f64 {
+        let last = self.clock.unwrap_or(0.0);
+        if clock + self.clock_before < last {
+            self.clock_before = last;
+        }
+        *self.clock.insert(clock + self.clock_before)
+    }
+}
+
+/// The best by validation so far, ties to the earlier; the latest where nothing validates. Over stages too: the model
+/// that an earlier stage ended with is still there while the next one starts from nothing.
+#[derive(Default)]
+struct Chosen {
+    best: Option<(Option<f64>, f64)>,
+}
+
+impl Chosen {
+    /// The test figure of the choice after one more evaluation.
+    fn after(&mut self, val: Option<f64>, test: f64) -> f64 {
+        let (best_val, best_test) = self.best.unwrap_or((None, test));
+        let better = best_val.zip(val).is_none_or(|(old, new)| new > old);
+        let best = if better { (val, test) } else { (best_val, best_test) };
+        self.best = Some(best);
+        best.1
+    }
+}
+
+/// The text of a file that is not too large.
+pub fn read_text(path: &Path) -> Result<String, TrainError> {
+    let mut text = String::new();
+    open(path)?.read_to_string(&mut text).map_err(|source| TrainError::io(path, source))?;
+    Ok(text)
+}
+
+/// Hands each line of a file that is not too large to `each`, with its number from 1.
+pub fn read_lines(path: &Path, each: &mut dyn FnMut(usize, &str) -> Result<(), TrainError>) -> Result<(), TrainError> {
+    for (index, line) in BufReader::new(open(path)?).lines().enumerate() {
+        each(index + 1, &line.map_err(|source| TrainError::io(path, source))?)?;
+    }
+    Ok(())
+}
+
+/// Opens a file; a file that grows while it is read is cut off at the limit.
+fn open(path: &Path) -> Result<impl Read + use<>, TrainError> {
+    let io = |source| TrainError::io(path, source);
+    let about = std::fs::metadata(path).map_err(io)?;
+    if !about.is_file() {
+        return Err(TrainError::file(path, "expected a file"));
+    }
+    if about.len() > BYTES_MAX {
+        return Err(TrainError::file(path, format!("expected at most {BYTES_MAX} bytes, found {}", about.len())));
+    }
+    Ok(std::fs::File::open(path).map_err(io)?.take(BYTES_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_shows_the_best_by_validation_so_far_or_the_latest() {
+        let mut chosen = Chosen::default();
+        let rounds = [(0.5, 0.4), (0.5, 0.9), (0.6, 0.3), (0.1, 0.2), (0.7, 0.8)];
+        let figures = rounds.map(|(val, test)| chosen.after(Some(val), test));
+        assert_eq!(figures, [0.4, 0.4, 0.3, 0.3, 0.8]);
+        let mut chosen = Chosen::default();
+        assert_eq!([0.2, 0.1].map(|test| chosen.after(None, test)), [0.2, 0.1]);
+    }
+
+    #[test]
+    fn the_clock_of_a_resumed_run_goes_on() {
+        let mut curves = Curves::default();
+        let times = [1.0, 2.5, 0.5, 1.0, 0.25].map(|clock| curves.continue_clock(clock));
+        assert_eq!((times, curves.clock), ([1.0, 2.5, 3.0, 3.5, 3.75], Some(3.75)));
+    }
+}
