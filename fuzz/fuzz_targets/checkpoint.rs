@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use laconic_fuzz::apply;
 use laconic_train::checkpoint::Checkpoint;
-use laconic_train::fit::Progress;
+use laconic_train::progress::Progress;
 use laconic_train::{Config, run};
 
 /// A checkpoint of a small model in its second stage.
