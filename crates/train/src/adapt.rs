@@ -18,7 +18,7 @@ use crate::codecs::End;
 use crate::discover::control;
 use crate::error::{Result, TrainError};
 use crate::halo::{Halo, LinkRows};
-use crate::state::{Saved, name};
+use crate::state::{Saved, direction_of, name};
 
 /// The exchange of one layer in one direction.
 type Exchange = (u16, Direction);
@@ -32,17 +32,6 @@ pub struct Adaptive {
     scores: Option<Vec<Vec<f32>>>,
     /// Cost of the link from each worker to each other, `[from · workers + to]`.
     costs: Vec<LinkCost>,
-    /// Time of an assignment as predicted and the shares of widths, for reports.
-    pub last: Option<Outcome>,
-}
-
-/// What an assignment came to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
-    /// Modelled seconds of all exchanges.
-    pub seconds: f64,
-    /// Modelled variance of all exchanges.
-    pub variance: f64,
 }
 
 /// Steps of the control frames.
@@ -94,7 +83,7 @@ impl Adaptive {
     pub fn restore(&mut self, saved: &Saved) {
         for (place, halves) in saved.under("adaptive.trace") {
             let [layer, direction, peer] = place[..] else { continue };
-            let exchange = (layer as u16, crate::skip::direction_of(direction));
+            let exchange = (layer as u16, direction_of(direction));
             let whole =
                 |pair: &[f32; 2]| f64::from_bits(u64::from(pair[0].to_bits()) | u64::from(pair[1].to_bits()) << 32);
             let trace = halves.as_chunks::<2>().0.iter().map(whole).collect();
@@ -111,8 +100,13 @@ pub fn exchange_scores(halo: &mut Halo, channel: &mut dyn Transport, weights: &[
     };
     let outgoing = halo.links.iter().map(bytes).collect();
     let came = collectives::all_to_all(channel, control(0, SCORES), outgoing)?;
-    let read = |bytes: &Vec<u8>| bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-    halo.adaptive.scores = Some(came.iter().map(read).collect());
+    let read = |(peer, bytes): (usize, &Vec<u8>)| {
+        if peer != halo.rank.index() && bytes.len() != 4 * halo.links[peer].send.len() {
+            return Err(TrainError::config(format!("worker {peer} sent weights of another shape")));
+        }
+        Ok(bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
+    };
+    halo.adaptive.scores = Some(came.iter().enumerate().map(read).collect::<Result<_>>()?);
     Ok(())
 }
 
@@ -206,7 +200,6 @@ pub fn assign_widths(
     lambda: f64,
 ) -> Result<()> {
     let (rank, size) = (channel.rank(), channel.size());
-    let mut outcome = Outcome { seconds: 0.0, variance: 0.0 };
     for (number, (tag, columns)) in exchanges.iter().enumerate() {
         let everyones = gather_betas(halo, channel, *tag, step(round, BETAS, number))?;
         let costs = &halo.adaptive.costs;
@@ -222,8 +215,6 @@ pub fn assign_widths(
             })
             .collect();
         let assignment = assign::assign(&channels, size as u32, lambda);
-        outcome.seconds += assignment.seconds;
-        outcome.variance += assignment.variance;
         let mut mine: Vec<Vec<u8>> = vec![Vec::new(); size];
         for ((from, to, _), bits) in everyones.iter().zip(assignment.bits) {
             if *from == rank {
@@ -242,7 +233,6 @@ pub fn assign_widths(
             coder.set_widths((peer, true), std::mem::take(&mut mine[peer.index()]));
         }
     }
-    halo.adaptive.last = Some(outcome);
     Ok(())
 }
 

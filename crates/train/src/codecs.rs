@@ -16,7 +16,7 @@ use crate::config::{BitsChoice, CodecChoice, CodecConfig, MessagesConfig, WIDTHS
 use crate::control::{Controller, Reading, kept_columns};
 use crate::error::Result;
 use crate::schedule::Stage;
-use crate::state::{Saved, name};
+use crate::state::{Saved, direction_of, name};
 
 /// Codecs of all messages of rows.
 pub struct Codecs {
@@ -141,7 +141,7 @@ impl Codecs {
     pub fn restore(&mut self, saved: &Saved) -> Result<()> {
         for (place, widths) in saved.under("widths") {
             let [layer, direction, peer, outgoing] = place[..] else { continue };
-            let direction = crate::skip::direction_of(direction);
+            let direction = direction_of(direction);
             let kind = if direction == Direction::Forward { Kind::Activations } else { Kind::ActivationGradients };
             let tag = Tag { kind, direction, layer: layer as u16, round: 0, step: 0 };
             let widths = widths.iter().map(|&width| width_below(width.into())).collect();

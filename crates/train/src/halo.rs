@@ -230,6 +230,7 @@ impl Halo {
             && tag.step == 0
             && skipper.skips(tag, peer, &source)
         {
+            self.coding += start.elapsed();
             let nothing = Frame::new(tag, channel.buffer_of(0));
             return Ok(channel.send(peer, nothing)?);
         }

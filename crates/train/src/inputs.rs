@@ -171,7 +171,7 @@ impl Inputs {
     }
 
     /// Sets what is known of the neighbours from the travelling rows of this worker and of the halo.
-    pub fn set_neighbours(
+    fn set_neighbours(
         &mut self,
         compute: &mut Compute,
         ground: Ground<'_>,
@@ -187,9 +187,14 @@ impl Inputs {
             layer.finish_fold(compute, &mut folded, &mut state);
             halo = folded;
         }
+        self.keep(layer, halo);
+    }
+
+    /// Keeps the halo's copies, or where messages have no parameters the fold, as sparse as the own rows are.
+    pub fn keep(&mut self, layer: &dyn Layer, rows: Matrix) {
         let rows = match &self.x {
-            Operand::Dense(_) => Operand::Dense(halo),
-            Operand::Sparse(_) => Operand::compact(halo),
+            Operand::Dense(_) => Operand::Dense(rows),
+            Operand::Sparse(_) => Operand::compact(rows),
         };
         self.neighbours =
             if layer.message_has_parameters() { Neighbours::Copies(rows) } else { Neighbours::Folded(rows) };

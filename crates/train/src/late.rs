@@ -10,10 +10,9 @@ use std::sync::Arc;
 use laconic_nn::Matrix;
 use laconic_wire::{Direction, Tag, Transport};
 
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 use crate::halo::{Halo, Pending, Presence};
-use crate::skip::direction_of;
-use crate::state::{Saved, name};
+use crate::state::{Saved, direction_of, name};
 
 /// What is under way and what has arrived, by layer and direction.
 pub struct Late {
@@ -129,6 +128,12 @@ pub fn take(halo: &mut Halo, channel: &mut dyn Transport, tag: Tag, into: &mut M
             Some(Arc::new(vec![0.0; halo.rows()]))
         }
         Some((rows, presence)) => {
+            // What another run's file says is not to be trusted with shapes.
+            let counts = presence.as_ref().is_none_or(|presence| presence.len() == halo.rows());
+            let average = stream.average.as_ref().is_none_or(|average| average.data().len() == rows.data().len());
+            if rows.data().len() != into.data().len() || !counts || !average {
+                return Err(TrainError::config(format!("the late rows of {tag} are those of another run")));
+            }
             let used = if smoothing > 0.0 { stream.blend(smoothing, &rows) } else { &rows };
             match tag.direction {
                 Direction::Forward => into.data_mut().copy_from_slice(used.data()),

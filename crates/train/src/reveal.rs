@@ -140,17 +140,8 @@ impl Reveal {
             layer.fold(compute, &[], own, &self.own, &mut self.kept, &mut State::default());
         }
         let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence: self.presence.clone() };
-        self.put(layer, &mut inputs);
+        inputs.keep(layer, self.kept.clone());
         inputs
-    }
-
-    fn put(&self, layer: &dyn Layer, inputs: &mut Inputs) {
-        let rows = match &inputs.x {
-            Operand::Dense(_) => Operand::Dense(self.kept.clone()),
-            Operand::Sparse(_) => Operand::compact(self.kept.clone()),
-        };
-        inputs.neighbours =
-            if layer.message_has_parameters() { Neighbours::Copies(rows) } else { Neighbours::Folded(rows) };
     }
 
     /// Sends and receives what the round adds and puts it into `inputs`; whether anything was added.
@@ -177,7 +168,7 @@ impl Reveal {
         }
         let added = step.refine > 0 || !step.columns.is_empty();
         if added {
-            self.put(layer, inputs);
+            inputs.keep(layer, self.kept.clone());
         }
         Ok(added)
     }

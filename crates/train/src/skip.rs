@@ -10,7 +10,7 @@ use laconic_wire::codec::{self, Codec, Level, MessageKey, RowSet, RowsMut, RowsR
 use laconic_wire::{Direction, Frame, Rank, Tag, WireError};
 
 use crate::config::SkipConfig;
-use crate::state::{Saved, name};
+use crate::state::{Saved, direction_of, name};
 
 /// One message on one link, whatever the round.
 type Place = (u16, Direction, Rank);
@@ -34,7 +34,7 @@ impl Skipper {
         let values = || (0..rows.rows.len()).flat_map(|position| rows.row(position));
         let (round, last) = self.sent.entry(place).or_default();
         let same_shape = last.len() == rows.rows.len() * rows.columns;
-        if same_shape && tag.round - *round < self.config.staleness {
+        if same_shape && tag.round.saturating_sub(*round) < self.config.staleness {
             let (mut moved, mut size) = (0.0f64, 0.0f64);
             for (now, last) in values().zip(last.iter()) {
                 moved += f64::from(now - last).powi(2);
@@ -102,9 +102,4 @@ impl Skipper {
             }
         }
     }
-}
-
-/// The direction of this number.
-pub(crate) fn direction_of(number: u32) -> Direction {
-    if number == Direction::Reverse as u32 { Direction::Reverse } else { Direction::Forward }
 }

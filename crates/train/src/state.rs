@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use laconic_wire::Direction;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -21,6 +22,11 @@ pub struct Saved {
 /// A name with numbers behind it.
 pub fn name(what: &str, numbers: &[u32]) -> String {
     numbers.iter().fold(what.to_owned(), |name, number| format!("{name}/{number}"))
+}
+
+/// The direction of a number in a name.
+pub fn direction_of(number: u32) -> Direction {
+    if number == Direction::Reverse as u32 { Direction::Reverse } else { Direction::Forward }
 }
 
 /// Larger files are refused unread.
