@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 use laconic_train::Config;
-use laconic_train::data::Source;
+use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 
 #[derive(Parser)]

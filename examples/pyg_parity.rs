@@ -25,10 +25,10 @@ use laconic_graph::read::arrays::Npz;
 use laconic_nn::layer::{Aggregator, LayerSpec, layer_kind};
 use laconic_nn::network::{After, Network, Unit};
 use laconic_train::Config;
+use laconic_train::exchange::halo::Scope;
+use laconic_train::fit::progress::Progress;
 use laconic_train::fit::{Fit, Lesson, Material};
-use laconic_train::halo::Scope;
-use laconic_train::inputs::Inputs;
-use laconic_train::progress::Progress;
+use laconic_train::pass::inputs::Inputs;
 use laconic_train::worker::{Worker, Workplace};
 use laconic_wire::{Direction, Kind, Tag};
 

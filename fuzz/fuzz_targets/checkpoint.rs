@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use laconic_fuzz::apply;
-use laconic_train::checkpoint::Checkpoint;
-use laconic_train::progress::Progress;
+use laconic_train::record::checkpoint::Checkpoint;
+use laconic_train::fit::progress::Progress;
 use laconic_train::{Config, run};
 
 /// A checkpoint of a small model in its second stage.

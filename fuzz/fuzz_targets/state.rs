@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use laconic_train::state::Saved;
+use laconic_train::record::state::Saved;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

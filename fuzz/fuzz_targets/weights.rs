@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use laconic_fuzz::{apply, with_file};
-use laconic_train::{Config, model, run};
+use laconic_train::{Config, record::weights, run};
 
 /// Wider models are valid, but take more memory than a fuzzer likes.
 const WIDTH_MAX: usize = 1 << 10;
@@ -12,11 +12,11 @@ const WIDTH_MAX: usize = 1 << 10;
 /// The file of a small model.
 static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let (_, stages) = run::plan_stages(&config(), 3, 2).expect("a known schedule");
-    let weights = model::weights(&stages, &[vec![0.5; stages[0].network.len()]]);
+    let weights = weights::weights(&stages, &[vec![0.5; stages[0].network.len()]]);
     let metadata = [("inputs", "3"), ("classes", "2")].map(|(key, value)| (key, value.to_owned()));
     let mut bytes = Vec::new();
-    with_file(model::FILE, &[], |path| {
-        model::write(path, &weights, metadata.into()).expect("room for a small file");
+    with_file(weights::FILE, &[], |path| {
+        weights::write(path, &weights, metadata.into()).expect("room for a small file");
         bytes = std::fs::read(path).expect("what was just written");
     });
     bytes
@@ -29,10 +29,10 @@ fn config() -> Config {
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let mut bytes = VALID.clone();
     apply(input, &mut bytes);
-    with_file(model::FILE, &bytes, |path| match model::read_with_widths(path) {
+    with_file(weights::FILE, &bytes, |path| match weights::read_with_widths(path) {
         Ok((weights, [inputs, classes])) if inputs.max(classes) <= WIDTH_MAX => {
             let (_, stages) = run::plan_stages(&config(), inputs, classes).expect("a known schedule");
-            let fits = model::parameters(&stages, &weights);
+            let fits = weights::parameters(&stages, &weights);
             assert!(fits.is_ok() || !input.is_empty(), "the valid weights do not fit their model");
         }
         Ok(_) => {}

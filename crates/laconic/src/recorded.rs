@@ -6,8 +6,8 @@ use std::path::Path;
 
 use laconic_train::TrainError;
 use laconic_train::fit::RoundReport;
-use laconic_train::folder::METRICS;
-use laconic_train::report::Summary;
+use laconic_train::record::folder::METRICS;
+use laconic_train::record::summary::Summary;
 use serde::Deserialize;
 
 use crate::plot::thin;

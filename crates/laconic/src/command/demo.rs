@@ -9,8 +9,8 @@ use laconic_graph::part::{Part, cut};
 use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_train::TrainError;
 use laconic_train::config::Config;
-use laconic_train::data::{Source, assign};
-use laconic_train::report::Summary;
+use laconic_train::record::summary::Summary;
+use laconic_train::run::source::{Source, assign};
 use laconic_train::run::{Options, run_threads};
 use serde::Serialize;
 

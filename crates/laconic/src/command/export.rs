@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use laconic_nn::network::{After, Architecture, Network};
 use laconic_train::config::Config;
 use laconic_train::fit::HandOn;
-use laconic_train::folder::write_aside;
-use laconic_train::model::{self, Weights};
+use laconic_train::record::folder::write_aside;
+use laconic_train::record::weights::{self, Weights};
 use laconic_train::run::plan_stages;
 use serde::Serialize;
 
@@ -46,10 +46,10 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     let Target::Pyg = arguments.to;
     let config = Config::load(&arguments.dir.join("config.toml"), &[])
         .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
-    let (weights, [inputs, classes]) = model::read_with_widths(&arguments.dir.join(model::FILE))?;
+    let (weights, [inputs, classes]) = weights::read_with_widths(&arguments.dir.join(weights::FILE))?;
     let (_, stages) = plan_stages(&config, inputs, classes)?;
     // Complain about a model that does not fit its configuration now rather than in Python.
-    model::parameters(&stages, &weights)?;
+    weights::parameters(&stages, &weights)?;
     let scores = stages.iter().any(|stage| stage.hand_on == HandOn::Scores);
     let networks: Vec<&Network> = stages.iter().map(|stage| &stage.network).collect();
     let kept = weights.into_iter().filter(|(name, _)| scores || !name.starts_with("heads."));
@@ -65,7 +65,7 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     let architecture = config.model.architecture(inputs, classes);
     let text = loader(&config, &architecture, &networks, scores);
     let (weights, loader) = (out.join("model.safetensors"), out.join("load.py"));
-    model::write(&weights, &kept, Default::default())?;
+    weights::write(&weights, &kept, Default::default())?;
     write_aside(&loader, text.as_bytes())?;
     output.say(format!("written to {}", out.display()));
     output.result(text.trim_end(), &Written { weights, loader })?;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use clap::Args;
 use laconic_train::config::MessagesConfig;
-use laconic_train::data::Source;
-use laconic_train::report::by_kind_names;
-use laconic_train::traffic::{by_kind, forecast};
+use laconic_train::forecast::traffic::{by_kind, forecast};
+use laconic_train::record::summary::by_kind_names;
+use laconic_train::run::source::Source;
 
 use laconic_wire::{Count, LINKS};
 use serde::Serialize;
@@ -31,7 +31,7 @@ struct Costs {
     payload: u64,
     frames: u64,
     by_kind: BTreeMap<String, u64>,
-    by_link: Vec<laconic_train::report::LinkBytes>,
+    by_link: Vec<laconic_train::record::summary::LinkBytes>,
     rows: Vec<usize>,
     halo_rows: Vec<usize>,
     memory: Vec<u64>,
@@ -57,7 +57,7 @@ struct LinkTime {
 pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let config = arguments.run.load()?;
     let parts = Source::open(&config, None)?.all()?;
-    let laconic_train::traffic::Costs { config: chosen, workers } = forecast(&config, &parts)?;
+    let laconic_train::forecast::traffic::Costs { config: chosen, workers } = forecast(&config, &parts)?;
     let (mut kinds, mut total) = ([Count::default(); 7], Count::default());
     let mut by_link = Vec::new();
     let (mut busiest, mut exchanges) = (0u64, 0u64);
@@ -67,7 +67,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         }
         for (to, count) in ledger.totals_by_peer() {
             let (from, to) = (shapes.rank, to.0);
-            by_link.push(laconic_train::report::LinkBytes {
+            by_link.push(laconic_train::record::summary::LinkBytes {
                 from,
                 to,
                 frames: count.frames,

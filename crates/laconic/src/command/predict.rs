@@ -7,9 +7,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use laconic_graph::dataset::Ids;
 use laconic_train::config::Config;
-use laconic_train::data::Source;
-use laconic_train::infer::{Predictions, predict};
-use laconic_train::model;
+use laconic_train::record::weights;
+use laconic_train::run::predict::{Predictions, predict};
+use laconic_train::run::source::Source;
 use parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -56,7 +56,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     if let Some(data) = arguments.data {
         config.data.path = data;
     }
-    let (weights, widths) = model::read_with_widths(&arguments.dir.join(model::FILE))?;
+    let (weights, widths) = weights::read_with_widths(&arguments.dir.join(weights::FILE))?;
     let source = Source::open(&config, None)?;
     output.say(format!("predicting with {} workers", source.parts()));
     let predictions = predict(&config, source, &weights, widths)?;

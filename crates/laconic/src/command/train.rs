@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use laconic_train::config::{Config, KEYS};
-use laconic_train::data::Source;
-use laconic_train::report::Summary;
+use laconic_train::record::summary::Summary;
+use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 
 use super::signals::Signals;

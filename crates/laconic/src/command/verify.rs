@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use laconic_train::verify::{Verification, verify};
+use laconic_train::run::verify::{Verification, verify};
 
 use super::train::RunFile;
 use crate::output::Output;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::one_of;
-use crate::control::Controller;
+use crate::config::ramp::Controller;
 use crate::error::{Result, TrainError};
 use crate::selection;
 

@@ -8,13 +8,14 @@ mod keys;
 mod messages;
 mod model;
 mod overrides;
+pub mod ramp;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::halo::Scope;
+use crate::exchange::halo::Scope;
 use crate::selection::Selection;
 
 pub(crate) use check::one_of;

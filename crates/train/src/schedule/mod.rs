@@ -14,11 +14,11 @@ use laconic_nn::network::{Architecture, Network};
 use laconic_wire::Ledger;
 
 use crate::config::Config;
-use crate::discover::Shapes;
 use crate::error::Result;
-use crate::evaluate::Evaluator;
 use crate::fit::HandOn;
 use crate::worker::Worker;
+use crate::worker::discover::Shapes;
+use crate::worker::evaluate::Evaluator;
 use staged::{Hooks, Trained};
 
 /// One stage of a run: a network on inputs that do not change while it trains.

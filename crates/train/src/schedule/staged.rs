@@ -4,23 +4,23 @@ use laconic_nn::{Matrix, Operand};
 use laconic_wire::{Count, Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
 
 use super::{Forecast, Stage};
-use crate::adapt;
-use crate::checkpoint::Checkpoint;
-use crate::codecs::Codecs;
-use crate::control::Reading;
-use crate::discover::{Shapes, control};
+use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
-use crate::evaluate::Scores;
+use crate::exchange::halo::{Halo, Route, Scope};
+use crate::exchange::late::{self, Late};
+use crate::exchange::skip::Skipper;
+use crate::exchange::widths;
+use crate::fit::cadence::{extras_len, is_due, is_evaluated, is_synced, live_exchanges, reducer, reduction_tag};
+use crate::fit::progress::Progress;
 use crate::fit::{Fit, HandOn, Lesson, Material, RoundEnd, RoundReport};
-use crate::halo::{Halo, Route, Scope};
-use crate::inputs::{Inputs, Neighbours, can_freeze};
-use crate::late::{self, Late};
-use crate::progress::Progress;
-use crate::reveal::{self, Reveal};
-use crate::rounds::{extras_len, is_due, is_evaluated, is_synced, live_exchanges, reducer, reduction_tag};
-use crate::skip::Skipper;
-use crate::state::Saved;
+use crate::messages::codecs::Codecs;
+use crate::pass::inputs::{Inputs, Neighbours, can_freeze};
+use crate::pass::reveal::{self, Reveal};
+use crate::record::checkpoint::Checkpoint;
+use crate::record::state::Saved;
 use crate::worker::Worker;
+use crate::worker::discover::{Shapes, control};
+use crate::worker::evaluate::Scores;
 
 /// What happens around rounds: progress, logs and checkpoints on worker 0, nothing elsewhere.
 pub trait Hooks {
@@ -314,9 +314,9 @@ pub fn predict(forecast: &Forecast<'_>, shapes: &Shapes) -> Result<Ledger> {
     let messages = config.messages.at_most();
     let mut codecs = Codecs::new(&messages, config.train.seed, stages);
     if config.messages.is_adaptive() {
-        adapt::predict_scores(&shapes.links, Rank(shapes.rank), &mut ledger);
+        widths::predict_scores(&shapes.links, Rank(shapes.rank), &mut ledger);
         if config.messages.costs == "measured" {
-            adapt::predict_measure(Rank(shapes.rank), shapes.workers(), &mut ledger);
+            widths::predict_measure(Rank(shapes.rank), shapes.workers(), &mut ledger);
         }
     }
     let mut rounds_before = 0;
@@ -382,7 +382,7 @@ impl Outlook<'_> {
             return reveal::predict((self.route.links, &count), &choice, at, rounds.into_iter(), self.ledger);
         }
         if scope != Scope::Nothing && config_choice(config, self.forecast.stages, tag).is_adaptive() {
-            adapt::predict_assign(self.route.links, self.route.rank, &[at], tag.round, self.ledger);
+            widths::predict_assign(self.route.links, self.route.rank, &[at], tag.round, self.ledger);
         }
         Halo::predict(&self.route, self.codecs, scope, at, self.ledger)
     }
@@ -396,10 +396,10 @@ impl Outlook<'_> {
         let live = live_exchanges(&stage.network, stage.first_layer, !freezes(stage));
         let due = |(tag, _): &&(Tag, usize)| {
             let choice = config_choice(config, stages, *tag);
-            choice.is_adaptive() && adapt::is_due(done - 1, choice.period(stage.rounds))
+            choice.is_adaptive() && widths::is_due(done - 1, choice.period(stage.rounds))
         };
         let due: Vec<(Tag, usize)> = live.iter().filter(due).copied().collect();
-        adapt::predict_assign(self.route.links, rank, &due, round, self.ledger);
+        widths::predict_assign(self.route.links, rank, &due, round, self.ledger);
         for (tag, width) in live {
             let tag = Tag { round, ..tag };
             Halo::predict(&self.route, self.codecs, Scope::Selected, (tag, width), self.ledger)?;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_nn::Matrix;
-use laconic_train::adapt;
-use laconic_train::assign::{Channel, LinkCost, assign, evaluate};
-use laconic_train::codecs::{Codecs, End};
-use laconic_train::control::Reading;
-use laconic_train::halo::Halo;
+use laconic_train::config::ramp::Reading;
+use laconic_train::exchange::halo::Halo;
+use laconic_train::exchange::widths;
+use laconic_train::messages::assign::{Channel, LinkCost, assign, evaluate};
+use laconic_train::messages::codecs::{Codecs, End};
 use laconic_train::run::Outcome;
 use laconic_wire::codec::Bits;
 use laconic_wire::{Direction, Kind, Rank, Tag, ThreadsTransport, threads};
@@ -36,10 +36,10 @@ fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<
         let rows = Matrix::from_vec(ROWS, COLUMNS, (0..ROWS * COLUMNS).map(value).collect());
         let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 1, step: 0 };
         let scores: Vec<f32> = (0..ROWS).map(&score).collect();
-        adapt::exchange_scores(&mut halo, &mut channel, &scores).expect("scores");
-        adapt::costs_of_shape(&mut halo, 2, shape).expect("costs");
-        adapt::trace_once(&mut halo, tag, &rows);
-        adapt::assign_widths(&mut halo, &mut channel, &[(tag, COLUMNS)], 1, lambda).expect("widths");
+        widths::exchange_scores(&mut halo, &mut channel, &scores).expect("scores");
+        widths::costs_of_shape(&mut halo, 2, shape).expect("costs");
+        widths::trace_once(&mut halo, tag, &rows);
+        widths::assign_widths(&mut halo, &mut channel, &[(tag, COLUMNS)], 1, lambda).expect("widths");
         let setting = |halo: &mut Halo, outgoing: bool| {
             let end = End { rank: Rank(rank as u32), peer: Rank(1 - rank as u32), outgoing, rows: ROWS, drawn: None };
             let (coder, _) = halo.codecs.channel(tag).expect("a codec");

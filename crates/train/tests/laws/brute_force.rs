@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Features, Labels, Split};
-use laconic_train::codecs::Codecs;
 use laconic_train::config::Config;
-use laconic_train::halo::{Halo, Scope};
+use laconic_train::exchange::halo::{Halo, Scope};
+use laconic_train::messages::codecs::Codecs;
 use laconic_wire::codec::{MessageKey, columns, travelling};
 use laconic_wire::{Direction, Kind, Rank, Tag};
 

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
-use laconic_train::budget::candidates;
 use laconic_train::config::Config;
 use laconic_train::fit::RoundReport;
+use laconic_train::forecast::budget::candidates;
+use laconic_train::forecast::traffic::forecast;
 use laconic_train::run::{Observer, Options, Outcome};
-use laconic_train::traffic::forecast;
 
 use crate::fixture::{config, folder, graph, parts, run, try_run};
 use crate::ledger_is_prediction::assert_predicted;
@@ -162,7 +162,7 @@ fn a_resumed_run_stays_within_its_budget_or_is_refused() {
             if fits {
                 assert_resumes(&straight, &dataset, &keys, &out, &format!("{budget} bytes, stopped after {round}"));
                 let text = std::fs::read_to_string(out.join("summary.json")).expect("a summary");
-                let summary: laconic_train::report::Summary = serde_json::from_str(&text).expect("a summary");
+                let summary: laconic_train::record::summary::Summary = serde_json::from_str(&text).expect("a summary");
                 assert!(summary.bytes.total <= budget, "{} of {budget} bytes", summary.bytes.total);
             } else {
                 let error = try_run(&config(&keys), &dataset, 3, resume(&out)).err().expect("too little is left");

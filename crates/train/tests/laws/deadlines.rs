@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::part::cut;
 use laconic_train::TrainError;
-use laconic_train::data::Source;
+use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 use laconic_wire::{Rank, WireError};
 

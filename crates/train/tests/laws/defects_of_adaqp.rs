@@ -5,7 +5,7 @@
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Features};
 use laconic_graph::part::cut;
-use laconic_train::data::Source;
+use laconic_train::run::source::Source;
 use laconic_train::run::{Options, Outcome, run_threads};
 use laconic_wire::{Direction, Kind};
 

@@ -8,12 +8,12 @@ use laconic_graph::part::{Part, cut};
 use laconic_nn::metric::argmax;
 use laconic_train::TrainError;
 use laconic_train::config::Config;
-use laconic_train::data::Source;
 use laconic_train::fit::RoundReport;
-use laconic_train::folder::METRICS;
-use laconic_train::infer::predict;
-use laconic_train::model::{self, Weights};
-use laconic_train::report::Summary;
+use laconic_train::record::folder::METRICS;
+use laconic_train::record::summary::Summary;
+use laconic_train::record::weights::{self, Weights};
+use laconic_train::run::predict::predict;
+use laconic_train::run::source::Source;
 use laconic_train::run::{Observer, Options, plan_stages, run_threads};
 use laconic_wire::Kind;
 
@@ -28,7 +28,7 @@ fn initial(config: &Config, dataset: &Dataset) -> Weights {
     let (columns, classes) = (dataset.features.columns(), dataset.labels.classes());
     let (_, stages) = plan_stages(config, columns, classes).expect("stages");
     let parameters: Vec<Vec<f32>> = stages.iter().map(|stage| stage.network.initial(draw(40))).collect();
-    model::weights(&stages, &parameters)
+    weights::weights(&stages, &parameters)
 }
 
 /// Logits of all nodes in node order.
@@ -121,7 +121,7 @@ fn the_model_file_reproduces_the_evaluation() {
             let folder = tempfile::tempdir().expect("a folder");
             let out = folder.path().join("run");
             let outcomes = try_run(&config, &dataset, 3, into_folder(&out)).expect("a run");
-            let (weights, widths) = model::read_with_widths(&out.join(model::FILE)).expect("a model");
+            let (weights, widths) = weights::read_with_widths(&out.join(weights::FILE)).expect("a model");
             assert_eq!(widths, [dataset.features.columns(), 4], "{keys:?}");
             let has = |part: &str| weights.keys().any(|name| name.starts_with(part));
             let is_lazy = schedule.contains(&"schedule.kind=lazy");

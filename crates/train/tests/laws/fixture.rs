@@ -12,9 +12,9 @@ use laconic_graph::part::{Part, cut};
 use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_key::{Key, Purpose};
 use laconic_train::config::Config;
-use laconic_train::data::{Source, assign};
 use laconic_train::error::Result;
 use laconic_train::fit::RoundReport;
+use laconic_train::run::source::{Source, assign};
 use laconic_train::run::{Observer, Options, Outcome, run_threads};
 
 /// Feature columns of every graph here.

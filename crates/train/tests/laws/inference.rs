@@ -1,7 +1,7 @@
 //! The model that a run leaves behind can be used whatever its messages were.
 
 use laconic_graph::dataset::Split;
-use laconic_train::model;
+use laconic_train::record::weights;
 
 use crate::defects_of_retexo::{accuracy, logits};
 use crate::fixture::{config, folder, graph, into_folder, parts, try_run};
@@ -21,7 +21,7 @@ fn the_model_of_every_method_gives_its_figures_again() {
             let (config, folder) = (config(&keys), folder());
             let out = folder.path().join("run");
             let outcomes = try_run(&config, &dataset, 3, into_folder(&out)).expect("a run");
-            let (weights, _) = model::read_with_widths(&out.join(model::FILE)).expect("a model");
+            let (weights, _) = weights::read_with_widths(&out.join(weights::FILE)).expect("a model");
             let logits = logits(&config, parts(&config, &dataset, 3), &weights);
             let found = accuracy(&dataset, &logits, Split::TEST).0;
             let scores = &outcomes[0].trained.scores.test;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use laconic_graph::dataset::Dataset;
+use laconic_train::forecast::traffic::forecast;
 use laconic_train::run::Outcome;
-use laconic_train::traffic::forecast;
 use laconic_wire::{Count, Direction, Kind, Ledger, Rank};
 
 use crate::fixture::{config, draw, graph, multi_label, parts, run};

@@ -2,8 +2,8 @@
 //! was predicted.
 
 use laconic_graph::dataset::Dataset;
+use laconic_train::forecast::traffic::forecast;
 use laconic_train::run::Outcome;
-use laconic_train::traffic::forecast;
 use laconic_wire::Rank;
 
 use crate::fixture::{config, draw, graph, parts, run};

@@ -6,8 +6,8 @@
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
+use laconic_train::run::verify::relative_difference;
 use laconic_train::run::{Options, Outcome, plan_stages};
-use laconic_train::verify::relative_difference;
 
 use crate::fixture::{config, graph, multi_label, parts, run, try_run, weighted};
 

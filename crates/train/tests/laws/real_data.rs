@@ -1,7 +1,7 @@
 //! Real data: the numbers that everyone knows.
 
 use laconic_train::config::Config;
-use laconic_train::data::Source;
+use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 
 use crate::fixture::shared;

@@ -4,8 +4,8 @@
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::config::Config;
+use laconic_train::forecast::traffic::forecast;
 use laconic_train::run::{Outcome, plan_stages};
-use laconic_train::traffic::forecast;
 use laconic_wire::{Kind, Ledger};
 
 use crate::fixture::{FEATURES, config, graph, parts, run};
@@ -21,7 +21,8 @@ fn payload(ledger: &Ledger, kinds: &[Kind]) -> u64 {
 /// S + R of each worker.
 fn rows(config: &Config, dataset: &Dataset) -> Vec<u64> {
     let forecasts = forecast(config, &parts(config, dataset, WORKERS)).expect("a forecast");
-    let of = |links: &[laconic_train::halo::LinkRows]| links.iter().map(|l| (l.send + l.receive) as u64).sum();
+    let of =
+        |links: &[laconic_train::exchange::halo::LinkRows]| links.iter().map(|l| (l.send + l.receive) as u64).sum();
     let rows: Vec<u64> = forecasts.workers.iter().map(|(shapes, ..)| of(&shapes.links)).collect();
     assert!(rows.iter().all(|&rows| rows > 0), "the formula is worth little without traffic: {rows:?}");
     rows

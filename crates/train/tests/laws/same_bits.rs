@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
-use laconic_train::evaluate::Scores;
 use laconic_train::fit::RoundReport;
-use laconic_train::folder::METRICS;
-use laconic_train::model::{self, Weights};
+use laconic_train::record::folder::METRICS;
+use laconic_train::record::weights::{self, Weights};
 use laconic_train::run::{Observer, Options, Outcome};
+use laconic_train::worker::evaluate::Scores;
 
 use crate::fixture::{config, folder, graph, into_folder, run, try_run};
 use crate::ledger_is_prediction::assert_exact;
@@ -139,7 +139,7 @@ pub fn straight(dataset: &Dataset, keys: &[&str]) -> Straight {
     let folder = folder();
     let out = folder.path().join("run");
     let outcomes = try_run(&config(keys), dataset, 3, into_folder(&out)).expect("a run");
-    let model = model::read(&out.join(model::FILE)).expect("a model");
+    let model = weights::read(&out.join(weights::FILE)).expect("a model");
     Straight { bits: bits(&outcomes), log: without_bytes(log(&out)), model }
 }
 
@@ -147,7 +147,10 @@ pub fn assert_resumes(straight: &Straight, dataset: &Dataset, keys: &[&str], out
     let resumed = try_run(&config(keys), dataset, 3, resume(out)).expect("a resumed run");
     assert!(bits(&resumed) == straight.bits, "{keys:?}, {what}: other bits after resuming");
     assert_eq!(without_bytes(log(out)), straight.log, "{keys:?}, {what}");
-    assert!(model::read(&out.join(model::FILE)).expect("a model") == straight.model, "{keys:?}, {what}: other weights");
+    assert!(
+        weights::read(&out.join(weights::FILE)).expect("a model") == straight.model,
+        "{keys:?}, {what}: other weights"
+    );
     let predictable = config(keys).messages.is_predictable();
     if predictable && !keys.iter().any(|key| key.starts_with("train.patience")) {
         assert_exact(&resumed, &format!("{keys:?}, {what}"));

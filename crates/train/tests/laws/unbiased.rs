@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_nn::Matrix;
-use laconic_train::codecs::Codecs;
 use laconic_train::config::Config;
-use laconic_train::halo::{Halo, Scope};
+use laconic_train::exchange::halo::{Halo, Scope};
+use laconic_train::messages::codecs::Codecs;
 use laconic_wire::{Direction, Kind, Tag, ThreadsTransport, threads};
 
 use crate::fixture::{PLAIN, config, draw, graph, run};

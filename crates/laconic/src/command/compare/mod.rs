@@ -14,7 +14,7 @@ use clap::Args;
 use laconic_graph::part::Part;
 use laconic_train::TrainError;
 use laconic_train::config::Config;
-use laconic_train::data::Source;
+use laconic_train::run::source::Source;
 use laconic_train::run::{Options, check_trainable, run_threads};
 
 pub use outcome::Comparison;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use laconic_train::checkpoint::Checkpoint;
 use laconic_train::config::Config;
+use laconic_train::record::checkpoint::Checkpoint;
 
 use crate::recorded::{Recorded, read_text};
 

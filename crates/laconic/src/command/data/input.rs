@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use laconic_graph::dataset::Dataset;
 use laconic_graph::error::GraphError;
 use laconic_graph::read::{Columns, READERS, ReadOptions, Reader, edge_list, read};
-use laconic_train::data::is_part_folder;
+use laconic_train::run::source::is_part_folder;
 
 use crate::output::Output;
 

@@ -14,7 +14,7 @@ use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::Provenance;
 use laconic_graph::partition::{Quality, names, quality};
 use laconic_train::config::{Config, PartitionConfig};
-use laconic_train::data::{assign, prepared};
+use laconic_train::run::source::{assign, prepared};
 use serde::Serialize;
 
 use crate::command::data::refuse_parts;

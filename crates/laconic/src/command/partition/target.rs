@@ -7,8 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{self, Provenance};
 use laconic_train::TrainError;
-use laconic_train::data::is_part_folder;
-use laconic_train::folder::write_aside;
+use laconic_train::record::folder::write_aside;
+use laconic_train::run::source::is_part_folder;
 
 use crate::command::data::{not_written, refuse_occupied};
 use crate::output::Output;

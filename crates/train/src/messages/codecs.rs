@@ -11,12 +11,12 @@ use laconic_key::{Key, Purpose};
 use laconic_wire::codec::{self, Bits, Codec, Level, Options};
 use laconic_wire::{Direction, Kind, Rank, Tag};
 
-use crate::assign;
+use crate::config::ramp::{Controller, Reading, kept_columns};
 use crate::config::{BitsChoice, CodecChoice, CodecConfig, MessagesConfig, WIDTHS};
-use crate::control::{Controller, Reading, kept_columns};
 use crate::error::Result;
+use crate::messages::assign;
+use crate::record::state::{Saved, direction_of, name};
 use crate::schedule::Stage;
-use crate::state::{Saved, direction_of, name};
 
 /// Codecs of all messages of rows.
 pub struct Codecs {

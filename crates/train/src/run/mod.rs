@@ -2,6 +2,10 @@
 //!
 //! Every worker runs `work`, whatever carries its frames. What differs between kinds of transport is only who starts the workers.
 
+pub mod predict;
+pub mod source;
+pub mod verify;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,23 +18,23 @@ use laconic_wire::{
     WallClock, collectives, threads,
 };
 
-use crate::budget;
-use crate::checkpoint::Checkpoint;
 use crate::config::Config;
-use crate::data::Source;
-use crate::discover::control;
-use crate::earlier::Earlier;
 use crate::error::{Result, TrainError};
 use crate::fit::RoundReport;
-use crate::folder::{LEDGER, Recorder, TIMELINE, prepare_folder, write_results};
-use crate::memory;
-use crate::model;
-use crate::report::{
+use crate::forecast::budget;
+use crate::forecast::memory;
+use crate::forecast::traffic::{BUDGET_STEP, by_kind, predict_rungs, predict_worker};
+use crate::record::checkpoint::Checkpoint;
+use crate::record::earlier::Earlier;
+use crate::record::folder::{LEDGER, Recorder, TIMELINE, prepare_folder, write_results};
+use crate::record::summary::{
     BytesSummary, MetricsSummary, ParametersSummary, Summary, WorkerReport, bit_shares, combine, named_kinds, seconds,
 };
+use crate::record::weights;
+use crate::run::source::Source;
 use crate::schedule::staged::Trained;
 use crate::schedule::{Forecast, Schedule, Stage, named};
-use crate::traffic::{BUDGET_STEP, by_kind, predict_rungs, predict_worker};
+use crate::worker::discover::control;
 use crate::worker::{Worker, Workplace};
 
 /// What a user sees of a run while it goes on; called on worker 0.
@@ -359,7 +363,7 @@ fn work(
         seconds: [total, worker.times.median_round(), compute, waiting, coding, evaluation, link_model],
         memory: [memory::peak_bytes(), predicted_memory],
         values: worker.halo.values,
-        digest: model::digest(&trained.chosen, &trained.last),
+        digest: weights::digest(&trained.chosen, &trained.last),
     };
     let reports = report.collect(&mut worker.channel, trained.rounds)?;
     worker.channel.finish()?;

@@ -12,8 +12,8 @@ use laconic_nn::{Closing, Matrix, Rows, Side, State};
 use laconic_wire::{Direction, Kind, Tag};
 
 use crate::error::Result;
-use crate::halo::Presence;
-use crate::inputs::{Dropped, Ground, Inputs, Links, Neighbours, fold_once, weigh, weigh_adjoint};
+use crate::exchange::halo::Presence;
+use crate::pass::inputs::{Dropped, Ground, Inputs, Links, Neighbours, fold_once, weigh, weigh_adjoint};
 
 /// What a pass is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

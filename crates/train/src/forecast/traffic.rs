@@ -3,15 +3,15 @@
 use laconic_graph::part::Part;
 use laconic_wire::{Count, Kind, Ledger, Rank, collectives};
 
-use crate::budget;
 use crate::config::Config;
-use crate::discover::{Shapes, control, predict_discover};
 use crate::error::{Result, TrainError};
-use crate::evaluate::Evaluator;
-use crate::memory;
-use crate::report::WorkerReport;
+use crate::forecast::budget;
+use crate::forecast::memory;
+use crate::record::summary::WorkerReport;
 use crate::run::{check_trainable, plan_stages};
 use crate::schedule::{Forecast, Position, Schedule, Stage};
+use crate::worker::discover::{Shapes, control, predict_discover};
+use crate::worker::evaluate::Evaluator;
 
 /// What one worker will send from its first to its last frame; a resumed run first hands `checkpoint_bytes` round.
 pub fn predict_worker(

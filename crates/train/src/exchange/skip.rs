@@ -10,7 +10,7 @@ use laconic_wire::codec::{self, Codec, Level, MessageKey, RowSet, RowsMut, RowsR
 use laconic_wire::{Direction, Frame, Rank, Tag, WireError};
 
 use crate::config::SkipConfig;
-use crate::state::{Saved, direction_of, name};
+use crate::record::state::{Saved, direction_of, name};
 
 /// One message on one link, whatever the round.
 type Place = (u16, Direction, Rank);

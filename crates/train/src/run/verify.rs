@@ -5,8 +5,8 @@ use laconic_graph::part::cut;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::data::{PARTS_DEFAULT, Source, assign, prepared};
 use crate::error::{Result, TrainError};
+use crate::run::source::{PARTS_DEFAULT, Source, assign, prepared};
 use crate::run::{Options, Outcome, plan_stages, run_threads};
 
 /// What a comparison found.
@@ -58,7 +58,7 @@ pub fn verify(config: &Config, rounds: u32, tolerance: f64) -> Result<Verificati
     config.train.eval_every = 0;
     config.train.patience = 0;
     config.transport.kind = "threads".to_owned();
-    if crate::data::is_part_folder(&config.data.path) {
+    if crate::run::source::is_part_folder(&config.data.path) {
         let hint = "verification needs the whole graph: give the dataset that the parts were cut from";
         return Err(TrainError::config(format!("{}: {hint}", config.data.path.display())));
     }

@@ -7,9 +7,9 @@ use laconic_wire::{Count, Frame, Kind, Ledger, Rank, Tag, Transport};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{MessagesConfig, WIDTHS};
-use crate::discover::control;
 use crate::error::{Result, TrainError};
-use crate::evaluate::Scores;
+use crate::worker::discover::control;
+use crate::worker::evaluate::Scores;
 
 /// The closing report that every worker sends to worker 0. Its size depends on the number of workers alone, and it counts itself.
 #[derive(Debug, Clone, PartialEq)]

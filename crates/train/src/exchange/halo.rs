@@ -13,15 +13,15 @@ use laconic_nn::Matrix;
 use laconic_wire::codec::{self, MessageKey, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Direction, Frame, Kind, Ledger, Rank, Tag, Transport, WireError};
 
-use crate::adapt::Adaptive;
-use crate::codecs::{Codecs, End, Setting};
 use crate::config::WIDTHS;
 use crate::error::{Result, TrainError};
-use crate::late::Late;
+use crate::exchange::late::Late;
+use crate::exchange::skip::Skipper;
+use crate::exchange::timeline::{Phase, Timeline};
+use crate::exchange::widths::Adaptive;
+use crate::messages::codecs::{Codecs, End, Setting};
+use crate::record::state::Saved;
 use crate::selection::Selection;
-use crate::skip::Skipper;
-use crate::state::Saved;
-use crate::timeline::{Phase, Timeline};
 
 /// Which of the rows that edges need take part in an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl Halo {
         (self.links.iter().enumerate().map(send).collect(), self.links.iter().enumerate().map(receive).collect())
     }
 
-    /// Puts what must survive a resumed run into `saved`; what is late must have been waited for ([`crate::late::settle`]).
+    /// Puts what must survive a resumed run into `saved`; what is late must have been waited for ([`crate::exchange::late::settle`]).
     pub fn save(&self, saved: &mut Saved) {
         self.codecs.save(saved);
         self.adaptive.save(saved);

@@ -9,7 +9,7 @@ use laconic_graph::plan::{HaloPlan, Topology, decode_ids, encode_ids, needed, ow
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
 
 use crate::error::Result;
-use crate::halo::LinkRows;
+use crate::exchange::halo::LinkRows;
 
 /// The steps of start-up and reports, all of kind `control`.
 pub fn control(round: u32, step: u16) -> Tag {

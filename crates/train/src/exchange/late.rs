@@ -11,8 +11,8 @@ use laconic_nn::Matrix;
 use laconic_wire::{Direction, Tag, Transport};
 
 use crate::error::{Result, TrainError};
-use crate::halo::{Halo, Pending, Presence};
-use crate::state::{Saved, direction_of, name};
+use crate::exchange::halo::{Halo, Pending, Presence};
+use crate::record::state::{Saved, direction_of, name};
 
 /// What is under way and what has arrived, by layer and direction.
 pub struct Late {

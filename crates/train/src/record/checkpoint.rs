@@ -12,10 +12,10 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::evaluate::Scores;
-use crate::folder::write_aside;
-use crate::progress::{Best, Clocks, Progress};
+use crate::fit::progress::{Best, Clocks, Progress};
+use crate::record::folder::write_aside;
 use crate::schedule::{Position, Stage};
+use crate::worker::evaluate::Scores;
 
 /// The file in a run's folder.
 pub const FILE: &str = "checkpoint.safetensors";

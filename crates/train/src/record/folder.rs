@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use laconic_wire::{Count, Ledger, Rank};
 
-use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
+use crate::exchange::timeline::Timeline;
 use crate::fit::RoundReport;
-use crate::model;
-use crate::report::Summary;
+use crate::record::checkpoint::Checkpoint;
+use crate::record::state::Saved;
+use crate::record::summary::Summary;
+use crate::record::weights;
 use crate::run::Observer;
 use crate::schedule::staged::{Hooks, Trained};
 use crate::schedule::{Position, Stage};
-use crate::state::Saved;
-use crate::timeline::Timeline;
 
 /// The file with a line a round.
 pub const METRICS: &str = "metrics.jsonl";
@@ -166,7 +166,7 @@ pub(crate) fn write_results(
 ) -> Result<()> {
     LEDGER.join(out, summary.workers as usize, earlier)?;
     TIMELINE.join(out, summary.workers as usize, "")?;
-    let weights = model::weights(&stages[..trained.chosen.len()], &trained.chosen);
+    let weights = weights::weights(&stages[..trained.chosen.len()], &trained.chosen);
     let width = |layer: Option<&laconic_nn::Unit>, width: fn(&dyn laconic_nn::Layer) -> usize| {
         layer.map_or(0, |unit| width(unit.layer.as_ref())).to_string()
     };
@@ -175,7 +175,7 @@ pub(crate) fn write_results(
     let digest = summary.parameters.digest.clone();
     let format = "laconic-model-1".to_owned();
     let metadata = [("format", format), ("digest", digest), ("inputs", inputs), ("classes", classes)];
-    model::write(&out.join(model::FILE), &weights, metadata.into())?;
+    weights::write(&out.join(weights::FILE), &weights, metadata.into())?;
     let text = serde_json::to_string_pretty(summary).map_err(|e| TrainError::file("summary.json", e.to_string()))?;
     write_aside(&out.join("summary.json"), (text + "\n").as_bytes())
 }

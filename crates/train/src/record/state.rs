@@ -11,7 +11,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
 use crate::error::{Result, TrainError};
-use crate::folder::write_aside;
+use crate::record::folder::write_aside;
 
 /// Named values.
 #[derive(Debug, Clone, Default, PartialEq)]

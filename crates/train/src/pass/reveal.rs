@@ -11,12 +11,12 @@ use laconic_nn::{Compute, Layer, Matrix, Nodes, Operand, Side, State};
 use laconic_wire::codec::{self, Bits, Codec, Level, Options, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Frame, Ledger, Rank, Tag, Transport};
 
-use crate::codecs::{FIRST_BITS, width_below};
+use crate::config::ramp::{Controller, Reading, kept_columns};
 use crate::config::{BitsChoice, CodecConfig};
-use crate::control::{Controller, Reading, kept_columns};
 use crate::error::Result;
-use crate::halo::{LinkRows, Presence, Scope, refused};
-use crate::inputs::{Ground, Inputs, Links, Neighbours, travelling, weigh};
+use crate::exchange::halo::{LinkRows, Presence, Scope, refused};
+use crate::messages::codecs::{FIRST_BITS, width_below};
+use crate::pass::inputs::{Ground, Inputs, Links, Neighbours, travelling, weigh};
 
 /// What one round adds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use laconic_nn::{Compute, Matrix};
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
 use serde::{Deserialize, Serialize};
 
-use crate::discover::Shapes;
 use crate::error::{Result, TrainError};
-use crate::local::{Local, SPLITS};
+use crate::worker::discover::Shapes;
+use crate::worker::local::{Local, SPLITS};
 
 /// The figures of each split: metrics by name, and `loss`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

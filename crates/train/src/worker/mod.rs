@@ -1,5 +1,9 @@
 //! A worker: one part, its end of the network, its threads. The same code runs under every transport.
 
+pub mod discover;
+pub mod evaluate;
+pub mod local;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,17 +15,17 @@ use laconic_nn::loss::Targets;
 use laconic_nn::{Compute, Matrix, Operand};
 use laconic_wire::{Clock, Metered, Rank, Transport, WallClock, collectives};
 
-use crate::adapt;
-use crate::codecs::Codecs;
 use crate::config::{Config, FaultKind};
-use crate::discover::{Shapes, control, discover};
 use crate::error::{Result, TrainError};
-use crate::evaluate::{Evaluator, Scores};
-use crate::halo::Halo;
-use crate::inputs::{Ground, Links};
-use crate::local::{Local, Subset};
+use crate::exchange::halo::Halo;
+use crate::exchange::timeline::Timeline;
+use crate::exchange::widths;
+use crate::messages::codecs::Codecs;
+use crate::pass::inputs::{Ground, Links};
 use crate::schedule::Stage;
-use crate::timeline::Timeline;
+use crate::worker::discover::{Shapes, control, discover};
+use crate::worker::evaluate::{Evaluator, Scores};
+use crate::worker::local::{Local, Subset};
 
 /// Everything that training on one worker needs.
 pub struct Worker {
@@ -130,11 +134,11 @@ impl Worker {
             return Ok(());
         }
         let weights = self.halo_weights(stages);
-        adapt::exchange_scores(&mut self.halo, &mut self.channel, &weights)?;
+        widths::exchange_scores(&mut self.halo, &mut self.channel, &weights)?;
         if self.config.messages.costs == "measured" {
-            return adapt::measure_costs(&mut self.halo, &mut self.channel);
+            return widths::measure_costs(&mut self.halo, &mut self.channel);
         }
-        adapt::costs_of_shape(&mut self.halo, self.channel.size(), &self.config.transport.shape)
+        widths::costs_of_shape(&mut self.halo, self.channel.size(), &self.config.transport.shape)
     }
 
     /// Per halo row the sum of what it counts for in the rows here that it is folded into.

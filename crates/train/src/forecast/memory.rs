@@ -2,8 +2,8 @@
 
 use laconic_nn::network::After;
 
-use crate::discover::Shapes;
 use crate::schedule::Stage;
+use crate::worker::discover::Shapes;
 
 const FLOAT: usize = size_of::<f32>();
 

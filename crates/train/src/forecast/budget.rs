@@ -7,8 +7,8 @@
 //! the same; it is refused where what is left does not suffice for starting again. What a killed run sent after its last checkpoint
 //! nobody has counted.
 
+use crate::config::ramp::{Controller, Law, Ramp};
 use crate::config::{BitsChoice, CodecChoice, CodecConfig, Config, MessagesConfig};
-use crate::control::{Controller, Law, Ramp};
 use crate::error::{Result, TrainError};
 
 /// Switches between two widths happen after so many eighths of the rounds.

@@ -6,9 +6,9 @@ use laconic_nn::optimiser::{self, Optimiser, OptimiserSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::config::TrainConfig;
-use crate::control::Reading;
+use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
-use crate::evaluate::Scores;
+use crate::worker::evaluate::Scores;
 
 /// The best parameters so far, by the validation metric.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,5 @@
 //! The adaptive bit-width assigner (AdaQP, Wan et al., 2023): traces how wide the rows of each message range, and every so many rounds
-//! gives each message 2, 4 or 8 bits so that variance and time are smallest together ([`crate::assign`]).
+//! gives each message 2, 4 or 8 bits so that variance and time are smallest together ([`crate::messages::assign`]).
 //!
 //! A message's β is (Σ α)² · D/6 · Σ (max − min)², with Σ α what its row counts for in all rows that it is folded into: one noisy row
 //! feeds them all, so the weights add before they are squared. Receivers compute Σ α once from their own edges and the layer's kind
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use laconic_wire::codec::RowsRef;
 use laconic_wire::{Direction, Kind, Ledger, LinkShape, Rank, Tag, Transport, collectives};
 
-use crate::assign::{self, LinkCost};
-use crate::codecs::End;
-use crate::discover::control;
 use crate::error::{Result, TrainError};
-use crate::halo::{Halo, LinkRows};
-use crate::state::{Saved, direction_of, name};
+use crate::exchange::halo::{Halo, LinkRows};
+use crate::messages::assign::{self, LinkCost};
+use crate::messages::codecs::End;
+use crate::record::state::{Saved, direction_of, name};
+use crate::worker::discover::control;
 
 /// The exchange of one layer in one direction.
 type Exchange = (u16, Direction);

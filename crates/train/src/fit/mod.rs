@@ -1,5 +1,8 @@
 //! Full-batch training of one network: rounds, evaluation, best-validation selection, patience.
 
+pub mod cadence;
+pub mod progress;
+
 use std::time::{Duration, Instant};
 
 use laconic_nn::Network;
@@ -9,21 +12,21 @@ use laconic_wire::collectives::{self, Reducer};
 use laconic_wire::{Tag, Transport, WireError};
 use serde::{Deserialize, Serialize};
 
-use crate::adapt;
 use crate::config::TrainConfig;
-use crate::control::Reading;
+use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
-use crate::evaluate::Scores;
-use crate::inputs::{Inputs, Neighbours};
-use crate::late;
-use crate::local::{SPLITS, Subset};
-use crate::pass::{Pass, Purposed};
-use crate::progress::{Best, Clocks, Progress};
-use crate::reveal::Reveal;
-use crate::rounds::{extras_len, is_evaluated, is_synced, live_exchanges, reducer, reduction_tag};
-use crate::state::Saved;
-use crate::timeline::Phase;
+use crate::exchange::late;
+use crate::exchange::timeline::Phase;
+use crate::exchange::widths;
+use crate::fit::cadence::{extras_len, is_evaluated, is_synced, live_exchanges, reducer, reduction_tag};
+use crate::fit::progress::{Best, Clocks, Progress};
+use crate::pass::inputs::{Inputs, Neighbours};
+use crate::pass::network::{Pass, Purposed};
+use crate::pass::reveal::Reveal;
+use crate::record::state::Saved;
 use crate::worker::Worker;
+use crate::worker::evaluate::Scores;
+use crate::worker::local::{SPLITS, Subset};
 
 /// What one stage trains.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -159,7 +162,7 @@ impl<'a> Fit<'a> {
         }
         if worker.config.train.sync_every > 1 {
             for (index, (_, slot)) in progress.optimiser.state().1.into_iter().enumerate() {
-                saved.put(&crate::state::name("optimiser", &[index as u32]), slot);
+                saved.put(&crate::record::state::name("optimiser", &[index as u32]), slot);
             }
         }
     }
@@ -206,13 +209,13 @@ impl<'a> Fit<'a> {
         let reading = progress.clocks.reading(progress.done, rounds);
         worker.halo.codecs.turn(reading);
         let due =
-            |(tag, _): &&(Tag, usize)| adapt::is_due(progress.done, worker.halo.codecs.choice(*tag).period(rounds));
+            |(tag, _): &&(Tag, usize)| widths::is_due(progress.done, worker.halo.codecs.choice(*tag).period(rounds));
         let due: Vec<(Tag, usize)> = self.adaptive.iter().filter(due).copied().collect();
         if let Some((tag, _)) = due.first() {
             let lambda = worker.halo.codecs.choice(*tag).lambda;
             // What is under way was coded with the bits of before.
             late::settle(&mut worker.halo, &mut worker.channel)?;
-            adapt::assign_widths(&mut worker.halo, &mut worker.channel, &due, round, lambda)?;
+            widths::assign_widths(&mut worker.halo, &mut worker.channel, &due, round, lambda)?;
         }
         self.reveal(worker, round, &reading)
     }

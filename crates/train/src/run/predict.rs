@@ -7,10 +7,10 @@ use laconic_graph::part::Part;
 use laconic_wire::{Transport, threads};
 
 use crate::config::Config;
-use crate::data::Source;
 use crate::error::{Result, TrainError};
-use crate::model::{Weights, parameters};
+use crate::record::weights::{Weights, parameters};
 use crate::run::plan_stages;
+use crate::run::source::Source;
 use crate::schedule::staged::{self, Inferred};
 use crate::worker::{Worker, Workplace};
 

@@ -1,6 +1,6 @@
 //! What the first layer of a network reads: rows that never change while the network trains.
 //!
-//! Because they never change, their halo crosses once, at once or bit by bit ([`crate::reveal`]). Where messages have no parameters
+//! Because they never change, their halo crosses once, at once or bit by bit ([`crate::pass::reveal`]). Where messages have no parameters
 //! even the fold is computed once, and a round of training touches no graph; dropout then comes after the fold, which keeps it
 //! unbiased.
 
@@ -9,10 +9,10 @@ use laconic_nn::kernels::elementwise::{Dropout, copy_scaled, drop_out, scale_and
 use laconic_nn::{Absence, Block, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, State};
 use laconic_wire::{Direction, Kind, Tag, Transport};
 
-use crate::adapt;
 use crate::error::Result;
-use crate::halo::{Halo, Presence, Scope};
-use crate::late;
+use crate::exchange::halo::{Halo, Presence, Scope};
+use crate::exchange::late;
+use crate::exchange::widths;
 
 /// What a pass needs besides parameters and inputs.
 pub struct Links<'a> {
@@ -159,8 +159,8 @@ impl Inputs {
         let choice = links.halo.codecs.choice(tag);
         if choice.is_adaptive() && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
             // The rows are known before they are sent, so the first assignment need not wait.
-            adapt::trace_once(links.halo, tag, &own);
-            adapt::assign_widths(links.halo, links.channel, &[(tag, own.columns())], tag.round, choice.lambda)?;
+            widths::trace_once(links.halo, tag, &own);
+            widths::assign_widths(links.halo, links.channel, &[(tag, own.columns())], tag.round, choice.lambda)?;
         }
         let pending = links.halo.start(links.channel, tag, scope, &own)?;
         let presence = pending.presence(links.halo);

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use laconic_wire::{Count, Kind};
 
-use crate::checkpoint::Checkpoint;
-use crate::report::{LinkBytes, Summary};
+use crate::record::checkpoint::Checkpoint;
+use crate::record::summary::{LinkBytes, Summary};
 
 /// Files larger than this are not read back.
 const BYTES_MAX: u64 = 1 << 30;
