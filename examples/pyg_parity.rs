@@ -25,12 +25,14 @@ use laconic_graph::read::arrays::Npz;
 use laconic_nn::layer::{Aggregator, LayerSpec, layer_kind};
 use laconic_nn::network::{After, Network, Unit};
 use laconic_train::Config;
-use laconic_train::exchange::halo::Scope;
+use laconic_train::fit::Material;
 use laconic_train::fit::progress::Progress;
-use laconic_train::fit::{Fit, Lesson, Material};
+use laconic_train::fit::trainer::{Fit, StageRun};
 use laconic_train::pass::inputs::Inputs;
-use laconic_train::worker::{Worker, Workplace};
-use laconic_wire::{Direction, Kind, Tag};
+use laconic_train::plan::Plan;
+use laconic_train::schedule::{HandOn, Stage};
+use laconic_train::selection::Scope;
+use laconic_train::worker::{Surroundings, Worker};
 
 #[derive(Parser)]
 #[command(about = "Compare logits, gradients and losses with PyTorch Geometric's")]
@@ -249,9 +251,14 @@ fn one_worker(
     end: Box<dyn laconic_wire::Transport>,
 ) -> Result<OneWorker> {
     let network = network(&config.model.arch, &case.parameters)?;
-    let place = Workplace { threads: 1, interrupt: Arc::default(), clock: None };
-    let (mut worker, x) = Worker::start(Arc::new(config.clone()), end, part, &[], place)?;
-    let mut progress = Progress::new(&config.train, &network, 0)?;
+    let (hand_on, rounds) = (HandOn::Nothing, case.losses.len() as u32);
+    let stage =
+        Stage { network, cache_inputs: true, sample_inputs: false, late: None, hand_on, first_layer: 0, rounds, lr };
+    let plan = Arc::new(Plan::of(config, &part.global)?.with_stages(vec![stage])?);
+    let stage = &plan.stages[0];
+    let network = &stage.network;
+    let (mut worker, x) = Worker::start(plan.clone(), end, part, Surroundings::default())?;
+    let mut progress = Progress::new(&config.train, network, 0)?;
     let mut at = 0;
     for spec in network.parameters() {
         let (shape, values) = case.parameters.get(&spec.name).with_context(|| format!("no param/{}", spec.name))?;
@@ -259,20 +266,18 @@ fn one_worker(
         progress.parameters[at..at + values.len()].copy_from_slice(values);
         at += values.len();
     }
-    let tag = Tag { kind: Kind::Features, direction: Direction::Forward, layer: 0, round: 0, step: 1 };
     let inputs = {
-        let (mut links, ground) = worker.split();
-        Inputs::freeze(&mut links, ground, network.units()[0].layer.as_ref(), x, (tag, Scope::Whole))?
+        let (mut peers, ground) = worker.split();
+        Inputs::freeze(&mut peers, ground, stage.first(), x, (stage.input_tag(0), Scope::Whole))?
     };
-    let lesson = Lesson { stage: 0, first_layer: 0, rounds_before: 0, rounds: case.losses.len() as u32, lr };
-    let mut fit = Fit::new(&worker, &network, lesson, Material { inputs, reveal: None, eval_inputs: None })?;
+    let mut fit = Fit::new(&worker, StageRun { stage, index: 0, rounds_before: 0 }, Material::of(inputs))?;
     let logits = fit.infer(&mut worker, &progress.parameters, 0)?.logits().data().to_vec();
     let (_, gradient) = fit.probe(&mut worker, &progress.parameters, 0)?;
     let named = network.named(&gradient);
     let gradients = named.map(|(spec, values)| (spec.name.clone(), (spec.shape.clone(), values.to_vec()))).collect();
     let mut losses = Vec::new();
     for _ in 0..case.losses.len() {
-        losses.push(fit.round(&mut worker, &mut progress)?.report.loss as f32);
+        losses.push(fit.train_round(&mut worker, &mut progress)?.report.loss as f32);
     }
     Ok((worker.local.ids.clone(), logits, gradients, losses))
 }

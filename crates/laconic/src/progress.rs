@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use laconic_train::config::Config;
-use laconic_train::fit::RoundReport;
-use laconic_train::run::Observer;
+use laconic_train::fit::observe::RoundReport;
+use laconic_train::record::observer::Observer;
 use laconic_wire::Kind;
 
 use crate::command::train::human_bytes;

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use laconic_train::TrainError;
-use laconic_train::fit::RoundReport;
-use laconic_train::record::folder::METRICS;
+use laconic_train::fit::observe::RoundReport;
+use laconic_train::record::recorder::METRICS;
 use laconic_train::record::summary::Summary;
 use serde::Deserialize;
 

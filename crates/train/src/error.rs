@@ -86,6 +86,16 @@ impl TrainError {
         TrainError::File { path: path.into(), expected: expected.into() }
     }
 
+    /// A checkpoint that is not what it should be.
+    pub fn checkpoint<T: Into<String>>(expected: T) -> Self {
+        TrainError::file("checkpoint.safetensors", expected)
+    }
+
+    /// A worker's own state that is not what it should be.
+    pub fn state<T: Into<String>>(expected: T) -> Self {
+        TrainError::file("state of a worker", expected)
+    }
+
     /// Whether this error only says that another worker is gone, so that the other's own error says more.
     pub fn is_consequence(&self) -> bool {
         let gone = |error: &WireError| matches!(error, WireError::Gone { .. } | WireError::Interrupted { .. });

@@ -95,7 +95,7 @@ fn misbehave(how: &str, mut transport: MpiTransport, deadline: Duration) {
     if how == "interrupted" {
         // As a handler of SIGTERM would.
         let flag = Arc::new(AtomicBool::new(false));
-        transport.set_interrupt(flag.clone());
+        transport.add_interrupt(flag.clone());
         thread::spawn(move || {
             thread::sleep(deadline / 4);
             flag.store(true, Ordering::Relaxed);

@@ -143,7 +143,7 @@ fn a_peer_that_panics_is_named_at_once_and_what_it_sent_before_arrives() {
 fn an_interrupt_ends_a_wait_and_names_the_peer() {
     let mut ends = threads(2, DEADLINE);
     let flag = Arc::new(AtomicBool::new(false));
-    ends[0].set_interrupt(flag.clone());
+    ends[0].add_interrupt(flag.clone());
     let start = Instant::now();
     let setter = thread::spawn(move || {
         thread::sleep(Duration::from_millis(20));

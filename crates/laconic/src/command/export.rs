@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use laconic_nn::network::{After, Architecture, Network};
 use laconic_train::config::Config;
-use laconic_train::fit::HandOn;
-use laconic_train::record::folder::write_aside;
+use laconic_train::plan::Plan;
+use laconic_train::record::aside::write_aside;
 use laconic_train::record::weights::{self, Weights};
-use laconic_train::run::plan_stages;
+use laconic_train::schedule::HandOn;
 use serde::Serialize;
 
 use crate::output::Output;
@@ -47,7 +47,7 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     let config = Config::load(&arguments.dir.join("config.toml"), &[])
         .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
     let (weights, [inputs, classes]) = weights::read_with_widths(&arguments.dir.join(weights::FILE))?;
-    let (_, stages) = plan_stages(&config, inputs, classes)?;
+    let stages = Plan::for_model(&config, [inputs, classes])?.stages;
     // Complain about a model that does not fit its configuration now rather than in Python.
     weights::parameters(&stages, &weights)?;
     let scores = stages.iter().any(|stage| stage.hand_on == HandOn::Scores);

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use laconic_train::config::MessagesConfig;
 use laconic_train::forecast::traffic::{by_kind, forecast};
-use laconic_train::record::summary::by_kind_names;
+use laconic_train::record::summary::by_name;
 use laconic_train::run::source::Source;
 
 use laconic_wire::{Count, LINKS};
@@ -57,7 +57,7 @@ struct LinkTime {
 pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let config = arguments.run.load()?;
     let parts = Source::open(&config, None)?.all()?;
-    let laconic_train::forecast::traffic::Costs { config: chosen, workers } = forecast(&config, &parts)?;
+    let laconic_train::forecast::traffic::Costs { plan, workers } = forecast(&config, &parts)?;
     let (mut kinds, mut total) = ([Count::default(); 7], Count::default());
     let mut by_link = Vec::new();
     let (mut busiest, mut exchanges) = (0u64, 0u64);
@@ -91,15 +91,15 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         bytes: total.framed,
         payload: total.payload,
         frames: total.frames,
-        by_kind: by_kind_names(&kinds),
+        by_kind: by_name(&kinds.map(|count| count.framed)),
         by_link,
         rows: workers.iter().map(|(shapes, ..)| shapes.rows).collect(),
         halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),
         memory: workers.iter().map(|(_, _, memory)| *memory).collect(),
         seconds_on_links: LINKS.iter().map(seconds).collect(),
-        is_bound: !chosen.messages.is_predictable(),
-        budget: config.messages.budget_bytes()?,
-        messages: (chosen.messages != config.messages).then(|| chosen.messages.clone()),
+        is_bound: !plan.messages.are_predictable(),
+        budget: plan.messages.budget,
+        messages: (plan.config.messages != config.messages).then(|| plan.config.messages.clone()),
     };
     output.result(describe(&costs), &costs)?;
     Ok(0)

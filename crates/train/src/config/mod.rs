@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::exchange::halo::Scope;
+use crate::selection::Scope;
 use crate::selection::Selection;
 
 pub(crate) use check::one_of;
@@ -443,28 +443,6 @@ impl Config {
         let messages = MessagesConfig { costs: String::new(), ..self.messages.clone() };
         let text = format!("{data:?} {partition:?} {:?} {schedule:?} {train:?} {messages:?}", self.model);
         blake3::hash(text.as_bytes()).to_hex().to_string()
-    }
-
-    /// Whether a worker remembers between rounds what no other knows, so that a checkpoint needs a file of each.
-    pub fn has_own_state(&self) -> bool {
-        let feedback = self.messages.error_feedback && self.messages.parameters.config().codec != "exact";
-        let messages = &self.messages;
-        let late = self.schedule.kind == "pipelined";
-        feedback || late || messages.skip.is_some() || messages.is_adaptive() || self.train.sync_every > 1
-    }
-
-    /// Whether several workers train another model than one would, beyond rounding: messages are compressed, left out or late, or
-    /// models averaged.
-    pub fn is_lossy(&self) -> bool {
-        let messages = &self.messages;
-        let exact = |choice: &CodecChoice| choice.config().codec == "exact";
-        let layers = messages.layers.values().flat_map(|layer| [&layer.forward, &layer.backward]).flatten();
-        let rows = [&messages.forward, &messages.backward, &messages.parameters].into_iter().chain(layers);
-        let late = self.schedule.kind == "pipelined";
-        late || self.selection().is_some()
-            || self.train.sync_every > 1
-            || messages.skip.is_some()
-            || !rows.into_iter().all(exact)
     }
 
     /// Which rows evaluations exchange.

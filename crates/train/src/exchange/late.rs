@@ -10,9 +10,10 @@ use std::sync::Arc;
 use laconic_nn::Matrix;
 use laconic_wire::{Direction, Tag, Transport};
 
-use crate::error::{Result, TrainError};
-use crate::exchange::halo::{Halo, Pending, Presence};
-use crate::record::state::{Saved, direction_of, name};
+use super::drawn::Presence;
+use super::halo::{Halo, Pending};
+use crate::error::Result;
+use crate::saved::{Name, Remembers, Saved, odd};
 
 /// What is under way and what has arrived, by layer and direction.
 pub struct Late {
@@ -42,63 +43,107 @@ impl Late {
         self.streams.entry((tag.layer, tag.direction)).or_default().pending = Some(pending);
     }
 
-    /// Puts what must survive a resumed run into `saved`; call [`settle`] first.
-    pub fn save(&self, saved: &mut Saved) {
-        for ((layer, direction), stream) in &self.streams {
-            let place = [(*layer).into(), *direction as u32];
+    /// Waits for what is under way, so that a checkpoint or the end of a stage leaves no frame behind.
+    ///
+    /// # Errors
+    /// If a peer does not answer.
+    pub fn settle(&mut self, halo: &mut Halo, transport: &mut dyn Transport) -> Result<()> {
+        for stream in self.streams.values_mut() {
+            if let Some(pending) = stream.pending.take() {
+                stream.arrived = Some(arrive(halo, transport, pending, std::mem::take(&mut stream.spare))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a layer uses in the round of `tag`: the rows of the round before, forward set, in reverse added to `into`.
+    ///
+    /// # Errors
+    /// If a peer does not answer, or rows of a resumed run have another shape.
+    pub fn take(
+        &mut self,
+        halo: &mut Halo,
+        transport: &mut dyn Transport,
+        tag: Tag,
+        into: &mut Matrix,
+    ) -> Result<Presence> {
+        let smoothing = self.smoothing[tag.direction as usize];
+        let stream = self.streams.entry((tag.layer, tag.direction)).or_default();
+        let came = match (stream.arrived.take(), stream.pending.take()) {
+            (Some(arrived), _) => Some(arrived),
+            (None, Some(pending)) => Some(arrive(halo, transport, pending, std::mem::take(&mut stream.spare))?),
+            (None, None) => None,
+        };
+        let Some((rows, presence)) = came else {
+            if tag.direction == Direction::Forward {
+                into.data_mut().fill(0.0);
+            }
+            return Ok(Some(halo.nobody()));
+        };
+        // What another run's file says is not to be trusted with shapes.
+        let counts = presence.as_ref().is_none_or(|presence| presence.len() == halo.rows());
+        let average = stream.average.as_ref().is_none_or(|average| average.data().len() == rows.data().len());
+        if rows.data().len() != into.data().len() || !counts || !average {
+            return Err(odd(&Name::of(ARRIVED, (tag.layer, tag.direction), None), "rows of another shape"));
+        }
+        let used = if smoothing > 0.0 { stream.blend(smoothing, &rows) } else { &rows };
+        match tag.direction {
+            Direction::Forward => into.data_mut().copy_from_slice(used.data()),
+            Direction::Reverse => into.data_mut().iter_mut().zip(used.data()).for_each(|(sum, late)| *sum += late),
+        }
+        stream.spare = rows;
+        Ok(presence)
+    }
+}
+
+const ARRIVED: &str = "late.arrived";
+const AVERAGE: &str = "late.average";
+const PRESENCE: &str = "late.presence";
+
+/// [`Late::settle`] must come before it is saved.
+impl Remembers for Late {
+    fn save(&self, saved: &mut Saved) {
+        for (place, stream) in &self.streams {
             let mut put = |what: &str, matrix: &Matrix| {
-                let shape = [matrix.rows() as u32, matrix.columns() as u32];
-                saved.put(&name(what, &[place, shape].concat()), matrix.data());
+                let shape = vec![matrix.rows(), matrix.columns()];
+                saved.put_shaped(Name::of(what, *place, None), shape, matrix.data());
             };
             if let Some((rows, _)) = &stream.arrived {
-                put("late.arrived", rows);
+                put(ARRIVED, rows);
             }
             if let Some(average) = &stream.average {
-                put("late.average", average);
+                put(AVERAGE, average);
             }
             if let Some((_, Some(presence))) = &stream.arrived {
-                saved.put(&name("late.presence", &place), presence);
+                saved.put(Name::of(PRESENCE, *place, None), presence);
             }
         }
     }
 
-    /// Takes it back.
-    pub fn restore(&mut self, saved: &Saved) {
-        for what in ["late.arrived", "late.average"] {
-            for (place, values) in saved.under(what) {
-                let [layer, direction, rows, columns] = place[..] else { continue };
-                if values.len() as u64 != u64::from(rows) * u64::from(columns) {
-                    continue;
-                }
-                let presence = saved.get(&name("late.presence", &[layer, direction]));
-                let presence = presence.map(|values| Arc::new(values.to_vec()));
-                let matrix = Matrix::from_vec(rows as usize, columns as usize, values);
-                let stream = self.streams.entry((layer as u16, direction_of(direction))).or_default();
+    fn restore(&mut self, saved: &mut Saved) -> Result<()> {
+        for what in [ARRIVED, AVERAGE] {
+            for (stream, shape, values) in saved.take_streams(what)? {
+                let place = (stream.layer, stream.direction);
+                let [rows, columns] = shape[..] else {
+                    return Err(odd(&Name::of(what, place, stream.end), "something that is no matrix"));
+                };
+                let matrix = Matrix::from_vec(rows, columns, values);
+                let presence = saved.take(&Name::of(PRESENCE, place, None))?.map(Arc::new);
+                let stream = self.streams.entry(place).or_default();
                 match what {
-                    "late.arrived" => stream.arrived = Some((matrix, presence)),
+                    ARRIVED => stream.arrived = Some((matrix, presence)),
                     _ => stream.average = Some(matrix),
                 }
             }
         }
+        Ok(())
     }
-}
-
-/// Waits for what is under way, so that a checkpoint or the end of a stage leaves no frame behind.
-pub fn settle(halo: &mut Halo, channel: &mut dyn Transport) -> Result<()> {
-    let Some(mut late) = halo.late.take() else { return Ok(()) };
-    for stream in late.streams.values_mut() {
-        if let Some(pending) = stream.pending.take() {
-            stream.arrived = Some(arrive(halo, channel, pending, std::mem::take(&mut stream.spare))?);
-        }
-    }
-    halo.late = Some(late);
-    Ok(())
 }
 
 /// The rows of a pending exchange in a matrix of their own, whose memory is given.
 fn arrive(
     halo: &mut Halo,
-    channel: &mut dyn Transport,
+    transport: &mut dyn Transport,
     pending: Pending,
     mut arrived: Matrix,
 ) -> Result<(Matrix, Presence)> {
@@ -106,45 +151,8 @@ fn arrive(
     let (rows, columns) = pending.shape(halo);
     arrived.reshape(rows, columns);
     arrived.data_mut().fill(0.0);
-    pending.finish(halo, channel, &mut arrived)?;
+    pending.finish(halo, transport, &mut arrived)?;
     Ok((arrived, presence))
-}
-
-/// What a layer uses in the round of `tag`: the rows of the round before, forward set, in reverse added to `into`.
-pub fn take(halo: &mut Halo, channel: &mut dyn Transport, tag: Tag, into: &mut Matrix) -> Result<Presence> {
-    let Some(mut late) = halo.late.take() else { unreachable!("only late exchanges are taken late") };
-    let smoothing = late.smoothing[tag.direction as usize];
-    let stream = late.streams.entry((tag.layer, tag.direction)).or_default();
-    let came = match (stream.arrived.take(), stream.pending.take()) {
-        (Some(arrived), _) => Some(arrived),
-        (None, Some(pending)) => Some(arrive(halo, channel, pending, std::mem::take(&mut stream.spare))?),
-        (None, None) => None,
-    };
-    let presence = match came {
-        None => {
-            if tag.direction == Direction::Forward {
-                into.data_mut().fill(0.0);
-            }
-            Some(Arc::new(vec![0.0; halo.rows()]))
-        }
-        Some((rows, presence)) => {
-            // What another run's file says is not to be trusted with shapes.
-            let counts = presence.as_ref().is_none_or(|presence| presence.len() == halo.rows());
-            let average = stream.average.as_ref().is_none_or(|average| average.data().len() == rows.data().len());
-            if rows.data().len() != into.data().len() || !counts || !average {
-                return Err(TrainError::config(format!("the late rows of {tag} are those of another run")));
-            }
-            let used = if smoothing > 0.0 { stream.blend(smoothing, &rows) } else { &rows };
-            match tag.direction {
-                Direction::Forward => into.data_mut().copy_from_slice(used.data()),
-                Direction::Reverse => into.data_mut().iter_mut().zip(used.data()).for_each(|(sum, late)| *sum += late),
-            }
-            stream.spare = rows;
-            presence
-        }
-    };
-    halo.late = Some(late);
-    Ok(presence)
 }
 
 impl Stream {

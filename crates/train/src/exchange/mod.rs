@@ -1,7 +1,11 @@
 //! Rows out, rows in: the halo exchange and what is remembered of it from round to round.
 
+pub mod drawn;
 pub mod halo;
 pub mod late;
+pub mod peers;
+pub mod shapes;
 pub mod skip;
+pub mod steps;
 pub mod timeline;
 pub mod widths;

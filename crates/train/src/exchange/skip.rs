@@ -10,7 +10,8 @@ use laconic_wire::codec::{self, Codec, Level, MessageKey, RowSet, RowsMut, RowsR
 use laconic_wire::{Direction, Frame, Rank, Tag, WireError};
 
 use crate::config::SkipConfig;
-use crate::record::state::{Saved, direction_of, name};
+use crate::error::Result;
+use crate::saved::{Name, Remembers, Saved};
 
 /// One message on one link, whatever the round.
 type Place = (u16, Direction, Rank);
@@ -59,7 +60,7 @@ impl Skipper {
         level: &Level<'_>,
         mut into: RowsMut<'_>,
         store: Store,
-    ) -> Result<(), WireError> {
+    ) -> std::result::Result<(), WireError> {
         let (rows, columns) = (into.rows.len(), into.columns);
         let kept = self.received.entry((key.tag.layer, key.tag.direction, key.from)).or_default();
         let skipped = frame.payload().is_empty() && kept.len() == rows * columns;
@@ -77,29 +78,31 @@ impl Skipper {
         }
         Ok(())
     }
+}
 
-    /// Puts what must survive a resumed run into `saved`.
-    pub fn save(&self, saved: &mut Saved) {
+impl Remembers for Skipper {
+    fn save(&self, saved: &mut Saved) {
         for ((layer, direction, peer), (round, rows)) in &self.sent {
-            let place = [(*layer).into(), *direction as u32, peer.0, *round];
-            saved.put(&name("skip.sent", &place), rows);
+            let name = |what| Name::of(what, (*layer, *direction), Some((*peer, true)));
+            saved.put(name("skip.sent"), rows);
+            saved.put(name("skip.round"), &[*round]);
         }
         for ((layer, direction, peer), rows) in &self.received {
-            saved.put(&name("skip.received", &[(*layer).into(), *direction as u32, peer.0]), rows);
+            saved.put(Name::of("skip.received", (*layer, *direction), Some((*peer, false))), rows);
         }
     }
 
-    /// Takes it back.
-    pub fn restore(&mut self, saved: &Saved) {
-        for (place, rows) in saved.under("skip.sent") {
-            if let [layer, direction, peer, round] = place[..] {
-                self.sent.insert((layer as u16, direction_of(direction), Rank(peer)), (round, rows));
-            }
+    fn restore(&mut self, saved: &mut Saved) -> Result<()> {
+        for (stream, _, rows) in saved.take_streams("skip.sent")? {
+            let Some((peer, _)) = stream.end else { continue };
+            let name = Name::of("skip.round", (stream.layer, stream.direction), stream.end);
+            let round = saved.take::<u32>(&name)?.and_then(|rounds| rounds.first().copied()).unwrap_or_default();
+            self.sent.insert((stream.layer, stream.direction, peer), (round, rows));
         }
-        for (place, rows) in saved.under("skip.received") {
-            if let [layer, direction, peer] = place[..] {
-                self.received.insert((layer as u16, direction_of(direction), Rank(peer)), rows);
-            }
+        for (stream, _, rows) in saved.take_streams("skip.received")? {
+            let Some((peer, _)) = stream.end else { continue };
+            self.received.insert((stream.layer, stream.direction, peer), rows);
         }
+        Ok(())
     }
 }

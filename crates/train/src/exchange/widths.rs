@@ -8,112 +8,63 @@
 //! An assignment is an all-gather of every message's β (4 bytes) and, to each peer, a map of 2 bits a message. Every worker solves
 //! the same problem; no part of it depends on the clock unless `messages.costs = "measured"`.
 
-use std::collections::BTreeMap;
-
 use laconic_wire::codec::RowsRef;
-use laconic_wire::{Direction, Kind, Ledger, LinkShape, Rank, Tag, Transport, collectives};
+use laconic_wire::{Direction, Ledger, LinkShape, Rank, Tag, Transport, collectives};
 
+use super::halo::Halo;
+use super::shapes::PeerRows;
+use super::steps::Step;
 use crate::error::{Result, TrainError};
-use crate::exchange::halo::{Halo, LinkRows};
 use crate::messages::assign::{self, LinkCost};
 use crate::messages::codecs::End;
-use crate::record::state::{Saved, direction_of, name};
-use crate::worker::discover::control;
 
-/// The exchange of one layer in one direction.
-type Exchange = (u16, Direction);
-
-/// Traces and what weighs them.
+/// What weighs the messages of one worker against each other.
 #[derive(Default)]
-pub struct Adaptive {
-    /// Per exchange and peer, of each message that goes out: D/6 · Σ (max − min)².
-    traces: BTreeMap<(Exchange, Rank), Vec<f64>>,
+pub struct Assigner {
     /// Per peer, Σ α of each row that it gets; set by [`exchange_scores`].
     scores: Option<Vec<Vec<f32>>>,
     /// Cost of the link from each worker to each other, `[from · workers + to]`.
     costs: Vec<LinkCost>,
 }
 
-/// Steps of the control frames.
-const SCORES: u16 = 16;
-const BETAS: u16 = 17;
-const MAPS: u16 = 18;
-const PROFILE: u16 = 19;
-const FITS: u16 = 20;
-
-impl Adaptive {
-    /// Adds the ranges of the rows of a message that is about to go out.
-    pub fn trace(&mut self, tag: Tag, peer: Rank, end: End<'_>, rows: &RowsRef<'_>) {
-        let exchange = (tag.layer, tag.direction);
-        let trace = self.traces.entry((exchange, peer)).or_default();
-        trace.resize(end.rows, 0.0);
-        for position in 0..rows.rows.len() {
-            let row = rows.row(position);
-            let (low, high) = row.iter().fold((f32::MAX, f32::MIN), |(low, high), &v| (low.min(v), high.max(v)));
-            let range = f64::from(high) - f64::from(low);
-            let at = end.drawn.map_or(position, |drawn| drawn[position] as usize);
-            if range.is_finite() && range > 0.0 {
-                trace[at] += rows.columns as f64 / 6.0 * range * range;
-            }
-        }
-    }
-
-    /// β of each message of a link, and forgets the traces.
-    fn betas(&mut self, exchange: Exchange, peer: Rank, rows: usize) -> Vec<f32> {
-        let mut trace = self.traces.remove(&(exchange, peer)).unwrap_or_default();
+impl Assigner {
+    /// β of each message of a link from what was traced of its rows; without a trace it is 0.
+    fn betas(&self, tag: Tag, peer: Rank, mut trace: Vec<f64>, rows: usize) -> Vec<f32> {
         trace.resize(rows, 0.0);
-        let scores = self.scores.as_ref().filter(|_| exchange.1 == Direction::Forward).map(|s| &s[peer.index()]);
+        let scores = self.scores.as_ref().filter(|_| tag.direction == Direction::Forward).map(|s| &s[peer.index()]);
         let score = |row: usize| scores.and_then(|s| s.get(row)).map_or(1.0, |&s| f64::from(s));
         trace.iter().enumerate().map(|(row, trace)| (score(row).powi(2) * trace) as f32).collect()
     }
+}
 
-    /// Puts what must survive a resumed run into `saved`.
-    pub fn save(&self, saved: &mut Saved) {
-        for (((layer, direction), peer), trace) in &self.traces {
-            // Sums of squares, as two numbers of 32 bits each, so that not a bit is lost.
-            let halves: Vec<f32> = trace
-                .iter()
-                .flat_map(|value| [value.to_bits() as u32, (value.to_bits() >> 32) as u32].map(f32::from_bits))
-                .collect();
-            saved.put(&name("adaptive.trace", &[(*layer).into(), *direction as u32, peer.0]), &halves);
-        }
-    }
-
-    /// Takes it back.
-    pub fn restore(&mut self, saved: &Saved) {
-        for (place, halves) in saved.under("adaptive.trace") {
-            let [layer, direction, peer] = place[..] else { continue };
-            let exchange = (layer as u16, direction_of(direction));
-            let whole =
-                |pair: &[f32; 2]| f64::from_bits(u64::from(pair[0].to_bits()) | u64::from(pair[1].to_bits()) << 32);
-            let trace = halves.as_chunks::<2>().0.iter().map(whole).collect();
-            self.traces.insert((exchange, Rank(peer)), trace);
-        }
-    }
+/// A peer's frame that is not what this run's shapes say.
+fn malformed(rank: Rank, peer: usize, tag: Tag, what: &str) -> TrainError {
+    TrainError::config(format!("worker {peer} sent {what} to {rank}, {tag}"))
 }
 
 /// Tells every peer what its rows count for here: `weights` has one value a halo row.
-pub fn exchange_scores(halo: &mut Halo, channel: &mut dyn Transport, weights: &[f32]) -> Result<()> {
+pub fn exchange_scores(halo: &mut Halo, transport: &mut dyn Transport, weights: &[f32]) -> Result<()> {
+    let rank = halo.rank;
     let bytes = |link: &laconic_graph::plan::Link| {
         let rows = link.receive.start as usize..link.receive.end as usize;
         weights[rows].iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>()
     };
     let outgoing = halo.links.iter().map(bytes).collect();
-    let came = collectives::all_to_all(channel, control(0, SCORES), outgoing)?;
+    let came = collectives::all_to_all(transport, Step::Weights.tag(0), outgoing)?;
     let read = |(peer, bytes): (usize, &Vec<u8>)| {
-        if peer != halo.rank.index() && bytes.len() != 4 * halo.links[peer].send.len() {
-            return Err(TrainError::config(format!("worker {peer} sent weights of another shape")));
+        if peer != rank.index() && bytes.len() != 4 * halo.links[peer].send.len() {
+            return Err(malformed(rank, peer, Step::Weights.tag(0), "weights of another shape"));
         }
         Ok(bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
     };
-    halo.adaptive.scores = Some(came.iter().enumerate().map(read).collect::<Result<_>>()?);
+    halo.assigner.scores = Some(came.iter().enumerate().map(read).collect::<Result<_>>()?);
     Ok(())
 }
 
 /// Enters what [`exchange_scores`] sends.
-pub fn predict_scores(links: &[LinkRows], rank: Rank, ledger: &mut Ledger) {
+pub fn forecast_scores(links: &[PeerRows], rank: Rank, ledger: &mut Ledger) {
     let lens: Vec<usize> = links.iter().map(|link| link.receive * 4).collect();
-    collectives::predict_all_to_all(ledger, control(0, SCORES), rank, &lens);
+    collectives::predict_all_to_all(ledger, Step::Weights.tag(0), rank, &lens);
 }
 
 /// The shape that costs follow where the configuration names none: a data centre's.
@@ -124,7 +75,7 @@ pub fn costs_of_shape(halo: &mut Halo, workers: usize, shape: &str) -> Result<()
     let shape: LinkShape = if shape.is_empty() { NOMINAL } else { shape }.parse()?;
     let seconds_per_byte = 8.0 / shape.bits_per_second;
     let cost = LinkCost { seconds_per_byte, latency: shape.latency.as_secs_f64() };
-    halo.adaptive.costs = vec![cost; workers * workers];
+    halo.assigner.costs = vec![cost; workers * workers];
     Ok(())
 }
 
@@ -134,8 +85,8 @@ const PROFILE_REPEATS: usize = 5;
 
 /// Measures every link by sending frames of several sizes, all workers at once, and fits seconds = θ · bytes + γ to the medians.
 /// What is measured is shared, so that all workers assign by the same costs; another run measures something else.
-pub fn measure_costs(halo: &mut Halo, channel: &mut dyn Transport) -> Result<()> {
-    let (rank, size) = (channel.rank(), channel.size());
+pub fn measure_costs(halo: &mut Halo, transport: &mut dyn Transport) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
     let mut fits = vec![0.0; 2 * size * size];
     let clock = halo.timeline.clock();
     for shift in 1..size {
@@ -146,11 +97,11 @@ pub fn measure_costs(halo: &mut Halo, channel: &mut dyn Transport) -> Result<()>
             let mut times = Vec::new();
             for _ in 0..PROFILE_REPEATS {
                 let start = clock.now();
-                let mut frame = laconic_wire::Frame::new(control(0, PROFILE), channel.buffer_of(bytes));
+                let mut frame = laconic_wire::Frame::new(Step::Profile.tag(0), transport.buffer_of(bytes));
                 frame.payload_mut().resize(laconic_wire::HEADER_BYTES + bytes, 0);
-                channel.send(to, frame)?;
-                let came = channel.recv(from, control(0, PROFILE))?;
-                channel.recycle(came);
+                transport.send(to, frame)?;
+                let came = transport.recv(from, Step::Profile.tag(0))?;
+                transport.recycle(came);
                 times.push(clock.now().saturating_sub(start).as_secs_f64());
             }
             times.sort_by(f64::total_cmp);
@@ -159,20 +110,20 @@ pub fn measure_costs(halo: &mut Halo, channel: &mut dyn Transport) -> Result<()>
         let (slope, start) = fit_line(&points);
         fits[2 * (from.index() * size + rank.index())..][..2].copy_from_slice(&[slope, start]);
     }
-    collectives::all_reduce_f64(channel, control(0, FITS), &mut fits)?;
+    collectives::all_reduce_f64(transport, Step::LinkCosts.tag(0), &mut fits)?;
     let cost = |fit: &[f64; 2]| LinkCost { seconds_per_byte: fit[0], latency: fit[1].max(0.0) };
-    halo.adaptive.costs = fits.as_chunks::<2>().0.iter().map(cost).collect();
+    halo.assigner.costs = fits.as_chunks::<2>().0.iter().map(cost).collect();
     Ok(())
 }
 
 /// Enters what [`measure_costs`] sends.
-pub fn predict_measure(rank: Rank, size: usize, ledger: &mut Ledger) {
+pub fn forecast_measure(rank: Rank, size: usize, ledger: &mut Ledger) {
     for peer in rank.others(size) {
         for bytes in PROFILE_BYTES {
-            (0..PROFILE_REPEATS).for_each(|_| ledger.record(control(0, PROFILE), peer, bytes));
+            (0..PROFILE_REPEATS).for_each(|_| ledger.record(Step::Profile.tag(0), peer, bytes));
         }
     }
-    collectives::predict_all_reduce_f64(ledger, control(0, FITS), size, rank, 2 * size * size);
+    collectives::predict_all_reduce_f64(ledger, Step::LinkCosts.tag(0), size, rank, 2 * size * size);
 }
 
 /// Least squares: slope and value at 0.
@@ -194,15 +145,15 @@ pub fn is_due(done: u32, period: u32) -> bool {
 /// the same exchanges, each with its width, in the same order.
 pub fn assign_widths(
     halo: &mut Halo,
-    channel: &mut dyn Transport,
+    transport: &mut dyn Transport,
     exchanges: &[(Tag, usize)],
     round: u32,
     lambda: f64,
 ) -> Result<()> {
-    let (rank, size) = (channel.rank(), channel.size());
+    let (rank, size) = (transport.rank(), transport.size());
     for (number, (tag, columns)) in exchanges.iter().enumerate() {
-        let everyones = gather_betas(halo, channel, *tag, step(round, BETAS, number))?;
-        let costs = &halo.adaptive.costs;
+        let everyones = gather_betas(halo, transport, *tag, Step::Variances.of_exchange(round, number))?;
+        let costs = &halo.assigner.costs;
         let channels: Vec<assign::Channel<'_>> = everyones
             .iter()
             .map(|(from, to, beta)| assign::Channel {
@@ -222,11 +173,16 @@ pub fn assign_widths(
             }
         }
         let maps = mine.iter().map(|bits| assign::pack_widths(bits)).collect();
-        let came = collectives::all_to_all(channel, step(round, MAPS, number), maps)?;
+        let came = collectives::all_to_all(transport, Step::WidthMaps.of_exchange(round, number), maps)?;
         for peer in rank.others(size) {
             let rows = incoming_rows(halo, *tag, peer);
             let bits = assign::unpack_widths(&came[peer.index()], rows).ok_or_else(|| {
-                TrainError::config(format!("worker {} sent a map of widths of another shape in round {round}", peer.0))
+                malformed(
+                    rank,
+                    peer.index(),
+                    Step::WidthMaps.of_exchange(round, number),
+                    "a map of widths of another shape",
+                )
             })?;
             let (coder, _) = halo.codecs.channel(*tag)?;
             coder.set_widths((peer, false), bits);
@@ -238,11 +194,6 @@ pub fn assign_widths(
 
 /// Bytes that a quantised row carries besides its codes.
 const PARAMETER_BYTES: f64 = 4.0;
-
-fn step(round: u32, step: u16, number: usize) -> Tag {
-    // Layers tell exchanges of one round apart; frames of one stream keep their order.
-    Tag { layer: number as u16, kind: Kind::Control, ..control(round, step) }
-}
 
 fn outgoing_rows(halo: &Halo, tag: Tag, peer: Rank) -> usize {
     let link = &halo.links[peer.index()];
@@ -257,23 +208,24 @@ fn incoming_rows(halo: &Halo, tag: Tag, peer: Rank) -> usize {
 /// β of every message of an exchange: sender, receiver, values.
 fn gather_betas(
     halo: &mut Halo,
-    channel: &mut dyn Transport,
+    transport: &mut dyn Transport,
     tag: Tag,
     frame: Tag,
 ) -> Result<Vec<(Rank, Rank, Vec<f32>)>> {
-    let (rank, size) = (channel.rank(), channel.size());
+    let (rank, size) = (transport.rank(), transport.size());
     let mut bytes = Vec::new();
     for peer in Rank::all(size) {
         let rows = if peer == rank { 0 } else { outgoing_rows(halo, tag, peer) };
         bytes.extend((rows as u32).to_le_bytes());
-        let betas = halo.adaptive.betas((tag.layer, tag.direction), peer, rows);
+        let trace = halo.codecs.channel(tag)?.0.take_trace(peer);
+        let betas = halo.assigner.betas(tag, peer, trace, rows);
         bytes.extend(betas.iter().flat_map(|beta| beta.to_le_bytes()));
     }
     let mut channels = Vec::new();
-    for (from, bytes) in collectives::all_gather(channel, frame, &bytes)?.iter().enumerate() {
+    for (from, bytes) in collectives::all_gather(transport, frame, &bytes)?.iter().enumerate() {
         let mut words = bytes.as_chunks::<4>().0.iter().copied();
         for to in 0..size {
-            let malformed = || TrainError::config(format!("worker {from} sent traces of another shape"));
+            let malformed = || malformed(rank, from, frame, "traces of another shape");
             let count = words.next().map(u32::from_le_bytes).ok_or_else(malformed)? as usize;
             let beta: Vec<f32> = words.by_ref().take(count).map(f32::from_le_bytes).collect();
             if beta.len() != count {
@@ -288,24 +240,34 @@ fn gather_betas(
 }
 
 /// Enters what [`assign_widths`] sends.
-pub fn predict_assign(links: &[LinkRows], rank: Rank, exchanges: &[(Tag, usize)], round: u32, ledger: &mut Ledger) {
+pub fn forecast_assign(links: &[PeerRows], rank: Rank, exchanges: &[(Tag, usize)], round: u32, ledger: &mut Ledger) {
     let size = links.len();
     for (number, (tag, _)) in exchanges.iter().enumerate() {
-        let rows = |link: &LinkRows| if tag.direction == Direction::Forward { link.send } else { link.receive };
+        let rows = |link: &PeerRows| if tag.direction == Direction::Forward { link.send } else { link.receive };
         let all: usize = links.iter().map(rows).sum();
-        collectives::predict_all_gather(ledger, step(round, BETAS, number), size, rank, 4 * (size + all));
+        collectives::predict_all_gather(
+            ledger,
+            Step::Variances.of_exchange(round, number),
+            size,
+            rank,
+            4 * (size + all),
+        );
         let maps: Vec<usize> = links.iter().map(|link| rows(link).div_ceil(4)).collect();
-        collectives::predict_all_to_all(ledger, step(round, MAPS, number), rank, &maps);
+        collectives::predict_all_to_all(ledger, Step::WidthMaps.of_exchange(round, number), rank, &maps);
     }
 }
 
 /// Traces the rows of an exchange that happens once, so that its bits can be assigned before it.
-pub fn trace_once(halo: &mut Halo, tag: Tag, rows: &laconic_nn::Matrix) {
-    let Halo { links, adaptive, rank, .. } = halo;
+///
+/// # Errors
+/// If the codec cannot be made.
+pub fn trace_once(halo: &mut Halo, tag: Tag, rows: &laconic_nn::Matrix) -> Result<()> {
+    let Halo { links, codecs, rank, .. } = halo;
+    let (coder, _) = codecs.channel(tag)?;
     for (peer, link) in links.iter().enumerate() {
-        let peer = Rank(peer as u32);
-        let end = End { rank: *rank, peer, outgoing: true, rows: link.send.len(), drawn: None };
+        let end = End { rank: *rank, peer: Rank(peer as u32), outgoing: true, rows: link.send.len(), drawn: None };
         let set = laconic_wire::codec::RowSet::Indices(&link.send);
-        adaptive.trace(tag, peer, end, &RowsRef { data: rows.data(), columns: rows.columns(), rows: set });
+        coder.trace(end, &RowsRef { data: rows.data(), columns: rows.columns(), rows: set });
     }
+    Ok(())
 }

@@ -1,13 +1,15 @@
-//! The state of training one network: what a checkpoint keeps.
+//! The state of training one network, and of a run between two rounds.
 
 use laconic_key::{Key, Purpose};
 use laconic_nn::Network;
 use laconic_nn::optimiser::{self, Optimiser, OptimiserSpec};
+use laconic_wire::{Count, Kind};
 use serde::{Deserialize, Serialize};
 
 use crate::config::TrainConfig;
 use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
+use crate::schedule::{Position, Stage};
 use crate::worker::evaluate::Scores;
 
 /// The best parameters so far, by the validation metric.
@@ -17,7 +19,7 @@ pub struct Best {
     pub round: u32,
     /// Their figures.
     pub scores: Scores,
-    /// The parameters.
+    /// All values of the network.
     pub parameters: Vec<f32>,
 }
 
@@ -25,9 +27,9 @@ pub struct Best {
 pub struct Progress {
     /// Rounds of this stage that are done.
     pub done: u32,
-    /// Parameters.
+    /// All values of the network.
     pub parameters: Vec<f32>,
-    /// Optimiser.
+    /// What turns gradients into steps.
     pub optimiser: Box<dyn Optimiser>,
     /// The best so far; `None` before the first evaluation.
     pub best: Option<Best>,
@@ -74,6 +76,9 @@ impl Clocks {
 
 impl Progress {
     /// A fresh start. Every worker draws the same initial values from the key.
+    ///
+    /// # Errors
+    /// If the optimiser is unknown.
     pub fn new(config: &TrainConfig, network: &Network, stage: usize) -> Result<Progress> {
         let key = Key::new(config.seed, Purpose::Initialise).with(stage as u64);
         let spec = OptimiserSpec { weight_decay: config.weight_decay, momentum: config.momentum };
@@ -95,5 +100,133 @@ impl Progress {
     /// The parameters that the stage hands on: the best by validation, or the last where nothing was evaluated.
     pub fn chosen(&self) -> &[f32] {
         self.best.as_ref().map_or(&self.parameters, |best| &best.parameters)
+    }
+
+    /// Whether `rounds` rounds are done, or patience has ended the stage.
+    pub fn is_over(&self, rounds: u32) -> bool {
+        self.done >= rounds || self.stopped
+    }
+}
+
+/// Parameters that a finished stage has chosen, and its rounds.
+pub type Finished = (Vec<f32>, u32);
+
+/// The state of a run between two rounds: what all workers know of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// The stage that was being trained.
+    pub stage: usize,
+    /// The stages before it.
+    pub finished: Vec<Finished>,
+    /// Bytes that all workers had sent, by kind.
+    pub bytes: [Count; Kind::ALL.len()],
+    /// Everything that is no array.
+    pub counters: Counters,
+    /// Parameters after the last round.
+    pub parameters: Vec<f32>,
+    /// The best parameters so far.
+    pub best: Option<Vec<f32>>,
+    /// The optimiser's arrays.
+    pub slots: Vec<Vec<f32>>,
+}
+
+/// Everything of a [`Snapshot`] that is no array.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counters {
+    /// Rounds of the stage that are done.
+    pub done: u32,
+    /// Steps of the optimiser.
+    pub steps: u64,
+    /// Evaluations since the best.
+    pub since_best: u32,
+    /// Whether patience has run out.
+    pub stopped: bool,
+    /// Whether the last round still has to be evaluated: the run broke off in between.
+    pub unjudged: bool,
+    /// Round and figures of the best.
+    pub best: Option<(u32, Scores)>,
+    /// What the clocks of controllers show.
+    #[serde(default)]
+    pub clocks: Clocks,
+}
+
+impl Snapshot {
+    /// The state after a round.
+    pub fn take(stage: usize, progress: &Progress, finished: Vec<Finished>, bytes: [Count; 7]) -> Snapshot {
+        let (steps, slots) = progress.optimiser.state();
+        Snapshot {
+            stage,
+            finished,
+            bytes,
+            counters: Counters {
+                done: progress.done,
+                steps,
+                since_best: progress.since_best,
+                stopped: progress.stopped,
+                unjudged: progress.unjudged,
+                best: progress.best.as_ref().map(|b| (b.round, b.scores.clone())),
+                clocks: progress.clocks,
+            },
+            parameters: progress.parameters.clone(),
+            best: progress.best.as_ref().map(|b| b.parameters.clone()),
+            slots: slots.into_iter().map(|(_, slot)| slot.to_vec()).collect(),
+        }
+    }
+
+    /// Refuses the state of other stages.
+    ///
+    /// # Errors
+    /// If these stages have other shapes.
+    pub fn check_fits(&self, stages: &[Stage]) -> Result<()> {
+        let fits = |(stage, (values, _)): (&Stage, &Finished)| stage.network.len() == values.len();
+        if self.finished.len() < stages.len() && stages.iter().zip(&self.finished).all(fits) {
+            return Ok(());
+        }
+        Err(TrainError::checkpoint(format!("expected the state of {} stages of this model", stages.len())))
+    }
+
+    /// How far the run had come.
+    pub fn position(&self) -> Position {
+        Position {
+            finished: self.finished.iter().map(|(_, rounds)| *rounds).collect(),
+            done: self.counters.done,
+            stopped: self.counters.stopped,
+        }
+    }
+
+    /// Rounds done, counted over stages.
+    pub fn rounds(&self) -> u32 {
+        self.finished.iter().fold(self.counters.done, |sum, (_, rounds)| sum.saturating_add(*rounds))
+    }
+
+    /// Sets a fresh progress of the same network to this state.
+    ///
+    /// # Errors
+    /// If the network or the optimiser has another shape.
+    pub fn restore(self, progress: &mut Progress) -> Result<()> {
+        let len = progress.parameters.len();
+        let expected = progress.optimiser.state().1.len();
+        let fits = self.parameters.len() == len
+            && self.best.as_ref().is_none_or(|b| b.len() == len)
+            && self.slots.len() == expected
+            && self.slots.iter().all(|s| s.len() == len);
+        if !fits {
+            let (found, slots) = (self.parameters.len(), self.slots.len());
+            let what = format!("{len} parameters and {expected} optimiser slots, found {found} and {slots}");
+            return Err(TrainError::checkpoint(format!("expected {what}")));
+        }
+        progress.done = self.counters.done;
+        progress.since_best = self.counters.since_best;
+        progress.stopped = self.counters.stopped;
+        progress.unjudged = self.counters.unjudged;
+        progress.clocks = self.counters.clocks;
+        progress.parameters = self.parameters;
+        progress.optimiser.restore(self.counters.steps, self.slots);
+        progress.best = match (self.best, self.counters.best) {
+            (Some(parameters), Some((round, scores))) => Some(Best { round, scores, parameters }),
+            _ => None,
+        };
+        Ok(())
     }
 }

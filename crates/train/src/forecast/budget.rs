@@ -8,8 +8,9 @@
 //! nobody has counted.
 
 use crate::config::ramp::{Controller, Law, Ramp};
-use crate::config::{BitsChoice, CodecChoice, CodecConfig, Config, MessagesConfig};
+use crate::config::{BitsChoice, CodecChoice, CodecConfig, MessagesConfig};
 use crate::error::{Result, TrainError};
+use crate::plan::Plan;
 
 /// Switches between two widths happen after so many eighths of the rounds.
 const EIGHTHS: u32 = 8;
@@ -69,21 +70,25 @@ pub fn rungs() -> usize {
     ladder().len()
 }
 
-/// The configuration on every rung, coarsest first.
-pub fn candidates(config: &Config) -> Vec<Config> {
+/// The messages on every rung, coarsest first.
+pub fn candidates(messages: &MessagesConfig) -> Vec<MessagesConfig> {
     let climb = |mine: &CodecChoice, rung: CodecChoice| if *mine == CodecChoice::exact() { rung } else { mine.clone() };
-    let on = |rung: Rung| {
-        let messages = &config.messages;
-        let messages = MessagesConfig {
-            forward: climb(&messages.forward, rung.rows.clone()),
-            backward: climb(&messages.backward, rung.rows),
-            evaluation: climb(&messages.evaluation, rung.evaluation),
-            parameters: climb(&messages.parameters, rung.parameters),
-            ..messages.clone()
-        };
-        Config { messages, ..config.clone() }
+    let on = |rung: Rung| MessagesConfig {
+        forward: climb(&messages.forward, rung.rows.clone()),
+        backward: climb(&messages.backward, rung.rows),
+        evaluation: climb(&messages.evaluation, rung.evaluation),
+        parameters: climb(&messages.parameters, rung.parameters),
+        ..messages.clone()
     };
     ladder().into_iter().map(on).collect()
+}
+
+/// The run on this rung.
+///
+/// # Errors
+/// If a codec cannot be made.
+pub fn on_rung(plan: &Plan, rung: usize) -> Result<Plan> {
+    plan.with_messages(&candidates(&plan.config.messages).swap_remove(rung))
 }
 
 /// The best rung whose bytes (of all workers, as predicted) stay within the budget. An error says how much would be needed.
@@ -102,24 +107,27 @@ pub fn choose(bytes: &[f64], budget: u64) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Config;
 
     #[test]
     fn the_ladder_ends_with_exact_messages_and_every_rung_is_predictable() {
-        let candidates = candidates(&Config::default());
+        let candidates = candidates(&MessagesConfig::default());
         assert_eq!(candidates.len(), rungs());
-        assert_eq!(candidates.last().expect("rungs").messages, MessagesConfig::default());
-        for candidate in candidates {
-            candidate.check().expect("a rung is a valid configuration");
-            assert!(candidate.messages.is_predictable());
+        assert_eq!(candidates.last().expect("rungs"), &MessagesConfig::default());
+        for messages in candidates {
+            Config { messages: messages.clone(), ..Config::default() }
+                .check()
+                .expect("a rung is a valid configuration");
+            assert!(messages.is_predictable());
         }
     }
 
     #[test]
     fn what_the_user_names_stays() {
         let config = Config::parse("[messages]\nforward = \"half\"", &[]).expect("valid");
-        let candidates = candidates(&config);
-        assert!(candidates.iter().all(|c| c.messages.forward == CodecChoice::named("half")));
-        assert_ne!(candidates[0].messages.backward, CodecChoice::exact());
+        let candidates = candidates(&config.messages);
+        assert!(candidates.iter().all(|c| c.forward == CodecChoice::named("half")));
+        assert_ne!(candidates[0].backward, CodecChoice::exact());
     }
 
     #[test]

@@ -1,16 +1,16 @@
-//! Memory of a worker, predicted from shapes: what is allocated once and kept.
+//! Memory of a worker, forecast from shapes: what is allocated once and kept.
 
 use laconic_nn::network::After;
 
+use crate::exchange::shapes::Shapes;
 use crate::schedule::Stage;
-use crate::worker::discover::Shapes;
 
 const FLOAT: usize = size_of::<f32>();
 
 /// Bytes that a worker of these shapes holds at its peak: the graph in both orientations, features, frozen inputs, the buffers of the
 /// largest stage, parameters with optimiser, and the frames of one exchange. Dense features are assumed where sparse ones would be
 /// smaller after folding, so it is an upper estimate for bags of words.
-pub fn predict(shapes: &Shapes, stages: &[Stage]) -> u64 {
+pub fn forecast(shapes: &Shapes, stages: &[Stage]) -> u64 {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let edges: usize = shapes.edges.iter().sum();
     // The part as read (u64 ids), then both orientations of both blocks with positions.

@@ -1,5 +1,21 @@
-//! Before anything runs: what a run will send, and the memory that it will take.
+//! Before anything runs: what a run will send, to the byte, and the memory that it will take.
 
 pub mod budget;
 pub mod memory;
+pub mod stages;
 pub mod traffic;
+
+use crate::plan::Plan;
+use crate::schedule::Position;
+use crate::worker::evaluate::Evaluator;
+
+/// What a forecast is made from, besides the shapes of each worker.
+#[derive(Clone, Copy)]
+pub struct Forecast<'a> {
+    /// The run.
+    pub plan: &'a Plan,
+    /// What is measured.
+    pub evaluator: &'a Evaluator,
+    /// Where the run goes on from.
+    pub position: &'a Position,
+}

@@ -8,22 +8,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::{self, Bits, Codec, Level, Options};
+use laconic_wire::codec::{self, Bits, Codec, Level, Options, RowsRef};
 use laconic_wire::{Direction, Kind, Rank, Tag};
 
+use super::Messages;
 use crate::config::ramp::{Controller, Reading, kept_columns};
-use crate::config::{BitsChoice, CodecChoice, CodecConfig, MessagesConfig, WIDTHS};
+use crate::config::{BitsChoice, CodecConfig, SkipConfig, WIDTHS};
 use crate::error::Result;
 use crate::messages::assign;
-use crate::record::state::{Saved, direction_of, name};
-use crate::schedule::Stage;
+use crate::saved::{Name, Remembers, Saved, Stream};
 
 /// Codecs of all messages of rows.
 pub struct Codecs {
-    config: MessagesConfig,
+    messages: Messages,
     seed: u64,
-    /// Layers whose messages masks leave whole: the last of a network, where it exchanges every round.
-    whole: Vec<u16>,
     reading: Reading,
     channels: BTreeMap<(bool, u16, Direction), Channel>,
 }
@@ -43,6 +41,8 @@ pub struct Channel {
     place: Place,
     /// Bits of each message by peer and whether it goes out, and the period that they belong to.
     widths: BTreeMap<Heading, (u32, Arc<[u8]>)>,
+    /// Per peer, of each message that goes out: D/6 · Σ (max − min)² since the last assignment.
+    traces: BTreeMap<Rank, Vec<f64>>,
 }
 
 /// The level of a message as it was sent.
@@ -86,16 +86,19 @@ pub struct End<'a> {
 }
 
 impl Codecs {
-    /// The codecs that a checked configuration names, for a run of these stages.
-    pub fn new(config: &MessagesConfig, seed: u64, stages: &[Stage]) -> Codecs {
-        let last = |stage: &Stage| {
-            let index = stage.network.units().len() - 1;
-            let exchanges = index > 0 && stage.network.units()[index].layer.message_width() > 0;
-            exchanges.then_some(stage.first_layer + index as u16)
-        };
-        let whole = stages.iter().filter_map(last).collect();
-        let config = config.clone();
-        Codecs { config, seed, whole, reading: Reading::default(), channels: BTreeMap::new() }
+    /// The codecs of resolved messages.
+    pub fn new(messages: &Messages, seed: u64) -> Codecs {
+        Codecs { messages: messages.clone(), seed, reading: Reading::default(), channels: BTreeMap::new() }
+    }
+
+    /// What codes these messages.
+    pub fn coding(&self, tag: Tag) -> CodecConfig {
+        self.messages.coding(tag)
+    }
+
+    /// When messages are skipped.
+    pub fn skip(&self) -> Option<SkipConfig> {
+        self.messages.config.skip
     }
 
     /// Sets all controllers for a round; every worker must give the same reading.
@@ -103,81 +106,69 @@ impl Codecs {
         self.reading = reading;
     }
 
-    /// What the configuration says of these messages.
-    pub fn choice(&self, tag: Tag) -> CodecConfig {
-        choice(&self.config, &self.whole, tag)
-    }
-
     /// The codec of these messages, with what decides levels now.
     pub fn channel(&mut self, tag: Tag) -> Result<(&mut Channel, &Reading)> {
         let place = (tag.kind == Kind::Evaluation, tag.layer, tag.direction);
         if !self.channels.contains_key(&place) {
-            let config = choice(&self.config, &self.whole, tag);
+            let config = self.messages.coding(tag);
             let options =
                 Options { inner: config.inner.clone(), prefix: config.columns == "prefix", rescale: config.rescale };
             let codec = codec::named(&config.codec, &options)?;
             let place_of = (tag.layer, tag.direction);
-            let channel = Channel { codec, config, seed: self.seed, place: place_of, widths: BTreeMap::new() };
+            let channel = Channel {
+                codec,
+                config,
+                seed: self.seed,
+                place: place_of,
+                widths: BTreeMap::new(),
+                traces: BTreeMap::new(),
+            };
             self.channels.insert(place, channel);
         }
         Ok((self.channels.get_mut(&place).expect("it was just put there"), &self.reading))
+    }
+
+    /// The codec of a layer's messages in one direction while training.
+    fn of_stream(&mut self, stream: Stream) -> Result<&mut Channel> {
+        let Stream { layer, direction, .. } = stream;
+        let kind = if direction == Direction::Forward { Kind::Activations } else { Kind::ActivationGradients };
+        Ok(self.channel(Tag { kind, direction, layer, round: 0, step: 0 })?.0)
     }
 
     /// As [`Codecs::channel`], of messages whose level has been asked for before.
     pub(crate) fn known(&mut self, tag: Tag) -> &mut Channel {
         self.channel(tag).expect("a codec whose level is known exists").0
     }
+}
 
-    /// Puts the bit maps that the assigner chose into `saved`.
-    pub fn save(&self, saved: &mut Saved) {
-        for ((layer, direction), (peer, outgoing), widths) in self.assigned() {
-            let place = [layer.into(), direction as u32, peer.0, outgoing.into()];
-            let widths: Vec<f32> = widths.iter().map(|&width| width.into()).collect();
-            saved.put(&name("widths", &place), &widths);
+const WIDTHS_NAME: &str = "widths";
+const TRACE: &str = "trace";
+
+impl Remembers for Codecs {
+    fn save(&self, saved: &mut Saved) {
+        for channel in self.channels.values().filter(|channel| channel.is_adaptive()) {
+            for (end, (_, widths)) in &channel.widths {
+                saved.put(Name::of(WIDTHS_NAME, channel.place, Some(*end)), widths);
+            }
+            for (peer, trace) in &channel.traces {
+                saved.put(Name::of(TRACE, channel.place, Some((*peer, true))), trace);
+            }
         }
     }
 
-    /// Takes them back.
-    pub fn restore(&mut self, saved: &Saved) -> Result<()> {
-        for (place, widths) in saved.under("widths") {
-            let [layer, direction, peer, outgoing] = place[..] else { continue };
-            let direction = direction_of(direction);
-            let kind = if direction == Direction::Forward { Kind::Activations } else { Kind::ActivationGradients };
-            let tag = Tag { kind, direction, layer: layer as u16, round: 0, step: 0 };
-            let widths = widths.iter().map(|&width| width_below(width.into())).collect();
-            self.channel(tag)?.0.set_widths((Rank(peer), outgoing != 0), widths);
+    fn restore(&mut self, saved: &mut Saved) -> Result<()> {
+        for (stream, _, widths) in saved.take_streams::<u8>(WIDTHS_NAME)? {
+            if let Some(end) = stream.end {
+                self.of_stream(stream)?.set_widths(end, widths);
+            }
+        }
+        for (stream, _, trace) in saved.take_streams::<f64>(TRACE)? {
+            if let Some((peer, _)) = stream.end {
+                self.of_stream(stream)?.traces.insert(peer, trace);
+            }
         }
         Ok(())
     }
-
-    /// Bit maps that were chosen by the assigner, for a checkpoint: layer, direction, peer, whether outgoing, widths.
-    fn assigned(&self) -> Vec<(Place, Heading, Vec<u8>)> {
-        let adaptive = self.channels.values().filter(|channel| channel.is_adaptive());
-        adaptive.flat_map(|c| c.widths.iter().map(|(end, (_, widths))| (c.place, *end, widths.to_vec()))).collect()
-    }
-}
-
-fn choice(config: &MessagesConfig, whole: &[u16], tag: Tag) -> CodecConfig {
-    let special = config.layers.get(&tag.layer.to_string());
-    let exact = CodecChoice::exact();
-    let choice: &CodecChoice = match (tag.kind, tag.direction) {
-        // Where evaluations exchange nothing, a trained model still reads its inputs once.
-        (Kind::Evaluation, _) if config.evaluation == CodecChoice::named("none") => &exact,
-        (Kind::Evaluation, _) => &config.evaluation,
-        (_, Direction::Forward) => special.and_then(|s| s.forward.as_ref()).unwrap_or(&config.forward),
-        (_, Direction::Reverse) => special.and_then(|s| s.backward.as_ref()).unwrap_or(&config.backward),
-    };
-    let mut choice = choice.config();
-    if let Ok(Some(budget)) = config.budget_bytes() {
-        choice.ratio = choice.ratio.with_limit(budget as f64);
-        if let BitsChoice::Same(bits) = &mut choice.bits {
-            *bits = bits.with_limit(budget as f64);
-        }
-    }
-    if choice.codec == "masked" && choice.whole_last && whole.contains(&tag.layer) {
-        choice.codec = choice.inner.take().unwrap_or_else(|| "exact".to_owned());
-    }
-    choice
 }
 
 impl Channel {
@@ -189,6 +180,26 @@ impl Channel {
     /// What the configuration says.
     pub fn config(&self) -> &CodecConfig {
         &self.config
+    }
+
+    /// Adds the ranges of the rows of a message that is about to go out.
+    pub fn trace(&mut self, end: End<'_>, rows: &RowsRef<'_>) {
+        let trace = self.traces.entry(end.peer).or_default();
+        trace.resize(end.rows, 0.0);
+        for position in 0..rows.rows.len() {
+            let row = rows.row(position);
+            let (low, high) = row.iter().fold((f32::MAX, f32::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+            let range = f64::from(high) - f64::from(low);
+            let at = end.drawn.map_or(position, |drawn| drawn[position] as usize);
+            if range.is_finite() && range > 0.0 {
+                trace[at] += rows.columns as f64 / 6.0 * range * range;
+            }
+        }
+    }
+
+    /// What was traced of the messages to a peer; forgets it.
+    pub fn take_trace(&mut self, peer: Rank) -> Vec<f64> {
+        self.traces.remove(&peer).unwrap_or_default()
     }
 
     /// The level of a message on this link now.
@@ -259,6 +270,11 @@ impl CodecConfig {
             BitsChoice::Same(bits) => width_below(bits.range().1),
             BitsChoice::Named(_) => FIRST_BITS,
         }
+    }
+
+    /// Whether what arrives depends on chance.
+    pub fn draws(&self) -> bool {
+        !matches!(self.codec.as_str(), "exact" | "half")
     }
 
     /// Whether bits matter.

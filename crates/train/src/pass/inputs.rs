@@ -7,87 +7,14 @@
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{Dropout, copy_scaled, drop_out, scale_and_shift};
 use laconic_nn::{Absence, Block, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, State};
-use laconic_wire::{Direction, Kind, Tag, Transport};
+use laconic_wire::{Kind, Tag};
 
 use crate::error::Result;
-use crate::exchange::halo::{Halo, Presence, Scope};
-use crate::exchange::late;
+use crate::exchange::drawn::Presence;
+use crate::exchange::halo::Request;
+use crate::exchange::peers::Peers as Links;
 use crate::exchange::widths;
-
-/// What a pass needs besides parameters and inputs.
-pub struct Links<'a> {
-    /// Threads and scratch memory.
-    pub compute: &'a mut Compute,
-    /// The network.
-    pub channel: &'a mut dyn Transport,
-    /// The exchange.
-    pub halo: &'a mut Halo,
-    /// Whether work goes on while messages travel.
-    pub overlap: bool,
-    /// Which rows evaluations exchange.
-    pub evaluation: Scope,
-}
-
-impl Links<'_> {
-    /// Exchanges `rows`, forward into halo rows, in reverse added to own rows, and does `work` meanwhile; in reverse it is `work`
-    /// that sets `into`. The only place that knows in which order the two happen, and whether rows are used at once or late.
-    pub fn exchange(
-        &mut self,
-        tag: Tag,
-        rows: &Matrix,
-        into: &mut Matrix,
-        work: impl FnOnce(&mut Compute, &mut Matrix),
-    ) -> Result<Presence> {
-        let scope = if tag.kind == Kind::Evaluation { self.evaluation } else { Scope::Selected };
-        if self.halo.late.is_some() && tag.kind != Kind::Evaluation {
-            return self.exchange_late(tag, scope, rows, into, work);
-        }
-        let Links { compute, channel, halo, overlap, .. } = self;
-        let presence = halo.presence(tag, scope);
-        match (tag.direction, *overlap) {
-            (_, true) => {
-                let pending = halo.start(*channel, tag, scope, rows)?;
-                work(compute, into);
-                pending.finish(halo, *channel, into)?;
-            }
-            (Direction::Forward, false) => {
-                halo.start(*channel, tag, scope, rows)?.finish(halo, *channel, into)?;
-                work(compute, into);
-            }
-            (Direction::Reverse, false) => {
-                work(compute, into);
-                halo.start(*channel, tag, scope, rows)?.finish(halo, *channel, into)?;
-            }
-        }
-        Ok(presence)
-    }
-
-    /// What is sent now is used in the next round; what the last round sent is used now.
-    fn exchange_late(
-        &mut self,
-        tag: Tag,
-        scope: Scope,
-        rows: &Matrix,
-        into: &mut Matrix,
-        work: impl FnOnce(&mut Compute, &mut Matrix),
-    ) -> Result<Presence> {
-        let Links { compute, channel, halo, .. } = self;
-        let pending = halo.start(*channel, tag, scope, rows)?;
-        let presence = match tag.direction {
-            Direction::Forward => {
-                let presence = late::take(halo, *channel, tag, into)?;
-                work(compute, into);
-                presence
-            }
-            Direction::Reverse => {
-                work(compute, into);
-                late::take(halo, *channel, tag, into)?
-            }
-        };
-        halo.late.as_mut().expect("the exchange is late").started(tag, pending);
-        Ok(presence)
-    }
-}
+use crate::selection::Scope;
 
 /// The rows and edges that a pass runs over.
 #[derive(Clone, Copy)]
@@ -124,12 +51,6 @@ pub enum Neighbours {
     Exchanged,
 }
 
-/// Whether inputs of this layer can be fetched once and kept.
-pub fn can_freeze(layer: &dyn Layer) -> bool {
-    // Copies would not do for messages with parameters that need the owner's degrees. No network of ours starts with such a layer.
-    layer.message_width() > 0 && !(layer.message_has_parameters() && layer.message_reads_nodes())
-}
-
 /// The rows that cross for frozen inputs: messages that have no parameters, or else the rows themselves.
 pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x: Rows<'_>) -> Matrix {
     let mut out = Matrix::default();
@@ -156,15 +77,15 @@ impl Inputs {
         }
         let own = travelling(links.compute, layer, &ground.nodes, x.view());
         let mut halo = Matrix::zeros(links.halo.rows(), own.columns());
-        let choice = links.halo.codecs.choice(tag);
+        let choice = links.halo.codecs.coding(tag);
         if choice.is_adaptive() && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
             // The rows are known before they are sent, so the first assignment need not wait.
-            widths::trace_once(links.halo, tag, &own);
-            widths::assign_widths(links.halo, links.channel, &[(tag, own.columns())], tag.round, choice.lambda)?;
+            widths::trace_once(links.halo, tag, &own)?;
+            widths::assign_widths(links.halo, links.transport, &[(tag, own.columns())], tag.round, choice.lambda)?;
         }
-        let pending = links.halo.start(links.channel, tag, scope, &own)?;
+        let pending = links.halo.start(links.transport, Request::now(tag, scope), &own)?;
         let presence = pending.presence(links.halo);
-        pending.finish(links.halo, links.channel, &mut halo)?;
+        pending.finish(links.halo, links.transport, &mut halo)?;
         let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence };
         inputs.set_neighbours(links.compute, ground, layer, &own, halo);
         Ok(inputs)

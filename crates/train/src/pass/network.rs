@@ -12,12 +12,13 @@ use laconic_nn::{Closing, Matrix, Rows, Side, State};
 use laconic_wire::{Direction, Kind, Tag};
 
 use crate::error::Result;
-use crate::exchange::halo::Presence;
-use crate::pass::inputs::{Dropped, Ground, Inputs, Links, Neighbours, fold_once, weigh, weigh_adjoint};
+use crate::exchange::drawn::Presence;
+use crate::exchange::peers::Peers as Links;
+use crate::pass::inputs::{Dropped, Ground, Inputs, Neighbours, fold_once, weigh, weigh_adjoint};
 
 /// What a pass is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Purposed {
+pub struct PassContext {
     /// The round that messages and dropout masks carry.
     pub round: u32,
     /// The number of the network's first layer, counted over stages.
@@ -28,7 +29,7 @@ pub struct Purposed {
     pub seed: u64,
 }
 
-impl Purposed {
+impl PassContext {
     fn tag(&self, unit: usize, direction: Direction) -> Tag {
         let kind = match (self.training, direction, unit) {
             (false, ..) => Kind::Evaluation,
@@ -105,7 +106,7 @@ impl Pass {
         network: &Network,
         p: &[f32],
         inputs: &Inputs,
-        what: Purposed,
+        what: PassContext,
     ) -> Result<()> {
         let units = network.units();
         self.tapes.resize_with(units.len(), Tape::default);
@@ -143,7 +144,7 @@ impl Pass {
         network: &Network,
         p: &[f32],
         inputs: &Inputs,
-        what: Purposed,
+        what: PassContext,
     ) -> Result<()> {
         let unit = &network.units()[0];
         let (layer, p) = (unit.layer.as_ref(), &p[network.ranges(0).layer.clone()]);
@@ -201,7 +202,7 @@ impl Pass {
         network: &Network,
         (p, g): (&[f32], &mut [f32]),
         inputs: &Inputs,
-        what: Purposed,
+        what: PassContext,
     ) -> Result<()> {
         let units = network.units();
         for index in (1..units.len()).rev() {
@@ -257,7 +258,7 @@ impl Pass {
         network: &Network,
         (p, g): (&[f32], &mut [f32]),
         inputs: &Inputs,
-        what: Purposed,
+        what: PassContext,
     ) -> Result<()> {
         let layer = network.units()[0].layer.as_ref();
         let range = network.ranges(0).layer.clone();

@@ -14,9 +14,12 @@ use laconic_wire::{Frame, Ledger, Rank, Tag, Transport};
 use crate::config::ramp::{Controller, Reading, kept_columns};
 use crate::config::{BitsChoice, CodecConfig};
 use crate::error::Result;
-use crate::exchange::halo::{LinkRows, Presence, Scope, refused};
+use crate::exchange::drawn::{Presence, Route};
+use crate::exchange::halo::{Request, refused};
+use crate::exchange::peers::Peers as Links;
 use crate::messages::codecs::{FIRST_BITS, width_below};
-use crate::pass::inputs::{Ground, Inputs, Links, Neighbours, travelling, weigh};
+use crate::pass::inputs::{Ground, Inputs, Neighbours, travelling, weigh};
+use crate::selection::Scope;
 
 /// What one round adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,9 +118,9 @@ impl Reveal {
     ) -> Result<Reveal> {
         let (tag, scope) = at;
         let own = travelling(links.compute, layer, nodes, x.view());
-        let config = links.halo.codecs.choice(tag);
+        let config = links.halo.codecs.coding(tag);
         let refines = matches!(&config.bits, BitsChoice::Same(Controller::Ramp(_))) && config.quantises();
-        let (send, receive) = links.halo.rows_of(tag, scope);
+        let (send, receive) = links.halo.rows_of(Request::now(tag, scope));
         let known = |rows: &Vec<u32>| if refines { vec![0.0; rows.len() * own.columns()] } else { Vec::new() };
         let send = send.into_iter().map(|rows| (rows.clone(), known(&rows))).collect();
         Ok(Reveal {
@@ -128,7 +131,7 @@ impl Reveal {
             own,
             send,
             receive,
-            presence: links.halo.presence(tag, scope),
+            presence: links.halo.presence(Request::now(tag, scope)),
             refines,
         })
     }
@@ -200,8 +203,8 @@ impl Reveal {
 
     /// Sends these columns of own rows, less what the peers know of them, and returns what comes of the halo's.
     fn cross(&mut self, links: &mut Links<'_>, tag: Tag, columns: &[u32], bits: u8) -> Result<Matrix> {
-        let Links { channel, halo, .. } = links;
-        let (rank, size, width) = (halo.rank(), channel.size(), self.own.columns());
+        let Links { transport, halo, .. } = links;
+        let (rank, size, width) = (halo.rank(), transport.size(), self.own.columns());
         let level = Level { ratio: 1.0, bits: Bits::Uniform(bits) };
         let mut slice = Vec::new();
         for peer in rank.others(size) {
@@ -217,7 +220,7 @@ impl Reveal {
             }
             let source = RowsRef { data: &slice, columns: columns.len(), rows: RowSet::Range(0..rows.len()) };
             let key = halo.key(tag, rank, peer);
-            let mut frame = Frame::new(tag, channel.buffer_of(self.codec.bytes(&level, rows.len(), columns.len())));
+            let mut frame = Frame::new(tag, transport.buffer_of(self.codec.bytes(&level, rows.len(), columns.len())));
             codec::write(self.codec.as_mut(), &key, &level, source, &mut frame)
                 .map_err(|error| refused(error, rank, peer, tag))?;
             if self.refines {
@@ -226,7 +229,7 @@ impl Reveal {
                 add_columns(&slice, columns, known, width, |position| position);
             }
             self.agenda.config.count_values(&level, (rows.len(), columns.len()), &mut halo.values);
-            channel.send(peer, frame)?;
+            transport.send(peer, frame)?;
         }
         let mut came = Matrix::zeros(halo.rows(), columns.len());
         for peer in rank.others(size) {
@@ -234,11 +237,11 @@ impl Reveal {
             if rows.is_empty() {
                 continue;
             }
-            let frame = channel.recv(peer, tag)?;
+            let frame = transport.recv(peer, tag)?;
             let target = RowsMut { data: came.data_mut(), columns: columns.len(), rows: RowSet::Indices(rows) };
             codec::read(self.codec.as_mut(), &halo.key(tag, peer, rank), &level, &frame, target, Store::Set)
                 .map_err(|error| error.from_peer(rank, peer, tag))?;
-            channel.recycle(frame);
+            transport.recycle(frame);
         }
         Ok(came)
     }
@@ -252,29 +255,32 @@ fn add_columns(slice: &[f32], columns: &[u32], into: &mut [f32], width: usize, r
     }
 }
 
-/// Enters what revealing a stage's inputs sends in its rounds; `reading` gives what controllers see in each.
-pub fn predict(
-    (links, scope_count): (&[LinkRows], &dyn Fn(usize) -> usize),
+/// Enters what revealing a stage's inputs of this width sends in its rounds; `rounds` gives what controllers see in each.
+///
+/// # Errors
+/// If the codec of values cannot be made.
+pub fn forecast(
+    route: &Route<'_>,
     choice: &CodecConfig,
-    (tag, width): (Tag, usize),
+    (request, width): (Request, usize),
     rounds: impl Iterator<Item = (u32, Reading)>,
     ledger: &mut Ledger,
 ) -> Result<()> {
     let codec = value_codec(choice)?;
-    let mut agenda = Agenda::new(choice.clone(), 0, tag, width);
+    let mut agenda = Agenda::new(choice.clone(), route.seed, request.tag, width);
     for (round, reading) in rounds {
         let before = agenda.shown;
         let step = agenda.step(&reading);
         let mut enter = |tag: Tag, columns: usize, bits: u8| {
             let level = Level { ratio: 1.0, bits: Bits::Uniform(bits) };
-            for (peer, link) in links.iter().enumerate() {
-                let rows = scope_count(link.send);
+            for (peer, link) in route.links.iter().enumerate() {
+                let rows = route.count(request.scope, link.send);
                 if rows > 0 && columns > 0 {
                     ledger.record(tag, Rank(peer as u32), codec.bytes(&level, rows, columns));
                 }
             }
         };
-        let tag = Tag { round, ..tag };
+        let tag = Tag { round, ..request.tag };
         if step.refine > 0 {
             enter(tag.later(1), before, step.refine);
         }

@@ -3,56 +3,32 @@
 //! All randomness is a function of keys, so the state of training is: parameters, the best so far, the optimiser, counters. Frozen
 //! inputs of a stage are not stored: they are computed (and exchanged) again from the parameters of the stages before it.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use laconic_wire::Count;
-use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
+use super::aside::{read_within, write_aside};
+use super::tensors::Tensors;
 use crate::error::{Result, TrainError};
-use crate::fit::progress::{Best, Clocks, Progress};
-use crate::record::folder::write_aside;
-use crate::schedule::{Position, Stage};
-use crate::worker::evaluate::Scores;
+use crate::fit::progress::{Counters, Finished, Snapshot};
 
 /// The file in a run's folder.
 pub const FILE: &str = "checkpoint.safetensors";
 
 const FORMAT: &str = "laconic-checkpoint-1";
-/// Larger files are refused unread: no model of ours comes near.
+/// Larger files are refused: no model of ours comes near.
 const BYTES_MAX: u64 = 16 << 30;
+/// No optimiser of ours keeps more arrays of the parameters' size.
+const SLOTS_MAX: usize = 16;
 
-/// The state of a run between two rounds.
+/// The state of a run between two rounds, with the run that it belongs to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// The stage that was being trained.
-    pub stage: usize,
-    /// Chosen parameters of the stages before it, and rounds.
-    pub finished: Vec<(Vec<f32>, u32)>,
     /// [`crate::Config::fingerprint`] of the run.
     pub fingerprint: String,
-    /// Bytes that all workers had sent, by kind.
-    pub bytes: [Count; 7],
-    counters: Counters,
-    parameters: Vec<f32>,
-    best: Option<Vec<f32>>,
-    slots: Vec<Vec<f32>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Counters {
-    done: u32,
-    steps: u64,
-    since_best: u32,
-    stopped: bool,
-    /// Whether the last round still has to be evaluated: the run broke off in between.
-    unjudged: bool,
-    best: Option<(u32, Scores)>,
-    #[serde(default)]
-    clocks: Clocks,
+    /// The state that all workers share.
+    pub snapshot: Snapshot,
 }
 
 /// What stands in the file's metadata.
@@ -69,174 +45,91 @@ struct Header {
 }
 
 impl Checkpoint {
-    /// The state after a round.
-    pub fn take(stage: usize, progress: &Progress, finished: Vec<(Vec<f32>, u32)>, bytes: [Count; 7]) -> Checkpoint {
-        let (steps, slots) = progress.optimiser.state();
-        let best = progress.best.as_ref().map(|b| (b.round, b.scores.clone()));
-        Checkpoint {
-            fingerprint: String::new(),
-            stage,
-            finished,
-            bytes,
-            counters: Counters {
-                done: progress.done,
-                steps,
-                since_best: progress.since_best,
-                stopped: progress.stopped,
-                unjudged: progress.unjudged,
-                best,
-                clocks: progress.clocks,
-            },
-            parameters: progress.parameters.clone(),
-            best: progress.best.as_ref().map(|b| b.parameters.clone()),
-            slots: slots.into_iter().map(|(_, slot)| slot.to_vec()).collect(),
-        }
-    }
-
-    /// Refuses a checkpoint of other stages.
-    pub fn check_fits(&self, stages: &[Stage]) -> Result<()> {
-        let fits = |(stage, (values, _)): (&Stage, &(Vec<f32>, u32))| stage.network.len() == values.len();
-        if self.finished.len() < stages.len() && stages.iter().zip(&self.finished).all(fits) {
-            return Ok(());
-        }
-        Err(TrainError::file(FILE, format!("expected the state of {} stages of this model", stages.len())))
-    }
-
-    /// How far the run had come.
-    pub fn position(&self) -> Position {
-        Position {
-            finished: self.finished.iter().map(|(_, rounds)| *rounds).collect(),
-            done: self.counters.done,
-            stopped: self.counters.stopped,
-        }
-    }
-
-    /// Rounds done, counted over stages.
-    pub fn rounds(&self) -> u32 {
-        self.finished.iter().fold(self.counters.done, |sum, (_, rounds)| sum.saturating_add(*rounds))
-    }
-
-    /// Sets a fresh progress of the same network to this state.
-    pub fn restore(self, progress: &mut Progress) -> Result<()> {
-        let len = progress.parameters.len();
-        let expected = progress.optimiser.state().1.len();
-        let fits = self.parameters.len() == len
-            && self.best.as_ref().is_none_or(|b| b.len() == len)
-            && self.slots.len() == expected
-            && self.slots.iter().all(|s| s.len() == len);
-        if !fits {
-            let found = self.parameters.len();
-            return Err(TrainError::file(
-                FILE,
-                format!(
-                    "expected {len} parameters and {expected} optimiser slots, found {found} and {}",
-                    self.slots.len()
-                ),
-            ));
-        }
-        progress.done = self.counters.done;
-        progress.since_best = self.counters.since_best;
-        progress.stopped = self.counters.stopped;
-        progress.unjudged = self.counters.unjudged;
-        progress.clocks = self.counters.clocks;
-        progress.parameters = self.parameters;
-        progress.optimiser.restore(self.counters.steps, self.slots);
-        progress.best = match (self.best, self.counters.best) {
-            (Some(parameters), Some((round, scores))) => Some(Best { round, scores, parameters }),
-            _ => None,
-        };
-        Ok(())
-    }
-
     /// The file's bytes.
+    ///
+    /// # Errors
+    /// If the state cannot be written down.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let Snapshot { stage, finished, bytes, counters, parameters, best, slots } = &self.snapshot;
         let header = Header {
             fingerprint: self.fingerprint.clone(),
-            stage: self.stage,
-            rounds_finished: self.finished.iter().map(|(_, rounds)| *rounds).collect(),
-            bytes: self.bytes.iter().map(|c| [c.frames, c.payload, c.framed]).collect(),
-            counters: self.counters.clone(),
-            has_best: self.best.is_some(),
-            slots: self.slots.len(),
+            stage: *stage,
+            rounds_finished: finished.iter().map(|(_, rounds)| *rounds).collect(),
+            bytes: bytes.iter().map(|c| [c.frames, c.payload, c.framed]).collect(),
+            counters: counters.clone(),
+            has_best: best.is_some(),
+            slots: slots.len(),
         };
-        let mut tensors: Vec<(String, &[f32])> = vec![("parameters".to_owned(), &self.parameters)];
-        tensors.extend(self.best.iter().map(|best| ("best".to_owned(), best.as_slice())));
-        tensors.extend(self.slots.iter().enumerate().map(|(i, slot)| (format!("slot.{i}"), slot.as_slice())));
-        tensors.extend(self.finished.iter().enumerate().map(|(i, (p, _))| (format!("finished.{i}"), p.as_slice())));
-        let views = tensors.iter().map(|(name, values)| {
-            let view = TensorView::new(Dtype::F32, vec![values.len()], bytemuck::cast_slice(values));
-            view.map(|view| (name.clone(), view))
-        });
-        let views: Vec<(String, TensorView<'_>)> = views.collect::<std::result::Result<_, _>>().map_err(malformed)?;
-        let text = serde_json::to_string(&header).map_err(|e| TrainError::file(FILE, e.to_string()))?;
-        let metadata = HashMap::from([(FORMAT.to_owned(), text)]);
-        safetensors::serialize(views, Some(metadata)).map_err(malformed)
+        let mut file = Tensors::default();
+        file.put("parameters", parameters.clone());
+        best.iter().for_each(|best| file.put("best", best.clone()));
+        slots.iter().enumerate().for_each(|(i, slot)| file.put(format!("slot.{i}"), slot.clone()));
+        finished.iter().enumerate().for_each(|(i, (values, _))| file.put(format!("finished.{i}"), values.clone()));
+        let text = serde_json::to_string(&header).map_err(|e| TrainError::checkpoint(e.to_string()))?;
+        file.metadata = Some((FORMAT.to_owned(), text));
+        file.to_bytes().map_err(TrainError::checkpoint)
     }
 
     /// Reads a file's bytes.
+    ///
+    /// # Errors
+    /// If they are no checkpoint.
     pub fn from_bytes(bytes: &[u8]) -> Result<Checkpoint> {
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(malformed)?;
-        let fields = metadata.metadata().clone().unwrap_or_default();
-        let state = fields.get(FORMAT).ok_or_else(|| TrainError::file(FILE, format!("expected a {FORMAT}")))?;
-        let header: Header = serde_json::from_str(state).map_err(|e| TrainError::file(FILE, format!("state: {e}")))?;
-        let tensors = SafeTensors::deserialize(bytes).map_err(malformed)?;
-        let read = |name: &str| {
-            let tensor = tensors.tensor(name).map_err(malformed)?;
-            if tensor.dtype() != Dtype::F32 {
-                return Err(TrainError::file(FILE, format!("{name}: expected f32")));
-            }
-            Ok(tensor.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect::<Vec<f32>>())
-        };
-        let finished = header.rounds_finished.iter().enumerate();
+        let refuse = TrainError::checkpoint::<String>;
+        let mut file = Tensors::from_bytes(bytes, FORMAT).map_err(refuse)?;
+        let state = file.text(FORMAT).ok_or_else(|| refuse(format!("expected a {FORMAT}")))?;
+        let header: Header = serde_json::from_str(state).map_err(|e| refuse(format!("state: {e}")))?;
         let bytes: Vec<Count> =
             header.bytes.iter().map(|&[frames, payload, framed]| Count { frames, payload, framed }).collect();
-        let bytes = bytes.try_into().map_err(|_| TrainError::file(FILE, "expected bytes of 7 kinds"))?;
-        if header.slots > 16 {
-            return Err(TrainError::file(FILE, format!("expected at most 16 optimiser slots, found {}", header.slots)));
+        let bytes = bytes.try_into().map_err(|_| refuse("expected bytes of 7 kinds".to_owned()))?;
+        if header.slots > SLOTS_MAX {
+            return Err(refuse(format!("expected at most {SLOTS_MAX} optimiser slots, found {}", header.slots)));
         }
         if header.stage != header.rounds_finished.len() {
-            return Err(TrainError::file(FILE, "expected every stage before the current one to be finished"));
+            return Err(refuse("expected every stage before the current one to be finished".to_owned()));
         }
-        Ok(Checkpoint {
-            fingerprint: header.fingerprint,
+        let mut take = |name: &str| file.take(name).map_err(refuse);
+        let finished = header.rounds_finished.iter().enumerate();
+        let snapshot = Snapshot {
             stage: header.stage,
-            finished: finished.map(|(i, &r)| Ok((read(&format!("finished.{i}"))?, r))).collect::<Result<_>>()?,
+            finished: finished
+                .map(|(i, &rounds)| Ok((take(&format!("finished.{i}"))?, rounds)))
+                .collect::<Result<Vec<Finished>>>()?,
             bytes,
-            parameters: read("parameters")?,
-            best: if header.has_best { Some(read("best")?) } else { None },
-            slots: (0..header.slots).map(|i| read(&format!("slot.{i}"))).collect::<Result<_>>()?,
+            parameters: take("parameters")?,
+            best: if header.has_best { Some(take("best")?) } else { None },
+            slots: (0..header.slots).map(|i| take(&format!("slot.{i}"))).collect::<Result<_>>()?,
             counters: header.counters,
-        })
+        };
+        Ok(Checkpoint { fingerprint: header.fingerprint, snapshot })
     }
 
     /// Writes the file into a run's folder, all or nothing.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
     pub fn write(&self, folder: &Path) -> Result<()> {
         write_aside(&folder.join(FILE), &self.to_bytes()?)
     }
 
     /// The bytes of the file in a run's folder.
+    ///
+    /// # Errors
+    /// If there is none, or a larger one than any run writes.
     pub fn read_bytes(folder: &Path) -> Result<Vec<u8>> {
-        let path = folder.join(FILE);
-        let size = std::fs::metadata(&path).map_err(|source| TrainError::io(&path, source))?.len();
-        if size > BYTES_MAX {
-            return Err(TrainError::file(path, format!("expected at most {BYTES_MAX} bytes, found {size}")));
-        }
-        std::fs::read(&path).map_err(|source| TrainError::io(path, source))
+        read_within(&folder.join(FILE), BYTES_MAX)
     }
-}
-
-fn malformed(error: safetensors::SafeTensorError) -> TrainError {
-    TrainError::file(FILE, format!("expected a safetensors file: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit::progress::Clocks;
+    use crate::worker::evaluate::Scores;
     use proptest::prelude::*;
 
     fn checkpoint() -> Checkpoint {
-        Checkpoint {
-            fingerprint: "f".to_owned(),
+        let snapshot = Snapshot {
             stage: 1,
             finished: vec![(vec![1.0, 2.0], 7)],
             bytes: [Count { frames: 1, payload: 2, framed: 26 }; 7],
@@ -252,14 +145,15 @@ mod tests {
             parameters: vec![0.5; 4],
             best: Some(vec![0.25; 4]),
             slots: vec![vec![0.1; 4], vec![0.2; 4]],
-        }
+        };
+        Checkpoint { fingerprint: "f".to_owned(), snapshot }
     }
 
     #[test]
     fn a_checkpoint_reads_back_as_itself() {
         let bytes = checkpoint().to_bytes().expect("writable");
         assert_eq!(Checkpoint::from_bytes(&bytes).expect("its own bytes"), checkpoint());
-        assert_eq!(checkpoint().rounds(), 10);
+        assert_eq!(checkpoint().snapshot.rounds(), 10);
     }
 
     proptest! {

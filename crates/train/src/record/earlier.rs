@@ -7,8 +7,9 @@ use std::path::Path;
 
 use laconic_wire::{Count, Kind};
 
-use crate::record::checkpoint::Checkpoint;
-use crate::record::summary::{LinkBytes, Summary};
+use super::aside::read_within;
+use super::summary::{LinkBytes, Summary};
+use crate::fit::progress::Snapshot;
 
 /// Files larger than this are not read back.
 const BYTES_MAX: u64 = 1 << 30;
@@ -25,16 +26,12 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// Reads back what the run in this folder had sent when `checkpoint` was written.
-    pub fn of(out: Option<&Path>, checkpoint: &Checkpoint) -> Earlier {
-        let mut earlier = Earlier { kinds: checkpoint.bytes, ..Earlier::default() };
-        let read = |name: &str| {
-            let path = out?.join(name);
-            let size = std::fs::metadata(&path).ok()?.len();
-            if size > BYTES_MAX { None } else { std::fs::read_to_string(path).ok() }
-        };
+    /// Reads back what the run in this folder had sent when the snapshot was taken.
+    pub fn of(out: Option<&Path>, snapshot: &Snapshot) -> Earlier {
+        let mut earlier = Earlier { kinds: snapshot.bytes, ..Earlier::default() };
+        let read = |name: &str| String::from_utf8(read_within(&out?.join(name), BYTES_MAX).ok()?).ok();
         let summary = read("summary.json").and_then(|text| serde_json::from_str::<Summary>(&text).ok());
-        let Some(summary) = summary.filter(|summary| summary.rounds == checkpoint.rounds()) else {
+        let Some(summary) = summary.filter(|summary| summary.rounds == snapshot.rounds()) else {
             return earlier;
         };
         // The closing reports, all of them control, came after the checkpoint.

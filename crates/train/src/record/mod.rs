@@ -1,8 +1,13 @@
 //! What a run leaves behind: its folder, checkpoints, weights and summary.
 
+pub mod aside;
 pub mod checkpoint;
 pub mod earlier;
 pub mod folder;
+pub mod observer;
+pub mod recorder;
+pub mod report;
 pub mod state;
 pub mod summary;
+mod tensors;
 pub mod weights;

@@ -1,115 +1,17 @@
-//! What a run leaves behind: each worker's closing report, and the summary that other programs read.
+//! `summary.json`: what other programs read of a run.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use laconic_wire::{Count, Frame, Kind, Ledger, Rank, Tag, Transport};
+use laconic_wire::{Count, Kind};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{MessagesConfig, WIDTHS};
+use super::earlier::Earlier;
+use super::report::{Seconds, WorkerReport};
+use crate::config::{Config, MessagesConfig, WIDTHS};
 use crate::error::{Result, TrainError};
-use crate::worker::discover::control;
+use crate::fit::stages::Trained;
+use crate::plan::Plan;
 use crate::worker::evaluate::Scores;
-
-/// The closing report that every worker sends to worker 0. Its size depends on the number of workers alone, and it counts itself.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WorkerReport {
-    /// Sent by kind, in the order of [`Kind::ALL`].
-    pub kinds: [Count; 7],
-    /// Sent to each worker.
-    pub sent: Vec<Count>,
-    /// Received from each worker.
-    pub received: Vec<Count>,
-    /// Total, median round, compute, waiting, codec, evaluation; and the link model's clock (0 without one).
-    pub seconds: [f64; 7],
-    /// Peak and predicted.
-    pub memory: [u64; 2],
-    /// Values sent by their width, in the order of [`crate::config::WIDTHS`].
-    pub values: [u64; WIDTHS.len()],
-    /// The digest of the parameters.
-    pub digest: [u8; 32],
-}
-
-impl WorkerReport {
-    fn len(size: usize) -> usize {
-        24 * (Kind::ALL.len() + 2 * size) + 8 * 7 + 8 * 2 + 8 * WIDTHS.len() + 32
-    }
-
-    fn tag(round: u32) -> Tag {
-        control(round, 5)
-    }
-
-    /// Enters what [`WorkerReport::collect`] sends.
-    pub fn predict(rank: Rank, size: usize, round: u32, ledger: &mut Ledger) {
-        if rank != Rank(0) {
-            ledger.record(Self::tag(round), Rank(0), Self::len(size));
-        }
-    }
-
-    /// Books the report's own frame on both sides before it is written: its size is known.
-    pub fn count_itself(rank: Rank, size: usize, round: u32, sent: &mut Ledger, received: &mut Ledger) {
-        Self::predict(rank, size, round, sent);
-        if rank == Rank(0) {
-            Rank(0).others(size).for_each(|peer| received.record(Self::tag(round), peer, Self::len(size)));
-        }
-    }
-
-    /// Sends the report to worker 0, which gets all of them.
-    pub fn collect(self, channel: &mut dyn Transport, round: u32) -> Result<Option<Vec<WorkerReport>>> {
-        let (rank, size) = (channel.rank(), channel.size());
-        if rank != Rank(0) {
-            let mut frame = Frame::new(Self::tag(round), channel.buffer());
-            self.encode(frame.payload_mut());
-            channel.send(Rank(0), frame)?;
-            return Ok(None);
-        }
-        let mut reports = vec![self];
-        for peer in rank.others(size) {
-            let frame = channel.recv(peer, Self::tag(round))?;
-            reports.push(
-                Self::decode(frame.payload(), size)
-                    .ok_or_else(|| TrainError::config(format!("worker {} sent a report of another shape", peer.0)))?,
-            );
-            channel.recycle(frame);
-        }
-        Ok(Some(reports))
-    }
-
-    fn encode(&self, into: &mut Vec<u8>) {
-        for count in self.kinds.iter().chain(&self.sent).chain(&self.received) {
-            into.extend([count.frames, count.payload, count.framed].iter().flat_map(|v| v.to_le_bytes()));
-        }
-        self.seconds.iter().for_each(|v| into.extend(v.to_le_bytes()));
-        self.memory.iter().chain(&self.values).for_each(|v| into.extend(v.to_le_bytes()));
-        into.extend(self.digest);
-    }
-
-    fn decode(bytes: &[u8], size: usize) -> Option<WorkerReport> {
-        if bytes.len() != Self::len(size) {
-            return None;
-        }
-        let (numbers, digest) = bytes.split_last_chunk::<32>()?;
-        let mut words = numbers.as_chunks::<8>().0.iter().copied();
-        let mut next = || words.next().map(u64::from_le_bytes);
-        let mut count = || Some(Count { frames: next()?, payload: next()?, framed: next()? });
-        let mut kinds = [Count::default(); 7];
-        for kind in &mut kinds {
-            *kind = count()?;
-        }
-        let sent = (0..size).map(|_| count()).collect::<Option<_>>()?;
-        let received = (0..size).map(|_| count()).collect::<Option<_>>()?;
-        let mut seconds = [0.0; 7];
-        for value in &mut seconds {
-            *value = f64::from_bits(next()?);
-        }
-        let memory = [next()?, next()?];
-        let mut values = [0; WIDTHS.len()];
-        for value in &mut values {
-            *value = next()?;
-        }
-        Some(WorkerReport { kinds, sent, received, seconds, memory, values, digest: *digest })
-    }
-}
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -234,13 +136,62 @@ pub struct ParametersSummary {
     pub digest: String,
 }
 
-/// What the reports of all workers say together.
-pub fn combine(reports: &[WorkerReport], one_process: bool) -> Result<(BytesSummary, SecondsSummary, MemorySummary)> {
-    if let Some(rank) = reports.iter().position(|r| r.digest != reports[0].digest) {
-        return Err(TrainError::ReplicasDiffer { rank: rank as u32 });
+/// What a summary is made from besides the reports.
+pub struct Story<'a> {
+    /// The configuration as it was given.
+    pub given: &'a Config,
+    /// The run, with the messages that a byte budget has chosen.
+    pub plan: &'a Plan,
+    /// What training ended with.
+    pub trained: &'a Trained,
+    /// The run before it was resumed.
+    pub earlier: &'a Earlier,
+    /// Predicted framed bytes over all workers, by kind.
+    pub predicted: &'a [u64; Kind::ALL.len()],
+    /// Whether all workers shared one process, whose memory is theirs together.
+    pub one_process: bool,
+}
+
+impl Summary {
+    /// What the reports of all workers say together.
+    ///
+    /// # Errors
+    /// If workers hold different parameters.
+    pub fn of(story: &Story<'_>, mut reports: Vec<WorkerReport>) -> Result<Summary> {
+        let Story { given, plan, trained, earlier, .. } = *story;
+        if let Some(rank) = reports.iter().position(|r| r.digest != reports[0].digest) {
+            return Err(TrainError::ReplicasDiffer { rank: rank as u32 });
+        }
+        for (kind, before) in reports[0].kinds.iter_mut().zip(&earlier.kinds) {
+            *kind += *before;
+        }
+        let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let chosen = &plan.config.messages;
+        Ok(Summary {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            config: serde_json::to_value(given).map_err(|e| TrainError::config(e.to_string()))?,
+            seed: given.train.seed,
+            workers: reports.len() as u32,
+            transport: given.transport.kind.clone(),
+            interrupted: trained.interrupted,
+            rounds: trained.rounds,
+            metrics: MetricsSummary { best_round: trained.best_round, scores: trained.scores.clone() },
+            bytes: bytes(story, &reports),
+            seconds: seconds(&reports),
+            memory: memory(&reports, story.one_process),
+            bits: bit_shares(&reports),
+            messages: (*chosen != given.messages).then(|| chosen.clone()),
+            parameters: ParametersSummary {
+                count: trained.chosen.iter().map(|values| values.len() as u64).sum(),
+                digest: format!("blake3:{digest}"),
+            },
+        })
     }
-    let mut kinds = [Count::default(); 7];
-    let (mut total, mut received, mut by_link) = (Count::default(), 0, Vec::new());
+}
+
+fn bytes(story: &Story<'_>, reports: &[WorkerReport]) -> BytesSummary {
+    let mut kinds = [Count::default(); Kind::ALL.len()];
+    let (mut total, mut received, mut by_link) = (Count::default(), story.earlier.framed(), Vec::new());
     for (from, report) in reports.iter().enumerate() {
         for (sum, count) in kinds.iter_mut().zip(report.kinds) {
             *sum += count;
@@ -252,55 +203,51 @@ pub fn combine(reports: &[WorkerReport], one_process: bool) -> Result<(BytesSumm
             by_link.push(LinkBytes { from: from as u32, to: to as u32, frames, payload, bytes });
         }
     }
-    let mean = |index: usize| reports.iter().map(|r| r.seconds[index]).sum::<f64>() / reports.len() as f64;
-    let most = |index: usize| reports.iter().map(|r| r.seconds[index]).fold(0.0, f64::max);
-    let predicted = reports.iter().map(|r| r.memory[1]);
-    let bytes = BytesSummary {
+    story.earlier.add_links(&mut by_link);
+    BytesSummary {
         total: total.framed,
-        predicted: 0,
-        is_bound: false,
-        predicted_by_kind: BTreeMap::new(),
+        predicted: story.predicted.iter().sum(),
+        is_bound: !story.plan.messages.are_predictable(),
+        predicted_by_kind: by_name(story.predicted),
         payload: total.payload,
         frames: total.frames,
         received,
-        by_kind: by_kind_names(&kinds),
+        by_kind: by_name(&kinds.map(|count| count.framed)),
         by_link,
-    };
-    let seconds = SecondsSummary {
-        total: most(0),
-        epoch_median: most(1),
-        compute: mean(2),
-        waiting: mean(3),
-        codec: mean(4),
-        evaluation: mean(5),
-        simulated: Some(most(6)).filter(|s| *s > 0.0),
-    };
-    let memory = MemorySummary {
-        peak_bytes: reports.iter().map(|r| r.memory[0]).max().unwrap_or(0),
-        predicted_bytes: if one_process { predicted.sum() } else { predicted.max().unwrap_or(0) },
-    };
-    Ok((bytes, seconds, memory))
+    }
 }
 
-/// Framed bytes by the names of the kinds.
-pub fn by_kind_names(kinds: &[Count; 7]) -> BTreeMap<String, u64> {
-    Kind::ALL.iter().zip(kinds).map(|(kind, count)| (kind.name().to_owned(), count.framed)).collect()
+fn seconds(reports: &[WorkerReport]) -> SecondsSummary {
+    let mean = |of: fn(&Seconds) -> f64| reports.iter().map(|r| of(&r.seconds)).sum::<f64>() / reports.len() as f64;
+    let most = |of: fn(&Seconds) -> f64| reports.iter().map(|r| of(&r.seconds)).fold(0.0, f64::max);
+    SecondsSummary {
+        total: most(|s| s.total),
+        epoch_median: most(|s| s.round_median),
+        compute: mean(|s| s.compute),
+        waiting: mean(|s| s.waiting),
+        codec: mean(|s| s.codec),
+        evaluation: mean(|s| s.evaluation),
+        simulated: Some(most(|s| s.link_model)).filter(|s| *s > 0.0),
+    }
+}
+
+fn memory(reports: &[WorkerReport], one_process: bool) -> MemorySummary {
+    let predicted = reports.iter().map(|r| r.memory.predicted);
+    MemorySummary {
+        peak_bytes: reports.iter().map(|r| r.memory.peak).max().unwrap_or(0),
+        predicted_bytes: if one_process { predicted.sum() } else { predicted.max().unwrap_or(0) },
+    }
 }
 
 /// Bytes by the names of the kinds.
-pub fn named_kinds(bytes: &[u64; 7]) -> BTreeMap<String, u64> {
+pub fn by_name(bytes: &[u64; Kind::ALL.len()]) -> BTreeMap<String, u64> {
     Kind::ALL.iter().zip(bytes).map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect()
 }
 
 /// The share of values that was sent in each width of bits, over all workers.
-pub fn bit_shares(reports: &[WorkerReport]) -> BTreeMap<String, f64> {
+fn bit_shares(reports: &[WorkerReport]) -> BTreeMap<String, f64> {
     let sums = WIDTHS.iter().enumerate().map(|(i, width)| (width, reports.iter().map(|r| r.values[i]).sum::<u64>()));
     let sums: Vec<(&u8, u64)> = sums.filter(|(_, sum)| *sum > 0).collect();
     let total: u64 = sums.iter().map(|(_, sum)| sum).sum();
     sums.into_iter().map(|(width, sum)| (width.to_string(), sum as f64 / total as f64)).collect()
-}
-
-/// Seconds as a number.
-pub fn seconds(duration: Duration) -> f64 {
-    duration.as_secs_f64()
 }

@@ -1,13 +1,12 @@
 //! Trained weights: named tensors in one safetensors file, and the networks that they belong to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, TensorView};
-
+use super::aside::{read_within, write_aside};
+use super::tensors::Tensors;
 use crate::error::{Result, TrainError};
-use crate::record::folder::write_aside;
+use crate::saved::Numbers;
 use crate::schedule::Stage;
 
 /// The file in a run's folder.
@@ -55,53 +54,41 @@ pub fn parameters(stages: &[Stage], weights: &Weights) -> Result<Vec<Vec<f32>>> 
     stages.iter().map(of_stage).collect()
 }
 
-/// Writes weights, all or nothing.
+/// Writes weights, all or nothing. `about` goes into the file's metadata as one JSON value.
 ///
-/// `metadata` goes into one JSON value: several would stand in an order that changes from run to run.
-pub fn write(path: &Path, weights: &Weights, metadata: BTreeMap<&str, String>) -> Result<()> {
-    let malformed = |error: safetensors::SafeTensorError| TrainError::file(path, error.to_string());
-    let mut views = Vec::with_capacity(weights.len());
-    for (name, (shape, values)) in weights {
-        let view = TensorView::new(Dtype::F32, shape.clone(), bytemuck::cast_slice(values)).map_err(malformed)?;
-        views.push((name.clone(), view));
-    }
-    let text = serde_json::to_string(&metadata).map_err(|e| TrainError::file(path, e.to_string()))?;
-    let metadata = (!metadata.is_empty()).then(|| HashMap::from([(METADATA.to_owned(), text)]));
-    write_aside(path, &safetensors::serialize(views, metadata).map_err(malformed)?)
-}
-
-/// Reads weights.
-pub fn read(path: &Path) -> Result<Weights> {
-    Ok(read_with_widths(path)?.0)
+/// # Errors
+/// If the operating system refuses.
+pub fn write(path: &Path, weights: &Weights, about: BTreeMap<&str, String>) -> Result<()> {
+    let refuse = |what: String| TrainError::file(path, what);
+    let tensor = |(name, (shape, values)): (&String, &(Vec<usize>, Vec<f32>))| {
+        (name.clone(), (shape.clone(), Numbers::F32(values.clone())))
+    };
+    let text = serde_json::to_string(&about).map_err(|e| refuse(e.to_string()))?;
+    let metadata = (!about.is_empty()).then(|| (METADATA.to_owned(), text));
+    let file = Tensors { tensors: weights.iter().map(tensor).collect(), metadata };
+    write_aside(path, &file.to_bytes().map_err(refuse)?)
 }
 
 /// Reads weights, and the widths of features and classes that they are made for.
+///
+/// # Errors
+/// If there is no such file, or it is not one of weights.
 pub fn read_with_widths(path: &Path) -> Result<(Weights, [usize; 2])> {
     const BYTES_MAX: u64 = 16 << 30;
-    let size = std::fs::metadata(path).map_err(|source| TrainError::io(path, source))?.len();
-    if size > BYTES_MAX {
-        return Err(TrainError::file(path, format!("expected at most {BYTES_MAX} bytes, found {size}")));
-    }
-    let bytes = std::fs::read(path).map_err(|source| TrainError::io(path, source))?;
-    let malformed =
-        |error: safetensors::SafeTensorError| TrainError::file(path, format!("expected safetensors: {error}"));
-    let tensors = SafeTensors::deserialize(&bytes).map_err(malformed)?;
-    let mut weights = Weights::new();
-    for (name, tensor) in tensors.tensors() {
-        if tensor.dtype() != Dtype::F32 {
-            return Err(TrainError::file(path, format!("{name}: expected f32, found {:?}", tensor.dtype())));
-        }
-        let values = tensor.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        weights.insert(name, (tensor.shape().to_vec(), values));
-    }
-    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(malformed)?;
-    let text = metadata.metadata().as_ref().and_then(|fields| fields.get(METADATA)).map_or("{}", String::as_str);
-    let fields: BTreeMap<String, String> = serde_json::from_str(text).unwrap_or_default();
+    let refuse = |what: String| TrainError::file(path, what);
+    let file = Tensors::from_bytes(&read_within(path, BYTES_MAX)?, METADATA).map_err(refuse)?;
+    let about: BTreeMap<String, String> = serde_json::from_str(file.text(METADATA).unwrap_or("{}")).unwrap_or_default();
     let width = |name: &str| {
-        let value = fields.get(name).and_then(|text| text.parse().ok()).filter(|v| (1..=1 << 24).contains(v));
-        value.ok_or_else(|| TrainError::file(path, format!("expected metadata {name}, a width")))
+        let value = about.get(name).and_then(|text| text.parse().ok()).filter(|v| (1..=1 << 24).contains(v));
+        value.ok_or_else(|| refuse(format!("expected metadata {name}, a width")))
     };
-    Ok((weights, [width("inputs")?, width("classes")?]))
+    let widths = [width("inputs")?, width("classes")?];
+    let mut weights = Weights::new();
+    for (name, (shape, numbers)) in file.tensors {
+        let Numbers::F32(values) = numbers else { return Err(refuse(format!("{name}: expected f32"))) };
+        weights.insert(name, (shape, values));
+    }
+    Ok((weights, widths))
 }
 
 /// A digest of parameters: the chosen ones of every stage, then the last stage's after its last round. Equal digests mean equal bits.

@@ -6,13 +6,14 @@ use laconic_graph::dataset::Ids;
 use laconic_graph::part::Part;
 use laconic_wire::{Transport, threads};
 
+use super::threads::panicked;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
+use crate::fit::stages::{self, Inferred};
+use crate::plan::Plan;
 use crate::record::weights::{Weights, parameters};
-use crate::run::plan_stages;
 use crate::run::source::Source;
-use crate::schedule::staged::{self, Inferred};
-use crate::worker::{Worker, Workplace};
+use crate::worker::{Surroundings, Worker};
 
 /// What a model says about the nodes of one part.
 pub struct Predictions {
@@ -33,7 +34,6 @@ pub fn predict(
     weights: &Weights,
     [columns, classes]: [usize; 2],
 ) -> Result<Vec<Predictions>> {
-    let config = Arc::new(config.clone());
     let ends = threads(source.parts() as usize, config.deadline());
     let mut parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
     for part in &mut parts {
@@ -43,16 +43,17 @@ pub fn predict(
         }
         part.global.classes = classes;
     }
+    let plan = Plan::for_model(config, [columns, classes])?;
     std::thread::scope(|scope| {
         let one = |(part, end)| {
-            let config = config.clone();
-            scope.spawn(move || predict_part(config, part, Box::new(end), weights))
+            let plan = plan.clone();
+            scope.spawn(move || predict_part(plan, part, Box::new(end), weights))
         };
         let handles: Vec<_> = parts.into_iter().zip(ends).map(one).collect();
-        let results = handles.into_iter().enumerate().map(|(rank, handle)| {
-            let message = "while predicting".to_owned();
-            handle.join().unwrap_or(Err(TrainError::Panicked { rank: rank as u32, message }))
-        });
+        let results = handles
+            .into_iter()
+            .enumerate()
+            .map(|(rank, handle)| handle.join().unwrap_or_else(|panic| Err(panicked(rank as u32, panic.as_ref()))));
         let (mut done, mut errors) = (Vec::new(), Vec::new());
         for result in results {
             match result {
@@ -65,14 +66,12 @@ pub fn predict(
     })
 }
 
-fn predict_part(config: Arc<Config>, part: Part, end: Box<dyn Transport>, weights: &Weights) -> Result<Predictions> {
+fn predict_part(plan: Plan, part: Part, end: Box<dyn Transport>, weights: &Weights) -> Result<Predictions> {
     let (nodes, ids) = (part.nodes.clone(), part.ids.clone());
     let multi_label = part.global.multi_label;
-    let (_, stages) = plan_stages(&config, part.global.columns, part.global.classes)?;
-    let parameters = parameters(&stages, weights)?;
-    let workplace = Workplace { threads: 1, interrupt: Arc::default(), clock: None };
-    let (mut worker, x) = Worker::start(config, end, part, &stages, workplace)?;
-    let inferred = staged::infer(&mut worker, &stages, &parameters, x)?;
-    worker.channel.finish()?;
+    let parameters = parameters(&plan.stages, weights)?;
+    let (mut worker, x) = Worker::start(Arc::new(plan), end, part, Surroundings::default())?;
+    let inferred = stages::infer(&mut worker, &parameters, x)?;
+    worker.transport.finish()?;
     Ok(Predictions { nodes, ids, multi_label, inferred })
 }

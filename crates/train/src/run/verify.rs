@@ -1,13 +1,14 @@
 //! One = many: the same run on one worker and on K, compared parameter by parameter.
 
 use laconic_graph::dataset::Dataset;
-use laconic_graph::part::cut;
+use laconic_graph::part::{Part, cut};
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::error::{Result, TrainError};
+use crate::plan::Plan;
 use crate::run::source::{PARTS_DEFAULT, Source, assign, prepared};
-use crate::run::{Options, Outcome, plan_stages, run_threads};
+use crate::run::{Options, run_threads};
 
 /// What a comparison found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,12 +65,13 @@ pub fn verify(config: &Config, rounds: u32, tolerance: f64) -> Result<Verificati
     }
     let (dataset, split) = prepared(&config.data)?;
     let workers = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
-    let one = train(&config, &dataset, split, 1)?;
-    let many = train(&config, &dataset, split, workers)?;
-    let (_, stages) = plan_stages(&config, dataset.features.columns(), dataset.labels.classes())?;
+    let many_parts = parts(&config, &dataset, split, workers)?;
+    let plan = Plan::of(&config, &many_parts[0].global)?;
+    let one = run_threads(&config, Source::of(parts(&config, &dataset, split, 1)?), Options::default())?;
+    let many = run_threads(&config, Source::of(many_parts), Options::default())?;
     let mut differences = Vec::new();
     for (stage, (a, b)) in many[0].trained.chosen.iter().zip(&one[0].trained.chosen).enumerate() {
-        let network = &stages[stage].network;
+        let network = &plan.stages[stage].network;
         for ((spec, a), (_, b)) in network.named(a).zip(network.named(b)) {
             differences.push(Difference {
                 stage,
@@ -81,7 +83,7 @@ pub fn verify(config: &Config, rounds: u32, tolerance: f64) -> Result<Verificati
     }
     let worst = differences.iter().map(|d| d.relative).fold(0.0, f64::max);
     let ledger_is_exact = many.iter().all(|outcome| {
-        let as_predicted = match config.messages.is_predictable() {
+        let as_predicted = match plan.messages.are_predictable() {
             true => outcome.sent == outcome.predicted,
             false => outcome.sent.total().framed <= outcome.predicted.total().framed,
         };
@@ -92,7 +94,7 @@ pub fn verify(config: &Config, rounds: u32, tolerance: f64) -> Result<Verificati
                 sent == received
             })
     });
-    let is_lossy = config.is_lossy();
+    let is_lossy = plan.is_lossy();
     Ok(Verification { workers, rounds, differences, worst, tolerance, ledger_is_exact, is_lossy })
 }
 
@@ -114,9 +116,8 @@ pub fn largest_difference(found: &[f32], expected: &[f32]) -> f64 {
     differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) }) / largest
 }
 
-fn train(config: &Config, dataset: &Dataset, split: Option<usize>, parts: u32) -> Result<Vec<Outcome>> {
+fn parts(config: &Config, dataset: &Dataset, split: Option<usize>, count: u32) -> Result<Vec<Part>> {
     let assignment =
-        if parts == 1 { vec![0; dataset.graph.nodes()] } else { assign(&config.partition, dataset, split, parts)? };
-    let parts = cut(dataset, split, &assignment, parts)?;
-    run_threads(config, Source::of(parts), Options::default())
+        if count == 1 { vec![0; dataset.graph.nodes()] } else { assign(&config.partition, dataset, split, count)? };
+    Ok(cut(dataset, split, &assignment, count)?)
 }

@@ -7,9 +7,8 @@
 use laconic_nn::layer::LayerKind;
 use laconic_nn::network::Architecture;
 
-use super::{Schedule, Stage};
+use super::{HandOn, Schedule, Stage};
 use crate::config::Config;
-use crate::fit::HandOn;
 
 pub(super) struct Lazy;
 

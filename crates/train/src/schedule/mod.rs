@@ -1,87 +1,27 @@
 //! When workers exchange: each schedule is one file and one line in [`SCHEDULES`].
 //!
-//! A schedule says which stages a run has. Running and predicting stages is shared ([`staged`]); a schedule that does something
-//! else between rounds overrides [`Schedule::run`] and [`Schedule::predict`] together, since a test compares them to the byte.
+//! A schedule says which stages a run has, and a stage says what is frozen, what is late and what is handed on. Running and
+//! forecasting stages is shared by all schedules, so a new one is a new list of stages.
 
 mod lazy;
 mod pipelined;
-pub mod staged;
+mod stage;
 mod synchronous;
 
-use laconic_nn::Operand;
 use laconic_nn::layer::LayerKind;
-use laconic_nn::network::{Architecture, Network};
-use laconic_wire::Ledger;
+use laconic_nn::network::Architecture;
 
 use crate::config::Config;
-use crate::error::Result;
-use crate::fit::HandOn;
-use crate::worker::Worker;
-use crate::worker::discover::Shapes;
-use crate::worker::evaluate::Evaluator;
-use staged::{Hooks, Trained};
 
-/// One stage of a run: a network on inputs that do not change while it trains.
-pub struct Stage {
-    /// The network.
-    pub network: Network,
-    /// Whether the inputs' halo is fetched once and kept.
-    pub cache_inputs: bool,
-    /// Whether the selection applies to inputs that are fetched once.
-    pub sample_inputs: bool,
-    /// Rows are used a round after they were sent: smoothing of features and of gradients, 0 for none.
-    pub late: Option<[f32; 2]>,
-    /// What the next stage gets.
-    pub hand_on: HandOn,
-    /// The number of the network's first layer, counted over stages.
-    pub first_layer: u16,
-    /// Rounds at most.
-    pub rounds: u32,
-    /// Base learning rate.
-    pub lr: f32,
-}
-
-/// What a prediction is made from, besides the shapes of each worker.
-#[derive(Clone, Copy)]
-pub struct Forecast<'a> {
-    /// The configuration.
-    pub config: &'a Config,
-    /// The stages.
-    pub stages: &'a [Stage],
-    /// The metrics.
-    pub evaluator: &'a Evaluator,
-    /// Where the run goes on from.
-    pub position: &'a Position,
-}
-
-/// How far a run has come: rounds of finished stages, and of the one after them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Position {
-    /// Rounds that each finished stage took.
-    pub finished: Vec<u32>,
-    /// Rounds done in the next.
-    pub done: u32,
-    /// Whether patience has ended it.
-    pub stopped: bool,
-}
+pub use stage::{HandOn, Position, Stage};
 
 /// When workers exchange.
 pub trait Schedule: Sync {
     /// The name in configurations.
     fn name(&self) -> &'static str;
 
-    /// The stages of a run of this model.
+    /// The stages of a run of this model, at least one, of which all but the last hand something on.
     fn stages(&self, config: &Config, kind: &LayerKind, architecture: &Architecture) -> Vec<Stage>;
-
-    /// Trains on a worker; called on every worker at once.
-    fn run(&self, worker: &mut Worker, stages: &[Stage], x: Operand, hooks: &mut dyn Hooks) -> Result<Trained> {
-        staged::run(worker, stages, x, hooks)
-    }
-
-    /// What a worker of these shapes will send from the first round on (or from a checkpoint's), had nothing stopped it early.
-    fn predict(&self, forecast: &Forecast<'_>, shapes: &Shapes) -> Result<Ledger> {
-        staged::predict(forecast, shapes)
-    }
 }
 
 /// Every schedule.

@@ -7,8 +7,11 @@
 mod all;
 mod boundary_sample;
 mod none;
+mod scope;
 
 use laconic_key::Key;
+
+pub use scope::Scope;
 
 /// A way to choose rows.
 pub trait Selection: Send + Sync {

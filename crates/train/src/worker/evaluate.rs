@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use laconic_graph::part::GlobalCounts;
 use laconic_nn::loss::{Targets, loss};
 use laconic_nn::metric::{Metric, Tally, roc_auc};
 use laconic_nn::{Compute, Matrix};
@@ -9,7 +10,8 @@ use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::worker::discover::Shapes;
+use crate::exchange::shapes::Shapes;
+
 use crate::worker::local::{Local, SPLITS};
 
 /// The figures of each split: metrics by name, and `loss`.
@@ -36,23 +38,9 @@ const NUMBER: usize = size_of::<f64>();
 const SCORED: usize = 5;
 
 impl Evaluator {
-    /// An evaluator of these metrics; the first chooses the best round.
-    pub fn new(names: &[String], classes: usize, sets: bool) -> Result<Evaluator> {
-        let mut metrics: Vec<Metric> = names.iter().filter_map(|name| Metric::from_name(name)).collect();
-        if metrics.is_empty() {
-            metrics.push(if sets { Metric::MicroF1 } else { Metric::Accuracy });
-        }
-        if metrics.contains(&Metric::RocAuc) && !sets && classes != 2 {
-            return Err(TrainError::config(format!(
-                "train.metrics: roc_auc needs 2 classes or sets, not {classes} classes"
-            )));
-        }
-        Ok(Evaluator { metrics, classes, sets })
-    }
-
-    /// The metric that chooses the best round.
-    pub fn first(&self) -> Metric {
-        self.metrics[0]
+    /// An evaluator of these metrics on data of these counts.
+    pub fn new(metrics: &[Metric], counts: &GlobalCounts) -> Evaluator {
+        Evaluator { metrics: metrics.to_vec(), classes: counts.classes, sets: counts.multi_label }
     }
 
     fn per_class(&self) -> bool {
@@ -75,7 +63,7 @@ impl Evaluator {
     /// Figures over all workers from each one's logits, and the sum of `count` over all workers (bytes sent, for learning curves).
     pub fn evaluate(
         &self,
-        (channel, compute): (&mut dyn Transport, &Compute),
+        (transport, compute): (&mut dyn Transport, &Compute),
         local: &Local,
         logits: &Matrix,
         round: u32,
@@ -87,11 +75,14 @@ impl Evaluator {
             Tally::of(logits, local.targets(), mask, sum, self.per_class()).flatten(&mut flat);
         }
         flat.push(count as f64);
-        collectives::all_reduce_f64(channel, Self::tag(round, 1), &mut flat)?;
+        collectives::all_reduce_f64(transport, Self::tag(round, 1), &mut flat)?;
         let count = flat.pop().unwrap_or(0.0) as u64;
         let mut scores = Scores::default();
-        let areas =
-            if self.metrics.contains(&Metric::RocAuc) { self.areas(channel, local, logits, round)? } else { [0.0; 3] };
+        let areas = if self.metrics.contains(&Metric::RocAuc) {
+            self.areas(transport, local, logits, round)?
+        } else {
+            [0.0; 3]
+        };
         let each = flat.chunks_exact(self.flat_len() / 3).zip(areas);
         for (into, (flat, area)) in [&mut scores.train, &mut scores.val, &mut scores.test].into_iter().zip(each) {
             let tally = Tally::unflatten(flat);
@@ -107,7 +98,7 @@ impl Evaluator {
     }
 
     /// The area under the ROC curve of each split, from every worker's scores: exact, so all of them travel.
-    fn areas(&self, channel: &mut dyn Transport, local: &Local, logits: &Matrix, round: u32) -> Result<[f64; 3]> {
+    fn areas(&self, transport: &mut dyn Transport, local: &Local, logits: &Matrix, round: u32) -> Result<[f64; 3]> {
         let width = self.scores_a_row();
         let mut mine = Vec::new();
         for mask in &local.masks {
@@ -126,7 +117,7 @@ impl Evaluator {
             local.masks.iter().flat_map(|m| (m.iter().filter(|&&k| k).count() as u64).to_le_bytes()).collect();
         mine.splice(0..0, counts);
         let mut scored: Vec<Vec<(f32, bool)>> = vec![Vec::new(); 3 * width];
-        for (peer, bytes) in collectives::all_gather(channel, Self::tag(round, 2), &mine)?.iter().enumerate() {
+        for (peer, bytes) in collectives::all_gather(transport, Self::tag(round, 2), &mine)?.iter().enumerate() {
             let malformed = || TrainError::config(format!("worker {peer} sent scores of another shape"));
             let (counts, rest) = bytes.split_at_checked(3 * NUMBER).ok_or_else(malformed)?;
             let counts: Vec<u64> = counts.as_chunks::<NUMBER>().0.iter().map(|c| u64::from_le_bytes(*c)).collect();
@@ -154,7 +145,7 @@ impl Evaluator {
     }
 
     /// Enters what [`Evaluator::evaluate`] sends.
-    pub fn predict(&self, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+    pub fn forecast(&self, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
         let (rank, size) = (Rank(shapes.rank), shapes.workers());
         collectives::predict_all_reduce_f64(ledger, Self::tag(round, 1), size, rank, self.flat_len() + 1);
         if self.metrics.contains(&Metric::RocAuc) {

@@ -3,9 +3,9 @@
 pub mod discover;
 pub mod evaluate;
 pub mod local;
+mod stop;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use laconic_graph::part::Part;
@@ -15,50 +15,60 @@ use laconic_nn::loss::Targets;
 use laconic_nn::{Compute, Matrix, Operand};
 use laconic_wire::{Clock, Metered, Rank, Transport, WallClock, collectives};
 
-use crate::config::{Config, FaultKind};
+use crate::config::FaultKind;
 use crate::error::{Result, TrainError};
 use crate::exchange::halo::Halo;
+use crate::exchange::late::Late;
+use crate::exchange::peers::Peers;
+use crate::exchange::shapes::Shapes;
+use crate::exchange::steps::Step;
 use crate::exchange::timeline::Timeline;
 use crate::exchange::widths;
 use crate::messages::codecs::Codecs;
-use crate::pass::inputs::{Ground, Links};
+use crate::pass::inputs::Ground;
+use crate::plan::Plan;
 use crate::schedule::Stage;
-use crate::worker::discover::{Shapes, control, discover};
-use crate::worker::evaluate::{Evaluator, Scores};
-use crate::worker::local::{Local, Subset};
+use discover::discover;
+use evaluate::{Evaluator, Scores};
+use local::{Local, Subset};
+
+pub use stop::StopSignal;
 
 /// Everything that training on one worker needs.
 pub struct Worker {
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// The metered network.
-    pub channel: Metered<Box<dyn Transport>>,
-    /// Threads.
+    /// The run.
+    pub plan: Arc<Plan>,
+    /// This worker's metered end of the network.
+    pub transport: Metered<Box<dyn Transport>>,
+    /// Compute threads with their scratch memory.
     pub compute: Compute,
-    /// Rows.
+    /// Own rows with their edges and targets.
     pub local: Local,
-    /// Exchange.
+    /// The halo exchange.
     pub halo: Halo,
+    /// Rows that are used a round after they were sent, in a stage where they are.
+    pub late: Option<Late>,
     /// Shapes, for predictions.
     pub shapes: Shapes,
     /// Rows of each split over all workers.
     pub global_rows: [f64; 3],
-    /// Metrics.
+    /// What is measured, and how.
     pub evaluator: Evaluator,
     /// Where the time goes.
     pub times: Times,
-    /// Set when the user asks to stop; looked at once a round.
-    pub interrupt: Arc<AtomicBool>,
+    /// Set when the run is to stop; looked at once a round.
+    pub stop: StopSignal,
     /// The link model's clock, where there is one.
     pub simulated: Option<Arc<dyn Clock>>,
 }
 
 /// What a worker is given besides its part and its end of the network.
-pub struct Workplace {
-    /// Compute threads.
+#[derive(Clone, Default)]
+pub struct Surroundings {
+    /// Compute threads; 0 counts as 1.
     pub threads: usize,
-    /// Set when the user asks to stop.
-    pub interrupt: Arc<AtomicBool>,
+    /// Set when the run is to stop.
+    pub stop: StopSignal,
     /// The link model's clock, where there is one.
     pub clock: Option<Arc<dyn Clock>>,
 }
@@ -82,68 +92,86 @@ impl Times {
 }
 
 impl Worker {
-    /// Finds the worker's place among the others: plan, blocks, global counts. Returns its own features apart.
+    /// Finds the worker's place among the others: plan, blocks, global counts. Returns its own features apart, since the first stage
+    /// consumes them.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
     pub fn start(
-        config: Arc<Config>,
+        plan: Arc<Plan>,
         transport: Box<dyn Transport>,
         part: Part,
-        stages: &[Stage],
-        place: Workplace,
+        surroundings: Surroundings,
     ) -> Result<(Worker, Operand)> {
-        let Workplace { threads, interrupt, clock } = place;
-        let mut channel = Metered::new(transport);
-        let (plan, topology) = discover(&mut channel, &part, config.model.has_self_loops())?;
-        let shapes = Shapes::of(&part, &plan, &topology);
-        let sets = part.global.multi_label;
+        let Surroundings { threads, stop, clock } = surroundings;
+        let mut transport = Metered::new(transport);
+        let (halo, topology) = discover(&mut transport, &part, plan.config.model.has_self_loops())?;
+        let shapes = Shapes::of(&part, &halo, &topology);
+        let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology);
-        let mut global_rows: Vec<f64> = shapes.split_rows.iter().map(|&rows| rows as f64).collect();
-        collectives::all_reduce_f64(&mut channel, control(0, 2), &mut global_rows)?;
-        let global_rows = [global_rows[0], global_rows[1], global_rows[2]];
-        let evaluator = Evaluator::new(&config.train.metrics, local.classes, sets)?;
-        let seed = config.train.seed;
-        let codecs = Codecs::new(&config.messages, seed, stages);
-        let mut halo = Halo::new((plan, local.ids.len()), codecs, seed, config.selection());
+        let mut rows = shapes.split_rows.map(|rows| rows as f64);
+        collectives::all_reduce_f64(&mut transport, Step::SplitRows.tag(0), &mut rows)?;
+        let seed = plan.config.train.seed;
+        let codecs = Codecs::new(&plan.messages, seed);
+        let mut halo = Halo::new(halo, local.ids.len(), codecs, seed, plan.selection.clone());
         let simulated = clock.clone();
         halo.timeline = Timeline::new(clock.unwrap_or_else(|| Arc::new(WallClock::new())));
-        let (compute, times) = (Compute::new(threads), Times::default());
         let worker = Worker {
-            config,
-            channel,
-            compute,
+            plan,
+            transport,
+            compute: Compute::new(threads),
             local,
             halo,
+            late: None,
             shapes,
-            global_rows,
+            global_rows: rows,
             evaluator,
-            times,
-            interrupt,
+            times: Times::default(),
+            stop,
             simulated,
         };
         Ok((worker, x))
     }
 
-    /// Goes on with the messages of this configuration, before any row has crossed.
-    pub fn use_messages(&mut self, config: Arc<Config>, stages: &[Stage]) {
-        self.halo.codecs = Codecs::new(&config.messages, config.train.seed, stages);
-        self.config = config;
-    }
-
-    /// Tells the assigner of bit-widths what rows count for and what links cost, where there is one.
-    pub fn prepare_assigner(&mut self, stages: &[Stage]) -> Result<()> {
-        if !self.config.messages.is_adaptive() {
+    /// Goes on with the messages of this plan, before any row has crossed; and tells the assigner of bit-widths, where there is one,
+    /// what rows count for and what links cost.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn use_plan(&mut self, plan: Arc<Plan>) -> Result<()> {
+        self.halo.use_messages(&plan);
+        self.plan = plan;
+        if !self.plan.messages.are_adaptive() {
             return Ok(());
         }
-        let weights = self.halo_weights(stages);
-        widths::exchange_scores(&mut self.halo, &mut self.channel, &weights)?;
-        if self.config.messages.costs == "measured" {
-            return widths::measure_costs(&mut self.halo, &mut self.channel);
+        let weights = self.halo_weights();
+        widths::exchange_scores(&mut self.halo, &mut self.transport, &weights)?;
+        if self.plan.messages.measure_costs() {
+            return widths::measure_costs(&mut self.halo, &mut self.transport);
         }
-        widths::costs_of_shape(&mut self.halo, self.channel.size(), &self.config.transport.shape)
+        widths::costs_of_shape(&mut self.halo, self.transport.size(), &self.plan.config.transport.shape)
+    }
+
+    /// Forgets what the messages of another stage have left behind.
+    pub fn begin(&mut self, stage: &Stage) {
+        self.late = stage.late.map(Late::new);
+        self.halo.begin_stage();
+    }
+
+    /// Waits for rows that are under way, so that a checkpoint or the end of a stage leaves no frame behind.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn settle_late(&mut self) -> Result<()> {
+        match &mut self.late {
+            Some(late) => late.settle(&mut self.halo, &mut self.transport),
+            None => Ok(()),
+        }
     }
 
     /// Per halo row the sum of what it counts for in the rows here that it is folded into.
-    fn halo_weights(&self, stages: &[Stage]) -> Vec<f32> {
-        let units = stages.iter().flat_map(|stage| stage.network.units());
+    fn halo_weights(&self) -> Vec<f32> {
+        let units = self.plan.stages.iter().flat_map(|stage| stage.network.units());
         let nodes = self.local.nodes();
         let layer = units.map(|unit| unit.layer.as_ref()).find(|layer| layer.message_width() > 0);
         let of_destination = layer.and_then(|layer| layer.destination_weight(&nodes));
@@ -172,24 +200,33 @@ impl Worker {
 
     /// This worker's number.
     pub fn rank(&self) -> Rank {
-        self.channel.rank()
+        self.transport.rank()
+    }
+
+    /// How many workers there are.
+    pub fn size(&self) -> usize {
+        self.transport.size()
     }
 
     /// The parts that a pass over all own rows needs.
-    pub fn split(&mut self) -> (Links<'_>, Ground<'_>) {
-        let overlap = self.config.schedule.overlap;
+    pub fn split(&mut self) -> (Peers<'_>, Ground<'_>) {
         let local = &self.local;
         let ground = Ground { nodes: local.nodes(), own: &local.own, halo: &local.halo, halo_ids: &local.halo_ids };
-        let evaluation = self.config.evaluation_scope();
-        let links =
-            Links { compute: &mut self.compute, channel: &mut self.channel, halo: &mut self.halo, overlap, evaluation };
-        (links, ground)
+        let peers = Peers {
+            compute: &mut self.compute,
+            transport: &mut self.transport,
+            halo: &mut self.halo,
+            late: self.late.as_mut(),
+            overlap: self.plan.config.schedule.overlap,
+            evaluation: self.plan.evaluation,
+        };
+        (peers, ground)
     }
 
     /// The parts that a pass over some rows needs.
-    pub fn split_subset<'a>(&'a mut self, subset: &'a Subset) -> (Links<'a>, Ground<'a>) {
-        let (links, ground) = self.split();
-        (links, Ground { nodes: subset.nodes(), ..ground })
+    pub fn split_subset<'a>(&'a mut self, subset: &'a Subset) -> (Peers<'a>, Ground<'a>) {
+        let (peers, ground) = self.split();
+        (peers, Ground { nodes: subset.nodes(), ..ground })
     }
 
     /// What own rows should say, and which of them are in the training split.
@@ -199,28 +236,29 @@ impl Worker {
 
     /// Evaluates logits of all own rows.
     pub fn evaluate(&mut self, logits: &laconic_nn::Matrix, round: u32) -> Result<(Scores, u64)> {
-        let sent = self.channel.sent().total().framed;
-        self.evaluator.evaluate((&mut self.channel, &self.compute), &self.local, logits, round, sent)
+        let sent = self.transport.sent().total().framed;
+        self.evaluator.evaluate((&mut self.transport, &self.compute), &self.local, logits, round, sent)
     }
 
     /// Time spent waiting and coding so far.
     pub fn aside(&self) -> Duration {
-        self.channel.waited() + self.halo.coding()
+        self.transport.waited() + self.halo.coding()
     }
 
     /// Whether the user has asked this process to stop.
     pub fn is_interrupted(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed)
+        self.stop.is_set()
     }
 
     /// Rehearses the failure that the configuration asks for, if its time has come.
     pub fn rehearse_fault(&mut self, round: u32) -> Result<()> {
         let rank = self.rank().0;
-        let Some(fault) = self.config.transport.fault.clone().filter(|f| (f.rank, f.round) == (rank, round)) else {
+        let Some(fault) = self.plan.config.transport.fault.clone().filter(|f| (f.rank, f.round) == (rank, round))
+        else {
             return Ok(());
         };
         if fault.kind == FaultKind::Stall {
-            let until = Instant::now() + 3 * self.config.deadline();
+            let until = Instant::now() + 3 * self.plan.config.deadline();
             while Instant::now() < until && !self.is_interrupted() {
                 std::thread::sleep(Duration::from_millis(20));
             }

@@ -7,6 +7,7 @@ use laconic_nn::Matrix;
 use laconic_train::config::ramp::Reading;
 use laconic_train::exchange::halo::Halo;
 use laconic_train::exchange::widths;
+use laconic_train::messages::Messages;
 use laconic_train::messages::assign::{Channel, LinkCost, assign, evaluate};
 use laconic_train::messages::codecs::{Codecs, End};
 use laconic_train::run::Outcome;
@@ -30,15 +31,15 @@ fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<
     let one = |rank: usize, mut channel: ThreadsTransport| {
         let mut links = vec![Link::default(); 2];
         links[1 - rank] = Link { send: every.clone(), receive: 0..ROWS as u32 };
-        let codecs = Codecs::new(&config.messages, 7, &[]);
-        let mut halo = Halo::new((HaloPlan { rank: rank as u32, links }, ROWS), codecs, 7, None);
+        let codecs = Codecs::new(&Messages::of(&config.messages, &[]).expect("messages"), 7);
+        let mut halo = Halo::new(HaloPlan { rank: rank as u32, links }, ROWS, codecs, 7, None);
         let value = |i: usize| range(i / COLUMNS) * draw(61).with(i as u64).unit() as f32;
         let rows = Matrix::from_vec(ROWS, COLUMNS, (0..ROWS * COLUMNS).map(value).collect());
         let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 1, step: 0 };
         let scores: Vec<f32> = (0..ROWS).map(&score).collect();
         widths::exchange_scores(&mut halo, &mut channel, &scores).expect("scores");
         widths::costs_of_shape(&mut halo, 2, shape).expect("costs");
-        widths::trace_once(&mut halo, tag, &rows);
+        widths::trace_once(&mut halo, tag, &rows).expect("a codec");
         widths::assign_widths(&mut halo, &mut channel, &[(tag, COLUMNS)], 1, lambda).expect("widths");
         let setting = |halo: &mut Halo, outgoing: bool| {
             let end = End { rank: Rank(rank as u32), peer: Rank(1 - rank as u32), outgoing, rows: ROWS, drawn: None };

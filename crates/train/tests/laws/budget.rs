@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
 use laconic_train::config::Config;
-use laconic_train::fit::RoundReport;
+use laconic_train::fit::observe::RoundReport;
 use laconic_train::forecast::budget::candidates;
 use laconic_train::forecast::traffic::forecast;
-use laconic_train::run::{Observer, Options, Outcome};
+use laconic_train::record::observer::Observer;
+use laconic_train::run::{Options, Outcome};
 
 use crate::fixture::{config, folder, graph, parts, run, try_run};
 use crate::ledger_is_prediction::assert_predicted;
@@ -28,7 +29,8 @@ fn rungs(keys: &[&str], dataset: &Dataset) -> Vec<u64> {
         workers.iter().map(|(_, ledger, _)| ledger.total().framed).sum()
     };
     // A candidate has no codec left at exact but on the top rung, so its own budget of 10^15 bytes chooses nothing else.
-    candidates(&base).into_iter().map(|config| total(exact_where_named(config))).collect()
+    let on = |messages| total(exact_where_named(Config { messages, ..base.clone() }));
+    candidates(&base.messages).into_iter().map(on).collect()
 }
 
 /// Names `exact` in full, so that the ladder leaves it alone.

@@ -8,13 +8,15 @@ use laconic_graph::part::{Part, cut};
 use laconic_nn::metric::argmax;
 use laconic_train::TrainError;
 use laconic_train::config::Config;
-use laconic_train::fit::RoundReport;
-use laconic_train::record::folder::METRICS;
+use laconic_train::fit::observe::RoundReport;
+use laconic_train::plan::Plan;
+use laconic_train::record::observer::Observer;
+use laconic_train::record::recorder::METRICS;
 use laconic_train::record::summary::Summary;
 use laconic_train::record::weights::{self, Weights};
 use laconic_train::run::predict::predict;
 use laconic_train::run::source::Source;
-use laconic_train::run::{Observer, Options, plan_stages, run_threads};
+use laconic_train::run::{Options, run_threads};
 use laconic_wire::Kind;
 
 use crate::fixture::{config, draw, graph, into_folder, is_source_only, multi_label, parts, run, try_run};
@@ -26,7 +28,7 @@ const ARCHS: [&str; 4] = ["model.arch=gcn", "model.arch=sage", "model.arch=gin",
 /// Weights as a run starts with them.
 fn initial(config: &Config, dataset: &Dataset) -> Weights {
     let (columns, classes) = (dataset.features.columns(), dataset.labels.classes());
-    let (_, stages) = plan_stages(config, columns, classes).expect("stages");
+    let stages = Plan::for_model(config, [columns, classes]).expect("stages").stages;
     let parameters: Vec<Vec<f32>> = stages.iter().map(|stage| stage.network.initial(draw(40))).collect();
     weights::weights(&stages, &parameters)
 }

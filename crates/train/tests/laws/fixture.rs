@@ -13,9 +13,10 @@ use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_key::{Key, Purpose};
 use laconic_train::config::Config;
 use laconic_train::error::Result;
-use laconic_train::fit::RoundReport;
+use laconic_train::fit::observe::RoundReport;
+use laconic_train::record::observer::Observer;
 use laconic_train::run::source::{Source, assign};
-use laconic_train::run::{Observer, Options, Outcome, run_threads};
+use laconic_train::run::{Options, Outcome, run_threads};
 
 /// Feature columns of every graph here.
 pub const FEATURES: usize = 12;

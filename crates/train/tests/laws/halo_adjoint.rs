@@ -7,8 +7,10 @@ use laconic_graph::plan::{HaloPlan, Link};
 use laconic_key::Key;
 use laconic_nn::Matrix;
 use laconic_train::config::{CodecChoice, MessagesConfig};
-use laconic_train::exchange::halo::{Halo, Scope};
+use laconic_train::exchange::halo::{Halo, Request};
+use laconic_train::messages::Messages;
 use laconic_train::messages::codecs::Codecs;
+use laconic_train::selection::Scope;
 use laconic_wire::{Direction, Kind, Tag, threads};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -61,13 +63,17 @@ fn inner_products(sides: Vec<Side>, codec: &str) -> (f64, f64, f64) {
     let choice = CodecChoice::named(codec);
     let messages = MessagesConfig { forward: choice.clone(), backward: choice, ..MessagesConfig::default() };
     let one = |(Side { plan, own, halo_gradient }, mut channel): (Side, laconic_wire::ThreadsTransport)| {
-        let mut halo = Halo::new((plan, own.rows()), Codecs::new(&messages, 1, &[]), 1, None);
+        let mut halo =
+            Halo::new(plan, own.rows(), Codecs::new(&Messages::of(&messages, &[]).expect("messages"), 1), 1, None);
         let tag = |direction| Tag { kind: Kind::Activations, direction, layer: 1, round: 1, step: 0 };
         let mut copies = Matrix::zeros(halo.rows(), own.columns());
-        let pending = halo.start(&mut channel, tag(Direction::Forward), Scope::Whole, &own).expect("sent");
+        let pending =
+            halo.start(&mut channel, Request::now(tag(Direction::Forward), Scope::Whole), &own).expect("sent");
         pending.finish(&mut halo, &mut channel, &mut copies).expect("received");
         let mut gradient = Matrix::zeros(own.rows(), own.columns());
-        let pending = halo.start(&mut channel, tag(Direction::Reverse), Scope::Whole, &halo_gradient).expect("sent");
+        let pending = halo
+            .start(&mut channel, Request::now(tag(Direction::Reverse), Scope::Whole), &halo_gradient)
+            .expect("sent");
         pending.finish(&mut halo, &mut channel, &mut gradient).expect("received");
         let ((forward, size), (reverse, _)) = (dot(&copies, &halo_gradient), dot(&own, &gradient));
         (forward, reverse, size)

@@ -5,7 +5,8 @@
 use laconic_graph::dataset::Dataset;
 use laconic_train::config::Config;
 use laconic_train::forecast::traffic::forecast;
-use laconic_train::run::{Outcome, plan_stages};
+use laconic_train::plan::Plan;
+use laconic_train::run::Outcome;
 use laconic_wire::{Kind, Ledger};
 
 use crate::fixture::{FEATURES, config, graph, parts, run};
@@ -22,7 +23,7 @@ fn payload(ledger: &Ledger, kinds: &[Kind]) -> u64 {
 fn rows(config: &Config, dataset: &Dataset) -> Vec<u64> {
     let forecasts = forecast(config, &parts(config, dataset, WORKERS)).expect("a forecast");
     let of =
-        |links: &[laconic_train::exchange::halo::LinkRows]| links.iter().map(|l| (l.send + l.receive) as u64).sum();
+        |links: &[laconic_train::exchange::shapes::PeerRows]| links.iter().map(|l| (l.send + l.receive) as u64).sum();
     let rows: Vec<u64> = forecasts.workers.iter().map(|(shapes, ..)| of(&shapes.links)).collect();
     assert!(rows.iter().all(|&rows| rows > 0), "the formula is worth little without traffic: {rows:?}");
     rows
@@ -71,7 +72,7 @@ fn gradients_cost_what_the_formula_says() {
             let keys =
                 ["schedule.kind=lazy", start, arch, "schedule.rounds=[5, 3]", "train.epochs=2", "model.layers=3"];
             let config = config(&keys);
-            let (_, stages) = plan_stages(&config, FEATURES, 4).expect("stages");
+            let stages = Plan::for_model(&config, [FEATURES, 4]).expect("stages").stages;
             let outcomes = run(&config, &dataset, WORKERS);
             let found: u64 = outcomes.iter().map(|o| payload(&o.sent, &[Kind::ParameterGradients])).sum();
             let workers = u64::from(WORKERS);

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
-use laconic_train::fit::RoundReport;
-use laconic_train::record::folder::METRICS;
+use laconic_train::fit::observe::RoundReport;
+use laconic_train::record::observer::Observer;
+use laconic_train::record::recorder::METRICS;
 use laconic_train::record::weights::{self, Weights};
-use laconic_train::run::{Observer, Options, Outcome};
+use laconic_train::run::{Options, Outcome};
 use laconic_train::worker::evaluate::Scores;
 
 use crate::fixture::{config, folder, graph, into_folder, run, try_run};
@@ -139,7 +140,7 @@ pub fn straight(dataset: &Dataset, keys: &[&str]) -> Straight {
     let folder = folder();
     let out = folder.path().join("run");
     let outcomes = try_run(&config(keys), dataset, 3, into_folder(&out)).expect("a run");
-    let model = weights::read(&out.join(weights::FILE)).expect("a model");
+    let model = weights::read_with_widths(&out.join(weights::FILE)).expect("a model").0;
     Straight { bits: bits(&outcomes), log: without_bytes(log(&out)), model }
 }
 
@@ -148,7 +149,7 @@ pub fn assert_resumes(straight: &Straight, dataset: &Dataset, keys: &[&str], out
     assert!(bits(&resumed) == straight.bits, "{keys:?}, {what}: other bits after resuming");
     assert_eq!(without_bytes(log(out)), straight.log, "{keys:?}, {what}");
     assert!(
-        weights::read(&out.join(weights::FILE)).expect("a model") == straight.model,
+        weights::read_with_widths(&out.join(weights::FILE)).expect("a model").0 == straight.model,
         "{keys:?}, {what}: other weights"
     );
     let predictable = config(keys).messages.is_predictable();

@@ -7,8 +7,11 @@ use std::time::Duration;
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_nn::Matrix;
 use laconic_train::config::Config;
-use laconic_train::exchange::halo::{Halo, Scope};
+use laconic_train::exchange::halo::{Halo, Request};
+use laconic_train::messages::Messages;
 use laconic_train::messages::codecs::Codecs;
+use laconic_train::plan::Plan;
+use laconic_train::selection::Scope;
 use laconic_wire::{Direction, Kind, Tag, ThreadsTransport, threads};
 
 use crate::fixture::{PLAIN, config, draw, graph, run};
@@ -109,19 +112,20 @@ fn received(config: &Config, direction: Direction, rounds: u32) -> (Matrix, Vec<
     };
     let one = |rank: usize, mut channel: ThreadsTransport| {
         let plan = HaloPlan { rank: rank as u32, links: links(rank) };
-        let codecs = Codecs::new(&config.messages, 7, &[]);
-        let mut halo = Halo::new((plan, ROWS), codecs, 7, config.selection());
+        let codecs = Codecs::new(&Messages::of(&config.messages, &[]).expect("messages"), 7);
+        let selection = Plan::for_model(&config, [1, 1]).expect("a plan").selection;
+        let mut halo = Halo::new(plan, ROWS, codecs, 7, selection);
         let (mut sums, mut squares) = (vec![0.0; ROWS * COLUMNS], vec![0.0; ROWS * COLUMNS]);
         for round in 1..=rounds {
             let tag = Tag { kind: Kind::Activations, direction, layer: 1, round, step: 0 };
-            let presence = halo.presence(tag, Scope::Selected);
+            let presence = halo.presence(Request::now(tag, Scope::Selected));
             let weight = |row: usize| presence.as_ref().map_or(1.0, |weights| weights[row]);
             let mut sent = rows(rank as u64);
             if direction == Direction::Reverse {
                 // As a fold's adjoint does: a row that counted for several gets several times the gradient.
                 (0..ROWS).for_each(|row| sent.row_mut(row).iter_mut().for_each(|value| *value *= weight(row)));
             }
-            let pending = halo.start(&mut channel, tag, Scope::Selected, &sent).expect("sent");
+            let pending = halo.start(&mut channel, Request::now(tag, Scope::Selected), &sent).expect("sent");
             let mut into = Matrix::zeros(ROWS, COLUMNS);
             pending.finish(&mut halo, &mut channel, &mut into).expect("received");
             for row in 0..ROWS {

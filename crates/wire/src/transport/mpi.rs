@@ -125,8 +125,8 @@ impl MpiTransport {
 
     /// Makes every wait end when the flag becomes true. `mpirun` sends SIGTERM when another process died, and a handler
     /// that sets the flag turns it into an error that says whom this process waited for.
-    pub fn set_interrupt(&mut self, flag: Arc<AtomicBool>) {
-        self.patience.set_interrupt(flag);
+    pub fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
+        self.patience.add_interrupt(flag);
     }
 
     /// Refuses frames with a larger payload from now on.

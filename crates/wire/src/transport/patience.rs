@@ -12,13 +12,13 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone)]
 pub struct Patience {
     deadline: Duration,
-    interrupt: Option<Arc<AtomicBool>>,
+    interrupts: Vec<Arc<AtomicBool>>,
 }
 
 impl Patience {
     /// Waits up to `deadline`, undisturbed.
     pub fn new(deadline: Duration) -> Patience {
-        Patience { deadline, interrupt: None }
+        Patience { deadline, interrupts: Vec::new() }
     }
 
     /// The longest wait.
@@ -26,20 +26,21 @@ impl Patience {
         self.deadline
     }
 
-    /// From now on every wait also ends when the flag becomes true, for instance in a handler of SIGTERM.
-    pub fn set_interrupt(&mut self, flag: Arc<AtomicBool>) {
-        self.interrupt = Some(flag);
+    /// From now on every wait also ends when the flag becomes true, for instance in a handler of SIGTERM; flags given before still
+    /// count.
+    pub fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
+        self.interrupts.push(flag);
     }
 
     /// How long a wait that has lasted for `waited` may go on before it must ask again; none when the time is up.
     fn left(&self, waited: Duration) -> Option<Duration> {
         let left = self.deadline.checked_sub(waited).filter(|left| !left.is_zero())?;
-        Some(if self.interrupt.is_some() { left.min(LOOK) } else { left })
+        Some(if self.interrupts.is_empty() { left } else { left.min(LOOK) })
     }
 
     /// Whether somebody wants every wait to end.
     pub fn is_interrupted(&self) -> bool {
-        self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+        self.interrupts.iter().any(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// Whether a wait that began at `start` must end now.

@@ -51,8 +51,8 @@ pub struct ThreadsTransport {
 
 impl ThreadsTransport {
     /// Makes every wait end when the flag becomes true.
-    pub fn set_interrupt(&mut self, flag: Arc<AtomicBool>) {
-        self.patience.set_interrupt(flag);
+    pub fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
+        self.patience.add_interrupt(flag);
     }
 
     /// Waits on the channel; the caller has looked into the stash.

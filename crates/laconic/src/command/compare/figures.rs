@@ -1,7 +1,7 @@
 //! The comparison as two figures: accuracy against bytes and against seconds.
 
 use anyhow::Result;
-use laconic_train::record::folder::write_aside;
+use laconic_train::record::aside::write_aside;
 use std::path::Path;
 
 use super::outcome::{Comparison, Line};

@@ -14,8 +14,9 @@ use clap::Args;
 use laconic_graph::part::Part;
 use laconic_train::TrainError;
 use laconic_train::config::Config;
+use laconic_train::plan::Plan;
 use laconic_train::run::source::Source;
-use laconic_train::run::{Options, check_trainable, run_threads};
+use laconic_train::run::{Options, run_threads};
 
 pub use outcome::Comparison;
 
@@ -88,7 +89,8 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
     let signals = Signals::install(false)?;
     let parts = Source::open(&base, None)?.all()?;
     for method in &matrix.methods {
-        check_trainable(&method.config.resolved(parts.len() as u32), &parts[0].global, parts.len())
+        Plan::of(&method.config.resolved(parts.len() as u32), &parts[0].global)
+            .and_then(|plan| plan.check_workers(parts.len()))
             .map_err(|error| TrainError::config(format!("method {:?}: {}", method.name, bare(&error))))?;
     }
     let mut comparison = Comparison::new(&matrix, Graph::of(&parts));

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use laconic_graph::part::Part;
 use laconic_train::TrainError;
-use laconic_train::record::folder::write_aside;
+use laconic_train::record::aside::write_aside;
 use serde::{Deserialize, Serialize};
 
 use super::front::front;

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{self, Provenance};
 use laconic_train::TrainError;
-use laconic_train::record::folder::write_aside;
+use laconic_train::record::aside::write_aside;
 use laconic_train::run::source::is_part_folder;
 
 use crate::command::data::{not_written, refuse_occupied};

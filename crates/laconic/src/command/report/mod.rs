@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use laconic_train::TrainError;
-use laconic_train::record::folder::write_aside;
+use laconic_train::record::aside::write_aside;
 use serde::Serialize;
 
 use super::compare::Comparison;

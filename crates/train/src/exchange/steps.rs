@@ -1,0 +1,53 @@
+//! Every control frame there is: what workers tell each other besides rows, gradients and parameters.
+//!
+//! A step has a number of its own in its frames, so that no two can be mistaken for one another.
+
+use laconic_wire::{Direction, Kind, Tag};
+
+/// A control frame's purpose. The numbers are part of the wire format: never reuse one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Step {
+    /// The ids that each worker needs of others.
+    Questions = 0,
+    /// Which of them each worker owns.
+    Answers = 1,
+    /// Rows of each split, summed over workers.
+    SplitRows = 2,
+    /// Predicted bytes by kind, summed over workers.
+    PredictedBytes = 3,
+    /// Bytes sent so far by kind, summed over workers for a checkpoint.
+    SentBytes = 4,
+    /// The closing report of each worker, to worker 0.
+    Report = 5,
+    /// Predicted bytes of every rung of a budget's ladder, summed over workers.
+    Rungs = 6,
+    /// What each row counts for at its receivers, for the assigner of bit-widths.
+    Weights = 16,
+    /// The variance that each message would have, for the assigner.
+    Variances = 17,
+    /// The widths that the assigner chose.
+    WidthMaps = 18,
+    /// Frames that measure a link.
+    Profile = 19,
+    /// What all links cost, as measured.
+    LinkCosts = 20,
+}
+
+impl Step {
+    /// The tag of this step in a round; round 0 is start-up.
+    pub fn tag(self, round: u32) -> Tag {
+        Tag { kind: Kind::Control, direction: Direction::Forward, layer: 0, round, step: self as u16 }
+    }
+
+    /// The tag of the step's frames about exchange `number` of a round. Layers tell exchanges of one round apart; frames of one
+    /// stream keep their order.
+    pub fn of_exchange(self, round: u32, number: usize) -> Tag {
+        Tag { layer: number as u16, ..self.tag(round) }
+    }
+}
+
+/// The tag of the checkpoint that worker 0 hands round when a run is resumed.
+pub fn checkpoint_tag() -> Tag {
+    Tag { kind: Kind::Parameters, direction: Direction::Forward, layer: 0, round: 0, step: 0 }
+}

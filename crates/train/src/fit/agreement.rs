@@ -1,0 +1,220 @@
+//! How workers come to the same parameters: gradients are added up in every round, or models averaged every so many.
+
+use laconic_wire::WireError;
+use laconic_wire::collectives::{self, Reducer};
+
+use super::progress::Progress;
+use crate::error::{Result, TrainError};
+use crate::exchange::timeline::Phase;
+use crate::plan::Plan;
+use crate::saved::{Name, Saved, odd};
+use crate::worker::Worker;
+
+/// What rides along with a reduction, uncompressed; sums over workers afterwards.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Extras {
+    /// The training loss.
+    pub loss: f64,
+    /// How many workers were asked to stop.
+    pub stop: f64,
+    /// Bytes sent, where a controller reads them.
+    pub bytes: f64,
+    /// Seconds since the stage began, where a controller reads them.
+    pub seconds: f64,
+}
+
+impl Extras {
+    /// How many values ride along: bytes and seconds only if a controller of messages reads them.
+    pub fn count(plan: &Plan) -> usize {
+        if plan.messages.read_clocks() { 4 } else { 2 }
+    }
+
+    fn values(&self, count: usize) -> Vec<f64> {
+        [self.loss, self.stop, self.bytes, self.seconds][..count].to_vec()
+    }
+
+    fn take(&mut self, values: &[f64]) {
+        (self.loss, self.stop) = (values[0], values[1]);
+        (self.bytes, self.seconds) = (values.get(2).copied().unwrap_or(0.0), values.get(3).copied().unwrap_or(0.0));
+    }
+}
+
+/// How many values ride along with a round's reduction.
+pub fn extras_count(plan: &Plan) -> usize {
+    Extras::count(plan)
+}
+
+/// One round on its way to an agreement.
+pub(super) struct Turn<'a> {
+    pub worker: &'a mut Worker,
+    pub progress: &'a mut Progress,
+    /// This worker's gradient; used up.
+    pub gradient: &'a mut Vec<f32>,
+    pub extras: &'a mut Extras,
+    pub reduction: &'a mut Reduction,
+    pub round: u32,
+}
+
+/// Sums over workers, through the codec of parameters.
+pub(super) struct Reduction {
+    pub reducer: Reducer,
+    first_layer: u16,
+}
+
+impl Reduction {
+    pub fn new(plan: &Plan, first_layer: u16) -> Result<Reduction> {
+        Ok(Reduction { reducer: plan.messages.reducer(plan.config.train.seed)?, first_layer })
+    }
+
+    /// Bytes that one sum of `len` values sends from this worker.
+    pub fn bytes(&self, worker: &Worker, len: usize) -> u64 {
+        let (size, rank) = (worker.size(), worker.rank());
+        collectives::all_reduce_bytes(size, rank, len, Extras::count(&worker.plan), &self.reducer).framed
+    }
+
+    /// Adds up over workers the values and what rides along.
+    pub fn sum(&mut self, worker: &mut Worker, round: u32, values: &mut [f32], extras: &mut Extras) -> Result<()> {
+        let tag = worker.plan.cadence.reduction_tag(self.first_layer, round);
+        let mut riders = extras.values(Extras::count(&worker.plan));
+        let from = worker.halo.timeline.now();
+        collectives::all_reduce(&mut worker.transport, tag, values, &mut riders, &mut self.reducer).map_err(
+            |error| match error {
+                WireError::NotFinite { .. } => TrainError::Diverged { round, what: format!("{tag}: {error}") },
+                error => error.into(),
+            },
+        )?;
+        worker.halo.timeline.note(Phase::Reduce, tag, from);
+        extras.take(&riders);
+        if !extras.loss.is_finite() {
+            return Err(TrainError::Diverged { round, what: format!("the loss is {}", extras.loss) });
+        }
+        Ok(())
+    }
+
+    /// Puts what rounding has left over into `saved`.
+    pub fn save(&self, saved: &mut Saved) {
+        for (name, residual) in RESIDUALS.into_iter().zip(self.reducer.residuals()) {
+            if !residual.is_empty() {
+                saved.put(Name::one(name), residual);
+            }
+        }
+    }
+
+    /// Takes it back.
+    pub fn restore(&mut self, saved: &mut Saved) -> Result<()> {
+        let [mut own, mut sum] = [Vec::new(), Vec::new()];
+        for (name, residual) in RESIDUALS.into_iter().zip([&mut own, &mut sum]) {
+            *residual = saved.take(&Name::one(name))?.unwrap_or_default();
+        }
+        self.reducer.restore([own, sum]);
+        Ok(())
+    }
+}
+
+const RESIDUALS: [&str; 2] = ["reducer.own", "reducer.sum"];
+
+/// How workers agree: a member decides what a gradient is a mean over, and what is reduced before and after a step.
+pub(super) trait Agreement {
+    /// The number of rows that this worker's loss is a mean over.
+    fn rows(&self, worker: &Worker) -> f64;
+
+    /// Between a round's gradient and its step.
+    fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()>;
+
+    /// After the step of a round after which workers agree.
+    fn after_step(&mut self, turn: &mut Turn<'_>) -> Result<()>;
+
+    /// Puts what this worker alone remembers into `saved`.
+    fn save(&self, progress: &Progress, saved: &mut Saved);
+
+    /// Takes it back.
+    fn restore(&mut self, progress: &mut Progress, saved: &mut Saved) -> Result<()>;
+}
+
+/// The agreement that a plan asks for.
+pub(super) fn of(plan: &Plan) -> Box<dyn Agreement> {
+    if plan.cadence.is_local() { Box::new(AveragedModels::default()) } else { Box::new(SummedGradients) }
+}
+
+/// Gradients of all workers are added up in every round; all take the same step.
+struct SummedGradients;
+
+impl Agreement for SummedGradients {
+    fn rows(&self, worker: &Worker) -> f64 {
+        worker.global_rows[0]
+    }
+
+    fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
+        turn.reduction.sum(turn.worker, turn.round, turn.gradient, turn.extras)?;
+        turn.progress.clocks.note_gradient(turn.gradient);
+        Ok(())
+    }
+
+    fn after_step(&mut self, _: &mut Turn<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn save(&self, _: &Progress, _: &mut Saved) {}
+
+    fn restore(&mut self, _: &mut Progress, _: &mut Saved) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Each worker takes steps of its own; every so many rounds every worker's parameters become the mean over workers, weighted by their
+/// training rows. What travels is how far each has moved since they last agreed.
+#[derive(Default)]
+struct AveragedModels {
+    /// Parameters as they were when workers last agreed.
+    agreed: Vec<f32>,
+}
+
+impl Agreement for AveragedModels {
+    fn rows(&self, worker: &Worker) -> f64 {
+        (worker.shapes.split_rows[0] as f64).max(1.0)
+    }
+
+    fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
+        if self.agreed.is_empty() {
+            self.agreed.clone_from(&turn.progress.parameters);
+        }
+        Ok(())
+    }
+
+    fn after_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
+        let Turn { worker, progress, gradient, extras, reduction, round } = turn;
+        let weight = worker.weight();
+        gradient.clear();
+        gradient.extend(progress.parameters.iter().zip(&self.agreed).map(|(now, then)| (now - then) * weight));
+        extras.loss *= f64::from(weight);
+        reduction.sum(worker, *round, gradient, extras)?;
+        progress.clocks.note_gradient(gradient);
+        self.agreed.iter_mut().zip(gradient.iter()).for_each(|(agreed, moved)| *agreed += moved);
+        progress.parameters.copy_from_slice(&self.agreed);
+        Ok(())
+    }
+
+    fn save(&self, progress: &Progress, saved: &mut Saved) {
+        for (index, (_, slot)) in progress.optimiser.state().1.into_iter().enumerate() {
+            saved.put(slot_name(index), slot);
+        }
+    }
+
+    fn restore(&mut self, progress: &mut Progress, saved: &mut Saved) -> Result<()> {
+        let (steps, mine) = progress.optimiser.state();
+        let mut slots = Vec::with_capacity(mine.len());
+        for index in 0..mine.len() {
+            let slot: Vec<f32> = saved.take(&slot_name(index))?.unwrap_or_default();
+            if slot.len() != progress.parameters.len() {
+                return Err(odd(&slot_name(index), "values of another model"));
+            }
+            slots.push(slot);
+        }
+        progress.optimiser.restore(steps, slots);
+        Ok(())
+    }
+}
+
+fn slot_name(index: usize) -> Name {
+    Name::one(format!("optimiser.{index}"))
+}

@@ -1,0 +1,57 @@
+//! What a stage trains on: rows that do not change, and what is known of their neighbours.
+
+use laconic_nn::Operand;
+
+use crate::config::ramp::Reading;
+use crate::error::Result;
+use crate::pass::inputs::{Inputs, Neighbours};
+use crate::pass::reveal::{self, Reveal};
+use crate::schedule::Stage;
+use crate::selection::Scope;
+use crate::worker::Worker;
+
+/// What a stage trains on.
+pub struct Material {
+    /// Frozen rows with what is known of their neighbours now.
+    pub inputs: Inputs,
+    /// What is still to be revealed of them.
+    pub reveal: Option<Reveal>,
+    /// Inputs of evaluations, if they are others.
+    pub eval_inputs: Option<Inputs>,
+}
+
+impl Material {
+    /// Inputs that are the same in training and evaluation, all of them here.
+    pub fn of(inputs: Inputs) -> Material {
+        Material { inputs, reveal: None, eval_inputs: None }
+    }
+
+    /// Fetches what a stage trains on, or the first bit of it.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn fetch(worker: &mut Worker, stage: &Stage, x: Operand, rounds_before: u32) -> Result<Material> {
+        let layer = stage.first();
+        if layer.message_width() > 0 && !stage.freezes() {
+            return Ok(Material::of(Inputs { x, neighbours: Neighbours::Exchanged, presence: None }));
+        }
+        let plan = worker.plan.clone();
+        let (tag, scope) = (stage.input_tag(rounds_before), plan.frozen_scope(stage));
+        let (mut peers, ground) = worker.split();
+        let eval_inputs = match plan.evaluates_whole(stage) {
+            true => {
+                let at = (stage.evaluation_input_tag(rounds_before), Scope::Whole);
+                Some(Inputs::freeze(&mut peers, ground, layer, x.clone(), at)?)
+            }
+            false => None,
+        };
+        if layer.message_width() > 0 && scope != Scope::Nothing && reveal::reveals(&plan.messages.coding(tag)) {
+            let mut reveal = Reveal::new(&mut peers, layer, &ground.nodes, &x, (tag, scope))?;
+            let inputs = reveal.inputs(peers.compute, ground, layer, x);
+            return Ok(Material { inputs, reveal: Some(reveal), eval_inputs });
+        }
+        peers.halo.codecs.turn(Reading { rounds: stage.rounds, ..Reading::default() });
+        let inputs = Inputs::freeze(&mut peers, ground, layer, x, (tag, scope))?;
+        Ok(Material { inputs, reveal: None, eval_inputs })
+    }
+}

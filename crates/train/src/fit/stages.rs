@@ -1,0 +1,243 @@
+//! Training stages one after the other, and running trained ones.
+
+use laconic_nn::{Matrix, Operand};
+use laconic_wire::{Count, Kind, collectives};
+
+use super::material::Material;
+use super::observe::Recorder;
+use super::progress::{Finished, Progress, Snapshot};
+use super::trainer::{Fit, RoundEnd, StageRun};
+use crate::error::Result;
+use crate::exchange::steps::Step;
+use crate::pass::inputs::{Inputs, Neighbours};
+use crate::saved::Saved;
+use crate::schedule::{HandOn, Stage};
+use crate::selection::Scope;
+use crate::worker::Worker;
+use crate::worker::evaluate::Scores;
+
+/// What training ends with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trained {
+    /// Per stage the chosen parameters.
+    pub chosen: Vec<Vec<f32>>,
+    /// The last stage's parameters after its last round.
+    pub last: Vec<f32>,
+    /// The best round, counted over stages.
+    pub best_round: u32,
+    /// Its figures.
+    pub scores: Scores,
+    /// Rounds done in all.
+    pub rounds: u32,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+}
+
+/// Trains the plan's stages one after the other; called on every worker at once.
+///
+/// # Errors
+/// If another worker does not answer, training leaves the numbers, or something cannot be written down.
+pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Result<Trained> {
+    let stages = worker.plan.stages.clone();
+    let mut resumed = recorder.resume()?;
+    if let Some((snapshot, _)) = &resumed {
+        snapshot.check_fits(&stages)?;
+    }
+    let (mut finished, mut rounds_before): (Vec<Finished>, u32) = (Vec::new(), 0);
+    let mut x = Some(x);
+    for (index, stage) in stages.iter().enumerate() {
+        let own = x.take().expect("every stage but the last hands rows on");
+        let at = StageRun { stage, index, rounds_before };
+        let known = resumed.as_ref().and_then(|(snapshot, _)| snapshot.finished.get(index)).cloned();
+        let goes_on = if known.is_none() { resumed.take() } else { None };
+        let (mut fit, mut progress) = open(worker, at, own, goes_on, known.as_ref().map_or(0, |(_, rounds)| *rounds))?;
+        let (parameters, rounds) = match known {
+            Some(known) => known,
+            None => {
+                let interrupted = finish(worker, &mut fit, &mut progress, &finished, recorder)?;
+                worker.settle_late()?;
+                let rounds = rounds_before + progress.done;
+                if interrupted || index + 1 == stages.len() {
+                    return Ok(trained(finished, progress, rounds, interrupted));
+                }
+                (progress.chosen().to_vec(), progress.done)
+            }
+        };
+        rounds_before += rounds;
+        x = hand_on(worker, &mut fit, stage, &parameters, rounds_before)?;
+        finished.push((parameters, rounds));
+    }
+    unreachable!("a schedule has at least one stage, and the last returns")
+}
+
+/// A stage with its inputs, as far as `revealed` rounds (or the snapshot's) have revealed them, and its progress.
+fn open<'a>(
+    worker: &mut Worker,
+    at: StageRun<'a>,
+    x: Operand,
+    goes_on: Option<(Snapshot, Saved)>,
+    revealed: u32,
+) -> Result<(Fit<'a>, Progress)> {
+    let mut progress = Progress::new(&worker.plan.config.train, &at.stage.network, at.index)?;
+    worker.begin(at.stage);
+    let material = Material::fetch(worker, at.stage, x, at.rounds_before)?;
+    let mut fit = Fit::new(worker, at, material)?;
+    match goes_on {
+        Some((snapshot, saved)) => {
+            snapshot.restore(&mut progress)?;
+            fit.restore(worker, &mut progress, saved)?;
+            fit.catch_up(worker, progress.done)?;
+        }
+        None => fit.catch_up(worker, revealed)?,
+    }
+    Ok((fit, progress))
+}
+
+/// Trains a stage to its end; whether the user stopped it before.
+fn finish(
+    worker: &mut Worker,
+    fit: &mut Fit<'_>,
+    progress: &mut Progress,
+    finished: &[Finished],
+    recorder: &mut dyn Recorder,
+) -> Result<bool> {
+    fit.settle(worker, progress)?;
+    let take = |progress: &Progress, bytes| Snapshot::take(finished.len(), progress, finished.to_vec(), bytes);
+    while !progress.is_over(fit.rounds()) {
+        let end = match recorded_round(worker, fit, progress, recorder, &take) {
+            Ok(end) => end,
+            Err(error) => {
+                // What was reached survives the failure of others, where worker 0 alone knows all of it.
+                if !worker.plan.remembers() {
+                    recorder.rescue(&error, &|bytes| take(progress, bytes))?;
+                }
+                return Err(error);
+            }
+        };
+        if end.interrupted && !progress.is_over(fit.rounds()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// One round with what follows it: the log, and a checkpoint where one is due.
+fn recorded_round(
+    worker: &mut Worker,
+    fit: &mut Fit<'_>,
+    progress: &mut Progress,
+    recorder: &mut dyn Recorder,
+    take: &dyn Fn(&Progress, [Count; 7]) -> Snapshot,
+) -> Result<RoundEnd> {
+    let mut end = fit.train_round(worker, progress)?;
+    if let Some(bytes) = &mut end.report.bytes {
+        *bytes += recorder.bytes_before().iter().map(|count| count.framed).sum::<u64>();
+    }
+    recorder.after_round(&end.report)?;
+    let due = worker.plan.cadence.writes(progress.done, fit.rounds());
+    if due || end.interrupted || progress.is_over(fit.rounds()) {
+        if worker.plan.remembers() {
+            worker.settle_late()?;
+            let mut saved = Saved::default();
+            fit.save(worker, progress, &mut saved);
+            recorder.remember(&saved, end.report.round)?;
+        }
+        let bytes = total_bytes(worker, end.report.round, &recorder.bytes_before())?;
+        recorder.checkpoint(&|| take(progress, bytes))?;
+    }
+    Ok(end)
+}
+
+fn hand_on(
+    worker: &mut Worker,
+    fit: &mut Fit<'_>,
+    stage: &Stage,
+    parameters: &[f32],
+    round: u32,
+) -> Result<Option<Operand>> {
+    if stage.hand_on == HandOn::Nothing {
+        return Ok(None);
+    }
+    let pass = fit.infer(worker, parameters, round)?;
+    let rows = if stage.hand_on == HandOn::Hidden { pass.hidden() } else { pass.logits() };
+    Ok(Some(Operand::Dense(rows.clone())))
+}
+
+/// What a trained model says about own rows.
+pub struct Inferred {
+    /// Logits; rows × classes.
+    pub logits: Matrix,
+    /// What the last layer reads: the embedding of each row. `None` for a model of one layer.
+    pub embedding: Option<Matrix>,
+}
+
+/// Runs trained stages without training, on all rows of all workers.
+///
+/// # Errors
+/// If another worker does not answer.
+pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result<Inferred> {
+    let stages = worker.plan.stages.clone();
+    let mut x = Some(x);
+    for (index, (stage, parameters)) in stages.iter().zip(parameters).enumerate() {
+        let own = x.take().expect("every stage but the last hands rows on");
+        let round = index as u32;
+        let inputs = inputs(worker, stage, own, round)?;
+        let embedding = match &inputs.x {
+            Operand::Dense(rows) if index > 0 => Some(rows.clone()),
+            _ => None,
+        };
+        let mut fit = Fit::new(worker, StageRun { stage, index, rounds_before: round }, Material::of(inputs))?;
+        x = hand_on(worker, &mut fit, stage, parameters, round)?;
+        if index + 1 == stages.len() {
+            let pass = fit.infer(worker, parameters, round)?;
+            let embedding = pass.last_hidden().cloned().or(embedding);
+            return Ok(Inferred { logits: pass.logits().clone(), embedding });
+        }
+    }
+    unreachable!("a schedule has at least one stage, and the last returns")
+}
+
+/// The inputs of a trained stage, as it was trained and judged on them where that does not depend on chance.
+fn inputs(worker: &mut Worker, stage: &Stage, x: Operand, round: u32) -> Result<Inputs> {
+    let layer = stage.first();
+    if layer.message_width() > 0 && !stage.freezes() {
+        return Ok(Inputs { x, neighbours: Neighbours::Exchanged, presence: None });
+    }
+    let tag = stage.input_tag(round);
+    let by_chance = worker.plan.messages.coding(tag).draws();
+    let tag = if by_chance { stage.evaluation_input_tag(round) } else { tag };
+    let (mut peers, ground) = worker.split();
+    Inputs::freeze(&mut peers, ground, layer, x, (tag, Scope::Whole))
+}
+
+/// The end of a run in its last stage, or in the one that was interrupted.
+fn trained(finished: Vec<Finished>, progress: Progress, rounds: u32, interrupted: bool) -> Trained {
+    let mut chosen: Vec<Vec<f32>> = finished.into_iter().map(|(parameters, _)| parameters).collect();
+    chosen.push(progress.chosen().to_vec());
+    let (best_round, scores) = match progress.best {
+        Some(best) => (best.round, best.scores),
+        None => (rounds, Scores::default()),
+    };
+    Trained { chosen, last: progress.parameters, best_round, scores, rounds, interrupted }
+}
+
+/// Bytes sent so far by kind, over all workers.
+fn total_bytes(worker: &mut Worker, round: u32, before: &[Count; 7]) -> Result<[Count; 7]> {
+    let mut flat = Vec::with_capacity(3 * Kind::ALL.len());
+    let totals = worker.transport.sent().totals_by_kind();
+    for kind in Kind::ALL {
+        let mut count = totals.get(&kind).copied().unwrap_or_default();
+        if kind == Kind::Control {
+            // What this very sum will send.
+            count += collectives::all_reduce_f64_bytes(worker.size(), 3 * Kind::ALL.len());
+        }
+        flat.extend([count.frames as f64, count.payload as f64, count.framed as f64]);
+    }
+    collectives::all_reduce_f64(&mut worker.transport, Step::SentBytes.tag(round), &mut flat)?;
+    let mut sums = *before;
+    for (sum, flat) in sums.iter_mut().zip(flat.as_chunks::<3>().0) {
+        let [frames, payload, framed] = flat.map(|v| v as u64);
+        *sum += Count { frames, payload, framed };
+    }
+    Ok(sums)
+}

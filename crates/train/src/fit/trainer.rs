@@ -1,0 +1,399 @@
+//! Full-batch training of one stage: rounds, evaluation, best-validation selection, patience.
+
+use std::time::{Duration, Instant};
+
+use laconic_nn::Network;
+use laconic_nn::loss::loss;
+use laconic_nn::optimiser;
+use laconic_wire::Tag;
+
+use super::agreement::{self, Agreement, Extras, Reduction, Turn};
+use super::material::Material;
+use super::observe::RoundReport;
+use super::progress::{Best, Clocks, Progress};
+use crate::config::ramp::Reading;
+use crate::error::{Result, TrainError};
+use crate::exchange::widths;
+use crate::pass::inputs::Inputs;
+use crate::pass::network::{Pass, PassContext};
+use crate::pass::reveal::Reveal;
+use crate::plan::Plan;
+use crate::saved::{Remembers, Saved};
+use crate::schedule::Stage;
+use crate::worker::Worker;
+use crate::worker::evaluate::Scores;
+use crate::worker::local::{SPLITS, Subset};
+
+/// Which stage is trained, and when.
+#[derive(Clone, Copy)]
+pub struct StageRun<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// Its number.
+    pub index: usize,
+    /// Rounds of all stages before this one.
+    pub rounds_before: u32,
+}
+
+/// Trains one stage on frozen inputs.
+pub struct Fit<'a> {
+    at: StageRun<'a>,
+    inputs: Inputs,
+    reveal: Option<Reveal>,
+    /// The inputs with all neighbours, for evaluations of a model that is trained without them.
+    eval_inputs: Option<Inputs>,
+    /// Training rows with their inputs, where no layer reads neighbours any more.
+    subset: Option<(Subset, Inputs)>,
+    train_pass: Pass,
+    /// A pass over all rows; `None` where training runs over all rows itself and lends its memory.
+    eval_pass: Option<Pass>,
+    gradient: Vec<f32>,
+    reduction: Reduction,
+    agreement: Box<dyn Agreement>,
+    /// Exchanges whose bits the assigner chooses, with their widths.
+    adaptive: Vec<(Tag, usize)>,
+    /// What has happened since workers last agreed.
+    since: Since,
+    started: Duration,
+    /// Seconds of the stage before the run was resumed.
+    elapsed_before: f64,
+}
+
+/// What a round ended with.
+pub struct RoundEnd {
+    /// What is known after it.
+    pub report: RoundReport,
+    /// Whether any worker was asked to stop.
+    pub interrupted: bool,
+}
+
+impl<'a> Fit<'a> {
+    /// Prepares the memory of a stage.
+    ///
+    /// # Errors
+    /// If the codec of parameters cannot be made.
+    pub fn new(worker: &Worker, at: StageRun<'a>, material: Material) -> Result<Fit<'a>> {
+        let Material { inputs, reveal, eval_inputs } = material;
+        let network = &at.stage.network;
+        let reads_graph = network.units()[1..].iter().any(|unit| unit.layer.message_width() > 0);
+        let subset = (!reads_graph)
+            .then(|| {
+                let subset = Subset::new(&worker.local, &worker.local.masks[0]);
+                inputs.gather(&subset.rows).map(|inputs| (subset, inputs))
+            })
+            .flatten();
+        let is_adaptive = |(tag, _): &(Tag, usize)| worker.plan.messages.coding(*tag).is_adaptive();
+        Ok(Fit {
+            at,
+            inputs,
+            reveal,
+            eval_inputs,
+            eval_pass: subset.is_some().then(Pass::default),
+            subset,
+            train_pass: Pass::default(),
+            gradient: Vec::with_capacity(network.len()),
+            reduction: Reduction::new(&worker.plan, at.stage.first_layer)?,
+            agreement: agreement::of(&worker.plan),
+            adaptive: at.stage.live_exchanges().into_iter().filter(is_adaptive).collect(),
+            since: Since::default(),
+            started: worker.now(),
+            elapsed_before: 0.0,
+        })
+    }
+
+    fn network(&self) -> &'a Network {
+        &self.at.stage.network
+    }
+
+    /// Rounds at most.
+    pub fn rounds(&self) -> u32 {
+        self.at.stage.rounds
+    }
+
+    fn context(&self, worker: &Worker, round: u32, training: bool) -> PassContext {
+        PassContext { round, first_layer: self.at.stage.first_layer, training, seed: worker.plan.config.train.seed }
+    }
+
+    /// Puts what this worker alone remembers of the stage into `saved`.
+    pub fn save(&self, worker: &Worker, progress: &Progress, saved: &mut Saved) {
+        worker.halo.save(saved);
+        if let Some(late) = &worker.late {
+            late.save(saved);
+        }
+        self.reduction.save(saved);
+        self.agreement.save(progress, saved);
+    }
+
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// If it does not fit this run.
+    pub fn restore(&mut self, worker: &mut Worker, progress: &mut Progress, mut saved: Saved) -> Result<()> {
+        worker.halo.restore(&mut saved)?;
+        if let Some(late) = &mut worker.late {
+            late.restore(&mut saved)?;
+        }
+        self.reduction.restore(&mut saved)?;
+        self.agreement.restore(progress, &mut saved)?;
+        self.elapsed_before = progress.clocks.elapsed;
+        saved.finish()
+    }
+
+    /// Reveals again what this many rounds had revealed before the run broke off.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn catch_up(&mut self, worker: &mut Worker, rounds: u32) -> Result<()> {
+        for done in 0..rounds {
+            let reading = Clocks::default().reading(done, self.rounds());
+            self.reveal(worker, self.at.rounds_before + done + 1, &reading)?;
+        }
+        Ok(())
+    }
+
+    fn reveal(&mut self, worker: &mut Worker, round: u32, reading: &Reading) -> Result<()> {
+        let Some(reveal) = &mut self.reveal else { return Ok(()) };
+        let (mut peers, ground) = worker.split();
+        if reveal.advance(&mut peers, ground, self.at.stage.first(), (round, reading), &mut self.inputs)?
+            && let Some((subset, inputs)) = &mut self.subset
+            && let Some(gathered) = self.inputs.gather(&subset.rows)
+        {
+            *inputs = gathered;
+        }
+        Ok(())
+    }
+
+    /// What happens before a round's pass: controllers turn, bits are assigned, frozen inputs are revealed further.
+    fn prepare(&mut self, worker: &mut Worker, progress: &Progress, round: u32) -> Result<()> {
+        let rounds = self.rounds();
+        let reading = progress.clocks.reading(progress.done, rounds);
+        worker.halo.codecs.turn(reading);
+        let messages = &worker.plan.messages;
+        let is_due = |(tag, _): &&(Tag, usize)| widths::is_due(progress.done, messages.coding(*tag).period(rounds));
+        let due: Vec<(Tag, usize)> = self.adaptive.iter().filter(is_due).copied().collect();
+        if let Some((tag, _)) = due.first() {
+            let lambda = messages.coding(*tag).lambda;
+            // What is under way was coded with the bits of before.
+            worker.settle_late()?;
+            widths::assign_widths(&mut worker.halo, &mut worker.transport, &due, round, lambda)?;
+        }
+        self.reveal(worker, round, &reading)
+    }
+
+    /// One round: forward, backward, agreement, step, and an evaluation where one is due.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or training has left the numbers.
+    pub fn train_round(&mut self, worker: &mut Worker, progress: &mut Progress) -> Result<RoundEnd> {
+        let start = worker.now();
+        let round = self.at.rounds_before + progress.done + 1;
+        worker.rehearse_fault(round)?;
+        if progress.done + 1 == self.rounds().div_ceil(2) {
+            worker.halo.timeline.start(round);
+        }
+        self.prepare(worker, progress, round)?;
+        let plan = worker.plan.clone();
+        let agrees = plan.cadence.agrees(progress.done + 1, self.rounds());
+        let value = self.gradient(worker, &progress.parameters, round)?;
+        self.since.add(value, worker.transport.sent().total_of_round(round).framed);
+        let mut extras = self.extras(worker, agrees);
+        let lr = self.step(worker, progress, &mut extras, round)?;
+        if agrees {
+            self.since = Since::default();
+            progress.clocks.bytes += extras.bytes;
+            progress.clocks.elapsed = extras.seconds / worker.size() as f64;
+        }
+        worker.halo.timeline.end();
+        progress.unjudged = plan.cadence.evaluates(progress.done, self.rounds());
+        let took = worker.now().saturating_sub(start);
+        worker.times.rounds.push(took);
+        let mut report = RoundReport {
+            round,
+            stage: self.at.index,
+            loss: extras.loss,
+            lr,
+            scores: None,
+            bytes: None,
+            seconds: took.as_secs_f64(),
+            clock: worker.simulated(),
+        };
+        if progress.unjudged {
+            let (scores, bytes) = self.judge(worker, progress, round)?;
+            report.scores = Some(scores);
+            report.bytes = Some(bytes);
+        }
+        Ok(RoundEnd { report, interrupted: agrees && extras.stop > 0.0 })
+    }
+
+    /// What rides along with the round's reduction, which counts itself where a controller reads bytes.
+    fn extras(&self, worker: &Worker, agrees: bool) -> Extras {
+        let mut extras = self.since.extras(worker, worker.now().saturating_sub(self.started));
+        extras.seconds += self.elapsed_before;
+        if worker.plan.messages.read_clocks() && agrees {
+            extras.bytes += self.reduction.bytes(worker, self.network().len()) as f64;
+        }
+        extras
+    }
+
+    /// Agrees on the gradient, or after the step on the parameters, and takes the step; returns its learning rate.
+    fn step(&mut self, worker: &mut Worker, progress: &mut Progress, extras: &mut Extras, round: u32) -> Result<f32> {
+        let (plan, rounds) = (worker.plan.clone(), self.rounds());
+        let Fit { gradient, reduction, agreement, .. } = self;
+        let mut turn = Turn { worker, progress, gradient, extras, reduction, round };
+        agreement.before_step(&mut turn)?;
+        if plan.config.train.clip > 0.0 {
+            optimiser::clip(turn.gradient, plan.config.train.clip);
+        }
+        let progress = &mut *turn.progress;
+        let lr = self.at.stage.lr * plan.rate.factor(progress.done, rounds, plan.config.train.warmup);
+        progress.optimiser.step(&mut progress.parameters, turn.gradient, lr);
+        progress.done += 1;
+        if plan.cadence.agrees(progress.done, rounds) {
+            agreement.after_step(&mut turn)?;
+        }
+        Ok(lr)
+    }
+
+    /// Sets `gradient` to that over own training rows and returns their loss: shares of the mean over all workers' rows, or, where
+    /// models are averaged, means over own rows.
+    fn gradient(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<f64> {
+        let network = self.network();
+        self.gradient.clear();
+        self.gradient.resize(network.len(), 0.0);
+        let scale = (1.0 / self.agreement.rows(worker)) as f32;
+        let context = self.context(worker, round, true);
+        let (pass, g) = (&mut self.train_pass, &mut self.gradient[..]);
+        match &self.subset {
+            Some((subset, inputs)) => {
+                let (mut peers, ground) = worker.split_subset(subset);
+                pass.forward(&mut peers, ground, network, parameters, inputs, context)?;
+                let (gradient, logits) = pass.logits_gradient();
+                let value = loss(peers.compute, Some(gradient), logits, subset.targets(), &subset.all, scale);
+                pass.backward(&mut peers, ground, network, (parameters, g), inputs, context)?;
+                Ok(value)
+            }
+            None => {
+                let (mut peers, ground) = worker.split();
+                pass.forward(&mut peers, ground, network, parameters, &self.inputs, context)?;
+                let (gradient, logits) = pass.logits_gradient();
+                let (targets, mask) = worker.training_targets();
+                let value = loss(&worker.compute, Some(gradient), logits, targets, mask, scale);
+                let (mut peers, ground) = worker.split();
+                pass.backward(&mut peers, ground, network, (parameters, g), &self.inputs, context)?;
+                Ok(value)
+            }
+        }
+    }
+
+    /// Loss and gradient of one training pass without a step, for comparisons with other programs; the gradient is that of the
+    /// mean loss over all workers, the logits are those of own rows.
+    ///
+    /// # Errors
+    /// As [`Fit::train_round`].
+    pub fn probe(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(f64, Vec<f32>)> {
+        let mut extras = Extras { loss: self.gradient(worker, parameters, round)?, ..Extras::default() };
+        self.reduction.sum(worker, round, &mut self.gradient, &mut extras)?;
+        Ok((extras.loss, self.gradient.clone()))
+    }
+
+    /// Logits of all own rows without dropout.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn infer(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<&Pass> {
+        let (network, context) = (self.network(), self.context(worker, round, false));
+        let pass = self.eval_pass.as_mut().unwrap_or(&mut self.train_pass);
+        let (mut peers, ground) = worker.split();
+        let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
+        pass.forward(&mut peers, ground, network, parameters, inputs, context)?;
+        Ok(pass)
+    }
+
+    /// Evaluates the parameters after a round and keeps them if they are the best.
+    fn judge(&mut self, worker: &mut Worker, progress: &mut Progress, round: u32) -> Result<(Scores, u64)> {
+        let (scores, bytes) = self.evaluate(worker, &progress.parameters, round)?;
+        refuse_infinite(&scores, round)?;
+        select(&worker.plan, progress, round, &scores);
+        progress.unjudged = false;
+        Ok((scores, bytes))
+    }
+
+    /// Makes up for the evaluation that a broken-off run still owes.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn settle(&mut self, worker: &mut Worker, progress: &mut Progress) -> Result<()> {
+        if progress.unjudged {
+            let round = self.at.rounds_before + progress.done;
+            self.judge(worker, progress, round)?;
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(Scores, u64)> {
+        let (start, aside) = (Instant::now(), worker.aside());
+        self.infer(worker, parameters, round)?;
+        let pass = self.eval_pass.as_ref().unwrap_or(&self.train_pass);
+        let result = worker.evaluate(pass.logits(), round);
+        worker.times.evaluation += start.elapsed().saturating_sub(worker.aside() - aside);
+        result
+    }
+}
+
+/// Keeps the parameters if they are the best so far by the validation metric, ties to the earlier. Without validation nodes the
+/// latest are the best.
+fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores) {
+    let metric = plan.metrics[0].name();
+    let better = match (&progress.best, scores.val.get(metric)) {
+        (None, _) | (_, None) => true,
+        (Some(best), Some(figure)) => best.scores.val.get(metric).is_none_or(|old| figure > old),
+    };
+    if better {
+        let parameters = match progress.best.take() {
+            Some(mut best) => {
+                best.parameters.copy_from_slice(&progress.parameters);
+                best.parameters
+            }
+            None => progress.parameters.clone(),
+        };
+        progress.best = Some(Best { round, scores: scores.clone(), parameters });
+        progress.since_best = 0;
+    } else {
+        progress.since_best += 1;
+        let patience = plan.config.train.patience;
+        progress.stopped = patience > 0 && progress.since_best >= patience;
+    }
+}
+
+/// What has happened on this worker since workers last agreed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Since {
+    loss: f64,
+    rounds: u32,
+    bytes: u64,
+}
+
+impl Since {
+    fn add(&mut self, loss: f64, bytes: u64) {
+        (self.loss, self.rounds, self.bytes) = (self.loss + loss, self.rounds + 1, self.bytes + bytes);
+    }
+
+    fn extras(&self, worker: &Worker, elapsed: Duration) -> Extras {
+        Extras {
+            loss: self.loss / f64::from(self.rounds),
+            stop: f64::from(u8::from(worker.is_interrupted())),
+            bytes: self.bytes as f64,
+            seconds: elapsed.as_secs_f64(),
+        }
+    }
+}
+
+/// Figures that are no numbers can neither be compared nor written down.
+fn refuse_infinite(scores: &Scores, round: u32) -> Result<()> {
+    for (split, figures) in SPLITS.iter().zip([&scores.train, &scores.val, &scores.test]) {
+        if let Some((name, figure)) = figures.iter().find(|(_, figure)| !figure.is_finite()) {
+            return Err(TrainError::Diverged { round, what: format!("{name} of the {split} nodes is {figure}") });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! When workers agree, evaluate and write checkpoints: what running and predicting must see alike.
+
+use laconic_wire::{Direction, Kind, Tag};
+
+use crate::config::Config;
+
+/// The rounds in which something happens besides a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cadence {
+    /// Rounds between two agreements.
+    sync_every: u32,
+    eval_every: u32,
+    checkpoint_every: u32,
+}
+
+impl Cadence {
+    /// The cadence of a checked configuration.
+    pub fn of(config: &Config) -> Cadence {
+        let (train, out) = (&config.train, &config.out);
+        Cadence { sync_every: train.sync_every, eval_every: train.eval_every, checkpoint_every: out.checkpoint_every }
+    }
+
+    /// Whether workers take steps of their own between two agreements, and models are averaged instead of gradients added up.
+    pub fn is_local(&self) -> bool {
+        self.sync_every > 1
+    }
+
+    /// Whether workers agree after round `done` of `rounds` (from 1).
+    pub fn agrees(&self, done: u32, rounds: u32) -> bool {
+        done == rounds || done.is_multiple_of(self.sync_every)
+    }
+
+    /// Whether something that is due every `every` rounds, 0 for never, is due after round `done`: since the last time that workers
+    /// agreed, its time has come.
+    fn is_due(&self, every: u32, done: u32, rounds: u32) -> bool {
+        let last = (done - 1) / self.sync_every * self.sync_every;
+        every > 0 && self.agrees(done, rounds) && done / every > last / every
+    }
+
+    /// Whether round `done` of `rounds` (from 1) is evaluated.
+    pub fn evaluates(&self, done: u32, rounds: u32) -> bool {
+        done == rounds || self.is_due(self.eval_every, done, rounds)
+    }
+
+    /// Whether a checkpoint is due after round `done` of `rounds` (from 1), besides the one at the end.
+    pub fn writes(&self, done: u32, rounds: u32) -> bool {
+        self.is_due(self.checkpoint_every, done, rounds)
+    }
+
+    /// The tag of a round's reduction: of gradients, or of parameters where several local steps lie between two.
+    pub fn reduction_tag(&self, layer: u16, round: u32) -> Tag {
+        let kind = if self.is_local() { Kind::Parameters } else { Kind::ParameterGradients };
+        Tag { kind, direction: Direction::Forward, layer, round, step: 0 }
+    }
+}

@@ -1,0 +1,180 @@
+//! A run as it will be: what the configuration and the data's counts decide, resolved once, before anything runs.
+//!
+//! Up to here there are names; after this there are none. Whatever a schedule, codec, selection or layer has to say about itself, the
+//! engine finds in the plan.
+
+mod cadence;
+
+use std::sync::Arc;
+
+use laconic_graph::part::GlobalCounts;
+use laconic_nn::metric::Metric;
+use laconic_nn::optimiser::RateSchedule;
+
+use crate::config::{Config, MessagesConfig, TrainConfig};
+use crate::error::{Result, TrainError};
+use crate::messages::Messages;
+use crate::schedule::{self, Stage};
+use crate::selection::{Scope, Selection};
+
+pub use cadence::Cadence;
+
+/// A run, resolved.
+#[derive(Clone)]
+pub struct Plan {
+    /// What was typed: of it only numbers and paths are read from here on.
+    pub config: Arc<Config>,
+    /// What is trained, one stage after the other.
+    pub stages: Arc<[Stage]>,
+    /// How rows and parameters become bytes.
+    pub messages: Messages,
+    /// Which halo rows travel in a round of training; `None` where all do.
+    pub selection: Option<Arc<dyn Selection>>,
+    /// Which rows cross for inputs that never change, where the stage does not sample them.
+    frozen: Scope,
+    /// Which rows evaluations exchange.
+    pub evaluation: Scope,
+    /// When workers agree, evaluate and write checkpoints.
+    pub cadence: Cadence,
+    /// How the learning rate changes.
+    pub rate: RateSchedule,
+    /// What is measured; the first chooses the best round.
+    pub metrics: Vec<Metric>,
+}
+
+impl Plan {
+    /// Resolves a checked configuration for data of these counts.
+    ///
+    /// # Errors
+    /// If the data cannot be trained on, or a key names a layer that is not there.
+    pub fn of(config: &Config, counts: &GlobalCounts) -> Result<Plan> {
+        let refuse = |what: String| Err(TrainError::config(what));
+        let name = &counts.dataset;
+        if counts.columns == 0 {
+            return refuse(format!("{name} has no node features; give some with data.features_path"));
+        }
+        if counts.classes == 0 {
+            return refuse(format!("{name} has no labels to learn"));
+        }
+        if counts.train == 0 {
+            let hint = "give data.split = { train = …, val = … }";
+            return refuse(format!("{name}: no node is in the training split; {hint}"));
+        }
+        let metrics = metrics(&config.train.metrics, counts)?;
+        let plan = Plan { metrics, ..Plan::for_model(config, [counts.columns, counts.classes])? };
+        let last = plan.stages.iter().map(|stage| usize::from(stage.last_layer())).max();
+        let beyond = |layer: &&String| layer.parse().is_ok_and(|layer: usize| Some(layer) > last);
+        if let Some(layer) = config.messages.layers.keys().find(beyond) {
+            return refuse(format!("messages.layers.{layer}: the last layer is {}", last.unwrap_or(0)));
+        }
+        Ok(plan)
+    }
+
+    /// As [`Plan::of`], for a model with so many feature columns and classes that is run and not trained: nothing is measured.
+    ///
+    /// # Errors
+    /// If a name is unknown.
+    pub fn for_model(config: &Config, [columns, classes]: [usize; 2]) -> Result<Plan> {
+        let kind = config.model.kind();
+        let architecture = config.model.architecture(columns, classes);
+        let schedule = schedule::named(&config.schedule.kind)
+            .ok_or_else(|| TrainError::config(format!("schedule.kind = {:?} is unknown", config.schedule.kind)))?;
+        let stages: Arc<[Stage]> = schedule.stages(config, kind, &architecture).into();
+        let cuts = config.messages.selection.config().kind == "none";
+        Ok(Plan {
+            messages: Messages::of(&config.messages, &stages)?,
+            selection: config.selection().map(Arc::from),
+            frozen: if cuts { Scope::Nothing } else { Scope::Whole },
+            evaluation: config.evaluation_scope(),
+            cadence: Cadence::of(config),
+            rate: rate_schedule(&config.train),
+            metrics: Vec::new(),
+            config: Arc::new(config.clone()),
+            stages,
+        })
+    }
+
+    /// The same run with other stages: for networks that no schedule makes.
+    ///
+    /// # Errors
+    /// If the messages name a codec that there is not.
+    pub fn with_stages(self, stages: Vec<Stage>) -> Result<Plan> {
+        let stages: Arc<[Stage]> = stages.into();
+        Ok(Plan { messages: Messages::of(&self.config.messages, &stages)?, stages, ..self })
+    }
+
+    /// Refuses a rehearsed fault of a worker that there is not.
+    ///
+    /// # Errors
+    /// If `transport.fault.rank` is not below `workers`.
+    pub fn check_workers(&self, workers: usize) -> Result<()> {
+        match self.config.transport.fault.as_ref().filter(|fault| fault.rank as usize >= workers) {
+            Some(fault) => {
+                let what = format!("transport.fault.rank = {}: there are {workers} workers", fault.rank);
+                Err(TrainError::config(what))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The same run with other messages, as a byte budget chooses them.
+    ///
+    /// # Errors
+    /// If they name a codec that there is not.
+    pub fn with_messages(&self, messages: &MessagesConfig) -> Result<Plan> {
+        let config = Config { messages: messages.clone(), ..Config::clone(&self.config) };
+        Ok(Plan { messages: Messages::of(messages, &self.stages)?, config: Arc::new(config), ..self.clone() })
+    }
+
+    /// Which rows cross for a stage's frozen inputs while training.
+    pub fn frozen_scope(&self, stage: &Stage) -> Scope {
+        match self.frozen {
+            Scope::Whole if stage.sample_inputs => Scope::Selected,
+            scope => scope,
+        }
+    }
+
+    /// Whether evaluations fetch the frozen inputs' rows that training went without.
+    pub fn evaluates_whole(&self, stage: &Stage) -> bool {
+        stage.freezes() && self.frozen_scope(stage) == Scope::Nothing && self.evaluation == Scope::Whole
+    }
+
+    /// Whether a worker remembers between rounds what no other knows, so that a checkpoint needs a file of each.
+    pub fn remembers(&self) -> bool {
+        self.is_late() || self.cadence.is_local() || self.messages.remember()
+    }
+
+    /// Whether several workers train another model than one would, beyond rounding: messages are compressed, left out or late, or
+    /// models averaged.
+    pub fn is_lossy(&self) -> bool {
+        self.is_late() || self.selection.is_some() || self.cadence.is_local() || self.messages.are_lossy()
+    }
+
+    /// Whether rows of any stage are used a round after they were sent.
+    fn is_late(&self) -> bool {
+        self.stages.iter().any(|stage| stage.late.is_some())
+    }
+}
+
+fn rate_schedule(config: &TrainConfig) -> RateSchedule {
+    match config.lr_schedule.as_str() {
+        "linear" => RateSchedule::Linear,
+        "cosine" => RateSchedule::Cosine,
+        "step" => RateSchedule::Step { every: config.lr_step, factor: config.lr_factor },
+        _ => RateSchedule::Constant,
+    }
+}
+
+/// The metrics of these names, or the one that suits the labels.
+fn metrics(names: &[String], counts: &GlobalCounts) -> Result<Vec<Metric>> {
+    let (classes, sets) = (counts.classes, counts.multi_label);
+    let mut metrics: Vec<Metric> = names.iter().filter_map(|name| Metric::from_name(name)).collect();
+    if metrics.is_empty() {
+        metrics.push(if sets { Metric::MicroF1 } else { Metric::Accuracy });
+    }
+    if metrics.contains(&Metric::RocAuc) && !sets && classes != 2 {
+        let what = format!("train.metrics: roc_auc needs 2 classes or sets, not {classes} classes");
+        return Err(TrainError::config(what));
+    }
+    Ok(metrics)
+}

@@ -1,0 +1,49 @@
+//! Writing files so that they are never seen half-written, and reading them within limits.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use crate::error::{Result, TrainError};
+
+/// Writes a file under another name beside it and renames it, so that it is never seen half-written.
+///
+/// # Errors
+/// If the operating system refuses.
+pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        make_readable(file.as_file())?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(|source| TrainError::io(path, source))
+}
+
+/// Temporary files are private; what they become is not.
+fn make_readable(file: &std::fs::File) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
+}
+
+/// The bytes of a file of at most `most` bytes; what is read counts, not what the file system says.
+///
+/// # Errors
+/// If the file cannot be read or is larger.
+pub fn read_within(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let io = |source| TrainError::io(path, source);
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).map_err(io)?.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > most {
+        return Err(TrainError::file(path, format!("expected at most {most} bytes, found more")));
+    }
+    Ok(bytes)
+}

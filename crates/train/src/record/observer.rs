@@ -1,0 +1,26 @@
+//! Who watches a run.
+
+use std::path::Path;
+
+use crate::config::Config;
+use crate::fit::observe::RoundReport;
+
+/// What a user sees of a run while it goes on; called on worker 0.
+pub trait Observer: Send {
+    /// Before anything else: the resolved configuration, the number of workers, and where an earlier run was moved to.
+    fn started(&mut self, _config: &Config, _workers: usize, _moved: Option<&Path>) {}
+
+    /// Before the first round: predicted framed bytes over all workers by kind, memory of this worker, rounds in all.
+    fn predicted(&mut self, _by_kind: &[u64; 7], _memory: u64, _rounds: u32) {}
+
+    /// After each round.
+    fn round(&mut self, _report: &RoundReport) {}
+
+    /// After a checkpoint was written.
+    fn checkpoint(&mut self, _round: u32) {}
+}
+
+/// An observer that looks away.
+pub struct Silent;
+
+impl Observer for Silent {}

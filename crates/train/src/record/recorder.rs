@@ -1,0 +1,163 @@
+//! Writing a run down while it goes on.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use laconic_wire::{Count, Rank};
+
+use super::aside::write_aside;
+use super::checkpoint::Checkpoint;
+use super::observer::Observer;
+use super::state;
+use crate::error::{Result, TrainError};
+use crate::fit::observe::{Recorder, RoundReport};
+use crate::fit::progress::Snapshot;
+use crate::plan::Plan;
+use crate::saved::Saved;
+
+/// The file with a line a round.
+pub const METRICS: &str = "metrics.jsonl";
+
+/// Where a worker of a run is written down.
+pub struct Place {
+    /// The worker.
+    pub rank: Rank,
+    /// The run's folder; nothing is written without.
+    pub folder: Option<PathBuf>,
+}
+
+impl Place {
+    /// The folder, on worker 0, which alone writes log, checkpoints and results.
+    pub fn out(&self) -> Option<&Path> {
+        self.folder.as_deref().filter(|_| self.rank == Rank(0))
+    }
+}
+
+/// Writes a run down: worker 0 has log, checkpoints and an observer, every worker the file of what it alone remembers.
+pub struct FolderRecorder {
+    place: Place,
+    /// Whether workers remember what no other knows.
+    own_state: bool,
+    /// The round of the last checkpoint.
+    remembered: u32,
+    /// [`crate::Config::fingerprint`] of the run.
+    fingerprint: String,
+    /// Bytes by kind of the run before it was resumed.
+    before: [Count; 7],
+    /// The state to go on from.
+    checkpoint: Option<Checkpoint>,
+    observer: Box<dyn Observer>,
+    /// Bytes by kind at the last checkpoint: all that is known of them when a worker has failed.
+    before_rescue: [Count; 7],
+    log: Option<File>,
+}
+
+impl FolderRecorder {
+    /// Records a run from its start, or from a checkpoint before which it had sent `before`.
+    ///
+    /// # Errors
+    /// If the log of rounds cannot be opened.
+    pub fn new(
+        place: Place,
+        plan: &Plan,
+        fingerprint: String,
+        (checkpoint, before): (Option<Checkpoint>, [Count; 7]),
+        observer: Box<dyn Observer>,
+    ) -> Result<FolderRecorder> {
+        let done = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
+        let log = place.out().map(|out| open_log(out, done)).transpose()?;
+        let own_state = plan.remembers();
+        Ok(FolderRecorder {
+            place,
+            own_state,
+            remembered: 0,
+            fingerprint,
+            before,
+            checkpoint,
+            observer,
+            before_rescue: before,
+            log,
+        })
+    }
+
+    /// Who watches.
+    pub fn observer(&mut self) -> &mut dyn Observer {
+        self.observer.as_mut()
+    }
+
+    /// Writes a checkpoint into the folder.
+    fn write(&mut self, snapshot: Snapshot) -> Result<()> {
+        if let Some(out) = self.place.out() {
+            let rounds = snapshot.rounds();
+            Checkpoint { fingerprint: self.fingerprint.clone(), snapshot }.write(out)?;
+            self.observer.checkpoint(rounds);
+        }
+        Ok(())
+    }
+}
+
+/// Opens the log of rounds, keeping those up to round `done`.
+fn open_log(out: &Path, done: u32) -> Result<File> {
+    let path = out.join(METRICS);
+    let old = if done > 0 { std::fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
+    let keeps = |line: &&str| serde_json::from_str::<RoundReport>(line).is_ok_and(|report| report.round <= done);
+    let kept: String = old.lines().filter(keeps).flat_map(|line| [line, "\n"]).collect();
+    write_aside(&path, kept.as_bytes())?;
+    let log = std::fs::OpenOptions::new().append(true).open(&path);
+    log.map_err(|source| TrainError::io(&path, source))
+}
+
+impl Recorder for FolderRecorder {
+    fn after_round(&mut self, report: &RoundReport) -> Result<()> {
+        use std::io::Write;
+        if let Some(log) = &mut self.log {
+            let line = serde_json::to_string(report).map_err(|e| TrainError::file(METRICS, e.to_string()))? + "\n";
+            log.write_all(line.as_bytes()).map_err(|source| TrainError::io(METRICS, source))?;
+        }
+        self.observer.round(report);
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, take: &dyn Fn() -> Snapshot) -> Result<()> {
+        if self.place.out().is_some() {
+            let snapshot = take();
+            let bytes = snapshot.bytes;
+            self.write(snapshot)?;
+            self.before_rescue = bytes;
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, saved: &Saved, round: u32) -> Result<()> {
+        if let Some(folder) = &self.place.folder {
+            state::write(saved, folder, self.place.rank.0, round, self.remembered)?;
+            self.remembered = round;
+        }
+        Ok(())
+    }
+
+    fn rescue(&mut self, error: &TrainError, take: &dyn Fn([Count; 7]) -> Snapshot) -> Result<()> {
+        // A run that has diverged has nothing worth keeping, and a worker that rehearses its own crash writes nothing.
+        if let (TrainError::Wire(_), Some(_)) = (error, self.place.out()) {
+            let snapshot = take(self.before_rescue);
+            if snapshot.rounds() > 0 {
+                self.write(snapshot)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self) -> Result<Option<(Snapshot, Saved)>> {
+        let Some(Checkpoint { snapshot, .. }) = self.checkpoint.take() else { return Ok(None) };
+        let saved = match &self.place.folder {
+            Some(folder) if self.own_state => state::read(folder, self.place.rank.0, snapshot.rounds())?,
+            _ => Saved::default(),
+        };
+        self.remembered = snapshot.rounds();
+        Ok(Some((snapshot, saved)))
+    }
+
+    fn bytes_before(&self) -> [Count; 7] {
+        self.before
+    }
+}

@@ -1,0 +1,53 @@
+//! How to run, and what a run ends with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use laconic_wire::Ledger;
+
+use crate::fit::stages::Trained;
+use crate::record::observer::{Observer, Silent};
+use crate::record::summary::Summary;
+
+/// How to run.
+pub struct Options {
+    /// The folder to write into; nothing is written without.
+    pub out: Option<PathBuf>,
+    /// Whether to go on from the folder's checkpoint.
+    pub resume: bool,
+    /// Set by the caller to stop at the end of the round, with a checkpoint; never set here.
+    pub interrupt: Arc<AtomicBool>,
+    /// Set by the caller to give up at once; never set here.
+    pub abort: Arc<AtomicBool>,
+    /// Who watches.
+    pub observer: Box<dyn Observer>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            out: None,
+            resume: false,
+            interrupt: Arc::default(),
+            abort: Arc::default(),
+            observer: Box::new(Silent),
+        }
+    }
+}
+
+/// What one worker ends with.
+pub struct Outcome {
+    /// The worker's number.
+    pub rank: u32,
+    /// Parameters and figures; the same on every worker.
+    pub trained: Trained,
+    /// What it sent.
+    pub sent: Ledger,
+    /// What it received.
+    pub received: Ledger,
+    /// What it was predicted to send.
+    pub predicted: Ledger,
+    /// The summary of the whole run, on worker 0.
+    pub summary: Option<Summary>,
+}

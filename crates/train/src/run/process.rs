@@ -1,0 +1,43 @@
+//! One worker in a process of its own: whoever has a transport to the others can run it.
+
+use laconic_wire::{Rank, Transport};
+
+use super::options::{Options, Outcome};
+use super::session::{Process, Session};
+use super::source::Source;
+use super::start_folder;
+use crate::config::Config;
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::record::observer::Silent;
+use crate::worker::StopSignal;
+
+/// Runs the worker at this end of `transport`, whose number is the number of its part; every process of the job calls it with the same
+/// configuration. `source` need hold no part but this worker's. Compute threads are `train.threads`, or all cores of the machine.
+///
+/// # Errors
+/// If the configuration or the part cannot be used, or this worker or another fails.
+pub fn run_worker(
+    config: &Config,
+    transport: Box<dyn Transport>,
+    mut source: Source,
+    options: Options,
+) -> Result<Outcome> {
+    let (rank, size) = (transport.rank(), transport.size());
+    let config = config.resolved(size as u32);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if config.train.threads > 0 { config.train.threads } else { cores };
+    let part = source.take(rank.0)?;
+    let plan = Plan::of(&config, &part.global)?;
+    plan.check_workers(size)?;
+    let Options { out, resume, interrupt, abort, observer } = options;
+    let _ = abort;
+    let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };
+    if rank == Rank(0) {
+        start_folder(&config, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
+    }
+    let process = Process { out, resume, threads, is_shared: false, stop: StopSignal::of(interrupt) };
+    let mut session = Session::open(plan, transport, part, process, observer)?;
+    let trained = session.train()?;
+    session.close(trained)
+}

@@ -1,0 +1,243 @@
+//! One worker's whole life, whatever carries its frames: open, train, close.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use laconic_graph::part::Part;
+use laconic_nn::Operand;
+use laconic_wire::{
+    Clock, Count, Kind, Ledger, LinkShape, Mode, Rank, Shaped, ThreadClock, Transport, VirtualClock, WallClock,
+    collectives,
+};
+
+use super::options::Outcome;
+use crate::config::Config;
+use crate::error::{Result, TrainError};
+use crate::exchange::steps::{Step, checkpoint_tag};
+use crate::fit::stages::{self, Trained};
+use crate::forecast::traffic::{by_kind, forecast_rungs, forecast_worker};
+use crate::forecast::{Forecast, budget, memory};
+use crate::plan::Plan;
+use crate::record::checkpoint::Checkpoint;
+use crate::record::earlier::Earlier;
+use crate::record::folder::{LEDGER, TIMELINE, write_results};
+use crate::record::observer::Observer;
+use crate::record::recorder::{FolderRecorder, Place};
+use crate::record::report::{Memory, Seconds, WorkerReport};
+use crate::record::summary::{Story, Summary};
+use crate::record::weights;
+use crate::worker::{StopSignal, Surroundings, Worker};
+
+/// The process that a worker runs in.
+#[derive(Clone)]
+pub(super) struct Process {
+    /// The run's folder.
+    pub out: Option<PathBuf>,
+    /// Whether to go on from the folder's checkpoint.
+    pub resume: bool,
+    /// Compute threads.
+    pub threads: usize,
+    /// Whether all workers share one process.
+    pub is_shared: bool,
+    /// Set when the run is to stop.
+    pub stop: StopSignal,
+}
+
+/// A worker between its start and its end.
+pub(super) struct Session {
+    start: Instant,
+    process: Process,
+    /// The configuration as it was given; the worker's plan has what a byte budget made of it.
+    given: Arc<Config>,
+    worker: Worker,
+    x: Option<Operand>,
+    clock: Option<VirtualClock>,
+    earlier: Earlier,
+    forecast: Predicted,
+    recorder: FolderRecorder,
+}
+
+/// What was predicted before the first round.
+struct Predicted {
+    /// What this worker will send.
+    ledger: Ledger,
+    /// Framed bytes of all workers by kind, with what was sent before the run was resumed.
+    by_kind: [u64; Kind::ALL.len()],
+    /// This worker's memory, in bytes.
+    memory: u64,
+}
+
+impl Session {
+    /// Starts the worker, chooses messages within the budget, takes up the checkpoint, and predicts.
+    pub fn open(
+        plan: Plan,
+        transport: Box<dyn Transport>,
+        part: Part,
+        process: Process,
+        observer: Box<dyn Observer>,
+    ) -> Result<Session> {
+        let start = Instant::now();
+        let (transport, clock) = shape(&plan.config, process.threads, transport)?;
+        let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
+        let surroundings = Surroundings { threads: process.threads, stop: process.stop.clone(), clock: simulated };
+        let given = plan.config.clone();
+        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, surroundings)?;
+        let plan = Arc::new(within_budget(&mut worker)?);
+        let checkpoint = if process.resume { Some(hand_round(&mut worker, &process)?) } else { None };
+        let earlier = match &checkpoint {
+            Some((checkpoint, _)) if worker.rank() == Rank(0) => {
+                Earlier::of(process.out.as_deref(), &checkpoint.snapshot)
+            }
+            _ => Earlier::default(),
+        };
+        let forecast = predict(&mut worker, &plan, checkpoint.as_ref(), &earlier)?;
+        let place = Place { rank: worker.rank(), folder: process.out.clone() };
+        let goes_on = (checkpoint.map(|(checkpoint, _)| checkpoint), earlier.kinds);
+        let mut recorder = FolderRecorder::new(place, &plan, given.fingerprint(), goes_on, observer)?;
+        let rounds = plan.stages.iter().map(|stage| stage.rounds).sum();
+        recorder.observer().predicted(&forecast.by_kind, forecast.memory, rounds);
+        worker.use_plan(plan)?;
+        Ok(Session { start, process, given, worker, x: Some(x), clock, earlier, forecast, recorder })
+    }
+
+    /// Trains all stages.
+    pub fn train(&mut self) -> Result<Trained> {
+        let x = self.x.take().expect("a session trains once");
+        stages::train(&mut self.worker, x, &mut self.recorder)
+    }
+
+    /// Writes down and reports what came out; worker 0 summarises.
+    pub fn close(mut self, trained: Trained) -> Result<Outcome> {
+        let (rank, size) = (self.worker.rank(), self.worker.size());
+        let mut sent = self.worker.transport.sent().clone();
+        let mut received = self.worker.transport.received().clone();
+        WorkerReport::count_itself(rank, size, trained.rounds, &mut sent, &mut received);
+        if let Some(out) = &self.process.out {
+            let mut rows = Vec::new();
+            sent.write_csv_rows(rank, &mut rows).map_err(|source| TrainError::io(out, source))?;
+            LEDGER.write_part(out, rank, &rows)?;
+            TIMELINE.write_part(out, rank, self.worker.halo.timeline.rows(rank).as_bytes())?;
+        }
+        let report = self.report(&trained, &sent, &received);
+        let reports = report.collect(&mut self.worker.transport, trained.rounds)?;
+        self.worker.transport.finish()?;
+        let summary = reports.map(|reports| self.summarise(&trained, reports)).transpose()?;
+        Ok(Outcome { rank: rank.0, trained, sent, received, predicted: self.forecast.ledger, summary })
+    }
+
+    fn report(&self, trained: &Trained, sent: &Ledger, received: &Ledger) -> WorkerReport {
+        let worker = &self.worker;
+        let totals = |ledger: &Ledger| {
+            let by_peer = ledger.totals_by_peer();
+            Rank::all(worker.size()).map(|peer| by_peer.get(&peer).copied().unwrap_or_default()).collect::<Vec<Count>>()
+        };
+        let mut seconds = Seconds {
+            total: self.start.elapsed().as_secs_f64(),
+            round_median: worker.times.median_round(),
+            compute: 0.0,
+            waiting: worker.transport.waited().as_secs_f64(),
+            codec: worker.halo.coding().as_secs_f64(),
+            evaluation: worker.times.evaluation.as_secs_f64(),
+            link_model: self.clock.as_ref().map_or(0.0, |clock| clock.now().as_secs_f64()),
+        };
+        // A link model's virtual clock counts waiting that did not really happen.
+        let accounted = seconds.waiting + seconds.codec + seconds.evaluation;
+        seconds.compute = (seconds.total.max(seconds.link_model) - accounted).max(0.0);
+        WorkerReport {
+            kinds: by_kind(sent),
+            sent: totals(sent),
+            received: totals(received),
+            seconds,
+            memory: Memory { peak: memory::peak_bytes(), predicted: self.forecast.memory },
+            values: worker.halo.values,
+            digest: weights::digest(&trained.chosen, &trained.last),
+        }
+    }
+
+    fn summarise(&self, trained: &Trained, reports: Vec<WorkerReport>) -> Result<Summary> {
+        let plan = &self.worker.plan;
+        let story = Story {
+            given: &self.given,
+            plan,
+            trained,
+            earlier: &self.earlier,
+            predicted: &self.forecast.by_kind,
+            one_process: self.process.is_shared,
+        };
+        let summary = Summary::of(&story, reports)?;
+        if let Some(out) = &self.process.out {
+            write_results(out, &summary, &plan.stages, trained, &self.earlier.rows)?;
+        }
+        Ok(summary)
+    }
+}
+
+/// Puts the configured link model around a transport.
+fn shape(
+    config: &Config,
+    threads: usize,
+    transport: Box<dyn Transport>,
+) -> Result<(Box<dyn Transport>, Option<VirtualClock>)> {
+    if config.transport.shape.is_empty() {
+        return Ok((transport, None));
+    }
+    let shape: LinkShape = config.transport.shape.parse()?;
+    let mode = if config.transport.shape_sleeps { Mode::Real } else { Mode::Virtual };
+    // On a virtual clock a worker's own work is what its thread computes, as if the machine were its own. That says so only of
+    // work on this one thread, and not of sleeping.
+    let alone = mode == Mode::Virtual && threads == 1;
+    let base: Arc<dyn Clock> = if alone { Arc::new(ThreadClock) } else { Arc::new(WallClock::new()) };
+    let shaped = Shaped::new(transport, shape, mode, base);
+    let clock = shaped.clock();
+    Ok((Box::new(shaped), Some(clock)))
+}
+
+/// The worker's plan with codecs as the byte budget allows; itself without a budget. All workers choose the same.
+fn within_budget(worker: &mut Worker) -> Result<Plan> {
+    let plan = worker.plan.clone();
+    let Some(bytes) = plan.messages.budget else { return Ok(Plan::clone(&plan)) };
+    let mut totals = forecast_rungs(&plan, &worker.evaluator, &worker.shapes)?;
+    collectives::all_reduce_f64(&mut worker.transport, Step::Rungs.tag(0), &mut totals)?;
+    budget::on_rung(&plan, budget::choose(&totals, bytes)?)
+}
+
+/// Worker 0 reads the checkpoint and hands it to all, so that no other needs the file. Returns it with its size.
+fn hand_round(worker: &mut Worker, process: &Process) -> Result<(Checkpoint, usize)> {
+    let mut bytes = Vec::new();
+    if worker.rank() == Rank(0) {
+        let out = process.out.as_deref();
+        let out = out.ok_or_else(|| TrainError::config("a run without a folder cannot be resumed"))?;
+        bytes = Checkpoint::read_bytes(out)?;
+        if Checkpoint::from_bytes(&bytes)?.fingerprint != worker.plan.config.fingerprint() {
+            let what = "the checkpoint belongs to another model, partition, schedule, seed or preparation of the data";
+            return Err(TrainError::config(format!("{}: {what}", out.display())));
+        }
+    }
+    collectives::broadcast(&mut worker.transport, checkpoint_tag(), Rank(0), &mut bytes)?;
+    Ok((Checkpoint::from_bytes(&bytes)?, bytes.len()))
+}
+
+/// Predicts what is still to be sent, and refuses what does not fit into the budget.
+fn predict(
+    worker: &mut Worker,
+    plan: &Plan,
+    checkpoint: Option<&(Checkpoint, usize)>,
+    earlier: &Earlier,
+) -> Result<Predicted> {
+    let position = checkpoint.map(|(checkpoint, _)| checkpoint.snapshot.position()).unwrap_or_default();
+    let forecast = Forecast { plan, evaluator: &worker.evaluator, position: &position };
+    let ledger = forecast_worker(&forecast, &worker.shapes, checkpoint.map(|(_, len)| *len))?;
+    let memory = memory::forecast(&worker.shapes, &plan.stages);
+    let mut all = by_kind(&ledger).map(|count| count.framed as f64);
+    collectives::all_reduce_f64(&mut worker.transport, Step::PredictedBytes.tag(0), &mut all)?;
+    let mut by_kind = [0; Kind::ALL.len()];
+    for ((total, sum), before) in by_kind.iter_mut().zip(&all).zip(&earlier.kinds) {
+        *total = *sum as u64 + before.framed;
+    }
+    if plan.messages.budget.is_some_and(|budget| by_kind.iter().sum::<u64>() > budget) {
+        let what = "what was sent before the run broke off, and starting again, leave too little of it";
+        return Err(TrainError::config(format!("messages.budget = {:?}: {what}", plan.config.messages.budget)));
+    }
+    Ok(Predicted { ledger, by_kind, memory })
+}

@@ -1,0 +1,121 @@
+//! All workers as threads of this process.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use laconic_graph::part::Part;
+use laconic_wire::{Transport, threads};
+
+use super::options::{Options, Outcome};
+use super::session::{Process, Session};
+use super::source::Source;
+use super::start_folder;
+use crate::config::Config;
+use crate::error::{Result, TrainError};
+use crate::plan::Plan;
+use crate::record::observer::{Observer, Silent};
+use crate::worker::StopSignal;
+
+/// How long the others get to end, once a first worker has failed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs all workers as threads of this process and returns what each ended with, in rank order. No thread outlives the call.
+///
+/// # Errors
+/// If the configuration or the data cannot be used, or a worker fails: then the error that explains most.
+pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Result<Vec<Outcome>> {
+    let size = source.parts() as usize;
+    let config = config.resolved(size as u32);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = if config.train.threads > 0 { config.train.threads } else { (cores / size).max(1) };
+    // Before any worker starts, so that none waits while another's part is being opened.
+    let parts = (0..size as u32).map(|rank| source.take(rank)).collect::<Result<Vec<Part>>>()?;
+    let plan = Plan::of(&config, &parts[0].global)?;
+    plan.check_workers(size)?;
+    let Options { out, resume, interrupt, abort, mut observer } = options;
+    start_folder(&config, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
+    let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));
+    let process = Process { out, resume, threads: each, is_shared: true, stop: stop.clone() };
+    let work = |transport: Box<dyn Transport>, part: Part, observer: Box<dyn Observer>| {
+        let mut session = Session::open(plan.clone(), transport, part, process.clone(), observer)?;
+        let trained = session.train()?;
+        session.close(trained)
+    };
+    let (report, reports) = mpsc::channel();
+    let mut observer = Some(observer);
+    std::thread::scope(|scope| {
+        for (rank, (mut end, part)) in threads(size, config.deadline()).into_iter().zip(parts).enumerate() {
+            give_up.flags().into_iter().for_each(|flag| end.add_interrupt(flag));
+            let (report, work) = (report.clone(), &work);
+            let observer = if rank == 0 { observer.take() } else { None };
+            let live = move || {
+                let observer = observer.unwrap_or(Box::new(Silent));
+                let caught = catch_unwind(AssertUnwindSafe(|| work(Box::new(end), part, observer)));
+                let result = caught.unwrap_or_else(|panic| Err(panicked(rank as u32, panic.as_ref())));
+                // Somebody listens until all have reported.
+                let _ = report.send((rank, result));
+            };
+            let thread = std::thread::Builder::new().name(format!("worker-{rank}"));
+            if let Err(source) = thread.spawn_scoped(scope, live) {
+                give_up.set();
+                return Err(TrainError::io("worker thread", source));
+            }
+        }
+        gather(&reports, size, config.deadline().min(GRACE), (&stop, &give_up))
+    })
+}
+
+/// What a worker that panicked said.
+pub(super) fn panicked(rank: u32, panic: &(dyn std::any::Any + Send)) -> TrainError {
+    let said = panic.downcast_ref::<String>().cloned();
+    let message = said.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default();
+    TrainError::Panicked { rank, message }
+}
+
+/// Waits for all workers. After a first failure the others get some time to end by themselves, so that their errors say what they
+/// waited for, then every wait of theirs ends; the error that explains most is reported.
+fn gather(
+    reports: &Receiver<(usize, Result<Outcome>)>,
+    size: usize,
+    grace: Duration,
+    (stop, give_up): (&StopSignal, &StopSignal),
+) -> Result<Vec<Outcome>> {
+    let mut outcomes: Vec<Option<Outcome>> = (0..size).map(|_| None).collect();
+    let mut errors: Vec<(usize, TrainError)> = Vec::new();
+    let mut until: Option<Instant> = None;
+    for _ in 0..size {
+        let next = match until {
+            None => reports.recv().ok(),
+            Some(until) => reports.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
+        };
+        match next {
+            Some((rank, Ok(outcome))) => outcomes[rank] = Some(outcome),
+            Some((rank, Err(error))) => {
+                errors.push((rank, error));
+                stop.set();
+                until.get_or_insert(Instant::now() + grace);
+            }
+            None => break,
+        }
+    }
+    give_up.set();
+    match root_cause(errors) {
+        Some(error) => Err(error),
+        None => Ok(outcomes.into_iter().flatten().collect()),
+    }
+}
+
+/// The error that explains the others. A worker that stalls makes others wait, and those make others wait: so from a deadline the
+/// way leads to whom it waited for, as long as that one waited in vain too.
+fn root_cause(mut errors: Vec<(usize, TrainError)>) -> Option<TrainError> {
+    errors.sort_by_key(|(rank, error)| (error.is_consequence(), error.waited_for().is_some(), *rank));
+    let mut at = 0;
+    for _ in 0..errors.len() {
+        let Some(peer) = errors[at].1.waited_for() else { break };
+        let of_peer = |(rank, error): &(usize, TrainError)| *rank == peer as usize && error.waited_for().is_some();
+        let Some(next) = errors.iter().position(of_peer) else { break };
+        at = next;
+    }
+    (!errors.is_empty()).then(|| errors.swap_remove(at).1)
+}
