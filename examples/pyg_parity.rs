@@ -20,7 +20,7 @@ use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
 use laconic_graph::graph::Graph;
 use laconic_graph::limits::Limits;
 use laconic_graph::part::cut;
-use laconic_graph::partition::{PartitionInput, PartitionOptions, partitioner};
+use laconic_graph::partition::{PartitionInput, PartitionOptions, PartitionerRegistry};
 use laconic_graph::read::arrays::Npz;
 use laconic_nn::layer::{Aggregator, LayerSpec, layer_kind};
 use laconic_nn::network::{After, Network, Unit};
@@ -214,15 +214,9 @@ fn network(arch: &str, parameters: &Tensors) -> Result<Network> {
 
 /// Logits in node order, gradients by name, and ten losses.
 fn ours(case: &Case, config: &Config, arguments: &Arguments) -> Result<(Vec<f32>, Tensors, Vec<f32>)> {
-    let options = PartitionOptions::default();
-    let input = PartitionInput {
-        graph: &case.dataset.graph,
-        roles: None,
-        parts: arguments.workers,
-        seed: 1,
-        options: &options,
-    };
-    let assignment = partitioner(&arguments.partition)?.assign(&input)?;
+    let options = PartitionOptions { imbalance: 0.03, ..PartitionOptions::default() };
+    let input = PartitionInput { graph: &case.dataset.graph, roles: None, parts: arguments.workers, seed: 1 };
+    let assignment = PartitionerRegistry::default().get(&arguments.partition)?.build(&options)?.assign(&input)?;
     let parts = cut(&case.dataset, Some(0), &assignment, arguments.workers)?;
     let ends = laconic_wire::threads(parts.len(), Duration::from_secs(60));
     let work = |(part, end)| one_worker(case, config, arguments.lr, part, Box::new(end));

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use laconic_graph::part::cut;
-use laconic_graph::partition::{PartitionInput, PartitionOptions, partitioner, quality};
+use laconic_graph::partition::{PartitionInput, PartitionOptions, PartitionerRegistry, quality};
 use laconic_graph::plan::plan_all;
 use laconic_graph::synth::{RmatSpec, SbmSpec, rmat, sbm};
 
@@ -28,8 +28,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = PartitionOptions::default();
     let roles = Some(&dataset.splits[0].roles[..]);
     for method in ["random", "multilevel"] {
-        let input = PartitionInput { graph: &dataset.graph, roles, parts: 4, seed: 0, options: &options };
-        let assignment = timed(method, || partitioner(method)?.assign(&input))?;
+        let input = PartitionInput { graph: &dataset.graph, roles, parts: 4, seed: 0 };
+        let partitioner = PartitionerRegistry::default().get(method)?.build(&options)?;
+        let assignment = timed(method, || partitioner.assign(&input))?;
         println!("{}", timed("quality", || quality(&dataset.graph, &assignment, 4, roles, 64))?);
         let parts = timed("cut into 4", || cut(&dataset, Some(0), &assignment, 4))?;
         timed("plan all 4", || plan_all(&parts, true))?;

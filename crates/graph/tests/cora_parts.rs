@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use laconic_graph::part::{Part, Provenance, cut, open_part, write_parts};
-use laconic_graph::partition::{Objective, PartitionInput, PartitionOptions, partitioner, quality};
+use laconic_graph::partition::{Objective, PartitionInput, PartitionOptions, PartitionerRegistry, quality};
 use laconic_graph::plan::plan_all;
 use laconic_graph::read::{ReadOptions, read};
 
@@ -17,9 +17,10 @@ fn cora_survives_cutting_writing_and_planning_and_metis_cuts_it_well() {
     let dataset = read(&path, &ReadOptions::default()).unwrap();
     let roles = Some(&dataset.splits[0].roles[..]);
     let partition = |method: &str, objective| {
-        let options = PartitionOptions { objective, ..PartitionOptions::default() };
-        let input = PartitionInput { graph: &dataset.graph, roles, parts: 4, seed: 1, options: &options };
-        let assignment = partitioner(method).unwrap().assign(&input).unwrap();
+        let options = PartitionOptions { objective, imbalance: 0.03, ..PartitionOptions::default() };
+        let input = PartitionInput { graph: &dataset.graph, roles, parts: 4, seed: 1 };
+        let assignment =
+            PartitionerRegistry::default().get(method).unwrap().build(&options).unwrap().assign(&input).unwrap();
         let figures = quality(&dataset.graph, &assignment, 4, roles, dataset.features.columns()).unwrap();
         (assignment, figures)
     };

@@ -1,27 +1,34 @@
 //! An assignment that the user has.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
-use crate::partition::{PartitionInput, Partitioner};
+use crate::partition::{PartitionInput, Partitioner, PartitionerKind};
 use crate::read::arrays::read_npy;
+
+pub(super) static KIND: PartitionerKind = PartitionerKind {
+    name: "given",
+    options: &["file"],
+    build: |options| {
+        let file = options.file.clone();
+        let file = file.ok_or_else(|| GraphError::invalid("the partitioner \"given\" needs a file"))?;
+        Ok(Box::new(Given { file }))
+    },
+};
 
 /// Reads the assignment from a text file with one part number a line, line `i` for node `i` (what METIS writes), or from
 /// a `.npy` file with one integer a node.
-pub(super) struct Given;
+struct Given {
+    file: PathBuf,
+}
 
 /// A part number in text: ten digits, carriage return, new line and room for a few spaces.
 const BYTES_PER_LINE_MAX: u64 = 24;
 
 impl Partitioner for Given {
-    fn name(&self) -> &'static str {
-        "given"
-    }
-
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
-        let path = input.options.file.as_deref();
-        let path = path.ok_or_else(|| GraphError::invalid("the partitioner \"given\" needs a file"))?;
+        let path = self.file.as_path();
         let nodes = input.graph.nodes();
         let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         // Lines are counted from 1, elements from 0, as editors and NumPy do.
@@ -68,7 +75,7 @@ fn read_lines(path: &Path, nodes: usize) -> Result<Vec<i64>> {
 mod tests {
     use crate::error::Result;
     use crate::graph::Graph;
-    use crate::partition::{PartitionInput, PartitionOptions, partitioner};
+    use crate::partition::{PartitionInput, PartitionOptions};
 
     /// What the assignment of four nodes to three parts in the file `name` with these `bytes` is read as.
     fn read(name: &str, bytes: &[u8]) -> Result<Vec<u32>> {
@@ -77,8 +84,7 @@ mod tests {
         std::fs::write(&file, bytes).unwrap();
         let graph = Graph { offsets: vec![0; 5], sources: Vec::new(), weights: None };
         let options = PartitionOptions { file: Some(file), ..PartitionOptions::default() };
-        let input = PartitionInput { graph: &graph, roles: None, parts: 3, seed: 0, options: &options };
-        partitioner("given").unwrap().assign(&input)
+        super::KIND.build(&options)?.assign(&PartitionInput { graph: &graph, roles: None, parts: 3, seed: 0 })
     }
 
     fn npy(values: &[i16]) -> Vec<u8> {
@@ -113,9 +119,7 @@ mod tests {
         refused("a.npy", &npy(&[0, 1, 5, 0]), "element 2");
         refused("a.npy", &npy(&[0, 1]), "found 2");
         refused("a.npy", &npy(&[0, 1, 2, 0])[..100], "a.npy");
-        let options = PartitionOptions::default();
-        let graph = Graph { offsets: vec![0], sources: Vec::new(), weights: None };
-        let input = PartitionInput { graph: &graph, roles: None, parts: 3, seed: 0, options: &options };
-        assert!(partitioner("given").unwrap().assign(&input).is_err());
+        let message = super::KIND.build(&PartitionOptions::default()).err().unwrap().to_string();
+        assert_eq!(message, "the partitioner \"given\" needs a file");
     }
 }

@@ -9,31 +9,40 @@ use metis::option::{ObjType, Seed};
 use crate::dataset::Split;
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
-use crate::partition::{Objective, PartitionInput, Partitioner};
+use crate::partition::{Objective, PartitionInput, PartitionOptions, Partitioner, PartitionerKind};
+
+pub(super) static KIND: PartitionerKind = PartitionerKind {
+    name: "multilevel",
+    options: &["seed", "objective", "balance_train", "imbalance"],
+    build: |options| {
+        let &PartitionOptions { objective, balance_train, imbalance, .. } = options;
+        if !(0.0..=1000.0).contains(&imbalance) {
+            return Err(GraphError::invalid(format!("expected an imbalance from 0 to 1000, found {imbalance}")));
+        }
+        Ok(Box::new(Multilevel { objective, balance_train, imbalance }))
+    },
+};
 
 /// METIS on the graph with directions forgotten and loops taken out, the edge weights ignored: a halo row costs the same
 /// however much its edges weigh. Can leave a part empty where there are hardly more nodes than parts.
 ///
 /// The same input gives the same parts on the same system; METIS draws from the C library's `rand`, which differs
 /// between systems. Write a part folder where that matters. METIS also catches SIGTERM while it runs, and fails then.
-pub(super) struct Multilevel;
+struct Multilevel {
+    objective: Objective,
+    balance_train: bool,
+    /// From 0 to 1000.
+    imbalance: f64,
+}
 
 /// METIS draws from one generator per process.
 static METIS: Mutex<()> = Mutex::new(());
 
 impl Partitioner for Multilevel {
-    fn name(&self) -> &'static str {
-        "multilevel"
-    }
-
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
         let nodes = input.graph.nodes();
-        let imbalance = input.options.imbalance;
         if input.parts == 0 || input.parts as usize > nodes.max(1) {
             return Err(GraphError::invalid(format!("cannot make {} parts of {nodes} nodes", input.parts)));
-        }
-        if !(0.0..=1000.0).contains(&imbalance) {
-            return Err(GraphError::invalid(format!("expected an imbalance from 0 to 1000, found {imbalance}")));
         }
         if input.roles.is_some_and(|roles| roles.len() != nodes) {
             return Err(GraphError::invalid(format!("expected one role for each of {nodes} nodes")));
@@ -42,12 +51,12 @@ impl Partitioner for Multilevel {
             return Ok(vec![0; nodes]);
         }
         let (offsets, neighbours) = undirected(input.graph)?;
-        let weights = node_weights(input);
+        let weights = self.node_weights(input);
         let constraints = weights.len() / nodes;
         // METIS cannot promise perfect balance and refuses to try.
-        let bounds = vec![1.0 + imbalance.max(0.001) as f32; constraints];
+        let bounds = vec![1.0 + self.imbalance.max(0.001) as f32; constraints];
         let seed = (Key::new(input.seed, Purpose::Partition).bits() >> 33) as Idx;
-        let objective = match input.options.objective {
+        let objective = match self.objective {
             Objective::Cut => ObjType::Cut,
             Objective::Volume => ObjType::Vol,
         };
@@ -65,13 +74,15 @@ impl Partitioner for Multilevel {
     }
 }
 
-/// One weight of 1 a node, and a second one that counts training nodes where these are to be balanced.
-fn node_weights(input: &PartitionInput) -> Vec<Idx> {
-    match input.roles.filter(|_| input.options.balance_train) {
-        Some(roles) if roles.iter().any(|role| role & Split::TRAIN != 0) => {
-            roles.iter().flat_map(|role| [1, Idx::from(role & Split::TRAIN != 0)]).collect()
+impl Multilevel {
+    /// One weight of 1 a node, and a second one that counts training nodes where these are to be balanced.
+    fn node_weights(&self, input: &PartitionInput) -> Vec<Idx> {
+        match input.roles.filter(|_| self.balance_train) {
+            Some(roles) if roles.iter().any(|role| role & Split::TRAIN != 0) => {
+                roles.iter().flat_map(|role| [1, Idx::from(role & Split::TRAIN != 0)]).collect()
+            }
+            _ => vec![1; input.graph.nodes()],
         }
-        _ => vec![1; input.graph.nodes()],
     }
 }
 
@@ -127,7 +138,7 @@ mod tests {
     use super::undirected;
     use crate::dataset::Split;
     use crate::graph::Graph;
-    use crate::partition::{Objective, PartitionInput, PartitionOptions, Quality, partitioner, quality};
+    use crate::partition::{Objective, PartitionInput, PartitionOptions, PartitionerRegistry, Quality, quality};
     use crate::synth::{SbmSpec, sbm};
 
     fn clustered() -> crate::dataset::Dataset {
@@ -137,8 +148,9 @@ mod tests {
     fn cut_by(method: &str, options: &PartitionOptions) -> (Vec<u32>, Quality) {
         let dataset = clustered();
         let roles = Some(&dataset.splits[0].roles[..]);
-        let input = PartitionInput { graph: &dataset.graph, roles, parts: 4, seed: 5, options };
-        let assignment = partitioner(method).unwrap().assign(&input).unwrap();
+        let input = PartitionInput { graph: &dataset.graph, roles, parts: 4, seed: 5 };
+        let assignment =
+            PartitionerRegistry::default().get(method).unwrap().build(options).unwrap().assign(&input).unwrap();
         let figures = quality(&dataset.graph, &assignment, 4, roles, 0).unwrap();
         (assignment, figures)
     }
@@ -147,7 +159,7 @@ mod tests {
     fn the_cut_is_far_below_that_of_chance_and_balanced() {
         let random = cut_by("random", &PartitionOptions::default()).1;
         for objective in [Objective::Cut, Objective::Volume] {
-            let options = PartitionOptions { objective, ..PartitionOptions::default() };
+            let options = PartitionOptions { objective, imbalance: 0.03, ..PartitionOptions::default() };
             let found = cut_by("multilevel", &options).1;
             assert!(found.cut_share < 0.4 * random.cut_share, "{found}\n{random}");
             assert!(found.halo_rows * 3 < random.halo_rows * 2, "{found}\n{random}");
@@ -157,7 +169,7 @@ mod tests {
 
     #[test]
     fn training_nodes_are_balanced_when_asked() {
-        let options = PartitionOptions { balance_train: true, ..PartitionOptions::default() };
+        let options = PartitionOptions { balance_train: true, imbalance: 0.03, ..PartitionOptions::default() };
         let found = cut_by("multilevel", &options).1;
         assert!(found.node_balance < 1.04 && found.train_balance < 1.04, "{found}");
     }
@@ -178,8 +190,8 @@ mod tests {
         let graph = Graph { offsets: vec![0, 1, 1, 1, 1, 1, 1, 1, 1], sources: vec![0], weights: None };
         let assign = |graph: &Graph, parts| {
             let roles = (graph.nodes() == 8).then_some(&roles[..]);
-            let input = PartitionInput { graph, roles, parts, seed: 1, options: &options };
-            partitioner("multilevel").unwrap().assign(&input)
+            let input = PartitionInput { graph, roles, parts, seed: 1 };
+            super::KIND.build(&options).unwrap().assign(&input)
         };
         assert!(assign(&graph, 4).unwrap().iter().all(|&part| part < 4));
         assert_eq!(assign(&graph, 1).unwrap(), [0; 8]);

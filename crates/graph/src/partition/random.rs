@@ -4,17 +4,16 @@ use laconic_key::{Key, Purpose};
 use rayon::prelude::*;
 
 use crate::error::{GraphError, Result};
-use crate::partition::{PartitionInput, Partitioner};
+use crate::partition::{PartitionInput, Partitioner, PartitionerKind};
+
+pub(super) static KIND: PartitionerKind =
+    PartitionerKind { name: "random", options: &["seed"], build: |_| Ok(Box::new(Random)) };
 
 /// Sends each node to a part by a hash of its id alone, so every owner can compute where any node lives. Part sizes are
 /// binomial, not equal: drawing exactly equal sizes would need all nodes at once.
-pub(super) struct Random;
+struct Random;
 
 impl Partitioner for Random {
-    fn name(&self) -> &'static str {
-        "random"
-    }
-
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
         if input.parts == 0 {
             return Err(GraphError::invalid("expected at least one part"));
@@ -28,12 +27,10 @@ impl Partitioner for Random {
 #[cfg(test)]
 mod tests {
     use crate::graph::Graph;
-    use crate::partition::{PartitionInput, PartitionOptions, partitioner};
+    use crate::partition::{PartitionInput, Partitioner};
 
     fn assign(graph: &Graph, parts: u32, seed: u64) -> Vec<u32> {
-        let options = PartitionOptions::default();
-        let input = PartitionInput { graph, roles: None, parts, seed, options: &options };
-        partitioner("random").unwrap().assign(&input).unwrap()
+        super::Random.assign(&PartitionInput { graph, roles: None, parts, seed }).unwrap()
     }
 
     fn edgeless(nodes: usize) -> Graph {
@@ -57,11 +54,5 @@ mod tests {
         assert_eq!(small, assign(&edgeless(1000), 5, 9)[..100]);
         assert_ne!(small, assign(&ring, 5, 10));
         assert_eq!(assign(&ring, 1, 9), [0; 100]);
-    }
-
-    #[test]
-    fn an_unknown_name_lists_the_known() {
-        let message = partitioner("metis").err().unwrap().to_string();
-        assert!(message.contains("random, multilevel, given"), "{message}");
     }
 }

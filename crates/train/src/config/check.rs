@@ -43,7 +43,7 @@ impl Config {
         within("partition.parts", self.partition.parts as usize, 0..=4096)?;
         at_least_0("partition.imbalance", self.partition.imbalance)?;
         known("partition.objective", &self.partition.objective, &["cut", "volume"])?;
-        let methods: Vec<&str> = laconic_graph::partition::names().collect();
+        let methods = laconic_graph::partition::PartitionerRegistry::default().names();
         known("partition.method", &self.partition.method, &methods)?;
         known("train.optimiser", &self.train.optimiser, &laconic_nn::optimiser::OPTIMISERS)?;
         known("train.lr_schedule", &self.train.lr_schedule, &["constant", "linear", "cosine", "step"])?;

@@ -156,7 +156,7 @@ impl Default for PartitionConfig {
             seed: 0,
             objective: "cut".to_owned(),
             balance_train: false,
-            imbalance: 0.05,
+            imbalance: laconic_graph::partition::IMBALANCE_DEFAULT,
             file: None,
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::{self, Meta, Part};
-use laconic_graph::partition::{Objective, PartitionInput, PartitionOptions, partitioner};
+use laconic_graph::partition::{Objective, PartitionInput, PartitionOptions, PartitionerRegistry};
 use laconic_graph::prepare;
 use laconic_graph::read::{ReadOptions, read};
 
@@ -135,8 +135,9 @@ pub fn assign(config: &PartitionConfig, dataset: &Dataset, split: Option<usize>,
         balance_train: config.balance_train,
         imbalance: config.imbalance,
         file: config.file.clone(),
+        ..PartitionOptions::default()
     };
     let roles = split.map(|index| dataset.splits[index].roles.as_slice());
-    let input = PartitionInput { graph: &dataset.graph, roles, parts, seed: config.seed, options: &options };
-    Ok(partitioner(&config.method)?.assign(&input)?)
+    let input = PartitionInput { graph: &dataset.graph, roles, parts, seed: config.seed };
+    Ok(PartitionerRegistry::default().get(&config.method)?.build(&options)?.assign(&input)?)
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::Provenance;
-use laconic_graph::partition::{Quality, names, quality};
+use laconic_graph::partition::{PartitionerRegistry, Quality, quality};
 use laconic_train::config::{Config, PartitionConfig};
 use laconic_train::run::source::{assign, prepared};
 use serde::Serialize;
@@ -31,7 +31,8 @@ pub struct Partition {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096))]
     parts: u32,
     /// How to cut: random (each node anywhere), multilevel (METIS: few edges between parts), given (from --file)
-    #[arg(long, value_parser = PossibleValuesParser::new(names()), default_value_t = PartitionConfig::default().method)]
+    #[arg(long, value_parser = PossibleValuesParser::new(PartitionerRegistry::default().names()),
+        default_value_t = PartitionConfig::default().method)]
     method: String,
     /// The seed of the method
     #[arg(long, default_value_t = PartitionConfig::default().seed)]
@@ -144,15 +145,18 @@ impl Partition {
     fn refuse_idle_options(&self) -> Result<()> {
         let Wishes { objective, balance_train, imbalance, file } = &self.wishes;
         let flags = [
-            ("--objective", objective.is_some(), "multilevel"),
-            ("--balance-train", *balance_train, "multilevel"),
-            ("--imbalance", imbalance.is_some(), "multilevel"),
-            ("--file", file.is_some(), "given"),
+            ("--objective", objective.is_some(), "objective"),
+            ("--balance-train", *balance_train, "balance_train"),
+            ("--imbalance", imbalance.is_some(), "imbalance"),
+            ("--file", file.is_some(), "file"),
         ];
-        match flags.iter().find(|(_, given, method)| *given && self.method != *method) {
-            Some((flag, _, method)) => bail!("{flag} belongs to --method {method}, not to {}", self.method),
-            None => Ok(()),
-        }
+        let registry = PartitionerRegistry::default();
+        let method = registry.get(&self.method)?;
+        let Some((flag, _, key)) = flags.iter().find(|(_, given, key)| *given && !method.reads(key)) else {
+            return Ok(());
+        };
+        let readers: Vec<&str> = registry.iter().filter(|kind| kind.reads(key)).map(|kind| kind.name).collect();
+        bail!("{flag} belongs to --method {}, not to {}", readers.join(" or "), self.method)
     }
 }
 
