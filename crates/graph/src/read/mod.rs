@@ -15,6 +15,7 @@ pub mod pickle;
 pub mod planetoid;
 pub mod table;
 
+mod column;
 mod features;
 mod id_index;
 mod labels;

@@ -5,7 +5,7 @@
 //! is checked in [`Guard`] before, a panic in it becomes an error, and the one allocation that the file's size does not
 //! bound is a single page, at most 2 GiB by the format's own 32-bit sizes.
 
-use super::table::{Cell, ColumnInfo, Kind, Sink, Table};
+use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use parquet::basic::{ConvertedType, Encoding, Type};

@@ -5,8 +5,8 @@
 //! is read twice: first to learn the columns' kinds, then into them, so that nothing is kept as text that is a number
 //! and no integer is called `7` that was written `007`.
 
+use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 use super::numbers::shorten;
-use super::table::{Cell, ColumnInfo, Kind, Sink, Table};
 use super::text::open_text;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;

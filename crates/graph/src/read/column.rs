@@ -1,0 +1,57 @@
+//! What a table of named columns is, and what the readers of text and of Parquet both make their tables of.
+
+use crate::error::Result;
+
+/// What all values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Integers, or booleans as 0 and 1.
+    Integer,
+    /// Numbers.
+    Float,
+    /// Anything.
+    Text,
+}
+
+/// A column's name and kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// The name in the header; `column 1`, `column 2`, … without a header.
+    pub name: String,
+    /// The narrowest kind that holds all values.
+    pub kind: Kind,
+}
+
+/// One value of a table, of the kind that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing there.
+    Missing,
+    /// For [`Kind::Integer`].
+    Integer(i64),
+    /// For [`Kind::Float`].
+    Float(f64),
+    /// For [`Kind::Text`].
+    Text(&'a str),
+}
+
+/// A table on disk.
+pub trait Table {
+    /// The columns.
+    fn columns(&self) -> &[ColumnInfo];
+
+    /// Whether the columns' names come from the file.
+    fn has_header(&self) -> bool;
+
+    /// The number of rows.
+    fn rows(&self) -> usize;
+
+    /// Calls `sink(row, i, cell)` once for every row and every `wanted[i]`, a column and the kind to give its values
+    /// in: the column's own, [`Kind::Float`] for integers, or [`Kind::Text`]. Rows ascend within each column; which
+    /// column comes first is up to the file. An error of the sink, saying what was expected, is given the place of the
+    /// cell.
+    fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()>;
+}
+
+/// What takes the cells of [`Table::scan`].
+pub type Sink<'a> = &'a mut dyn FnMut(usize, usize, Cell) -> std::result::Result<(), String>;
