@@ -1,6 +1,8 @@
 //! How much a file may ask for.
 
 use crate::error::{GraphError, Result};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Bounds that every reader keeps.
@@ -63,5 +65,73 @@ impl Limits {
             return Err(GraphError::format(path, place, expected));
         }
         Ok(nodes as usize)
+    }
+}
+
+/// Reads the whole of the file `path` if it has at most `bytes_max` bytes.
+///
+/// The bytes are counted as they come, so a file that grows meanwhile, a pipe or a device is held to the limit too, and
+/// no more than `bytes_max` bytes are ever in memory. The system's errors and this function's one are of one type, so
+/// that a caller can wrap all of them in an error of its own:
+///
+/// ```
+/// use laconic_graph::limits::read_file;
+/// let file = tempfile::NamedTempFile::new()?;
+/// std::fs::write(file.path(), "12345")?;
+/// assert_eq!(read_file(file.path(), 5)?, b"12345");
+/// let refused = read_file(file.path(), 4).unwrap_err();
+/// assert_eq!(refused.kind(), std::io::ErrorKind::FileTooLarge);
+/// assert_eq!(refused.to_string(), "more than the limit of 4 bytes");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Of kind [`io::ErrorKind::FileTooLarge`] if there are more bytes, and otherwise whatever the system says about
+/// opening and reading.
+pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let too_large =
+        || Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than the limit of {bytes_max} bytes")));
+    let file = File::open(path)?;
+    let claimed = file.metadata()?.len();
+    if claimed > bytes_max {
+        return too_large();
+    }
+    // One byte of room more than there should be, so that the end is found without growing.
+    let mut bytes = Vec::with_capacity(claimed as usize + 1);
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max { too_large() } else { Ok(bytes) }
+}
+
+/// [`read_file`] with the errors of this crate; `place` says what has so few bytes.
+pub(crate) fn read_limited(path: &Path, place: &str, bytes_max: u64) -> Result<Vec<u8>> {
+    read_file(path, bytes_max).map_err(|source| match source.kind() {
+        io::ErrorKind::FileTooLarge => GraphError::too_large(path, place, bytes_max),
+        io::ErrorKind::IsADirectory => GraphError::format(path, "folder", "expected a file"),
+        _ => GraphError::io(path, source),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{read_file, read_limited};
+    use crate::error::GraphError;
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit_and_not_beyond() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, [7; 10]).unwrap();
+        assert_eq!(read_limited(&path, "bytes", 10).unwrap(), [7; 10]);
+        assert!(matches!(read_limited(&path, "bytes", 9), Err(GraphError::TooLarge { limit: 9, .. })));
+        assert!(matches!(read_limited(dir.path(), "bytes", 9000), Err(GraphError::Format { .. })));
+        assert!(matches!(read_limited(&dir.path().join("b"), "bytes", 9), Err(GraphError::Io { .. })));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_device_that_claims_no_size_is_held_to_the_limit() {
+        let error = read_file("/dev/zero".as_ref(), 1 << 16).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::FileTooLarge);
     }
 }

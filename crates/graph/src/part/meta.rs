@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{GraphError, Result};
+use crate::limits::read_limited;
 use crate::part::GlobalCounts;
 
 /// The name in [`Meta::format`].
@@ -98,12 +99,11 @@ impl Meta {
 
     /// Reads and verifies `path`.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let io = |source| GraphError::io(path, source);
-        let file = std::fs::metadata(path).map_err(io)?;
-        if !file.is_file() || file.len() > BYTES_MAX {
-            return Err(GraphError::too_large(path, "file", BYTES_MAX));
+        // Asked before opening, because opening a pipe waits for whoever writes to it.
+        if !std::fs::metadata(path).map_err(|source| GraphError::io(path, source))?.is_file() {
+            return Err(GraphError::format(path, "file", "expected a regular file"));
         }
-        let text = std::fs::read(path).map_err(io)?;
+        let text = read_limited(path, "bytes of the file", BYTES_MAX)?;
         let bad = |place: &str, what: String| Err(GraphError::format(path, place, what));
         // The version first: a file of another version is allowed to look different.
         #[derive(Deserialize)]

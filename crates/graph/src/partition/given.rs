@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{GraphError, Result};
-use crate::limits::Limits;
+use crate::limits::{Limits, read_limited};
 use crate::partition::{PartitionInput, Partitioner, PartitionerKind};
 use crate::read::arrays::read_npy;
 
@@ -51,12 +51,8 @@ impl Partitioner for Given {
 }
 
 fn read_lines(path: &Path, nodes: usize) -> Result<Vec<i64>> {
-    let io = |source| GraphError::io(path, source);
     let limit = (nodes as u64 + 1) * BYTES_PER_LINE_MAX;
-    if std::fs::metadata(path).map_err(io)?.len() > limit {
-        return Err(GraphError::too_large(path, format!("bytes for {nodes} nodes"), limit));
-    }
-    let bytes = std::fs::read(path).map_err(io)?;
+    let bytes = read_limited(path, &format!("bytes for {nodes} nodes"), limit)?;
     let text = bytes.trim_ascii_end();
     if text.is_empty() {
         return Ok(Vec::new());

@@ -2,18 +2,20 @@
 
 use super::arrays::open_limited;
 use crate::error::{GraphError, Result};
-use crate::limits::Limits;
+use crate::limits::{Limits, read_limited};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Opens a text file; `.gz` is recognised by its content.
 pub fn open_text(path: &Path, limits: &Limits) -> Result<Box<dyn BufRead>> {
-    let mut file = BufReader::with_capacity(1 << 16, open_limited(path, limits)?);
+    let file = Bounded { from: open_limited(path, limits)?, left: limits.file_bytes_max, what: "has too many bytes" };
+    let mut file = BufReader::with_capacity(1 << 16, file);
     let start = file.fill_buf().map_err(|e| GraphError::io(path, e))?;
     if !start.starts_with(&[0x1f, 0x8b]) {
         return Ok(Box::new(file));
     }
-    let unpacked = Bounded { from: flate2::bufread::MultiGzDecoder::new(file), left: limits.unpacked_bytes_max };
+    let from = flate2::bufread::MultiGzDecoder::new(file);
+    let unpacked = Bounded { from, left: limits.unpacked_bytes_max, what: "unpacks to too many bytes" };
     Ok(Box::new(BufReader::with_capacity(1 << 16, unpacked)))
 }
 
@@ -25,21 +27,20 @@ pub fn find_text(folder: &Path, names: &[&str]) -> Option<PathBuf> {
 
 /// The whole of a file that is not packed.
 pub fn read_bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_limited(path, limits)?.read_to_end(&mut bytes).map_err(|e| GraphError::io(path, e))?;
-    Ok(bytes)
+    read_limited(path, "bytes of the file", limits.file_bytes_max)
 }
 
 /// Fails, instead of ending, when more comes out than is allowed.
 struct Bounded<R> {
     from: R,
     left: u64,
+    what: &'static str,
 }
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.from.read(into)?;
-        self.left = self.left.checked_sub(count as u64).ok_or_else(|| io::Error::other("unpacks to too many bytes"))?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| io::Error::other(self.what))?;
         Ok(count)
     }
 }
