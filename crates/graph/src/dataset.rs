@@ -1,8 +1,13 @@
 //! A whole dataset in memory: graph, features, labels, splits and the user's own ids.
 
+use crate::error::{GraphError, Result};
 use crate::graph::Graph;
+use crate::rules::{feature_violation, id_violation, label_violation, role_violation};
 
 /// Everything a reader found. Rows of features, labels, splits and ids are nodes `0..graph.nodes()`.
+///
+/// [`Dataset::new`] checks that they fit each other, and readers and generators end in the same check. The fields are
+/// public for reading and for preparation; who changes them asks [`Dataset::checked`] again.
 #[derive(Debug, Clone)]
 pub struct Dataset {
     /// What the data is called: the stem of its file or folder.
@@ -17,6 +22,71 @@ pub struct Dataset {
     pub splits: Vec<Split>,
     /// The user's own node ids, in node order.
     pub ids: Ids,
+}
+
+impl Dataset {
+    /// A dataset whose nodes are called by their rows. Other names come after: [`Dataset::with_ids`].
+    ///
+    /// ```
+    /// use laconic_graph::dataset::{Dataset, Features, Labels, Split};
+    /// use laconic_graph::graph::Graph;
+    /// let path = Graph::from_edges(3, &[(0, 1), (1, 0), (1, 2), (2, 1)])?;
+    /// let features = Features::Dense { columns: 2, values: vec![0.0; 6] };
+    /// let labels = Labels::Single { classes: 2, values: vec![0, 1, -1] };
+    /// let split = Split { roles: vec![Split::TRAIN, Split::VAL, 0] };
+    /// let dataset = Dataset::new("path", path, features, labels, vec![split])?;
+    /// assert_eq!(dataset.splits[0].count(Split::TRAIN), 1);
+    /// # Ok::<(), laconic_graph::error::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Dataset::checked`].
+    pub fn new(
+        name: impl Into<String>,
+        graph: Graph,
+        features: Features,
+        labels: Labels,
+        splits: Vec<Split>,
+    ) -> Result<Dataset> {
+        Dataset { name: name.into(), graph, features, labels, splits, ids: Ids::Row }.checked()
+    }
+
+    /// The dataset with the user's own names of the nodes.
+    ///
+    /// # Errors
+    ///
+    /// If there are not as many as nodes.
+    pub fn with_ids(self, ids: Ids) -> Result<Dataset> {
+        Dataset { ids, ..self }.checked()
+    }
+
+    /// The dataset itself, if all of it fits together: a graph that keeps the rules of [`Graph::check`], a row of
+    /// features, a label, a role in each split and an id for each node, sparse columns ascending and in range, classes
+    /// in range. Reads every array but dense features once.
+    ///
+    /// What is unusual but can be worked with is not refused, such as a feature that is not finite or a split without
+    /// training nodes; [`crate::info::check()`] finds that.
+    ///
+    /// # Errors
+    ///
+    /// Names the dataset, the array and what was expected in it.
+    pub fn checked(self) -> Result<Dataset> {
+        let error = |what| GraphError::invalid(format!("dataset {:?}: {what}", self.name));
+        self.graph.check().map_err(|violation| error(violation.to_string()))?;
+        let nodes = self.graph.nodes();
+        let roles = |(number, split): (usize, &Split)| {
+            role_violation(&split.roles, nodes).map(|(array, what)| (array, format!("split {number}: {what}")))
+        };
+        let violation = feature_violation(&self.features, nodes)
+            .or_else(|| label_violation(&self.labels, nodes))
+            .or_else(|| self.splits.iter().enumerate().find_map(roles))
+            .or_else(|| id_violation(&self.ids, nodes));
+        match violation {
+            Some((array, what)) => Err(error(format!("{array}: {what}"))),
+            None => Ok(self),
+        }
+    }
 }
 
 /// Node features, one row a node.
@@ -115,4 +185,87 @@ pub enum Ids {
     Integers(Vec<i64>),
     /// Text ids.
     Strings(Vec<String>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dataset, Features, Ids, Labels, Split};
+    use crate::graph::Graph;
+
+    /// Two nodes, an edge each way, and one of everything.
+    fn sound() -> Dataset {
+        Dataset {
+            name: "pair".to_owned(),
+            graph: Graph { offsets: vec![0, 1, 2], sources: vec![1, 0], weights: Some(vec![1.0, 2.0]) },
+            features: Features::Sparse {
+                columns: 3,
+                offsets: vec![0, 2, 3],
+                indices: vec![0, 2, 1],
+                values: vec![1.0; 3],
+            },
+            labels: Labels::Single { classes: 2, values: vec![1, -1] },
+            splits: vec![Split { roles: vec![Split::TRAIN, Split::VAL | Split::TEST] }],
+            ids: Ids::Integers(vec![7, 5]),
+        }
+    }
+
+    #[test]
+    fn what_fits_together_is_taken_as_it_is() {
+        let Dataset { name, graph, features, labels, splits, ids } = sound();
+        let made = Dataset::new(name, graph, features, labels, splits).unwrap();
+        assert_eq!(made.ids, Ids::Row);
+        assert_eq!(crate::digest::digest(&made.with_ids(ids).unwrap()), crate::digest::digest(&sound()));
+        // Not finite is a finding, not a refusal: readers take such features.
+        let values = vec![f32::NAN, 0.0];
+        assert!(Dataset { features: Features::Dense { columns: 1, values }, ..sound() }.checked().is_ok());
+    }
+
+    #[test]
+    fn every_misfit_is_refused_by_name() {
+        let sparse = |offsets: &[u64], indices: &[u32], values: usize| Features::Sparse {
+            columns: 3,
+            offsets: offsets.to_vec(),
+            indices: indices.to_vec(),
+            values: vec![1.0; values],
+        };
+        type Misfit<'a> = (&'a str, &'a dyn Fn(&mut Dataset));
+        let misfits: [Misfit; 21] = [
+            ("offsets: expected a boundary", &|d| d.graph.offsets.clear()),
+            ("offsets: expected to run from 0 to 2", &|d| d.graph.offsets[2] = 1),
+            ("offsets: expected ascending", &|d| d.graph.offsets[1] = 3),
+            ("sources: expected nodes below 2, found 2", &|d| d.graph.sources[1] = 2),
+            ("sources: expected ascending sources", &|d| {
+                d.graph = Graph { offsets: vec![0, 2, 2], sources: vec![1, 0], weights: None }
+            }),
+            ("weights: expected 2 values, found 1", &|d| d.graph.weights = Some(vec![1.0])),
+            ("features: expected 4 values, found 5", &|d| {
+                d.features = Features::Dense { columns: 2, values: vec![0.0; 5] };
+            }),
+            ("features: expected", &|d| d.features = Features::Dense { columns: usize::MAX, values: vec![] }),
+            ("features_offsets: expected 3 values, found 4", &|d| d.features = sparse(&[0, 1, 2, 3], &[0, 1, 2], 3)),
+            ("features_offsets: expected to run", &|d| d.features = sparse(&[0, 1, 2], &[0, 1, 2], 3)),
+            ("features_offsets: expected ascending", &|d| d.features = sparse(&[0, 4, 3], &[0, 1, 2], 3)),
+            ("features_indices: expected 3 values, found 2", &|d| d.features = sparse(&[0, 1, 3], &[0, 1], 3)),
+            ("features_indices: expected ascending columns", &|d| d.features = sparse(&[0, 2, 2], &[1, 1], 2)),
+            ("features_indices: expected ascending columns below 3 in row 1", &|d| {
+                d.features = sparse(&[0, 1, 2], &[0, 3], 2);
+            }),
+            ("labels: expected 2 values", &|d| d.labels = Labels::Single { classes: 2, values: vec![0; 3] }),
+            ("labels: expected −1 or a class below 2, found 2", &|d| {
+                d.labels = Labels::Single { classes: 2, values: vec![0, 2] };
+            }),
+            ("labels: expected 4 values", &|d| d.labels = Labels::Multi { classes: 2, values: vec![0; 3] }),
+            ("labels: expected 0 or 1, found 2", &|d| d.labels = Labels::Multi { classes: 1, values: vec![0, 2] }),
+            ("roles: split 1: expected 2 values, found 1", &|d| d.splits.push(Split { roles: vec![1] })),
+            ("roles: split 0: expected sets of the flags", &|d| d.splits[0].roles[0] = 8),
+            ("ids: expected 2 values, found 3", &|d| d.ids = Ids::Integers(vec![1, 2, 3])),
+        ];
+        for (expected, change) in misfits {
+            let mut dataset = sound();
+            change(&mut dataset);
+            let message = dataset.checked().expect_err(expected).to_string();
+            assert!(message.contains(expected) && message.starts_with("dataset \"pair\""), "{expected}: {message}");
+        }
+        assert!(sound().with_ids(Ids::Strings(vec![String::new()])).is_err());
+    }
 }

@@ -1,5 +1,9 @@
 //! The graph itself: compressed sparse rows by destination.
 
+use crate::build::{BuildOptions, build_graph};
+use crate::error::{GraphError, Result};
+use crate::rules::{length_violation, offsets_violation};
+
 /// A directed graph as compressed sparse rows by destination: for each node, the sources of the edges that end at it.
 ///
 /// Sources are ascending within a node. An undirected graph has both directions of each edge.
@@ -14,7 +18,65 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// A graph of `nodes` nodes and the directed edges `(source, target)`, each kept once; edges from a node to itself
+    /// stay. An undirected graph names both directions of each edge. [`build_graph`] has weights, adds directions and
+    /// takes the lists of sources and targets apart from each other.
+    ///
+    /// ```
+    /// let star = laconic_graph::graph::Graph::from_edges(4, &[(3, 0), (1, 0), (2, 0), (1, 0)])?;
+    /// assert_eq!(star.in_neighbours(0), [1, 2, 3]);
+    /// assert!(laconic_graph::graph::Graph::from_edges(4, &[(4, 0)]).is_err());
+    /// # Ok::<(), laconic_graph::error::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If an edge joins a node that there is not, or there are more nodes than 32-bit ids can name.
+    pub fn from_edges(nodes: usize, edges: &[(u32, u32)]) -> Result<Graph> {
+        let (sources, targets) = edges.iter().copied().unzip();
+        let options = BuildOptions { keep_self_loops: true, ..BuildOptions::default() };
+        Ok(build_graph(nodes, sources, targets, None, options)?.0)
+    }
+
+    /// Checks what everything that takes a graph relies on: boundaries that ascend from 0 to the number of edges,
+    /// sources that there are and that ascend within a node, and as many weights as edges, if any. Reads all edges once.
+    ///
+    /// # Errors
+    ///
+    /// Names the array and what was expected in it.
+    pub fn check(&self) -> Result<()> {
+        let error = |(array, what): (&str, String)| Err(GraphError::invalid(format!("{array}: {what}")));
+        if self.offsets.is_empty() {
+            return error(("offsets", "expected a boundary before the first node, found none".to_owned()));
+        }
+        let (nodes, edges) = (self.nodes(), self.edges());
+        if nodes as u64 > u64::from(u32::MAX) {
+            return error(("offsets", format!("expected at most as many nodes as 32-bit ids can name, found {nodes}")));
+        }
+        if let Some(violation) = offsets_violation("offsets", &self.offsets, nodes, edges) {
+            return error(violation);
+        }
+        for node in 0..nodes {
+            let sources = self.in_neighbours(node);
+            if let Some(pair) = sources.windows(2).find(|pair| pair[0] > pair[1]) {
+                let what = format!("expected ascending sources of node {node}, found {} after {}", pair[1], pair[0]);
+                return error(("sources", what));
+            }
+            if let Some(last) = sources.last().filter(|&&last| last as usize >= nodes) {
+                return error(("sources", format!("expected nodes below {nodes}, found {last}")));
+            }
+        }
+        match self.weights.as_ref().and_then(|weights| length_violation("weights", weights.len(), edges)) {
+            Some(violation) => error(violation),
+            None => Ok(()),
+        }
+    }
+
     /// The number of nodes.
+    ///
+    /// # Panics
+    ///
+    /// If [`Graph::offsets`] is empty, which [`Graph::check`] refuses.
     pub fn nodes(&self) -> usize {
         self.offsets.len() - 1
     }

@@ -13,5 +13,6 @@ pub mod partition;
 pub mod plan;
 pub mod prepare;
 pub mod read;
+mod rules;
 pub mod synth;
 pub mod write;

@@ -3,9 +3,10 @@
 use crate::dataset::{Features, Ids, Labels};
 use crate::error::{GraphError, Result};
 use crate::part::{GlobalCounts, Part};
-
-/// A broken rule: the array it was found in, and what was expected.
-pub(super) type Violation = (&'static str, String);
+use crate::rules::{
+    Violation, feature_violation, finite_violation, id_violation, label_violation, length_violation, offsets_violation,
+    role_violation,
+};
 
 impl Part {
     /// Checks every rule that the documentation of the fields states. Everything that takes a part relies on them.
@@ -33,14 +34,10 @@ impl Part {
             return Some(("nodes", format!("expected ids below {}, found {last}", self.global.nodes)));
         }
         self.edge_violation(called_by_row)
-            .or_else(|| feature_violation(&self.features, rows, self.global.columns))
-            .or_else(|| label_violation(&self.labels, rows, &self.global))
-            .or_else(|| self.role_violation())
-            .or_else(|| match &self.ids {
-                Ids::Row => None,
-                Ids::Integers(ids) => length_violation("ids", ids.len(), rows),
-                Ids::Strings(ids) => length_violation("id_bytes", ids.len(), rows),
-            })
+            .or_else(|| part_feature_violation(&self.features, rows, self.global.columns))
+            .or_else(|| part_label_violation(&self.labels, rows, &self.global))
+            .or_else(|| if self.roles.is_empty() { None } else { role_violation(&self.roles, rows) })
+            .or_else(|| id_violation(&self.ids, rows))
     }
 
     fn edge_violation(&self, called_by_row: bool) -> Option<Violation> {
@@ -64,69 +61,27 @@ impl Part {
         let weights = self.weights.as_ref()?;
         length_violation("weights", weights.len(), self.sources.len()).or_else(|| finite_violation("weights", weights))
     }
-
-    fn role_violation(&self) -> Option<Violation> {
-        if self.roles.is_empty() {
-            return None;
-        }
-        if let Some(role) = self.roles.iter().find(|&&role| role > 7) {
-            return Some(("roles", format!("expected sets of the flags 1, 2 and 4, found {role}")));
-        }
-        length_violation("roles", self.roles.len(), self.rows())
-    }
 }
 
-fn length_violation(array: &'static str, found: usize, expected: usize) -> Option<Violation> {
-    (found != expected).then(|| (array, format!("expected {expected} values, found {found}")))
-}
-
-fn finite_violation(array: &'static str, values: &[f32]) -> Option<Violation> {
-    let at = values.iter().position(|value| !value.is_finite())?;
-    Some((array, format!("expected finite numbers, found {} at position {at}", values[at])))
-}
-
-fn offsets_violation(array: &'static str, offsets: &[u64], rows: usize, end: usize) -> Option<Violation> {
-    if let Some(violation) = length_violation(array, offsets.len(), rows + 1) {
-        return Some(violation);
-    }
-    if offsets[0] != 0 || offsets[rows] != end as u64 {
-        let (first, last) = (offsets[0], offsets[rows]);
-        return Some((array, format!("expected to run from 0 to {end}, found {first} to {last}")));
-    }
-    let row = (0..rows).find(|&row| offsets[row] > offsets[row + 1])?;
-    Some((array, format!("expected ascending offsets, found {} after {}", offsets[row + 1], offsets[row])))
-}
-
-fn feature_violation(features: &Features, rows: usize, expected: usize) -> Option<Violation> {
-    let wrong_columns = |array, columns: usize| {
-        (array, format!("expected {expected} columns as the other parts have, found {columns}"))
+/// Features as wide as those of the other parts, all of them finite.
+fn part_feature_violation(features: &Features, rows: usize, expected: usize) -> Option<Violation> {
+    let array = match features {
+        Features::None | Features::Dense { .. } => "features",
+        Features::Sparse { .. } => "features_indices",
     };
-    match features {
-        Features::None => (expected != 0).then(|| wrong_columns("features", 0)),
-        Features::Dense { columns, .. } if *columns != expected => Some(wrong_columns("features", *columns)),
-        Features::Dense { columns, values } => {
-            let expected = rows.saturating_mul(*columns);
-            length_violation("features", values.len(), expected).or_else(|| finite_violation("features", values))
-        }
-        Features::Sparse { columns, .. } if *columns != expected => Some(wrong_columns("features_indices", *columns)),
-        Features::Sparse { columns, offsets, indices, values } => {
-            if let Some(violation) = offsets_violation("features_offsets", offsets, rows, values.len())
-                .or_else(|| length_violation("features_indices", indices.len(), values.len()))
-                .or_else(|| finite_violation("features_values", values))
-            {
-                return Some(violation);
-            }
-            let bad_row = (0..rows).find(|&row| {
-                let indices = &indices[offsets[row] as usize..offsets[row + 1] as usize];
-                indices.windows(2).any(|pair| pair[0] >= pair[1])
-                    || indices.last().is_some_and(|&last| last as usize >= *columns)
-            })?;
-            Some(("features_indices", format!("expected ascending columns below {columns} in row {bad_row}")))
-        }
+    let columns = features.columns();
+    if columns != expected {
+        return Some((array, format!("expected {expected} columns as the other parts have, found {columns}")));
     }
+    feature_violation(features, rows).or_else(|| match features {
+        Features::None => None,
+        Features::Dense { values, .. } => finite_violation("features", values),
+        Features::Sparse { values, .. } => finite_violation("features_values", values),
+    })
 }
 
-fn label_violation(labels: &Labels, rows: usize, global: &GlobalCounts) -> Option<Violation> {
+/// Labels of the kind that the other parts have.
+fn part_label_violation(labels: &Labels, rows: usize, global: &GlobalCounts) -> Option<Violation> {
     let multi_label = matches!(labels, Labels::Multi { .. });
     let classes = labels.classes();
     if classes != global.classes || multi_label != global.multi_label {
@@ -141,18 +96,5 @@ fn label_violation(labels: &Labels, rows: usize, global: &GlobalCounts) -> Optio
             ),
         ));
     }
-    match labels {
-        Labels::None => None,
-        Labels::Single { values, .. } => length_violation("labels", values.len(), rows).or_else(|| {
-            let bad = values.iter().find(|&&value| value < -1 || value >= 0 && value as usize >= classes)?;
-            Some(("labels", format!("expected −1 or a class below {classes}, found {bad}")))
-        }),
-        Labels::Multi { values, .. } => {
-            let expected = rows.saturating_mul(classes);
-            length_violation("labels", values.len(), expected).or_else(|| {
-                let bad = values.iter().find(|&&value| value > 1)?;
-                Some(("labels", format!("expected 0 or 1, found {bad}")))
-            })
-        }
-    }
+    label_violation(labels, rows)
 }

@@ -84,7 +84,7 @@ impl Reader for EdgeList {
             None => (Features::None, Labels::None, Vec::new()),
         };
         let ids = ids.map_or(Ids::Row, into_ids);
-        Ok(Dataset { name: dataset_name(path), graph, features, labels, splits, ids })
+        Dataset { name: dataset_name(path), graph, features, labels, splits, ids }.checked()
     }
 }
 

@@ -48,7 +48,7 @@ impl Reader for GnnBenchmark {
                 .map_err(|what| npz.error("labels", what))?,
             None => Labels::None,
         };
-        Ok(Dataset { name: dataset_name(path), graph, features, labels, splits: Vec::new(), ids: Ids::Row })
+        Dataset { name: dataset_name(path), graph, features, labels, splits: Vec::new(), ids: Ids::Row }.checked()
     }
 }
 

@@ -56,7 +56,7 @@ impl Reader for GraphSaint {
             Labels::None
         };
         let splits = vec![parse_json(&path.join("role.json"), limits, Roles { nodes })?];
-        Ok(Dataset { name: dataset_name(path), graph, features, labels, splits, ids: Ids::Row })
+        Dataset { name: dataset_name(path), graph, features, labels, splits, ids: Ids::Row }.checked()
     }
 }
 

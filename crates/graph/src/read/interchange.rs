@@ -47,7 +47,7 @@ impl Reader for Interchange {
             }
         }
         let ids = read_ids(&mut npz, nodes, limits)?;
-        Ok(Dataset { name: dataset_name(path), graph, features, labels, splits, ids })
+        Dataset { name: dataset_name(path), graph, features, labels, splits, ids }.checked()
     }
 }
 

@@ -64,7 +64,7 @@ impl Reader for MetisGraph {
         let built = build_graph(nodes, sources, targets, weights, options.build());
         let graph = built.map_err(|e| GraphError::format(path, "edges", e.to_string()))?.0;
         let (features, labels) = (Features::None, Labels::None);
-        Ok(Dataset { name: dataset_name(path), graph, features, labels, splits: Vec::new(), ids: Ids::Row })
+        Dataset { name: dataset_name(path), graph, features, labels, splits: Vec::new(), ids: Ids::Row }.checked()
     }
 }
 

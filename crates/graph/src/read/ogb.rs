@@ -63,7 +63,7 @@ impl Reader for Ogb {
             None => Labels::None,
         };
         let splits = read_splits(&path.join("split"), nodes, limits)?;
-        Ok(Dataset { name, graph, features, labels, splits, ids: Ids::Row })
+        Dataset { name, graph, features, labels, splits, ids: Ids::Row }.checked()
     }
 }
 

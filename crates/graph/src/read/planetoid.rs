@@ -68,7 +68,7 @@ impl Reader for Planetoid {
         let graph_path = files.path("graph");
         let built = build_graph(nodes, edges.0, edges.1, None, options.build_undirected());
         let graph = built.map_err(|e| GraphError::format(&graph_path, "edges", e.to_string()))?.0;
-        Ok(Dataset { name: name.clone(), graph, features, labels, splits: vec![Split { roles }], ids: Ids::Row })
+        Dataset { name: name.clone(), graph, features, labels, splits: vec![Split { roles }], ids: Ids::Row }.checked()
     }
 }
 

@@ -66,7 +66,7 @@ pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
     let options = BuildOptions { symmetrise: spec.symmetric, keep_self_loops: false };
     let (graph, _) = build_graph(nodes, sources, targets, None, options)?;
     let labelled = spec.classes > 0;
-    Ok(Dataset {
+    Dataset {
         name: "rmat".to_owned(),
         graph,
         features: match spec.features {
@@ -79,7 +79,8 @@ pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
         },
         splits: labelled.then(|| nodes::split(nodes, 0.6, 0.2, spec.seed)).into_iter().collect(),
         ids: Ids::Row,
-    })
+    }
+    .checked()
 }
 
 impl RmatSpec {

@@ -81,14 +81,15 @@ pub fn sbm(spec: &SbmSpec) -> Result<Dataset> {
         let means = nodes::class_means(spec.classes, spec.features, spec.feature_signal, spec.seed);
         nodes::features(spec.nodes, spec.features, spec.seed, &means, |node| labels[node] as usize)
     };
-    Ok(Dataset {
+    Dataset {
         name: "sbm".to_owned(),
         graph,
         features,
         labels: Labels::Single { classes: spec.classes, values: labels },
         splits: vec![nodes::split(spec.nodes, spec.train, spec.val, spec.seed)],
         ids: Ids::Row,
-    })
+    }
+    .checked()
 }
 
 impl SbmSpec {
