@@ -6,6 +6,7 @@ pub mod digest;
 pub mod error;
 pub mod graph;
 pub mod info;
+pub mod laws;
 pub mod limits;
 pub mod npy;
 pub mod part;

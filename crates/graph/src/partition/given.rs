@@ -17,8 +17,8 @@ pub(super) static KIND: PartitionerKind = PartitionerKind {
     },
 };
 
-/// Reads the assignment from a text file with one part number a line, line `i` for node `i` (what METIS writes), or from
-/// a `.npy` file with one integer a node.
+/// Reads the assignment from a text file with one part number a line, line `i` for node `i` (what METIS writes), or
+/// from a `.npy` file with one integer a node.
 struct Given {
     file: PathBuf,
 }

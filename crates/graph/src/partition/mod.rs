@@ -1,7 +1,8 @@
 //! Partitioners: who owns which node.
 //!
-//! A new partitioner is a file here with its [`PartitionerKind`], and that named in the default [`PartitionerRegistry`]; or
-//! it lives in another crate and is added with [`PartitionerRegistry::with`].
+//! A new partitioner is a file here with its [`PartitionerKind`], which the default [`PartitionerRegistry`] names; or
+//! it lives in another crate and is added with [`PartitionerRegistry::with`]. [`crate::laws::partitioners`] checks what
+//! all of them promise.
 
 mod given;
 mod multilevel;

@@ -23,8 +23,8 @@ pub(super) static KIND: PartitionerKind = PartitionerKind {
     },
 };
 
-/// METIS on the graph with directions forgotten and loops taken out, the edge weights ignored: a halo row costs the same
-/// however much its edges weigh. Can leave a part empty where there are hardly more nodes than parts.
+/// METIS on the graph with directions forgotten and loops taken out, the edge weights ignored: a halo row costs the
+/// same however much its edges weigh. Can leave a part empty where there are hardly more nodes than parts.
 ///
 /// The same input gives the same parts on the same system; METIS draws from the C library's `rand`, which differs
 /// between systems. Write a part folder where that matters. METIS also catches SIGTERM while it runs, and fails then.

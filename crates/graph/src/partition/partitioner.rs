@@ -76,7 +76,7 @@ pub enum OptionValue {
     Flag(bool),
     /// A whole number.
     Integer(i64),
-    /// Any number.
+    /// A number that need not be whole.
     Number(f64),
     /// A name, a path or any other text.
     Text(String),

@@ -36,7 +36,7 @@ pub struct Quality {
 /// The figures of one part.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct PartQuality {
-    /// Own nodes.
+    /// The number of own nodes.
     pub nodes: u64,
     /// Edges that end at own nodes.
     pub edges: u64,
@@ -52,6 +52,10 @@ pub struct PartQuality {
 
 /// Computes the figures of `assignment`. `roles` are the flags of [`Split`], `feature_columns` is for the memory
 /// estimate. Reads each edge once.
+///
+/// # Errors
+///
+/// If there is not a part below `parts` for each node.
 pub fn quality(
     graph: &Graph,
     assignment: &[u32],
