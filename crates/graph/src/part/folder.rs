@@ -2,9 +2,14 @@
 //!
 //! | file | tensors |
 //! | --- | --- |
-//! | `graph` | `offsets` u64 \[n + 1\], `sources` u64 \[e\] and, with weights, `weights` f32 \[e\] |
-//! | `nodes` | `nodes` u64 \[n\]; `roles` u8 \[n\] with a split; `labels` i32 \[n\] or u8 \[n, classes\]; `ids` i64 \[n\], or `id_bytes` u8 and `id_offsets` u64 \[n + 1\] |
-//! | `features` | `features` f32 \[n, columns\], or `features_offsets` u64 \[n + 1\], `features_indices` u32 and `features_values` f32, or nothing |
+//! | `graph` | `offsets` u64 \[n + 1\], `sources` u64 \[e\] |
+//! | | with weights `weights` f32 \[e\] |
+//! | `nodes` | `nodes` u64 \[n\] |
+//! | | with a split `roles` u8 \[n\] |
+//! | | `labels` i32 \[n\], or u8 \[n, classes\], or nothing |
+//! | | `ids` i64 \[n\], or `id_bytes` u8 and `id_offsets` u64 \[n + 1\], or nothing |
+//! | `features` | `features` f32 \[n, columns\], or nothing, or |
+//! | | `features_offsets` u64 \[n + 1\], `features_indices` u32 and `features_values` f32 |
 //!
 //! Everything is written under another name beside its final place and renamed when complete.
 
@@ -26,9 +31,14 @@ const GRAPH: &str = "graph.safetensors";
 const NODES: &str = "nodes.safetensors";
 const FEATURES: &str = "features.safetensors";
 
-/// Writes a folder of `parts`, all of one graph, as [`crate::part::cut()`] or [`crate::part::cut_one_by_one`] makes them.
-/// Refuses to replace a folder that holds anything unless `overwrite` is set and it is a part folder; what it replaces
-/// is gone only once the new folder is complete.
+/// Writes a folder of `parts`, all of one graph, as [`crate::part::cut()`] or [`crate::part::cut_one_by_one`] makes
+/// them. Refuses to replace a folder that holds anything unless `overwrite` is set and it is a part folder; what it
+/// replaces is gone only once the new folder is complete.
+///
+/// # Errors
+///
+/// If the folder may not be replaced, there is no part, a part breaks its rules ([`Part::check`]), is given twice or is
+/// of another graph than the first, or the system refuses to write. The old folder is then as it was.
 pub fn write_parts<P: Borrow<Part>>(
     dir: &Path,
     parts: impl IntoIterator<Item = P>,
@@ -61,9 +71,55 @@ pub fn write_parts<P: Borrow<Part>>(
     rename(&folder, dir).or_else(|error| rename(&old, dir).and(Err(error)))
 }
 
-/// Adds one part to a folder, which is made if it is not there. So a site can write its part without the whole graph; the
-/// parts that are there already must be of the same graph, cut the same way. Two programs must not add to one folder at
-/// the same time.
+/// Adds one part to a folder, which is made if it is not there. So a site can write its part without the whole graph;
+/// the parts that are there already must be of the same graph, cut the same way. Two programs must not add to one
+/// folder at the same time.
+///
+/// The second of two banks, which knows its customers 20 and 21 and who sends money to them, customer 10 of the other
+/// bank among them:
+///
+/// ```
+/// use laconic_graph::dataset::{Features, Ids, Labels, Split};
+/// use laconic_graph::part::{GlobalCounts, Part, Provenance, open_part, write_part};
+///
+/// // What the banks tell each other beforehand: sizes, but no rows.
+/// let global = GlobalCounts {
+///     dataset: "transfers".to_owned(),
+///     nodes: 4,
+///     edges: 5,
+///     train: 2,
+///     val: 1,
+///     test: 1,
+///     columns: 2,
+///     classes: 2,
+///     ..GlobalCounts::default()
+/// };
+/// let part = Part {
+///     index: 1,
+///     parts: 2,
+///     nodes: vec![20, 21],
+///     // Money comes to 20 from 21, and to 21 from 10 and 20.
+///     offsets: vec![0, 1, 3],
+///     sources: vec![21, 10, 20],
+///     weights: Some(vec![250.0, 10.0, 99.5]),
+///     features: Features::Dense { columns: 2, values: vec![0.1, 0.2, 0.3, 0.4] },
+///     labels: Labels::Single { classes: 2, values: vec![0, 1] },
+///     roles: vec![Split::TRAIN, Split::TEST],
+///     // Global ids need not run from 0 where nodes have names of their own.
+///     ids: Ids::Integers(vec![20, 21]),
+///     global,
+/// };
+/// # let place = tempfile::tempdir()?;
+/// # let dir = place.path().join("bank-1");
+/// write_part(&dir, &part, &Provenance { method: "given".to_owned(), seed: 0 })?;
+/// assert_eq!(open_part(&dir, 1)?, part);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If the folder holds other files, this part already, or parts of another graph or cut another way, if the part breaks
+/// its rules ([`Part::check`]), or the system refuses to write. What was in the folder is then as it was.
 pub fn write_part(dir: &Path, part: &Part, provenance: &Provenance) -> Result<()> {
     let path = dir.join(META);
     let exists = path.exists();
@@ -88,11 +144,21 @@ pub fn write_part(dir: &Path, part: &Part, provenance: &Provenance) -> Result<()
 }
 
 /// Reads and verifies the meta data of the part folder `dir`.
+///
+/// # Errors
+///
+/// If `meta.json` is not there, cannot be read, is of another version, or its checksum is another.
 pub fn open_meta(dir: &Path) -> Result<Meta> {
     Meta::read(&dir.join(META))
 }
 
-/// Reads and verifies part `index` of the part folder `dir`. Touches `meta.json` and the files of that part, nothing else.
+/// Reads and verifies part `index` of the part folder `dir`. Touches `meta.json` and the files of that part, nothing
+/// else.
+///
+/// # Errors
+///
+/// If the folder does not hold that part, a file is not of the size or checksum that `meta.json` names, an array breaks
+/// a rule of parts, or the system refuses to read.
 pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
     let meta = open_meta(dir)?;
     let place = format!("part {index}");
@@ -253,8 +319,8 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|source| GraphError::io(to, source))
 }
 
-/// A folder beside the final place, hence on the same file system, that is removed with all that is still in it. What is
-/// renamed out of it are files and folders made inside it, which have the usual rights, unlike itself.
+/// A folder beside the final place, hence on the same file system, that is removed with all that is still in it. What
+/// is renamed out of it are files and folders made inside it, which have the usual rights, unlike itself.
 struct Aside(tempfile::TempDir);
 
 impl Aside {
