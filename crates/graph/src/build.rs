@@ -29,6 +29,11 @@ pub struct Removed {
 /// Two counting sorts (by source, then by destination, which keeps the sources in order) instead of a comparison sort:
 /// O(nodes + edges) time, and at most three arrays of one `u32` an edge are alive at once (four with `symmetrise`),
 /// as many again of `f32` with weights.
+///
+/// # Errors
+///
+/// If an edge joins a node that there is not, the lists differ in length, or there are more nodes than 32-bit ids can
+/// name.
 pub fn build_graph(
     nodes: usize,
     sources: Vec<u32>,

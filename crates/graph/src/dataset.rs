@@ -12,11 +12,11 @@ use crate::rules::{feature_violation, id_violation, label_violation, role_violat
 pub struct Dataset {
     /// What the data is called: the stem of its file or folder.
     pub name: String,
-    /// The edges.
+    /// The edges, whose ends are the rows of everything else.
     pub graph: Graph,
-    /// Node features.
+    /// Features of the nodes, if there are any.
     pub features: Features,
-    /// Node labels.
+    /// Labels of the nodes, if there are any.
     pub labels: Labels,
     /// The splits found, most datasets have none or one; training chooses one.
     pub splits: Vec<Split>,
@@ -92,7 +92,7 @@ impl Dataset {
 /// Node features, one row a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Features {
-    /// No features.
+    /// The nodes have no features.
     None,
     /// Row-major, rows × `columns`.
     Dense {
@@ -124,10 +124,10 @@ impl Features {
     }
 }
 
-/// Node labels.
+/// Node labels: none, one class a node, or any number of classes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Labels {
-    /// No labels.
+    /// The nodes have no labels.
     None,
     /// One class a node.
     Single {
@@ -181,9 +181,9 @@ impl Split {
 pub enum Ids {
     /// Node `i` is called `i`.
     Row,
-    /// Integer ids.
+    /// Each node has an integer as its name.
     Integers(Vec<i64>),
-    /// Text ids.
+    /// Each node has a text as its name.
     Strings(Vec<String>),
 }
 

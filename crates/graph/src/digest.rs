@@ -49,7 +49,8 @@ pub fn digest(dataset: &Dataset) -> String {
     format!("blake3:{}", hash.finalize().to_hex())
 }
 
-/// Name and length go in front, so that no two lists of arrays read the same. Bytes are those of a little-endian machine.
+/// Name and length go in front, so that no two lists of arrays read the same. Bytes are those of a little-endian
+/// machine.
 fn array<T: NoUninit>(hash: &mut blake3::Hasher, name: &str, values: &[T]) {
     hash.update(name.as_bytes()).update(&(values.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(values));
 }

@@ -8,6 +8,7 @@ pub type Result<T> = std::result::Result<T, GraphError>;
 /// An error of this crate. Each message names the file, the place in it and what was expected there, so that it can be
 /// shown to a user as it is.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum GraphError {
     /// The system refused to read or write a file.
     #[error("{}: {source}", path.display())]

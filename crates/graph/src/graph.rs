@@ -9,7 +9,8 @@ use crate::rules::{length_violation, offsets_violation};
 /// Sources are ascending within a node. An undirected graph has both directions of each edge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
-    /// `offsets[v]..offsets[v + 1]` are the positions in [`Graph::sources`] of the edges that end at node `v`; length nodes + 1.
+    /// `offsets[v]..offsets[v + 1]` are the positions in [`Graph::sources`] of the edges that end at node `v`; length
+    /// nodes + 1.
     pub offsets: Vec<u64>,
     /// The source of each edge.
     pub sources: Vec<u32>,
@@ -39,7 +40,8 @@ impl Graph {
     }
 
     /// Checks what everything that takes a graph relies on: boundaries that ascend from 0 to the number of edges,
-    /// sources that there are and that ascend within a node, and as many weights as edges, if any. Reads all edges once.
+    /// sources that there are and that ascend within a node, and as many weights as edges, if any. Reads all edges
+    /// once.
     ///
     /// # Errors
     ///

@@ -10,9 +10,9 @@ use std::io::{self, Read, Write};
 pub enum Kind {
     /// One byte, 0 or 1.
     Bool,
-    /// Signed integers.
+    /// Integers with a sign.
     Int,
-    /// Unsigned integers.
+    /// Integers without a sign.
     Uint,
     /// IEEE floating-point numbers.
     Float,
@@ -48,6 +48,10 @@ const DIMENSIONS_MAX: usize = 64;
 
 impl Header {
     /// Reads a header and leaves `from` at the first byte of the data. Errors say what was expected.
+    ///
+    /// # Errors
+    ///
+    /// If the header is not one, or the system refuses to read.
     pub fn read(from: &mut impl Read) -> io::Result<Header> {
         let mut start = [0u8; 8];
         from.read_exact(&mut start)?;
@@ -79,6 +83,10 @@ impl Header {
 }
 
 /// Writes the header of a C-ordered array of items `descr` (such as `<f4`), padded so that the data is aligned.
+///
+/// # Errors
+///
+/// If the system refuses to write.
 pub fn write_header(into: &mut impl Write, descr: &str, shape: &[usize]) -> io::Result<()> {
     let dimensions: String = shape.iter().map(|d| format!("{d},")).collect();
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dimensions}), }}");
@@ -179,6 +187,10 @@ impl<'a> Literal<'a> {
 }
 
 /// Kind, bytes and endianness of a type such as `<f4`, `|b1` or `S3`.
+///
+/// # Errors
+///
+/// If NumPy has no such type, or none that is known here.
 pub fn parse_descr(descr: &str) -> io::Result<(Kind, usize, bool)> {
     let unordered = descr.strip_prefix(['<', '>', '=', '|']).unwrap_or(descr);
     let mut characters = unordered.chars();

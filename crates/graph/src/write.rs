@@ -12,6 +12,10 @@ use zip::write::SimpleFileOptions;
 ///
 /// Edges are written as arcs (`directed` = 1) in the order of the graph. A graph with self-loops comes back whole only
 /// if the reader keeps them.
+///
+/// # Errors
+///
+/// If the system refuses to write; what was at `path` is then as it was.
 pub fn write_interchange(path: &Path, dataset: &Dataset) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let aside = tempfile::NamedTempFile::new_in(folder).map_err(|e| GraphError::io(folder, e))?;

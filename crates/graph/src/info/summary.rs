@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Info {
     /// What the data is called.
     pub name: String,
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: usize,
     /// Directed edges; an undirected edge counts twice.
     pub edges: usize,
@@ -38,25 +38,25 @@ pub struct Info {
     /// The share of edges, among those with a label at both ends, that join nodes of one class; not for multi-label
     /// sets.
     pub edge_homophily: Option<f64>,
-    /// The splits.
+    /// How many nodes each split has for what.
     pub splits: Vec<SplitInfo>,
 }
 
 /// The spread of degrees.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Degrees {
-    /// The mean.
+    /// The mean over all nodes.
     pub mean: f64,
-    /// The median.
+    /// The median over all nodes.
     pub median: f64,
-    /// The largest.
+    /// The largest of any node.
     pub max: usize,
 }
 
 /// The figures of features.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FeatureInfo {
-    /// Columns.
+    /// The number of columns.
     pub columns: usize,
     /// Whether only non-zeros are stored.
     pub sparse: bool,
@@ -71,7 +71,7 @@ pub struct SplitInfo {
     pub train: usize,
     /// To choose by.
     pub val: usize,
-    /// To report.
+    /// Nodes for the final figure.
     pub test: usize,
     /// None of these.
     pub none: usize,

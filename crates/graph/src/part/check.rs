@@ -10,6 +10,10 @@ use crate::rules::{
 
 impl Part {
     /// Checks every rule that the documentation of the fields states. Everything that takes a part relies on them.
+    ///
+    /// # Errors
+    ///
+    /// Names the part, the array and what was expected in it.
     pub fn check(&self) -> Result<()> {
         self.violation().map_or(Ok(()), |(array, what)| {
             Err(GraphError::invalid(format!("part {} of {}: {array}: {what}", self.index, self.parts)))

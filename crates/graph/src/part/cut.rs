@@ -5,13 +5,21 @@ use crate::digest::digest;
 use crate::error::{GraphError, Result};
 use crate::part::{GlobalCounts, Part};
 
-/// Cuts `dataset` into `parts` parts: node `v` goes to part `assignment[v]`, each edge to the part of its target. `split`
-/// chooses one of [`Dataset::splits`].
+/// Cuts `dataset` into `parts` parts: node `v` goes to part `assignment[v]`, each edge to the part of its target.
+/// `split` chooses one of [`Dataset::splits`].
+///
+/// # Errors
+///
+/// If there is not a part below `parts` for each node, or no such split.
 pub fn cut(dataset: &Dataset, split: Option<usize>, assignment: &[u32], parts: u32) -> Result<Vec<Part>> {
     Ok(cut_one_by_one(dataset, split, assignment, parts)?.collect())
 }
 
 /// Like [`cut`], but makes each part when it is asked for, so that only one needs to be in memory besides the dataset.
+///
+/// # Errors
+///
+/// As [`cut`], before the first part is made.
 pub fn cut_one_by_one<'a>(
     dataset: &'a Dataset,
     split: Option<usize>,

@@ -18,7 +18,7 @@ pub(super) fn map(path: &Path) -> Result<Mmap> {
         return Err(GraphError::format(path, "file", "expected a regular file"));
     }
     // SAFETY: the map is private to this function's caller, which copies what it needs, as plain bytes, and drops it.
-    // The program never writes to a part file once it has its final name, so nothing of ours changes the bytes under the
-    // map. Another program that truncates the file meanwhile stops this one with SIGBUS, as with every map.
+    // The program never writes to a part file once it has its final name, so nothing of ours changes the bytes under
+    // the map. Another program that truncates the file meanwhile stops this one with SIGBUS, as with every map.
     unsafe { Mmap::map(&file) }.map_err(|source| GraphError::io(path, source))
 }

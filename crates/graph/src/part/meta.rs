@@ -24,9 +24,9 @@ const BYTES_MAX: u64 = 1 << 30;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Meta {
-    /// [`FORMAT`].
+    /// Always [`FORMAT`], which tells the file from any other.
     pub format: String,
-    /// [`VERSION`].
+    /// Always [`VERSION`] in a file that this program reads.
     pub version: u32,
     /// How many parts the whole graph has.
     pub parts: u32,
@@ -46,7 +46,7 @@ pub struct Meta {
 pub struct Provenance {
     /// The name of the partitioner.
     pub method: String,
-    /// Its seed.
+    /// The seed that the partitioner drew from.
     pub seed: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct Provenance {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartEntry {
-    /// Own nodes.
+    /// The number of own nodes.
     pub nodes: u64,
     /// Edges that end at own nodes.
     pub edges: u64,
@@ -62,11 +62,11 @@ pub struct PartEntry {
     pub files: BTreeMap<String, FileEntry>,
 }
 
-/// One file.
+/// One file of a part, as it must be found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileEntry {
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
     /// Its BLAKE3 checksum in hexadecimal.
     pub blake3: String,

@@ -27,7 +27,8 @@ pub struct Part {
     pub parts: u32,
     /// The global ids of the own nodes, ascending.
     pub nodes: Vec<u64>,
-    /// `offsets[r]..offsets[r + 1]` are the positions in `sources` of the edges that end at own row `r`; length rows + 1.
+    /// `offsets[r]..offsets[r + 1]` are the positions in `sources` of the edges that end at own row `r`; its length is
+    /// rows + 1.
     pub offsets: Vec<u64>,
     /// The global id of each edge's source, ascending within a row.
     pub sources: Vec<u64>,
@@ -39,8 +40,8 @@ pub struct Part {
     pub labels: Labels,
     /// The flags of [`crate::dataset::Split`] of each own node; empty without a split.
     pub roles: Vec<u8>,
-    /// The user's ids of the own nodes. [`Ids::Row`] says that a node is called by its global id, and that global ids lie
-    /// below [`GlobalCounts::nodes`].
+    /// The user's ids of the own nodes. [`Ids::Row`] says that a node is called by its global id, and that global ids
+    /// lie below [`GlobalCounts::nodes`].
     pub ids: Ids,
     /// What all owners know about the whole.
     pub global: GlobalCounts,
@@ -54,19 +55,19 @@ pub struct GlobalCounts {
     pub dataset: String,
     /// [`crate::digest::digest`] of the dataset the parts were cut from; empty where nobody ever held the whole.
     pub data_digest: String,
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// Directed edges.
+    /// The number of directed edges.
     pub edges: u64,
-    /// Training nodes.
+    /// The number of training nodes.
     pub train: u64,
-    /// Validation nodes.
+    /// The number of validation nodes.
     pub val: u64,
-    /// Test nodes.
+    /// The number of test nodes.
     pub test: u64,
-    /// Feature columns.
+    /// The number of feature columns; 0 without features.
     pub columns: usize,
-    /// Classes.
+    /// The number of classes; 0 without labels.
     pub classes: usize,
     /// Whether a node may have several classes.
     pub multi_label: bool,

@@ -50,7 +50,7 @@ pub(super) struct Tensor<'a> {
 }
 
 impl<'a> Tensor<'a> {
-    /// A vector.
+    /// A vector of any length.
     pub(super) fn vector<T: Element>(name: &'static str, values: &'a [T]) -> Self {
         Tensor { name, dtype: T::DTYPE, shape: vec![values.len()], bytes: bytemuck::cast_slice(values) }
     }
@@ -62,8 +62,8 @@ impl<'a> Tensor<'a> {
     }
 }
 
-/// Writes `tensors` to the new file `path` and returns its size and checksum. The crate's own writer would give the file
-/// the rights of a temporary one and would not compute the checksum on the way.
+/// Writes `tensors` to the new file `path` and returns its size and checksum. The crate's own writer would give the
+/// file the rights of a temporary one and would not compute the checksum on the way.
 pub(super) fn write(path: &Path, mut tensors: Vec<Tensor>) -> Result<FileEntry> {
     // The widest type first, so that every tensor is aligned in the file.
     tensors.sort_by_key(|tensor| std::cmp::Reverse(tensor.dtype.bitsize()));
@@ -103,7 +103,7 @@ pub(super) struct Tensors {
 }
 
 impl Tensors {
-    /// Opens `path`.
+    /// Opens `path` and verifies its size and checksum.
     pub(super) fn open(path: &Path, expected: &FileEntry) -> Result<Self> {
         let map = mapped::map(path)?;
         if map.len() as u64 != expected.bytes {

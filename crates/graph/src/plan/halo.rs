@@ -32,6 +32,11 @@ impl HaloPlan {
     /// Turns the answers of the id exchange into plan and blocks. `owners[i]` is the rank that owns the `i`-th id of
     /// [`needed`]; `asked_by[p]` are the ids, ascending, that rank `p` gets from this part; its length is the number of
     /// ranks. With `self_loops`, each own node gets exactly one loop, see [`Topology`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no owner for each needed id, or a peer asked for a node that the part does not own; the message
+    /// names an edge.
     pub fn build(part: &Part, owners: &[u32], asked_by: &[Vec<u64>], self_loops: bool) -> Result<(HaloPlan, Topology)> {
         part.check()?;
         let needed = needed(part);
@@ -84,7 +89,8 @@ impl HaloPlan {
     }
 }
 
-/// The global ids of the nodes that `part` needs from others: its edges' sources that are not its own. Ascending, unique.
+/// The global ids of the nodes that `part` needs from others: its edges' sources that are not its own. Ascending,
+/// unique.
 pub fn needed(part: &Part) -> Vec<u64> {
     let own = IdIndex::new(&part.nodes);
     let mut ids: Vec<u64> = part.sources.par_iter().copied().filter(|&id| own.row(id).is_none()).collect();
@@ -100,7 +106,11 @@ pub fn owned_of(part: &Part, asked: &[u64]) -> Vec<Option<u32>> {
 }
 
 /// The owner of each id of `needed`, from the answers of all ranks: `answers[p]` are the ids, ascending, among `needed`
-/// that rank `p` owns. An error where nobody or more than one owns an id.
+/// that rank `p` owns.
+///
+/// # Errors
+///
+/// If an id has no owner or two; the message names an edge that needs it.
 pub fn resolve_owners(part: &Part, needed: &[u64], answers: &[Vec<u64>]) -> Result<Vec<u32>> {
     const NOBODY: u32 = u32::MAX;
     countable(part, needed)?;

@@ -4,6 +4,10 @@ use crate::error::{GraphError, Result};
 
 /// Encodes ascending, unique ids: the first, then each one's distance to the one before, as LEB128 variable-length
 /// integers. One byte an id where more than one node in 128 is listed.
+///
+/// # Panics
+///
+/// If the ids do not ascend.
 pub fn encode_ids(ids: &[u64]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(ids.len() + 9);
     let mut before = None;
@@ -27,6 +31,10 @@ pub fn encode_ids(ids: &[u64]) -> Vec<u8> {
 
 /// Decodes what [`encode_ids`] made, at most `limit` ids. Takes only bytes that [`encode_ids`] could have made and
 /// allocates at most eight bytes for each byte given.
+///
+/// # Errors
+///
+/// If the bytes are not what [`encode_ids`] makes, or hold more ids than `limit`.
 pub fn decode_ids(bytes: &[u8], limit: usize) -> Result<Vec<u64>> {
     let bad = |at: usize, what: &str| GraphError::invalid(format!("list of ids: byte {at}: {what}"));
     let mut ids: Vec<u64> = Vec::with_capacity(bytes.len().min(limit));

@@ -6,6 +6,10 @@ use crate::plan::{HaloPlan, Topology, needed, owned_of, resolve_owners};
 
 /// The plan and the blocks of every part, `parts[k]` being part `k` of all. Also finds nodes that two parts own and
 /// nobody needs, which no part alone could.
+///
+/// # Errors
+///
+/// If the parts are not all there in order, one breaks its rules, two own one node, or none owns a source.
 pub fn plan_all(parts: &[Part], self_loops: bool) -> Result<Vec<(HaloPlan, Topology)>> {
     for (rank, part) in parts.iter().enumerate() {
         part.check()?;

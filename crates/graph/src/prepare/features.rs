@@ -32,6 +32,11 @@ fn divide_by_sum(row: &mut [f32]) {
 ///
 /// A column that is constant over the training nodes is divided by 1. Sparse features become dense, since zeros do not
 /// stay zeros; an error if that passes [`Limits::dense_values_max`].
+///
+/// # Errors
+///
+/// If there is not one role for each row, no node is for training, or sparse features would need more values than the
+/// limits allow.
 pub fn standardise(features: &mut Features, roles: &[u8], limits: &Limits) -> Result<()> {
     make_dense(features, limits)?;
     let Features::Dense { columns, values } = features else { return Ok(()) };

@@ -30,6 +30,10 @@ pub struct SplitSpec {
 /// More nodes than there are is an error for counts and fractions; for a class it means all of the class. A split
 /// without training nodes is an error. Cora with 86 a class and 300 for validation is `SplitSpec { train:
 /// Amount::PerClass(86), val: Amount::Count(300) }`.
+///
+/// # Errors
+///
+/// If there are no labels, an amount asks for more nodes than are labelled, or none is left for training.
 pub fn random_split(labels: &Labels, spec: &SplitSpec, seed: u64) -> Result<Split> {
     let nodes = match labels {
         Labels::None => return Err(GraphError::invalid("a split needs labels, and there are none")),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct Array<T> {
     /// The dimensions; none for a scalar.
     pub shape: Vec<usize>,
-    /// The values.
+    /// The values in C order.
     pub values: Vec<T>,
 }
 
@@ -82,6 +82,10 @@ pub struct Npz {
 
 impl Npz {
     /// Opens the archive; reads no member yet.
+    ///
+    /// # Errors
+    ///
+    /// If the file is larger than the limits allow, or no archive.
     pub fn open(path: &Path, limits: &Limits) -> Result<Npz> {
         let file = open_limited(path, limits)?;
         let archive = zip::ZipArchive::new(BufReader::new(file))
@@ -101,11 +105,19 @@ impl Npz {
     }
 
     /// The array `name`, if it is there; at most `values_max` values.
+    ///
+    /// # Errors
+    ///
+    /// As [`Npz::read`], but not if it is not there.
     pub fn optional<T: Element>(&mut self, name: &str, values_max: u64) -> Result<Option<Array<T>>> {
         if self.has(name) { self.read(name, values_max).map(Some) } else { Ok(None) }
     }
 
     /// The array `name` of at most `values_max` values.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, broken, larger than `values_max` or than its file, or holds a value that `T` cannot.
     pub fn read<T: Element>(&mut self, name: &str, values_max: u64) -> Result<Array<T>> {
         let (path, limits) = (self.path.clone(), self.limits.clone());
         let mut member = self.member(name)?;
@@ -134,6 +146,10 @@ impl Npz {
     }
 
     /// The header of the array `name`.
+    ///
+    /// # Errors
+    ///
+    /// If the array is not there or its header is broken.
     pub fn header(&mut self, name: &str) -> Result<Header> {
         let path = self.path.clone();
         Header::read(&mut self.member(name)?).map_err(|e| member_error(&path, name, &e))
@@ -153,6 +169,10 @@ impl Npz {
 }
 
 /// The array in the `.npy` file `path`; at most `values_max` values.
+///
+/// # Errors
+///
+/// As [`Npz::read`], about the file.
 pub fn read_npy<T: Element>(path: &Path, limits: &Limits, values_max: u64) -> Result<Array<T>> {
     let file = open_limited(path, limits)?;
     let there = file.metadata().map_err(|e| GraphError::io(path, e))?.len();

@@ -7,9 +7,9 @@ use crate::error::Result;
 pub enum Kind {
     /// Integers, or booleans as 0 and 1.
     Integer,
-    /// Numbers.
+    /// Numbers, not all of them whole.
     Float,
-    /// Anything.
+    /// Anything, as text.
     Text,
 }
 
@@ -25,19 +25,19 @@ pub struct ColumnInfo {
 /// One value of a table, of the kind that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing there.
+    /// There is no value.
     Missing,
-    /// For [`Kind::Integer`].
+    /// A value of [`Kind::Integer`].
     Integer(i64),
-    /// For [`Kind::Float`].
+    /// A value of [`Kind::Float`].
     Float(f64),
-    /// For [`Kind::Text`].
+    /// A value of [`Kind::Text`].
     Text(&'a str),
 }
 
 /// A table on disk.
 pub trait Table {
-    /// The columns.
+    /// The columns in the order of the file.
     fn columns(&self) -> &[ColumnInfo];
 
     /// Whether the columns' names come from the file.

@@ -113,6 +113,11 @@ pub const READERS: &[&dyn Reader] = &[
 /// assert_eq!(cora.graph.nodes(), 2708);
 /// # Ok::<(), laconic_graph::error::GraphError>(())
 /// ```
+///
+/// # Errors
+///
+/// If the path is not there, no reader recognises it, or it does not hold what its format promises or keep the limits;
+/// the message names the file, the place and what was expected there.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
     std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?;
     let reader = READERS.iter().find(|reader| reader.recognises(path)).ok_or_else(|| unrecognised(path, options))?;

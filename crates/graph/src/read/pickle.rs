@@ -18,7 +18,7 @@ pub type Id = u32;
 /// A value in a pickle.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
-    /// `None`.
+    /// Python's `None`.
     None,
     /// `True` or `False`.
     Bool(bool),
@@ -28,11 +28,11 @@ pub enum Node {
     Float(f64),
     /// A byte string; what Python 2 calls `str`.
     Bytes(Vec<u8>),
-    /// A text.
+    /// A text in UTF-8.
     Text(String),
-    /// A tuple.
+    /// A tuple of other nodes.
     Tuple(Vec<Id>),
-    /// A list.
+    /// A list of other nodes.
     List(Vec<Id>),
     /// A dictionary, in the order of its file.
     Dict(Vec<(Id, Id)>),
@@ -66,6 +66,10 @@ impl Pickle {
     /// Runs the pickle in `bytes`; globals other than `allowed` (module and name) are refused.
     ///
     /// Errors say at which byte what was expected.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no pickle, or one that names a global beyond `allowed`.
     pub fn read(bytes: &[u8], allowed: &[(&str, &str)]) -> Result<Pickle, String> {
         let mut machine =
             Machine { bytes, at: 0, nodes: vec![], stack: vec![], marks: vec![], memo: HashMap::new(), allowed };

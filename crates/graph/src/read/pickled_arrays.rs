@@ -27,15 +27,15 @@ pub const GLOBALS: &[(&str, &str)] = &[
 
 /// A matrix in compressed sparse rows, not checked yet.
 pub struct SparseMatrix {
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns.
+    /// The number of columns.
     pub columns: i64,
-    /// Row boundaries.
+    /// Row boundaries, as stored.
     pub offsets: Vec<i64>,
-    /// Column indices.
+    /// The column of each value.
     pub indices: Vec<u32>,
-    /// Values.
+    /// The stored values.
     pub values: Vec<f32>,
 }
 

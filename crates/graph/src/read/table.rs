@@ -8,6 +8,10 @@ use std::path::Path;
 pub use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 
 /// Opens a table, text or Parquet by its extension, and looks at all of it once to learn the columns' kinds.
+///
+/// # Errors
+///
+/// If the file is no such table, or larger than the limits allow.
 pub fn open_table(path: &Path, limits: &Limits) -> Result<Box<dyn Table>> {
     if extension(path) == "parquet" {
         Ok(Box::new(ParquetTable::open(path, limits)?))
@@ -17,6 +21,10 @@ pub fn open_table(path: &Path, limits: &Limits) -> Result<Box<dyn Table>> {
 }
 
 /// The column called `given`, which must be there, or else one of the `usual` names.
+///
+/// # Errors
+///
+/// If the column `given` is not there; the message lists those that are.
 pub fn find_column(table: &dyn Table, path: &Path, given: Option<&str>, usual: &[&str]) -> Result<Option<usize>> {
     let place = |name: &str| table.columns().iter().position(|column| column.name == name);
     match given {
@@ -87,6 +95,10 @@ impl Texts {
 }
 
 /// Loads columns of node ids, all as integers or, where `as_text`, all as texts.
+///
+/// # Errors
+///
+/// If a value is missing, not of the kind, or longer than the limits allow.
 pub fn load_ids(table: &dyn Table, columns: &[usize], as_text: bool, limits: &Limits) -> Result<Vec<IdColumn>> {
     let kind = if as_text { Kind::Text } else { Kind::Integer };
     let empty = if as_text { IdColumn::Texts(Texts::default()) } else { IdColumn::Integers(Vec::new()) };
@@ -107,6 +119,10 @@ pub fn load_ids(table: &dyn Table, columns: &[usize], as_text: bool, limits: &Li
 }
 
 /// Loads numeric columns as a row-major matrix; missing values are NaN.
+///
+/// # Errors
+///
+/// If a value is no number.
 pub fn load_matrix(table: &dyn Table, columns: &[usize]) -> Result<Vec<f32>> {
     let mut values = vec![f32::NAN; table.rows() * columns.len()];
     let wanted: Vec<_> = columns.iter().map(|&column| (column, Kind::Float)).collect();

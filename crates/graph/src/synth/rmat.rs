@@ -49,8 +49,12 @@ impl Default for RmatSpec {
 
 /// Generates a graph; with classes, also labels and a 60/20/20 split that mean nothing.
 ///
-/// Node ids are scrambled by a bijection, as in Graph500: else the hubs would be the nodes whose ids have the fewest ones.
-/// 15 million directed edges take 0.7 s on two cores.
+/// Node ids are scrambled by a bijection, as in Graph500: else the hubs would be the nodes whose ids have the fewest
+/// ones. 15 million directed edges take 0.7 s on two cores.
+///
+/// # Errors
+///
+/// If the specification asks for what there cannot be; the message names the key.
 pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
     let quadrants = spec.quadrants()?;
     let nodes = 1usize << spec.scale;

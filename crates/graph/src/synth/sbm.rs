@@ -14,7 +14,7 @@ use crate::synth::weighted::Weighted;
 /// What [`sbm`] generates. The default is shaped like ogbn-arxiv (mean degree, tail, homophily), with fewer classes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SbmSpec {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: usize,
     /// Mean number of neighbours. Drawing a pair of nodes twice makes one edge, so dense graphs and heavy tails stay a
     /// little below.
@@ -63,6 +63,10 @@ impl Default for SbmSpec {
 /// Edge `e` draws its first end by degree, flips a coin for homophily, and draws its second end by degree inside or
 /// outside the first one's class. Takes `O(nodes · features + edges)`; 20 million directed edges between 1.4 million
 /// nodes take 2.3 s on two cores, and 64 feature columns 1.2 s more.
+///
+/// # Errors
+///
+/// If the specification asks for what there cannot be; the message names the key.
 pub fn sbm(spec: &SbmSpec) -> Result<Dataset> {
     spec.check()?;
     let labels = nodes::classes(spec.nodes, spec.classes, spec.seed);
@@ -127,8 +131,9 @@ impl SbmSpec {
     }
 
     /// The largest weight, in units of the smallest, so that it stands for `degree_max`. Weights are Pareto numbers of
-    /// shape `s = degree_exponent − 1` capped at `c`; their mean is `m(c) = (s − c^(1 − s)) / (s − 1)`, and the cap that is
-    /// looked for satisfies `mean_degree · c / m(c) = degree_max`. Iterating it converges: `m` grows slower than `c`.
+    /// shape `s = degree_exponent − 1` capped at `c`; their mean is `m(c) = (s − c^(1 − s)) / (s − 1)`, and the cap
+    /// that is looked for satisfies `mean_degree · c / m(c) = degree_max`. Iterating it converges: `m` grows slower
+    /// than `c`.
     fn weight_max(&self) -> f64 {
         let shape = self.degree_exponent - 1.0;
         if shape.is_infinite() || self.mean_degree == 0.0 {
