@@ -4,7 +4,7 @@
 //! what stands between them. A whole undivided layer is the special case with an empty halo:
 //!
 //! ```
-//! use laconic_nn::{Block, Compute, Matrix, Rows, Closing, LayerSpec, Nodes, Side, State, layer_kind};
+//! use laconic_nn::{At, Block, Closing, Compute, LayerSpec, Matrix, Nodes, Rows, Side, Sources, State, layer_kind};
 //!
 //! let mut compute = Compute::new(1);
 //! // Edges 0 → 1 and 1 → 1, 0 → 0 (self-loops are edges).
@@ -16,11 +16,11 @@
 //! let nodes = Nodes { ids: &[0, 1], inverse_degree: &[1.0, 0.5], inverse_root_degree: &[one, half] };
 //! let (mut messages, mut folded, mut z, mut state) =
 //!     (Matrix::default(), Matrix::default(), Matrix::default(), State::default());
-//! gcn.message(&mut compute, &parameters, &nodes, Rows::Dense(&x), &mut messages);
-//! gcn.fold(&mut compute, &parameters, (Side::Own, &block), &messages, &mut folded, &mut state);
-//! gcn.finish_fold(&mut compute, &mut folded, &mut state);
-//! let input = Closing { x: Rows::Dense(&x), folded: Rows::Dense(&folded) };
-//! gcn.close(&mut compute, &parameters, &nodes, input, &mut z, &mut state);
+//! let at = &mut At { compute: &mut compute, p: &parameters, nodes, state: &mut state };
+//! gcn.message(at, Rows::Dense(&x), &mut messages);
+//! gcn.fold(at, Sources { side: Side::Own, block: &block, messages: &messages }, &mut folded);
+//! gcn.finish_fold(at, &mut folded);
+//! gcn.close(at, Closing { x: Rows::Dense(&x), folded: Rows::Dense(&folded) }, &mut z);
 //! assert!((z.row(1)[0] - (2.0 * half + 4.0 * half * half + 0.5)).abs() < 1e-6);
 //! ```
 
@@ -36,7 +36,7 @@ pub mod parameters;
 pub mod threads;
 
 pub use block::Block;
-pub use layer::{Absence, Closing, Layer, LayerSpec, Nodes, Side, State, layer_kind};
+pub use layer::{Absence, At, Closing, Layer, LayerSpec, Nodes, Senders, Side, Sources, State, Wanted, layer_kind};
 pub use matrix::{Matrix, Operand, Rows, SparseRows};
 pub use network::{Network, Unit};
 pub use threads::Compute;

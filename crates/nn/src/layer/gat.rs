@@ -4,8 +4,7 @@
 //!
 //! Only q travels: a receiver computes the halves of the scores from it. Uses the softmax, score and gradient fields of the state.
 
-use super::{Absence, Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, python};
-use crate::block::Block;
+use super::{Absence, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, Wanted, python};
 use crate::kernels::Store;
 use crate::kernels::attention::{
     Scores, add_destination_gradient, add_score_gradient, add_vector_gradient, attention_adjoint, attention_close,
@@ -108,19 +107,16 @@ impl Layer for Gat {
         format!("GATConv({inputs}, {width}, heads={heads}, concat={concat}, add_self_loops={})", python(self_loops))
     }
 
-    fn message(&self, compute: &mut Compute, p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+    fn message(&self, At { compute, p, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
         out.reshape(x.rows(), self.columns());
         times_weight_transposed(compute, out, Store::Set, x, self.views(p).weight);
     }
 
     fn fold(
         &self,
-        compute: &mut Compute,
-        p: &[f32],
-        (side, block): (Side, &Block),
-        messages: &Matrix,
+        At { compute, p, state, .. }: &mut At<'_>,
+        Sources { side, block, messages }: Sources<'_>,
         folded: &mut Matrix,
-        state: &mut State,
     ) {
         let views = self.views(p);
         folded.reshape(block.destinations(), self.columns());
@@ -135,19 +131,11 @@ impl Layer for Gat {
         attention_fold(compute, folded, &mut state.softmax, scores);
     }
 
-    fn finish_fold(&self, compute: &mut Compute, folded: &mut Matrix, state: &mut State) {
+    fn finish_fold(&self, At { compute, state, .. }: &mut At<'_>, folded: &mut Matrix) {
         attention_close(compute, folded, &state.softmax);
     }
 
-    fn close(
-        &self,
-        compute: &mut Compute,
-        p: &[f32],
-        _nodes: &Nodes<'_>,
-        input: Closing<'_>,
-        out: &mut Matrix,
-        _state: &mut State,
-    ) {
+    fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         out.reshape(input.folded.rows(), self.outputs());
         if self.concatenate {
             copy_scaled(compute, out, Store::Set, input.folded, 1.0, None);
@@ -160,14 +148,11 @@ impl Layer for Gat {
 
     fn close_adjoint(
         &self,
-        compute: &mut Compute,
-        (_p, g): (&[f32], &mut [f32]),
-        _nodes: &Nodes<'_>,
+        At { compute, state, .. }: &mut At<'_>,
+        g: &mut [f32],
         input: Closing<'_>,
         dz: &mut Matrix,
-        dfolded: Option<&mut Matrix>,
-        _dx: Option<&mut Matrix>,
-        state: &mut State,
+        Wanted { dfolded, .. }: Wanted<'_>,
     ) {
         add_bias_gradient(compute, self.views_mut(g).bias, dz);
         let dfolded =
@@ -185,13 +170,11 @@ impl Layer for Gat {
 
     fn fold_adjoint(
         &self,
-        compute: &mut Compute,
-        (p, g): (&[f32], &mut [f32]),
-        (side, block): (Side, &Block),
-        messages: &Matrix,
+        At { compute, p, state, .. }: &mut At<'_>,
+        g: &mut [f32],
+        Sources { side, block, messages }: Sources<'_>,
         dfolded: &Matrix,
         dmessages: &mut Matrix,
-        state: &mut State,
     ) {
         let views = self.views(p);
         if side == Side::Halo {
@@ -210,14 +193,11 @@ impl Layer for Gat {
 
     fn message_adjoint(
         &self,
-        compute: &mut Compute,
-        (p, g): (&[f32], &mut [f32]),
-        _nodes: &Nodes<'_>,
-        (side, x): (Side, Rows<'_>),
-        messages: &Matrix,
+        At { compute, p, state, .. }: &mut At<'_>,
+        g: &mut [f32],
+        Senders { side, x, messages }: Senders<'_>,
         dmessages: &mut Matrix,
         dx: Option<(&mut Matrix, Store)>,
-        state: &mut State,
     ) {
         let (views, gradients) = (self.views(p), self.views_mut(g));
         if side == Side::Own {

@@ -3,15 +3,13 @@
 //!
 //! The owner scales a message by its own degree, so that no worker needs to know another node's.
 
-use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, python, store};
-use crate::block::Block;
+use super::{At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, scale_and_shift};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
-use crate::threads::Compute;
 
 pub(super) const KIND: LayerKind =
     LayerKind { name: "gcn", prefix: "convs", self_loops: true, has_heads: false, build };
@@ -76,7 +74,7 @@ impl Layer for Gcn {
         format!("GCNConv({inputs}, {outputs}, add_self_loops={})", python(self_loops))
     }
 
-    fn message(&self, compute: &mut Compute, p: &[f32], nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+    fn message(&self, At { compute, p, nodes, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
         out.reshape(x.rows(), self.message_width());
         let degree = Some(nodes.inverse_root_degree);
         if self.transform_first {
@@ -89,26 +87,15 @@ impl Layer for Gcn {
 
     fn fold(
         &self,
-        compute: &mut Compute,
-        _p: &[f32],
-        (side, block): (Side, &Block),
-        messages: &Matrix,
+        At { compute, .. }: &mut At<'_>,
+        Sources { side, block, messages }: Sources<'_>,
         folded: &mut Matrix,
-        _state: &mut State,
     ) {
         folded.reshape(block.destinations(), self.message_width());
         sum_fold(compute, folded, store(side), block, messages);
     }
 
-    fn close(
-        &self,
-        compute: &mut Compute,
-        p: &[f32],
-        nodes: &Nodes<'_>,
-        input: Closing<'_>,
-        out: &mut Matrix,
-        _state: &mut State,
-    ) {
+    fn close(&self, At { compute, p, nodes, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let (weight, bias) = p.split_at(self.weight_len());
         out.reshape(input.folded.rows(), self.outputs);
         if self.transform_first {
@@ -121,14 +108,11 @@ impl Layer for Gcn {
 
     fn close_adjoint(
         &self,
-        compute: &mut Compute,
-        (p, g): (&[f32], &mut [f32]),
-        nodes: &Nodes<'_>,
+        At { compute, p, nodes, .. }: &mut At<'_>,
+        g: &mut [f32],
         input: Closing<'_>,
         dz: &mut Matrix,
-        dfolded: Option<&mut Matrix>,
-        _dx: Option<&mut Matrix>,
-        _state: &mut State,
+        Wanted { dfolded, .. }: Wanted<'_>,
     ) {
         let weight = &p[..self.weight_len()];
         let (dweight, dbias) = g.split_at_mut(self.weight_len());
@@ -149,13 +133,11 @@ impl Layer for Gcn {
 
     fn fold_adjoint(
         &self,
-        compute: &mut Compute,
-        _pg: (&[f32], &mut [f32]),
-        (_side, block): (Side, &Block),
-        _messages: &Matrix,
+        At { compute, .. }: &mut At<'_>,
+        _g: &mut [f32],
+        Sources { block, .. }: Sources<'_>,
         dfolded: &Matrix,
         dmessages: &mut Matrix,
-        _state: &mut State,
     ) {
         dmessages.reshape(block.sources(), self.message_width());
         sum_fold_adjoint(compute, dmessages, Store::Set, block, dfolded);
@@ -163,14 +145,11 @@ impl Layer for Gcn {
 
     fn message_adjoint(
         &self,
-        compute: &mut Compute,
-        (p, g): (&[f32], &mut [f32]),
-        nodes: &Nodes<'_>,
-        (_side, x): (Side, Rows<'_>),
-        _messages: &Matrix,
+        At { compute, p, nodes, .. }: &mut At<'_>,
+        g: &mut [f32],
+        Senders { x, .. }: Senders<'_>,
         dmessages: &mut Matrix,
         dx: Option<(&mut Matrix, Store)>,
-        _state: &mut State,
     ) {
         let degree = Some(nodes.inverse_root_degree);
         if self.transform_first {

@@ -3,15 +3,13 @@
 //!
 //! `W_0` is applied to own row and sum apart, so that each may be sparse. Uses `hidden` and its gradient of the state.
 
-use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, python, store};
-use crate::block::Block;
+use super::{At, Closing, Layer, LayerKind, LayerSpec, Senders, Sources, State, Wanted, python, store};
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, dot, relu, relu_adjoint, scale_and_shift};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
-use crate::threads::Compute;
 
 pub(super) const KIND: LayerKind =
     LayerKind { name: "gin", prefix: "convs", self_loops: false, has_heads: false, build };
@@ -101,33 +99,22 @@ impl Layer for Gin {
         format!("GINConv({perceptron}, train_eps={})", python(self.learn_epsilon))
     }
 
-    fn message(&self, compute: &mut Compute, _p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+    fn message(&self, At { compute, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
         out.reshape(x.rows(), self.inputs);
         copy_scaled(compute, out, Store::Set, x, 1.0, None);
     }
 
     fn fold(
         &self,
-        compute: &mut Compute,
-        _p: &[f32],
-        (side, block): (Side, &Block),
-        messages: &Matrix,
+        At { compute, .. }: &mut At<'_>,
+        Sources { side, block, messages }: Sources<'_>,
         folded: &mut Matrix,
-        _state: &mut State,
     ) {
         folded.reshape(block.destinations(), self.inputs);
         sum_fold(compute, folded, store(side), block, messages);
     }
 
-    fn close(
-        &self,
-        compute: &mut Compute,
-        p: &[f32],
-        _nodes: &Nodes<'_>,
-        input: Closing<'_>,
-        out: &mut Matrix,
-        state: &mut State,
-    ) {
+    fn close(&self, At { compute, p, state, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let views = self.views(p);
         let hidden = &mut state.hidden;
         hidden.reshape(input.x.rows(), self.inner);
@@ -144,14 +131,11 @@ impl Layer for Gin {
 
     fn close_adjoint(
         &self,
-        compute: &mut Compute,
-        (p, g): (&[f32], &mut [f32]),
-        _nodes: &Nodes<'_>,
+        At { compute, p, state, .. }: &mut At<'_>,
+        g: &mut [f32],
         input: Closing<'_>,
         dz: &mut Matrix,
-        dfolded: Option<&mut Matrix>,
-        dx: Option<&mut Matrix>,
-        state: &mut State,
+        Wanted { dfolded, dx }: Wanted<'_>,
     ) {
         let (views, factor) = (self.views(p), self.own_factor(p));
         let gradients = self.views_mut(g);
@@ -188,13 +172,11 @@ impl Layer for Gin {
 
     fn fold_adjoint(
         &self,
-        compute: &mut Compute,
-        _pg: (&[f32], &mut [f32]),
-        (_side, block): (Side, &Block),
-        _messages: &Matrix,
+        At { compute, .. }: &mut At<'_>,
+        _g: &mut [f32],
+        Sources { block, .. }: Sources<'_>,
         dfolded: &Matrix,
         dmessages: &mut Matrix,
-        _state: &mut State,
     ) {
         dmessages.reshape(block.sources(), self.inputs);
         sum_fold_adjoint(compute, dmessages, Store::Set, block, dfolded);
@@ -202,14 +184,11 @@ impl Layer for Gin {
 
     fn message_adjoint(
         &self,
-        compute: &mut Compute,
-        _pg: (&[f32], &mut [f32]),
-        _nodes: &Nodes<'_>,
-        (_side, x): (Side, Rows<'_>),
-        _messages: &Matrix,
+        At { compute, .. }: &mut At<'_>,
+        _g: &mut [f32],
+        Senders { x, .. }: Senders<'_>,
         dmessages: &mut Matrix,
         dx: Option<(&mut Matrix, Store)>,
-        _state: &mut State,
     ) {
         if let Some((dx, store)) = dx {
             dx.reshape(x.rows(), self.inputs);

@@ -1,14 +1,12 @@
 //! A linear map of a node's own row, `z = x Wᵀ + b`: the layers of `mlp`, and the classifier heads of lazy training.
 //! It reads no neighbours, so it exchanges nothing.
 
-use super::{Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State};
-use crate::block::Block;
+use super::{At, Closing, Layer, LayerKind, LayerSpec, Senders, Sources, Wanted};
 use crate::kernels::Store;
 use crate::kernels::elementwise::scale_and_shift;
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
-use crate::threads::Compute;
 
 pub(super) const KIND: LayerKind =
     LayerKind { name: "mlp", prefix: "lins", self_loops: false, has_heads: false, build };
@@ -63,31 +61,15 @@ impl Layer for Linear {
         format!("Linear({}, {})", self.inputs, self.outputs)
     }
 
-    fn message(&self, _compute: &mut Compute, _p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+    fn message(&self, _at: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
         out.reshape(x.rows(), 0);
     }
 
-    fn fold(
-        &self,
-        _compute: &mut Compute,
-        _p: &[f32],
-        (_side, block): (Side, &Block),
-        _messages: &Matrix,
-        folded: &mut Matrix,
-        _state: &mut State,
-    ) {
+    fn fold(&self, _at: &mut At<'_>, Sources { block, .. }: Sources<'_>, folded: &mut Matrix) {
         folded.reshape(block.destinations(), 0);
     }
 
-    fn close(
-        &self,
-        compute: &mut Compute,
-        p: &[f32],
-        _nodes: &Nodes<'_>,
-        input: Closing<'_>,
-        out: &mut Matrix,
-        _state: &mut State,
-    ) {
+    fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let (weight, bias) = p.split_at(self.inputs * self.outputs);
         out.reshape(input.x.rows(), self.outputs);
         times_weight_transposed(compute, out, Store::Set, input.x, weight);
@@ -96,14 +78,11 @@ impl Layer for Linear {
 
     fn close_adjoint(
         &self,
-        compute: &mut Compute,
-        (p, g): (&[f32], &mut [f32]),
-        _nodes: &Nodes<'_>,
+        At { compute, p, .. }: &mut At<'_>,
+        g: &mut [f32],
         input: Closing<'_>,
         dz: &mut Matrix,
-        _dfolded: Option<&mut Matrix>,
-        dx: Option<&mut Matrix>,
-        _state: &mut State,
+        Wanted { dx, .. }: Wanted<'_>,
     ) {
         let split = self.inputs * self.outputs;
         let (dweight, dbias) = g.split_at_mut(split);
@@ -117,27 +96,22 @@ impl Layer for Linear {
 
     fn fold_adjoint(
         &self,
-        _compute: &mut Compute,
-        _pg: (&[f32], &mut [f32]),
-        (_side, block): (Side, &Block),
-        _messages: &Matrix,
+        _at: &mut At<'_>,
+        _g: &mut [f32],
+        Sources { block, .. }: Sources<'_>,
         _dfolded: &Matrix,
         dmessages: &mut Matrix,
-        _state: &mut State,
     ) {
         dmessages.reshape(block.sources(), 0);
     }
 
     fn message_adjoint(
         &self,
-        _compute: &mut Compute,
-        _pg: (&[f32], &mut [f32]),
-        _nodes: &Nodes<'_>,
-        _x: (Side, Rows<'_>),
-        _messages: &Matrix,
+        _at: &mut At<'_>,
+        _g: &mut [f32],
+        _senders: Senders<'_>,
         _dmessages: &mut Matrix,
         _dx: Option<(&mut Matrix, Store)>,
-        _state: &mut State,
     ) {
     }
 }

@@ -71,8 +71,59 @@ pub enum Absence {
     Weighed,
 }
 
-/// One graph layer. All matrices have one row a node; `p` and `g` are the layer's own slices of parameters and gradients
-/// (together `pg`).
+/// What every function of a layer is given besides its operands.
+pub struct At<'a> {
+    /// Threads and scratch memory.
+    pub compute: &'a mut Compute,
+    /// The layer's own slice of the parameters, in the order of [`Layer::parameters`].
+    pub p: &'a [f32],
+    /// What is known of the rows that are worked on: one entry a row.
+    pub nodes: Nodes<'a>,
+    /// What the layer keeps from one of its functions to the next.
+    pub state: &'a mut State,
+}
+
+/// The edges of one block and what travels along them.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// Where the source rows live.
+    pub side: Side,
+    /// The edges, sources → destinations.
+    pub block: &'a Block,
+    /// The sources' messages; sources × [`Layer::message_width`].
+    pub messages: &'a Matrix,
+}
+
+/// What `close` reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Closing<'a> {
+    /// Own input rows; destinations × inputs.
+    pub x: Rows<'a>,
+    /// Folded messages; destinations × [`Layer::message_width`].
+    pub folded: Rows<'a>,
+}
+
+/// The gradients that the adjoint of `close` sets, each where it is wanted.
+#[derive(Default)]
+pub struct Wanted<'a> {
+    /// That of the folds; destinations × [`Layer::message_width`].
+    pub dfolded: Option<&'a mut Matrix>,
+    /// That of own input rows through `close` alone, for layers that read them there; destinations × inputs.
+    pub dx: Option<&'a mut Matrix>,
+}
+
+/// Rows with the messages that were made of them.
+#[derive(Clone, Copy)]
+pub struct Senders<'a> {
+    /// Where the rows live.
+    pub side: Side,
+    /// The rows; senders × inputs.
+    pub x: Rows<'a>,
+    /// Their messages; senders × [`Layer::message_width`].
+    pub messages: &'a Matrix,
+}
+
+/// One graph layer. All matrices have one row a node; `g` is the layer's own slice of the gradients, laid out as [`At::p`].
 pub trait Layer: Send + Sync {
     /// Width of the rows that come in.
     fn inputs(&self) -> usize;
@@ -109,89 +160,46 @@ pub trait Layer: Send + Sync {
     /// Whether `close` reads the node's own row besides the fold.
     fn reads_own_row(&self) -> bool;
 
-    /// Messages of the rows `x`, which `nodes` describes. `p` may be empty where messages have no parameters.
-    fn message(&self, compute: &mut Compute, p: &[f32], nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix);
+    /// Sets `out` to the messages of the rows `x`, which `at.nodes` describes. `at.p` may be empty where messages have no
+    /// parameters.
+    fn message(&self, at: &mut At<'_>, x: Rows<'_>, out: &mut Matrix);
 
     /// Folds the messages of a block's sources into `folded`. Called with [`Side::Own`] first, then with [`Side::Halo`].
-    fn fold(
-        &self,
-        compute: &mut Compute,
-        p: &[f32],
-        block: (Side, &Block),
-        messages: &Matrix,
-        folded: &mut Matrix,
-        state: &mut State,
-    );
+    fn fold(&self, at: &mut At<'_>, sources: Sources<'_>, folded: &mut Matrix);
 
     /// Ends the fold, once every block is in.
-    fn finish_fold(&self, _compute: &mut Compute, _folded: &mut Matrix, _state: &mut State) {}
+    fn finish_fold(&self, _at: &mut At<'_>, _folded: &mut Matrix) {}
 
-    /// Output rows from own rows and folds.
-    fn close(
-        &self,
-        compute: &mut Compute,
-        p: &[f32],
-        nodes: &Nodes<'_>,
-        input: Closing<'_>,
-        out: &mut Matrix,
-        state: &mut State,
-    );
+    /// Sets `out` to the output rows, from own rows and folds.
+    fn close(&self, at: &mut At<'_>, input: Closing<'_>, out: &mut Matrix);
 
-    /// The adjoint of [`Layer::close`]: from `dz`, the gradient of the output (used up), adds to `g`, sets `dfolded` (where
-    /// wanted) and, if the layer reads own rows, sets `dx` (where wanted).
-    #[allow(clippy::too_many_arguments)]
-    fn close_adjoint(
-        &self,
-        compute: &mut Compute,
-        pg: (&[f32], &mut [f32]),
-        nodes: &Nodes<'_>,
-        input: Closing<'_>,
-        dz: &mut Matrix,
-        dfolded: Option<&mut Matrix>,
-        dx: Option<&mut Matrix>,
-        state: &mut State,
-    );
+    /// The adjoint of [`Layer::close`]: from `dz`, the gradient of the output (used up), adds to `g` and sets what is wanted.
+    fn close_adjoint(&self, at: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &mut Matrix, wanted: Wanted<'_>);
 
-    /// The adjoint of [`Layer::fold`]: sets `dmessages` for the block's sources. Called with [`Side::Halo`] first, so that
-    /// the halo's gradients can leave before the local product, then with [`Side::Own`].
-    #[allow(clippy::too_many_arguments)]
+    /// The adjoint of [`Layer::fold`]: adds to `g` and sets `dmessages` for the block's sources. Called with [`Side::Halo`]
+    /// first, so that the halo's gradients can leave before the local product, then with [`Side::Own`].
     fn fold_adjoint(
         &self,
-        compute: &mut Compute,
-        pg: (&[f32], &mut [f32]),
-        block: (Side, &Block),
-        messages: &Matrix,
+        at: &mut At<'_>,
+        g: &mut [f32],
+        sources: Sources<'_>,
         dfolded: &Matrix,
         dmessages: &mut Matrix,
-        state: &mut State,
     );
 
     /// The adjoint of [`Layer::message`] for the rows of one side: from `dmessages` (used up) adds to `g` and, where wanted,
     /// sets or adds to `dx`.
-    #[allow(clippy::too_many_arguments)]
     fn message_adjoint(
         &self,
-        compute: &mut Compute,
-        pg: (&[f32], &mut [f32]),
-        nodes: &Nodes<'_>,
-        x: (Side, Rows<'_>),
-        messages: &Matrix,
+        at: &mut At<'_>,
+        g: &mut [f32],
+        senders: Senders<'_>,
         dmessages: &mut Matrix,
         dx: Option<(&mut Matrix, Store)>,
-        state: &mut State,
     );
 
     /// The call that makes the same layer in PyTorch Geometric (or PyTorch), for exported models.
     fn pyg_constructor(&self, self_loops: bool) -> String;
-}
-
-/// What `close` reads.
-#[derive(Debug, Clone, Copy)]
-pub struct Closing<'a> {
-    /// Own input rows.
-    pub x: Rows<'a>,
-    /// Folded messages.
-    pub folded: Rows<'a>,
 }
 
 /// The shape of one layer of a network.

@@ -2,7 +2,9 @@
 //! `z = aggregate(neighbours) W_lᵀ + b_l + x W_rᵀ`, aggregating by the mean, or by the maximum of `ReLU(x Wᵀ + b)`
 //! (`aggr="max", project=True`). The aggregate of no neighbours is 0.
 
-use super::{Absence, Aggregator, Closing, Layer, LayerKind, LayerSpec, Nodes, Side, State, store};
+use super::{
+    Absence, Aggregator, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, Wanted, store,
+};
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, relu, relu_adjoint, scale_and_shift};
@@ -10,7 +12,6 @@ use crate::kernels::fold::{NO_WINNER, max_fold, max_fold_adjoint, sum_fold, sum_
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
-use crate::threads::Compute;
 
 pub(super) const KIND: LayerKind =
     LayerKind { name: "sage", prefix: "convs", self_loops: false, has_heads: false, build };
@@ -109,7 +110,7 @@ impl Layer for Sage {
         format!("SAGEConv({}, {}{options})", self.inputs, self.outputs)
     }
 
-    fn message(&self, compute: &mut Compute, p: &[f32], _nodes: &Nodes<'_>, x: Rows<'_>, out: &mut Matrix) {
+    fn message(&self, At { compute, p, .. }: &mut At<'_>, x: Rows<'_>, out: &mut Matrix) {
         out.reshape(x.rows(), self.message_width());
         if !self.message_has_parameters() {
             return copy_scaled(compute, out, Store::Set, x, 1.0, None);
@@ -126,12 +127,9 @@ impl Layer for Sage {
 
     fn fold(
         &self,
-        compute: &mut Compute,
-        _p: &[f32],
-        (side, block): (Side, &Block),
-        messages: &Matrix,
+        At { compute, state, .. }: &mut At<'_>,
+        Sources { side, block, messages }: Sources<'_>,
         folded: &mut Matrix,
-        state: &mut State,
     ) {
         folded.reshape(block.destinations(), self.message_width());
         if !self.pool {
@@ -145,7 +143,7 @@ impl Layer for Sage {
         max_fold(compute, folded, &mut state.winner, block, messages, first_source(side, block));
     }
 
-    fn finish_fold(&self, _compute: &mut Compute, folded: &mut Matrix, state: &mut State) {
+    fn finish_fold(&self, At { state, .. }: &mut At<'_>, folded: &mut Matrix) {
         if self.pool {
             for (value, &winner) in folded.data_mut().iter_mut().zip(&state.winner) {
                 *value = if winner == NO_WINNER { 0.0 } else { *value };
@@ -153,15 +151,7 @@ impl Layer for Sage {
         }
     }
 
-    fn close(
-        &self,
-        compute: &mut Compute,
-        p: &[f32],
-        nodes: &Nodes<'_>,
-        input: Closing<'_>,
-        out: &mut Matrix,
-        _state: &mut State,
-    ) {
+    fn close(&self, At { compute, p, nodes, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let views = self.views(p);
         out.reshape(input.x.rows(), self.outputs);
         if self.transform_first {
@@ -175,14 +165,11 @@ impl Layer for Sage {
 
     fn close_adjoint(
         &self,
-        compute: &mut Compute,
-        (p, g): (&[f32], &mut [f32]),
-        nodes: &Nodes<'_>,
+        At { compute, p, nodes, .. }: &mut At<'_>,
+        g: &mut [f32],
         input: Closing<'_>,
         dz: &mut Matrix,
-        dfolded: Option<&mut Matrix>,
-        dx: Option<&mut Matrix>,
-        _state: &mut State,
+        Wanted { dfolded, dx }: Wanted<'_>,
     ) {
         let (views, gradients) = (self.views(p), self.views_mut(g));
         add_bias_gradient(compute, gradients.bias, dz);
@@ -209,13 +196,11 @@ impl Layer for Sage {
 
     fn fold_adjoint(
         &self,
-        compute: &mut Compute,
-        _pg: (&[f32], &mut [f32]),
-        (side, block): (Side, &Block),
-        _messages: &Matrix,
+        At { compute, state, .. }: &mut At<'_>,
+        _g: &mut [f32],
+        Sources { side, block, .. }: Sources<'_>,
         dfolded: &Matrix,
         dmessages: &mut Matrix,
-        state: &mut State,
     ) {
         dmessages.reshape(block.sources(), self.message_width());
         if self.pool {
@@ -227,14 +212,11 @@ impl Layer for Sage {
 
     fn message_adjoint(
         &self,
-        compute: &mut Compute,
-        (p, g): (&[f32], &mut [f32]),
-        _nodes: &Nodes<'_>,
-        (_side, x): (Side, Rows<'_>),
-        messages: &Matrix,
+        At { compute, p, .. }: &mut At<'_>,
+        g: &mut [f32],
+        Senders { x, messages, .. }: Senders<'_>,
         dmessages: &mut Matrix,
         dx: Option<(&mut Matrix, Store)>,
-        _state: &mut State,
     ) {
         let (views, gradients) = (self.views(p), self.views_mut(g));
         let weight = if self.pool {

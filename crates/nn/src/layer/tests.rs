@@ -68,11 +68,13 @@ fn run(
     let own = Nodes { ids: &case.ids[..40], inverse_degree: &degree[..40], inverse_root_degree: &root[..40] };
     let x_own = Matrix::from_vec(40, x.columns(), x.data()[..40 * x.columns()].to_vec());
     let mut messages = Matrix::default();
-    layer.message(c, p, &all, Rows::Dense(x), &mut messages);
+    let (mut folded, mut z, mut state) = (Matrix::default(), Matrix::default(), State::default());
+    let at = &mut At { compute: c, p, nodes: all, state: &mut state };
+    layer.message(at, Rows::Dense(x), &mut messages);
     let w = messages.columns();
     let own_messages = Matrix::from_vec(40, w, messages.data()[..40 * w].to_vec());
     let halo_messages = Matrix::from_vec(20, w, messages.data()[40 * w..].to_vec());
-    let (mut folded, mut z, mut state) = (Matrix::default(), Matrix::default(), State::default());
+    at.nodes = own;
     let (nothing, no_messages) = (Block::new(0, vec![0; 41], vec![], None), Matrix::zeros(0, w));
     let blocks: Vec<(Side, &Block, &Matrix)> = if split {
         vec![(Side::Own, &case.own, &own_messages), (Side::Halo, &case.halo, &halo_messages)]
@@ -80,41 +82,35 @@ fn run(
         vec![(Side::Own, &case.whole, &messages), (Side::Halo, &nothing, &no_messages)]
     };
     for (side, block, messages) in &blocks {
-        layer.fold(c, p, (*side, block), messages, &mut folded, &mut state);
+        layer.fold(at, Sources { side: *side, block, messages }, &mut folded);
     }
-    layer.finish_fold(c, &mut folded, &mut state);
+    layer.finish_fold(at, &mut folded);
     let input = Closing { x: Rows::Dense(&x_own), folded: Rows::Dense(&folded) };
-    layer.close(c, p, &own, input, &mut z, &mut state);
+    layer.close(at, input, &mut z);
     let mut g = vec![0.0; p.len()];
     let mut dx = Matrix::zeros(60, x.columns());
     if let Some(dz) = dz {
         let mut dz = dz.clone();
         let (mut dfolded, mut dx_own) = (Matrix::default(), Matrix::zeros(40, x.columns()));
-        layer.close_adjoint(c, (p, &mut g), &own, input, &mut dz, Some(&mut dfolded), Some(&mut dx_own), &mut state);
+        let wanted = Wanted { dfolded: Some(&mut dfolded), dx: Some(&mut dx_own) };
+        layer.close_adjoint(at, &mut g, input, &mut dz, wanted);
         let mut dmessages = vec![0.0; 60 * w];
         for (side, block, messages) in blocks.iter().rev() {
             let mut part = Matrix::default();
-            layer.fold_adjoint(c, (p, &mut g), (*side, block), messages, &dfolded, &mut part, &mut state);
+            layer.fold_adjoint(at, &mut g, Sources { side: *side, block, messages }, &dfolded, &mut part);
             let start = if *side == Side::Halo && split { 40 * w } else { 0 };
             dmessages[start..start + part.data().len()].copy_from_slice(part.data());
         }
         // One owner of all rows: messages of own and halo rows go back through one adjoint.
         let mut dmessages = Matrix::from_vec(60, w, dmessages);
-        let columns = state.destination_gradient.columns();
-        state.destination_gradient.reshape(60, columns);
+        let columns = at.state.destination_gradient.columns();
+        at.state.destination_gradient.reshape(60, columns);
         if layer.reads_own_row() {
             dx.data_mut()[..40 * x.columns()].copy_from_slice(dx_own.data());
         }
-        layer.message_adjoint(
-            c,
-            (p, &mut g),
-            &all,
-            (Side::Own, Rows::Dense(x)),
-            &messages,
-            &mut dmessages,
-            Some((&mut dx, Store::Add)),
-            &mut state,
-        );
+        at.nodes = all;
+        let senders = Senders { side: Side::Own, x: Rows::Dense(x), messages: &messages };
+        layer.message_adjoint(at, &mut g, senders, &mut dmessages, Some((&mut dx, Store::Add)));
     }
     (z, g, dx)
 }

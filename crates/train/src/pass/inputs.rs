@@ -6,7 +6,7 @@
 
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{Dropout, copy_scaled, drop_out, scale_and_shift};
-use laconic_nn::{Absence, Block, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, State};
+use laconic_nn::{Absence, At, Block, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, State};
 use laconic_wire::{Kind, Tag};
 
 use crate::error::Result;
@@ -58,7 +58,7 @@ pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x
         out.reshape(x.rows(), x.columns());
         copy_scaled(compute, &mut out, Store::Set, x, 1.0, None);
     } else {
-        layer.message(compute, &[], nodes, x, &mut out);
+        layer.message(&mut At { compute, p: &[], nodes: *nodes, state: &mut State::default() }, x, &mut out);
     }
     out
 }
@@ -102,10 +102,11 @@ impl Inputs {
     ) {
         if !layer.message_has_parameters() {
             let (mut folded, mut state) = (Matrix::default(), State::default());
-            layer.fold(compute, &[], (Side::Own, ground.own), own, &mut folded, &mut state);
-            weigh(compute, layer, &self.presence, &mut halo, &mut state);
-            layer.fold(compute, &[], (Side::Halo, ground.halo), &halo, &mut folded, &mut state);
-            layer.finish_fold(compute, &mut folded, &mut state);
+            let at = &mut At { compute, p: &[], nodes: ground.nodes, state: &mut state };
+            layer.fold(at, Sources { side: Side::Own, block: ground.own, messages: own }, &mut folded);
+            weigh(at.compute, layer, &self.presence, &mut halo, at.state);
+            layer.fold(at, Sources { side: Side::Halo, block: ground.halo, messages: &halo }, &mut folded);
+            layer.finish_fold(at, &mut folded);
             halo = folded;
         }
         self.keep(layer, halo);
@@ -170,15 +171,18 @@ pub(crate) fn fold_once(
     folded: &mut Matrix,
 ) -> Result<()> {
     let (mut messages, mut halo, mut state) = (Matrix::default(), Matrix::default(), State::default());
-    layer.message(links.compute, &[], &ground.nodes, x, &mut messages);
+    let nodes = ground.nodes;
+    layer.message(&mut At { compute: links.compute, p: &[], nodes, state: &mut state }, x, &mut messages);
     halo.reshape(links.halo.rows(), messages.columns());
     let fold_own = |compute: &mut Compute, _: &mut Matrix| {
-        layer.fold(compute, &[], (Side::Own, ground.own), &messages, folded, &mut state);
+        let own = Sources { side: Side::Own, block: ground.own, messages: &messages };
+        layer.fold(&mut At { compute, p: &[], nodes, state: &mut state }, own, folded);
     };
     let presence = links.exchange(tag, &messages, &mut halo, fold_own)?;
     weigh(links.compute, layer, &presence, &mut halo, &mut state);
-    layer.fold(links.compute, &[], (Side::Halo, ground.halo), &halo, folded, &mut state);
-    layer.finish_fold(links.compute, folded, &mut state);
+    let at = &mut At { compute: links.compute, p: &[], nodes, state: &mut state };
+    layer.fold(at, Sources { side: Side::Halo, block: ground.halo, messages: &halo }, folded);
+    layer.finish_fold(at, folded);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::Dropout;
 use laconic_nn::kernels::normalise::{Affine, activate, activate_adjoint};
 use laconic_nn::network::{After, Network};
-use laconic_nn::{Closing, Matrix, Rows, Side, State};
+use laconic_nn::{At, Closing, Matrix, Rows, Senders, Side, Sources, State, Wanted};
 use laconic_wire::{Direction, Kind, Tag};
 
 use crate::error::Result;
@@ -117,13 +117,14 @@ impl Pass {
                 let Tape { x, messages, halo_messages, folded, z, state, presence, .. } = &mut self.tapes[index];
                 let (layer, p) = (unit.layer.as_ref(), &p[ranges.layer.clone()]);
                 if layer.message_width() > 0 {
-                    layer.message(links.compute, p, &ground.nodes, Rows::Dense(x), messages);
+                    let at = &mut At { compute: links.compute, p, nodes: ground.nodes, state };
+                    layer.message(at, Rows::Dense(x), messages);
                     let tag = what.tag(index, Direction::Forward);
                     *presence =
                         exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
                 }
                 let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
-                layer.close(links.compute, p, &ground.nodes, input, z, state);
+                layer.close(&mut At { compute: links.compute, p, nodes: ground.nodes, state }, input, z);
             }
             if index + 1 < units.len() {
                 let (before, after) = self.tapes.split_at_mut(index + 1);
@@ -149,7 +150,7 @@ impl Pass {
         let unit = &network.units()[0];
         let (layer, p) = (unit.layer.as_ref(), &p[network.ranges(0).layer.clone()]);
         let Tape { messages, halo_messages, folded, z, state, presence, .. } = &mut self.tapes[0];
-        let nodes = &ground.nodes;
+        let nodes = ground.nodes;
         let dropout = what.dropout(Purpose::Dropout, 0, unit.dropout);
         let after_fold = what.dropout(Purpose::AggregateDropout, 0, unit.dropout);
         let x = self.own_inputs.view(links.compute, &inputs.x, dropout, nodes.ids);
@@ -157,36 +158,36 @@ impl Pass {
             Neighbours::Nobody => {
                 self.nothing.reshape(nodes.ids.len(), 0);
                 let input = Closing { x, folded: Rows::Dense(&self.nothing) };
-                layer.close(links.compute, p, nodes, input, z, state);
+                layer.close(&mut At { compute: links.compute, p, nodes, state }, input, z);
             }
             Neighbours::Folded(frozen) => {
                 let folded = self.folded_inputs.view(links.compute, frozen, after_fold, nodes.ids);
-                layer.close(links.compute, p, nodes, Closing { x, folded }, z, state);
+                layer.close(&mut At { compute: links.compute, p, nodes, state }, Closing { x, folded }, z);
             }
             Neighbours::Copies(copies) => {
                 let halo = self.halo_inputs.view(links.compute, copies, dropout, ground.halo_ids);
-                layer.message(links.compute, p, nodes, x, messages);
-                layer.message(links.compute, p, nodes, halo, halo_messages);
-                weigh(links.compute, layer, &inputs.presence, halo_messages, state);
-                layer.fold(links.compute, p, (Side::Own, ground.own), messages, folded, state);
-                layer.fold(links.compute, p, (Side::Halo, ground.halo), halo_messages, folded, state);
-                layer.finish_fold(links.compute, folded, state);
-                let input = Closing { x, folded: Rows::Dense(folded) };
-                layer.close(links.compute, p, nodes, input, z, state);
+                let at = &mut At { compute: links.compute, p, nodes, state };
+                layer.message(at, x, messages);
+                layer.message(at, halo, halo_messages);
+                weigh(at.compute, layer, &inputs.presence, halo_messages, at.state);
+                layer.fold(at, Sources { side: Side::Own, block: ground.own, messages }, folded);
+                layer.fold(at, Sources { side: Side::Halo, block: ground.halo, messages: halo_messages }, folded);
+                layer.finish_fold(at, folded);
+                layer.close(at, Closing { x, folded: Rows::Dense(folded) }, z);
             }
             Neighbours::Exchanged if layer.message_has_parameters() => {
-                layer.message(links.compute, p, nodes, x, messages);
+                layer.message(&mut At { compute: links.compute, p, nodes, state }, x, messages);
                 let tag = what.tag(0, Direction::Forward);
                 *presence = exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
                 let input = Closing { x, folded: Rows::Dense(folded) };
-                layer.close(links.compute, p, nodes, input, z, state);
+                layer.close(&mut At { compute: links.compute, p, nodes, state }, input, z);
             }
             Neighbours::Exchanged => {
                 // The same arithmetic as with a kept fold: dropout comes after it.
                 fold_once(links, ground, layer, inputs.x.view(), what.tag(0, Direction::Forward), folded)?;
                 let fresh = laconic_nn::Operand::Dense(std::mem::take(folded));
                 let view = self.folded_inputs.view(links.compute, &fresh, after_fold, nodes.ids);
-                layer.close(links.compute, p, nodes, Closing { x, folded: view }, z, state);
+                layer.close(&mut At { compute: links.compute, p, nodes, state }, Closing { x, folded: view }, z);
                 let laconic_nn::Operand::Dense(fresh) = fresh else { unreachable!("it was made dense above") };
                 *folded = fresh;
             }
@@ -211,33 +212,28 @@ impl Pass {
             let (before, after) = self.tapes.split_at_mut(index);
             let Tape { x, messages, halo_messages, folded, state, presence, .. } = &mut after[0];
             let (own_p, own_g) = (&p[ranges.layer.clone()], &mut g[ranges.layer.clone()]);
+            let nodes = ground.nodes;
             let (dz, dx, dfolded) = (&mut self.gradient, &mut self.next_gradient, &mut self.folded_gradient);
             let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
             let exchanges = layer.message_width() > 0;
-            let wanted = if exchanges { Some(&mut *dfolded) } else { None };
-            layer.close_adjoint(links.compute, (own_p, own_g), &ground.nodes, input, dz, wanted, Some(&mut *dx), state);
+            let wanted = Wanted { dfolded: exchanges.then_some(&mut *dfolded), dx: Some(&mut *dx) };
+            let at = &mut At { compute: links.compute, p: own_p, nodes, state };
+            layer.close_adjoint(at, own_g, input, dz, wanted);
             if exchanges {
                 let (dm, dhalo) = (&mut self.message_gradient, &mut self.halo_gradient);
-                let sides = ((Side::Halo, ground.halo), (Side::Own, ground.own));
-                layer.fold_adjoint(links.compute, (own_p, own_g), sides.0, halo_messages, dfolded, dhalo, state);
+                let halo = Sources { side: Side::Halo, block: ground.halo, messages: halo_messages };
+                layer.fold_adjoint(at, own_g, halo, dfolded, dhalo);
                 let tag = what.tag(index, Direction::Reverse);
                 weigh_adjoint(links.compute, layer, presence, dhalo);
                 // Halo gradients go out before the local product, so that the wire works while we do.
                 links.exchange(tag, dhalo, dm, |compute, dm| {
-                    layer.fold_adjoint(compute, (own_p, own_g), sides.1, messages, dfolded, dm, state);
+                    let own = Sources { side: Side::Own, block: ground.own, messages };
+                    layer.fold_adjoint(&mut At { compute, p: own_p, nodes, state }, own_g, own, dfolded, dm);
                 })?;
                 let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
-                let rows = (Side::Own, Rows::Dense(x));
-                layer.message_adjoint(
-                    links.compute,
-                    (own_p, own_g),
-                    &ground.nodes,
-                    rows,
-                    messages,
-                    dm,
-                    Some((dx, store)),
-                    state,
-                );
+                let senders = Senders { side: Side::Own, x: Rows::Dense(x), messages };
+                let at = &mut At { compute: links.compute, p: own_p, nodes, state };
+                layer.message_adjoint(at, own_g, senders, dm, Some((dx, store)));
             }
             std::mem::swap(&mut self.gradient, &mut self.next_gradient);
             let Tape { z, statistics, .. } = &before[index - 1];
@@ -264,7 +260,7 @@ impl Pass {
         let range = network.ranges(0).layer.clone();
         let (p, g) = (&p[range.clone()], &mut g[range]);
         let Tape { messages, halo_messages, folded, state, presence, .. } = &mut self.tapes[0];
-        let nodes = &ground.nodes;
+        let nodes = ground.nodes;
         let x = self.own_inputs.last(&inputs.x);
         let dz = &mut self.gradient;
         let fresh;
@@ -278,27 +274,31 @@ impl Pass {
             _ => Rows::Dense(folded),
         };
         let input = Closing { x, folded };
+        let at = &mut At { compute: links.compute, p, nodes, state };
         if !layer.message_has_parameters() {
-            layer.close_adjoint(links.compute, (p, g), nodes, input, dz, None, None, state);
+            layer.close_adjoint(at, g, input, dz, Wanted::default());
             return Ok(());
         }
         let (dfolded, dm, dhalo) = (&mut self.folded_gradient, &mut self.message_gradient, &mut self.halo_gradient);
-        layer.close_adjoint(links.compute, (p, g), nodes, input, dz, Some(dfolded), None, state);
-        layer.fold_adjoint(links.compute, (p, g), (Side::Halo, ground.halo), halo_messages, dfolded, dhalo, state);
+        let halo = Sources { side: Side::Halo, block: ground.halo, messages: halo_messages };
+        let own = Sources { side: Side::Own, block: ground.own, messages };
+        layer.close_adjoint(at, g, input, dz, Wanted { dfolded: Some(dfolded), dx: None });
+        layer.fold_adjoint(at, g, halo, dfolded, dhalo);
         match &inputs.neighbours {
             Neighbours::Copies(copies) => {
-                layer.fold_adjoint(links.compute, (p, g), (Side::Own, ground.own), messages, dfolded, dm, state);
-                let halo = (Side::Halo, self.halo_inputs.last(copies));
-                layer.message_adjoint(links.compute, (p, g), nodes, halo, halo_messages, dhalo, None, state);
+                layer.fold_adjoint(at, g, own, dfolded, dm);
+                let x = self.halo_inputs.last(copies);
+                layer.message_adjoint(at, g, Senders { side: Side::Halo, x, messages: halo_messages }, dhalo, None);
             }
             _ => {
                 weigh_adjoint(links.compute, layer, presence, dhalo);
                 links.exchange(what.tag(0, Direction::Reverse), dhalo, dm, |compute, dm| {
-                    layer.fold_adjoint(compute, (p, &mut *g), (Side::Own, ground.own), messages, dfolded, dm, state);
+                    layer.fold_adjoint(&mut At { compute, p, nodes, state }, g, own, dfolded, dm);
                 })?;
             }
         }
-        layer.message_adjoint(links.compute, (p, g), nodes, (Side::Own, x), messages, dm, None, state);
+        let at = &mut At { compute: links.compute, p, nodes, state };
+        layer.message_adjoint(at, g, Senders { side: Side::Own, x, messages }, dm, None);
         Ok(())
     }
 }
@@ -315,11 +315,13 @@ fn exchange_and_fold(
 ) -> Result<Presence> {
     halo_messages.reshape(links.halo.rows(), messages.columns());
     let presence = links.exchange(tag, messages, halo_messages, |compute, _| {
-        layer.fold(compute, p, (Side::Own, ground.own), messages, folded, state);
+        let own = Sources { side: Side::Own, block: ground.own, messages };
+        layer.fold(&mut At { compute, p, nodes: ground.nodes, state }, own, folded);
     })?;
     weigh(links.compute, layer, &presence, halo_messages, state);
-    layer.fold(links.compute, p, (Side::Halo, ground.halo), halo_messages, folded, state);
-    layer.finish_fold(links.compute, folded, state);
+    let at = &mut At { compute: links.compute, p, nodes: ground.nodes, state };
+    layer.fold(at, Sources { side: Side::Halo, block: ground.halo, messages: halo_messages }, folded);
+    layer.finish_fold(at, folded);
     Ok(presence)
 }
 

@@ -7,7 +7,7 @@
 
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::{self, fold::sum_fold};
-use laconic_nn::{Compute, Layer, Matrix, Nodes, Operand, Side, State};
+use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Operand, Side, Sources, State};
 use laconic_wire::codec::{self, Bits, Codec, Level, Options, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Frame, Ledger, Rank, Tag, Transport};
 
@@ -139,8 +139,9 @@ impl Reveal {
     /// Inputs of which nothing of the neighbours is known yet.
     pub fn inputs(&mut self, compute: &mut Compute, ground: Ground<'_>, layer: &dyn Layer, x: Operand) -> Inputs {
         if !layer.message_has_parameters() {
-            let own = (Side::Own, ground.own);
-            layer.fold(compute, &[], own, &self.own, &mut self.kept, &mut State::default());
+            let own = Sources { side: Side::Own, block: ground.own, messages: &self.own };
+            let at = &mut At { compute, p: &[], nodes: ground.nodes, state: &mut State::default() };
+            layer.fold(at, own, &mut self.kept);
         }
         let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence: self.presence.clone() };
         inputs.keep(layer, self.kept.clone());
