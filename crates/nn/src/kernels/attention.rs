@@ -214,17 +214,24 @@ pub fn attention_adjoint(
     out.reshape(scores.block.sources(), scores.messages.columns());
     let out = (out.data_mut(), ROWS_PER_PIECE * scores.messages.columns());
     let halves = (gradients.source.data_mut(), ROWS_PER_PIECE * heads);
-    let edges = &gradients.edges;
+    let adjoint = Adjoint { edges: &gradients.edges, scores, softmax, gradient, inner };
     compute.chunks2(out, halves, |piece, out, halves| {
-        adjoint_piece(out, halves, edges, piece * ROWS_PER_PIECE, &scores, softmax, gradient, inner);
+        adjoint_piece(out, halves, piece * ROWS_PER_PIECE, &adjoint);
     });
 }
 
+/// What the adjoint of one piece reads, and the gradients of its edges, which it writes.
+struct Adjoint<'a> {
+    edges: &'a [AtomicU32],
+    scores: Scores<'a>,
+    softmax: &'a Softmax,
+    gradient: &'a Matrix,
+    inner: &'a Matrix,
+}
+
 per_processor! {
-    fn adjoint_piece(
-        out: &mut [f32], halves: &mut [f32], edges: &[AtomicU32], first: usize, scores: &Scores<'_>, softmax: &Softmax,
-        gradient: &Matrix, inner: &Matrix,
-    ) {
+    fn adjoint_piece(out: &mut [f32], halves: &mut [f32], first: usize, adjoint: &Adjoint<'_>) {
+        let Adjoint { edges, scores, softmax, gradient, inner } = *adjoint;
         let heads = inner.columns();
         let columns = gradient.columns();
         let width = columns / heads;

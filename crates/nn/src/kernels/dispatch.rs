@@ -7,21 +7,18 @@
 macro_rules! per_processor {
     ($(#[$meta:meta])* $visibility:vis fn $name:ident ( $($argument:ident : $type:ty),* $(,)? ) $body:block) => {
         $(#[$meta])*
-        #[allow(unsafe_code, clippy::too_many_arguments)]
+        #[allow(unsafe_code)]
         $visibility fn $name($($argument: $type),*) {
             #[inline(always)]
-            #[allow(clippy::too_many_arguments)]
             fn body($($argument: $type),*) $body
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-                #[allow(clippy::too_many_arguments)]
-                fn avx512($($argument: $type),*) {
+                    fn avx512($($argument: $type),*) {
                     body($($argument),*)
                 }
                 #[target_feature(enable = "avx2")]
-                #[allow(clippy::too_many_arguments)]
-                fn avx2($($argument: $type),*) {
+                    fn avx2($($argument: $type),*) {
                     body($($argument),*)
                 }
                 if crate::kernels::dispatch::has_avx512() {

@@ -38,46 +38,48 @@ pub fn sum_rows(
     compute.chunks(out, ROWS_PER_PIECE * width, |piece, out| {
         let first = piece * ROWS_PER_PIECE;
         let offsets = &offsets[first..=first + out.len() / width.max(1)];
-        let add = store == Store::Add;
+        let sum = Sum { width, add: store == Store::Add, offsets, columns, rows };
         match weights {
-            Weights::Ones => sum_ones(out, width, add, offsets, columns, rows),
-            Weights::Direct(values) => sum_direct(out, width, add, offsets, columns, values, rows),
-            Weights::Indexed(values, at) => sum_indexed(out, width, add, offsets, columns, values, at, rows),
+            Weights::Ones => sum_ones(out, sum),
+            Weights::Direct(values) => sum_direct(out, sum, values),
+            Weights::Indexed(values, positions) => sum_indexed(out, sum, values, positions),
         }
     });
 }
 
+/// What the sum of one piece reads.
+#[derive(Clone, Copy)]
+struct Sum<'a> {
+    width: usize,
+    /// Whether the sums are added to what is there.
+    add: bool,
+    /// Row boundaries of the piece; one more than its rows.
+    offsets: &'a [usize],
+    columns: &'a [u32],
+    rows: &'a [f32],
+}
+
 per_processor! {
-    fn sum_ones(out: &mut [f32], width: usize, add: bool, offsets: &[usize], columns: &[u32], rows: &[f32]) {
-        sum_piece(out, width, add, offsets, columns, rows, |_| 1.0)
+    fn sum_ones(out: &mut [f32], sum: Sum<'_>) {
+        sum_piece(out, sum, |_| 1.0)
     }
 }
 
 per_processor! {
-    fn sum_direct(out: &mut [f32], width: usize, add: bool, offsets: &[usize], columns: &[u32], values: &[f32], rows: &[f32]) {
-        sum_piece(out, width, add, offsets, columns, rows, |entry| values[entry])
+    fn sum_direct(out: &mut [f32], sum: Sum<'_>, values: &[f32]) {
+        sum_piece(out, sum, |entry| values[entry])
     }
 }
 
 per_processor! {
-    fn sum_indexed(
-        out: &mut [f32], width: usize, add: bool, offsets: &[usize], columns: &[u32],
-        values: &[f32], positions: &[u32], rows: &[f32],
-    ) {
-        sum_piece(out, width, add, offsets, columns, rows, |entry| values[positions[entry] as usize])
+    fn sum_indexed(out: &mut [f32], sum: Sum<'_>, values: &[f32], positions: &[u32]) {
+        sum_piece(out, sum, |entry| values[positions[entry] as usize])
     }
 }
 
 #[inline(always)]
-fn sum_piece(
-    out: &mut [f32],
-    width: usize,
-    add: bool,
-    offsets: &[usize],
-    columns: &[u32],
-    rows: &[f32],
-    weight: impl Fn(usize) -> f32,
-) {
+fn sum_piece(out: &mut [f32], sum: Sum<'_>, weight: impl Fn(usize) -> f32) {
+    let Sum { width, add, offsets, columns, rows } = sum;
     if width == 0 {
         return;
     }

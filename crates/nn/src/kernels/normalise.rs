@@ -18,15 +18,34 @@ pub struct Affine<'a> {
     pub bias: &'a [f32],
 }
 
-/// `out = dropout(ReLU(LayerNorm(z)))`; without `norm` or `dropout` that part is left out.
+/// What stands between two layers.
+#[derive(Debug, Clone, Copy)]
+pub struct Activation<'a> {
+    /// LayerNorm before the ReLU; `None` for none.
+    pub norm: Option<Affine<'a>>,
+    /// Dropout after it; `None` for none.
+    pub dropout: Option<Dropout>,
+}
+
+/// What [`activate`] read and wrote, for its adjoint.
+#[derive(Debug, Clone, Copy)]
+pub struct Activated<'a> {
+    /// Its output; rows × width.
+    pub out: &'a Matrix,
+    /// Its input; rows × width.
+    pub z: &'a Matrix,
+    /// Mean and reciprocal standard deviation of each row of z; rows × 2.
+    pub statistics: &'a Matrix,
+}
+
+/// `out = dropout(ReLU(LayerNorm(z)))`; without norm or dropout that part is left out. `nodes` has one id a row.
 ///
 /// `statistics` gets mean and reciprocal standard deviation of each row of z, which [`activate_adjoint`] reads.
 pub fn activate(
     compute: &Compute,
     out: &mut Matrix,
     z: &Matrix,
-    norm: Option<Affine<'_>>,
-    dropout: Option<Dropout>,
+    Activation { norm, dropout }: Activation<'_>,
     nodes: NodeIds<'_>,
     statistics: &mut Matrix,
 ) {
@@ -75,15 +94,11 @@ per_processor! {
 ///
 /// A value of `out` above 0 tells that the ReLU was open and dropout kept it, so no mask is stored or drawn again.
 /// The gradients of γ and β are added to `weight_gradient` and `bias_gradient` (empty without a norm).
-#[allow(clippy::too_many_arguments)]
 pub fn activate_adjoint(
     compute: &mut Compute,
     gradient: &mut Matrix,
-    out: &Matrix,
-    z: &Matrix,
-    norm: Option<Affine<'_>>,
-    dropout: Option<Dropout>,
-    statistics: &Matrix,
+    Activation { norm, dropout }: Activation<'_>,
+    Activated { out, z, statistics }: Activated<'_>,
     (weight_gradient, bias_gradient): (&mut [f32], &mut [f32]),
 ) {
     let (rows, width) = (z.rows(), z.columns().max(1));
@@ -107,7 +122,8 @@ pub fn activate_adjoint(
         let span = first * width..(first + count) * width;
         let statistics = &statistics.data()[first * 2..(first + count) * 2];
         let (out, z) = (&out.data()[span.clone()], &z.data()[span]);
-        adjoint_piece(gradient, out, z, width, norm.weight, scale, statistics, partial);
+        let rows = Normalised { out, z, statistics, width, weight: norm.weight };
+        adjoint_piece(gradient, rows, scale, partial);
     });
     for partial in partials.chunks_exact(2 * width) {
         for (sum, value) in weight_gradient.iter_mut().zip(&partial[..width]) {
@@ -120,11 +136,19 @@ pub fn activate_adjoint(
     compute.give_back(lent);
 }
 
+/// The rows of one piece, as [`activate`] read and wrote them.
+#[derive(Clone, Copy)]
+struct Normalised<'a> {
+    out: &'a [f32],
+    z: &'a [f32],
+    statistics: &'a [f32],
+    width: usize,
+    weight: &'a [f32],
+}
+
 per_processor! {
-    fn adjoint_piece(
-        gradient: &mut [f32], out: &[f32], z: &[f32], width: usize, weight: &[f32], scale: f32,
-        statistics: &[f32], partial: &mut [f32],
-    ) {
+    fn adjoint_piece(gradient: &mut [f32], piece: Normalised<'_>, scale: f32, partial: &mut [f32]) {
+        let Normalised { out, z, statistics, width, weight } = piece;
         let (weight_sum, bias_sum) = partial.split_at_mut(width);
         let rows = gradient.chunks_exact_mut(width).zip(out.chunks_exact(width)).zip(z.chunks_exact(width));
         for (((gradient, out), z), statistics) in rows.zip(statistics.chunks_exact(2)) {
@@ -195,14 +219,15 @@ mod tests {
             let value = |compute: &Compute, z: &Matrix, weight: &Matrix, bias: &Matrix| {
                 let norm = with_norm.then_some(Affine { weight: weight.data(), bias: bias.data() });
                 let (mut out, mut statistics) = (Matrix::default(), Matrix::default());
-                activate(compute, &mut out, z, norm, dropout, &nodes, &mut statistics);
+                activate(compute, &mut out, z, Activation { norm, dropout }, &nodes, &mut statistics);
                 let sum: f64 = out.data().iter().zip(g.data()).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
                 (sum, out, statistics)
             };
             let (_, out, statistics) = value(&compute, &z, &weight, &bias);
             let (mut dz, mut dw, mut db) = (g.clone(), vec![0.0; width], vec![0.0; width]);
             let norm = with_norm.then_some(Affine { weight: weight.data(), bias: bias.data() });
-            activate_adjoint(&mut compute, &mut dz, &out, &z, norm, dropout, &statistics, (&mut dw, &mut db));
+            let done = Activated { out: &out, z: &z, statistics: &statistics };
+            activate_adjoint(&mut compute, &mut dz, Activation { norm, dropout }, done, (&mut dw, &mut db));
             let shifted = |m: &Matrix, d: &Matrix, e: f32| {
                 Matrix::from_vec(m.rows(), m.columns(), m.data().iter().zip(d.data()).map(|(m, d)| m + e * d).collect())
             };

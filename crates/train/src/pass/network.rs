@@ -6,7 +6,7 @@
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::Dropout;
-use laconic_nn::kernels::normalise::{Affine, activate, activate_adjoint};
+use laconic_nn::kernels::normalise::{Activated, Activation, Affine, activate, activate_adjoint};
 use laconic_nn::network::{After, Network};
 use laconic_nn::{At, Closing, Matrix, Rows, Senders, Side, Sources, State, Wanted};
 use laconic_wire::{Direction, Kind, Tag};
@@ -131,7 +131,8 @@ impl Pass {
                 let Tape { z, statistics, .. } = &mut before[index];
                 let dropout = what.dropout(Purpose::Dropout, index + 1, units[index + 1].dropout);
                 let norm = affine(network, index, p);
-                activate(links.compute, &mut after[0].x, z, norm, dropout, ground.nodes.ids, statistics);
+                let between = Activation { norm, dropout };
+                activate(links.compute, &mut after[0].x, z, between, ground.nodes.ids, statistics);
             }
         }
         Ok(())
@@ -242,7 +243,8 @@ impl Pass {
             let ranges = network.ranges(index - 1);
             let (dweight, dbias) = two_mut(g, ranges.norm_weight.clone(), ranges.norm_bias.clone());
             let gradients = (dweight, dbias);
-            activate_adjoint(links.compute, &mut self.gradient, x, z, norm, dropout, statistics, gradients);
+            let (between, done) = (Activation { norm, dropout }, Activated { out: x, z, statistics });
+            activate_adjoint(links.compute, &mut self.gradient, between, done, gradients);
         }
         self.first_unit_backward(links, ground, network, (p, g), inputs, what)
     }
