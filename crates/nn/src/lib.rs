@@ -36,7 +36,9 @@ pub mod parameters;
 pub mod threads;
 
 pub use block::Block;
-pub use layer::{Absence, At, Closing, Layer, LayerSpec, Nodes, Senders, Side, Sources, State, Wanted, layer_kind};
+pub use layer::{
+    Absence, At, Closing, Layer, LayerSpec, Nodes, Senders, Side, Slot, Sources, State, Wanted, layer_kind,
+};
 pub use matrix::{Matrix, Operand, Rows, SparseRows};
 pub use network::{Network, Unit};
 pub use threads::Compute;

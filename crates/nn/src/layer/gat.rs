@@ -2,13 +2,13 @@
 //! `z_v = Σ_u α_uv q_u`, `q = x Wᵀ`, `α = softmax over in-edges of LeakyReLU(a_src · q_u + a_dst · q_v)`, then heads
 //! concatenated or averaged, plus a bias.
 //!
-//! Only q travels: a receiver computes the halves of the scores from it. Uses the softmax, score and gradient fields of the state.
+//! Only q travels: a receiver computes the halves of the scores from it.
 
 use super::{Absence, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, Wanted, python};
 use crate::kernels::Store;
 use crate::kernels::attention::{
-    Scores, add_destination_gradient, add_score_gradient, add_vector_gradient, attention_adjoint, attention_close,
-    attention_fold, score_halves,
+    ScoreGradients, Scores, Softmax, add_destination_gradient, add_score_gradient, add_vector_gradient,
+    attention_adjoint, attention_close, attention_fold, score_halves,
 };
 use crate::kernels::elementwise::{copy_scaled, head_products, scale_and_shift};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
@@ -30,6 +30,20 @@ fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     let width = if spec.concatenate { spec.outputs / spec.heads } else { spec.outputs };
     assert!(!spec.concatenate || width * spec.heads == spec.outputs, "concatenated heads fill the output exactly");
     Box::new(Gat { inputs: spec.inputs, heads: spec.heads, width, concatenate: spec.concatenate })
+}
+
+/// What goes from fold to close and to their adjoints.
+#[derive(Default)]
+struct Memory {
+    softmax: Softmax,
+    /// a_src · q of the own block's sources and of the halo block's; sources × heads.
+    source_scores: [Matrix; 2],
+    /// a_dst · q; destinations × heads.
+    destination_scores: Matrix,
+    destination_gradient: Matrix,
+    /// ⟨gradient, sum⟩ of each destination and head.
+    inner: Matrix,
+    score_gradients: ScoreGradients,
 }
 
 /// The layer's parameters or gradients, cut out of its flat slice.
@@ -120,19 +134,20 @@ impl Layer for Gat {
     ) {
         let views = self.views(p);
         folded.reshape(block.destinations(), self.columns());
+        let memory: &mut Memory = state.own.get();
         if side == Side::Own {
-            state.softmax.reset(block.destinations(), self.heads);
-            score_halves(compute, &mut state.destination_scores, messages, views.destination, self.heads);
+            memory.softmax.reset(block.destinations(), self.heads);
+            score_halves(compute, &mut memory.destination_scores, messages, views.destination, self.heads);
         }
-        let source = &mut state.source_scores[side as usize];
+        let source = &mut memory.source_scores[side as usize];
         score_halves(compute, source, messages, views.source, self.heads);
         let weight = if side == Side::Halo { state.presence.as_slice() } else { &[] };
-        let scores = Scores { block, messages, source, destination: &state.destination_scores, weight };
-        attention_fold(compute, folded, &mut state.softmax, scores);
+        let scores = Scores { block, messages, source, destination: &memory.destination_scores, weight };
+        attention_fold(compute, folded, &mut memory.softmax, scores);
     }
 
     fn finish_fold(&self, At { compute, state, .. }: &mut At<'_>, folded: &mut Matrix) {
-        attention_close(compute, folded, &state.softmax);
+        attention_close(compute, folded, &state.own.get::<Memory>().softmax);
     }
 
     fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
@@ -164,8 +179,9 @@ impl Layer for Gat {
             spread_heads(compute, dfolded, dz, self.heads);
         }
         let Rows::Dense(folded) = input.folded else { unreachable!("attention folds into dense rows") };
-        state.inner.reshape(folded.rows(), self.heads);
-        head_products(compute, &mut state.inner, dfolded, folded, self.width);
+        let inner = &mut state.own.get::<Memory>().inner;
+        inner.reshape(folded.rows(), self.heads);
+        head_products(compute, inner, dfolded, folded, self.width);
     }
 
     fn fold_adjoint(
@@ -177,16 +193,17 @@ impl Layer for Gat {
         dmessages: &mut Matrix,
     ) {
         let views = self.views(p);
+        let memory: &mut Memory = state.own.get();
         if side == Side::Halo {
-            state.destination_gradient.reshape(block.destinations(), self.heads);
-            state.destination_gradient.data_mut().fill(0.0);
+            memory.destination_gradient.reshape(block.destinations(), self.heads);
+            memory.destination_gradient.data_mut().fill(0.0);
         }
-        let source = &state.source_scores[side as usize];
+        let source = &memory.source_scores[side as usize];
         let weight = if side == Side::Halo { state.presence.as_slice() } else { &[] };
-        let scores = Scores { block, messages, source, destination: &state.destination_scores, weight };
-        let gradients = &mut state.score_gradients;
-        attention_adjoint(compute, dmessages, gradients, scores, &state.softmax, dfolded, &state.inner);
-        add_destination_gradient(compute, &mut state.destination_gradient, gradients, block);
+        let scores = Scores { block, messages, source, destination: &memory.destination_scores, weight };
+        let gradients = &mut memory.score_gradients;
+        attention_adjoint(compute, dmessages, gradients, scores, &memory.softmax, dfolded, &memory.inner);
+        add_destination_gradient(compute, &mut memory.destination_gradient, gradients, block);
         add_score_gradient(compute, dmessages, &gradients.source, views.source);
         add_vector_gradient(compute, self.views_mut(g).source, &gradients.source, messages);
     }
@@ -201,8 +218,9 @@ impl Layer for Gat {
     ) {
         let (views, gradients) = (self.views(p), self.views_mut(g));
         if side == Side::Own {
-            add_score_gradient(compute, dmessages, &state.destination_gradient, views.destination);
-            add_vector_gradient(compute, gradients.destination, &state.destination_gradient, messages);
+            let of_destinations = &state.own.get::<Memory>().destination_gradient;
+            add_score_gradient(compute, dmessages, of_destinations, views.destination);
+            add_vector_gradient(compute, gradients.destination, of_destinations, messages);
         }
         add_weight_gradient(compute, gradients.weight, dmessages, x);
         if let Some((dx, store)) = dx {

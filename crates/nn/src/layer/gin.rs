@@ -1,9 +1,9 @@
 //! Graph isomorphism network (Xu et al., 2019, equation 4.1), as PyTorch Geometric's `GINConv` with a two-layer perceptron:
 //! `z = W_2 ReLU(W_0 ((1 + ε) x + Σ neighbours) + b_0) + b_2`.
 //!
-//! `W_0` is applied to own row and sum apart, so that each may be sparse. Uses `hidden` and its gradient of the state.
+//! `W_0` is applied to own row and sum apart, so that each may be sparse.
 
-use super::{At, Closing, Layer, LayerKind, LayerSpec, Senders, Sources, State, Wanted, python, store};
+use super::{At, Closing, Layer, LayerKind, LayerSpec, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, dot, relu, relu_adjoint, scale_and_shift};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
@@ -24,6 +24,18 @@ struct Gin {
 fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     let LayerSpec { inputs, inner, outputs, learn_epsilon, .. } = *spec;
     Box::new(Gin { inputs, inner, outputs, learn_epsilon })
+}
+
+/// What goes from close to its adjoint, and buffers of the latter.
+#[derive(Default)]
+struct Memory {
+    /// The perceptron's inner rows after ReLU; destinations × inner.
+    hidden: Matrix,
+    hidden_gradient: Matrix,
+    /// The gradient of `W_0` through own rows alone.
+    weight_gradient: Vec<f32>,
+    /// The gradient of the fold, where only that of own rows is wanted.
+    folded_gradient: Matrix,
 }
 
 /// The layer's parameters or gradients, cut out of its flat slice.
@@ -116,7 +128,7 @@ impl Layer for Gin {
 
     fn close(&self, At { compute, p, state, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let views = self.views(p);
-        let hidden = &mut state.hidden;
+        let hidden = &mut state.own.get::<Memory>().hidden;
         hidden.reshape(input.x.rows(), self.inner);
         times_weight_transposed(compute, hidden, Store::Set, input.x, views.first);
         let factor = self.own_factor(p);
@@ -139,7 +151,7 @@ impl Layer for Gin {
     ) {
         let (views, factor) = (self.views(p), self.own_factor(p));
         let gradients = self.views_mut(g);
-        let State { hidden, hidden_gradient: dpre, weight_gradient, .. } = state;
+        let Memory { hidden, hidden_gradient: dpre, weight_gradient, folded_gradient } = state.own.get();
         add_bias_gradient(compute, gradients.second_bias, dz);
         add_weight_gradient(compute, gradients.second, dz, Rows::Dense(hidden));
         dpre.reshape(dz.rows(), self.inner);
@@ -160,8 +172,7 @@ impl Layer for Gin {
         if dfolded.is_none() && dx.is_none() {
             return;
         }
-        let mut own = Matrix::default();
-        let dfolded = dfolded.unwrap_or(&mut own);
+        let dfolded = dfolded.unwrap_or(folded_gradient);
         dfolded.reshape(dpre.rows(), self.inputs);
         times_weight(compute, dfolded, Store::Set, dpre, views.first);
         if let Some(dx) = dx {

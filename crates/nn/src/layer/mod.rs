@@ -12,15 +12,16 @@ mod gcn;
 mod gin;
 mod linear;
 mod sage;
+mod state;
 
 use crate::block::Block;
 use crate::kernels::Store;
-use crate::kernels::attention::{ScoreGradients, Softmax};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::ParameterSpec;
 use crate::threads::Compute;
 
 pub use linear::Linear;
+pub use state::{Slot, State};
 
 /// What a layer may know about its destination rows. Degrees are global: they never depend on the partition.
 #[derive(Debug, Clone, Copy)]
@@ -41,23 +42,6 @@ pub enum Side {
     Own,
     /// On other workers; the rows here are copies.
     Halo,
-}
-
-/// What a layer keeps between its functions, reused every round. Each layer uses the fields that its documentation names.
-#[derive(Default)]
-pub struct State {
-    pub(crate) softmax: Softmax,
-    pub(crate) source_scores: [Matrix; 2],
-    pub(crate) destination_scores: Matrix,
-    pub(crate) destination_gradient: Matrix,
-    pub(crate) inner: Matrix,
-    pub(crate) score_gradients: ScoreGradients,
-    pub(crate) winner: Vec<u32>,
-    pub(crate) hidden: Matrix,
-    pub(crate) hidden_gradient: Matrix,
-    pub(crate) weight_gradient: Vec<f32>,
-    /// How often each halo row counts, for layers that weigh sources ([`Absence::Weighed`]); empty if each counts once.
-    pub presence: Vec<f32>,
 }
 
 /// How a layer's fold takes halo rows of which only some are there, each standing for several.

@@ -30,6 +30,13 @@ fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     Box::new(Sage { inputs: spec.inputs, outputs: spec.outputs, pool, transform_first })
 }
 
+/// What goes from the fold of a maximum to its adjoint.
+#[derive(Default)]
+struct Memory {
+    /// The source of each maximum; destinations × inputs.
+    winner: Vec<u32>,
+}
+
 /// The layer's parameters or gradients, cut out of its flat slice.
 struct Views<T> {
     neighbour: T,
@@ -135,17 +142,18 @@ impl Layer for Sage {
         if !self.pool {
             return sum_fold(compute, folded, store(side), block, messages);
         }
+        let Memory { winner } = state.own.get();
         if side == Side::Own {
             folded.data_mut().fill(f32::NEG_INFINITY);
-            state.winner.clear();
-            state.winner.resize(folded.data().len(), NO_WINNER);
+            winner.clear();
+            winner.resize(folded.data().len(), NO_WINNER);
         }
-        max_fold(compute, folded, &mut state.winner, block, messages, first_source(side, block));
+        max_fold(compute, folded, winner, block, messages, first_source(side, block));
     }
 
     fn finish_fold(&self, At { state, .. }: &mut At<'_>, folded: &mut Matrix) {
         if self.pool {
-            for (value, &winner) in folded.data_mut().iter_mut().zip(&state.winner) {
+            for (value, &winner) in folded.data_mut().iter_mut().zip(&state.own.get::<Memory>().winner) {
                 *value = if winner == NO_WINNER { 0.0 } else { *value };
             }
         }
@@ -204,7 +212,8 @@ impl Layer for Sage {
     ) {
         dmessages.reshape(block.sources(), self.message_width());
         if self.pool {
-            max_fold_adjoint(compute, dmessages, block, dfolded, &state.winner, first_source(side, block));
+            let Memory { winner } = state.own.get();
+            max_fold_adjoint(compute, dmessages, block, dfolded, winner, first_source(side, block));
         } else {
             sum_fold_adjoint(compute, dmessages, Store::Set, block, dfolded);
         }

@@ -49,6 +49,11 @@ fn case() -> Case {
     }
 }
 
+/// Some rows of a flat matrix of this width.
+fn cut(data: &[f32], width: usize, rows: std::ops::Range<usize>) -> Matrix {
+    Matrix::from_vec(rows.len(), width, data[rows.start * width..rows.end * width].to_vec())
+}
+
 /// Rows of all 60 nodes get degrees: the halo's owner would scale its messages by its own, here by 0.5.
 fn run(
     layer: &dyn Layer,
@@ -66,14 +71,14 @@ fn run(
     root.resize(60, 0.5);
     let all = Nodes { ids: &case.ids, inverse_degree: &degree, inverse_root_degree: &root };
     let own = Nodes { ids: &case.ids[..40], inverse_degree: &degree[..40], inverse_root_degree: &root[..40] };
-    let x_own = Matrix::from_vec(40, x.columns(), x.data()[..40 * x.columns()].to_vec());
+    let x_own = cut(x.data(), x.columns(), 0..40);
     let mut messages = Matrix::default();
     let (mut folded, mut z, mut state) = (Matrix::default(), Matrix::default(), State::default());
     let at = &mut At { compute: c, p, nodes: all, state: &mut state };
     layer.message(at, Rows::Dense(x), &mut messages);
     let w = messages.columns();
-    let own_messages = Matrix::from_vec(40, w, messages.data()[..40 * w].to_vec());
-    let halo_messages = Matrix::from_vec(20, w, messages.data()[40 * w..].to_vec());
+    let own_messages = cut(messages.data(), w, 0..40);
+    let halo_messages = cut(messages.data(), w, 40..60);
     at.nodes = own;
     let (nothing, no_messages) = (Block::new(0, vec![0; 41], vec![], None), Matrix::zeros(0, w));
     let blocks: Vec<(Side, &Block, &Matrix)> = if split {
@@ -101,16 +106,17 @@ fn run(
             let start = if *side == Side::Halo && split { 40 * w } else { 0 };
             dmessages[start..start + part.data().len()].copy_from_slice(part.data());
         }
-        // One owner of all rows: messages of own and halo rows go back through one adjoint.
-        let mut dmessages = Matrix::from_vec(60, w, dmessages);
-        let columns = at.state.destination_gradient.columns();
-        at.state.destination_gradient.reshape(60, columns);
-        if layer.reads_own_row() {
-            dx.data_mut()[..40 * x.columns()].copy_from_slice(dx_own.data());
-        }
-        at.nodes = all;
-        let senders = Senders { side: Side::Own, x: Rows::Dense(x), messages: &messages };
-        layer.message_adjoint(at, &mut g, senders, &mut dmessages, Some((&mut dx, Store::Add)));
+        let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
+        let mut dx_halo = Matrix::zeros(20, x.columns());
+        let (mut dm_own, mut dm_halo) = (cut(&dmessages, w, 0..40), cut(&dmessages, w, 40..60));
+        let own = Senders { side: Side::Own, x: Rows::Dense(&x_own), messages: &own_messages };
+        layer.message_adjoint(at, &mut g, own, &mut dm_own, Some((&mut dx_own, store)));
+        at.nodes = Nodes { ids: &case.ids[40..], inverse_degree: &degree[40..], inverse_root_degree: &root[40..] };
+        let x_halo = cut(x.data(), x.columns(), 40..60);
+        let halo = Senders { side: Side::Halo, x: Rows::Dense(&x_halo), messages: &halo_messages };
+        layer.message_adjoint(at, &mut g, halo, &mut dm_halo, Some((&mut dx_halo, Store::Set)));
+        dx.data_mut()[..40 * x.columns()].copy_from_slice(dx_own.data());
+        dx.data_mut()[40 * x.columns()..].copy_from_slice(dx_halo.data());
     }
     (z, g, dx)
 }
