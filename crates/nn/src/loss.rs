@@ -3,7 +3,7 @@
 //! A loss is a sum over own rows divided by a *global* count, so that gradients summed over workers are those of one process.
 
 use crate::matrix::Matrix;
-use crate::threads::Compute;
+use crate::threads::{Compute, ROWS_PER_PIECE};
 
 /// What the rows should say.
 #[derive(Debug, Clone, Copy)]
@@ -13,8 +13,6 @@ pub enum Targets<'a> {
     /// 0 or 1 for each row and class, row-major.
     Sets(&'a [u8]),
 }
-
-const PIECE: usize = 256;
 
 /// The summed loss over the rows that `counts` selects, times `scale`; `gradient`, if given, is set to its gradient (0 in other
 /// rows). For sets, a row's loss is the mean over classes, as in PyTorch's `BCEWithLogitsLoss`.
@@ -29,21 +27,18 @@ pub fn loss(
     let classes = logits.columns();
     if let Some(gradient) = gradient {
         gradient.reshape(logits.rows(), classes);
-        compute.chunks(gradient.data_mut(), PIECE * classes, |piece, gradient| {
-            for (line, gradient) in gradient.chunks_mut(classes).enumerate() {
-                let row = piece * PIECE + line;
-                if counts[row] {
-                    row_gradient(gradient, logits.row(row), targets, row, scale);
-                } else {
-                    gradient.fill(0.0);
-                }
+        compute.rows(gradient.rows_mut(), |row, gradient| {
+            if counts[row] {
+                row_gradient(gradient, logits.row(row), targets, row, scale);
+            } else {
+                gradient.fill(0.0);
             }
         });
     }
     // Partial sums of fixed pieces, added in order.
-    let mut sums = vec![0.0f64; logits.rows().div_ceil(PIECE)];
+    let mut sums = vec![0.0f64; logits.rows().div_ceil(ROWS_PER_PIECE)];
     compute.chunks(&mut sums, 1, |piece, sum| {
-        let rows = piece * PIECE..((piece + 1) * PIECE).min(logits.rows());
+        let rows = piece * ROWS_PER_PIECE..((piece + 1) * ROWS_PER_PIECE).min(logits.rows());
         sum[0] = rows.filter(|&row| counts[row]).map(|row| row_loss(logits.row(row), targets, row)).sum();
     });
     sums.iter().sum::<f64>() * f64::from(scale)

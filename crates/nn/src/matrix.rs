@@ -47,6 +47,11 @@ impl Matrix {
         &mut self.data
     }
 
+    /// All values and the width of a row, as [`crate::Compute::rows`] takes them.
+    pub fn rows_mut(&mut self) -> (&mut [f32], usize) {
+        (&mut self.data, self.columns)
+    }
+
     /// One row.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.data[row * self.columns..(row + 1) * self.columns]

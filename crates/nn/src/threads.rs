@@ -41,6 +41,31 @@ impl Compute {
         }
     }
 
+    /// Calls `task(row, values)` for each row of `width` values, [`ROWS_PER_PIECE`] rows a piece.
+    pub fn rows<T: Send>(&self, (data, width): (&mut [T], usize), task: impl Fn(usize, &mut [T]) + Sync + Send) {
+        let width = width.max(1);
+        self.chunks(data, ROWS_PER_PIECE * width, |piece, data| {
+            for (line, row) in data.chunks_mut(width).enumerate() {
+                task(piece * ROWS_PER_PIECE + line, row);
+            }
+        });
+    }
+
+    /// As [`Compute::rows`] with two arrays: `task(row, a, b)` gets the same row of each.
+    pub fn rows2<T: Send, U: Send>(
+        &self,
+        (a, a_width): (&mut [T], usize),
+        (b, b_width): (&mut [U], usize),
+        task: impl Fn(usize, &mut [T], &mut [U]) + Sync + Send,
+    ) {
+        let (a_width, b_width) = (a_width.max(1), b_width.max(1));
+        self.chunks2((a, ROWS_PER_PIECE * a_width), (b, ROWS_PER_PIECE * b_width), |piece, a, b| {
+            for (line, (a, b)) in a.chunks_mut(a_width).zip(b.chunks_mut(b_width)).enumerate() {
+                task(piece * ROWS_PER_PIECE + line, a, b);
+            }
+        });
+    }
+
     /// As [`Compute::chunks`] with two arrays cut alike: piece `i` gets the `i`-th chunk of each.
     pub fn chunks2<T: Send, U: Send>(
         &self,
@@ -93,6 +118,9 @@ impl Compute {
         self.scratch = scratch;
     }
 }
+
+/// How many rows one piece of row-wise work has.
+pub const ROWS_PER_PIECE: usize = 256;
 
 /// Into how many pieces `rows` rows are cut for a sum over rows: enough for any desktop's cores, few enough that adding the
 /// pieces up costs nothing. Depends on `rows` alone.

@@ -6,12 +6,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::ROWS_PER_PIECE;
 use super::dispatch::{per_processor, prefetch};
 use super::elementwise::dot;
 use crate::block::Block;
 use crate::matrix::Matrix;
-use crate::threads::Compute;
+use crate::threads::{Compute, ROWS_PER_PIECE};
 
 /// The slope of LeakyReLU for negative scores.
 pub const SLOPE: f32 = 0.2;
@@ -62,13 +61,11 @@ impl Scores<'_> {
 pub fn score_halves(compute: &Compute, out: &mut Matrix, messages: &Matrix, vector: &[f32], heads: usize) {
     let width = messages.columns() / heads;
     out.reshape(messages.rows(), heads);
-    compute.chunks(out.data_mut(), ROWS_PER_PIECE * heads, |piece, out| {
-        for (line, out) in out.chunks_mut(heads).enumerate() {
-            let row = messages.row(piece * ROWS_PER_PIECE + line);
-            for (head, out) in out.iter_mut().enumerate() {
-                let span = head * width..(head + 1) * width;
-                *out = dot(&row[span.clone()], &vector[span]);
-            }
+    compute.rows(out.rows_mut(), |node, out| {
+        let row = messages.row(node);
+        for (head, out) in out.iter_mut().enumerate() {
+            let span = head * width..(head + 1) * width;
+            *out = dot(&row[span.clone()], &vector[span]);
         }
     });
 }
@@ -82,10 +79,8 @@ pub fn attention_fold(compute: &Compute, sums: &mut Matrix, softmax: &mut Softma
     compute.chunks2((sums.data_mut(), size), (state.data_mut(), head_size), |piece, sums, denominator| {
         fold_piece(sums, denominator, softmax.maximum.data(), piece * ROWS_PER_PIECE, heads, &scores);
     });
-    compute.chunks(softmax.maximum.data_mut(), head_size, |piece, maximum| {
-        for (line, maximum) in maximum.chunks_mut(heads).enumerate() {
-            raise(maximum, piece * ROWS_PER_PIECE + line, &scores);
-        }
+    compute.rows(softmax.maximum.rows_mut(), |row, maximum| {
+        raise(maximum, row, &scores);
     });
     softmax.denominator = state;
 }
@@ -168,17 +163,15 @@ per_processor! {
 /// Divides the sums by the denominators: afterwards `sums[v] = Σ α · q`. Rows without edges become 0.
 pub fn attention_close(compute: &Compute, sums: &mut Matrix, softmax: &Softmax) {
     let heads = softmax.maximum.columns();
-    let (columns, width) = (sums.columns(), sums.columns() / heads);
-    compute.chunks(sums.data_mut(), ROWS_PER_PIECE * columns, |piece, sums| {
-        for (line, sums) in sums.chunks_mut(columns).enumerate() {
-            let denominator = softmax.denominator.row(piece * ROWS_PER_PIECE + line);
-            for (head, sums) in sums.chunks_mut(width).enumerate() {
-                if denominator[head] == 0.0 {
-                    sums.fill(0.0);
-                } else {
-                    let reciprocal = 1.0 / denominator[head];
-                    sums.iter_mut().for_each(|s| *s *= reciprocal);
-                }
+    let width = sums.columns() / heads;
+    compute.rows(sums.rows_mut(), |row, sums| {
+        let denominator = softmax.denominator.row(row);
+        for (head, sums) in sums.chunks_mut(width).enumerate() {
+            if denominator[head] == 0.0 {
+                sums.fill(0.0);
+            } else {
+                let reciprocal = 1.0 / denominator[head];
+                sums.iter_mut().for_each(|s| *s *= reciprocal);
             }
         }
     });
@@ -284,13 +277,10 @@ per_processor! {
 pub fn add_destination_gradient(compute: &Compute, out: &mut Matrix, gradients: &ScoreGradients, block: &Block) {
     let heads = out.columns();
     let csr = block.forward();
-    compute.chunks(out.data_mut(), ROWS_PER_PIECE * heads, |piece, out| {
-        for (line, out) in out.chunks_mut(heads).enumerate() {
-            let row = piece * ROWS_PER_PIECE + line;
-            for edge in csr.offsets[row]..csr.offsets[row + 1] {
-                for (head, out) in out.iter_mut().enumerate() {
-                    *out += f32::from_bits(gradients.edges[edge * heads + head].load(Ordering::Relaxed));
-                }
+    compute.rows(out.rows_mut(), |row, out| {
+        for edge in csr.offsets[row]..csr.offsets[row + 1] {
+            for (head, out) in out.iter_mut().enumerate() {
+                *out += f32::from_bits(gradients.edges[edge * heads + head].load(Ordering::Relaxed));
             }
         }
     });
@@ -300,13 +290,11 @@ pub fn add_destination_gradient(compute: &Compute, out: &mut Matrix, gradients: 
 pub fn add_score_gradient(compute: &Compute, out: &mut Matrix, halves: &Matrix, vector: &[f32]) {
     let (columns, heads) = (out.columns(), halves.columns());
     let width = columns / heads;
-    compute.chunks(out.data_mut(), ROWS_PER_PIECE * columns, |piece, out| {
-        for (line, out) in out.chunks_mut(columns).enumerate() {
-            let halves = halves.row(piece * ROWS_PER_PIECE + line);
-            for (head, out) in out.chunks_mut(width).enumerate() {
-                for (out, value) in out.iter_mut().zip(&vector[head * width..]) {
-                    *out += halves[head] * value;
-                }
+    compute.rows(out.rows_mut(), |row, out| {
+        let halves = halves.row(row);
+        for (head, out) in out.chunks_mut(width).enumerate() {
+            for (out, value) in out.iter_mut().zip(&vector[head * width..]) {
+                *out += halves[head] * value;
             }
         }
     });

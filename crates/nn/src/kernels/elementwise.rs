@@ -1,9 +1,9 @@
 //! Row-wise arithmetic: scaling, biases, ReLU, dropout. Each reads and writes its rows once.
 
+use super::Store;
 use super::dispatch::per_processor;
-use super::{ROWS_PER_PIECE, Store};
 use crate::matrix::{Matrix, Operand, Rows};
-use crate::threads::Compute;
+use crate::threads::{Compute, ROWS_PER_PIECE};
 use laconic_key::Key;
 
 /// Rows with names: for each row the global id of its node, which keys everything random about it.
@@ -11,46 +11,39 @@ pub type NodeIds<'a> = &'a [u64];
 
 /// `out[v] = scale[v] · out[v] + bias`; either may be left out.
 pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]>, bias: Option<&[f32]>) {
-    let width = out.columns().max(1);
     assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
-    compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
-        for (line, out) in out.chunks_mut(width).enumerate() {
-            let factor = scale.map_or(1.0, |s| s[piece * ROWS_PER_PIECE + line]);
-            match bias {
-                Some(bias) => {
-                    for (value, shift) in out.iter_mut().zip(bias) {
-                        *value = *value * factor + shift;
-                    }
+    compute.rows(out.rows_mut(), |row, out| {
+        let factor = scale.map_or(1.0, |s| s[row]);
+        match bias {
+            Some(bias) => {
+                for (value, shift) in out.iter_mut().zip(bias) {
+                    *value = *value * factor + shift;
                 }
-                None => out.iter_mut().for_each(|value| *value *= factor),
             }
+            None => out.iter_mut().for_each(|value| *value *= factor),
         }
     });
 }
 
 /// `out[v] (=|+=) factor · scale[v] · x[v]`; without `scale` every row counts fully.
 pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_>, factor: f32, scale: Option<&[f32]>) {
-    let width = out.columns().max(1);
     assert_eq!((out.rows(), out.columns()), (x.rows(), x.columns()));
     assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
-    compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
-        for (line, out) in out.chunks_mut(width).enumerate() {
-            let row = piece * ROWS_PER_PIECE + line;
-            let factor = factor * scale.map_or(1.0, |s| s[row]);
-            if store == Store::Set && matches!(x, Rows::Sparse(_)) {
-                out.fill(0.0);
+    compute.rows(out.rows_mut(), |row, out| {
+        let factor = factor * scale.map_or(1.0, |s| s[row]);
+        if store == Store::Set && matches!(x, Rows::Sparse(_)) {
+            out.fill(0.0);
+        }
+        match (x, store) {
+            (Rows::Dense(x), Store::Set) => {
+                out.iter_mut().zip(x.row(row)).for_each(|(value, x)| *value = factor * x);
             }
-            match (x, store) {
-                (Rows::Dense(x), Store::Set) => {
-                    out.iter_mut().zip(x.row(row)).for_each(|(value, x)| *value = factor * x);
-                }
-                (Rows::Dense(x), Store::Add) => {
-                    out.iter_mut().zip(x.row(row)).for_each(|(value, x)| *value += factor * x);
-                }
-                (Rows::Sparse(x), _) => {
-                    for entry in x.offsets()[row]..x.offsets()[row + 1] {
-                        out[x.indices()[entry] as usize] += factor * x.values()[entry];
-                    }
+            (Rows::Dense(x), Store::Add) => {
+                out.iter_mut().zip(x.row(row)).for_each(|(value, x)| *value += factor * x);
+            }
+            (Rows::Sparse(x), _) => {
+                for entry in x.offsets()[row]..x.offsets()[row + 1] {
+                    out[x.indices()[entry] as usize] += factor * x.values()[entry];
                 }
             }
         }
@@ -77,13 +70,10 @@ pub fn relu_adjoint(compute: &Compute, gradient: &mut Matrix, output: &Matrix) {
 pub fn head_products(compute: &Compute, out: &mut Matrix, a: &Matrix, b: &Matrix, width: usize) {
     let heads = out.columns().max(1);
     assert_eq!(a.columns(), heads * width);
-    compute.chunks(out.data_mut(), ROWS_PER_PIECE * heads, |piece, out| {
-        for (line, out) in out.chunks_mut(heads).enumerate() {
-            let row = piece * ROWS_PER_PIECE + line;
-            for (head, out) in out.iter_mut().enumerate() {
-                let span = head * width..(head + 1) * width;
-                *out = dot(&a.row(row)[span.clone()], &b.row(row)[span]);
-            }
+    compute.rows(out.rows_mut(), |row, out| {
+        for (head, out) in out.iter_mut().enumerate() {
+            let span = head * width..(head + 1) * width;
+            *out = dot(&a.row(row)[span.clone()], &b.row(row)[span]);
         }
     });
 }

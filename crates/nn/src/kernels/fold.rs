@@ -3,11 +3,11 @@
 //! A sum over E edges of width w reads 4·E·w bytes, nearly all of them at random rows; it is bound by memory latency, so
 //! the rows of edges to come are prefetched while the current one is added to an accumulator that stays in registers or L1.
 
+use super::Store;
 use super::dispatch::{per_processor, prefetch};
-use super::{ROWS_PER_PIECE, Store};
 use crate::block::{Block, Csr};
 use crate::matrix::Matrix;
-use crate::threads::Compute;
+use crate::threads::{Compute, ROWS_PER_PIECE};
 
 /// How many edges ahead rows are prefetched.
 const AHEAD: usize = 8;
@@ -153,18 +153,13 @@ pub fn max_fold(
 ) {
     let width = messages.columns();
     let Csr { offsets, columns } = block.forward();
-    let size = ROWS_PER_PIECE * width;
-    compute.chunks2((maximum.data_mut(), size), (winner, size), |piece, maximum, winner| {
-        let rows = maximum.chunks_mut(width.max(1)).zip(winner.chunks_mut(width.max(1)));
-        for (line, (maximum, winner)) in rows.enumerate() {
-            let row = piece * ROWS_PER_PIECE + line;
-            for &source in &columns[offsets[row]..offsets[row + 1]] {
-                let message = messages.row(source as usize);
-                for ((best, who), &value) in maximum.iter_mut().zip(winner.iter_mut()).zip(message) {
-                    if value > *best {
-                        *best = value;
-                        *who = first_source + source;
-                    }
+    compute.rows2(maximum.rows_mut(), (winner, width), |row, maximum, winner| {
+        for &source in &columns[offsets[row]..offsets[row + 1]] {
+            let message = messages.row(source as usize);
+            for ((best, who), &value) in maximum.iter_mut().zip(winner.iter_mut()).zip(message) {
+                if value > *best {
+                    *best = value;
+                    *who = first_source + source;
                 }
             }
         }
@@ -182,16 +177,13 @@ pub fn max_fold_adjoint(
 ) {
     let width = gradient.columns();
     let Csr { offsets, columns } = block.reverse();
-    compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
-        for (line, out) in out.chunks_mut(width.max(1)).enumerate() {
-            let source = piece * ROWS_PER_PIECE + line;
-            let me = first_source + source as u32;
-            out.fill(0.0);
-            for &destination in &columns[offsets[source]..offsets[source + 1]] {
-                let won = &winner[destination as usize * width..][..width];
-                for ((sum, &who), &value) in out.iter_mut().zip(won).zip(gradient.row(destination as usize)) {
-                    *sum += if who == me { value } else { 0.0 };
-                }
+    compute.rows(out.rows_mut(), |source, out| {
+        let me = first_source + source as u32;
+        out.fill(0.0);
+        for &destination in &columns[offsets[source]..offsets[source + 1]] {
+            let won = &winner[destination as usize * width..][..width];
+            for ((sum, &who), &value) in out.iter_mut().zip(won).zip(gradient.row(destination as usize)) {
+                *sum += if who == me { value } else { 0.0 };
             }
         }
     });

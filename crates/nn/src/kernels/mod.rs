@@ -18,6 +18,3 @@ pub enum Store {
     /// Add to what is there.
     Add,
 }
-
-/// How many rows one piece of row-wise work has.
-pub(crate) const ROWS_PER_PIECE: usize = 256;

@@ -1,10 +1,9 @@
 //! What stands between two layers, in one pass over the rows: LayerNorm (Ba, Kiros and Hinton, 2016), ReLU and dropout.
 
-use super::ROWS_PER_PIECE;
 use super::dispatch::per_processor;
 use super::elementwise::{Dropout, NodeIds, column_bits};
 use crate::matrix::Matrix;
-use crate::threads::{Compute, row_pieces};
+use crate::threads::{Compute, ROWS_PER_PIECE, row_pieces};
 
 /// PyTorch's default ε of LayerNorm.
 pub const EPSILON: f32 = 1e-5;

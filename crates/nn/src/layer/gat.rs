@@ -233,26 +233,22 @@ impl Layer for Gat {
 /// `out[v] = mean over heads of folded[v]`.
 fn average_heads(compute: &Compute, out: &mut Matrix, folded: &Matrix, heads: usize) {
     let width = out.columns();
-    compute.chunks(out.data_mut(), 256 * width, |piece, out| {
-        for (line, out) in out.chunks_mut(width).enumerate() {
-            out.fill(0.0);
-            for head in folded.row(piece * 256 + line).chunks(width) {
-                out.iter_mut().zip(head).for_each(|(sum, value)| *sum += value);
-            }
-            out.iter_mut().for_each(|sum| *sum /= heads as f32);
+    compute.rows(out.rows_mut(), |row, out| {
+        out.fill(0.0);
+        for head in folded.row(row).chunks(width) {
+            out.iter_mut().zip(head).for_each(|(sum, value)| *sum += value);
         }
+        out.iter_mut().for_each(|sum| *sum /= heads as f32);
     });
 }
 
 /// The adjoint of [`average_heads`].
 fn spread_heads(compute: &Compute, out: &mut Matrix, dz: &Matrix, heads: usize) {
-    let (columns, width) = (out.columns(), dz.columns());
-    compute.chunks(out.data_mut(), 256 * columns, |piece, out| {
-        for (line, out) in out.chunks_mut(columns).enumerate() {
-            let dz = dz.row(piece * 256 + line);
-            for head in out.chunks_mut(width) {
-                head.iter_mut().zip(dz).for_each(|(value, dz)| *value = dz / heads as f32);
-            }
+    let width = dz.columns();
+    compute.rows(out.rows_mut(), |row, out| {
+        let dz = dz.row(row);
+        for head in out.chunks_mut(width) {
+            head.iter_mut().zip(dz).for_each(|(value, dz)| *value = dz / heads as f32);
         }
     });
 }
