@@ -62,6 +62,36 @@ impl ParameterSpec {
     }
 }
 
+/// Cuts a layer's slice of parameters into views of these lengths, first to last.
+///
+/// # Panics
+///
+/// If the lengths do not add up to the slice's.
+pub fn split<const N: usize>(slice: &[f32], lens: [usize; N]) -> [&[f32]; N] {
+    assert_eq!(lens.iter().sum::<usize>(), slice.len(), "the views {lens:?} cover the slice");
+    let mut rest = slice;
+    lens.map(|len| {
+        let (view, others) = rest.split_at(len);
+        rest = others;
+        view
+    })
+}
+
+/// As [`split`], for a layer's slice of gradients.
+///
+/// # Panics
+///
+/// If the lengths do not add up to the slice's.
+pub fn split_mut<const N: usize>(slice: &mut [f32], lens: [usize; N]) -> [&mut [f32]; N] {
+    assert_eq!(lens.iter().sum::<usize>(), slice.len(), "the views {lens:?} cover the slice");
+    let mut rest = slice;
+    lens.map(|len| {
+        let (view, others) = std::mem::take(&mut rest).split_at_mut(len);
+        rest = others;
+        view
+    })
+}
+
 /// Fills `values` with the initial values of `specs`, one after the other. The same key gives the same values everywhere, so no
 /// worker has to send its initial parameters.
 pub fn initialise(values: &mut [f32], specs: &[ParameterSpec], key: Key) {
@@ -81,4 +111,18 @@ pub fn initialise(values: &mut [f32], specs: &[ParameterSpec], key: Key) {
         }
     }
     assert!(rest.is_empty(), "the specifications cover every parameter");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_follow_one_another_and_cover_the_slice() {
+        let mut values = [0.0, 1.0, 2.0, 3.0];
+        assert_eq!(split(&values, [1, 0, 3]), [&[0.0][..], &[], &[1.0, 2.0, 3.0]]);
+        let [first, last] = split_mut(&mut values, [3, 1]);
+        first[0] = last[0];
+        assert_eq!(values[0], 3.0);
+    }
 }

@@ -13,7 +13,7 @@ use crate::kernels::attention::{
 use crate::kernels::elementwise::{copy_scaled, head_products, scale_and_shift};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
-use crate::parameters::{Initial, ParameterSpec};
+use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 use crate::threads::Compute;
 
 pub(super) const KIND: LayerKind = LayerKind { name: "gat", prefix: "convs", self_loops: true, has_heads: true, build };
@@ -54,23 +54,28 @@ struct Views<T> {
     bias: T,
 }
 
+impl<T> From<[T; 4]> for Views<T> {
+    fn from([weight, source, destination, bias]: [T; 4]) -> Self {
+        Views { weight, source, destination, bias }
+    }
+}
+
 impl Gat {
     fn columns(&self) -> usize {
         self.heads * self.width
     }
 
+    /// Lengths of the views.
+    fn lens(&self) -> [usize; 4] {
+        [self.inputs * self.columns(), self.columns(), self.columns(), self.outputs()]
+    }
+
     fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
-        let (weight, rest) = p.split_at(self.inputs * self.columns());
-        let (source, rest) = rest.split_at(self.columns());
-        let (destination, bias) = rest.split_at(self.columns());
-        Views { weight, source, destination, bias }
+        split(p, self.lens()).into()
     }
 
     fn views_mut<'a>(&self, g: &'a mut [f32]) -> Views<&'a mut [f32]> {
-        let (weight, rest) = g.split_at_mut(self.inputs * self.columns());
-        let (source, rest) = rest.split_at_mut(self.columns());
-        let (destination, bias) = rest.split_at_mut(self.columns());
-        Views { weight, source, destination, bias }
+        split_mut(g, self.lens()).into()
     }
 }
 

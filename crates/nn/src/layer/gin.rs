@@ -9,7 +9,7 @@ use crate::kernels::elementwise::{copy_scaled, dot, relu, relu_adjoint, scale_an
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
-use crate::parameters::{Initial, ParameterSpec};
+use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
 pub(super) const KIND: LayerKind =
     LayerKind { name: "gin", prefix: "convs", self_loops: false, has_heads: false, build };
@@ -47,21 +47,24 @@ struct Views<T> {
     epsilon: T,
 }
 
-impl Gin {
-    fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
-        let (first, rest) = p.split_at(self.inputs * self.inner);
-        let (first_bias, rest) = rest.split_at(self.inner);
-        let (second, rest) = rest.split_at(self.inner * self.outputs);
-        let (second_bias, epsilon) = rest.split_at(self.outputs);
+impl<T> From<[T; 5]> for Views<T> {
+    fn from([first, first_bias, second, second_bias, epsilon]: [T; 5]) -> Self {
         Views { first, first_bias, second, second_bias, epsilon }
+    }
+}
+
+impl Gin {
+    /// Lengths of the views.
+    fn lens(&self) -> [usize; 5] {
+        [self.inputs * self.inner, self.inner, self.inner * self.outputs, self.outputs, usize::from(self.learn_epsilon)]
+    }
+
+    fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
+        split(p, self.lens()).into()
     }
 
     fn views_mut<'a>(&self, g: &'a mut [f32]) -> Views<&'a mut [f32]> {
-        let (first, rest) = g.split_at_mut(self.inputs * self.inner);
-        let (first_bias, rest) = rest.split_at_mut(self.inner);
-        let (second, rest) = rest.split_at_mut(self.inner * self.outputs);
-        let (second_bias, epsilon) = rest.split_at_mut(self.outputs);
-        Views { first, first_bias, second, second_bias, epsilon }
+        split_mut(g, self.lens()).into()
     }
 
     /// 1 + ε; ε is 0 unless it is learned.

@@ -11,7 +11,7 @@ use crate::kernels::elementwise::{copy_scaled, relu, relu_adjoint, scale_and_shi
 use crate::kernels::fold::{NO_WINNER, max_fold, max_fold_adjoint, sum_fold, sum_fold_adjoint};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
-use crate::parameters::{Initial, ParameterSpec};
+use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
 pub(super) const KIND: LayerKind =
     LayerKind { name: "sage", prefix: "convs", self_loops: false, has_heads: false, build };
@@ -46,21 +46,26 @@ struct Views<T> {
     project_bias: T,
 }
 
-impl Sage {
-    fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
-        let (neighbour, rest) = p.split_at(self.inputs * self.outputs);
-        let (bias, rest) = rest.split_at(self.outputs);
-        let (own, rest) = rest.split_at(self.inputs * self.outputs);
-        let (project, project_bias) = if self.pool { rest.split_at(self.inputs * self.inputs) } else { (rest, rest) };
+impl<T> From<[T; 5]> for Views<T> {
+    fn from([neighbour, bias, own, project, project_bias]: [T; 5]) -> Self {
         Views { neighbour, bias, own, project, project_bias }
+    }
+}
+
+impl Sage {
+    /// Lengths of the views.
+    fn lens(&self) -> [usize; 5] {
+        let weight = self.inputs * self.outputs;
+        let (project, project_bias) = if self.pool { (self.inputs * self.inputs, self.inputs) } else { (0, 0) };
+        [weight, self.outputs, weight, project, project_bias]
+    }
+
+    fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
+        split(p, self.lens()).into()
     }
 
     fn views_mut<'a>(&self, g: &'a mut [f32]) -> Views<&'a mut [f32]> {
-        let (neighbour, rest) = g.split_at_mut(self.inputs * self.outputs);
-        let (bias, rest) = rest.split_at_mut(self.outputs);
-        let (own, rest) = rest.split_at_mut(self.inputs * self.outputs);
-        let (project, project_bias) = rest.split_at_mut(if self.pool { self.inputs * self.inputs } else { 0 });
-        Views { neighbour, bias, own, project, project_bias }
+        split_mut(g, self.lens()).into()
     }
 
     /// The factor of each folded sum: 1/degree for the mean.
