@@ -50,6 +50,70 @@ pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_
     });
 }
 
+/// How many values one piece of elementwise work has.
+const VALUES_PER_PIECE: usize = 1 << 14;
+
+/// Sets every value of `out`.
+pub fn fill(compute: &Compute, out: &mut Matrix, value: f32) {
+    compute.chunks(out.data_mut(), VALUES_PER_PIECE, |_, out| out.fill(value));
+}
+
+/// Sets every value of the rows of `out` that `which` picks. The other rows stay.
+pub fn fill_rows(compute: &Compute, out: &mut Matrix, which: impl Fn(usize) -> bool + Sync + Send, value: f32) {
+    compute.rows(out.rows_mut(), |row, out| {
+        if which(row) {
+            out.fill(value);
+        }
+    });
+}
+
+/// `out = factor · out`.
+pub fn scale(compute: &Compute, out: &mut Matrix, factor: f32) {
+    compute.chunks(out.data_mut(), VALUES_PER_PIECE, |_, out| out.iter_mut().for_each(|value| *value *= factor));
+}
+
+/// `into += from`, value by value.
+///
+/// # Panics
+///
+/// If the two are not of one length.
+pub fn add(compute: &Compute, into: &mut [f32], from: &[f32]) {
+    assert_eq!(into.len(), from.len(), "one value for each");
+    compute.chunks(into, VALUES_PER_PIECE, |piece, into| {
+        for (sum, value) in into.iter_mut().zip(&from[piece * VALUES_PER_PIECE..]) {
+            *sum += value;
+        }
+    });
+}
+
+/// `into += factor · from`, value by value.
+///
+/// # Panics
+///
+/// If the two are not of one length.
+pub fn add_scaled(compute: &Compute, into: &mut [f32], factor: f32, from: &[f32]) {
+    assert_eq!(into.len(), from.len(), "one value for each");
+    compute.chunks(into, VALUES_PER_PIECE, |piece, into| {
+        for (sum, value) in into.iter_mut().zip(&from[piece * VALUES_PER_PIECE..]) {
+            *sum += factor * value;
+        }
+    });
+}
+
+/// `average = m · average + (1 − m) · arrived`: one step of a moving average.
+///
+/// # Panics
+///
+/// If the two are not of one length.
+pub fn blend(compute: &Compute, average: &mut [f32], arrived: &[f32], m: f32) {
+    assert_eq!(average.len(), arrived.len(), "one value for each");
+    compute.chunks(average, VALUES_PER_PIECE, |piece, average| {
+        for (average, arrived) in average.iter_mut().zip(&arrived[piece * VALUES_PER_PIECE..]) {
+            *average = m * *average + (1.0 - m) * arrived;
+        }
+    });
+}
+
 /// `x = max(x, 0)`.
 pub fn relu(compute: &Compute, x: &mut Matrix) {
     let width = x.columns().max(1);
@@ -62,18 +126,6 @@ pub fn relu_adjoint(compute: &Compute, gradient: &mut Matrix, output: &Matrix) {
     compute.chunks(gradient.data_mut(), size, |piece, gradient| {
         for (g, o) in gradient.iter_mut().zip(&output.data()[piece * size..]) {
             *g = if *o > 0.0 { *g } else { 0.0 };
-        }
-    });
-}
-
-/// Sums of `a ⊙ b` over each run of `width` columns: `out[v][h] = Σ_d a[v][h·width + d] · b[v][h·width + d]`.
-pub fn head_products(compute: &Compute, out: &mut Matrix, a: &Matrix, b: &Matrix, width: usize) {
-    let heads = out.columns().max(1);
-    assert_eq!(a.columns(), heads * width);
-    compute.rows(out.rows_mut(), |row, out| {
-        for (head, out) in out.iter_mut().enumerate() {
-            let span = head * width..(head + 1) * width;
-            *out = dot(&a.row(row)[span.clone()], &b.row(row)[span]);
         }
     });
 }

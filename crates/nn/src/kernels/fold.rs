@@ -5,6 +5,7 @@
 
 use super::Store;
 use super::dispatch::{per_processor, prefetch};
+use super::elementwise::fill;
 use crate::block::{Block, Csr};
 use crate::matrix::Matrix;
 use crate::threads::{Compute, ROWS_PER_PIECE};
@@ -141,8 +142,25 @@ pub fn sum_fold_adjoint(compute: &Compute, out: &mut Matrix, store: Store, block
 /// The winner of a maximum over no messages at all.
 pub const NO_WINNER: u32 = u32::MAX;
 
+/// Makes ready for the first block: −∞ everywhere and nobody has won. `maximum` has its shape already.
+pub fn begin_maximum(compute: &Compute, maximum: &mut Matrix, winner: &mut Vec<u32>) {
+    fill(compute, maximum, f32::NEG_INFINITY);
+    winner.clear();
+    winner.resize(maximum.data().len(), NO_WINNER);
+}
+
+/// Sets what nobody has won to 0, once every block is in.
+pub fn end_maximum(compute: &Compute, maximum: &mut Matrix, winner: &[u32]) {
+    let width = maximum.columns();
+    compute.rows(maximum.rows_mut(), |row, maximum| {
+        for (value, &winner) in maximum.iter_mut().zip(&winner[row * width..]) {
+            *value = if winner == NO_WINNER { 0.0 } else { *value };
+        }
+    });
+}
+
 /// Raises `maximum` to the largest message of the block's sources, column by column, and notes in `winner` which source
-/// that was: its row plus `first_source`. The first of equals wins. Start with −∞ and [`NO_WINNER`].
+/// that was: its row plus `first_source`. The first of equals wins. Begin with [`begin_maximum`], end with [`end_maximum`].
 pub fn max_fold(
     compute: &Compute,
     maximum: &mut Matrix,

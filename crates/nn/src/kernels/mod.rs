@@ -4,9 +4,12 @@
 //! Plain versions live in the tests as oracles.
 
 pub mod attention;
+pub mod columns;
 pub(crate) mod dispatch;
 pub mod elementwise;
 pub mod fold;
+pub mod heads;
+pub mod measure;
 pub mod normalise;
 pub mod product;
 

@@ -10,11 +10,11 @@ use crate::kernels::attention::{
     ScoreGradients, Scores, Softmax, add_destination_gradient, add_score_gradient, add_vector_gradient,
     attention_adjoint, attention_close, attention_fold, score_halves,
 };
-use crate::kernels::elementwise::{copy_scaled, head_products, scale_and_shift};
+use crate::kernels::elementwise::{copy_scaled, fill, scale_and_shift};
+use crate::kernels::heads::{average_heads, head_products, spread_heads};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
-use crate::threads::Compute;
 
 pub(super) const KIND: LayerKind = LayerKind { name: "gat", prefix: "convs", self_loops: true, has_heads: true, build };
 
@@ -201,7 +201,7 @@ impl Layer for Gat {
         let memory: &mut Memory = state.own.get();
         if side == Side::Halo {
             memory.destination_gradient.reshape(block.destinations(), self.heads);
-            memory.destination_gradient.data_mut().fill(0.0);
+            fill(compute, &mut memory.destination_gradient, 0.0);
         }
         let source = &memory.source_scores[side as usize];
         let weight = if side == Side::Halo { state.presence.as_slice() } else { &[] };
@@ -233,27 +233,4 @@ impl Layer for Gat {
             times_weight(compute, dx, store, dmessages, views.weight);
         }
     }
-}
-
-/// `out[v] = mean over heads of folded[v]`.
-fn average_heads(compute: &Compute, out: &mut Matrix, folded: &Matrix, heads: usize) {
-    let width = out.columns();
-    compute.rows(out.rows_mut(), |row, out| {
-        out.fill(0.0);
-        for head in folded.row(row).chunks(width) {
-            out.iter_mut().zip(head).for_each(|(sum, value)| *sum += value);
-        }
-        out.iter_mut().for_each(|sum| *sum /= heads as f32);
-    });
-}
-
-/// The adjoint of [`average_heads`].
-fn spread_heads(compute: &Compute, out: &mut Matrix, dz: &Matrix, heads: usize) {
-    let width = dz.columns();
-    compute.rows(out.rows_mut(), |row, out| {
-        let dz = dz.row(row);
-        for head in out.chunks_mut(width) {
-            head.iter_mut().zip(dz).for_each(|(value, dz)| *value = dz / heads as f32);
-        }
-    });
 }

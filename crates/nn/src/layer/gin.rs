@@ -5,7 +5,7 @@
 
 use super::{At, Closing, Layer, LayerKind, LayerSpec, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
-use crate::kernels::elementwise::{copy_scaled, dot, relu, relu_adjoint, scale_and_shift};
+use crate::kernels::elementwise::{add_scaled, copy_scaled, dot, relu, relu_adjoint, scale, scale_and_shift};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
@@ -135,7 +135,7 @@ impl Layer for Gin {
         hidden.reshape(input.x.rows(), self.inner);
         times_weight_transposed(compute, hidden, Store::Set, input.x, views.first);
         let factor = self.own_factor(p);
-        hidden.data_mut().iter_mut().for_each(|v| *v *= factor);
+        scale(compute, hidden, factor);
         times_weight_transposed(compute, hidden, Store::Add, input.folded, views.first);
         scale_and_shift(compute, hidden, None, Some(views.first_bias));
         relu(compute, hidden);
@@ -166,9 +166,7 @@ impl Layer for Gin {
         weight_gradient.clear();
         weight_gradient.resize(self.inputs * self.inner, 0.0);
         add_weight_gradient(compute, weight_gradient, dpre, input.x);
-        for (sum, value) in gradients.first.iter_mut().zip(&*weight_gradient) {
-            *sum += factor * value;
-        }
+        add_scaled(compute, gradients.first, factor, weight_gradient);
         if let Some(epsilon) = gradients.epsilon.first_mut() {
             *epsilon += dot(weight_gradient, views.first);
         }

@@ -8,7 +8,7 @@ use super::{
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, relu, relu_adjoint, scale_and_shift};
-use crate::kernels::fold::{NO_WINNER, max_fold, max_fold_adjoint, sum_fold, sum_fold_adjoint};
+use crate::kernels::fold::{begin_maximum, end_maximum, max_fold, max_fold_adjoint, sum_fold, sum_fold_adjoint};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
@@ -149,18 +149,14 @@ impl Layer for Sage {
         }
         let Memory { winner } = state.own.get();
         if side == Side::Own {
-            folded.data_mut().fill(f32::NEG_INFINITY);
-            winner.clear();
-            winner.resize(folded.data().len(), NO_WINNER);
+            begin_maximum(compute, folded, winner);
         }
         max_fold(compute, folded, winner, block, messages, first_source(side, block));
     }
 
-    fn finish_fold(&self, At { state, .. }: &mut At<'_>, folded: &mut Matrix) {
+    fn finish_fold(&self, At { compute, state, .. }: &mut At<'_>, folded: &mut Matrix) {
         if self.pool {
-            for (value, &winner) in folded.data_mut().iter_mut().zip(&state.own.get::<Memory>().winner) {
-                *value = if winner == NO_WINNER { 0.0 } else { *value };
-            }
+            end_maximum(compute, folded, &state.own.get::<Memory>().winner);
         }
     }
 

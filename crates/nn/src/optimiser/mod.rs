@@ -8,6 +8,8 @@ mod sgd;
 
 pub use rate::RateSchedule;
 
+use crate::kernels::measure::norm;
+
 /// An update rule with its state.
 pub trait Optimiser: Send {
     /// One step with learning rate `rate`. `gradients` may be overwritten.
@@ -44,7 +46,7 @@ pub fn build(name: &str, len: usize, spec: OptimiserSpec) -> Option<Box<dyn Opti
 
 /// Scales `gradients` down so that their Euclidean norm is at most `norm_max`; returns the norm before.
 pub fn clip(gradients: &mut [f32], norm_max: f32) -> f32 {
-    let norm = gradients.iter().map(|g| f64::from(*g) * f64::from(*g)).sum::<f64>().sqrt() as f32;
+    let norm = norm(gradients) as f32;
     if norm > norm_max {
         let factor = norm_max / norm;
         gradients.iter_mut().for_each(|g| *g *= factor);

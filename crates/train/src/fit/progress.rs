@@ -66,7 +66,7 @@ impl Clocks {
 
     /// Notes the norm of a round's gradient.
     pub fn note_gradient(&mut self, gradient: &[f32]) {
-        let norm = gradient.iter().map(|g| f64::from(*g) * f64::from(*g)).sum::<f64>().sqrt();
+        let norm = laconic_nn::kernels::measure::norm(gradient);
         if self.first_gradient == 0.0 {
             (self.first_gradient, self.least_gradient) = (norm, norm);
         }

@@ -187,9 +187,7 @@ impl Channel {
         let trace = self.traces.entry(end.peer).or_default();
         trace.resize(end.rows, 0.0);
         for position in 0..rows.rows.len() {
-            let row = rows.row(position);
-            let (low, high) = row.iter().fold((f32::MAX, f32::MIN), |(low, high), &v| (low.min(v), high.max(v)));
-            let range = f64::from(high) - f64::from(low);
+            let range = laconic_nn::kernels::measure::row_range(rows.row(position));
             let at = end.drawn.map_or(position, |drawn| drawn[position] as usize);
             if range.is_finite() && range > 0.0 {
                 trace[at] += rows.columns as f64 / 6.0 * range * range;

@@ -5,7 +5,7 @@
 //! unbiased.
 
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::{Dropout, copy_scaled, drop_out, scale_and_shift};
+use laconic_nn::kernels::elementwise::{Dropout, copy_scaled, drop_out, fill_rows, scale_and_shift};
 use laconic_nn::{Absence, At, Block, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, State};
 use laconic_wire::{Kind, Tag};
 
@@ -147,9 +147,7 @@ pub(crate) fn weigh(
         Absence::Scaled => scale_and_shift(compute, messages, Some(presence), None),
         Absence::Weighed => state.presence.extend_from_slice(presence),
         Absence::Skipped => {
-            for (row, _) in presence.iter().enumerate().filter(|(_, weight)| **weight == 0.0) {
-                messages.row_mut(row).fill(f32::NEG_INFINITY);
-            }
+            fill_rows(compute, messages, |row| presence[row] == 0.0, f32::NEG_INFINITY);
         }
     }
 }

@@ -1,0 +1,57 @@
+//! What attention does with its heads, whose columns stand side by side: head h has columns h·width to (h + 1)·width.
+
+use super::elementwise::dot;
+use crate::matrix::Matrix;
+use crate::threads::Compute;
+
+/// Sums of `a ⊙ b` over each run of `width` columns: `out[v][h] = Σ_d a[v][h·width + d] · b[v][h·width + d]`.
+pub fn head_products(compute: &Compute, out: &mut Matrix, a: &Matrix, b: &Matrix, width: usize) {
+    let heads = out.columns().max(1);
+    assert_eq!(a.columns(), heads * width);
+    compute.rows(out.rows_mut(), |row, out| {
+        for (head, out) in out.iter_mut().enumerate() {
+            let span = head * width..(head + 1) * width;
+            *out = dot(&a.row(row)[span.clone()], &b.row(row)[span]);
+        }
+    });
+}
+
+/// `out[v][d] = Σ_h x[v][h·width + d] / heads`: the mean over heads. `x` is n × (heads · width), `out` n × width.
+pub fn average_heads(compute: &Compute, out: &mut Matrix, x: &Matrix, heads: usize) {
+    let width = out.columns();
+    compute.rows(out.rows_mut(), |row, out| {
+        out.fill(0.0);
+        for head in x.row(row).chunks(width) {
+            out.iter_mut().zip(head).for_each(|(sum, value)| *sum += value);
+        }
+        out.iter_mut().for_each(|sum| *sum /= heads as f32);
+    });
+}
+
+/// The adjoint of [`average_heads`]: `out[v][h·width + d] = dz[v][d] / heads`. `dz` is n × width, `out` n × (heads · width).
+pub fn spread_heads(compute: &Compute, out: &mut Matrix, dz: &Matrix, heads: usize) {
+    let width = dz.columns();
+    compute.rows(out.rows_mut(), |row, out| {
+        let dz = dz.row(row);
+        for head in out.chunks_mut(width) {
+            head.iter_mut().zip(dz).for_each(|(value, dz)| *value = dz / heads as f32);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreading_is_the_adjoint_of_averaging() {
+        let compute = Compute::new(1);
+        let x = Matrix::from_vec(2, 4, vec![1.0, 2.0, 3.0, 4.0, -1.0, 0.5, 5.0, 2.5]);
+        let (mut mean, mut back) = (Matrix::zeros(2, 2), Matrix::zeros(2, 4));
+        average_heads(&compute, &mut mean, &x, 2);
+        assert_eq!(mean.data(), [2.0, 3.0, 2.0, 1.5]);
+        let dz = Matrix::from_vec(2, 2, vec![1.0, -2.0, 3.0, 0.25]);
+        spread_heads(&compute, &mut back, &dz, 2);
+        assert_eq!(dot(mean.data(), dz.data()), dot(x.data(), back.data()));
+    }
+}
