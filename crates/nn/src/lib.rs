@@ -33,6 +33,7 @@ pub mod metric;
 pub mod network;
 pub mod optimiser;
 pub mod parameters;
+pub mod registry;
 pub mod threads;
 
 pub use block::Block;
@@ -41,4 +42,5 @@ pub use layer::{
 };
 pub use matrix::{Matrix, Operand, Rows, SparseRows};
 pub use network::{Network, Unit};
+pub use registry::Registry;
 pub use threads::Compute;

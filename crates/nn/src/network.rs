@@ -1,5 +1,6 @@
 //! A stack of layers and the layout of its parameters in one flat slice.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::layer::{Aggregator, Layer, LayerKind, LayerSpec, Linear};
@@ -140,6 +141,8 @@ pub struct Architecture {
     pub dropout: f32,
     /// Whether LayerNorm follows each hidden layer.
     pub norm: bool,
+    /// Numbers that only some layer of somebody else's knows; see [`LayerSpec::options`].
+    pub options: BTreeMap<String, f64>,
 }
 
 impl Architecture {
@@ -161,6 +164,7 @@ impl Architecture {
             inner: if last { self.hidden } else { outputs },
             aggregator: self.aggregator,
             learn_epsilon: self.learn_epsilon,
+            options: self.options.clone(),
             ..LayerSpec::new(inputs, outputs)
         }
     }

@@ -16,7 +16,14 @@ use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weig
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
-pub(super) const KIND: LayerKind = LayerKind { name: "gat", prefix: "convs", self_loops: true, has_heads: true, build };
+pub(super) const KIND: LayerKind = LayerKind {
+    name: "gat",
+    prefix: "convs",
+    self_loops: true,
+    has_heads: true,
+    options: &["heads", "head_merge"],
+    build,
+};
 
 struct Gat {
     inputs: usize,

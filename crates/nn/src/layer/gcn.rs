@@ -12,7 +12,7 @@ use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 
 pub(super) const KIND: LayerKind =
-    LayerKind { name: "gcn", prefix: "convs", self_loops: true, has_heads: false, build };
+    LayerKind { name: "gcn", prefix: "convs", self_loops: true, has_heads: false, options: &[], build };
 
 struct Gcn {
     inputs: usize,

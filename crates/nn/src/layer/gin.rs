@@ -12,7 +12,7 @@ use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
 pub(super) const KIND: LayerKind =
-    LayerKind { name: "gin", prefix: "convs", self_loops: false, has_heads: false, build };
+    LayerKind { name: "gin", prefix: "convs", self_loops: false, has_heads: false, options: &["learn_epsilon"], build };
 
 struct Gin {
     inputs: usize,

@@ -9,7 +9,7 @@ use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 
 pub(super) const KIND: LayerKind =
-    LayerKind { name: "mlp", prefix: "lins", self_loops: false, has_heads: false, build };
+    LayerKind { name: "mlp", prefix: "lins", self_loops: false, has_heads: false, options: &[], build };
 
 /// The layer; see the module's documentation.
 pub struct Linear {

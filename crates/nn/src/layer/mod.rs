@@ -14,10 +14,13 @@ mod linear;
 mod sage;
 mod state;
 
+use std::collections::BTreeMap;
+
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::ParameterSpec;
+use crate::registry::{Kind, Registry};
 use crate::threads::Compute;
 
 pub use linear::Linear;
@@ -206,6 +209,8 @@ pub struct LayerSpec {
     /// Whether the layer must fold inputs as they are (so that folds of frozen inputs can be kept) even where messages of the
     /// output's width would be narrower.
     pub aggregate_first: bool,
+    /// Numbers that only some layer of somebody else's knows, by their keys in the configuration.
+    pub options: BTreeMap<String, f64>,
 }
 
 impl LayerSpec {
@@ -220,6 +225,7 @@ impl LayerSpec {
             aggregator: Aggregator::Mean,
             learn_epsilon: true,
             aggregate_first: false,
+            options: BTreeMap::new(),
         }
     }
 }
@@ -243,14 +249,30 @@ pub struct LayerKind {
     pub self_loops: bool,
     /// Whether the layer has attention heads, so that its width depends on how they are merged.
     pub has_heads: bool,
+    /// The keys of `[model]` that it reads besides the widths and what every model has: names of [`LayerSpec`]'s fields as users
+    /// write them, or keys of [`LayerSpec::options`].
+    pub options: &'static [&'static str],
     /// Builds a layer of this shape.
     pub build: fn(&LayerSpec) -> Box<dyn Layer>,
 }
 
-/// Every kind of layer.
+/// Kinds of layers by name.
+pub type LayerRegistry = Registry<LayerKind>;
+
+impl Kind for LayerKind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn ours() -> &'static [Self] {
+        LAYERS
+    }
+}
+
+/// Every kind of layer that this crate has.
 pub const LAYERS: &[LayerKind] = &[gcn::KIND, sage::KIND, gin::KIND, gat::KIND, linear::KIND];
 
-/// The kind of layer of this name.
+/// The kind of layer of this name among ours.
 pub fn layer_kind(name: &str) -> Option<&'static LayerKind> {
     LAYERS.iter().find(|kind| kind.name == name)
 }

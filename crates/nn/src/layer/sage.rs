@@ -14,7 +14,7 @@ use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
 pub(super) const KIND: LayerKind =
-    LayerKind { name: "sage", prefix: "convs", self_loops: false, has_heads: false, build };
+    LayerKind { name: "sage", prefix: "convs", self_loops: false, has_heads: false, options: &["aggregator"], build };
 
 struct Sage {
     inputs: usize,

@@ -1,7 +1,13 @@
 //! Adam (Kingma and Ba, 2015, algorithm 1) with L2 penalty, and AdamW (Loshchilov and Hutter, 2019) with decoupled decay; the
 //! operations in PyTorch's order, β = (0.9, 0.999), ε = 1e-8.
 
-use super::Optimiser;
+use super::{Optimiser, OptimiserKind};
+
+pub(super) const KIND: OptimiserKind =
+    OptimiserKind { name: "adam", options: &[], build: |len, spec| Box::new(Adam::new(len, spec.weight_decay, false)) };
+
+pub(super) const DECOUPLED: OptimiserKind =
+    OptimiserKind { name: "adamw", options: &[], build: |len, spec| Box::new(Adam::new(len, spec.weight_decay, true)) };
 
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;

@@ -1,14 +1,15 @@
 //! Optimisers over one flat slice of parameters, learning-rate schedules, gradient clipping.
 //!
-//! A new optimiser is one file and one line in [`build`].
+//! A new optimiser is one file with a `KIND` and one line in [`OPTIMISERS`].
 
 mod adam;
 mod rate;
 mod sgd;
 
-pub use rate::RateSchedule;
+pub use rate::{Elapsed, RATES, RateKind, RateRegistry, RateSchedule, RateSpec};
 
 use crate::kernels::measure::norm;
+use crate::registry::{Kind, Registry};
 
 /// An update rule with its state.
 pub trait Optimiser: Send {
@@ -22,9 +23,6 @@ pub trait Optimiser: Send {
     fn restore(&mut self, steps: u64, slots: Vec<Vec<f32>>);
 }
 
-/// The names of the optimisers.
-pub const OPTIMISERS: [&str; 3] = ["adam", "adamw", "sgd"];
-
 /// Options of an optimiser.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OptimiserSpec {
@@ -34,14 +32,31 @@ pub struct OptimiserSpec {
     pub momentum: f32,
 }
 
-/// The optimiser of this name for `len` parameters.
-pub fn build(name: &str, len: usize, spec: OptimiserSpec) -> Option<Box<dyn Optimiser>> {
-    Some(match name {
-        "adam" => Box::new(adam::Adam::new(len, spec.weight_decay, false)),
-        "adamw" => Box::new(adam::Adam::new(len, spec.weight_decay, true)),
-        "sgd" => Box::new(sgd::Sgd::new(len, spec)),
-        _ => return None,
-    })
+/// A kind of optimiser: how it is called, which options it reads, how it is built.
+#[derive(Debug)]
+pub struct OptimiserKind {
+    /// The name in configurations.
+    pub name: &'static str,
+    /// The keys of `[train]` that it reads besides the learning rate and the weight decay, which all do.
+    pub options: &'static [&'static str],
+    /// Builds one for so many parameters.
+    pub build: fn(usize, OptimiserSpec) -> Box<dyn Optimiser>,
+}
+
+/// Every kind of optimiser that this crate has.
+pub const OPTIMISERS: &[OptimiserKind] = &[adam::KIND, adam::DECOUPLED, sgd::KIND];
+
+/// Kinds of optimisers by name.
+pub type OptimiserRegistry = Registry<OptimiserKind>;
+
+impl Kind for OptimiserKind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn ours() -> &'static [Self] {
+        OPTIMISERS
+    }
 }
 
 /// Scales `gradients` down so that their Euclidean norm is at most `norm_max`; returns the norm before.
@@ -60,11 +75,15 @@ mod tests {
 
     const NONE: OptimiserSpec = OptimiserSpec { weight_decay: 0.0, momentum: 0.0 };
 
+    fn build(name: &str, len: usize, spec: OptimiserSpec) -> Box<dyn Optimiser> {
+        (OptimiserRegistry::default().get(name).expect("a known name").build)(len, spec)
+    }
+
     /// Minimises Σ (x − target)² / 2.
     fn minimise(name: &str, spec: OptimiserSpec, rate: f32, steps: usize) -> Vec<f32> {
         let target = [1.0f32, -2.0, 0.5];
         let mut x = vec![0.0f32; 3];
-        let mut optimiser = build(name, 3, spec).expect("a known name");
+        let mut optimiser = build(name, 3, spec);
         for _ in 0..steps {
             let mut g: Vec<f32> = x.iter().zip(&target).map(|(x, t)| x - t).collect();
             optimiser.step(&mut x, &mut g, rate);
@@ -74,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_optimiser_finds_the_minimum_of_a_bowl() {
-        for name in OPTIMISERS {
+        for name in OptimiserRegistry::default().names() {
             let x = minimise(name, OptimiserSpec { momentum: 0.5, ..NONE }, 0.05, 2000);
             for (x, t) in x.iter().zip([1.0, -2.0, 0.5]) {
                 assert!((x - t).abs() < 1e-2, "{name}: {x} instead of {t}");
@@ -99,10 +118,10 @@ mod tests {
     fn decoupled_decay_shrinks_parameters_without_gradients_and_coupled_decay_enters_the_gradient() {
         let spec = OptimiserSpec { weight_decay: 0.1, momentum: 0.0 };
         let mut x = vec![2.0f32];
-        build("adamw", 1, spec).expect("known").step(&mut x, &mut [0.0], 0.5);
+        build("adamw", 1, spec).step(&mut x, &mut [0.0], 0.5);
         assert!((x[0] - 2.0 * (1.0 - 0.05)).abs() < 1e-6);
         let mut x = vec![2.0f32];
-        build("sgd", 1, spec).expect("known").step(&mut x, &mut [1.0], 0.5);
+        build("sgd", 1, spec).step(&mut x, &mut [1.0], 0.5);
         assert!((x[0] - (2.0 - 0.5 * 1.2)).abs() < 1e-6);
     }
 
@@ -116,13 +135,13 @@ mod tests {
 
     #[test]
     fn restored_state_continues_with_the_same_bits() {
-        for name in OPTIMISERS {
+        for name in OptimiserRegistry::default().names() {
             let spec = OptimiserSpec { weight_decay: 0.01, momentum: 0.9 };
-            let mut first = build(name, 2, spec).expect("known");
+            let mut first = build(name, 2, spec);
             let (mut x, gradient) = (vec![1.0f32, -1.0], [0.3f32, 0.7]);
             first.step(&mut x, &mut gradient.clone(), 0.1);
             let (steps, slots) = first.state();
-            let mut second = build(name, 2, spec).expect("known");
+            let mut second = build(name, 2, spec);
             second.restore(steps, slots.into_iter().map(|(_, s)| s.to_vec()).collect());
             let mut y = x.clone();
             first.step(&mut x, &mut gradient.clone(), 0.1);

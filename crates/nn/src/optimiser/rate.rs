@@ -1,36 +1,84 @@
 //! Learning-rate schedules: a factor of the base rate for each round of a stage.
 
-/// How the learning rate moves over a stage.
+use crate::registry::{Kind, Registry};
+
+/// A kind of schedule: how it is called, which options it reads, how the rate moves.
+#[derive(Debug)]
+pub struct RateKind {
+    /// The name in configurations.
+    pub name: &'static str,
+    /// The keys of `[train]` that it reads.
+    pub options: &'static [&'static str],
+    /// The factor of the base rate.
+    pub factor: fn(&RateSpec, Elapsed) -> f32,
+}
+
+/// Options of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum RateSchedule {
-    /// Stays.
-    Constant,
-    /// Falls in a straight line to 0 after the last round.
-    Linear,
-    /// Falls along half a cosine to 0 after the last round (Loshchilov and Hutter, 2017).
-    Cosine,
-    /// Multiplies by `factor` every `every` rounds.
-    Step {
-        /// Rounds between two falls.
-        every: u32,
-        /// What the rate is multiplied by.
-        factor: f32,
+pub struct RateSpec {
+    /// Rounds between two falls (`lr_step`).
+    pub step: u32,
+    /// What the rate is multiplied by at each of them (`lr_factor`).
+    pub factor: f32,
+}
+
+/// How much of a stage is over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Elapsed {
+    /// Rounds since the warm-up.
+    pub rounds: u32,
+    /// Their share of all rounds after the warm-up, from 0 to below 1.
+    pub share: f64,
+}
+
+/// Every kind of schedule that this crate has: the rate stays; falls in a straight line to 0 after the last round; falls along
+/// half a cosine to 0 after the last round (Loshchilov and Hutter, 2017); or is multiplied by a factor every so many rounds.
+pub const RATES: &[RateKind] = &[
+    RateKind { name: "constant", options: &[], factor: |_, _| 1.0 },
+    RateKind { name: "linear", options: &[], factor: |_, elapsed| (1.0 - elapsed.share) as f32 },
+    RateKind {
+        name: "cosine",
+        options: &[],
+        factor: |_, elapsed| (0.5 + 0.5 * (std::f64::consts::PI * elapsed.share).cos()) as f32,
     },
+    RateKind {
+        name: "step",
+        options: &["lr_step", "lr_factor"],
+        factor: |spec, elapsed| spec.factor.powi((elapsed.rounds / spec.step.max(1)) as i32),
+    },
+];
+
+/// Kinds of rate schedules by name.
+pub type RateRegistry = Registry<RateKind>;
+
+impl Kind for RateKind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn ours() -> &'static [Self] {
+        RATES
+    }
+}
+
+/// How the learning rate moves over a stage.
+#[derive(Debug, Clone, Copy)]
+pub struct RateSchedule {
+    /// The kind of schedule.
+    pub kind: &'static RateKind,
+    /// Its options.
+    pub spec: RateSpec,
 }
 
 impl RateSchedule {
-    /// The factor in round `round` of `rounds`, after a linear rise over the first `warmup` rounds.
+    /// The factor in round `round` of `rounds`, counted from 0, after a linear rise over the first `warmup` rounds.
     pub fn factor(&self, round: u32, rounds: u32, warmup: u32) -> f32 {
         if round < warmup {
             return (round + 1) as f32 / warmup as f32;
         }
-        let done = f64::from(round - warmup) / f64::from(rounds.saturating_sub(warmup).max(1));
-        match *self {
-            RateSchedule::Constant => 1.0,
-            RateSchedule::Linear => (1.0 - done) as f32,
-            RateSchedule::Cosine => (0.5 + 0.5 * (std::f64::consts::PI * done).cos()) as f32,
-            RateSchedule::Step { every, factor } => factor.powi(((round - warmup) / every.max(1)) as i32),
-        }
+        let done = round - warmup;
+        let share = f64::from(done) / f64::from(rounds.saturating_sub(warmup).max(1));
+        (self.kind.factor)(&self.spec, Elapsed { rounds: done, share })
     }
 }
 
@@ -40,11 +88,15 @@ mod tests {
 
     #[test]
     fn schedules_pass_through_their_known_points() {
-        assert_eq!(RateSchedule::Constant.factor(7, 10, 0), 1.0);
-        assert_eq!(RateSchedule::Linear.factor(5, 10, 0), 0.5);
-        assert!((RateSchedule::Cosine.factor(5, 10, 0) - 0.5).abs() < 1e-6);
-        assert_eq!(RateSchedule::Step { every: 3, factor: 0.5 }.factor(6, 10, 0), 0.25);
-        assert_eq!(RateSchedule::Linear.factor(0, 10, 4), 0.25);
-        assert_eq!(RateSchedule::Linear.factor(4, 10, 4), 1.0);
+        let factor = |name: &str, round, warmup| {
+            let kind = RateRegistry::default().get(name).expect("a known name");
+            RateSchedule { kind, spec: RateSpec { step: 3, factor: 0.5 } }.factor(round, 10, warmup)
+        };
+        assert_eq!(factor("constant", 7, 0), 1.0);
+        assert_eq!(factor("linear", 5, 0), 0.5);
+        assert!((factor("cosine", 5, 0) - 0.5).abs() < 1e-6);
+        assert_eq!(factor("step", 6, 0), 0.25);
+        assert_eq!(factor("linear", 0, 4), 0.25);
+        assert_eq!(factor("linear", 4, 4), 1.0);
     }
 }

@@ -1,6 +1,9 @@
 //! Stochastic gradient descent with momentum and L2 penalty, as PyTorch's `SGD`.
 
-use super::{Optimiser, OptimiserSpec};
+use super::{Optimiser, OptimiserKind, OptimiserSpec};
+
+pub(super) const KIND: OptimiserKind =
+    OptimiserKind { name: "sgd", options: &["momentum"], build: |len, spec| Box::new(Sgd::new(len, spec)) };
 
 pub(super) struct Sgd {
     steps: u64,

@@ -45,8 +45,10 @@ impl Config {
         known("partition.objective", &self.partition.objective, &["cut", "volume"])?;
         let methods = laconic_graph::partition::PartitionerRegistry::default().names();
         known("partition.method", &self.partition.method, &methods)?;
-        known("train.optimiser", &self.train.optimiser, &laconic_nn::optimiser::OPTIMISERS)?;
-        known("train.lr_schedule", &self.train.lr_schedule, &["constant", "linear", "cosine", "step"])?;
+        let optimisers: Vec<&str> = laconic_nn::optimiser::OptimiserRegistry::default().names().collect();
+        known("train.optimiser", &self.train.optimiser, &optimisers)?;
+        let rates: Vec<&str> = laconic_nn::optimiser::RateRegistry::default().names().collect();
+        known("train.lr_schedule", &self.train.lr_schedule, &rates)?;
         known("schedule.kind", &self.schedule.kind, &crate::schedule::names())?;
         known("schedule.start", &self.schedule.start, &["features", "mlp"])?;
         known("transport.kind", &self.transport.kind, &["threads", "mpi"])?;

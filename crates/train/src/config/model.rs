@@ -55,6 +55,7 @@ impl ModelConfig {
             learn_epsilon: self.learn_epsilon,
             dropout: self.dropout,
             norm: self.norm == "layer",
+            options: Default::default(),
         }
     }
 }

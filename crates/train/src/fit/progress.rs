@@ -2,7 +2,7 @@
 
 use laconic_key::{Key, Purpose};
 use laconic_nn::Network;
-use laconic_nn::optimiser::{self, Optimiser, OptimiserSpec};
+use laconic_nn::optimiser::{Optimiser, OptimiserRegistry, OptimiserSpec};
 use laconic_wire::{Count, Kind};
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,9 @@ impl Progress {
     pub fn new(config: &TrainConfig, network: &Network, stage: usize) -> Result<Progress> {
         let key = Key::new(config.seed, Purpose::Initialise).with(stage as u64);
         let spec = OptimiserSpec { weight_decay: config.weight_decay, momentum: config.momentum };
-        let optimiser = optimiser::build(&config.optimiser, network.len(), spec)
+        let kind = OptimiserRegistry::default().get(&config.optimiser);
+        let optimiser = kind
+            .map(|kind| (kind.build)(network.len(), spec))
             .ok_or_else(|| TrainError::config(format!("train.optimiser = {:?} is unknown", config.optimiser)))?;
         let parameters = network.initial(key);
         Ok(Progress {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use laconic_graph::part::GlobalCounts;
 use laconic_nn::metric::Metric;
-use laconic_nn::optimiser::RateSchedule;
+use laconic_nn::optimiser::{RateRegistry, RateSchedule, RateSpec};
 
 use crate::config::{Config, MessagesConfig, TrainConfig};
 use crate::error::{Result, TrainError};
@@ -87,7 +87,7 @@ impl Plan {
             frozen: if cuts { Scope::Nothing } else { Scope::Whole },
             evaluation: config.evaluation_scope(),
             cadence: Cadence::of(config),
-            rate: rate_schedule(&config.train),
+            rate: rate_schedule(&config.train)?,
             metrics: Vec::new(),
             config: Arc::new(config.clone()),
             stages,
@@ -156,13 +156,11 @@ impl Plan {
     }
 }
 
-fn rate_schedule(config: &TrainConfig) -> RateSchedule {
-    match config.lr_schedule.as_str() {
-        "linear" => RateSchedule::Linear,
-        "cosine" => RateSchedule::Cosine,
-        "step" => RateSchedule::Step { every: config.lr_step, factor: config.lr_factor },
-        _ => RateSchedule::Constant,
-    }
+fn rate_schedule(config: &TrainConfig) -> Result<RateSchedule> {
+    let kind = RateRegistry::default().get(&config.lr_schedule);
+    let kind =
+        kind.ok_or_else(|| TrainError::config(format!("train.lr_schedule = {:?} is unknown", config.lr_schedule)))?;
+    Ok(RateSchedule { kind, spec: RateSpec { step: config.lr_step, factor: config.lr_factor } })
 }
 
 /// The metrics of these names, or the one that suits the labels.
