@@ -1,7 +1,7 @@
 //! Graph neural networks on one worker's rows: kernels, layers, losses, optimisers, metrics.
 //!
-//! Nothing here knows of a network or of files. A layer is three pairs of functions ([`layer::Layer`]); whoever drives it decides
-//! what stands between them. A whole undivided layer is the special case with an empty halo:
+//! Nothing here knows of a network or of files. A layer is three pairs of functions ([`layer::Layer`]); whoever drives
+//! it decides what stands between them. A whole undivided layer is the special case with an empty halo:
 //!
 //! ```
 //! use laconic_nn::{At, Block, Closing, Compute, LayerSpec, Matrix, Nodes, Rows, Side, Sources, State, layer_kind};
@@ -26,6 +26,7 @@
 
 pub mod block;
 pub mod kernels;
+pub mod laws;
 pub mod layer;
 pub mod loss;
 pub mod matrix;

@@ -1,0 +1,249 @@
+//! Laws that hold for every kind of layer, ours or not, as functions for tests to call.
+//!
+//! [`check`] runs them all over every specification that a kind reads ([`specs`]):
+//!
+//! ```
+//! use laconic_nn::{laws, layer::LayerRegistry};
+//!
+//! for kind in LayerRegistry::default().iter() {
+//!     laws::check(kind);
+//! }
+//! ```
+
+use std::ops::Range;
+
+use crate::block::Block;
+use crate::kernels::Store;
+use crate::layer::{
+    Aggregator, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, State, Wanted,
+};
+use crate::matrix::{Matrix, Rows};
+use crate::parameters::ParameterSpec;
+use crate::threads::Compute;
+use laconic_key::{Key, Purpose};
+
+/// Rows of the worker of the laws' graph, and rows of its halo.
+const OWN: usize = 40;
+const HALO: usize = 20;
+const ALL: usize = OWN + HALO;
+
+/// Specifications of a kind that between them reach every branch: narrower and wider, aggregating first or not, and
+/// each choice that the kind says it reads ([`LayerKind::options`]).
+pub fn specs(kind: &LayerKind) -> Vec<LayerSpec> {
+    let base = LayerSpec::new(6, 4);
+    let mut specs = vec![
+        base.clone(),
+        LayerSpec::new(4, 6),
+        LayerSpec { aggregate_first: true, ..base.clone() },
+        LayerSpec { inner: 5, ..base.clone() },
+    ];
+    if kind.has_heads {
+        specs.push(LayerSpec { heads: 2, ..base.clone() });
+        specs.push(LayerSpec { heads: 3, concatenate: false, ..base.clone() });
+    }
+    if kind.options.contains(&"aggregator") {
+        specs.push(LayerSpec { aggregator: Aggregator::Max, ..base.clone() });
+    }
+    if kind.options.contains(&"learn_epsilon") {
+        specs.push(LayerSpec { learn_epsilon: false, ..base });
+    }
+    specs
+}
+
+/// Every law over every specification of a kind.
+///
+/// # Panics
+///
+/// If a law does not hold; the message names kind, specification and the two numbers.
+pub fn check(kind: &LayerKind) {
+    for spec in specs(kind) {
+        folding_two_blocks_equals_folding_one(kind, &spec);
+        adjoints_agree_with_finite_differences(kind, &spec);
+    }
+}
+
+/// Outputs, gradients and input gradients are the same whether the edges come as an own and a halo block or as one, up
+/// to the order of sums: within 2·10⁻⁵ of each value.
+///
+/// # Panics
+///
+/// If they are not.
+pub fn folding_two_blocks_equals_folding_one(kind: &LayerKind, spec: &LayerSpec) {
+    let subject = Subject::new(kind, spec);
+    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.outputs(), 2));
+    let divided = subject.run(&subject.p, &x, true, Some(&dz));
+    let whole = subject.run(&subject.p, &x, false, Some(&dz));
+    let pairs = divided.values().zip(whole.values());
+    for (a, b) in pairs {
+        assert!((a - b).abs() < 2e-5 * (1.0 + b.abs()), "{} {spec:?}: {a} against {b}", kind.name);
+    }
+}
+
+/// ⟨dz, f(x + εd) − f(x − εd)⟩ / 2ε against ⟨f'ᵀ dz, d⟩, for inputs and for each parameter, with blocks folded apart,
+/// within a hundredth. A maximum has kinks: a shorter step crosses fewer of them and costs digits, so it gets four
+/// hundredths.
+///
+/// # Panics
+///
+/// If they are farther apart.
+pub fn adjoints_agree_with_finite_differences(kind: &LayerKind, spec: &LayerSpec) {
+    let subject = Subject::new(kind, spec);
+    let (x, dz) = (random(ALL, spec.inputs, 1), random(OWN, subject.layer.outputs(), 2));
+    let done = subject.run(&subject.p, &x, true, Some(&dz));
+    let value = |p: &[f32], x: &Matrix| product(subject.run(p, x, true, None).z.data(), dz.data());
+    let (step, tolerance) = if spec.aggregator == Aggregator::Max { (1e-4f32, 4e-2) } else { (1e-3, 1e-2) };
+    let moved = |base: &[f32], d: &[f32], e: f32| base.iter().zip(d).map(|(b, d)| b + e * d).collect::<Vec<f32>>();
+    let compare = |what: &str, at: &dyn Fn(f32) -> f64, exact: f64| {
+        let numeric = (at(step) - at(-step)) / f64::from(2.0 * step);
+        assert!(
+            (numeric - exact).abs() < tolerance * (1.0 + exact.abs()),
+            "{} {spec:?}, {what}: {numeric} against {exact}",
+            kind.name
+        );
+    };
+    let d = random(ALL, spec.inputs, 3);
+    let at = |e: f32| value(&subject.p, &Matrix::from_vec(ALL, spec.inputs, moved(x.data(), d.data(), e)));
+    compare("input", &at, product(done.dx.data(), d.data()));
+    let mut start = 0;
+    for parameter in subject.layer.parameters() {
+        let mut d = vec![0.0; subject.p.len()];
+        d[start..start + parameter.len()].copy_from_slice(random(1, parameter.len(), 4).data());
+        start += parameter.len();
+        compare(&parameter.name, &|e| value(&moved(&subject.p, &d, e), &x), product(&done.g, &d));
+    }
+}
+
+/// A layer with parameters on a directed random graph over 60 nodes, node 7 without in-edges, cut into own (0..40) and
+/// halo (40..60) sources of the first 40 nodes; and the same edges as one undivided block.
+struct Subject {
+    layer: Box<dyn Layer>,
+    p: Vec<f32>,
+    own: Block,
+    halo: Block,
+    whole: Block,
+    /// No edges and no sources: the halo of an undivided block.
+    nothing: Block,
+    ids: Vec<u64>,
+    degree: Vec<f32>,
+    root: Vec<f32>,
+}
+
+/// What a pass gives: outputs and, where it went back, the gradients of parameters and of all input rows.
+struct Done {
+    z: Matrix,
+    g: Vec<f32>,
+    dx: Matrix,
+}
+
+impl Done {
+    fn values(&self) -> impl Iterator<Item = &f32> {
+        self.z.data().iter().chain(&self.g).chain(self.dx.data())
+    }
+}
+
+impl Subject {
+    fn new(kind: &LayerKind, spec: &LayerSpec) -> Subject {
+        let layer = (kind.build)(spec);
+        let len = layer.parameters().iter().map(ParameterSpec::len).sum();
+        let key = Key::new(11, Purpose::Test);
+        let mut parts = [(vec![0], vec![]), (vec![0], vec![]), (vec![0], vec![])];
+        let mut counts = [0.0f32; OWN];
+        for v in 0..OWN as u64 {
+            for u in 0..ALL as u64 {
+                if v != 7 && key.with(v).with(u).unit() < 0.15 {
+                    let (part, source) = if u < OWN as u64 { (0, u) } else { (1, u - OWN as u64) };
+                    parts[part].1.push(source as u32);
+                    parts[2].1.push(u as u32);
+                    counts[v as usize] += 1.0;
+                }
+            }
+            for (offsets, columns) in &mut parts {
+                offsets.push(columns.len());
+            }
+        }
+        let [own, halo, whole] = parts;
+        // The halo's owner scales its messages by its own degrees: here by 0.5.
+        let inverse = |power: f32| {
+            let own = counts.iter().map(|&d| if d > 0.0 { d.powf(-power) } else { 0.0 });
+            own.chain([0.5; HALO]).collect::<Vec<f32>>()
+        };
+        Subject {
+            layer,
+            p: random(1, len, 5).into_vec(),
+            own: Block::new(OWN, own.0, own.1, None),
+            halo: Block::new(HALO, halo.0, halo.1, None),
+            whole: Block::new(ALL, whole.0, whole.1, None),
+            nothing: Block::new(0, vec![0; OWN + 1], vec![], None),
+            ids: (0..ALL as u64).collect(),
+            degree: inverse(1.0),
+            root: inverse(0.5),
+        }
+    }
+
+    fn nodes(&self, rows: Range<usize>) -> Nodes<'_> {
+        Nodes {
+            ids: &self.ids[rows.clone()],
+            inverse_degree: &self.degree[rows.clone()],
+            inverse_root_degree: &self.root[rows],
+        }
+    }
+
+    /// One pass as a worker makes it, forward and, given the gradient of the output, backward. What the halo's owner
+    /// would do is done here as well.
+    fn run(&self, p: &[f32], x: &Matrix, divided: bool, dz: Option<&Matrix>) -> Done {
+        let (mut compute, mut state) = (Compute::new(2), State::default());
+        let layer = self.layer.as_ref();
+        let at = &mut At { compute: &mut compute, p, nodes: self.nodes(0..ALL), state: &mut state };
+        let (mut all, mut folded, mut z) = (Matrix::default(), Matrix::default(), Matrix::default());
+        layer.message(at, Rows::Dense(x), &mut all);
+        let messages = [0..OWN, OWN..ALL, ALL..ALL].map(|rows| cut(&all, rows));
+        let x = [cut(x, 0..OWN), cut(x, OWN..ALL)];
+        let blocks = if divided {
+            [(Side::Own, &self.own, &messages[0]), (Side::Halo, &self.halo, &messages[1])]
+        } else {
+            [(Side::Own, &self.whole, &all), (Side::Halo, &self.nothing, &messages[2])]
+        };
+        let blocks = blocks.map(|(side, block, messages)| Sources { side, block, messages });
+        at.nodes = self.nodes(0..OWN);
+        blocks.iter().for_each(|sources| layer.fold(at, *sources, &mut folded));
+        layer.finish_fold(at, &mut folded);
+        let input = Closing { x: Rows::Dense(&x[0]), folded: Rows::Dense(&folded) };
+        layer.close(at, input, &mut z);
+        let (mut g, width) = (vec![0.0; p.len()], x[0].columns());
+        let Some(dz) = dz else { return Done { z, g, dx: Matrix::default() } };
+        let (mut dz, mut dfolded) = (dz.clone(), Matrix::default());
+        let (mut dx, mut dx_halo) = (Matrix::zeros(OWN, width), Matrix::zeros(HALO, width));
+        let wanted = Wanted { dfolded: Some(&mut dfolded), dx: Some(&mut dx) };
+        layer.close_adjoint(at, &mut g, input, &mut dz, wanted);
+        let [mut own, mut halo] = [Matrix::default(), Matrix::default()];
+        layer.fold_adjoint(at, &mut g, blocks[1], &dfolded, &mut halo);
+        layer.fold_adjoint(at, &mut g, blocks[0], &dfolded, &mut own);
+        if !divided {
+            [own, halo] = [cut(&own, 0..OWN), cut(&own, OWN..ALL)];
+        }
+        let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
+        let senders = Senders { side: Side::Own, x: Rows::Dense(&x[0]), messages: &messages[0] };
+        layer.message_adjoint(at, &mut g, senders, &mut own, Some((&mut dx, store)));
+        at.nodes = self.nodes(OWN..ALL);
+        let senders = Senders { side: Side::Halo, x: Rows::Dense(&x[1]), messages: &messages[1] };
+        layer.message_adjoint(at, &mut g, senders, &mut halo, Some((&mut dx_halo, Store::Set)));
+        let dx = Matrix::from_vec(ALL, width, [dx.into_vec(), dx_halo.into_vec()].concat());
+        Done { z, g, dx }
+    }
+}
+
+/// Some rows of a matrix.
+fn cut(from: &Matrix, rows: Range<usize>) -> Matrix {
+    let width = from.columns();
+    Matrix::from_vec(rows.len(), width, from.data()[rows.start * width..rows.end * width].to_vec())
+}
+
+fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
+    let key = Key::new(stream, Purpose::Test);
+    let value = |i: usize| key.with(i as u64).normal() as f32 * 0.5;
+    Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
+}
+
+fn product(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
