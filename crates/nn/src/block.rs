@@ -11,8 +11,8 @@ pub struct Csr {
     pub columns: Vec<u32>,
 }
 
-/// The edges from one set of source rows into the destination rows, in both orientations: the local block (own → own), the
-/// halo block (halo → own).
+/// The edges from one set of source rows into the destination rows, in both orientations: the local block (own → own),
+/// the halo block (halo → own).
 #[derive(Debug, Clone, Default)]
 pub struct Block {
     sources: usize,
@@ -25,7 +25,12 @@ pub struct Block {
 }
 
 impl Block {
-    /// Builds a block from its edges by destination. Panics if the arrays do not fit together.
+    /// Builds a block from its edges by destination: those into row v start from `columns[offsets[v]..offsets[v + 1]]`,
+    /// and weigh as much as `weights` says in the same places, or 1 each without it.
+    ///
+    /// # Panics
+    ///
+    /// If the arrays do not fit together, or an edge starts beyond the sources.
     pub fn new(sources: usize, offsets: Vec<usize>, columns: Vec<u32>, weights: Option<Vec<f32>>) -> Self {
         assert_eq!(offsets.last().copied(), Some(columns.len()), "offsets end where the edges end");
         assert!(columns.iter().all(|&c| (c as usize) < sources), "an edge starts beyond source row {sources}");
@@ -40,17 +45,17 @@ impl Block {
         }
     }
 
-    /// Number of source rows.
+    /// The number of rows that edges may start from.
     pub fn sources(&self) -> usize {
         self.sources
     }
 
-    /// Number of destination rows.
+    /// The number of rows that edges may end at.
     pub fn destinations(&self) -> usize {
         self.forward.offsets.len() - 1
     }
 
-    /// Number of edges.
+    /// The number of edges, parallel ones counted each.
     pub fn edges(&self) -> usize {
         self.forward.columns.len()
     }

@@ -1,6 +1,7 @@
 //! Losses: softmax cross-entropy for one class a node, binary cross-entropy for any number of classes a node.
 //!
-//! A loss is a sum over own rows divided by a *global* count, so that gradients summed over workers are those of one process.
+//! A loss is a sum over own rows divided by a *global* count, so that gradients summed over workers are those of one
+//! process.
 
 use crate::matrix::Matrix;
 use crate::threads::{Compute, ROWS_PER_PIECE};
@@ -14,8 +15,8 @@ pub enum Targets<'a> {
     Sets(&'a [u8]),
 }
 
-/// The summed loss over the rows that `counts` selects, times `scale`; `gradient`, if given, is set to its gradient (0 in other
-/// rows). For sets, a row's loss is the mean over classes, as in PyTorch's `BCEWithLogitsLoss`.
+/// The summed loss over the rows that `counts` selects, times `scale`; `gradient`, if given, is set to its gradient (0
+/// in other rows). For sets, a row's loss is the mean over classes, as in PyTorch's `BCEWithLogitsLoss`.
 pub fn loss(
     compute: &Compute,
     gradient: Option<&mut Matrix>,

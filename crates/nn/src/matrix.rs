@@ -14,25 +14,30 @@ impl Matrix {
         Matrix { rows, columns, data: vec![0.0; rows * columns] }
     }
 
-    /// Takes over `data`, row after row. Panics if its length is not rows × columns.
+    /// Takes over `data`, row after row.
+    ///
+    /// # Panics
+    ///
+    /// If its length is not rows × columns.
     pub fn from_vec(rows: usize, columns: usize, data: Vec<f32>) -> Self {
         assert_eq!(data.len(), rows * columns, "{rows} x {columns} matrix");
         Matrix { rows, columns, data }
     }
 
-    /// Gives the matrix this shape, keeping its memory. What it holds afterwards is unspecified: every user overwrites it.
+    /// Gives the matrix this shape, keeping its memory. What it holds afterwards is unspecified: every user overwrites
+    /// it.
     pub fn reshape(&mut self, rows: usize, columns: usize) {
         self.rows = rows;
         self.columns = columns;
         self.data.resize(rows * columns, 0.0);
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
@@ -42,7 +47,7 @@ impl Matrix {
         &self.data
     }
 
-    /// All values, row after row.
+    /// All values, row after row, for changing.
     pub fn data_mut(&mut self) -> &mut [f32] {
         &mut self.data
     }
@@ -52,12 +57,20 @@ impl Matrix {
         (&mut self.data, self.columns)
     }
 
-    /// One row.
+    /// The values of one row.
+    ///
+    /// # Panics
+    ///
+    /// If the row lies beyond the matrix.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.data[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// One row.
+    /// The values of one row, for changing.
+    ///
+    /// # Panics
+    ///
+    /// If the row lies beyond the matrix.
     pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
         &mut self.data[row * self.columns..(row + 1) * self.columns]
     }
@@ -78,8 +91,8 @@ pub struct SparseRows {
     by_column: ByColumn,
 }
 
-/// The same entries in column order: for each column its rows, and where in `values` each entry stands. Values are looked
-/// up rather than copied, because dropout changes them every round and the pattern never changes.
+/// The same entries in column order: for each column its rows, and where in `values` each entry stands. Values are
+/// looked up rather than copied, because dropout changes them every round and the pattern never changes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByColumn {
     pub offsets: Vec<usize>,
@@ -88,7 +101,12 @@ pub(crate) struct ByColumn {
 }
 
 impl SparseRows {
-    /// Builds the matrix from its rows. Panics if the arrays do not fit together.
+    /// Builds the matrix from its rows: row v has `values[offsets[v]..offsets[v + 1]]` in the columns that `indices`
+    /// has in the same places.
+    ///
+    /// # Panics
+    ///
+    /// If the arrays do not fit together, or a column lies beyond the matrix.
     pub fn new(columns: usize, offsets: Vec<usize>, indices: Vec<u32>, values: Vec<f32>) -> Self {
         assert_eq!(*offsets.last().expect("offsets have one entry more than rows"), indices.len());
         assert_eq!(indices.len(), values.len());
@@ -97,12 +115,12 @@ impl SparseRows {
         SparseRows { columns, offsets, indices, values, by_column: ByColumn { offsets: by_offsets, rows, positions } }
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
@@ -117,7 +135,7 @@ impl SparseRows {
         &self.indices
     }
 
-    /// The stored values.
+    /// The stored values, row after row.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
@@ -180,7 +198,7 @@ pub(crate) fn transpose_pattern(
 /// Rows that a product reads: dense or sparse, owned.
 #[derive(Debug, Clone)]
 pub enum Operand {
-    /// A dense matrix.
+    /// A dense matrix: features that are mostly not zero.
     Dense(Matrix),
     /// A sparse matrix: bag-of-words features and their aggregates.
     Sparse(SparseRows),
@@ -189,14 +207,14 @@ pub enum Operand {
 /// Borrowed rows that a product reads.
 #[derive(Debug, Clone, Copy)]
 pub enum Rows<'a> {
-    /// Dense rows.
+    /// The rows of a dense matrix.
     Dense(&'a Matrix),
-    /// Sparse rows.
+    /// The rows of a sparse matrix.
     Sparse(&'a SparseRows),
 }
 
 impl Rows<'_> {
-    /// Number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         match self {
             Rows::Dense(m) => m.rows(),
@@ -204,7 +222,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn columns(&self) -> usize {
         match self {
             Rows::Dense(m) => m.columns(),
@@ -214,7 +232,7 @@ impl Rows<'_> {
 }
 
 impl Operand {
-    /// The rows, borrowed.
+    /// The same rows, borrowed.
     pub fn view(&self) -> Rows<'_> {
         match self {
             Operand::Dense(m) => Rows::Dense(m),

@@ -1,11 +1,12 @@
-//! Metrics as sums: each worker counts its own rows, the counts are added over all workers, and the figure is computed from the
-//! global sums. Nothing is ever averaged over workers.
+//! Metrics as sums: each worker counts its own rows, the counts are added over all workers, and the figure is computed
+//! from the global sums. Nothing is ever averaged over workers.
 
 use crate::loss::Targets;
 use crate::matrix::Matrix;
 
 /// How good predictions are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Metric {
     /// The share of rows whose largest logit is the right one; for sets the share of right yes/no decisions.
     Accuracy,
@@ -18,7 +19,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Every metric.
+    /// Every metric, in the order of their names in the documentation.
     pub const ALL: [Metric; 4] = [Metric::Accuracy, Metric::MicroF1, Metric::MacroF1, Metric::RocAuc];
 
     /// The name in configurations and summaries.
@@ -40,13 +41,13 @@ impl Metric {
 /// What is counted over the rows of one split. All but AUC follow from it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tally {
-    /// Number of rows.
+    /// The number of rows that were counted.
     pub rows: f64,
     /// Σ loss of rows.
     pub loss: f64,
     /// Right decisions: rows for classes, row × class for sets.
     pub correct: f64,
-    /// All decisions.
+    /// All decisions, right or wrong.
     pub decisions: f64,
     /// Per class: true positives, false positives, false negatives. Empty unless F1 is asked for.
     pub classes: Vec<[f64; 3]>,
@@ -104,7 +105,11 @@ impl Tally {
         into.extend(self.classes.iter().flatten());
     }
 
-    /// Reads a tally back.
+    /// Reads back what [`Tally::flatten`] wrote, or a sum of such.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer than four numbers.
     pub fn unflatten(flat: &[f64]) -> Tally {
         let classes = flat[4..].chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect();
         Tally { rows: flat[0], loss: flat[1], correct: flat[2], decisions: flat[3], classes }

@@ -11,7 +11,7 @@ use laconic_key::Key;
 pub struct Unit {
     /// The name that its parameters carry in front, such as `convs.0`.
     pub name: String,
-    /// The layer.
+    /// The layer itself.
     pub layer: Box<dyn Layer>,
     /// The share of input values that dropout removes in training.
     pub dropout: f32,
@@ -24,7 +24,7 @@ pub struct Unit {
 pub enum After {
     /// Nothing: the layer's output are the logits.
     Nothing,
-    /// ReLU.
+    /// ReLU and nothing else.
     Relu,
     /// LayerNorm, its parameters under this name, then ReLU.
     NormRelu(String),
@@ -33,7 +33,7 @@ pub enum After {
 /// Where the parameters of one unit stand in the flat slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitRanges {
-    /// The layer's own.
+    /// The layer's own parameters.
     pub layer: Range<usize>,
     /// γ of the norm, empty without one.
     pub norm_weight: Range<usize>,
@@ -120,20 +120,21 @@ impl Network {
 /// The shape of a model, as a user states it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Architecture {
-    /// Number of layers.
+    /// The number of layers, the last one included.
     pub layers: usize,
-    /// Width of the features.
+    /// Width of the rows that come in: the features.
     pub inputs: usize,
-    /// Width between layers.
+    /// Width of the rows between two layers.
     pub hidden: usize,
-    /// Number of classes.
+    /// The number of classes: width of the last rows.
     pub classes: usize,
-    /// Attention heads (gat).
+    /// The number of attention heads (gat).
     pub heads: usize,
-    /// Whether the heads of hidden layers are concatenated (hidden / heads columns each, one averaged head in the last layer, as
-    /// in PyTorch Geometric's examples) or averaged in every layer (hidden / heads columns go on, as in RETEXO).
+    /// Whether the heads of hidden layers are concatenated (hidden / heads columns each, one averaged head in the last
+    /// layer, as in PyTorch Geometric's examples) or averaged in every layer (hidden / heads columns go on, as in
+    /// RETEXO).
     pub concatenate: bool,
-    /// How `sage` aggregates.
+    /// How `sage` aggregates its neighbours.
     pub aggregator: Aggregator,
     /// Whether `gin` learns ε.
     pub learn_epsilon: bool,
@@ -194,8 +195,8 @@ impl Architecture {
         Network::new(units.collect())
     }
 
-    /// The model that lazy training fits in stage `index`: layer `index` on frozen inputs and, except in the last stage, a throw-away
-    /// linear classifier on top (RETEXO).
+    /// The model that lazy training fits in stage `index`: layer `index` on frozen inputs and, except in the last
+    /// stage, a throw-away linear classifier on top (RETEXO).
     pub fn stage(&self, kind: &LayerKind, index: usize) -> Network {
         let last = index + 1 == self.layers;
         let inputs = if index == 0 { self.inputs } else { self.width(kind, index - 1) };
@@ -207,8 +208,8 @@ impl Architecture {
         Network::new(units)
     }
 
-    /// Stage `index` of the variant in which only class scores cross (RETEXO's first version): stage 0 is a perceptron on own
-    /// features, each later one a layer on class scores, then a linear classifier.
+    /// Stage `index` of the variant in which only class scores cross (RETEXO's first version): stage 0 is a perceptron
+    /// on own features, each later one a layer on class scores, then a linear classifier.
     pub fn score_stage(&self, kind: &LayerKind, index: usize) -> Network {
         if index == 0 {
             let after = if self.norm { After::NormRelu("norms.0".to_owned()) } else { After::Relu };

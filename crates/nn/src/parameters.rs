@@ -4,10 +4,11 @@ use laconic_key::Key;
 
 /// The initial values of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Initial {
-    /// All 0.
+    /// Every value is 0.
     Zeros,
-    /// All 1.
+    /// Every value is 1.
     Ones,
     /// Uniform in ±√(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
     Glorot {
@@ -16,7 +17,7 @@ pub enum Initial {
         /// Outputs of one input.
         fan_out: usize,
     },
-    /// Uniform in ±bound.
+    /// Uniform between −bound and bound.
     Uniform {
         /// The largest absolute value.
         bound: f32,
@@ -38,14 +39,14 @@ impl Initial {
     }
 }
 
-/// One named parameter.
+/// One parameter: what it is called, how large it is, how it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterSpec {
     /// Its name, PyTorch Geometric's where that library has such a layer.
     pub name: String,
-    /// Its shape, row-major.
+    /// Its shape; values are row-major.
     pub shape: Vec<usize>,
-    /// Its initial values.
+    /// How it is initialised.
     pub initial: Initial,
 }
 
@@ -92,8 +93,12 @@ pub fn split_mut<const N: usize>(slice: &mut [f32], lens: [usize; N]) -> [&mut [
     })
 }
 
-/// Fills `values` with the initial values of `specs`, one after the other. The same key gives the same values everywhere, so no
-/// worker has to send its initial parameters.
+/// Fills `values` with the initial values of `specs`, one after the other. The same key gives the same values
+/// everywhere, so no worker has to send its initial parameters.
+///
+/// # Panics
+///
+/// If the specifications do not cover `values` exactly.
 pub fn initialise(values: &mut [f32], specs: &[ParameterSpec], key: Key) {
     let mut rest = values;
     for (index, spec) in specs.iter().enumerate() {

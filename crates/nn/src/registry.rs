@@ -13,8 +13,8 @@ pub trait Kind: 'static {
 
 /// Kinds by name: this crate's ([`Registry::default`]) and any that others add.
 ///
-/// A registry is a value that is handed on, not a global list that is written to, so that what a name means is seen from the
-/// arguments of whoever resolves it.
+/// A registry is a value that is handed on, not a global list that is written to, so that what a name means is seen
+/// from the arguments of whoever resolves it.
 #[derive(Debug, Clone)]
 pub struct Registry<K: Kind> {
     kinds: Vec<&'static K>,

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 /// The compute threads of one worker and the scratch memory of its kernels.
 ///
-/// Work is always cut into pieces whose bounds depend on the shapes alone, never on the number of threads, and partial sums
-/// are added in piece order. So the number of threads changes the speed and not one bit of a result.
+/// Work is always cut into pieces whose bounds depend on the shapes alone, never on the number of threads, and partial
+/// sums are added in piece order. So the number of threads changes the speed and not one bit of a result.
 pub struct Compute {
     pool: Option<rayon::ThreadPool>,
     threads: usize,
@@ -87,8 +87,8 @@ impl Compute {
         }
     }
 
-    /// Sums partial results in piece order: calls `task(piece, partial)` for each piece with a zeroed partial of `len` values,
-    /// then adds the partials to `into`, first piece first.
+    /// Sums partial results in piece order: calls `task(piece, partial)` for each piece with a zeroed partial of `len`
+    /// values, then adds the partials to `into`, first piece first.
     pub fn reduce(&mut self, into: &mut [f32], pieces: usize, task: impl Fn(usize, &mut [f32]) + Sync + Send) {
         let len = into.len();
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -122,8 +122,8 @@ impl Compute {
 /// How many rows one piece of row-wise work has.
 pub const ROWS_PER_PIECE: usize = 256;
 
-/// Into how many pieces `rows` rows are cut for a sum over rows: enough for any desktop's cores, few enough that adding the
-/// pieces up costs nothing. Depends on `rows` alone.
+/// Into how many pieces `rows` rows are cut for a sum over rows: enough for any desktop's cores, few enough that adding
+/// the pieces up costs nothing. Depends on `rows` alone.
 pub fn row_pieces(rows: usize) -> usize {
     rows.div_ceil(1024).clamp(1, 16)
 }

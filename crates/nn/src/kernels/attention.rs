@@ -1,8 +1,9 @@
 //! Edge softmax and weighted sums of graph attention (Veličković et al., 2018, equations 1 to 4), block after block.
 //!
-//! A destination's softmax runs over the edges of several blocks. Each fold keeps a running maximum, and rescales what it has
-//! when a larger score comes (the online softmax of Milakov and Gimelshein, 2018), so blocks are folded one at a time and the
-//! halo may arrive while the local block is being folded. Scores are recomputed in the backward pass rather than stored.
+//! A destination's softmax runs over the edges of several blocks. Each fold keeps a running maximum, and rescales what
+//! it has when a larger score comes (the online softmax of Milakov and Gimelshein, 2018), so blocks are folded one at a
+//! time and the halo may arrive while the local block is being folded. Scores are recomputed in the backward pass
+//! rather than stored.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -37,7 +38,7 @@ impl Softmax {
 /// What the softmax of one block reads.
 #[derive(Clone, Copy)]
 pub struct Scores<'a> {
-    /// The edges.
+    /// The edges of this block.
     pub block: &'a Block,
     /// Transformed rows q of the block's sources; sources × (heads · width).
     pub messages: &'a Matrix,
@@ -45,8 +46,8 @@ pub struct Scores<'a> {
     pub source: &'a Matrix,
     /// The destinations' halves of the scores, a_dst · q; destinations × heads.
     pub destination: &'a Matrix,
-    /// How often each source counts in sums and denominators, 0 for one that is absent; empty if each counts once. A sampled
-    /// source stands for several like it.
+    /// How often each source counts in sums and denominators, 0 for one that is absent; empty if each counts once. A
+    /// sampled source stands for several like it.
     pub weight: &'a [f32],
 }
 
@@ -71,10 +72,16 @@ pub fn score_halves(compute: &Compute, out: &mut Matrix, messages: &Matrix, vect
 }
 
 /// Folds one block into the running sums: afterwards `sums[v] = Σ exp(score − maximum) · q` over all edges seen.
+/// `sums` is destinations × (heads · width).
+///
+/// # Panics
+///
+/// If there are more than 64 heads.
 pub fn attention_fold(compute: &Compute, sums: &mut Matrix, softmax: &mut Softmax, scores: Scores<'_>) {
     let heads = softmax.maximum.columns();
     let (size, head_size) = (ROWS_PER_PIECE * sums.columns(), ROWS_PER_PIECE * heads);
-    // The two halves of the state are interleaved by piece: maxima travel with the sums, denominators are derived after.
+    // The two halves of the state are interleaved by piece: maxima travel with the sums, denominators are derived
+    // after.
     let mut state = std::mem::take(&mut softmax.denominator);
     compute.chunks2((sums.data_mut(), size), (state.data_mut(), head_size), |piece, sums, denominator| {
         fold_piece(sums, denominator, softmax.maximum.data(), piece * ROWS_PER_PIECE, heads, &scores);
@@ -182,13 +189,14 @@ pub fn attention_close(compute: &Compute, sums: &mut Matrix, softmax: &Softmax) 
 pub struct ScoreGradients {
     /// The gradients of the sources' halves of the scores; sources × heads.
     pub source: Matrix,
-    /// The gradient of each score before LeakyReLU, in the block's forward order, as the bits of an `f32`. The pass runs by source
-    /// and writes these in the order of destinations; relaxed atomic stores make that safe, and cost what plain ones do.
+    /// The gradient of each score before LeakyReLU, in the block's forward order, as the bits of an `f32`. The pass
+    /// runs by source and writes these in the order of destinations; relaxed atomic stores make that safe, and cost
+    /// what plain ones do.
     edges: Vec<AtomicU32>,
 }
 
-/// The adjoint of fold and close together, by source: sets `out` (sources × heads · width) to the gradient of the messages through
-/// the weighted sum alone, and `gradients.source` to the gradients of the sources' score halves.
+/// The adjoint of fold and close together, by source: sets `out` (sources × heads · width) to the gradient of the
+/// messages through the weighted sum alone, and `gradients.source` to the gradients of the sources' score halves.
 ///
 /// `gradient` is the gradient of the closed sums; `inner[v][h]` is its inner product with the closed sums themselves.
 pub fn attention_adjoint(
@@ -240,7 +248,8 @@ per_processor! {
             let weight = scores.weight_of(source);
             if weight == 0.0 {
                 for &position in &positions[entries] {
-                    edges[position as usize * heads..][..heads].iter().for_each(|edge| edge.store(0, Ordering::Relaxed));
+                    let heads = &edges[position as usize * heads..][..heads];
+                    heads.iter().for_each(|edge| edge.store(0, Ordering::Relaxed));
                 }
                 continue;
             }
@@ -273,7 +282,8 @@ per_processor! {
     }
 }
 
-/// Adds the gradients of the scores to those of the destinations' halves; run after [`attention_adjoint`] on the same block.
+/// Adds the gradients of the scores to those of the destinations' halves; run after [`attention_adjoint`] on the same
+/// block.
 pub fn add_destination_gradient(compute: &Compute, out: &mut Matrix, gradients: &ScoreGradients, block: &Block) {
     let heads = out.columns();
     let csr = block.forward();
@@ -323,8 +333,9 @@ fn leaky(score: f32) -> f32 {
     if score > 0.0 { score } else { SLOPE * score }
 }
 
-/// e^x for x ≤ 0 to two units in the last place: reduction to |r| ≤ ln 2 / 2 and a polynomial of degree 6 (Cephes' coefficients).
-/// Branch-free, so that it vectorises, and without the system's mathematics library, so that every machine gets the same bits.
+/// e^x for x ≤ 0 to two units in the last place: reduction to |r| ≤ ln 2 / 2 and a polynomial of degree 6 (Cephes'
+/// coefficients). Branch-free, so that it vectorises, and without the system's mathematics library, so that every
+/// machine gets the same bits.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.0, 87.0);

@@ -1,6 +1,7 @@
 //! Some columns of a row-major matrix: taking them out, putting them back, adding to them.
 //!
-//! `columns` names the columns of the wide side, each once; the narrow side has one column for each name, in that order.
+//! `columns` names the columns of the wide side, each once; the narrow side has one column for each name, in that
+//! order.
 
 use crate::threads::Compute;
 

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 /// Defines a function whose body is compiled once for the baseline and once for each wider instruction set, with the
-/// choice made when it is called. The body must be plain arithmetic that the compiler vectorises; nothing in it depends on
-/// the instruction set, and since Rust never contracts `a * b + c` on its own, every variant gives the same bits.
+/// choice made when it is called. The body must be plain arithmetic that the compiler vectorises; nothing in it depends
+/// on the instruction set, and since Rust never contracts `a * b + c` on its own, every variant gives the same bits.
 macro_rules! per_processor {
     ($(#[$meta:meta])* $visibility:vis fn $name:ident ( $($argument:ident : $type:ty),* $(,)? ) $body:block) => {
         $(#[$meta])*
@@ -45,8 +45,8 @@ pub(crate) fn has_avx512() -> bool {
         && std::arch::is_x86_feature_detected!("avx512vl")
 }
 
-/// Asks the processor to bring the cache line of `data[index]` closer. Does nothing where there is no such instruction or
-/// no such element.
+/// Asks the processor to bring the cache line of `data[index]` closer. Does nothing where there is no such instruction
+/// or no such element.
 #[inline(always)]
 pub(crate) fn prefetch(data: &[f32], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -10,6 +10,10 @@ use laconic_key::Key;
 pub type NodeIds<'a> = &'a [u64];
 
 /// `out[v] = scale[v] · out[v] + bias`; either may be left out.
+///
+/// # Panics
+///
+/// If `scale` has not one value a row.
 pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]>, bias: Option<&[f32]>) {
     assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
     compute.rows(out.rows_mut(), |row, out| {
@@ -26,6 +30,10 @@ pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]
 }
 
 /// `out[v] (=|+=) factor · scale[v] · x[v]`; without `scale` every row counts fully.
+///
+/// # Panics
+///
+/// If the shapes of `out` and `x` differ, or `scale` has not one value a row.
 pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_>, factor: f32, scale: Option<&[f32]>) {
     assert_eq!((out.rows(), out.columns()), (x.rows(), x.columns()));
     assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
@@ -145,8 +153,8 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// A dropout mask: which values stay is a pure function of the key, the row's global node id and the column, so that it does not
-/// depend on the partition. Values that stay are scaled by 1 / (1 − probability).
+/// A dropout mask: which values stay is a pure function of the key, the row's global node id and the column, so that it
+/// does not depend on the partition. Values that stay are scaled by 1 / (1 − probability).
 #[derive(Debug, Clone, Copy)]
 pub struct Dropout {
     /// The chance that a value is set to 0.
@@ -175,8 +183,9 @@ impl Dropout {
     }
 }
 
-/// 32 random bits for one column of a row: a bijective 32-bit mixer (Wellons' lowbias32) fed by a Weyl sequence, with the second
-/// half of the row's bits folded in between its two multiplications. Cheap enough to recompute and made for vector units.
+/// 32 random bits for one column of a row: a bijective 32-bit mixer (Wellons' lowbias32) fed by a Weyl sequence, with
+/// the second half of the row's bits folded in between its two multiplications. Cheap enough to recompute and made for
+/// vector units.
 #[inline(always)]
 pub(crate) fn column_bits(row: (u32, u32), column: u32) -> u32 {
     let mut x = row.0.wrapping_add(column.wrapping_mul(0x9e37_79b9));

@@ -1,7 +1,8 @@
 //! Folding messages along edges: weighted sums and maxima of source rows.
 //!
-//! A sum over E edges of width w reads 4·E·w bytes, nearly all of them at random rows; it is bound by memory latency, so
-//! the rows of edges to come are prefetched while the current one is added to an accumulator that stays in registers or L1.
+//! A sum over E edges of width w reads 4·E·w bytes, nearly all of them at random rows; it is bound by memory latency,
+//! so the rows of edges to come are prefetched while the current one is added to an accumulator that stays in registers
+//! or L1.
 
 use super::Store;
 use super::dispatch::{per_processor, prefetch};
@@ -24,8 +25,12 @@ pub enum Weights<'a> {
     Indexed(&'a [f32], &'a [u32]),
 }
 
-/// `out[v] (=|+=) Σ weight · rows[column]` over the entries of row v. `out` has `width` columns and one row for each row of
-/// `(offsets, columns)`; `rows` is row-major with the same width.
+/// `out[v] (=|+=) Σ weight · rows[column]` over the entries of row v. `out` has `width` columns and one row for each
+/// row of `(offsets, columns)`; `rows` is row-major with the same width.
+///
+/// # Panics
+///
+/// If `out` has not one row for each row of the pattern, or a column lies beyond `rows`.
 pub fn sum_rows(
     compute: &Compute,
     out: &mut [f32],
@@ -89,7 +94,8 @@ fn sum_piece(out: &mut [f32], sum: Sum<'_>, weight: impl Fn(usize) -> f32) {
         if !add {
             out.fill(0.0);
         }
-        // Four rows at a time are added to a sum that is loaded and stored once, in the order in which one at a time would be.
+        // Four rows at a time are added to a sum that is loaded and stored once, in the order in which one at a time
+        // would be.
         let mut entry = entries.start;
         while entry + 4 <= entries.end {
             let row = |step: usize| {
@@ -160,7 +166,8 @@ pub fn end_maximum(compute: &Compute, maximum: &mut Matrix, winner: &[u32]) {
 }
 
 /// Raises `maximum` to the largest message of the block's sources, column by column, and notes in `winner` which source
-/// that was: its row plus `first_source`. The first of equals wins. Begin with [`begin_maximum`], end with [`end_maximum`].
+/// that was: its row plus `first_source`. The first of equals wins. Begin with [`begin_maximum`], end with
+/// [`end_maximum`].
 pub fn max_fold(
     compute: &Compute,
     maximum: &mut Matrix,

@@ -5,6 +5,10 @@ use crate::matrix::Matrix;
 use crate::threads::Compute;
 
 /// Sums of `a ⊙ b` over each run of `width` columns: `out[v][h] = Σ_d a[v][h·width + d] · b[v][h·width + d]`.
+///
+/// # Panics
+///
+/// If `a` has not heads · width columns.
 pub fn head_products(compute: &Compute, out: &mut Matrix, a: &Matrix, b: &Matrix, width: usize) {
     let heads = out.columns().max(1);
     assert_eq!(a.columns(), heads * width);
@@ -28,7 +32,8 @@ pub fn average_heads(compute: &Compute, out: &mut Matrix, x: &Matrix, heads: usi
     });
 }
 
-/// The adjoint of [`average_heads`]: `out[v][h·width + d] = dz[v][d] / heads`. `dz` is n × width, `out` n × (heads · width).
+/// The adjoint of [`average_heads`]: `out[v][h·width + d] = dz[v][d] / heads`. `dz` is n × width, `out` n × (heads ·
+/// width).
 pub fn spread_heads(compute: &Compute, out: &mut Matrix, dz: &Matrix, heads: usize) {
     let width = dz.columns();
     compute.rows(out.rows_mut(), |row, out| {

@@ -1,7 +1,7 @@
 //! All arithmetic on activations: the list of functions that a second device would implement.
 //!
-//! Each kernel is a free function that writes its output first and takes [`crate::Compute`] for threads and scratch memory.
-//! Plain versions live in the tests as oracles.
+//! Each kernel is a free function that writes its output first and takes [`crate::Compute`] for threads and scratch
+//! memory. Plain versions live in the tests as oracles.
 
 pub mod attention;
 pub mod columns;
@@ -16,7 +16,7 @@ pub mod product;
 /// Whether a kernel replaces its output or adds to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Store {
-    /// Overwrite.
+    /// Replace what is there.
     Set,
     /// Add to what is there.
     Add,

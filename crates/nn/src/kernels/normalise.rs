@@ -65,7 +65,8 @@ per_processor! {
         out: &mut [f32], z: &[f32], width: usize, norm: &Option<Affine<'_>>, dropout: &Option<Dropout>,
         nodes: &[u64], statistics: &mut [f32],
     ) {
-        let rows = out.chunks_exact_mut(width).zip(z.chunks_exact(width)).zip(nodes).zip(statistics.chunks_exact_mut(2));
+        let rows = out.chunks_exact_mut(width).zip(z.chunks_exact(width)).zip(nodes);
+        let rows = rows.zip(statistics.chunks_exact_mut(2));
         for (((out, z), &node), statistics) in rows {
             match norm {
                 Some(Affine { weight, bias }) => {

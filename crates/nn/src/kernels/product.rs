@@ -1,7 +1,7 @@
 //! Dense and sparse matrix products with weights in PyTorch's layout, `[outputs, inputs]`.
 //!
-//! Dense products are faer's, cut into pieces of rows by us: each piece runs on one thread, so that the bits do not depend
-//! on the number of threads. `x · Wᵀ` on n rows costs 2·n·inputs·outputs flops.
+//! Dense products are faer's, cut into pieces of rows by us: each piece runs on one thread, so that the bits do not
+//! depend on the number of threads. `x · Wᵀ` on n rows costs 2·n·inputs·outputs flops.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -11,7 +11,8 @@ use super::fold::{Weights, sum_rows};
 use crate::matrix::{Matrix, Rows, SparseRows};
 use crate::threads::{Compute, row_pieces};
 
-/// Rows of one piece of a dense product: enough that packing the weights again for each piece is below a percent of the work.
+/// Rows of one piece of a dense product: enough that packing the weights again for each piece is below a percent of the
+/// work.
 const PRODUCT_ROWS: usize = 1024;
 
 fn accumulate(store: Store) -> Accum {
@@ -22,6 +23,10 @@ fn accumulate(store: Store) -> Accum {
 }
 
 /// `out (=|+=) x · Wᵀ`: x is n × inputs, `weight` outputs × inputs, out n × outputs.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
 pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>, weight: &[f32]) {
     let (outputs, inputs) = (out.columns(), x.columns());
     assert_eq!((out.rows(), weight.len()), (x.rows(), outputs * inputs));
@@ -48,6 +53,10 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
 }
 
 /// `out (=|+=) dz · W`: dz is n × outputs, `weight` outputs × inputs, out n × inputs.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
 pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &Matrix, weight: &[f32]) {
     let (outputs, inputs) = (dz.columns(), out.columns());
     assert_eq!((out.rows(), weight.len()), (dz.rows(), outputs * inputs));
@@ -62,6 +71,10 @@ pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &
 }
 
 /// `gradient += dzᵀ · x`: the gradient of the weights, outputs × inputs, from dz (n × outputs) and x (n × inputs).
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
 pub fn add_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix, x: Rows<'_>) {
     let (outputs, inputs) = (dz.columns(), x.columns());
     assert_eq!((dz.rows(), gradient.len()), (x.rows(), outputs * inputs));
@@ -71,8 +84,8 @@ pub fn add_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Mat
     }
 }
 
-/// The sum over rows is cut into pieces that are added in order. Where the result is so large that sixteen copies of it would
-/// not pay, all rows go through one product.
+/// The sum over rows is cut into pieces that are added in order. Where the result is so large that sixteen copies of it
+/// would not pay, all rows go through one product.
 fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix, x: &Matrix) {
     let (rows, outputs, inputs) = (dz.rows(), dz.columns(), x.columns());
     let pieces = if gradient.len() > 1 << 19 { 1 } else { row_pieces(rows) };

@@ -1,5 +1,5 @@
-//! Graph isomorphism network (Xu et al., 2019, equation 4.1), as PyTorch Geometric's `GINConv` with a two-layer perceptron:
-//! `z = W_2 ReLU(W_0 ((1 + ε) x + Σ neighbours) + b_0) + b_2`.
+//! Graph isomorphism network (Xu et al., 2019, equation 4.1), as PyTorch Geometric's `GINConv` with a two-layer
+//! perceptron: `z = W_2 ReLU(W_0 ((1 + ε) x + Σ neighbours) + b_0) + b_2`.
 //!
 //! `W_0` is applied to own row and sum apart, so that each may be sparse.
 

@@ -2,8 +2,9 @@
 //!
 //! The network stands between *message* and *fold*: a worker makes the messages of its own rows, sends those that other
 //! workers need, folds its local block meanwhile, and folds the halo block when the halo's messages are there. The
-//! backward pass is the mirror image. Explicit pairs were chosen over an autodiff tape because the reverse exchange must
-//! start between two products, nothing may allocate, and memory must be countable; the price is a derivation for each layer.
+//! backward pass is the mirror image. Explicit pairs were chosen over an autodiff tape because the reverse exchange
+//! must start between two products, nothing may allocate, and memory must be countable; the price is a derivation for
+//! each layer.
 //!
 //! A new layer is one file here and one line in [`LAYERS`].
 
@@ -29,10 +30,10 @@ pub use state::{Slot, State};
 /// What a layer may know about its destination rows. Degrees are global: they never depend on the partition.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
-    /// Global node ids.
+    /// Global ids of the nodes.
     pub ids: &'a [u64],
-    /// 1 / Σ weights of in-edges (their number where there are no weights), self-loops included where the model has them; 0 for a
-    /// node without any.
+    /// 1 / Σ weights of in-edges (their number where there are no weights), self-loops included where the model has
+    /// them; 0 for a node without any.
     pub inverse_degree: &'a [f32],
     /// (Σ weights of in-edges)^(−1/2), 0 for a node without any.
     pub inverse_root_degree: &'a [f32],
@@ -81,7 +82,7 @@ pub struct Sources<'a> {
     pub messages: &'a Matrix,
 }
 
-/// What `close` reads.
+/// What [`Layer::close`] and its adjoint read.
 #[derive(Debug, Clone, Copy)]
 pub struct Closing<'a> {
     /// Own input rows; destinations × inputs.
@@ -110,7 +111,8 @@ pub struct Senders<'a> {
     pub messages: &'a Matrix,
 }
 
-/// One graph layer. All matrices have one row a node; `g` is the layer's own slice of the gradients, laid out as [`At::p`].
+/// One graph layer. All matrices have one row a node; `g` is the layer's own slice of the gradients, laid out as
+/// [`At::p`].
 pub trait Layer: Send + Sync {
     /// Width of the rows that come in.
     fn inputs(&self) -> usize;
@@ -124,8 +126,8 @@ pub trait Layer: Send + Sync {
     /// Shapes, names (PyTorch Geometric's) and initial values of the parameters, in the order of the flat slice.
     fn parameters(&self) -> Vec<ParameterSpec>;
 
-    /// Whether messages depend on parameters. Where they do not, the fold is a sum of them, and that of frozen inputs can be computed
-    /// once and kept.
+    /// Whether messages depend on parameters. Where they do not, the fold is a sum of them, and that of frozen inputs
+    /// can be computed once and kept.
     fn message_has_parameters(&self) -> bool;
 
     /// Whether messages depend on what `nodes` says of the sender, so that only the owner can make them.
@@ -138,8 +140,8 @@ pub trait Layer: Send + Sync {
         Absence::Scaled
     }
 
-    /// What a message counts for at its destination besides the edge's weight, about (for models of quantisation's variance);
-    /// `None` stands for 1.
+    /// What a message counts for at its destination besides the edge's weight, about (for models of quantisation's
+    /// variance); `None` stands for 1.
     fn destination_weight<'a>(&self, _nodes: &Nodes<'a>) -> Option<&'a [f32]> {
         None
     }
@@ -147,11 +149,12 @@ pub trait Layer: Send + Sync {
     /// Whether `close` reads the node's own row besides the fold.
     fn reads_own_row(&self) -> bool;
 
-    /// Sets `out` to the messages of the rows `x`, which `at.nodes` describes. `at.p` may be empty where messages have no
-    /// parameters.
+    /// Sets `out` to the messages of the rows `x`, which `at.nodes` describes. `at.p` may be empty where messages have
+    /// no parameters.
     fn message(&self, at: &mut At<'_>, x: Rows<'_>, out: &mut Matrix);
 
-    /// Folds the messages of a block's sources into `folded`. Called with [`Side::Own`] first, then with [`Side::Halo`].
+    /// Folds the messages of a block's sources into `folded`. Called with [`Side::Own`] first, then with
+    /// [`Side::Halo`].
     fn fold(&self, at: &mut At<'_>, sources: Sources<'_>, folded: &mut Matrix);
 
     /// Ends the fold, once every block is in.
@@ -160,11 +163,12 @@ pub trait Layer: Send + Sync {
     /// Sets `out` to the output rows, from own rows and folds.
     fn close(&self, at: &mut At<'_>, input: Closing<'_>, out: &mut Matrix);
 
-    /// The adjoint of [`Layer::close`]: from `dz`, the gradient of the output (used up), adds to `g` and sets what is wanted.
+    /// The adjoint of [`Layer::close`]: from `dz`, the gradient of the output (used up), adds to `g` and sets what is
+    /// wanted.
     fn close_adjoint(&self, at: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &mut Matrix, wanted: Wanted<'_>);
 
-    /// The adjoint of [`Layer::fold`]: adds to `g` and sets `dmessages` for the block's sources. Called with [`Side::Halo`]
-    /// first, so that the halo's gradients can leave before the local product, then with [`Side::Own`].
+    /// The adjoint of [`Layer::fold`]: adds to `g` and sets `dmessages` for the block's sources. Called with
+    /// [`Side::Halo`] first, so that the halo's gradients can leave before the local product, then with [`Side::Own`].
     fn fold_adjoint(
         &self,
         at: &mut At<'_>,
@@ -174,8 +178,8 @@ pub trait Layer: Send + Sync {
         dmessages: &mut Matrix,
     );
 
-    /// The adjoint of [`Layer::message`] for the rows of one side: from `dmessages` (used up) adds to `g` and, where wanted,
-    /// sets or adds to `dx`.
+    /// The adjoint of [`Layer::message`] for the rows of one side: from `dmessages` (used up) adds to `g` and, where
+    /// wanted, sets or adds to `dx`.
     fn message_adjoint(
         &self,
         at: &mut At<'_>,
@@ -196,7 +200,7 @@ pub struct LayerSpec {
     pub inputs: usize,
     /// Width of the rows that go out (all heads together, where they are concatenated).
     pub outputs: usize,
-    /// Attention heads.
+    /// The number of attention heads; 1 for layers without.
     pub heads: usize,
     /// Whether heads are concatenated rather than averaged.
     pub concatenate: bool,
@@ -206,8 +210,8 @@ pub struct LayerSpec {
     pub aggregator: Aggregator,
     /// Whether ε is learned (gin).
     pub learn_epsilon: bool,
-    /// Whether the layer must fold inputs as they are (so that folds of frozen inputs can be kept) even where messages of the
-    /// output's width would be narrower.
+    /// Whether the layer must fold inputs as they are (so that folds of frozen inputs can be kept) even where messages
+    /// of the output's width would be narrower.
     pub aggregate_first: bool,
     /// Numbers that only some layer of somebody else's knows, by their keys in the configuration.
     pub options: BTreeMap<String, f64>,
@@ -249,8 +253,8 @@ pub struct LayerKind {
     pub self_loops: bool,
     /// Whether the layer has attention heads, so that its width depends on how they are merged.
     pub has_heads: bool,
-    /// The keys of `[model]` that it reads besides the widths and what every model has: names of [`LayerSpec`]'s fields as users
-    /// write them, or keys of [`LayerSpec::options`].
+    /// The keys of `[model]` that it reads besides the widths and what every model has: names of [`LayerSpec`]'s fields
+    /// as users write them, or keys of [`LayerSpec::options`].
     pub options: &'static [&'static str],
     /// Builds a layer of this shape.
     pub build: fn(&LayerSpec) -> Box<dyn Layer>,

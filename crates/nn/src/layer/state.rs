@@ -2,11 +2,12 @@
 
 use std::any::Any;
 
-/// The memory of one layer in one place of a network. Whoever drives the layer keeps it between calls and from round to round.
+/// The memory of one layer in one place of a network. Whoever drives the layer keeps it between calls and from round to
+/// round.
 #[derive(Default)]
 pub struct State {
-    /// How often each halo row counts, for layers that weigh sources ([`super::Absence::Weighed`]); empty if each counts once.
-    /// The driver sets it before the halo block is folded.
+    /// How often each halo row counts, for layers that weigh sources ([`super::Absence::Weighed`]); empty if each
+    /// counts once. The driver sets it before the halo block is folded.
     pub presence: Vec<f32>,
     /// What the layer keeps for itself.
     pub own: Slot,
@@ -14,8 +15,8 @@ pub struct State {
 
 /// Room for one value of a type that only the layer knows, made when it is first asked for and used again from then on.
 ///
-/// A type parameter on [`super::Layer`] would have been checked by the compiler, but then layers of a network could not stand in
-/// one list. The check of the type costs one comparison a call.
+/// A type parameter on [`super::Layer`] would have been checked by the compiler, but then layers of a network could not
+/// stand in one list. The check of the type costs one comparison a call.
 #[derive(Default)]
 pub struct Slot {
     value: Option<Box<dyn Any + Send>>,

@@ -1,5 +1,5 @@
-//! Adam (Kingma and Ba, 2015, algorithm 1) with L2 penalty, and AdamW (Loshchilov and Hutter, 2019) with decoupled decay; the
-//! operations in PyTorch's order, β = (0.9, 0.999), ε = 1e-8.
+//! Adam (Kingma and Ba, 2015, algorithm 1) with L2 penalty, and AdamW (Loshchilov and Hutter, 2019) with decoupled
+//! decay; the operations in PyTorch's order, β = (0.9, 0.999), ε = 1e-8.
 
 use super::{Optimiser, OptimiserKind};
 

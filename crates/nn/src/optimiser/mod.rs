@@ -20,15 +20,19 @@ pub trait Optimiser: Send {
     fn state(&self) -> (u64, Vec<(&'static str, &[f32])>);
 
     /// Sets the state; the names and lengths are those of [`Optimiser::state`].
+    ///
+    /// # Panics
+    ///
+    /// If the slots are not as many as the optimiser keeps.
     fn restore(&mut self, steps: u64, slots: Vec<Vec<f32>>);
 }
 
-/// Options of an optimiser.
+/// What optimisers can be told; each reads what it knows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OptimiserSpec {
     /// L2 penalty (adam, sgd) or decoupled decay (adamw).
     pub weight_decay: f32,
-    /// Momentum (sgd).
+    /// The share of the last step that the next one keeps (sgd).
     pub momentum: f32,
 }
 

@@ -13,7 +13,7 @@ pub struct RateKind {
     pub factor: fn(&RateSpec, Elapsed) -> f32,
 }
 
-/// Options of a schedule.
+/// What schedules can be told; each reads what it knows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateSpec {
     /// Rounds between two falls (`lr_step`).
@@ -31,8 +31,9 @@ pub struct Elapsed {
     pub share: f64,
 }
 
-/// Every kind of schedule that this crate has: the rate stays; falls in a straight line to 0 after the last round; falls along
-/// half a cosine to 0 after the last round (Loshchilov and Hutter, 2017); or is multiplied by a factor every so many rounds.
+/// Every kind of schedule that this crate has: the rate stays; falls in a straight line to 0 after the last round;
+/// falls along half a cosine to 0 after the last round (Loshchilov and Hutter, 2017); or is multiplied by a factor
+/// every so many rounds.
 pub const RATES: &[RateKind] = &[
     RateKind { name: "constant", options: &[], factor: |_, _| 1.0 },
     RateKind { name: "linear", options: &[], factor: |_, elapsed| (1.0 - elapsed.share) as f32 },
@@ -66,7 +67,7 @@ impl Kind for RateKind {
 pub struct RateSchedule {
     /// The kind of schedule.
     pub kind: &'static RateKind,
-    /// Its options.
+    /// What it was told.
     pub spec: RateSpec,
 }
 
