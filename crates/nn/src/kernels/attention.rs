@@ -215,24 +215,27 @@ pub fn attention_adjoint(
     out.reshape(scores.block.sources(), scores.messages.columns());
     let out = (out.data_mut(), ROWS_PER_PIECE * scores.messages.columns());
     let halves = (gradients.source.data_mut(), ROWS_PER_PIECE * heads);
-    let adjoint = Adjoint { edges: &gradients.edges, scores, softmax, gradient, inner };
+    let edges = &gradients.edges;
     compute.chunks2(out, halves, |piece, out, halves| {
-        adjoint_piece(out, halves, piece * ROWS_PER_PIECE, &adjoint);
+        let at = Piece { first: piece * ROWS_PER_PIECE, edges };
+        adjoint_piece(out, halves, at, &scores, softmax, gradient, inner);
     });
 }
 
-/// What the adjoint of one piece reads, and the gradients of its edges, which it writes.
-struct Adjoint<'a> {
+/// Which sources a piece has, and where the gradients of scores go. What is only read are arguments of their own: behind a
+/// struct the compiler could not know that the stores to `edges` leave them alone.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    first: usize,
     edges: &'a [AtomicU32],
-    scores: Scores<'a>,
-    softmax: &'a Softmax,
-    gradient: &'a Matrix,
-    inner: &'a Matrix,
 }
 
 per_processor! {
-    fn adjoint_piece(out: &mut [f32], halves: &mut [f32], first: usize, adjoint: &Adjoint<'_>) {
-        let Adjoint { edges, scores, softmax, gradient, inner } = *adjoint;
+    fn adjoint_piece(
+        out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, softmax: &Softmax, gradient: &Matrix,
+        inner: &Matrix,
+    ) {
+        let Piece { first, edges } = piece;
         let heads = inner.columns();
         let columns = gradient.columns();
         let width = columns / heads;
