@@ -2,15 +2,20 @@
 
 #![no_main]
 
-use laconic_wire::codec::{Bits, Level, MessageKey, Options, REGISTRY, RowSet, RowsMut, Store, named};
+use laconic_wire::codec::{Bits, CodecRegistry, Level, Memory, Message, MessageKey, Options, RowSet, RowsMut, Store};
 use laconic_wire::{Direction, Kind, Rank, Tag};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u8, u8, u8, u8, Vec<u8>)| {
     let (which, rows, columns, bits, payload) = input;
-    let (name, _) = REGISTRY[usize::from(which) % REGISTRY.len()];
-    let options = Options { inner: Some("quantised".to_owned()), prefix: bits & 1 == 0, rescale: bits & 2 == 0 };
-    let mut codec = named(name, &options).expect("registered");
+    let registry = CodecRegistry::default();
+    let kinds: Vec<_> = registry.iter().collect();
+    let name = kinds[usize::from(which) % kinds.len()].name;
+    let columns_from = if bits & 1 == 0 { "prefix" } else { "random" };
+    let options = Options::default().with("inner", "quantised").with("columns", columns_from);
+    let options = options.with("rescale", bits & 2 == 0);
+    let varies = registry.describe(name, &options).expect("registered").varies;
+    let mut codec = registry.build(name, &options).expect("registered");
     let (rows, columns) = (usize::from(rows % 16), usize::from(columns));
     let level =
         Level { ratio: 1.0 + f64::from(bits), bits: Bits::Uniform([1, 2, 4, 8, 16, 32][usize::from(bits) % 6]) };
@@ -18,6 +23,7 @@ fuzz_target!(|input: (u8, u8, u8, u8, Vec<u8>)| {
     let key = MessageKey { seed: 1, tag, from: Rank(0), to: Rank(1) };
     let mut data = vec![0.0; rows * columns];
     let into = RowsMut { data: &mut data, columns, rows: RowSet::Range(0..rows) };
-    let decoded = codec.decode(&key, &level, &payload, into, Store::Set);
-    assert_eq!(decoded.is_ok(), payload.len() == codec.bytes(&level, rows, columns));
+    let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
+    let decoded = codec.decode(message, &payload, into, Store::Set);
+    assert!(varies || decoded.is_ok() == (payload.len() == codec.bytes(&level, rows, columns)));
 });

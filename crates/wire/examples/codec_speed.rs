@@ -11,7 +11,7 @@
 //! without `unsafe`.
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::{self, Bits, Level, Options, RowSet, RowsMut, RowsRef, Store};
+use laconic_wire::codec::{Bits, CodecRegistry, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Codec, Direction, Kind, MessageKey, Rank, Tag};
 use std::hint::black_box;
 use std::time::Instant;
@@ -21,8 +21,8 @@ const PASSES: u32 = 10;
 /// What is timed: a name, the codec and the level.
 fn cases() -> Vec<(String, Box<dyn Codec>, Level<'static>)> {
     let named = |name, inner: Option<&str>| {
-        let options = Options { inner: inner.map(str::to_owned), ..Options::default() };
-        codec::named(name, &options).expect("a registered codec")
+        let options = inner.iter().fold(Options::default(), |options, inner: &&str| options.with("inner", *inner));
+        CodecRegistry::default().build(name, &options).expect("a registered codec")
     };
     let level = |ratio, bits| Level { ratio, bits: Bits::Uniform(bits) };
     let mut cases = vec![
@@ -105,12 +105,21 @@ fn main() {
             clock.measure(&format!("{name}, encode {order}"), at, set.len(), &mut || {
                 payload.clear();
                 let from = RowsRef { data: black_box(&source), columns, rows: set.clone() };
-                codec.encode(&key, &level, from, &mut payload).expect("finite numbers");
+                codec
+                    .encode(Message { key: &key, level: &level, memory: &mut Memory::default() }, from, &mut payload)
+                    .expect("finite numbers");
             });
             for (words, store) in [("decode", Store::Set), ("decode-add", Store::Add)] {
                 clock.measure(&format!("{name}, {words} {order}"), at, set.len(), &mut || {
                     let into = RowsMut { data: &mut target, columns, rows: set.clone() };
-                    codec.decode(&key, &level, black_box(&payload), into, store).expect("a payload of the right size");
+                    codec
+                        .decode(
+                            Message { key: &key, level: &level, memory: &mut Memory::default() },
+                            black_box(&payload),
+                            into,
+                            store,
+                        )
+                        .expect("a payload of the right size");
                 });
             }
         }

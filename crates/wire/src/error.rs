@@ -145,6 +145,26 @@ pub enum WireError {
         /// The registered names.
         known: String,
     },
+    /// A codec that a registry cannot hold.
+    #[error("codec {name:?} with the number {number} cannot be registered: {reason}")]
+    UnfitCodec {
+        /// Its name.
+        name: &'static str,
+        /// Its number in frames.
+        number: u8,
+        /// Which rule it breaks.
+        reason: &'static str,
+    },
+    /// An option of a codec whose value the codec cannot read.
+    #[error("option {name} is {given}, expected {expected}")]
+    BadOption {
+        /// The option's name.
+        name: String,
+        /// Its value as written.
+        given: String,
+        /// What it should be.
+        expected: String,
+    },
     /// A mask as the inner codec of a mask.
     #[error("codec masked cannot hold another mask: one ratio says how many columns travel")]
     NestedMask,

@@ -1,15 +1,16 @@
 //! Frames, transports, collectives, codecs and the byte ledger: everything between two workers, and nothing else.
 //!
 //! ```
-//! use laconic_wire::codec::{self, Level, MessageKey, Options, RowSet, RowsMut, RowsRef, Store};
+//! use laconic_wire::codec::{self, CodecRegistry, Level, Memory, Message, MessageKey, Options};
+//! use laconic_wire::codec::{RowSet, RowsMut, RowsRef, Store};
 //! use laconic_wire::{Direction, Frame, Kind, Metered, Rank, Tag, Transport, threads};
 //! use std::{io, thread, time::Duration};
 //!
 //! // Row 2 and row 0 of rank 0's matrix are to become rows 0 and 1 of rank 1's, as bfloat16.
 //! let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
 //! let key = MessageKey { seed: 7, tag, from: Rank(0), to: Rank(1) };
-//! let options = Options::default();
-//! let (mut encoder, mut decoder) = (codec::named("half", &options)?, codec::named("half", &options)?);
+//! let (registry, options) = (CodecRegistry::default(), Options::default());
+//! let (mut encoder, mut decoder) = (registry.build("half", &options)?, registry.build("half", &options)?);
 //!
 //! let [owner, holder] = threads(2, Duration::from_secs(30)).try_into().expect("two ends");
 //! let (mut owner, mut holder) = (Metered::new(owner), Metered::new(holder));
@@ -18,13 +19,15 @@
 //!     scope.spawn(|| -> laconic_wire::Result<()> {
 //!         let rows = RowsRef { data: &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], columns: 2, rows: RowSet::Indices(&[2, 0]) };
 //!         let mut frame = Frame::new(tag, owner.buffer_of(encoder.bytes(&Level::WHOLE, 2, 2)));
-//!         codec::write(&mut *encoder, &key, &Level::WHOLE, rows, &mut frame)?;
+//!         let message = Message { key: &key, level: &Level::WHOLE, memory: &mut Memory::default() };
+//!         codec::write(&mut *encoder, message, rows, &mut frame)?;
 //!         owner.send(Rank(1), frame)
 //!     });
 //!     let mut copies = [0.0; 4];
 //!     let frame = holder.recv(Rank(0), tag)?;
 //!     let into = RowsMut { data: &mut copies, columns: 2, rows: RowSet::Range(0..2) };
-//!     codec::read(&mut *decoder, &key, &Level::WHOLE, &frame, into, Store::Set)?;
+//!     let message = Message { key: &key, level: &Level::WHOLE, memory: &mut Memory::default() };
+//!     codec::read(&mut *decoder, message, &frame, into, Store::Set)?;
 //!     holder.recycle(frame);
 //!     assert_eq!(copies, [5.0, 6.0, 1.0, 2.0]);
 //!     Ok(())
@@ -47,12 +50,13 @@ pub mod codec;
 pub mod collectives;
 pub mod error;
 pub mod frame;
+pub mod laws;
 pub mod ledger;
 pub mod rank;
 pub mod transport;
 
 pub use clock::{Clock, ManualClock, ThreadClock, WallClock};
-pub use codec::{Codec, MessageKey};
+pub use codec::{Codec, CodecKind, CodecRegistry, MessageKey};
 pub use error::{Result, WireError};
 pub use frame::{Direction, Frame, HEADER_BYTES, Header, Kind, NO_CODEC, Tag};
 pub use ledger::{Count, Difference, Entry, Ledger};

@@ -2,7 +2,7 @@
 //! remembers.
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::{self, Options};
+use laconic_wire::codec::Options;
 use laconic_wire::collectives::{Reducer, all_reduce, all_reduce_bytes, chunk};
 use laconic_wire::*;
 use std::thread;
@@ -16,7 +16,7 @@ fn tag(round: u32) -> Tag {
 }
 
 fn reducer(name: &str, bits: u8, feedback: bool) -> Reducer {
-    Reducer::new(codec::named(name, &Options::default()).unwrap(), bits, 11, feedback)
+    Reducer::new(CodecRegistry::default().build(name, &Options::default()).unwrap(), bits, 11, feedback)
 }
 
 /// A rank's gradients in a round: a slope that lasts and noise.

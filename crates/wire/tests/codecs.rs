@@ -2,9 +2,10 @@
 
 use laconic_key::{Key, Purpose};
 use laconic_wire::codec::{
-    self, Bits, Exact, Half, Level, Options, Quantised, REGISTRY, RowSet, RowsMut, RowsRef, Store,
+    self, Bits, CodecRegistry, Exact, Half, Level, Memory, Message, Options, Quantised, RowSet, RowsMut, RowsRef,
+    Skipping, Store,
 };
-use laconic_wire::{Codec, Direction, Frame, Kind, MessageKey, Rank, Tag, WireError};
+use laconic_wire::{Codec, Direction, Frame, Kind, MessageKey, Rank, Tag, WireError, laws};
 use proptest::prelude::*;
 
 const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 3, round: 2, step: 0 };
@@ -20,7 +21,8 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     let named = |name: &str, inner: Option<&str>| {
-        codec::named(name, &Options { inner: inner.map(str::to_owned), ..Options::default() }).unwrap()
+        let options = inner.iter().fold(Options::default(), |options, inner| options.with("inner", *inner));
+        CodecRegistry::default().build(name, &options).unwrap()
     };
     let mut cases = vec![
         Case { codec: named("exact", None), ratio: 1.0, widths: &[32] },
@@ -57,7 +59,9 @@ impl Case {
         let widths = self.widths(count);
         let level = self.level(&widths);
         let mut bytes = b"before".to_vec();
-        self.codec.encode(&KEY, &level, rows, &mut bytes).unwrap();
+        self.codec
+            .encode(Message { key: &KEY, level: &level, memory: &mut Memory::default() }, rows, &mut bytes)
+            .unwrap();
         let payload = bytes.strip_prefix(b"before").expect("encoders append").to_vec();
         assert_eq!(payload.len(), self.codec.bytes(&level, count, columns), "{} of {count} by {columns}", self);
         payload
@@ -66,7 +70,7 @@ impl Case {
     fn decode(&mut self, payload: &[u8], into: RowsMut<'_>, store: Store) -> laconic_wire::Result<()> {
         let widths = self.widths(into.rows.len());
         let level = self.level(&widths);
-        self.codec.decode(&KEY, &level, payload, into, store)
+        self.codec.decode(Message { key: &KEY, level: &level, memory: &mut Memory::default() }, payload, into, store)
     }
 
     /// The largest error of one value of a row.
@@ -77,7 +81,7 @@ impl Case {
         // The zero point loses at most 1/128 of itself and the step grows by at most as much.
         let range = f64::from(max) - f64::from(min) + largest / 128.0;
         let step = range / ((1u64 << width) - 1) as f64 * (1.0 + 1.0 / 128.0) + largest * 2.4e-7;
-        let inner = match self.codec.id() & 0xf {
+        let inner = match self.codec.id().number & 0xf {
             1 => 0.0,
             2 => f64::from(value.abs()) / 256.0,
             3 if width == 32 || min == max => 0.0,
@@ -88,13 +92,20 @@ impl Case {
     }
 
     fn is_lossless(&self) -> bool {
-        self.codec.id() & 0xf != 2 && self.widths == [32] && self.ratio == 1.0
+        self.codec.id().number & 0xf != 2 && self.widths == [32] && self.ratio == 1.0
     }
 }
 
 impl std::fmt::Display for Case {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({:#x}) at ratio {} with {:?} bits", self.codec.name(), self.codec.id(), self.ratio, self.widths)
+        write!(
+            f,
+            "{} ({:#x}) at ratio {} with {:?} bits",
+            self.codec.id().name,
+            self.codec.id().number,
+            self.ratio,
+            self.widths
+        )
     }
 }
 
@@ -106,17 +117,31 @@ fn matrix(rows: usize, columns: usize) -> Vec<f32> {
     (0..rows * columns).map(|i| value(i) as f32).collect()
 }
 
-#[test]
-fn names_and_ids_are_unique_and_lead_to_the_codec() {
-    let options = Options::default();
-    for &(name, make) in REGISTRY {
-        let id = make(&options).unwrap().id();
-        assert_eq!((make(&options).unwrap().name(), codec::named(name, &options).unwrap().id()), (name, id));
-        assert_ne!(id, laconic_wire::NO_CODEC);
+/// The options with which a codec is tried: none, those of its own one by one, and each other codec inside.
+fn options_of(name: &str, registry: &CodecRegistry) -> Vec<Options> {
+    let kind = registry.get(name).unwrap();
+    let mut tried = vec![Options::default()];
+    if kind.options.contains(&"columns") {
+        tried.push(Options::default().with("columns", "prefix").with("rescale", true));
     }
-    let ids: std::collections::BTreeSet<u8> = REGISTRY.iter().map(|(_, make)| make(&options).unwrap().id()).collect();
-    assert_eq!(ids.len(), REGISTRY.len());
-    let error = codec::named("zip", &options).err().unwrap().to_string();
+    if kind.wraps {
+        let plain = registry.iter().filter(|inner| !inner.wraps);
+        tried.extend(plain.map(|inner| Options::default().with("inner", inner.name)));
+    }
+    tried
+}
+
+#[test]
+fn every_codec_keeps_the_laws_whatever_is_inside() {
+    let registry = CodecRegistry::default().with(&Skipping::KIND).unwrap();
+    for kind in registry.iter() {
+        laws::codecs::check(kind, &registry, &options_of(kind.name, &registry));
+    }
+}
+
+#[test]
+fn a_name_that_nobody_has_is_refused_with_all_that_there_are() {
+    let error = CodecRegistry::default().build("zip", &Options::default()).err().unwrap().to_string();
     assert_eq!(error, "no codec is named \"zip\"; there are: exact, half, quantised, masked");
 }
 
@@ -155,7 +180,7 @@ fn what_is_decoded_is_within_the_bound_for_every_shape() {
 #[test]
 fn zeros_and_small_integers_survive_with_their_signs_where_nothing_is_rounded() {
     let data = [0.0, -0.0, 1.0, -1.0, 128.0, -255.0];
-    for mut case in cases().into_iter().filter(|case| case.is_lossless() || case.codec.name() == "half") {
+    for mut case in cases().into_iter().filter(|case| case.is_lossless() || case.codec.id().name == "half") {
         let payload = case.encode(RowsRef { data: &data, columns: 3, rows: RowSet::Range(0..2) });
         let mut back = [f32::NAN; 6];
         let into = RowsMut { data: &mut back, columns: 3, rows: RowSet::Range(0..2) };
@@ -165,60 +190,36 @@ fn zeros_and_small_integers_survive_with_their_signs_where_nothing_is_rounded() 
 }
 
 #[test]
-fn set_replaces_and_add_adds_only_in_the_rows_named() {
-    let data = [1.5, 1.5, 3.5, 3.5];
-    for mut case in cases().into_iter().filter(|case| case.ratio == 1.0) {
-        let payload = case.encode(RowsRef { data: &data, columns: 2, rows: RowSet::Range(0..2) });
-        let mut decode = |rows, store| {
-            let mut back = [10.0; 8];
-            case.decode(&payload, RowsMut { data: &mut back, columns: 2, rows }, store).unwrap();
-            back
-        };
-        assert_eq!(decode(RowSet::Indices(&[3, 1]), Store::Set), [10.0, 10.0, 3.5, 3.5, 10.0, 10.0, 1.5, 1.5]);
-        assert_eq!(decode(RowSet::Indices(&[3, 1]), Store::Add), [10.0, 10.0, 13.5, 13.5, 10.0, 10.0, 11.5, 11.5]);
-        assert_eq!(decode(RowSet::Range(1..3), Store::Set), [10.0, 10.0, 1.5, 1.5, 3.5, 3.5, 10.0, 10.0]);
-        assert_eq!(decode(RowSet::Range(1..3), Store::Add), [10.0, 10.0, 11.5, 11.5, 13.5, 13.5, 10.0, 10.0]);
-        assert_eq!(decode(RowSet::Indices(&[0, 0]), Store::Add)[..2], [15.0, 15.0]);
-    }
-}
-
-#[test]
-fn values_that_are_not_finite_are_refused_by_row_and_column() {
-    for mut case in cases().into_iter().filter(|case| case.ratio == 1.0) {
-        for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            let mut data = matrix(9, 300);
-            data[7 * 300 + 299] = bad;
-            let mut bytes = b"before".to_vec();
-            for rows in [RowSet::Range(2..9), RowSet::Indices(&[1, 7, 2])] {
-                let widths = case.widths(rows.len());
-                let level = case.level(&widths);
-                match case.codec.encode(&KEY, &level, RowsRef { data: &data, columns: 300, rows }, &mut bytes) {
-                    Err(WireError::NotFinite { row: 7, column: 299, codec: name, .. }) => {
-                        assert_eq!(name, case.codec.name())
-                    }
-                    other => panic!("{case}: {other:?}"),
-                }
-                assert_eq!(bytes, b"before");
-            }
-            // Rows that do not travel are nobody's business.
-            case.encode(RowsRef { data: &data, columns: 300, rows: RowSet::Range(0..7) });
-        }
-        let extremes = [f32::MAX, f32::MIN, f32::MIN_POSITIVE, f32::from_bits(1)];
-        case.encode(RowsRef { data: &extremes, columns: 4, rows: RowSet::Range(0..1) });
-    }
-}
-
-#[test]
 fn a_frame_says_which_codec_wrote_it() {
     let mut frame = Frame::new(TAG, Vec::new());
     let rows = RowsRef { data: &[1.0], columns: 1, rows: RowSet::Range(0..1) };
-    codec::write(&mut Half, &KEY, &Level::WHOLE, rows, &mut frame).unwrap();
+    codec::write(
+        &mut Half,
+        Message { key: &KEY, level: &Level::WHOLE, memory: &mut Memory::default() },
+        rows,
+        &mut frame,
+    )
+    .unwrap();
     let mut back = [0.0];
     let into = RowsMut { data: &mut back, columns: 1, rows: RowSet::Range(0..1) };
-    let error = codec::read(&mut Exact, &KEY, &Level::WHOLE, &frame, into, Store::Set).unwrap_err();
+    let error = codec::read(
+        &mut Exact,
+        Message { key: &KEY, level: &Level::WHOLE, memory: &mut Memory::default() },
+        &frame,
+        into,
+        Store::Set,
+    )
+    .unwrap_err();
     assert_eq!(error, WireError::OtherCodec { expected: 1, name: "exact", found: 2 });
     let into = RowsMut { data: &mut back, columns: 1, rows: RowSet::Range(0..1) };
-    codec::read(&mut Half, &KEY, &Level::WHOLE, &frame, into, Store::Set).unwrap();
+    codec::read(
+        &mut Half,
+        Message { key: &KEY, level: &Level::WHOLE, memory: &mut Memory::default() },
+        &frame,
+        into,
+        Store::Set,
+    )
+    .unwrap();
     assert_eq!(back, [1.0]);
 }
 

@@ -90,8 +90,8 @@ proptest! {
     ) {
         let script = || Script::new(rank, 3, payloads.clone());
         for name in ["exact", "half", "quantised", "masked"] {
-            let codec = codec::named(name, &codec::Options::default()).unwrap();
-            let mut script = Script { codec: codec.id(), ..script() };
+            let codec = CodecRegistry::default().build(name, &codec::Options::default()).unwrap();
+            let mut script = Script { codec: codec.id().number, ..script() };
             let mut reducer = Reducer::new(codec, 8, 1, true);
             let _ = all_reduce(&mut script, TAG, &mut vec![1.0; len], &mut vec![1.0; extras], &mut reducer);
         }
@@ -106,7 +106,7 @@ proptest! {
     #[test]
     fn a_link_model_survives_any_stamp(payloads in payloads(), len in 0usize..12) {
         let mut script = Script::new(0, 2, payloads);
-        (script.stamped, script.codec) = (true, codec::Exact.id());
+        (script.stamped, script.codec) = (true, codec::Exact.id().number);
         let link = "wan-20mbit-80ms".parse().unwrap();
         let mut shaped = Shaped::new(script, link, Mode::Virtual, Arc::new(ManualClock::new()));
         for _ in 0..3 {

@@ -1,7 +1,8 @@
 //! The laws of the column mask: what it loses, that both ends agree on it, and that it is its own adjoint.
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::{self, Bits, Level, Masked, Options, RowSet, RowsMut, RowsRef, Store, columns, travelling};
+use laconic_wire::codec::{Bits, CodecRegistry, Level, Masked, Memory, Message, Options, columns, travelling};
+use laconic_wire::codec::{RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Codec, Direction, Kind, MessageKey, Rank, Tag, WireError};
 
 const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 0, step: 0 };
@@ -15,7 +16,9 @@ fn ratio(ratio: f64) -> Level<'static> {
 }
 
 fn masked(inner: &str, prefix: bool, rescale: bool) -> Box<dyn Codec> {
-    codec::named("masked", &Options { inner: Some(inner.to_owned()), prefix, rescale }).unwrap()
+    let columns = if prefix { "prefix" } else { "random" };
+    let options = Options::default().with("inner", inner).with("columns", columns).with("rescale", rescale);
+    CodecRegistry::default().build("masked", &options).unwrap()
 }
 
 fn numbers(seed: u64, len: usize) -> Vec<f32> {
@@ -35,9 +38,22 @@ fn send_onto(
 ) {
     let rows = RowSet::Range(0..data.len() / d);
     let mut payload = Vec::new();
-    codec.encode(key, level, RowsRef { data, columns: d, rows: rows.clone() }, &mut payload).unwrap();
+    codec
+        .encode(
+            Message { key, level, memory: &mut Memory::default() },
+            RowsRef { data, columns: d, rows: rows.clone() },
+            &mut payload,
+        )
+        .unwrap();
     assert_eq!(payload.len(), codec.bytes(level, data.len() / d, d));
-    codec.decode(key, level, &payload, RowsMut { data: back, columns: d, rows }, s).unwrap();
+    codec
+        .decode(
+            Message { key, level, memory: &mut Memory::default() },
+            &payload,
+            RowsMut { data: back, columns: d, rows },
+            s,
+        )
+        .unwrap();
 }
 
 fn send(codec: &mut dyn Codec, round: u32, level: &Level<'_>, d: usize, data: &[f32]) -> Vec<f32> {
@@ -130,14 +146,25 @@ fn calls_that_were_skipped_put_nothing_out_of_step() {
         let rows = || RowSet::Range(0..3);
         let mut payload = Vec::new();
         sender
-            .encode(&key(round), &ratio(4.0), RowsRef { data: &data, columns: d, rows: rows() }, &mut payload)
+            .encode(
+                Message { key: &key(round), level: &ratio(4.0), memory: &mut Memory::default() },
+                RowsRef { data: &data, columns: d, rows: rows() },
+                &mut payload,
+            )
             .unwrap();
         if round % 2 == 0 {
             continue; // lost
         }
         let mut back = vec![f32::NAN; 150];
         let into = RowsMut { data: &mut back, columns: d, rows: rows() };
-        receiver.decode(&key(round), &ratio(4.0), &payload, into, Store::Set).unwrap();
+        receiver
+            .decode(
+                Message { key: &key(round), level: &ratio(4.0), memory: &mut Memory::default() },
+                &payload,
+                into,
+                Store::Set,
+            )
+            .unwrap();
         let travelling = columns_of(&key(round), d, 12);
         for (i, (sent, back)) in data.iter().zip(&back).enumerate() {
             let expected = if travelling.contains(&((i % d) as u32)) { *sent } else { 0.0 };
@@ -151,11 +178,14 @@ fn with_all_columns_the_payload_is_the_inner_codecs() {
     let data = numbers(3, 5 * 33);
     for inner in ["exact", "half", "quantised"] {
         let mut payloads = [Vec::new(), Vec::new()];
-        let mut codecs = [masked(inner, false, true), codec::named(inner, &Options::default()).unwrap()];
-        assert_eq!(codecs[0].id(), 0x10 | codecs[1].id());
+        let mut codecs =
+            [masked(inner, false, true), CodecRegistry::default().build(inner, &Options::default()).unwrap()];
+        assert_eq!(codecs[0].id().number, 0x10 | codecs[1].id().number);
         for (codec, payload) in codecs.iter_mut().zip(&mut payloads) {
             let rows = RowsRef { data: &data, columns: 33, rows: RowSet::Indices(&[4, 0, 2]) };
-            codec.encode(&key(0), &ratio(1.0), rows, payload).unwrap();
+            codec
+                .encode(Message { key: &key(0), level: &ratio(1.0), memory: &mut Memory::default() }, rows, payload)
+                .unwrap();
         }
         assert_eq!(payloads[0], payloads[1], "{inner}");
     }
@@ -233,7 +263,11 @@ fn only_values_that_travel_need_to_be_finite_and_the_others_are_named_by_their_o
             data[4 * 9 + column as usize] = f32::INFINITY;
             let rows = RowsRef { data: &data, columns: 9, rows: RowSet::Indices(&[1, 4]) };
             let mut payload = b"before".to_vec();
-            let encoded = codec.encode(&key(0), &ratio(3.0), rows, &mut payload);
+            let encoded = codec.encode(
+                Message { key: &key(0), level: &ratio(3.0), memory: &mut Memory::default() },
+                rows,
+                &mut payload,
+            );
             if travelling.contains(&column) {
                 let place =
                     WireError::NotFinite { codec: "masked", row: 4, column: column as usize, value: f32::INFINITY };
@@ -247,9 +281,22 @@ fn only_values_that_travel_need_to_be_finite_and_the_others_are_named_by_their_o
 
 #[test]
 fn a_mask_does_not_hold_another() {
-    let options = Options { inner: Some("masked".to_owned()), ..Options::default() };
-    assert_eq!(codec::named("masked", &options).err(), Some(WireError::NestedMask));
+    let options = Options::default().with("inner", "masked");
+    assert_eq!(CodecRegistry::default().build("masked", &options).err(), Some(WireError::NestedMask));
     assert_eq!(Masked::new(masked("half", false, false), false, false).err(), Some(WireError::NestedMask));
-    let unknown = Options { inner: Some("zip".to_owned()), ..Options::default() };
-    assert!(matches!(codec::named("masked", &unknown), Err(WireError::UnknownCodec { .. })));
+    let unknown = Options::default().with("inner", "zip");
+    assert!(matches!(CodecRegistry::default().build("masked", &unknown), Err(WireError::UnknownCodec { .. })));
+}
+
+#[test]
+fn options_that_say_nothing_sensible_are_refused_by_name() {
+    for (options, words) in [
+        (Options::default().with("columns", "last"), r#"option columns is "last", expected "random" or "prefix""#),
+        (Options::default().with("columns", true), "option columns is true, expected a text"),
+        (Options::default().with("rescale", "yes"), r#"option rescale is "yes", expected true or false"#),
+        (Options::default().with("inner", 2.0), "option inner is 2, expected a text"),
+    ] {
+        let error = CodecRegistry::default().build("masked", &options).err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some(words));
+    }
 }

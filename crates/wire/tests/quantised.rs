@@ -1,7 +1,7 @@
 //! The laws of stochastic rounding: unbiased, within one step, exact where it promises to be, and the same everywhere.
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::{Bits, Level, Quantised, RowSet, RowsMut, RowsRef, Store};
+use laconic_wire::codec::{Bits, Level, Memory, Message, Quantised, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Codec, Direction, Kind, MessageKey, Rank, Tag};
 
 const WIDTHS: [u8; 5] = [1, 2, 4, 8, 16];
@@ -18,7 +18,13 @@ fn level(bits: u8) -> Level<'static> {
 fn encode(round: u32, bits: u8, data: &[f32], columns: usize) -> Vec<u8> {
     let rows = RowSet::Range(0..data.len() / columns);
     let mut payload = Vec::new();
-    Quantised::default().encode(&key(round), &level(bits), RowsRef { data, columns, rows }, &mut payload).unwrap();
+    Quantised::default()
+        .encode(
+            Message { key: &key(round), level: &level(bits), memory: &mut Memory::default() },
+            RowsRef { data, columns, rows },
+            &mut payload,
+        )
+        .unwrap();
     payload
 }
 
@@ -28,7 +34,14 @@ fn send(round: u32, bits: u8, data: &[f32], columns: usize) -> Vec<f32> {
     let rows = RowSet::Range(0..data.len() / columns);
     let mut back = vec![f32::NAN; data.len()];
     let into = RowsMut { data: &mut back, columns, rows };
-    Quantised::default().decode(&key(round), &level(bits), &payload, into, Store::Set).unwrap();
+    Quantised::default()
+        .decode(
+            Message { key: &key(round), level: &level(bits), memory: &mut Memory::default() },
+            &payload,
+            into,
+            Store::Set,
+        )
+        .unwrap();
     back
 }
 
@@ -201,7 +214,9 @@ fn errors_of_columns_rows_rounds_and_links_are_uncorrelated() {
         let mut payload = Vec::new();
         let rows = RowsRef { data: &row, columns: COLUMNS, rows: RowSet::Range(0..1) };
         let key = MessageKey { to, ..key(0) };
-        Quantised::default().encode(&key, &level(8), rows, &mut payload).unwrap();
+        Quantised::default()
+            .encode(Message { key: &key, level: &level(8), memory: &mut Memory::default() }, rows, &mut payload)
+            .unwrap();
         payload
     };
     assert_ne!(send_to(Rank(1)), send_to(Rank(2)));
@@ -213,7 +228,17 @@ fn a_row_does_not_depend_on_how_the_others_travel() {
     let rows = RowsRef { data: &data, columns: 37, rows: RowSet::Range(0..20) };
     let widths: Vec<u8> = (0..20).map(|row| [8, 8, 2, 32, 1, 16, 4][row % 7]).collect();
     let (mut mixed, mut codec) = (Vec::new(), Quantised::default());
-    codec.encode(&key(3), &Level { ratio: 1.0, bits: Bits::Rows(&widths) }, rows, &mut mixed).unwrap();
+    codec
+        .encode(
+            Message {
+                key: &key(3),
+                level: &Level { ratio: 1.0, bits: Bits::Rows(&widths) },
+                memory: &mut Memory::default(),
+            },
+            rows,
+            &mut mixed,
+        )
+        .unwrap();
     let mut start = 0;
     for (position, &bits) in widths.iter().enumerate() {
         let one = codec.bytes(&level(bits), 1, 37);
@@ -239,7 +264,14 @@ fn a_message_has_the_bytes_of_the_closed_form_and_its_padding_is_zero_and_ignore
                 payload[row - 1] |= 0xff << used;
                 let mut back = vec![0.0; data.len()];
                 let into = RowsMut { data: &mut back, columns, rows: RowSet::Range(0..3) };
-                Quantised::default().decode(&key(0), &level(bits), &payload, into, Store::Set).unwrap();
+                Quantised::default()
+                    .decode(
+                        Message { key: &key(0), level: &level(bits), memory: &mut Memory::default() },
+                        &payload,
+                        into,
+                        Store::Set,
+                    )
+                    .unwrap();
                 assert_eq!(back, before);
             }
         }

@@ -198,7 +198,7 @@ impl CodecChoice {
     }
 
     fn check(&self, key: &str) -> Result<()> {
-        let names: Vec<&str> = laconic_wire::codec::REGISTRY.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = laconic_wire::CodecRegistry::default().names().collect();
         let config = self.config();
         one_of(key, &config.codec, &names)?;
         let refuse = |what: String| Err(TrainError::config(what));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_nn::Matrix;
-use laconic_wire::codec::{self, MessageKey, RowsMut, RowsRef, Store};
+use laconic_wire::codec::{self, Memory, Message, MessageKey, RowsMut, RowsRef, Store};
 use laconic_wire::{Direction, Frame, Kind, Ledger, Rank, Tag, Transport, WireError};
 
 use super::drawn::{Drawn, Presence, Route, on_link};
@@ -228,7 +228,8 @@ impl Halo {
         let size = coder.codec.bytes(&setting.level(), source.rows.len(), source.columns);
         coder.config().count_values(&setting.level(), (source.rows.len(), source.columns), &mut self.values);
         let mut frame = Frame::new(tag, transport.buffer_of(size));
-        codec::write(coder.codec.as_mut(), &key, &setting.level(), source, &mut frame)
+        let message = Message { key: &key, level: &setting.level(), memory: &mut Memory::default() };
+        codec::write(coder.codec.as_mut(), message, source, &mut frame)
             .map_err(|error| refused(error, self.rank, peer, tag))?;
         self.coding += start.elapsed();
         self.timeline.note(Phase::Encode, tag, from);
@@ -264,7 +265,10 @@ impl Halo {
             Some(skipper) if tag.kind != Kind::Evaluation && tag.step == 0 => {
                 skipper.receive(frame, &key, coder.codec.as_mut(), &setting.level(), into, store)
             }
-            _ => codec::read(coder.codec.as_mut(), &key, &setting.level(), frame, into, store),
+            _ => {
+                let message = Message { key: &key, level: &setting.level(), memory: &mut Memory::default() };
+                codec::read(coder.codec.as_mut(), message, frame, into, store)
+            }
         }
     }
 

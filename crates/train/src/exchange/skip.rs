@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use laconic_wire::codec::{self, Codec, Level, MessageKey, RowSet, RowsMut, RowsRef, Store};
+use laconic_wire::codec::{self, Codec, Level, Memory, Message, MessageKey, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Direction, Frame, Rank, Tag, WireError};
 
 use crate::config::SkipConfig;
@@ -67,7 +67,7 @@ impl Skipper {
         if !skipped {
             kept.resize(rows * columns, 0.0);
             let all = RowsMut { data: kept, columns, rows: RowSet::Range(0..rows) };
-            codec::read(codec, key, level, frame, all, Store::Set)?;
+            codec::read(codec, Message { key, level, memory: &mut Memory::default() }, frame, all, Store::Set)?;
         }
         for (position, kept) in kept.chunks_exact(columns.max(1)).enumerate() {
             let row = into.row(position);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::{self, Bits, Codec, Level, Options, RowsRef};
+use laconic_wire::codec::{Bits, Codec, CodecRegistry, Level, Options, RowsRef};
 use laconic_wire::{Direction, Kind, Rank, Tag};
 
 use super::Messages;
@@ -111,9 +111,9 @@ impl Codecs {
         let place = (tag.kind == Kind::Evaluation, tag.layer, tag.direction);
         if !self.channels.contains_key(&place) {
             let config = self.messages.coding(tag);
-            let options =
-                Options { inner: config.inner.clone(), prefix: config.columns == "prefix", rescale: config.rescale };
-            let codec = codec::named(&config.codec, &options)?;
+            let options = Options::default().with("columns", &*config.columns).with("rescale", config.rescale);
+            let options = config.inner.iter().fold(options, |options, inner| options.with("inner", &**inner));
+            let codec = CodecRegistry::default().build(&config.codec, &options)?;
             let place_of = (tag.layer, tag.direction);
             let channel = Channel {
                 codec,

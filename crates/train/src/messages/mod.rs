@@ -3,7 +3,7 @@
 pub mod assign;
 pub mod codecs;
 
-use laconic_wire::codec::{self, Options};
+use laconic_wire::codec::{CodecRegistry, Options};
 use laconic_wire::collectives::Reducer;
 use laconic_wire::{Direction, Kind, Tag};
 
@@ -107,7 +107,7 @@ impl Messages {
     /// If their codec cannot be made.
     pub fn reducer(&self, seed: u64) -> Result<Reducer> {
         let choice = self.config.parameters.config();
-        let codec = codec::named(&choice.codec, &Options::default())?;
+        let codec = CodecRegistry::default().build(&choice.codec, &Options::default())?;
         Ok(Reducer::new(codec, choice.most_bits(), seed, self.has_feedback()))
     }
 }

@@ -8,7 +8,9 @@
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::{self, fold::sum_fold};
 use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Operand, Side, Sources, State};
-use laconic_wire::codec::{self, Bits, Codec, Level, Options, RowSet, RowsMut, RowsRef, Store};
+use laconic_wire::codec::{
+    self, Bits, Codec, CodecRegistry, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store,
+};
 use laconic_wire::{Frame, Ledger, Rank, Tag, Transport};
 
 use crate::config::ramp::{Controller, Reading, kept_columns};
@@ -104,7 +106,7 @@ pub fn reveals(config: &CodecConfig) -> bool {
 /// The codec of the values that travel.
 fn value_codec(config: &CodecConfig) -> Result<Box<dyn Codec>> {
     let name = if config.codec == "masked" { config.inner.as_deref().unwrap_or("exact") } else { &config.codec };
-    Ok(codec::named(name, &Options::default())?)
+    Ok(CodecRegistry::default().build(name, &Options::default())?)
 }
 
 impl Reveal {
@@ -222,11 +224,13 @@ impl Reveal {
             let source = RowsRef { data: &slice, columns: columns.len(), rows: RowSet::Range(0..rows.len()) };
             let key = halo.key(tag, rank, peer);
             let mut frame = Frame::new(tag, transport.buffer_of(self.codec.bytes(&level, rows.len(), columns.len())));
-            codec::write(self.codec.as_mut(), &key, &level, source, &mut frame)
+            let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
+            codec::write(self.codec.as_mut(), message, source, &mut frame)
                 .map_err(|error| refused(error, rank, peer, tag))?;
             if self.refines {
                 let target = RowsMut { data: &mut slice, columns: columns.len(), rows: RowSet::Range(0..rows.len()) };
-                self.codec.decode(&key, &level, frame.payload(), target, Store::Set)?;
+                let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
+                self.codec.decode(message, frame.payload(), target, Store::Set)?;
                 add_columns(&slice, columns, known, width, |position| position);
             }
             self.agenda.config.count_values(&level, (rows.len(), columns.len()), &mut halo.values);
@@ -240,7 +244,9 @@ impl Reveal {
             }
             let frame = transport.recv(peer, tag)?;
             let target = RowsMut { data: came.data_mut(), columns: columns.len(), rows: RowSet::Indices(rows) };
-            codec::read(self.codec.as_mut(), &halo.key(tag, peer, rank), &level, &frame, target, Store::Set)
+            let key = halo.key(tag, peer, rank);
+            let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
+            codec::read(self.codec.as_mut(), message, &frame, target, Store::Set)
                 .map_err(|error| error.from_peer(rank, peer, tag))?;
             transport.recycle(frame);
         }

@@ -3,7 +3,8 @@
 //! bfloat16 is the upper half of an f32: the same eight exponent bits and seven bits of fraction. IEEE's half precision
 //! is no choice here: gradients of 1e-8 lie below what its five exponent bits hold.
 
-use super::{Codec, Level, MessageKey, RowsMut, RowsRef, Store, append_values, read_values};
+use super::values::{append_values, read_values};
+use super::{Codec, CodecId, CodecKind, Level, Message, RowsMut, RowsRef, Store};
 use crate::Result;
 
 /// Sends f32 rounded to the nearest bfloat16, ties to even: 2 bytes per value, relative error at most 2⁻⁸ for normal
@@ -25,25 +26,27 @@ fn round(bits: u32) -> u16 {
     (rounded.min(LARGEST) | (bits >> 16 & 0x8000)) as u16
 }
 
-impl Codec for Half {
-    fn name(&self) -> &'static str {
-        "half"
-    }
+impl Half {
+    /// The entry in registries.
+    pub const KIND: CodecKind =
+        CodecKind { name: "half", number: 2, build: |_, _| Ok(Box::new(Half)), ..CodecKind::PLAIN };
+}
 
-    fn id(&self) -> u8 {
-        2
+impl Codec for Half {
+    fn id(&self) -> CodecId {
+        Half::KIND.id()
     }
 
     fn bytes(&self, _: &Level<'_>, rows: usize, columns: usize) -> usize {
         rows * columns * 2
     }
 
-    fn encode(&mut self, _: &MessageKey, _: &Level<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
-        append_values(self.name(), &rows, into, |bits| round(bits).to_le_bytes())
+    fn encode(&mut self, _: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+        append_values(Half::KIND.name, &rows, into, |bits| round(bits).to_le_bytes())
     }
 
-    fn decode(&mut self, _: &MessageKey, _: &Level<'_>, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
-        read_values(self.name(), payload, into, store, |bytes| {
+    fn decode(&mut self, _: Message<'_>, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
+        read_values(Half::KIND.name, payload, into, store, |bytes| {
             f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
         })
     }

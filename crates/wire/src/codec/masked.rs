@@ -3,7 +3,9 @@
 //! This is the compressor of VARCO (Cerviño, Turja, Mostafa, Himayat and Ribeiro, arXiv 2406.17611): both ends derive
 //! the columns from the message's key, with no state that a skipped call could put out of step.
 
-use super::{Codec, Level, MessageKey, Options, RowSet, RowsMut, RowsRef, Store, named};
+use super::kind::MASKED;
+use super::{Codec, CodecId, CodecKind, CodecRegistry, Level, Message, MessageKey, Options, Reads};
+use super::{RowSet, RowsMut, RowsRef, Store};
 use crate::{Result, WireError};
 use laconic_key::Purpose;
 
@@ -27,29 +29,51 @@ pub struct Masked {
     values: Vec<f32>,
 }
 
-/// The part of the id that says that a message is masked; the rest is the inner codec's id.
-const MASKED: u8 = 0x10;
-
 impl Masked {
-    /// A mask in front of another codec, which must not be a mask itself: the product of two ratios is one ratio.
+    /// The entry in registries. Options: `inner`, the codec of the columns that travel, `exact` if none is named;
+    /// `columns`, "random" (the default) or "prefix"; `rescale`, whether values are multiplied by d / k on arrival.
+    pub const KIND: CodecKind = CodecKind {
+        name: "masked",
+        number: MASKED,
+        options: &["inner", "columns", "rescale"],
+        reads: Reads { ratio: true, bits: false },
+        wraps: true,
+        draws: true,
+        build: |options, registry| Ok(Box::new(Masked::with_options(options, registry)?)),
+        ..CodecKind::PLAIN
+    };
+
+    /// A mask in front of another codec, of the first columns if `prefix`, whose values are multiplied by d / k on
+    /// arrival if `rescale`.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::NestedMask`] if the other codec is a mask: the product of two ratios is one ratio.
     pub fn new(inner: Box<dyn Codec>, prefix: bool, rescale: bool) -> Result<Masked> {
-        if inner.id() & MASKED != 0 {
+        if inner.id().number & MASKED != 0 {
             return Err(WireError::NestedMask);
         }
         Ok(Masked { inner, prefix, rescale, columns: Vec::new(), values: Vec::new() })
     }
 
-    /// The codec that the options describe.
-    pub fn with_options(options: &Options) -> Result<Masked> {
-        let inner = options.inner.as_deref().unwrap_or("exact");
-        if inner == "masked" {
-            return Err(WireError::NestedMask);
-        }
-        Masked::new(named(inner, options)?, options.prefix, options.rescale)
+    /// The codec that the options describe, with an inner one of this registry.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::NestedMask`], [`WireError::BadOption`], and those of making the inner codec.
+    pub fn with_options(options: &Options, registry: &CodecRegistry) -> Result<Masked> {
+        let prefix = match options.text("columns")? {
+            None | Some("random") => false,
+            Some("prefix") => true,
+            Some(_) => return Err(options.refuse("columns", "\"random\" or \"prefix\"")),
+        };
+        Masked::new(registry.build_inner(options)?, prefix, options.flag("rescale")?.unwrap_or(false))
     }
 }
 
-/// How many of `d` columns travel at this ratio: `max(1, ⌊d / ratio⌋)`, none of none and never more than all. Quotients that miss a whole number by rounding alone count as that number: an exponential ramp's last bit differs
+/// How many of `d` columns travel at this ratio: `max(1, ⌊d / ratio⌋)`, none of none and never more than all.
+///
+/// Quotients that miss a whole number by rounding alone count as that number: an exponential ramp's last bit differs
 /// from one machine's mathematics library to the next, and both ends of a link must keep the same columns.
 pub fn travelling(d: usize, ratio: f64) -> usize {
     ((d as f64 / ratio * (1.0 + 1e-12)) as usize).max(1).min(d)
@@ -58,6 +82,10 @@ pub fn travelling(d: usize, ratio: f64) -> usize {
 /// Puts the `k` of `d` columns that travel in this message into `into`, ascending: the first ones of all columns, or of
 /// a permutation that depends on the run, round and layer, and on whether this is an evaluation, but on neither link
 /// nor direction. So a smaller mask of the same layer and round is part of a larger one.
+///
+/// # Panics
+///
+/// If `k` is more than `d`.
 pub fn columns(key: &MessageKey, prefix: bool, d: usize, k: usize, into: &mut Vec<u32>) {
     assert!(k <= d, "{k} of {d} columns");
     into.clear();
@@ -70,24 +98,20 @@ pub fn columns(key: &MessageKey, prefix: bool, d: usize, k: usize, into: &mut Ve
 }
 
 impl Codec for Masked {
-    fn name(&self) -> &'static str {
-        "masked"
-    }
-
-    fn id(&self) -> u8 {
-        MASKED | self.inner.id()
+    fn id(&self) -> CodecId {
+        CodecId { number: MASKED | self.inner.id().number, ..Masked::KIND.id() }
     }
 
     fn bytes(&self, level: &Level<'_>, rows: usize, columns: usize) -> usize {
         self.inner.bytes(level, rows, travelling(columns, level.ratio))
     }
 
-    fn encode(&mut self, key: &MessageKey, level: &Level<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
-        let (d, k, count) = (rows.columns, travelling(rows.columns, level.ratio), rows.rows.len());
+    fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+        let (d, k, count) = (rows.columns, travelling(rows.columns, message.level.ratio), rows.rows.len());
         if k == d {
-            return self.inner.encode(key, level, rows, into).map_err(|error| self.say(error, |at| at));
+            return self.inner.encode(message, rows, into).map_err(|error| self.say(error, |at| at));
         }
-        columns(key, self.prefix, d, k, &mut self.columns);
+        columns(message.key, self.prefix, d, k, &mut self.columns);
         self.values.clear();
         for position in 0..count {
             let row = rows.row(position);
@@ -97,27 +121,21 @@ impl Codec for Masked {
             }
         }
         let gathered = RowsRef { data: &self.values, columns: k, rows: RowSet::Range(0..count) };
-        self.inner.encode(key, level, gathered, into).map_err(|error| {
+        self.inner.encode(message, gathered, into).map_err(|error| {
             self.say(error, |(position, place)| (rows.rows.at(position), self.columns[place] as usize))
         })
     }
 
-    fn decode(
-        &mut self,
-        key: &MessageKey,
-        level: &Level<'_>,
-        payload: &[u8],
-        mut into: RowsMut<'_>,
-        store: Store,
-    ) -> Result<()> {
+    fn decode(&mut self, message: Message<'_>, payload: &[u8], mut into: RowsMut<'_>, store: Store) -> Result<()> {
+        let Message { key, level, memory } = message;
         let (d, k, count) = (into.columns, travelling(into.columns, level.ratio), into.rows.len());
         if k == d {
-            return self.inner.decode(key, level, payload, into, store);
+            return self.inner.decode(Message { key, level, memory }, payload, into, store);
         }
         // Every value is overwritten by the inner codec, or nothing of this is read.
         self.values.resize(count * k, 0.0);
         let scattered = RowsMut { data: &mut self.values, columns: k, rows: RowSet::Range(0..count) };
-        self.inner.decode(key, level, payload, scattered, Store::Set)?;
+        self.inner.decode(Message { key, level, memory }, payload, scattered, Store::Set)?;
         columns(key, self.prefix, d, k, &mut self.columns);
         let factor = if self.rescale { d as f32 / k as f32 } else { 1.0 };
         for (position, values) in self.values.chunks_exact(k).enumerate() {
@@ -140,7 +158,7 @@ impl Masked {
         match error {
             WireError::NotFinite { row, column, value, .. } => {
                 let (row, column) = whole((row, column));
-                WireError::NotFinite { codec: self.name(), row, column, value }
+                WireError::NotFinite { codec: Masked::KIND.name, row, column, value }
             }
             other => other,
         }

@@ -12,8 +12,8 @@
 mod grid;
 mod noise;
 
-use super::{Bits, Codec, FETCHED, LINE, Level, MessageKey, RowSet, RowsMut, RowsRef, Store};
-use super::{append_values, not_finite, read_values};
+use super::values::{FETCHED, LINE, append_values, not_finite, read_values};
+use super::{Bits, Codec, CodecId, CodecKind, Level, Message, Reads, RowSet, RowsMut, RowsRef, Store};
 use crate::Result;
 use crate::error::expect_payload;
 use grid::Grid;
@@ -40,19 +40,16 @@ pub struct Quantised {
 }
 
 impl Codec for Quantised {
-    fn name(&self) -> &'static str {
-        "quantised"
-    }
-
-    fn id(&self) -> u8 {
-        3
+    fn id(&self) -> CodecId {
+        Quantised::KIND.id()
     }
 
     fn bytes(&self, level: &Level<'_>, rows: usize, columns: usize) -> usize {
         level.bits.runs(rows).map(|(bits, positions)| positions.len() * row_bytes(bits, columns)).sum()
     }
 
-    fn encode(&mut self, key: &MessageKey, level: &Level<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+    fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+        let Message { key, level, .. } = message;
         let before = into.len();
         into.reserve(self.bytes(level, rows.rows.len(), rows.columns));
         let key = key.stream(Purpose::Rounding);
@@ -66,16 +63,10 @@ impl Codec for Quantised {
         Ok(())
     }
 
-    fn decode(
-        &mut self,
-        _: &MessageKey,
-        level: &Level<'_>,
-        mut payload: &[u8],
-        into: RowsMut<'_>,
-        store: Store,
-    ) -> Result<()> {
+    fn decode(&mut self, message: Message<'_>, mut payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
+        let level = message.level;
         let (count, columns) = (into.rows.len(), into.columns);
-        expect_payload(self.name(), self.bytes(level, count, columns), payload.len())?;
+        expect_payload(Quantised::KIND.name, self.bytes(level, count, columns), payload.len())?;
         for (bits, positions) in level.bits.runs(count) {
             let run;
             (run, payload) = payload.split_at(positions.len() * row_bytes(bits, columns));
@@ -87,6 +78,16 @@ impl Codec for Quantised {
 }
 
 impl Quantised {
+    /// The entry in registries.
+    pub const KIND: CodecKind = CodecKind {
+        name: "quantised",
+        number: 3,
+        reads: Reads { ratio: false, bits: true },
+        draws: true,
+        build: |_, _| Ok(Box::new(Quantised::default())),
+        ..CodecKind::PLAIN
+    };
+
     /// Appends rows of one width, the first of which is at this position of the message.
     fn encode_run(&self, bits: u8, key: Key, first: usize, rows: &RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
         if rows.columns == 0 {
@@ -98,9 +99,9 @@ impl Quantised {
             4 => self.arch.dispatch(Encode::<4> { key, first, rows, into }),
             8 => self.arch.dispatch(Encode::<8> { key, first, rows, into }),
             16 => self.arch.dispatch(Encode::<16> { key, first, rows, into }),
-            _ => return append_values(self.name(), rows, into, u32::to_le_bytes),
+            _ => return append_values(Quantised::KIND.name, rows, into, u32::to_le_bytes),
         };
-        if finite { Ok(()) } else { Err(not_finite(self.name(), rows)) }
+        if finite { Ok(()) } else { Err(not_finite(Quantised::KIND.name, rows)) }
     }
 
     /// Reads rows of one width.
@@ -114,7 +115,7 @@ impl Quantised {
             4 => self.arch.dispatch(Decode::<4> { payload, into, store }),
             8 => self.arch.dispatch(Decode::<8> { payload, into, store }),
             16 => self.arch.dispatch(Decode::<16> { payload, into, store }),
-            _ => return read_values(self.name(), payload, into, store, f32::from_le_bytes),
+            _ => return read_values(Quantised::KIND.name, payload, into, store, f32::from_le_bytes),
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The all-reduce of parameter gradients, exact or compressed.
 
 use super::{chunk, recv_sized};
-use crate::codec::{Bits, Exact, Level, RowSet, RowsMut, RowsRef, Store};
+use crate::codec::{Bits, Exact, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store};
 use crate::{Codec, Count, Direction, Frame, Ledger, MessageKey, Rank, Result, Tag, Transport, WireError};
 
 use std::ops::Range;
@@ -39,7 +39,8 @@ impl Reducer {
     }
 
     /// Values through a codec, whose ratio is 1 and whose values have `bits` bits, with the run's seed. Values must be
-    /// finite unless the codec is `exact`.
+    /// finite unless the codec is `exact`. Every chunk is a message without memory, and its size must follow from its
+    /// shape: codecs that remember or vary do not suit.
     pub fn new(codec: Box<dyn Codec>, bits: u8, seed: u64, feedback: bool) -> Reducer {
         let (residual, sum_residual, below, extras) = Default::default();
         Reducer { codec, bits, seed, feedback, residual, sum_residual, below, extras }
@@ -47,7 +48,7 @@ impl Reducer {
 
     /// The codec's name.
     pub fn name(&self) -> &'static str {
-        self.codec.name()
+        self.codec.id().name
     }
 
     /// What rounding has left over of the values, `[len]`, and of the own chunk's sums; empty before the first call and
@@ -96,7 +97,8 @@ impl Reducer {
             let (key, level) = (self.key(link.tag, link.from, link.to, columns), self.level());
             let data = &chunk[place.clone()];
             let rows = RowsRef { data, columns, rows: RowSet::Range(0..data.len() / columns) };
-            self.codec.encode(&key, &level, rows, into).map_err(|error| match error {
+            let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
+            self.codec.encode(message, rows, into).map_err(|error| match error {
                 WireError::NotFinite { codec, row, column, value } => {
                     let column = start + place.start + row * columns + column;
                     WireError::NotFinite { codec, row: 0, column, value }
@@ -116,7 +118,8 @@ impl Reducer {
             let matrix;
             (matrix, payload) = payload.split_at(self.codec.bytes(&level, count, columns));
             let into = RowsMut { data, columns, rows: RowSet::Range(0..count) };
-            self.codec.decode(&key, &level, matrix, into, store)?;
+            let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
+            self.codec.decode(message, matrix, into, store)?;
         }
         Ok(())
     }
@@ -310,14 +313,14 @@ fn send_sums(
 
 fn coded_frame(transport: &mut dyn Transport, tag: Tag, bytes: usize, reducer: &Reducer) -> Frame {
     let mut frame = Frame::new(tag, transport.buffer_of(bytes));
-    frame.set_codec(reducer.codec.id());
+    frame.set_codec(reducer.codec.id().number);
     frame
 }
 
 /// A frame of this size that the reducer's codec wrote.
 fn recv_coded(transport: &mut dyn Transport, peer: Rank, tag: Tag, bytes: usize, reducer: &Reducer) -> Result<Frame> {
     let frame = recv_sized(transport, peer, tag, "all-reduce", bytes)?;
-    let (expected, found) = (reducer.codec.id(), frame.codec());
+    let (expected, found) = (reducer.codec.id().number, frame.codec());
     if expected == found {
         return Ok(frame);
     }

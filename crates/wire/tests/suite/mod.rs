@@ -3,7 +3,7 @@
 //! `examples/mpi_suite.rs` under MPI.
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::{self, Options};
+use laconic_wire::codec::{CodecRegistry, Options};
 use laconic_wire::collectives::*;
 use laconic_wire::{Count, Direction, Entry, Frame, Kind, Ledger, Metered, Rank, Result, Tag, Transport};
 
@@ -126,7 +126,12 @@ fn sums_have_the_bits_of_the_serial_sum_in_rank_order(transport: &mut dyn Transp
 /// A reducer for each codec and some widths.
 fn reducers() -> Vec<Reducer> {
     let reducer = |(name, bits)| {
-        Reducer::new(codec::named(name, &Options::default()).expect("a registered codec"), bits, 7, bits % 2 == 0)
+        Reducer::new(
+            CodecRegistry::default().build(name, &Options::default()).expect("a registered codec"),
+            bits,
+            7,
+            bits % 2 == 0,
+        )
     };
     [("exact", 32), ("half", 32), ("quantised", 1), ("quantised", 8), ("quantised", 32), ("masked", 32)]
         .map(reducer)

@@ -1,0 +1,260 @@
+//! What a codec owes to everybody who calls it, as far as it follows from its [`CodecKind`].
+//!
+//! How near what arrives is to what was sent, and whether its mean is, is the codec's own promise and stays in its own
+//! tests; here nothing is known of a codec but what its kind says.
+
+use crate::codec::{Bits, CodecKind, CodecRegistry, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store};
+use crate::{Codec, Direction, Kind, MessageKey, NO_CODEC, Rank, Result, Tag, WireError};
+use laconic_key::{Key, Purpose};
+
+const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 3, round: 2, step: 0 };
+const KEY: MessageKey = MessageKey { seed: 1, tag: TAG, from: Rank(0), to: Rank(1) };
+
+/// Ratios, and bits of the rows in turn, uniform if there is one.
+const LEVELS: [(f64, &[u8]); 13] = [
+    (1.0, &[32]),
+    (1.0, &[1]),
+    (1.0, &[2]),
+    (1.0, &[4]),
+    (1.0, &[8]),
+    (1.0, &[16]),
+    (1.0, &[8, 8, 1, 32, 4, 4, 4, 2, 16, 1]),
+    (1.5, &[32]),
+    (3.0, &[32]),
+    (3.0, &[4]),
+    (128.0, &[32]),
+    (128.0, &[1]),
+    (2.0, &[2, 2, 8]),
+];
+
+/// Holds a codec to its laws, once for each of these options; `registry` holds the codecs that may be inside.
+///
+/// - What it writes has the bytes that it says, behind what was there, and names itself in frames.
+/// - The same message has the same bytes, whatever the codec wrote before and however its rows lie in memory.
+/// - A value that is not finite is refused by its row and column, and the payload is as before.
+/// - A payload of another size is an error, and no payload makes it panic.
+/// - Decoding sets or adds, only in the rows named, and one is the other's sum.
+/// - What its kind says is true: what it reads of a level, whether it draws, remembers, varies or loses anything.
+///
+/// # Panics
+///
+/// Where a law is broken, with the codec, the options and the level in the message.
+pub fn check(kind: &'static CodecKind, registry: &CodecRegistry, options: &[Options]) {
+    assert!(registry.iter().any(|known| known.name == kind.name), "{} is not in the registry", kind.name);
+    for options in options {
+        let described = registry.describe(kind.name, options).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
+        let build = || (kind.build)(options, registry).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
+        let id = build().id();
+        assert_ne!(id.number, NO_CODEC, "{} with {options:?}: frames must say who wrote them", kind.name);
+        assert!(kind.wraps || id == kind.id(), "{} calls itself {id:?}", kind.name);
+        for (ratio, widths) in LEVELS {
+            let case = Case { kind: described, options, build: &build, ratio, widths };
+            case.payloads_have_their_size_and_do_not_depend_on_what_was_before();
+            case.rows_are_set_or_added_where_they_are_named();
+            case.wrong_sizes_are_errors_and_nothing_panics();
+            if ratio == 1.0 {
+                case.what_is_not_finite_is_refused_by_its_place();
+            }
+            if described.lossless {
+                case.every_bit_arrives();
+            }
+            case.what_the_kind_does_not_read_changes_nothing();
+        }
+    }
+}
+
+/// A codec, its options and the level at which it is tried.
+struct Case<'a> {
+    /// With what is inside.
+    kind: CodecKind,
+    options: &'a Options,
+    build: &'a dyn Fn() -> Box<dyn Codec>,
+    ratio: f64,
+    widths: &'static [u8],
+}
+
+impl std::fmt::Display for Case<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Case { kind, options, ratio, widths, .. } = self;
+        write!(f, "{} with {options:?} at ratio {ratio} with {widths:?} bits", kind.name)
+    }
+}
+
+/// Numbers of very different size, zeros among them.
+fn matrix(rows: usize, columns: usize) -> Vec<f32> {
+    let key = Key::new(2, Purpose::Test);
+    let size = |i: usize| 10f64.powi(i as i32 % 31 - 15) * f64::from(!i.is_multiple_of(5));
+    (0..rows * columns).map(|i| (key.with(i as u64).normal() * size(i)) as f32).collect()
+}
+
+fn rows(data: &[f32], columns: usize, rows: RowSet<'_>) -> (usize, Vec<f32>) {
+    let all = RowsRef { data, columns, rows };
+    (all.rows.len(), (0..all.rows.len()).flat_map(|position| all.row(position)).copied().collect())
+}
+
+impl Case<'_> {
+    fn bits(&self, rows: usize) -> Vec<u8> {
+        self.widths.iter().copied().cycle().take(rows).collect()
+    }
+
+    fn level<'a>(&self, bits: &'a [u8]) -> Level<'a> {
+        let bits = if self.widths.len() == 1 { Bits::Uniform(self.widths[0]) } else { Bits::Rows(bits) };
+        Level { ratio: self.ratio, bits }
+    }
+
+    fn bytes(&self, codec: &dyn Codec, rows: usize, columns: usize) -> usize {
+        codec.bytes(&self.level(&self.bits(rows)), rows, columns)
+    }
+
+    /// Appends a message that has none before it.
+    fn try_encode(&self, codec: &mut dyn Codec, key: &MessageKey, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
+        let (bits, mut memory) = (self.bits(rows.rows.len()), Memory::default());
+        let encoded = codec.encode(Message { key, level: &self.level(&bits), memory: &mut memory }, rows, into);
+        assert!(self.kind.remembers || memory.is_empty(), "{self}: remembers something");
+        encoded
+    }
+
+    /// The payload of a message that has none before it.
+    fn encode(&self, codec: &mut dyn Codec, key: &MessageKey, rows: RowsRef<'_>) -> Vec<u8> {
+        let mut bytes = b"before".to_vec();
+        self.try_encode(codec, key, rows, &mut bytes).unwrap_or_else(|error| panic!("{self}: {error}"));
+        bytes.strip_prefix(b"before").unwrap_or_else(|| panic!("{self}: encoders append")).to_vec()
+    }
+
+    fn decode(&self, codec: &mut dyn Codec, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
+        let (bits, mut memory) = (self.bits(into.rows.len()), Memory::default());
+        let message = Message { key: &KEY, level: &self.level(&bits), memory: &mut memory };
+        let decoded = codec.decode(message, payload, into, store);
+        assert!(self.kind.remembers || memory.is_empty(), "{self}: remembers something");
+        decoded
+    }
+
+    /// What arrives of a message, into a matrix of its own.
+    fn arrived(&self, codec: &mut dyn Codec, payload: &[u8], count: usize, columns: usize) -> Vec<f32> {
+        let mut back = vec![f32::NAN; count * columns];
+        let into = RowsMut { data: &mut back, columns, rows: RowSet::Range(0..count) };
+        self.decode(codec, payload, into, Store::Set).unwrap_or_else(|error| panic!("{self}: {error}"));
+        back
+    }
+
+    fn payloads_have_their_size_and_do_not_depend_on_what_was_before(&self) {
+        let (mut codec, mut other) = ((self.build)(), (self.build)());
+        for columns in [0, 1, 2, 3, 17, 31, 100, 256, 1030] {
+            let data = matrix(40, columns);
+            let indices = [3, 39, 3, 0, 7, 7]; // repeats are allowed when encoding
+            for set in [
+                RowSet::Range(0..7),
+                RowSet::Range(5..5),
+                RowSet::Range(39..40),
+                RowSet::Indices(&indices),
+                RowSet::Indices(&[]),
+            ] {
+                let (count, gathered) = rows(&data, columns, set.clone());
+                let payload = self.encode(&mut *codec, &KEY, RowsRef { data: &data, columns, rows: set });
+                let (bytes, found) = (self.bytes(&*codec, count, columns), payload.len());
+                let fits = if self.kind.varies { found <= bytes } else { found == bytes };
+                assert!(fits, "{self}: {found} bytes of {count} rows by {columns} columns, which take {bytes}");
+                let again = RowsRef { data: &gathered, columns, rows: RowSet::Range(0..count) };
+                assert_eq!(self.encode(&mut *other, &KEY, again.clone()), payload, "{self}: the same message");
+                if !self.kind.draws {
+                    let another = MessageKey { seed: 8, tag: Tag { round: 9, ..TAG }, from: Rank(4), ..KEY };
+                    assert_eq!(self.encode(&mut *other, &another, again), payload, "{self}: depends on chance");
+                }
+                let one = self.arrived(&mut *codec, &payload, count, columns);
+                let two = self.arrived(&mut *other, &payload, count, columns);
+                assert!(one.iter().all(|value| value.is_finite()), "{self}: {count} rows by {columns} columns");
+                assert!(one.iter().map(|v| v.to_bits()).eq(two.iter().map(|v| v.to_bits())), "{self}: the same bytes");
+            }
+        }
+    }
+
+    fn rows_are_set_or_added_where_they_are_named(&self) {
+        let (mut codec, columns) = ((self.build)(), 5);
+        let data: Vec<f32> = (0..2 * columns).map(|i| i as f32 * 0.75 - 2.0).collect();
+        let source = RowsRef { data: &data, columns, rows: RowSet::Range(0..2) };
+        let payload = self.encode(&mut *codec, &KEY, source);
+        let arrived = self.arrived(&mut *codec, &payload, 2, columns);
+        for set in [RowSet::Indices(&[3, 1]), RowSet::Range(1..3), RowSet::Indices(&[0, 0])] {
+            for store in [Store::Set, Store::Add] {
+                let mut back = vec![10.0; 4 * columns];
+                let mut expected = back.clone();
+                for (position, values) in arrived.chunks_exact(columns).enumerate() {
+                    let row = &mut expected[set.at(position) * columns..][..columns];
+                    for (there, &value) in row.iter_mut().zip(values) {
+                        *there = if store == Store::Set { value } else { *there + value };
+                    }
+                }
+                let into = RowsMut { data: &mut back, columns, rows: set.clone() };
+                self.decode(&mut *codec, &payload, into, store).unwrap_or_else(|error| panic!("{self}: {error}"));
+                // What it means to set a row twice is nobody's business.
+                if store == Store::Add || set != RowSet::Indices(&[0, 0]) {
+                    assert_eq!(back, expected, "{self}: {store:?} in {set:?}");
+                }
+            }
+        }
+    }
+
+    fn wrong_sizes_are_errors_and_nothing_panics(&self) {
+        let mut codec = (self.build)();
+        let noise = Key::new(3, Purpose::Test);
+        for (count, columns) in [(0, 3), (1, 1), (2, 7), (5, 20)] {
+            let bytes = self.bytes(&*codec, count, columns);
+            for len in (0..=bytes + 9).filter(|len| *len < 9 || len.abs_diff(bytes) < 9) {
+                for fill in 0..3u64 {
+                    let byte = |i: usize| if fill < 2 { fill as u8 * 0xff } else { noise.with(i as u64).bits() as u8 };
+                    let payload: Vec<u8> = (0..len).map(byte).collect();
+                    let mut data = vec![0.0; count * columns];
+                    let into = RowsMut { data: &mut data, columns, rows: RowSet::Range(0..count) };
+                    let decoded = self.decode(&mut *codec, &payload, into, Store::Add);
+                    let fits = self.kind.varies || decoded.is_ok() == (len == bytes);
+                    assert!(fits, "{self}: {len} bytes instead of {bytes}: {decoded:?}");
+                }
+            }
+        }
+    }
+
+    fn what_is_not_finite_is_refused_by_its_place(&self) {
+        let mut codec = (self.build)();
+        for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut data = matrix(9, 300);
+            data[7 * 300 + 299] = bad;
+            for set in [RowSet::Range(2..9), RowSet::Indices(&[1, 7, 2])] {
+                let mut bytes = b"before".to_vec();
+                let source = RowsRef { data: &data, columns: 300, rows: set };
+                match self.try_encode(&mut *codec, &KEY, source, &mut bytes) {
+                    Err(WireError::NotFinite { row: 7, column: 299, codec: name, .. }) => {
+                        assert_eq!(name, codec.id().name)
+                    }
+                    other => panic!("{self}: row 7, column 299 is {bad}: {other:?}"),
+                }
+                assert_eq!(bytes, b"before", "{self}");
+            }
+            // Rows that do not travel are nobody's business.
+            self.encode(&mut *codec, &KEY, RowsRef { data: &data, columns: 300, rows: RowSet::Range(0..7) });
+        }
+        let extremes = [f32::MAX, f32::MIN, f32::MIN_POSITIVE, f32::from_bits(1)];
+        self.encode(&mut *codec, &KEY, RowsRef { data: &extremes, columns: 4, rows: RowSet::Range(0..1) });
+    }
+
+    fn every_bit_arrives(&self) {
+        let mut codec = (self.build)();
+        let mut data = matrix(6, 8);
+        data.extend([0.0, -0.0, 1.0, -1.0, f32::MAX, f32::MIN, f32::MIN_POSITIVE, f32::from_bits(0x8000_0001)]);
+        let payload = self.encode(&mut *codec, &KEY, RowsRef { data: &data, columns: 8, rows: RowSet::Range(0..7) });
+        let back = self.arrived(&mut *codec, &payload, 7, 8);
+        assert!(back.iter().map(|v| v.to_bits()).eq(data.iter().map(|v| v.to_bits())), "{self}: loses something");
+    }
+
+    fn what_the_kind_does_not_read_changes_nothing(&self) {
+        let (mut codec, data) = ((self.build)(), matrix(5, 33));
+        let source = || RowsRef { data: &data, columns: 33, rows: RowSet::Range(0..5) };
+        let reads = self.kind.reads;
+        let other = Case {
+            ratio: if reads.ratio { self.ratio } else { self.ratio + 1.0 },
+            widths: if reads.bits { self.widths } else { &[2] },
+            ..*self
+        };
+        let (payload, changed) = (self.encode(&mut *codec, &KEY, source()), other.encode(&mut *codec, &KEY, source()));
+        assert_eq!(payload, changed, "{self}: reads more of a level than {reads:?}");
+    }
+}
