@@ -1,25 +1,27 @@
-//! The transport suite under MPI, and what happens there when a peer is late or gone.
+//! The laws of transports under MPI, and what happens there when a peer is late or gone.
 //!
-//! `mpirun -n 3 target/release/examples/mpi_suite [suite | huge | late | gone | stopped | interrupted]`. Exits with 0
+//! `mpirun -n 3 target/release/examples/mpi_suite [suite | cut | shaped | huge | late | gone | stopped | interrupted]`. Exits with 0
 //! if every law held; `huge` sends a frame that needs two messages and takes 5 GiB of memory. In the other scenarios
 //! rank 0 misbehaves, and the others must end with an error that names it: they exit with 3 and print it.
 
-#[path = "../tests/suite/mod.rs"]
-mod suite;
-
 use laconic_wire::transport::mpi::{MpiTransport, abort};
-use laconic_wire::{Frame, LinkShape, Metered, Mode, Rank, Shaped, Transport, WallClock, WireError, collectives};
+use laconic_wire::{
+    Direction, Frame, Kind, LinkShape, Mode, Rank, Shaped, Tag, Transport, WallClock, WireError, collectives, laws,
+};
 use std::process::exit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// What the ranks wait for where one misbehaves.
+const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
+
 fn main() {
     let scenario = std::env::args().nth(1).unwrap_or_else(|| "suite".to_owned());
     // Rank 0 comes back after four deadlines, long after the others have given up.
     let deadline = match &*scenario {
-        "suite" | "huge" => Duration::from_secs(60),
+        "suite" | "cut" | "shaped" | "huge" => Duration::from_secs(60),
         _ => Duration::from_millis(700),
     };
     let transport = MpiTransport::init(deadline).unwrap_or_else(|error| {
@@ -27,7 +29,7 @@ fn main() {
         exit(2)
     });
     match &*scenario {
-        "suite" => run_suite(transport),
+        "suite" | "cut" | "shaped" => hold(&scenario, transport),
         "huge" => send_huge(transport),
         "late" | "gone" | "stopped" | "interrupted" => misbehave(&scenario, transport, deadline),
         other => {
@@ -37,22 +39,24 @@ fn main() {
     }
 }
 
-fn run_suite(mut transport: MpiTransport) {
+fn hold(scenario: &str, mut transport: MpiTransport) {
     let (rank, size) = (transport.rank(), transport.size());
     let start = Instant::now();
-    let mut metered = Metered::new(&mut transport as &mut dyn Transport);
-    suite::run(&mut metered);
-    drop(metered);
-    // Again with frames cut into small messages, which is what happens to frames above a gibibyte.
-    transport.set_chunk_bytes(1000);
-    suite::run(&mut Metered::new(&mut transport as &mut dyn Transport));
-    let link: LinkShape = "wan-100mbit-40ms".parse().expect("a name of the ladder");
-    let shaped = Shaped::new(transport, link, Mode::Virtual, Arc::new(WallClock::new()));
-    let mut metered = Metered::new(shaped);
-    suite::run(&mut metered);
-    metered.finish().unwrap();
+    let end: Box<dyn Transport> = match scenario {
+        "cut" => {
+            // Into small messages, which is what happens to frames above a gibibyte.
+            transport.set_chunk_bytes(1000);
+            Box::new(transport)
+        }
+        "shaped" => {
+            let link: LinkShape = "wan-100mbit-40ms".parse().expect("a name of the ladder");
+            Box::new(Shaped::new(Box::new(transport), link, Mode::Virtual, Arc::new(WallClock::new())))
+        }
+        _ => Box::new(transport),
+    };
+    laws::transports::check_end(end);
     if rank == Rank(0) {
-        println!("suite on {size} ranks: every law held, {:.1} s", start.elapsed().as_secs_f64());
+        println!("{scenario} on {size} ranks: every law held, {:.1} s", start.elapsed().as_secs_f64());
     }
 }
 
@@ -61,11 +65,11 @@ fn send_huge(mut transport: MpiTransport) {
     let len = (1 << 30) + 12_345;
     let start = Instant::now();
     if transport.rank() == Rank(0) {
-        let mut frame = Frame::new(suite::TAG, transport.buffer_of(len));
+        let mut frame = Frame::new(TAG, transport.buffer_of(len));
         frame.payload_mut().extend((0..len).map(|i| (i >> 12) as u8));
         transport.send(Rank(1), frame).unwrap();
     } else if transport.rank() == Rank(1) {
-        let frame = transport.recv(Rank(0), suite::TAG).unwrap();
+        let frame = transport.recv(Rank(0), TAG).unwrap();
         assert!(frame.payload().iter().copied().eq((0..len).map(|i| (i >> 12) as u8)));
         println!("{len} bytes arrived whole, {:.1} s", start.elapsed().as_secs_f64());
     }
@@ -74,7 +78,7 @@ fn send_huge(mut transport: MpiTransport) {
 
 /// Rank 0 is late, gone or stopped; the others wait for it in a barrier.
 fn misbehave(how: &str, mut transport: MpiTransport, deadline: Duration) {
-    collectives::barrier(&mut transport, suite::TAG).unwrap();
+    collectives::barrier(&mut transport, TAG).unwrap();
     if transport.rank() == Rank(0) {
         match how {
             "gone" => {
@@ -83,7 +87,7 @@ fn misbehave(how: &str, mut transport: MpiTransport, deadline: Duration) {
             }
             "late" => {
                 thread::sleep(deadline * 4);
-                let error = collectives::barrier(&mut transport, suite::TAG.later(1)).err();
+                let error = collectives::barrier(&mut transport, TAG.later(1)).err();
                 eprintln!("rank 0 came late and found: {error:?}");
             }
             _ => loop {
@@ -102,7 +106,7 @@ fn misbehave(how: &str, mut transport: MpiTransport, deadline: Duration) {
         });
     }
     let start = Instant::now();
-    let error = collectives::barrier(&mut transport, suite::TAG.later(1)).unwrap_err();
+    let error = collectives::barrier(&mut transport, TAG.later(1)).unwrap_err();
     println!("{error}");
     let as_expected = match how {
         "gone" => matches!(error, WireError::Gone { peer: Rank(0), .. }) && start.elapsed() < deadline,

@@ -1,14 +1,14 @@
 //! Collective operations: every rank calls the same function with the same tag.
 //!
 //! Free functions over any [`Transport`]. Each doc states, for `P` ranks, the steps (frames that must follow one
-//! another) and the bytes that one rank sends; each has a `*_bytes` function with the same closed form, and a
-//! `predict_*` function that enters it into a [`Ledger`], link by link, without sending. Reductions add in rank order,
+//! another) and the bytes that one rank sends; each has a `forecast_*` function that enters the same into a
+//! [`Ledger`], link by link, without sending, and those whose total is asked for every round have it in closed form. Reductions add in rank order,
 //! so their bits never depend on what arrives first. There is no special rank: nothing is gathered in one place and
 //! sent out again. One rank alone sends nothing.
 
 mod all_reduce;
 
-pub use all_reduce::{Reducer, all_reduce, all_reduce_bytes, predict_all_reduce};
+pub use all_reduce::{Reducer, all_reduce, all_reduce_bytes, forecast_all_reduce};
 
 use crate::error::expect_payload;
 use crate::{Count, Frame, Ledger, Rank, Result, Tag, Transport};
@@ -24,6 +24,10 @@ pub fn chunk(len: usize, size: usize, rank: Rank) -> Range<usize> {
 /// Everyone's bytes, by rank; the lengths may differ and may be 0.
 ///
 /// Each to all; 1 step, `(P−1)·len` bytes and `P−1` frames.
+///
+/// # Errors
+///
+/// Those of sending and receiving, with the peer that is late, gone or wrong.
 pub fn all_gather(transport: &mut dyn Transport, tag: Tag, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
     let (rank, size) = (transport.rank(), transport.size());
     for peer in rank.others(size) {
@@ -33,20 +37,18 @@ pub fn all_gather(transport: &mut dyn Transport, tag: Tag, mine: &[u8]) -> Resul
     Rank::all(size).map(of_rank).collect()
 }
 
-/// What [`all_gather`] sends from a rank whose bytes are `len`.
-pub fn all_gather_bytes(size: usize, len: usize) -> Count {
-    let peers = size as u64 - 1;
-    Count::of(peers, peers * len as u64)
-}
-
 /// Enters what [`all_gather`] sends from a `rank` whose bytes are `len`.
-pub fn predict_all_gather(ledger: &mut Ledger, tag: Tag, size: usize, rank: Rank, len: usize) {
+pub fn forecast_all_gather(ledger: &mut Ledger, tag: Tag, size: usize, rank: Rank, len: usize) {
     rank.others(size).for_each(|peer| ledger.record(tag, peer, len));
 }
 
 /// Sums a few values over all ranks in rank order: losses, counts, clocks.
 ///
 /// An all-gather; 1 step, `(P−1)·8·len` bytes. For many values use [`all_reduce()`], whose bytes do not grow with `P`.
+///
+/// # Errors
+///
+/// Those of sending and receiving, with the peer that is late, gone or wrong.
 pub fn all_reduce_f64(transport: &mut dyn Transport, tag: Tag, values: &mut [f64]) -> Result<()> {
     let mine: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let everyones = all_gather(transport, tag, &mine)?;
@@ -63,18 +65,27 @@ pub fn all_reduce_f64(transport: &mut dyn Transport, tag: Tag, values: &mut [f64
 
 /// What [`all_reduce_f64`] of `len` values sends from every rank.
 pub fn all_reduce_f64_bytes(size: usize, len: usize) -> Count {
-    all_gather_bytes(size, len * 8)
+    let peers = size as u64 - 1;
+    Count::of(peers, peers * 8 * len as u64)
 }
 
 /// Enters what [`all_reduce_f64`] of `len` values sends from `rank`.
-pub fn predict_all_reduce_f64(ledger: &mut Ledger, tag: Tag, size: usize, rank: Rank, len: usize) {
-    predict_all_gather(ledger, tag, size, rank, len * 8);
+pub fn forecast_all_reduce_f64(ledger: &mut Ledger, tag: Tag, size: usize, rank: Rank, len: usize) {
+    forecast_all_gather(ledger, tag, size, rank, len * 8);
 }
 
 /// Sends `outgoing[r]` to rank `r` and returns what the ranks sent here; lengths may differ and may be 0.
 ///
 /// Direct exchange; 1 step, the bytes of `outgoing` except the own item, `P−1` frames: empty ones travel as well, since
 /// the receiver cannot know that they are.
+///
+/// # Errors
+///
+/// Those of sending and receiving, with the peer that is late, gone or wrong.
+///
+/// # Panics
+///
+/// If there is not one item for every rank.
 pub fn all_to_all(transport: &mut dyn Transport, tag: Tag, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
     let (rank, size) = (transport.rank(), transport.size());
     assert_eq!(outgoing.len(), size, "one item for every rank");
@@ -87,14 +98,8 @@ pub fn all_to_all(transport: &mut dyn Transport, tag: Tag, mut outgoing: Vec<Vec
     Ok(outgoing)
 }
 
-/// What [`all_to_all`] sends from `rank`, given the lengths of its items.
-pub fn all_to_all_bytes(rank: Rank, lens: &[usize]) -> Count {
-    let others = lens.iter().enumerate().filter(|(peer, _)| *peer != rank.index());
-    others.map(|(_, &len)| Count::of(1, len as u64)).sum()
-}
-
 /// Enters what [`all_to_all`] sends from `rank`, given the lengths of its items.
-pub fn predict_all_to_all(ledger: &mut Ledger, tag: Tag, rank: Rank, lens: &[usize]) {
+pub fn forecast_all_to_all(ledger: &mut Ledger, tag: Tag, rank: Rank, lens: &[usize]) {
     rank.others(lens.len()).for_each(|peer| ledger.record(tag, peer, lens[peer.index()]));
 }
 
@@ -102,6 +107,14 @@ pub fn predict_all_to_all(ledger: &mut Ledger, tag: Tag, rank: Rank, lens: &[usi
 ///
 /// Along a binomial tree: who has the bytes passes them on to one more rank in each step; `⌈log₂ P⌉` steps, `len` bytes
 /// for each rank below this one in the tree, at most `⌈log₂ P⌉·len`.
+///
+/// # Errors
+///
+/// Those of sending and receiving, with the peer that is late, gone or wrong.
+///
+/// # Panics
+///
+/// If the group has no such root.
 pub fn broadcast(transport: &mut dyn Transport, tag: Tag, root: Rank, bytes: &mut Vec<u8>) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
     assert!(root.index() < size, "rank {root} is none of the {size} workers");
@@ -132,14 +145,8 @@ fn children(size: usize, root: Rank, rank: Rank) -> impl Iterator<Item = Rank> {
     distances.take_while(move |&child| child < size).map(move |child| Rank(((child + root.index()) % size) as u32))
 }
 
-/// What [`broadcast`] of `len` bytes sends from `rank`.
-pub fn broadcast_bytes(size: usize, root: Rank, rank: Rank, len: usize) -> Count {
-    let children = children(size, root, rank).count() as u64;
-    Count::of(children, children * len as u64)
-}
-
 /// Enters what [`broadcast`] of `len` bytes sends from `rank`.
-pub fn predict_broadcast(ledger: &mut Ledger, tag: Tag, size: usize, ranks: (Rank, Rank), len: usize) {
+pub fn forecast_broadcast(ledger: &mut Ledger, tag: Tag, size: usize, ranks: (Rank, Rank), len: usize) {
     let (root, rank) = ranks;
     children(size, root, rank).for_each(|peer| ledger.record(tag, peer, len));
 }
@@ -148,6 +155,10 @@ pub fn predict_broadcast(ledger: &mut Ledger, tag: Tag, size: usize, ranks: (Ran
 ///
 /// Each to all with empty frames; 1 step, `P−1` frames. A tree needs fewer, but with it a missing rank shows up as a
 /// chain of ranks that wait for one another, and here everyone names the one that is missing.
+///
+/// # Errors
+///
+/// Those of sending and receiving, with the peer that is late, gone or wrong.
 pub fn barrier(transport: &mut dyn Transport, tag: Tag) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
     for peer in rank.others(size) {
@@ -160,14 +171,9 @@ pub fn barrier(transport: &mut dyn Transport, tag: Tag) -> Result<()> {
     Ok(())
 }
 
-/// What [`barrier`] sends from every rank.
-pub fn barrier_bytes(size: usize) -> Count {
-    all_gather_bytes(size, 0)
-}
-
 /// Enters what [`barrier`] sends from `rank`.
-pub fn predict_barrier(ledger: &mut Ledger, tag: Tag, size: usize, rank: Rank) {
-    predict_all_gather(ledger, tag, size, rank, 0);
+pub fn forecast_barrier(ledger: &mut Ledger, tag: Tag, size: usize, rank: Rank) {
+    forecast_all_gather(ledger, tag, size, rank, 0);
 }
 
 fn send_bytes(transport: &mut dyn Transport, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {

@@ -115,6 +115,10 @@ pub struct Tag {
 
 impl Tag {
     /// The same tag, `steps` further on.
+    ///
+    /// # Panics
+    ///
+    /// At the 65,536th step of one kind in a round.
     #[must_use]
     pub fn later(self, steps: u16) -> Tag {
         let step = self.step.checked_add(steps).expect("fewer than 65,536 steps of one kind in a round");
@@ -156,6 +160,10 @@ pub struct Header {
 
 impl Header {
     /// Reads the header at the start of `bytes` and refuses payloads above `limit`.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::Header`] with the field that is wrong, [`WireError::TooLarge`] above the limit.
     pub fn parse(bytes: &[u8], limit: usize) -> Result<Header> {
         let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Err(wrong("length", HEADER_BYTES as u64, bytes.len() as u64));
@@ -229,21 +237,19 @@ impl Frame {
         self.codec = id;
     }
 
-    /// The payload.
+    /// The payload, without header and stamp.
     pub fn payload(&self) -> &[u8] {
         &self.bytes[HEADER_BYTES..self.bytes.len() - usize::from(self.trailer_bytes)]
     }
 
     /// The vector to append the payload to. Its first [`HEADER_BYTES`] bytes are the header's place: only ever append.
+    ///
+    /// # Panics
+    ///
+    /// If a link model has stamped the frame already.
     pub fn payload_mut(&mut self) -> &mut Vec<u8> {
         assert_eq!(self.trailer_bytes, 0, "the payload is complete once a link model has stamped the frame");
         &mut self.bytes
-    }
-
-    /// The payload's bytes as they are now, to work on in place.
-    pub fn payload_slice_mut(&mut self) -> &mut [u8] {
-        let end = self.bytes.len() - usize::from(self.trailer_bytes);
-        &mut self.bytes[HEADER_BYTES..end]
     }
 
     /// Header plus payload: what the ledger counts.
@@ -253,6 +259,10 @@ impl Frame {
 
     /// Writes the header into its place. [`Frame::into_bytes`] does it too, so only those need it who look at the bytes
     /// of a frame they keep.
+    ///
+    /// # Panics
+    ///
+    /// If the header's place is gone.
     pub fn seal(&mut self) {
         assert!(self.bytes.len() >= HEADER_BYTES, "an encoder must append to the payload, not clear it");
         let payload_bytes = self.payload().len() as u64;
@@ -282,6 +292,10 @@ impl Frame {
 
     /// Takes bytes from the wire; they must be one whole frame with at most `limit` bytes of payload. Allocates
     /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Header::parse`], and [`WireError::Header`] if the bytes are fewer or more than the frame.
     pub fn parse(bytes: Vec<u8>, limit: usize) -> Result<Frame> {
         let header = Header::parse(&bytes, limit)?;
         if header.travelling_bytes() != bytes.len() {

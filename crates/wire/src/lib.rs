@@ -13,7 +13,7 @@
 //! let (mut encoder, mut decoder) = (registry.build("half", &options)?, registry.build("half", &options)?);
 //!
 //! let [owner, holder] = threads(2, Duration::from_secs(30)).try_into().expect("two ends");
-//! let (mut owner, mut holder) = (Metered::new(owner), Metered::new(holder));
+//! let (mut owner, mut holder) = (Metered::new(Box::new(owner)), Metered::new(Box::new(holder)));
 //!
 //! thread::scope(|scope| -> laconic_wire::Result<()> {
 //!     scope.spawn(|| -> laconic_wire::Result<()> {

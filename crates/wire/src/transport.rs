@@ -5,6 +5,7 @@
 //! cannot tell them apart.
 
 mod buffers;
+mod end;
 pub mod link;
 pub mod metered;
 #[cfg(feature = "mpi")]
@@ -15,10 +16,13 @@ mod stash;
 pub mod threads;
 
 pub use buffers::Buffers;
+pub use end::End;
 pub use patience::{Patience, Wait};
 pub use stash::Stash;
 
 use crate::{Frame, Rank, Result, Tag};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A worker's end of all its links.
@@ -29,91 +33,86 @@ use std::time::Duration;
 /// alternative, borrowed buffers and request handles as in MPI, saves one copy inside the MPI transport and costs
 /// lifetimes in every signature.
 ///
-/// The halo exchange and the collectives call this; a wrapper implements it by calling the transport inside.
+/// A transport is its [`End`] and three verbs; the other methods are what callers ask of the end, and nobody writes
+/// them again. The halo exchange and the collectives call this; a wrapper holds a boxed transport, shows that one's end
+/// and does something of its own around the verbs.
 pub trait Transport: Send {
-    /// This worker.
-    fn rank(&self) -> Rank;
+    /// Whose end this is, how long it waits and its used vectors.
+    fn end(&self) -> &End;
 
-    /// How many workers there are.
-    fn size(&self) -> usize;
+    /// The same, to be changed.
+    fn end_mut(&mut self) -> &mut End;
 
-    /// How long this end waits, and who may end a wait early.
-    fn patience(&self) -> &Patience;
-
-    /// Queues the frame and returns; never waits for the receiver. A worker does not send to itself.
+    /// Queues the frame and returns; never waits for the receiver.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::Gone`](crate::WireError::Gone) if the receiver's end no longer exists, and what the transport says.
+    ///
+    /// # Panics
+    ///
+    /// If `to` is no other worker of the group.
     fn send(&mut self, to: Rank, frame: Frame) -> Result<()>;
 
-    /// The next frame from `from` with this tag. Waits at most for the deadline given at construction, counted from the
-    /// call. Frames with other tags that arrive meanwhile are kept for later; a later round of the same stream is an
-    /// error.
+    /// The next frame from `from` with this tag. Waits at most for the deadline, counted from the call. Frames with
+    /// other tags that arrive meanwhile are kept for later.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError`](crate::WireError) `Deadline`, `Gone` or `Interrupted`, each with whom it waited for; `Round` if a
+    /// later round of the same stream comes, `Unclaimed` if too many others do; and what the transport says.
+    ///
+    /// # Panics
+    ///
+    /// If `from` is no other worker of the group.
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame>;
 
+    /// Waits until everything sent has left this end. To be called once, when all is done.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::Unfinished`](crate::WireError::Unfinished) with the peer that did not take its frames.
+    fn finish(&mut self) -> Result<()>;
+
+    /// This worker.
+    fn rank(&self) -> Rank {
+        self.end().rank()
+    }
+
+    /// How many workers there are.
+    fn size(&self) -> usize {
+        self.end().size()
+    }
+
+    /// How long this end waits, and who may end a wait early.
+    fn patience(&self) -> &Patience {
+        self.end().patience()
+    }
+
+    /// Makes every wait also end when the flag becomes true, for instance in a handler of SIGTERM; flags given before
+    /// still count. `mpirun` sends that signal when another process died, and the flag turns it into an error that says
+    /// whom this worker waited for.
+    fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
+        self.end_mut().add_interrupt(flag);
+    }
+
     /// Hands a used buffer back, for later frames.
-    fn recycle(&mut self, frame: Frame);
+    fn recycle(&mut self, frame: Frame) {
+        self.end().recycle(frame);
+    }
 
     /// A used buffer, preferably with room for a frame with this payload.
-    fn buffer_of(&mut self, payload_bytes: usize) -> Vec<u8>;
+    fn buffer_of(&mut self, payload_bytes: usize) -> Vec<u8> {
+        self.end().buffers().take(payload_bytes)
+    }
 
     /// A used buffer of any size.
     fn buffer(&mut self) -> Vec<u8> {
         self.buffer_of(0)
     }
 
-    /// How long this end has waited for frames since it was made.
-    fn waited(&self) -> Duration;
-
-    /// Waits until everything sent has left this end. To be called once, when all is done.
-    fn finish(&mut self) -> Result<()>;
-}
-
-/// A boxed or borrowed transport is a transport, so wrappers wrap it too.
-macro_rules! forward {
-    ($pointer:ty) => {
-        impl<T: Transport + ?Sized> Transport for $pointer {
-            fn rank(&self) -> Rank {
-                (**self).rank()
-            }
-
-            fn size(&self) -> usize {
-                (**self).size()
-            }
-
-            fn patience(&self) -> &Patience {
-                (**self).patience()
-            }
-
-            fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
-                (**self).send(to, frame)
-            }
-
-            fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
-                (**self).recv(from, tag)
-            }
-
-            fn recycle(&mut self, frame: Frame) {
-                (**self).recycle(frame);
-            }
-
-            fn buffer_of(&mut self, payload_bytes: usize) -> Vec<u8> {
-                (**self).buffer_of(payload_bytes)
-            }
-
-            fn waited(&self) -> Duration {
-                (**self).waited()
-            }
-
-            fn finish(&mut self) -> Result<()> {
-                (**self).finish()
-            }
-        }
-    };
-}
-
-forward!(Box<T>);
-forward!(&mut T);
-
-/// Asserts that `peer` is another worker of the group.
-fn assert_peer(rank: Rank, size: usize, peer: Rank) {
-    assert!(peer.index() < size, "rank {peer} is none of the {size} workers");
-    assert_ne!(peer, rank, "a worker has no link to itself");
+    /// How long this end has waited for frames since it was made; on a modelled network, what the model says.
+    fn waited(&self) -> Duration {
+        self.end().waited()
+    }
 }

@@ -25,9 +25,12 @@ fn text(output: &Output) -> String {
 #[test]
 fn the_suite_holds_under_mpi_and_bad_peers_are_named() {
     for ranks in [1, 2, 3] {
-        let output = mpirun(ranks, "suite");
-        assert!(output.status.success(), "{ranks} ranks: {}", text(&output));
-        assert!(text(&output).contains(&format!("suite on {ranks} ranks: every law held")), "{}", text(&output));
+        for scenario in ["suite", "cut", "shaped"] {
+            let output = mpirun(ranks, scenario);
+            assert!(output.status.success(), "{scenario} on {ranks} ranks: {}", text(&output));
+            let words = format!("{scenario} on {ranks} ranks: every law held");
+            assert!(text(&output).contains(&words), "{}", text(&output));
+        }
     }
     for scenario in ["late", "stopped", "gone", "interrupted"] {
         let start = Instant::now();

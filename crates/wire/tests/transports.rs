@@ -1,14 +1,12 @@
-//! The transport suite on threads, plain and behind wrappers, and what happens when a peer is late, wrong or gone.
-
-mod suite;
+//! The laws of transports on threads, plain and behind wrappers, and what happens when a peer is late, wrong or gone.
 
 use laconic_wire::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
-use suite::TAG;
 
+const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Runs every end in its own thread.
@@ -20,44 +18,39 @@ fn spawn<T: Transport, R: Send>(ends: Vec<T>, run: impl Fn(&mut T) -> R + Sync) 
     })
 }
 
-fn run_suite<T: Transport>(wrap: impl Fn(ThreadsTransport) -> T) {
-    for size in [1, 2, 3, 5, 7] {
-        let ends = threads(size, DEADLINE).into_iter().map(|end| Metered::new(wrap(end))).collect();
-        spawn(ends, |transport| {
-            suite::run(transport);
-            transport.finish().unwrap();
-        });
-    }
+/// The laws in groups of several sizes, behind this wrapper.
+fn hold(wrap: impl Fn(Box<dyn Transport>) -> Box<dyn Transport>) {
+    laws::transports::check(|size| threads(size, DEADLINE).into_iter().map(|end| wrap(Box::new(end))).collect());
 }
 
 #[test]
-fn suite_on_threads() {
-    run_suite(|end| end);
+fn threads_keep_the_laws() {
+    hold(|end| end);
 }
 
 #[test]
-fn suite_on_boxed_and_twice_metered_threads() {
-    run_suite(|end| -> Box<dyn Transport> { Box::new(Metered::new(end)) });
+fn metered_threads_keep_the_laws() {
+    hold(|end| Box::new(Metered::new(end)));
 }
 
 #[test]
-fn suite_on_virtually_shaped_threads() {
+fn virtually_shaped_threads_keep_the_laws() {
     let satellite: LinkShape = "satellite-20mbit-300ms".parse().unwrap();
-    run_suite(|end| Shaped::new(end, satellite, Mode::Virtual, Arc::new(ManualClock::new())));
+    hold(|end| Box::new(Shaped::new(end, satellite, Mode::Virtual, Arc::new(ManualClock::new()))));
 }
 
 #[test]
-fn suite_on_really_shaped_threads() {
+fn really_shaped_threads_keep_the_laws() {
     let fast: LinkShape = "20gbit,20us".parse().unwrap();
     let clock = Arc::new(WallClock::new());
-    run_suite(|end| Shaped::new(end, fast, Mode::Real, clock.clone()));
+    hold(|end| Box::new(Shaped::new(end, fast, Mode::Real, clock.clone())));
 }
 
 #[test]
 fn virtual_times_do_not_depend_on_the_threads() {
     let wan: LinkShape = "wan-100mbit-40ms".parse().unwrap();
     let times = || {
-        let shape = |end| Shaped::new(end, wan, Mode::Virtual, Arc::new(ManualClock::new()));
+        let shape = |end| Shaped::new(Box::new(end), wan, Mode::Virtual, Arc::new(ManualClock::new()));
         spawn(threads(5, DEADLINE).into_iter().map(shape).collect(), |end| {
             let mut exact = collectives::Reducer::exact();
             collectives::all_reduce(end, TAG, &mut vec![1.0; 100_000], &mut [], &mut exact).unwrap();

@@ -64,7 +64,7 @@ pub fn exchange_scores(halo: &mut Halo, transport: &mut dyn Transport, weights: 
 /// Enters what [`exchange_scores`] sends.
 pub fn forecast_scores(links: &[PeerRows], rank: Rank, ledger: &mut Ledger) {
     let lens: Vec<usize> = links.iter().map(|link| link.receive * 4).collect();
-    collectives::predict_all_to_all(ledger, Step::Weights.tag(0), rank, &lens);
+    collectives::forecast_all_to_all(ledger, Step::Weights.tag(0), rank, &lens);
 }
 
 /// The shape that costs follow where the configuration names none: a data centre's.
@@ -123,7 +123,7 @@ pub fn forecast_measure(rank: Rank, size: usize, ledger: &mut Ledger) {
             (0..PROFILE_REPEATS).for_each(|_| ledger.record(Step::Profile.tag(0), peer, bytes));
         }
     }
-    collectives::predict_all_reduce_f64(ledger, Step::LinkCosts.tag(0), size, rank, 2 * size * size);
+    collectives::forecast_all_reduce_f64(ledger, Step::LinkCosts.tag(0), size, rank, 2 * size * size);
 }
 
 /// Least squares: slope and value at 0.
@@ -245,7 +245,7 @@ pub fn forecast_assign(links: &[PeerRows], rank: Rank, exchanges: &[(Tag, usize)
     for (number, (tag, _)) in exchanges.iter().enumerate() {
         let rows = |link: &PeerRows| if tag.direction == Direction::Forward { link.send } else { link.receive };
         let all: usize = links.iter().map(rows).sum();
-        collectives::predict_all_gather(
+        collectives::forecast_all_gather(
             ledger,
             Step::Variances.of_exchange(round, number),
             size,
@@ -253,7 +253,7 @@ pub fn forecast_assign(links: &[PeerRows], rank: Rank, exchanges: &[(Tag, usize)
             4 * (size + all),
         );
         let maps: Vec<usize> = links.iter().map(|link| rows(link).div_ceil(4)).collect();
-        collectives::predict_all_to_all(ledger, Step::WidthMaps.of_exchange(round, number), rank, &maps);
+        collectives::forecast_all_to_all(ledger, Step::WidthMaps.of_exchange(round, number), rank, &maps);
     }
 }
 

@@ -103,14 +103,14 @@ impl StageForecast<'_> {
             let tag = plan.cadence.reduction_tag(stage.first_layer, round);
             let reducer = plan.messages.reducer(plan.config.train.seed)?;
             let (len, extras) = (stage.network.len(), extras_count(plan));
-            collectives::predict_all_reduce(self.ledger, tag, size, rank, len, extras, &reducer);
+            collectives::forecast_all_reduce(self.ledger, tag, size, rank, len, extras, &reducer);
         }
         if evaluated {
             evaluator.forecast(self.shapes, round, self.ledger);
         }
         if done == stage.rounds || plan.cadence.writes(done, stage.rounds) {
             let (tag, values) = (Step::SentBytes.tag(round), 3 * Kind::ALL.len());
-            collectives::predict_all_reduce_f64(self.ledger, tag, size, rank, values);
+            collectives::forecast_all_reduce_f64(self.ledger, tag, size, rank, values);
         }
         Ok(())
     }

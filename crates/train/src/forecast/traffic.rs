@@ -24,14 +24,14 @@ pub fn forecast_worker(forecast: &Forecast<'_>, shapes: &Shapes, checkpoint_byte
     let Forecast { plan, position, .. } = *forecast;
     let mut ledger = Ledger::new();
     forecast_discover(shapes, &mut ledger);
-    collectives::predict_all_reduce_f64(&mut ledger, Step::SplitRows.tag(0), size, rank, 3);
+    collectives::forecast_all_reduce_f64(&mut ledger, Step::SplitRows.tag(0), size, rank, 3);
     if plan.messages.budget.is_some() {
-        collectives::predict_all_reduce_f64(&mut ledger, Step::Rungs.tag(0), size, rank, budget::rungs());
+        collectives::forecast_all_reduce_f64(&mut ledger, Step::Rungs.tag(0), size, rank, budget::rungs());
     }
     if let Some(bytes) = checkpoint_bytes {
-        collectives::predict_broadcast(&mut ledger, checkpoint_tag(), size, (Rank(0), rank), bytes);
+        collectives::forecast_broadcast(&mut ledger, checkpoint_tag(), size, (Rank(0), rank), bytes);
     }
-    collectives::predict_all_reduce_f64(&mut ledger, Step::PredictedBytes.tag(0), size, rank, Kind::ALL.len());
+    collectives::forecast_all_reduce_f64(&mut ledger, Step::PredictedBytes.tag(0), size, rank, Kind::ALL.len());
     ledger.add(&forecast_stages(forecast, shapes)?);
     let finished: u32 = position.finished.iter().sum();
     let to_come = plan.stages.iter().skip(position.finished.len()).map(|stage| stage.rounds);

@@ -11,7 +11,7 @@ use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Operand, Side, Sources, Stat
 use laconic_wire::codec::{
     self, Bits, Codec, CodecRegistry, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store,
 };
-use laconic_wire::{Frame, Ledger, Rank, Tag, Transport};
+use laconic_wire::{Frame, Ledger, Rank, Tag};
 
 use crate::config::ramp::{Controller, Reading, kept_columns};
 use crate::config::{BitsChoice, CodecConfig};

@@ -147,11 +147,11 @@ impl Evaluator {
     /// Enters what [`Evaluator::evaluate`] sends.
     pub fn forecast(&self, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
         let (rank, size) = (Rank(shapes.rank), shapes.workers());
-        collectives::predict_all_reduce_f64(ledger, Self::tag(round, 1), size, rank, self.flat_len() + 1);
+        collectives::forecast_all_reduce_f64(ledger, Self::tag(round, 1), size, rank, self.flat_len() + 1);
         if self.metrics.contains(&Metric::RocAuc) {
             let rows: usize = shapes.split_rows.iter().sum();
             let bytes = SPLITS.len() * NUMBER + rows * self.scores_a_row() * SCORED;
-            collectives::predict_all_gather(ledger, Self::tag(round, 2), size, rank, bytes);
+            collectives::forecast_all_gather(ledger, Self::tag(round, 2), size, rank, bytes);
         }
     }
 }

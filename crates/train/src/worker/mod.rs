@@ -39,7 +39,7 @@ pub struct Worker {
     /// The run.
     pub plan: Arc<Plan>,
     /// This worker's metered end of the network.
-    pub transport: Metered<Box<dyn Transport>>,
+    pub transport: Metered,
     /// Compute threads with their scratch memory.
     pub compute: Compute,
     /// Own rows with their edges and targets.

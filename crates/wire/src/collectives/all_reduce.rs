@@ -87,14 +87,14 @@ impl Reducer {
     }
 
     /// Appends a chunk that begins at `start` of the values.
-    fn encode(&mut self, link: Link, chunk: &[f32], start: usize, into: &mut Vec<u8>) -> Result<()> {
+    fn encode(&mut self, hop: Hop, chunk: &[f32], start: usize, into: &mut Vec<u8>) -> Result<()> {
         if self.is_exact() && cfg!(target_endian = "little") {
             // Without a look at the values: an exact sum that is not finite is the business of whoever asked for it.
             into.extend_from_slice(bytemuck::cast_slice(chunk));
             return Ok(());
         }
         for (place, columns) in matrices(chunk.len()) {
-            let (key, level) = (self.key(link.tag, link.from, link.to, columns), self.level());
+            let (key, level) = (self.key(hop.tag, hop.from, hop.to, columns), self.level());
             let data = &chunk[place.clone()];
             let rows = RowsRef { data, columns, rows: RowSet::Range(0..data.len() / columns) };
             let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
@@ -110,9 +110,9 @@ impl Reducer {
     }
 
     /// Reads a chunk from a payload of its size.
-    fn decode(&mut self, link: Link, mut payload: &[u8], chunk: &mut [f32], store: Store) -> Result<()> {
+    fn decode(&mut self, hop: Hop, mut payload: &[u8], chunk: &mut [f32], store: Store) -> Result<()> {
         for (place, columns) in matrices(chunk.len()) {
-            let (key, level) = (self.key(link.tag, link.from, link.to, columns), self.level());
+            let (key, level) = (self.key(hop.tag, hop.from, hop.to, columns), self.level());
             let data = &mut chunk[place];
             let count = data.len() / columns;
             let matrix;
@@ -125,9 +125,9 @@ impl Reducer {
     }
 }
 
-/// Where a chunk comes from and goes to.
+/// One chunk on its way: under which tag, from where and to where.
 #[derive(Clone, Copy)]
-struct Link {
+struct Hop {
     tag: Tag,
     from: Rank,
     to: Rank,
@@ -150,7 +150,11 @@ fn matrices(len: usize) -> impl Iterator<Item = (Range<usize>, usize)> {
 /// owner decodes it like everybody else. One rank alone sends nothing and has nothing rounded.
 ///
 /// With the codec `exact` the bits are those of the serial sum. Allocates nothing once the transport's buffers and the
-/// reducer have grown. After an error the values are of no use.
+/// reducer have grown.
+///
+/// # Errors
+///
+/// Those of sending, receiving and coding, with the peer that is late, gone or wrong; then the values are of no use.
 pub fn all_reduce(
     transport: &mut dyn Transport,
     tag: Tag,
@@ -180,8 +184,8 @@ pub fn all_reduce(
         let theirs = &mut values[place];
         if !theirs.is_empty() {
             let frame = recv_coded(transport, peer, tag.later(1), reducer.bytes(theirs.len()), reducer)?;
-            let link = Link { tag: tag.later(1), from: peer, to: peer };
-            reducer.decode(link, frame.payload(), theirs, Store::Set)?;
+            let hop = Hop { tag: tag.later(1), from: peer, to: peer };
+            reducer.decode(hop, frame.payload(), theirs, Store::Set)?;
             transport.recycle(frame);
         }
     }
@@ -209,16 +213,16 @@ fn send_chunk(
     reducer: &mut Reducer,
 ) -> Result<()> {
     let place = chunk(values.len(), transport.size(), peer);
-    let (theirs, link) = (&values[place.clone()], Link { tag, from: transport.rank(), to: peer });
+    let (theirs, hop) = (&values[place.clone()], Hop { tag, from: transport.rank(), to: peer });
     let bytes = reducer.bytes(theirs.len());
     if bytes == 0 && extras.is_empty() {
         return Ok(());
     }
     let mut frame = coded_frame(transport, tag, bytes + 8 * extras.len(), reducer);
-    reducer.encode(link, theirs, place.start, frame.payload_mut())?;
+    reducer.encode(hop, theirs, place.start, frame.payload_mut())?;
     if reducer.has_feedback() {
         let mut residual = std::mem::take(&mut reducer.residual);
-        leave_over(reducer, link, frame.payload(), theirs, &mut residual[place])?;
+        leave_over(reducer, hop, frame.payload(), theirs, &mut residual[place])?;
         reducer.residual = residual;
     }
     extras.iter().for_each(|value| frame.payload_mut().extend_from_slice(&value.to_le_bytes()));
@@ -226,8 +230,8 @@ fn send_chunk(
 }
 
 /// What the values are more than what `payload` says they are.
-fn leave_over(reducer: &mut Reducer, link: Link, payload: &[u8], values: &[f32], residual: &mut [f32]) -> Result<()> {
-    reducer.decode(link, payload, residual, Store::Set)?;
+fn leave_over(reducer: &mut Reducer, hop: Hop, payload: &[u8], values: &[f32], residual: &mut [f32]) -> Result<()> {
+    reducer.decode(hop, payload, residual, Store::Set)?;
     residual.iter_mut().zip(values).for_each(|(left, value)| *left = value - *left);
     Ok(())
 }
@@ -256,11 +260,11 @@ fn sum_chunk(
         }
         let frame = recv_coded(transport, peer, tag, bytes + 8 * extras.len(), reducer)?;
         let (values, theirs) = frame.payload().split_at(bytes);
-        let link = Link { tag, from: peer, to: rank };
+        let hop = Hop { tag, from: peer, to: rank };
         match peer {
-            Rank(0) => reducer.decode(link, values, &mut below, Store::Set)?,
-            _ if peer < rank => reducer.decode(link, values, &mut below, Store::Add)?,
-            _ => reducer.decode(link, values, own, Store::Add)?,
+            Rank(0) => reducer.decode(hop, values, &mut below, Store::Set)?,
+            _ if peer < rank => reducer.decode(hop, values, &mut below, Store::Add)?,
+            _ => reducer.decode(hop, values, own, Store::Add)?,
         }
         add_in_order(&mut sums, theirs.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes)));
         transport.recycle(frame);
@@ -288,20 +292,20 @@ fn send_sums(
     reducer: &mut Reducer,
 ) -> Result<()> {
     let (rank, size, bytes) = (transport.rank(), transport.size(), reducer.bytes(own.len()));
-    let (link, feedback) = (Link { tag, from: rank, to: rank }, reducer.has_feedback());
+    let (hop, feedback) = (Hop { tag, from: rank, to: rank }, reducer.has_feedback());
     if feedback && reducer.sum_residual.len() == own.len() {
         own.iter_mut().zip(&reducer.sum_residual).for_each(|(sum, left)| *sum += left);
     }
     let mut frame = coded_frame(transport, tag, bytes, reducer);
-    reducer.encode(link, own, start, frame.payload_mut())?;
+    reducer.encode(hop, own, start, frame.payload_mut())?;
     if feedback {
         let mut residual = std::mem::take(&mut reducer.sum_residual);
         residual.resize(own.len(), 0.0);
-        leave_over(reducer, link, frame.payload(), own, &mut residual)?;
+        leave_over(reducer, hop, frame.payload(), own, &mut residual)?;
         reducer.sum_residual = residual;
     }
     if !reducer.is_exact() {
-        reducer.decode(link, frame.payload(), own, Store::Set)?;
+        reducer.decode(hop, frame.payload(), own, Store::Set)?;
     }
     for peer in rank.others(size).take(size - 2) {
         let mut copy = coded_frame(transport, tag, bytes, reducer);
@@ -355,7 +359,7 @@ pub fn all_reduce_bytes(size: usize, rank: Rank, len: usize, extras: usize, redu
 }
 
 /// Enters what [`all_reduce`] of `len` values and `extras` extras sends from `rank`.
-pub fn predict_all_reduce(
+pub fn forecast_all_reduce(
     ledger: &mut Ledger,
     tag: Tag,
     size: usize,

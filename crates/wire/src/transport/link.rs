@@ -19,7 +19,7 @@ pub struct LinkShape {
 pub struct NamedLink {
     /// The name in configurations.
     pub name: &'static str,
-    /// Its numbers.
+    /// Its latency and bandwidth.
     pub shape: LinkShape,
     /// Where such a link is found and what its numbers come from.
     pub reason: &'static str,
@@ -79,11 +79,6 @@ impl LinkShape {
         // A cast from f64 saturates, so that the slowest link imaginable is merely very slow.
         Duration::from_nanos((framed_bytes as f64 * 8e9 / self.bits_per_second).round() as u64)
     }
-
-    /// From sending on a free uplink to arrival.
-    pub fn one_way(&self, framed_bytes: usize) -> Duration {
-        self.transfer(framed_bytes).saturating_add(self.latency)
-    }
 }
 
 /// As numbers: `100mbit,40ms`, which parses back.
@@ -93,9 +88,8 @@ impl fmt::Display for LinkShape {
     }
 }
 
-/// Reads a name of the ladder, or bandwidth and latency such as `100mbit,40ms` (units: `kbit`, `mbit`, `gbit` per
-/// second;
-/// `us`, `ms`, `s`).
+/// Reads a name of the ladder, or bandwidth and latency such as `100mbit,40ms` (units: `kbit`, `mbit`,
+/// `gbit` per second; `us`, `ms`, `s`).
 impl FromStr for LinkShape {
     type Err = WireError;
 
@@ -150,7 +144,6 @@ mod tests {
     fn a_thousand_bytes_take_the_closed_form() {
         let shape: LinkShape = "100mbit, 40 ms".parse().unwrap();
         assert_eq!(shape.transfer(1000), Duration::from_micros(80));
-        assert_eq!(shape.one_way(1000), Duration::from_micros(40_080));
     }
 
     #[test]

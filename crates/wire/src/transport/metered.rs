@@ -1,23 +1,21 @@
 //! The one door every byte passes: a wrapper that keeps the ledger.
 
-use super::{Patience, Transport};
+use super::{End, Transport};
 use crate::{Frame, Ledger, Rank, Result, Tag};
-use std::time::Duration;
 
 /// Counts every frame once where it is sent and, as the other side of a double entry, once where it is received.
 ///
 /// When everything sent has been received, the accounts of a link agree: what rank 0 sent to rank 1 is what rank 1
 /// received from rank 0.
-#[derive(Debug)]
-pub struct Metered<T> {
-    inner: T,
+pub struct Metered {
+    inner: Box<dyn Transport>,
     sent: Ledger,
     received: Ledger,
 }
 
-impl<T: Transport> Metered<T> {
+impl Metered {
     /// Wraps a transport, with empty ledgers.
-    pub fn new(inner: T) -> Metered<T> {
+    pub fn new(inner: Box<dyn Transport>) -> Metered {
         Metered { inner, sent: Ledger::new(), received: Ledger::new() }
     }
 
@@ -26,38 +24,19 @@ impl<T: Transport> Metered<T> {
         &self.sent
     }
 
-    /// What this worker received.
+    /// What this worker received, the other side of the double entry.
     pub fn received(&self) -> &Ledger {
         &self.received
     }
-
-    /// The sent and the received ledger so far; both start again empty.
-    pub fn take_ledgers(&mut self) -> (Ledger, Ledger) {
-        (std::mem::take(&mut self.sent), std::mem::take(&mut self.received))
-    }
-
-    /// The transport inside.
-    pub fn inner(&self) -> &T {
-        &self.inner
-    }
-
-    /// The transport inside, the sent and the received ledger.
-    pub fn into_parts(self) -> (T, Ledger, Ledger) {
-        (self.inner, self.sent, self.received)
-    }
 }
 
-impl<T: Transport> Transport for Metered<T> {
-    fn rank(&self) -> Rank {
-        self.inner.rank()
+impl Transport for Metered {
+    fn end(&self) -> &End {
+        self.inner.end()
     }
 
-    fn size(&self) -> usize {
-        self.inner.size()
-    }
-
-    fn patience(&self) -> &Patience {
-        self.inner.patience()
+    fn end_mut(&mut self) -> &mut End {
+        self.inner.end_mut()
     }
 
     fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
@@ -71,18 +50,6 @@ impl<T: Transport> Transport for Metered<T> {
         let frame = self.inner.recv(from, tag)?;
         self.received.record(tag, from, frame.payload().len());
         Ok(frame)
-    }
-
-    fn recycle(&mut self, frame: Frame) {
-        self.inner.recycle(frame);
-    }
-
-    fn buffer_of(&mut self, payload_bytes: usize) -> Vec<u8> {
-        self.inner.buffer_of(payload_bytes)
-    }
-
-    fn waited(&self) -> Duration {
-        self.inner.waited()
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -6,18 +6,16 @@
 //! `MPI_Improbe`, because MPI's own waits know no deadline. This file and the kernels are the only homes of `unsafe`.
 #![allow(unsafe_code)]
 
-use super::{Buffers, Patience, Stash, Transport, Wait, assert_peer};
+use super::{End, Stash, Transport, Wait};
 use crate::{Frame, Header, Rank, Result, Tag, WireError};
 use mpi::ffi;
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No frame is larger, unless [`MpiTransport::set_payload_limit`] allows it.
+/// No frame is larger: one that says so is refused before anything is allocated for it.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 30;
 
 /// The longest message: well within an MPI count, which is an `int`.
@@ -40,16 +38,11 @@ const SLEEP: Duration = Duration::from_micros(50);
 /// with a code other than 0, or call [`abort`], and `mpirun` ends the job.
 #[derive(Debug)]
 pub struct MpiTransport {
-    rank: Rank,
-    size: usize,
-    patience: Patience,
+    end: End,
     stash: Stash,
-    buffers: Buffers,
     in_flight: Vec<InFlight>,
     /// Who has said farewell.
     gone: Vec<bool>,
-    waited: Duration,
-    payload_limit: usize,
     chunk_bytes: usize,
     finished: bool,
 }
@@ -86,6 +79,10 @@ pub fn abort(code: i32) -> ! {
 
 impl MpiTransport {
     /// Joins the job. Once per process, before any other use of MPI.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::Library`] if this process has joined before, or this MPI cannot be called from several threads.
     pub fn init(deadline: Duration) -> Result<MpiTransport> {
         let (mut initialised, mut provided, mut rank, mut size) = (0, 0, 0, 0);
         // SAFETY: MPI_Initialized may be called at any time; MPI_Init_thread once, which is checked, and it accepts
@@ -109,32 +106,20 @@ impl MpiTransport {
         }
         let (rank, size) = (Rank(rank as u32), size as usize);
         Ok(MpiTransport {
-            rank,
-            size,
-            patience: Patience::new(deadline),
+            end: End::new(rank, size, deadline),
             stash: Stash::new(rank, size),
-            buffers: Buffers::default(),
             in_flight: Vec::new(),
             gone: vec![false; size],
-            waited: Duration::ZERO,
-            payload_limit: PAYLOAD_BYTES_MAX,
             chunk_bytes: CHUNK_BYTES,
             finished: false,
         })
     }
 
-    /// Makes every wait end when the flag becomes true. `mpirun` sends SIGTERM when another process died, and a handler
-    /// that sets the flag turns it into an error that says whom this process waited for.
-    pub fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
-        self.patience.add_interrupt(flag);
-    }
-
-    /// Refuses frames with a larger payload from now on.
-    pub fn set_payload_limit(&mut self, bytes: usize) {
-        self.payload_limit = bytes;
-    }
-
     /// Cuts frames into messages of at most this size. Receivers need not know it; tests do this with small frames.
+    ///
+    /// # Panics
+    ///
+    /// If a header does not fit, or an MPI count cannot say the size.
     pub fn set_chunk_bytes(&mut self, bytes: usize) {
         assert!((crate::HEADER_BYTES..=CHUNK_BYTES).contains(&bytes), "a message of {bytes} bytes");
         self.chunk_bytes = bytes;
@@ -150,17 +135,17 @@ impl MpiTransport {
             let (byte, world) = (ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD);
             ffi::MPI_Isend(bytes.as_ptr().cast(), count, byte, to.0 as c_int, MPI_TAG, world, &mut request)
         };
-        check(self.rank, "MPI_Isend", code)?;
+        check(self.end.rank(), "MPI_Isend", code)?;
         Ok(request)
     }
 
     /// Tells everybody that no more will come. An empty message is complete when MPI has it, so nobody keeps the
     /// request.
     fn say_farewell(&self) -> Result<()> {
-        for peer in self.rank.others(self.size) {
+        for peer in self.end.rank().others(self.end.size()) {
             let mut request = self.isend(peer, &[])?;
             // SAFETY: the request is active and its message has no bytes that MPI could still read.
-            check(self.rank, "MPI_Request_free", unsafe { ffi::MPI_Request_free(&mut request) })?;
+            check(self.end.rank(), "MPI_Request_free", unsafe { ffi::MPI_Request_free(&mut request) })?;
         }
         Ok(())
     }
@@ -172,10 +157,10 @@ impl MpiTransport {
             let sending = &mut self.in_flight[place];
             let mut complete = true;
             for request in std::iter::once(&mut sending.first).chain(&mut sending.more) {
-                complete &= test(self.rank, request)?;
+                complete &= test(self.end.rank(), request)?;
             }
             if complete {
-                self.buffers.put(self.in_flight.swap_remove(place).bytes);
+                self.end.buffers().put(self.in_flight.swap_remove(place).bytes);
             } else {
                 place += 1;
             }
@@ -192,16 +177,17 @@ impl MpiTransport {
         unsafe {
             let world = ffi::RSMPI_COMM_WORLD;
             let code = ffi::MPI_Improbe(from.0 as c_int, MPI_TAG, world, &mut found, &mut message, &mut status);
-            check(self.rank, "MPI_Improbe", code)?;
+            check(self.end.rank(), "MPI_Improbe", code)?;
             if found == 0 {
                 return Ok(Probed::Nothing(bytes));
             }
-            check(self.rank, "MPI_Get_count", ffi::MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut count))?;
+            check(self.end.rank(), "MPI_Get_count", ffi::MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut count))?;
         }
-        let len = usize::try_from(count).map_err(|_| library(self.rank, "MPI_Get_count", "not a number of bytes"))?;
+        let len =
+            usize::try_from(count).map_err(|_| library(self.end.rank(), "MPI_Get_count", "not a number of bytes"))?;
         if bytes.is_empty() && len > 0 {
-            let used = mem::replace(&mut bytes, self.buffers.take(len));
-            self.buffers.put(used);
+            let used = mem::replace(&mut bytes, self.end.buffers().take(len));
+            self.end.buffers().put(used);
         }
         bytes.reserve(len);
         let spare = bytes.spare_capacity_mut();
@@ -213,7 +199,7 @@ impl MpiTransport {
             let place: *mut c_void = spare.as_mut_ptr().cast();
             ffi::MPI_Imrecv(place, count, ffi::RSMPI_UINT8_T, &mut message, &mut request)
         };
-        check(self.rank, "MPI_Imrecv", code)?;
+        check(self.end.rank(), "MPI_Imrecv", code)?;
         Ok(Probed::Coming { bytes, len, request })
     }
 
@@ -231,7 +217,7 @@ impl MpiTransport {
             polls.pause(nap);
         };
         let complete = loop {
-            match test(self.rank, &mut request).and_then(|complete| {
+            match test(self.end.rank(), &mut request).and_then(|complete| {
                 if !complete {
                     self.progress()?;
                     let nap = wait.nap(|| self.stash.oldest(from))?;
@@ -258,14 +244,14 @@ impl MpiTransport {
         let Some(mut bytes) = self.receive(from, Vec::new(), wait)? else {
             return Ok(None);
         };
-        let expected = Header::parse(&bytes, self.payload_limit)?.travelling_bytes();
+        let expected = Header::parse(&bytes, PAYLOAD_BYTES_MAX)?.travelling_bytes();
         while bytes.len() < expected {
             match self.receive(from, bytes, wait)? {
                 Some(longer) => bytes = longer,
                 None => return Ok(None),
             }
         }
-        Frame::parse(bytes, self.payload_limit).map(Some)
+        Frame::parse(bytes, PAYLOAD_BYTES_MAX).map(Some)
     }
 
     /// Waits for the frame; the caller has looked into the stash.
@@ -275,7 +261,7 @@ impl MpiTransport {
                 return Err(wait.gone());
             }
             let received = self.receive_frame(from, wait).map_err(|error| match error {
-                WireError::Header { .. } | WireError::TooLarge { .. } => error.from_peer(self.rank, from, tag),
+                WireError::Header { .. } | WireError::TooLarge { .. } => error.from_peer(self.end.rank(), from, tag),
                 error => error,
             })?;
             match received {
@@ -291,7 +277,7 @@ impl MpiTransport {
 
     /// Waits until MPI has taken all frames, then for everyone's farewell.
     fn take_leave(&mut self) -> Result<()> {
-        let (rank, start, patience) = (self.rank, Instant::now(), self.patience.clone());
+        let (rank, start, patience) = (self.end.rank(), Instant::now(), self.end.patience().clone());
         let unfinished = |peer, unsent| WireError::Unfinished { rank, peer, waited: start.elapsed(), unsent };
         let mut polls = Polls::default();
         self.progress()?;
@@ -303,7 +289,7 @@ impl MpiTransport {
             self.progress()?;
         }
         self.say_farewell()?;
-        for peer in Rank::all(self.size).filter(|&peer| peer != rank) {
+        for peer in Rank::all(self.end.size()).filter(|&peer| peer != rank) {
             while !self.gone[peer.index()] {
                 let tag = Tag {
                     kind: crate::Kind::Control,
@@ -372,23 +358,19 @@ fn check(rank: Rank, call: &'static str, code: c_int) -> Result<()> {
 }
 
 impl Transport for MpiTransport {
-    fn rank(&self) -> Rank {
-        self.rank
+    fn end(&self) -> &End {
+        &self.end
     }
 
-    fn size(&self) -> usize {
-        self.size
-    }
-
-    fn patience(&self) -> &Patience {
-        &self.patience
+    fn end_mut(&mut self) -> &mut End {
+        &mut self.end
     }
 
     fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
-        assert_peer(self.rank, self.size, to);
+        self.end.assert_peer(to);
         let tag = frame.tag();
         if self.gone[to.index()] {
-            return Err(WireError::Gone { rank: self.rank, peer: to, tag, sending: true });
+            return Err(WireError::Gone { rank: self.end.rank(), peer: to, tag, sending: true });
         }
         self.progress()?;
         let bytes = frame.into_bytes();
@@ -410,29 +392,18 @@ impl Transport for MpiTransport {
     }
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
-        assert_peer(self.rank, self.size, from);
+        self.end.assert_peer(from);
+        // Also where nothing is waited for, so that buffers come back.
+        self.progress()?;
         if let Some(frame) = self.stash.take(from, tag)? {
             return Ok(frame);
         }
-        let patience = self.patience.clone();
-        let wait = patience.wait(self.rank, from, tag);
+        let patience = self.end.patience().clone();
+        let wait = patience.wait(self.end.rank(), from, tag);
         let outcome = self.wait(from, tag, &wait);
-        self.waited += wait.waited();
+        let waited = self.end.waited() + wait.waited();
+        self.end.set_waited(waited);
         outcome
-    }
-
-    fn recycle(&mut self, frame: Frame) {
-        self.buffers.put(frame.into_buffer());
-    }
-
-    fn buffer_of(&mut self, payload_bytes: usize) -> Vec<u8> {
-        // An error here would be met again by the next send or wait, which can say so.
-        let _ = self.progress();
-        self.buffers.take(payload_bytes)
-    }
-
-    fn waited(&self) -> Duration {
-        self.waited
     }
 
     fn finish(&mut self) -> Result<()> {

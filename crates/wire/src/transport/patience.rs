@@ -26,8 +26,8 @@ impl Patience {
         self.deadline
     }
 
-    /// From now on every wait also ends when the flag becomes true, for instance in a handler of SIGTERM; flags given before still
-    /// count.
+    /// From now on every wait also ends when the flag becomes true, for instance in a handler of SIGTERM; flags given
+    /// before still count.
     pub fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
         self.interrupts.push(flag);
     }

@@ -5,7 +5,7 @@
 //! where nothing counts it; the receiver takes the stamp off and waits until then.
 
 use super::link::LinkShape;
-use super::{Patience, Transport};
+use super::{End, Transport};
 use crate::clock::{Clock, nanoseconds};
 use crate::{Frame, Rank, Result, Tag, WireError};
 use std::sync::Arc;
@@ -62,25 +62,27 @@ fn signed_nanoseconds(duration: Duration) -> i64 {
 ///
 /// In [`Mode::Virtual`], [`waited`](Transport::waited) is the modelled waiting, whatever the threads really did, and
 /// the deadline concerns real waits only. In [`Mode::Real`] both are real.
-pub struct Shaped<T> {
-    inner: T,
+pub struct Shaped {
+    inner: Box<dyn Transport>,
     shape: LinkShape,
     mode: Mode,
     clock: VirtualClock,
     /// When the last frame queued so far will have left.
     uplink_free: Duration,
-    waited: Duration,
 }
 
-impl<T: Transport> Shaped<T> {
+impl Shaped {
     /// Wraps a transport. The clock measures this worker's own work.
-    pub fn new(inner: T, shape: LinkShape, mode: Mode, clock: Arc<dyn Clock>) -> Shaped<T> {
+    pub fn new(mut inner: Box<dyn Transport>, shape: LinkShape, mode: Mode, clock: Arc<dyn Clock>) -> Shaped {
         let origin = match mode {
-            Mode::Virtual => -signed_nanoseconds(clock.now()),
+            Mode::Virtual => {
+                inner.end_mut().set_waited(Duration::ZERO);
+                -signed_nanoseconds(clock.now())
+            }
             Mode::Real => 0,
         };
         let clock = VirtualClock { base: clock, shift: Arc::new(AtomicI64::new(origin)) };
-        Shaped { inner, shape, mode, clock, uplink_free: Duration::ZERO, waited: Duration::ZERO }
+        Shaped { inner, shape, mode, clock, uplink_free: Duration::ZERO }
     }
 
     /// The time on this worker's virtual clock.
@@ -93,17 +95,13 @@ impl<T: Transport> Shaped<T> {
         self.clock.clone()
     }
 
-    /// The transport inside.
-    pub fn inner(&self) -> &T {
-        &self.inner
-    }
-
     /// Serves the wait for a frame that arrives at this time.
     fn wait_until(&mut self, arrival: Duration, from: Rank, tag: Tag) -> Result<()> {
         let late = arrival.saturating_sub(self.clock.now());
         if self.mode == Mode::Virtual {
             self.clock.shift(signed_nanoseconds(late));
-            self.waited = self.waited.saturating_add(late);
+            let waited = self.waited().saturating_add(late);
+            self.end_mut().set_waited(waited);
             return Ok(());
         }
         let wait = self.inner.patience().wait(self.inner.rank(), from, tag);
@@ -117,22 +115,19 @@ impl<T: Transport> Shaped<T> {
                 Err(error) => break Err(error),
             }
         };
-        self.waited += wait.waited();
+        let waited = self.inner.waited() + wait.waited();
+        self.inner.end_mut().set_waited(waited);
         outcome
     }
 }
 
-impl<T: Transport> Transport for Shaped<T> {
-    fn rank(&self) -> Rank {
-        self.inner.rank()
+impl Transport for Shaped {
+    fn end(&self) -> &End {
+        self.inner.end()
     }
 
-    fn size(&self) -> usize {
-        self.inner.size()
-    }
-
-    fn patience(&self) -> &Patience {
-        self.inner.patience()
+    fn end_mut(&mut self) -> &mut End {
+        self.inner.end_mut()
     }
 
     fn send(&mut self, to: Rank, mut frame: Frame) -> Result<()> {
@@ -147,31 +142,20 @@ impl<T: Transport> Transport for Shaped<T> {
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
         let mut frame = match self.mode {
-            Mode::Virtual => self.clock.stopped(|| self.inner.recv(from, tag))?,
+            Mode::Virtual => {
+                // What the threads really wait is not the model's.
+                let before = self.waited();
+                let received = self.clock.stopped(|| self.inner.recv(from, tag));
+                self.end_mut().set_waited(before);
+                received?
+            }
             Mode::Real => self.inner.recv(from, tag)?,
         };
         let Some(arrival) = frame.pop_stamp() else {
             let missing = WireError::Header { what: "the length of the time stamp", expected: 8, found: 0 };
             return Err(missing.from_peer(self.rank(), from, tag));
         };
-        self.wait_until(Duration::from_nanos(arrival), from, tag)?;
-        Ok(frame)
-    }
-
-    fn recycle(&mut self, frame: Frame) {
-        self.inner.recycle(frame);
-    }
-
-    fn buffer_of(&mut self, payload_bytes: usize) -> Vec<u8> {
-        // The stamp needs room too.
-        self.inner.buffer_of(payload_bytes.saturating_add(size_of::<u64>()))
-    }
-
-    fn waited(&self) -> Duration {
-        match self.mode {
-            Mode::Virtual => self.waited,
-            Mode::Real => self.inner.waited() + self.waited,
-        }
+        self.wait_until(Duration::from_nanos(arrival), from, tag).map(|()| frame)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -183,18 +167,18 @@ impl<T: Transport> Transport for Shaped<T> {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
-    use crate::{Direction, HEADER_BYTES, Kind, ThreadsTransport, threads};
+    use crate::{Direction, HEADER_BYTES, Kind, threads};
 
     const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
     /// 1 byte takes 1 µs to leave; the latency is 10 ms.
     const SHAPE: LinkShape = LinkShape { latency: Duration::from_millis(10), bits_per_second: 8e6 };
 
     /// The ends of a group on one thread, each with its own stopped clock.
-    fn group(size: usize) -> Vec<(Shaped<ThreadsTransport>, Arc<ManualClock>)> {
+    fn group(size: usize) -> Vec<(Shaped, Arc<ManualClock>)> {
         let shape = |end| {
             let clock = Arc::new(ManualClock::new());
             clock.advance(Duration::from_secs(5)); // the virtual clock must start at zero all the same
-            (Shaped::new(end, SHAPE, Mode::Virtual, clock.clone()), clock)
+            (Shaped::new(Box::new(end), SHAPE, Mode::Virtual, clock.clone()), clock)
         };
         threads(size, Duration::from_secs(10)).into_iter().map(shape).collect()
     }
@@ -259,7 +243,9 @@ mod tests {
     fn real_mode_sleeps_as_long_as_the_model_says_and_keeps_the_deadline() {
         let clock = Arc::new(crate::clock::WallClock::new());
         let ends = threads(2, Duration::from_millis(30)).into_iter();
-        let shaped = |shape: LinkShape| move |end| Shaped::new(end, shape, Mode::Real, clock.clone() as Arc<dyn Clock>);
+        let shaped = |shape: LinkShape| {
+            move |end| Shaped::new(Box::new(end), shape, Mode::Real, clock.clone() as Arc<dyn Clock>)
+        };
         let [mut a, mut b] = ends.map(shaped(SHAPE)).collect::<Vec<_>>().try_into().ok().unwrap();
         let start = std::time::Instant::now();
         a.send(Rank(1), frame(500)).unwrap();
@@ -273,7 +259,8 @@ mod tests {
     #[test]
     fn a_peer_without_a_link_model_is_an_error() {
         let [plain, end] = threads(2, Duration::from_secs(10)).try_into().ok().unwrap();
-        let (mut plain, mut shaped) = (plain, Shaped::new(end, SHAPE, Mode::Virtual, Arc::new(ManualClock::new())));
+        let (mut plain, mut shaped) =
+            (plain, Shaped::new(Box::new(end), SHAPE, Mode::Virtual, Arc::new(ManualClock::new())));
         plain.send(Rank(1), Frame::new(TAG, Vec::new())).unwrap();
         assert!(matches!(shaped.recv(Rank(0), TAG), Err(WireError::WithPeer { peer: Rank(0), .. })));
     }

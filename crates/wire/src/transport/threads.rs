@@ -1,25 +1,24 @@
 //! Workers as threads of one process: one channel for every ordered pair. Frames move, their bytes are never copied.
 
-use super::{Buffers, Patience, Stash, Transport, assert_peer};
+use super::{Buffers, End, Stash, Transport};
 use crate::{Frame, Rank, Result, Tag, WireError};
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The ends of a group of `size` workers, in rank order, each to be moved into its thread.
+/// The ends of a group of `size` workers, in rank order, each to be moved into its thread. They share their buffers.
+///
+/// # Panics
+///
+/// If the group has no worker.
 pub fn threads(size: usize, deadline: Duration) -> Vec<ThreadsTransport> {
     assert!(size > 0, "a group has at least one worker");
-    let buffers = Arc::new(Mutex::new(Buffers::default()));
+    let buffers = Buffers::default();
     let mut ends: Vec<ThreadsTransport> = Rank::all(size)
         .map(|rank| ThreadsTransport {
-            rank,
-            patience: Patience::new(deadline),
+            end: End::new(rank, size, deadline).sharing(&buffers),
             to: Vec::with_capacity(size),
             from: Vec::with_capacity(size),
             stash: Stash::new(rank, size),
-            buffers: Arc::clone(&buffers),
-            waited: Duration::ZERO,
         })
         .collect();
     for sender in 0..size {
@@ -36,29 +35,19 @@ pub fn threads(size: usize, deadline: Duration) -> Vec<ThreadsTransport> {
 /// arrives.
 #[derive(Debug)]
 pub struct ThreadsTransport {
-    rank: Rank,
-    patience: Patience,
+    end: End,
     /// By receiver, own place included and unused.
     to: Vec<Sender<Frame>>,
     /// By sender.
     from: Vec<Receiver<Frame>>,
     stash: Stash,
-    /// Shared by the group, because a vector that goes from one worker to another leaves the first one's hands for
-    /// good.
-    buffers: Arc<Mutex<Buffers>>,
-    waited: Duration,
 }
 
 impl ThreadsTransport {
-    /// Makes every wait end when the flag becomes true.
-    pub fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
-        self.patience.add_interrupt(flag);
-    }
-
     /// Waits on the channel; the caller has looked into the stash.
     fn wait(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
         let inbox = &self.from[from.index()];
-        let wait = self.patience.wait(self.rank, from, tag);
+        let wait = self.end.patience().wait(self.end.rank(), from, tag);
         let outcome = loop {
             let arrived = match wait.nap(|| self.stash.oldest(from)) {
                 Ok(nap) => inbox.recv_timeout(nap),
@@ -74,34 +63,31 @@ impl ThreadsTransport {
                 Err(RecvTimeoutError::Disconnected) => break Err(wait.gone()),
             }
         };
-        self.waited += wait.waited();
+        let waited = self.end.waited() + wait.waited();
+        self.end.set_waited(waited);
         outcome
     }
 }
 
 impl Transport for ThreadsTransport {
-    fn rank(&self) -> Rank {
-        self.rank
+    fn end(&self) -> &End {
+        &self.end
     }
 
-    fn size(&self) -> usize {
-        self.to.len()
-    }
-
-    fn patience(&self) -> &Patience {
-        &self.patience
+    fn end_mut(&mut self) -> &mut End {
+        &mut self.end
     }
 
     fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
-        assert_peer(self.rank, self.size(), to);
+        self.end.assert_peer(to);
         self.to[to.index()].send(frame).map_err(|unsent| {
             let tag = unsent.0.tag();
-            WireError::Gone { rank: self.rank, peer: to, tag, sending: true }
+            WireError::Gone { rank: self.end.rank(), peer: to, tag, sending: true }
         })
     }
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
-        assert_peer(self.rank, self.size(), from);
+        self.end.assert_peer(from);
         if let Some(frame) = self.stash.take(from, tag)? {
             return Ok(frame);
         }
@@ -116,18 +102,6 @@ impl Transport for ThreadsTransport {
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return self.wait(from, tag),
             }
         }
-    }
-
-    fn recycle(&mut self, frame: Frame) {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).put(frame.into_buffer());
-    }
-
-    fn buffer_of(&mut self, payload_bytes: usize) -> Vec<u8> {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).take(payload_bytes)
-    }
-
-    fn waited(&self) -> Duration {
-        self.waited
     }
 
     fn finish(&mut self) -> Result<()> {

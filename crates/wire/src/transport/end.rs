@@ -1,0 +1,86 @@
+//! What every transport has: whose end it is, how long it waits, and its used vectors.
+
+use super::{Buffers, Patience};
+use crate::{Frame, Rank};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// One worker's end of its links, as far as all transports are alike: a transport holds one and shows it, and a wrapper
+/// shows the one inside.
+#[derive(Debug)]
+pub struct End {
+    rank: Rank,
+    size: usize,
+    patience: Patience,
+    waited: Duration,
+    buffers: Buffers,
+}
+
+impl End {
+    /// The end of `rank` in a group of `size`, whose waits last at most for `deadline`, with buffers of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the group has no such rank.
+    pub fn new(rank: Rank, size: usize, deadline: Duration) -> End {
+        assert!(rank.index() < size, "rank {rank} is none of the {size} workers");
+        End { rank, size, patience: Patience::new(deadline), waited: Duration::ZERO, buffers: Buffers::default() }
+    }
+
+    /// The same end with these buffers. Where frames move from one end to another within a process, the ends share
+    /// theirs, because a vector that is sent leaves the sender's hands for good.
+    #[must_use]
+    pub fn sharing(self, buffers: &Buffers) -> End {
+        End { buffers: buffers.clone(), ..self }
+    }
+
+    /// This worker.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many workers there are.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// How long this end waits, and who may end a wait early.
+    pub fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    /// Makes every wait end when the flag becomes true, too; flags given before still count.
+    pub fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
+        self.patience.add_interrupt(flag);
+    }
+
+    /// How long this end has waited for frames.
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// Says how long this end has waited for frames: a transport after each wait, and a link model, which knows better.
+    pub fn set_waited(&mut self, waited: Duration) {
+        self.waited = waited;
+    }
+
+    /// The vectors that this end uses again.
+    pub fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// Asserts that `peer` is another worker of the group, as senders and receivers must.
+    ///
+    /// # Panics
+    ///
+    /// If it is not.
+    pub fn assert_peer(&self, peer: Rank) {
+        assert!(peer.index() < self.size, "rank {peer} is none of the {} workers", self.size);
+        assert_ne!(peer, self.rank, "a worker has no link to itself");
+    }
+
+    pub(crate) fn recycle(&self, frame: Frame) {
+        self.buffers.put(frame.into_buffer());
+    }
+}
