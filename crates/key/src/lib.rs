@@ -1,9 +1,9 @@
 //! Counter-based randomness.
 //!
-//! Nothing in Laconic owns a random number generator. A random number is a pure function of a [`Key`], and a key is built
-//! by folding in what the number is *for*: the run's seed, a [`Purpose`], then round, layer, global node id, column.
-//! So two ends of a link agree on a mask without sending it, and a dropout mask does not depend on which worker holds
-//! the node, on the number of threads, or on what was drawn before.
+//! Nothing in Laconic owns a random number generator. A random number is a pure function of a [`Key`], and a key is
+//! built by folding in what the number is *for*: the run's seed, a [`Purpose`], then round, layer, global node id,
+//! column. So two ends of a link agree on a mask without sending it, and a dropout mask does not depend on which worker
+//! holds the node, on the number of threads, or on what was drawn before.
 //!
 //! ```
 //! use laconic_key::{Key, Purpose};
@@ -17,6 +17,7 @@
 ///
 /// The numbers are part of every result: changing one changes every run that uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 #[repr(u64)]
 pub enum Purpose {
     /// Initial values of parameters.
@@ -64,7 +65,7 @@ impl Key {
         Key(mix(self.0.rotate_left(23) ^ mix(coordinate.wrapping_add(0x9e37_79b9_7f4a_7c15))))
     }
 
-    /// 64 uniform bits.
+    /// 64 uniform bits, the same for the same key.
     #[inline]
     pub fn bits(self) -> u64 {
         mix(self.0 ^ 0x94d0_49bb_1331_11eb)
@@ -76,7 +77,11 @@ impl Key {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A uniform integer in `0..bound`; `bound` must not be 0. The bias is below `bound / 2^64`.
+    /// A uniform integer in `0..bound`. The bias is below `bound / 2^64`.
+    ///
+    /// # Panics
+    ///
+    /// If `bound` is 0.
     #[inline]
     pub fn below(self, bound: u64) -> u64 {
         assert!(bound > 0, "no integer lies below 0");

@@ -1,8 +1,9 @@
 //! The laws of transports under MPI, and what happens there when a peer is late or gone.
 //!
-//! `mpirun -n 3 target/release/examples/mpi_suite [suite | cut | shaped | huge | late | gone | stopped | interrupted]`. Exits with 0
-//! if every law held; `huge` sends a frame that needs two messages and takes 5 GiB of memory. In the other scenarios
-//! rank 0 misbehaves, and the others must end with an error that names it: they exit with 3 and print it.
+//! `mpirun -n 3 target/release/examples/mpi_suite [suite | cut | shaped | huge | late | gone | stopped | interrupted]`.
+//! Exits with 0 if every law held, in `suite` plain, in `cut` with frames cut into small messages, in `shaped` behind a
+//! link model; `huge` sends a frame that needs two messages and takes 5 GiB of memory. In the other scenarios rank 0
+//! misbehaves, and the others must end with an error that names it: they exit with 3 and print it.
 
 use laconic_wire::transport::mpi::{MpiTransport, abort};
 use laconic_wire::{
@@ -39,6 +40,7 @@ fn main() {
     }
 }
 
+/// Holds this rank's end to the laws.
 fn hold(scenario: &str, mut transport: MpiTransport) {
     let (rank, size) = (transport.rank(), transport.size());
     let start = Instant::now();

@@ -18,7 +18,7 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// A running clock.
+    /// A clock that runs from now on.
     pub fn new() -> WallClock {
         let at_start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         WallClock { start: Instant::now(), at_start }
@@ -37,8 +37,8 @@ impl Clock for WallClock {
     }
 }
 
-/// The processor time of the calling thread: what it has computed, whoever else used the machine meanwhile. Where the system
-/// does not tell, a clock that stands still.
+/// The processor time of the calling thread: what it has computed, whoever else used the machine meanwhile. Where the
+/// system does not tell, a clock that stands still.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadClock;
 
@@ -66,7 +66,7 @@ impl ManualClock {
         ManualClock::default()
     }
 
-    /// Moves the hands.
+    /// Lets this much time pass.
     pub fn advance(&self, by: Duration) {
         self.nanoseconds.fetch_add(nanoseconds(by), Ordering::SeqCst);
     }

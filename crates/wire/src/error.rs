@@ -8,19 +8,20 @@ use std::time::Duration;
 /// The result of everything that touches the network or its bytes.
 pub type Result<T> = std::result::Result<T, WireError>;
 
-/// The errors of this crate.
+/// What can go wrong between workers, with who waited for whom where somebody did.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WireError {
     /// Nothing came from the peer in time.
     #[error("rank {rank} waited {} for rank {peer}: {tag}: {}", Seconds(*.waited), Instead(*.instead))]
     Deadline {
-        /// Who waited.
+        /// The rank that waited.
         rank: Rank,
-        /// Whom it waited for.
+        /// The rank that it waited for.
         peer: Rank,
         /// What it waited for.
         tag: Tag,
-        /// How long.
+        /// How long it waited.
         waited: Duration,
         /// The oldest frame that did come from this peer and that nobody has asked for.
         instead: Option<Tag>,
@@ -28,9 +29,9 @@ pub enum WireError {
     /// The peer's end of the link no longer exists.
     #[error("rank {peer} is gone: rank {rank} {} {tag}", if *.sending { "was sending it" } else { "waited for" })]
     Gone {
-        /// Who noticed.
+        /// The rank that noticed.
         rank: Rank,
-        /// Who is gone.
+        /// The rank that is gone.
         peer: Rank,
         /// What was to pass between them.
         tag: Tag,
@@ -40,9 +41,9 @@ pub enum WireError {
     /// Somebody asked this process to stop while it waited.
     #[error("rank {rank} was told to stop while it waited for rank {peer}: {tag}")]
     Interrupted {
-        /// Who waited.
+        /// The rank that waited.
         rank: Rank,
-        /// Whom it waited for.
+        /// The rank that it waited for.
         peer: Rank,
         /// What it waited for.
         tag: Tag,
@@ -50,9 +51,9 @@ pub enum WireError {
     /// This worker was done, but the peer did not take what was sent to it, or did not finish.
     #[error("rank {rank} was done and waited {} for rank {peer} to {}", Seconds(*.waited), Parting(*.unsent))]
     Unfinished {
-        /// Who waited.
+        /// The rank that waited.
         rank: Rank,
-        /// Whom it waited for.
+        /// The rank that it waited for.
         peer: Rank,
         /// How long, until the deadline or an interrupt.
         waited: Duration,
@@ -62,9 +63,9 @@ pub enum WireError {
     /// The peer is in another round: it sent a later frame of this stream and so will never send the one waited for.
     #[error("rank {rank} waits for rank {peer}: {expected}, but a frame of round {found} came")]
     Round {
-        /// Who waits.
+        /// The rank that waits.
         rank: Rank,
-        /// Who sent.
+        /// The rank that sent it.
         peer: Rank,
         /// What was waited for.
         expected: Tag,
@@ -76,9 +77,9 @@ pub enum WireError {
         "rank {rank} waits for rank {peer}: {tag}, and keeps {kept} frames that nobody asked for, the first {oldest}"
     )]
     Unclaimed {
-        /// Who waits.
+        /// The rank that waits.
         rank: Rank,
-        /// Who sent.
+        /// The rank that sent it.
         peer: Rank,
         /// What was waited for.
         tag: Tag,
@@ -94,15 +95,15 @@ pub enum WireError {
         what: &'static str,
         /// What it should hold.
         expected: u64,
-        /// What it holds.
+        /// What it holds instead.
         found: u64,
     },
     /// A frame larger than the receiver accepts.
     #[error("a frame announces {announced} payload bytes, the limit is {limit}")]
     TooLarge {
-        /// The announced payload.
+        /// The payload that the header announces.
         announced: u64,
-        /// The receiver's limit.
+        /// The most that the receiver accepts.
         limit: u64,
     },
     /// A payload that does not have the size that the receiver computed.
@@ -115,6 +116,13 @@ pub enum WireError {
         /// The size that came.
         found: u64,
     },
+    /// A message of a size that nothing fixes beforehand, such as a report or a question, whose content makes no sense.
+    /// Made by whoever reads it, and told whose it is by [`from_peer`](WireError::from_peer).
+    #[error("{what} came")]
+    Malformed {
+        /// What came, such as "a report of another shape".
+        what: String,
+    },
     /// A value that no codec may put on the wire.
     #[error("codec {codec}: row {row}, column {column} is {value}; only finite values travel")]
     NotFinite {
@@ -122,9 +130,9 @@ pub enum WireError {
         codec: &'static str,
         /// The row of the matrix (not the position in the message).
         row: usize,
-        /// The column.
+        /// The column of the matrix.
         column: usize,
-        /// The value.
+        /// The value itself.
         value: f32,
     },
     /// The sender encoded with another codec than the receiver decodes with.
@@ -132,7 +140,7 @@ pub enum WireError {
     OtherCodec {
         /// The id of the receiver's codec.
         expected: u8,
-        /// Its name.
+        /// The codec's name.
         name: &'static str,
         /// The id in the frame.
         found: u8,
@@ -140,15 +148,15 @@ pub enum WireError {
     /// A codec's name that is not registered.
     #[error("no codec is named {given:?}; there are: {known}")]
     UnknownCodec {
-        /// The name as given.
+        /// The name as it was given.
         given: String,
-        /// The registered names.
+        /// All names that there are.
         known: String,
     },
     /// A codec that a registry cannot hold.
     #[error("codec {name:?} with the number {number} cannot be registered: {reason}")]
     UnfitCodec {
-        /// Its name.
+        /// The codec's name.
         name: &'static str,
         /// Its number in frames.
         number: u8,
@@ -158,11 +166,11 @@ pub enum WireError {
     /// An option of a codec whose value the codec cannot read.
     #[error("option {name} is {given}, expected {expected}")]
     BadOption {
-        /// The option's name.
+        /// The name of the option.
         name: String,
-        /// Its value as written.
+        /// The value as it was given.
         given: String,
-        /// What it should be.
+        /// What the codec can read.
         expected: String,
     },
     /// A mask as the inner codec of a mask.
@@ -171,7 +179,7 @@ pub enum WireError {
     /// A link's name that is not on the ladder, or numbers that do not parse.
     #[error("no link is named {given:?} ({reason}); give numbers such as \"100mbit,40ms\" or one of: {known}")]
     UnknownLink {
-        /// The text as given.
+        /// The text as it was given.
         given: String,
         /// Why it does not parse as numbers.
         reason: &'static str,
@@ -181,21 +189,21 @@ pub enum WireError {
     /// The message-passing library reported a failure.
     #[error("rank {rank}: {call}: {message}")]
     Library {
-        /// Where.
+        /// The rank that called it.
         rank: Rank,
-        /// Which call.
+        /// The call that failed.
         call: &'static str,
-        /// The library's words.
+        /// What the library says about it.
         message: String,
     },
     /// An error in a frame, with the frame's origin.
     #[error("rank {rank}, from rank {peer}: {tag}: {source}")]
     WithPeer {
-        /// Who received.
+        /// The rank that received it.
         rank: Rank,
-        /// Who sent.
+        /// The rank that sent it.
         peer: Rank,
-        /// What was expected.
+        /// The frame that was expected.
         tag: Tag,
         /// What is wrong with it.
         source: Box<WireError>,
@@ -203,6 +211,11 @@ pub enum WireError {
 }
 
 impl WireError {
+    /// A message whose content makes no sense, in words that fit behind "came"; see [`WireError::Malformed`].
+    pub fn malformed(what: impl Into<String>) -> Self {
+        WireError::Malformed { what: what.into() }
+    }
+
     /// Adds where the offending frame came from.
     #[must_use]
     pub fn from_peer(self, rank: Rank, peer: Rank, tag: Tag) -> Self {

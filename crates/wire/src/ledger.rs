@@ -1,6 +1,6 @@
 //! The ledger: how many frames and bytes went where, in which round, for what.
 
-use crate::{Direction, HEADER_BYTES, Kind, Rank, Tag};
+use crate::{Direction, HEADER_BYTES, Kind, PerKind, Rank, Tag};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,9 +25,9 @@ pub struct Entry {
 /// What an account holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// Frames.
+    /// How many frames.
     pub frames: u64,
-    /// Payload bytes.
+    /// Bytes of payload, without headers.
     pub payload: u64,
     /// Payload and header bytes.
     pub framed: u64,
@@ -72,14 +72,14 @@ impl std::iter::Sum for Count {
 #[serde(from = "Vec<(Entry, Count)>", into = "Vec<(Entry, Count)>")]
 pub struct Ledger {
     accounts: BTreeMap<Entry, Count>,
-    /// Running totals in the order of [`Kind::ALL`]: totals are asked for every round, and accounts grow with the rounds.
-    kinds: [Count; Kind::ALL.len()],
+    /// Running totals: they are asked for every round, and accounts grow with the rounds.
+    kinds: PerKind<Count>,
 }
 
 /// One account in which two ledgers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
-    /// The account.
+    /// In which account they differ.
     pub entry: Entry,
     /// What the first ledger holds.
     pub left: Count,
@@ -100,7 +100,7 @@ impl Ledger {
     /// The columns of [`Ledger::write_csv`].
     pub const CSV_HEADER: &str = "round,from,to,kind,layer,direction,frames,payload_bytes,framed_bytes";
 
-    /// An empty ledger.
+    /// An empty ledger, in which nothing was entered.
     pub fn new() -> Ledger {
         Ledger::default()
     }
@@ -114,16 +114,20 @@ impl Ledger {
     pub fn record_count(&mut self, tag: Tag, peer: Rank, count: Count) {
         let Tag { kind, direction, layer, round, .. } = tag;
         if count != Count::default() {
-            *self.accounts.entry(Entry { round, peer, kind, layer, direction }).or_default() += count;
-            self.kinds[kind as usize] += count;
+            self.enter(Entry { round, peer, kind, layer, direction }, count);
         }
+    }
+
+    /// The one place where accounts and totals grow, so that they agree.
+    fn enter(&mut self, entry: Entry, count: Count) {
+        *self.accounts.entry(entry).or_default() += count;
+        self.kinds[entry.kind] += count;
     }
 
     /// Adds another ledger, account by account.
     pub fn add(&mut self, other: &Ledger) {
         for (entry, &count) in &other.accounts {
-            *self.accounts.entry(*entry).or_default() += count;
-            self.kinds[entry.kind as usize] += count;
+            self.enter(*entry, count);
         }
     }
 
@@ -137,9 +141,9 @@ impl Ledger {
         self.accounts.is_empty()
     }
 
-    /// All accounts together.
+    /// What all accounts hold together.
     pub fn total(&self) -> Count {
-        self.kinds.iter().copied().sum()
+        self.kinds.iter().map(|(_, count)| *count).sum()
     }
 
     /// The totals of one round.
@@ -153,8 +157,8 @@ impl Ledger {
     }
 
     /// The totals of every kind, those without a frame included.
-    pub fn totals_by_kind(&self) -> BTreeMap<Kind, Count> {
-        Kind::ALL.map(|kind| (kind, self.kinds[kind as usize])).into()
+    pub fn totals_by_kind(&self) -> PerKind<Count> {
+        self.kinds
     }
 
     /// The totals of every peer that has an account.
@@ -179,12 +183,20 @@ impl Ledger {
     }
 
     /// Writes what `rank` sent as CSV, with the header line.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing.
     pub fn write_csv(&self, rank: Rank, into: &mut impl io::Write) -> io::Result<()> {
         writeln!(into, "{}", Ledger::CSV_HEADER)?;
         self.write_csv_rows(rank, into)
     }
 
     /// The lines of [`Ledger::write_csv`] without the header, so that several ranks make one file.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing.
     pub fn write_csv_rows(&self, rank: Rank, into: &mut impl io::Write) -> io::Result<()> {
         for (Entry { round, peer, kind, layer, direction }, count) in self.iter() {
             let (kind, direction) = (kind.name(), direction.name());
@@ -199,7 +211,7 @@ impl From<Vec<(Entry, Count)>> for Ledger {
     fn from(accounts: Vec<(Entry, Count)>) -> Ledger {
         let mut ledger = Ledger::new();
         for (entry, count) in accounts {
-            *ledger.accounts.entry(entry).or_default() += count;
+            ledger.enter(entry, count);
         }
         ledger
     }
@@ -231,14 +243,21 @@ mod tests {
     fn totals_agree_whichever_way_they_are_cut() {
         let ledger = sample();
         assert_eq!(ledger.total(), Count { frames: 3, payload: 107, framed: 107 + 3 * HEADER_BYTES as u64 });
-        assert_eq!(ledger.totals_by_kind().into_values().sum::<Count>(), ledger.total());
+        assert_eq!(ledger.totals_by_kind().iter().map(|(_, count)| *count).sum::<Count>(), ledger.total());
         assert_eq!(ledger.totals_by_peer().into_values().sum::<Count>(), ledger.total());
-        assert_eq!(ledger.totals_by_kind().len(), Kind::ALL.len());
         assert_eq!(ledger.total_of_round(3) + ledger.total_of_round(4), ledger.total());
         assert_eq!(ledger.total_of_round(u32::MAX), Count::default());
         let mut twice = sample();
         twice.add(&ledger);
         assert_eq!(twice.total(), ledger.total() + ledger.total());
+    }
+
+    #[test]
+    fn a_ledger_that_was_written_and_read_is_the_same() {
+        let text = serde_json::to_string(&sample()).unwrap();
+        let back: Ledger = serde_json::from_str(&text).unwrap();
+        assert_eq!((back.total(), back.totals_by_kind()), (sample().total(), sample().totals_by_kind()));
+        assert_eq!(back, sample());
     }
 
     #[test]

@@ -44,6 +44,7 @@
 //! What may be combined freely: a [`Transport`] carries [`Frame`]s and never looks inside; [`Metered`] counts them in a
 //! [`Ledger`]; [`Shaped`] makes the link as slow as a named one; [`collectives`] are functions over any of these; a
 //! [`codec`] writes rows of a matrix into a frame. Every wait has a deadline, and its error says who waited for whom.
+//! Codecs and transports of others join by a trait and are held to the same [`laws`].
 
 pub mod clock;
 pub mod codec;
@@ -52,6 +53,7 @@ pub mod error;
 pub mod frame;
 pub mod laws;
 pub mod ledger;
+mod per_kind;
 pub mod rank;
 pub mod transport;
 
@@ -60,9 +62,10 @@ pub use codec::{Codec, CodecKind, CodecRegistry, MessageKey};
 pub use error::{Result, WireError};
 pub use frame::{Direction, Frame, HEADER_BYTES, Header, Kind, NO_CODEC, Tag};
 pub use ledger::{Count, Difference, Entry, Ledger};
+pub use per_kind::PerKind;
 pub use rank::Rank;
-pub use transport::Transport;
 pub use transport::link::{LINKS, LinkShape};
 pub use transport::metered::Metered;
 pub use transport::shaped::{Mode, Shaped, VirtualClock};
 pub use transport::threads::{ThreadsTransport, threads};
+pub use transport::{End, Transport};

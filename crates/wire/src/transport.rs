@@ -74,7 +74,7 @@ pub trait Transport: Send {
     /// [`WireError::Unfinished`](crate::WireError::Unfinished) with the peer that did not take its frames.
     fn finish(&mut self) -> Result<()>;
 
-    /// This worker.
+    /// The worker whose end this is.
     fn rank(&self) -> Rank {
         self.end().rank()
     }

@@ -9,7 +9,7 @@
 //! the same problem; no part of it depends on the clock unless `messages.costs = "measured"`.
 
 use laconic_wire::codec::RowsRef;
-use laconic_wire::{Direction, Ledger, LinkShape, Rank, Tag, Transport, collectives};
+use laconic_wire::{Direction, Ledger, LinkShape, Rank, Tag, Transport, WireError, collectives};
 
 use super::halo::Halo;
 use super::shapes::PeerRows;
@@ -39,7 +39,7 @@ impl Assigner {
 
 /// A peer's frame that is not what this run's shapes say.
 fn malformed(rank: Rank, peer: usize, tag: Tag, what: &str) -> TrainError {
-    TrainError::config(format!("worker {peer} sent {what} to {rank}, {tag}"))
+    WireError::malformed(what).from_peer(rank, Rank(peer as u32), tag).into()
 }
 
 /// Tells every peer what its rows count for here: `weights` has one value a halo row.

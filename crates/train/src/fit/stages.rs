@@ -226,7 +226,7 @@ fn total_bytes(worker: &mut Worker, round: u32, before: &[Count; 7]) -> Result<[
     let mut flat = Vec::with_capacity(3 * Kind::ALL.len());
     let totals = worker.transport.sent().totals_by_kind();
     for kind in Kind::ALL {
-        let mut count = totals.get(&kind).copied().unwrap_or_default();
+        let mut count = totals[kind];
         if kind == Kind::Control {
             // What this very sum will send.
             count += collectives::all_reduce_f64_bytes(worker.size(), 3 * Kind::ALL.len());

@@ -55,8 +55,7 @@ pub fn forecast_rungs(plan: &Plan, evaluator: &Evaluator, shapes: &Shapes) -> Re
 
 /// Totals by kind as an array in the order of [`Kind::ALL`].
 pub fn by_kind(ledger: &Ledger) -> [Count; 7] {
-    let totals = ledger.totals_by_kind();
-    Kind::ALL.map(|kind| totals.get(&kind).copied().unwrap_or_default())
+    ledger.totals_by_kind().into()
 }
 
 /// What a run would cost before anything runs.

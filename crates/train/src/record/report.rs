@@ -1,9 +1,9 @@
 //! The closing report that every worker sends to worker 0.
 
-use laconic_wire::{Count, Frame, Kind, Ledger, Rank, Tag, Transport};
+use laconic_wire::{Count, Frame, Kind, Ledger, Rank, Tag, Transport, WireError};
 
 use crate::config::WIDTHS;
-use crate::error::{Result, TrainError};
+use crate::error::Result;
 use crate::exchange::steps::Step;
 
 /// Where one worker's time went, in seconds.
@@ -149,10 +149,8 @@ impl WorkerReport {
         for peer in rank.others(size) {
             let frame = transport.recv(peer, Self::tag(round))?;
             let report = Self::from_bytes(frame.payload(), size);
-            reports.push(
-                report
-                    .ok_or_else(|| TrainError::config(format!("worker {} sent a report of another shape", peer.0)))?,
-            );
+            let error = || WireError::malformed("a report of another shape").from_peer(rank, peer, Self::tag(round));
+            reports.push(report.ok_or_else(error)?);
             transport.recycle(frame);
         }
         Ok(Some(reports))

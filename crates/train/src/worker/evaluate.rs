@@ -6,7 +6,7 @@ use laconic_graph::part::GlobalCounts;
 use laconic_nn::loss::{Targets, loss};
 use laconic_nn::metric::{Metric, Tally, roc_auc};
 use laconic_nn::{Compute, Matrix};
-use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
+use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError, collectives};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
@@ -118,7 +118,9 @@ impl Evaluator {
         mine.splice(0..0, counts);
         let mut scored: Vec<Vec<(f32, bool)>> = vec![Vec::new(); 3 * width];
         for (peer, bytes) in collectives::all_gather(transport, Self::tag(round, 2), &mine)?.iter().enumerate() {
-            let malformed = || TrainError::config(format!("worker {peer} sent scores of another shape"));
+            let (rank, peer) = (transport.rank(), Rank(peer as u32));
+            let error = || WireError::malformed("scores of another shape").from_peer(rank, peer, Self::tag(round, 2));
+            let malformed = || TrainError::from(error());
             let (counts, rest) = bytes.split_at_checked(3 * NUMBER).ok_or_else(malformed)?;
             let counts: Vec<u64> = counts.as_chunks::<NUMBER>().0.iter().map(|c| u64::from_le_bytes(*c)).collect();
             let total = counts.iter().try_fold(0u64, |sum, &c| sum.checked_add(c)).ok_or_else(malformed)?;

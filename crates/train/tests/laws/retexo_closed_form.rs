@@ -16,7 +16,7 @@ const WORKERS: u32 = 4;
 
 /// Payload bytes of these kinds.
 fn payload(ledger: &Ledger, kinds: &[Kind]) -> u64 {
-    kinds.iter().map(|kind| ledger.totals_by_kind()[kind].payload).sum()
+    kinds.iter().map(|kind| ledger.totals_by_kind()[*kind].payload).sum()
 }
 
 /// S + R of each worker.

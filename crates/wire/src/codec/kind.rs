@@ -37,8 +37,8 @@ pub struct CodecKind {
     ///
     /// A frame of a masked codec has the inner codec's number with the bit 0x10 set, so that bit is the mask's, and
     /// every other number has it clear. 1 to 15 are this crate's; everybody else takes one from 32 on with the bit
-    /// clear: 32 to 47, 64 to 79, 96 to 111, and so on up to 239. A codec that wraps another and that frames need not tell
-    /// from the one inside has no number of its own, which is 0. A registry refuses what breaks these rules.
+    /// clear: 32 to 47, 64 to 79, 96 to 111, and so on up to 239. A codec that wraps another and that frames need not
+    /// tell from the one inside has no number of its own, which is 0. A registry refuses what breaks these rules.
     pub number: u8,
     /// The options that it reads, by the names that they have in configurations.
     pub options: &'static [&'static str],

@@ -19,9 +19,9 @@ pub struct Message<'a> {
 /// What a message is, for codecs that round or mask at random: both ends derive the same numbers from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageKey {
-    /// The run's seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// The frame's tag.
+    /// The tag of its frame.
     pub tag: Tag,
     /// The rank that encodes.
     pub from: Rank,

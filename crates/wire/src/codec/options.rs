@@ -8,8 +8,9 @@ use std::fmt;
 /// The value of one option, written as a configuration writes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum OptionValue {
-    /// `true` or `false`.
+    /// Yes or no: `true` or `false`.
     Flag(bool),
     /// A number; whole ones are numbers like all others.
     Number(f64),

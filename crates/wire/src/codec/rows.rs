@@ -49,7 +49,7 @@ pub struct RowsRef<'a> {
     pub data: &'a [f32],
     /// The width of a row.
     pub columns: usize,
-    /// Which rows travel.
+    /// Which rows of it travel.
     pub rows: RowSet<'a>,
 }
 

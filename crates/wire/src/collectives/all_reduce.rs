@@ -46,7 +46,7 @@ impl Reducer {
         Reducer { codec, bits, seed, feedback, residual, sum_residual, below, extras }
     }
 
-    /// The codec's name.
+    /// The name of its codec.
     pub fn name(&self) -> &'static str {
         self.codec.id().name
     }

@@ -35,7 +35,7 @@ impl End {
         End { buffers: buffers.clone(), ..self }
     }
 
-    /// This worker.
+    /// The worker whose end this is.
     pub fn rank(&self) -> Rank {
         self.rank
     }

@@ -21,7 +21,7 @@ impl Patience {
         Patience { deadline, interrupts: Vec::new() }
     }
 
-    /// The longest wait.
+    /// How long a wait lasts at most.
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
