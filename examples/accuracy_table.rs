@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
-use laconic_train::Config;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
+use laconic_train::{Config, Members};
 
 #[derive(Parser)]
 #[command(about = "Accuracy of layers, schedules and datasets over several seeds")]
@@ -94,7 +94,8 @@ fn main() -> Result<()> {
                     }
                     set.extend(arguments.set.iter().cloned());
                     let config = Config::parse("", &set)?;
-                    let outcomes = run_threads(&config, Source::open(&config, None)?, Options::default())?;
+                    let outcomes =
+                        run_threads(&config, Source::open(&Members::default(), &config, None)?, Options::default())?;
                     let Some(summary) = outcomes.into_iter().find_map(|outcome| outcome.summary) else { continue };
                     figures.push(100.0 * summary.metrics.scores.test.get("accuracy").copied().unwrap_or(0.0));
                     bytes = summary.bytes.total;

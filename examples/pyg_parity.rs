@@ -252,7 +252,7 @@ fn one_worker(
     let stage = &plan.stages[0];
     let network = &stage.network;
     let (mut worker, x) = Worker::start(plan.clone(), end, part, Surroundings::default())?;
-    let mut progress = Progress::new(&config.train, network, 0)?;
+    let mut progress = Progress::new(&plan, network, 0);
     let mut at = 0;
     for spec in network.parameters() {
         let (shape, values) = case.parameters.get(&spec.name).with_context(|| format!("no param/{}", spec.name))?;

@@ -1,5 +1,6 @@
 //! `laconic`: the command line. Each command is one file under `command`; this file parses, dispatches and maps errors to exit codes.
 
+mod bytes;
 mod command;
 mod output;
 mod plot;

@@ -9,7 +9,7 @@ use laconic_train::fit::observe::RoundReport;
 use laconic_train::record::observer::Observer;
 use laconic_wire::Kind;
 
-use crate::command::train::human_bytes;
+use crate::bytes::human_bytes;
 use crate::output::Output;
 
 /// A progress bar on a terminal; elsewhere a line now and then.

@@ -15,9 +15,16 @@ pub trait Kind: 'static {
 ///
 /// A registry is a value that is handed on, not a global list that is written to, so that what a name means is seen
 /// from the arguments of whoever resolves it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Registry<K: Kind> {
     kinds: Vec<&'static K>,
+}
+
+// By hand, since a derived one would ask for kinds that can be cloned, which only their references are.
+impl<K: Kind> Clone for Registry<K> {
+    fn clone(&self) -> Self {
+        Registry { kinds: self.kinds.clone() }
+    }
 }
 
 impl<K: Kind> Default for Registry<K> {

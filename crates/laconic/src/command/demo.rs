@@ -7,16 +7,16 @@ use clap::Args;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::synth::{SbmSpec, sbm};
-use laconic_train::TrainError;
 use laconic_train::config::Config;
 use laconic_train::record::summary::Summary;
 use laconic_train::run::source::{Source, assign};
 use laconic_train::run::{Options, run_threads};
+use laconic_train::{Members, TrainError};
 use serde::Serialize;
 
 use super::report;
 use super::signals::Signals;
-use super::train::human_bytes;
+use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::progress::Progress;
 
@@ -117,7 +117,7 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
         let observer = Box::new(Progress::bar_only(output, method));
         let (interrupt, abort) = (signals.interrupt.clone(), signals.abort.clone());
         let out = folder.path().join(style.to_string());
-        let options = Options { out: Some(out.clone()), resume: false, interrupt, abort, observer };
+        let options = Options { out: Some(out.clone()), interrupt, abort, observer, ..Options::default() };
         let outcomes = run_threads(&config, Source::of(parts.clone()), options)?;
         let Some(summary) = outcomes.into_iter().find_map(|outcome| outcome.summary) else { continue };
         if summary.interrupted {
@@ -141,9 +141,9 @@ fn write_report(file: &Path, named: Vec<report::Named>, output: &Output) -> Resu
 }
 
 fn parts(arguments: &Demo, dataset: &Dataset) -> Result<Vec<Part>> {
-    let mut config = Config::default().partition;
-    config.seed = arguments.seed;
-    let assignment = assign(&config, dataset, Some(0), arguments.parts)?;
+    let mut config = Config::default();
+    config.partition.seed = arguments.seed;
+    let assignment = assign(&Members::default(), &config, (dataset, Some(0)), arguments.parts)?;
     Ok(cut(dataset, Some(0), &assignment, arguments.parts)?)
 }
 

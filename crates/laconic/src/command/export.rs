@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use laconic_nn::network::{After, Architecture, Network};
 use laconic_train::config::Config;
-use laconic_train::plan::Plan;
+use laconic_train::plan::{Members, Plan};
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::weights::{self, Weights};
 use laconic_train::schedule::HandOn;
@@ -47,23 +47,24 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     let config = Config::load(&arguments.dir.join("config.toml"), &[])
         .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
     let (weights, [inputs, classes]) = weights::read_with_widths(&arguments.dir.join(weights::FILE))?;
-    let stages = Plan::for_model(&config, [inputs, classes])?.stages;
+    let plan = Plan::for_model(&Members::default(), &config, [inputs, classes])?;
+    let stages = &plan.stages;
     // Complain about a model that does not fit its configuration now rather than in Python.
-    weights::parameters(&stages, &weights)?;
+    weights::parameters(stages, &weights)?;
     let scores = stages.iter().any(|stage| stage.hand_on == HandOn::Scores);
     let networks: Vec<&Network> = stages.iter().map(|stage| &stage.network).collect();
     let kept = weights.into_iter().filter(|(name, _)| scores || !name.starts_with("heads."));
     let mut kept: Weights = kept.collect();
-    if config.model.arch == "gin" && !config.model.learn_epsilon {
-        let layers = (0..=config.model.layers).filter(|i| kept.contains_key(&format!("convs.{i}.nn.0.weight")));
-        for layer in layers.collect::<Vec<_>>() {
-            kept.insert(format!("convs.{layer}.eps"), (vec![1], vec![0.0]));
+    // PyTorch Geometric keeps an ε beside every inner perceptron, whether it is learned or not.
+    for layer in 0..=config.model.layers {
+        if kept.contains_key(&format!("convs.{layer}.nn.0.weight")) {
+            kept.entry(format!("convs.{layer}.eps")).or_insert_with(|| (vec![1], vec![0.0]));
         }
     }
     let out = arguments.out.unwrap_or_else(|| arguments.dir.join("pyg"));
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let architecture = config.model.architecture(inputs, classes);
-    let text = loader(&config, &architecture, &networks, scores);
+    let text = loader(&plan, &architecture, &networks, scores);
     let (weights, loader) = (out.join("model.safetensors"), out.join("load.py"));
     weights::write(&weights, &kept, Default::default())?;
     write_aside(&loader, text.as_bytes())?;
@@ -73,8 +74,8 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
 }
 
 /// A Python file that builds the model and loads its weights.
-fn loader(config: &Config, architecture: &Architecture, networks: &[&Network], scores: bool) -> String {
-    let kind = config.model.kind();
+fn loader(plan: &Plan, architecture: &Architecture, networks: &[&Network], scores: bool) -> String {
+    let (kind, config) = (plan.layer, &plan.config);
     let units = || networks.iter().flat_map(|network| network.units());
     let entry = |name: &str, value: String| {
         let index = name.rsplit('.').next().unwrap_or_default();
@@ -92,7 +93,7 @@ fn loader(config: &Config, architecture: &Architecture, networks: &[&Network], s
         } else if unit.name.starts_with("mlp.") {
             layers[3] += &entry(&unit.name, linear);
         } else {
-            let call = unit.layer.pyg_constructor(config.model.has_self_loops());
+            let call = unit.layer.pyg_constructor(plan.self_loops);
             class = call.split('(').next().unwrap_or_default().to_owned();
             layers[0] += &entry(&unit.name, call);
         }
@@ -106,7 +107,7 @@ fn loader(config: &Config, architecture: &Architecture, networks: &[&Network], s
     if kind.prefix == "convs" {
         text += &format!("from torch_geometric.nn import {class}\n");
     }
-    let add_loops = config.model.has_self_loops() && !kind.self_loops && kind.prefix == "convs";
+    let add_loops = plan.self_loops && !kind.self_loops && kind.prefix == "convs";
     if add_loops {
         text += "from torch_geometric.utils import add_self_loops, remove_self_loops\n";
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use clap::Args;
+use laconic_train::Members;
 use laconic_train::config::MessagesConfig;
 use laconic_train::forecast::traffic::{by_kind, forecast};
 use laconic_train::record::summary::by_name;
@@ -12,7 +13,8 @@ use laconic_train::run::source::Source;
 use laconic_wire::{Count, LINKS};
 use serde::Serialize;
 
-use super::train::{RunFile, human_bytes};
+use super::train::RunFile;
+use crate::bytes::human_bytes;
 use crate::output::Output;
 
 /// Arguments of `plan`.
@@ -56,8 +58,8 @@ struct LinkTime {
 /// Predicts.
 pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let config = arguments.run.load()?;
-    let parts = Source::open(&config, None)?.all()?;
-    let laconic_train::forecast::traffic::Costs { plan, workers } = forecast(&config, &parts)?;
+    let parts = Source::open(&Members::default(), &config, None)?.all()?;
+    let laconic_train::forecast::traffic::Costs { plan, workers } = forecast(&Members::default(), &config, &parts)?;
     let (mut kinds, mut total) = ([Count::default(); 7], Count::default());
     let mut by_link = Vec::new();
     let (mut busiest, mut exchanges) = (0u64, 0u64);

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use laconic_graph::dataset::Ids;
+use laconic_train::Members;
 use laconic_train::config::Config;
 use laconic_train::record::weights;
-use laconic_train::run::predict::{Predictions, predict};
+use laconic_train::run::predict::{Predictions, predict_parts};
 use laconic_train::run::source::Source;
 use parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
@@ -16,7 +17,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use serde::Serialize;
 
-use super::train::human_bytes;
+use crate::bytes::human_bytes;
 use crate::output::Output;
 
 /// Arguments of `predict`.
@@ -57,9 +58,9 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
         config.data.path = data;
     }
     let (weights, widths) = weights::read_with_widths(&arguments.dir.join(weights::FILE))?;
-    let source = Source::open(&config, None)?;
+    let source = Source::open(&Members::default(), &config, None)?;
     output.say(format!("predicting with {} workers", source.parts()));
-    let predictions = predict(&config, source, &weights, widths)?;
+    let predictions = predict_parts((&Members::default(), &config), source, &weights, widths)?;
     let nodes = predictions.iter().map(|p| p.nodes.len()).sum();
     write(&arguments.out, &predictions, arguments.embeddings)?;
     let bytes = std::fs::metadata(&arguments.out)?.len();

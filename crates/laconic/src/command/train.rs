@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use laconic_train::config::{Config, KEYS};
+use laconic_train::config::{Config, KEYS, TransportKind};
 use laconic_train::record::summary::Summary;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 
 use super::signals::Signals;
+use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::progress::Progress;
 
@@ -84,18 +85,19 @@ pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
 }
 
 fn start(config: &Config, out: &Path, resume: bool, output: &Output) -> Result<u8> {
-    let signals = Signals::install(config.transport.kind == "mpi")?;
+    let signals = Signals::install(config.transport.kind == TransportKind::Mpi)?;
     let options = Options {
         out: Some(out.to_owned()),
         resume,
         interrupt: signals.interrupt.clone(),
         abort: signals.abort.clone(),
         observer: Box::new(Progress::new(output)),
+        ..Options::default()
     };
-    let summary = match config.transport.kind.as_str() {
-        "mpi" => mpi(config, options)?,
-        _ => {
-            let source = Source::open(config, None)?;
+    let summary = match config.transport.kind {
+        TransportKind::Mpi => mpi(config, options)?,
+        TransportKind::Threads => {
+            let source = Source::open(&options.members, config, None)?;
             run_threads(config, source, options)?.into_iter().find_map(|outcome| outcome.summary)
         }
     };
@@ -155,16 +157,4 @@ fn describe(summary: &Summary, out: &Path) -> String {
         let _ = write!(text, "\nstopped early; go on with: laconic resume {}", out.display());
     }
     text
-}
-
-/// Bytes with a decimal unit and four digits.
-pub fn human_bytes(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    for unit in ["B", "kB", "MB", "GB"] {
-        if value < 1000.0 {
-            return if unit == "B" { format!("{bytes} B") } else { format!("{value:.2} {unit}") };
-        }
-        value /= 1000.0;
-    }
-    format!("{value:.2} TB")
 }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
+use laconic_train::Members;
 use laconic_train::run::verify::{Verification, verify};
 
 use super::train::RunFile;
@@ -24,7 +25,7 @@ pub struct Verify {
 /// Compares; 1 if something differs.
 pub fn run(arguments: Verify, output: &Output) -> Result<u8> {
     let config = arguments.run.load()?;
-    let found = verify(&config, arguments.rounds, arguments.tolerance)?;
+    let found = verify(&Members::default(), &config, arguments.rounds, arguments.tolerance)?;
     output.result(describe(&found), &found)?;
     Ok(if found.passes() { 0 } else { 1 })
 }

@@ -244,6 +244,7 @@ pub enum Aggregator {
 }
 
 /// A kind of layer: how it is called, how it is built, what its defaults are.
+#[derive(Debug)]
 pub struct LayerKind {
     /// The name in configurations.
     pub name: &'static str,

@@ -89,8 +89,8 @@ keys! {
     "out.checkpoint_every": "rounds between two checkpoints, 0: at the end of stages and on Ctrl-C (0)",
 }
 
-/// Refuses keys that do not exist, with the nearest that does.
-pub(super) fn refuse_unknown(table: &toml::Table) -> Result<()> {
+/// Refuses keys that do not exist, with the nearest that does; `foreign` are those that members from outside read.
+pub(crate) fn refuse_unknown(table: &toml::Table, foreign: &[String]) -> Result<()> {
     for (section, value) in table {
         let known: Vec<&str> = KEYS.iter().filter_map(|k| k.key.split_once('.')).map(|(section, _)| section).collect();
         if !known.contains(&section.as_str()) {
@@ -101,7 +101,7 @@ pub(super) fn refuse_unknown(table: &toml::Table) -> Result<()> {
         };
         for key in keys.keys() {
             let full = format!("{section}.{key}");
-            if !KEYS.iter().any(|k| k.key == full) {
+            if !KEYS.iter().any(|k| k.key == full) && !foreign.contains(&full) {
                 return Err(unknown(&full, KEYS.iter().map(|k| k.key)));
             }
         }
@@ -114,8 +114,17 @@ fn unknown<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> TrainError {
     TrainError::config(format!("unknown key {key:?}{hint}"))
 }
 
+/// Checks that a value is one of the known names, and suggests the nearest if not.
+pub(crate) fn one_of(key: &str, value: &str, names: &[&str]) -> Result<()> {
+    if names.contains(&value) {
+        return Ok(());
+    }
+    let hint = nearest(value, names.iter().copied()).map(|n| format!("; did you mean {n:?}?")).unwrap_or_default();
+    Err(TrainError::config(format!("{key} = {value:?}: expected one of {}{hint}", names.join(", "))))
+}
+
 /// The known name most like `given`, if any is like it at all.
-pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|name| (strsim::jaro_winkler(given, name), name))
         .filter(|(likeness, _)| *likeness > 0.75)
@@ -125,7 +134,7 @@ pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> 
 
 /// Every key that serialises, for the test that [`KEYS`] is complete.
 #[cfg(test)]
-pub(super) fn serialised() -> Vec<String> {
+pub(crate) fn serialised() -> Vec<String> {
     let table = toml::Table::try_from(super::Config::default()).expect("plain values");
     let keys = |(section, value): (&String, &toml::Value)| {
         let keys = value.as_table().expect("sections").keys().map(|key| format!("{section}.{key}"));

@@ -1,11 +1,10 @@
-//! `[messages]`: which halo rows travel and how they become bytes.
+//! `[messages]`: which halo rows travel and how they become bytes, as it was typed.
 
+use laconic_wire::codec::Options;
 use serde::{Deserialize, Serialize};
 
-use super::one_of;
-use crate::config::ramp::Controller;
+use super::ramp::Controller;
 use crate::error::{Result, TrainError};
-use crate::selection;
 
 /// `[messages]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,9 +25,8 @@ pub struct MessagesConfig {
     /// Whether exchanges whose rows hardly moved are skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skip: Option<SkipConfig>,
-    /// Where the assigner's costs of links come from: `shape` (of `transport.shape`, or else 1 Gbit/s and 1 ms; all links alike, so
-    /// that their speed cancels) or `measured`.
-    pub costs: String,
+    /// Where the assigner's costs of links come from.
+    pub costs: CostsChoice,
     /// The most that the whole run may send, such as `200 MB`; empty for no limit.
     pub budget: String,
     /// Codecs of single layers, by number: `{ 1 = { forward = "half" } }`.
@@ -57,11 +55,21 @@ impl Default for MessagesConfig {
             error_feedback: true,
             selection: SelectionChoice::Name("all".to_owned()),
             skip: None,
-            costs: "shape".to_owned(),
+            costs: CostsChoice::Shape,
             budget: String::new(),
             layers: Default::default(),
         }
     }
+}
+
+/// `messages.costs`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostsChoice {
+    /// Of `transport.shape`, or else 1 Gbit/s and 1 ms; all links alike, so that their speed cancels.
+    Shape,
+    /// Measured at the start, each link for itself; no run is like another.
+    Measured,
 }
 
 /// A codec, by its name or with options: `"half"`, `{ codec = "quantised", bits = 4 }`.
@@ -74,55 +82,32 @@ pub enum CodecChoice {
     Table(Box<CodecConfig>),
 }
 
-/// A codec with its options.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A codec with the options that were given. What they default to stands in [`crate::messages::Coding`].
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CodecConfig {
     /// Its name.
     pub codec: String,
-    /// `quantised`: bits of a value.
-    #[serde(default)]
-    pub bits: BitsChoice,
-    /// `masked`: d / k, how many times fewer columns travel.
-    #[serde(default = "ratio_default")]
-    pub ratio: Controller,
-    /// `masked`: the codec of the columns that travel.
+    /// Codecs that round: bits of a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inner: Option<String>,
-    /// `masked`: `random` or `prefix`.
-    #[serde(default = "columns_default")]
-    pub columns: String,
-    /// `masked`: whether columns that travel are multiplied by d / k.
-    #[serde(default)]
-    pub rescale: bool,
-    /// `masked`: whether the last layer's messages travel whole.
-    #[serde(default = "yes")]
-    pub whole_last: bool,
-    /// Whether rows that never change arrive bit by bit: new columns of a mask, finer bits of quantised rows.
-    #[serde(default = "yes")]
-    pub reveal: bool,
+    pub bits: Option<BitsChoice>,
+    /// Masks: d / k, how many times fewer columns travel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<Controller>,
+    /// Masks: whether the last layer's messages travel whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_last: Option<bool>,
+    /// Whether rows that never change arrive bit by bit: new columns of a mask, finer bits of rounded rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reveal: Option<bool>,
     /// `bits = "random"` and `"adaptive"`: rounds between two assignments; 0: a tenth of the stage's rounds.
-    #[serde(default)]
-    pub period: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<u32>,
     /// `bits = "adaptive"`: what the variance weighs against the time, 0 to 1.
-    #[serde(default = "half")]
-    pub lambda: f64,
-}
-
-fn ratio_default() -> Controller {
-    Controller::Fixed(4.0)
-}
-
-fn columns_default() -> String {
-    "random".to_owned()
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn half() -> f64 {
-    0.5
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda: Option<f64>,
+    /// What the codec itself reads, such as a mask's `inner`, `columns` and `rescale`.
+    #[serde(flatten)]
+    pub options: Options,
 }
 
 /// `bits`: a number, a controller, `random` or `adaptive`.
@@ -131,25 +116,18 @@ fn half() -> f64 {
 pub enum BitsChoice {
     /// A number of bits that is the same in every row.
     Same(Controller),
-    /// `random`: each message's own, drawn anew each period. `adaptive`: each message's own, chosen by the assigner.
-    Named(String),
+    /// Each message's own.
+    Each(EachMessage),
 }
 
-impl BitsChoice {
-    /// The same bits with ramps over epochs.
-    #[must_use]
-    pub fn by_epochs(&self) -> BitsChoice {
-        match self {
-            BitsChoice::Same(bits) => BitsChoice::Same(bits.by_epochs()),
-            named => named.clone(),
-        }
-    }
-}
-
-impl Default for BitsChoice {
-    fn default() -> Self {
-        BitsChoice::Same(Controller::Fixed(4.0))
-    }
+/// Who chooses the bits of each message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EachMessage {
+    /// Drawn anew each period.
+    Random,
+    /// Chosen by the assigner.
+    Adaptive,
 }
 
 impl TryFrom<toml::Value> for CodecChoice {
@@ -159,11 +137,28 @@ impl TryFrom<toml::Value> for CodecChoice {
         match value {
             toml::Value::String(name) => Ok(CodecChoice::Name(name)),
             toml::Value::Table(table) => {
-                let config = table.try_into().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned());
-                Ok(CodecChoice::Table(Box::new(config?)))
+                if let Some(bits) = table.get("bits") {
+                    check_bits(bits)?;
+                }
+                Ok(CodecChoice::Table(Box::new(table.try_into().map_err(one_line)?)))
             }
             other => Err(format!("expected a codec's name or a table with `codec`, found {}", other.type_str())),
         }
+    }
+}
+
+fn one_line(error: toml::de::Error) -> String {
+    error.to_string().trim_end().to_owned()
+}
+
+/// Says what is wrong with `bits` in words that the untagged enum would lose.
+fn check_bits(bits: &toml::Value) -> std::result::Result<(), String> {
+    match bits {
+        toml::Value::String(name) if !["random", "adaptive"].contains(&name.as_str()) => {
+            Err(format!("bits = {name:?}: expected one of 1, 2, 4, 8, 16, 32, random, adaptive"))
+        }
+        toml::Value::Table(table) => table.clone().try_into::<Controller>().map(drop).map_err(one_line),
+        _ => Ok(()),
     }
 }
 
@@ -182,72 +177,32 @@ impl CodecChoice {
     pub fn config(&self) -> CodecConfig {
         match self {
             CodecChoice::Table(config) => config.as_ref().clone(),
-            CodecChoice::Name(name) => CodecConfig {
-                codec: name.clone(),
-                bits: BitsChoice::default(),
-                ratio: ratio_default(),
-                inner: None,
-                columns: columns_default(),
-                rescale: false,
-                whole_last: true,
-                reveal: true,
-                period: 0,
-                lambda: half(),
-            },
+            CodecChoice::Name(name) => CodecConfig { codec: name.clone(), ..CodecConfig::default() },
         }
-    }
-
-    fn check(&self, key: &str) -> Result<()> {
-        let names: Vec<&str> = laconic_wire::CodecRegistry::default().names().collect();
-        let config = self.config();
-        one_of(key, &config.codec, &names)?;
-        let refuse = |what: String| Err(TrainError::config(what));
-        if let Some(inner) = &config.inner {
-            let plain: Vec<&str> = names.into_iter().filter(|name| *name != "masked").collect();
-            one_of(&format!("{key}.inner"), inner, &plain)?;
-        }
-        one_of(&format!("{key}.columns"), &config.columns, &["random", "prefix"])?;
-        config.ratio.check(&format!("{key}.ratio"), 1.0, 1e9).map_err(TrainError::config)?;
-        match &config.bits {
-            BitsChoice::Named(name) => one_of(&format!("{key}.bits"), name, &["random", "adaptive"])?,
-            BitsChoice::Same(Controller::Fixed(bits)) if !WIDTHS.iter().any(|width| f64::from(*width) == *bits) => {
-                return refuse(format!("{key}.bits = {bits}: expected one of 1, 2, 4, 8, 16, 32, random, adaptive"));
-            }
-            BitsChoice::Same(bits) => bits.check(&format!("{key}.bits"), 1.0, 32.0).map_err(TrainError::config)?,
-        }
-        if !(0.0..=1.0).contains(&config.lambda) {
-            return refuse(format!("{key}.lambda = {}: expected 0 to 1", config.lambda));
-        }
-        Ok(())
     }
 }
 
-/// The widths that quantisers know.
+/// The widths that quantisers know, in bits.
 pub const WIDTHS: [u8; 6] = [1, 2, 4, 8, 16, 32];
 
-/// `messages.selection`: a name, or a name with a rate.
+/// `messages.selection`: a name, or a name with options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, try_from = "toml::Value")]
 pub enum SelectionChoice {
     /// `all`, `boundary_sample`, `none`.
     Name(String),
-    /// With its rate.
+    /// With its options.
     Table(SelectionConfig),
 }
 
-/// A selection with its options.
+/// A selection with the options that were given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct SelectionConfig {
     /// Its name.
     pub kind: String,
-    /// `boundary_sample`: the share of boundary rows that travel in a round.
-    #[serde(default = "rate_default")]
-    pub rate: f64,
-}
-
-fn rate_default() -> f64 {
-    0.1
+    /// What the selection reads, such as `rate`: the share of boundary rows that travel in a round.
+    #[serde(flatten)]
+    pub options: Options,
 }
 
 impl TryFrom<toml::Value> for SelectionChoice {
@@ -256,10 +211,7 @@ impl TryFrom<toml::Value> for SelectionChoice {
     fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
         match value {
             toml::Value::String(name) => Ok(SelectionChoice::Name(name)),
-            toml::Value::Table(table) => table
-                .try_into()
-                .map(SelectionChoice::Table)
-                .map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned()),
+            toml::Value::Table(table) => table.try_into().map(SelectionChoice::Table).map_err(one_line),
             other => Err(format!("expected a selection's name or a table with `kind`, found {}", other.type_str())),
         }
     }
@@ -270,7 +222,7 @@ impl SelectionChoice {
     pub fn config(&self) -> SelectionConfig {
         match self {
             SelectionChoice::Table(config) => config.clone(),
-            SelectionChoice::Name(kind) => SelectionConfig { kind: kind.clone(), rate: rate_default() },
+            SelectionChoice::Name(kind) => SelectionConfig { kind: kind.clone(), options: Options::default() },
         }
     }
 }
@@ -292,63 +244,10 @@ impl Default for SkipConfig {
 }
 
 impl MessagesConfig {
-    pub(super) fn check(&self) -> Result<()> {
-        self.forward.check("messages.forward")?;
-        self.backward.check("messages.backward")?;
-        if self.evaluation != CodecChoice::named("none") {
-            self.evaluation.check("messages.evaluation")?;
-        }
-        self.parameters.check("messages.parameters")?;
-        let whole = |choice: &CodecChoice| {
-            let config = choice.config();
-            config.codec != "masked" && matches!(config.bits, BitsChoice::Same(Controller::Fixed(_)))
-        };
-        for (key, choice) in [("evaluation", &self.evaluation), ("parameters", &self.parameters)] {
-            if !whole(choice) {
-                let what = "expected exact, half, or quantised with a fixed number of bits";
-                return Err(TrainError::config(format!("messages.{key}: {what}")));
-            }
-        }
-        for (layer, messages) in &self.layers {
-            if layer.parse::<u16>().map(|number| number.to_string()).as_ref() != Ok(layer) {
-                return Err(TrainError::config(format!("messages.layers.{layer}: expected the number of a layer")));
-            }
-            for (direction, choice) in [("forward", &messages.forward), ("backward", &messages.backward)] {
-                if let Some(choice) = choice {
-                    choice.check(&format!("messages.layers.{layer}.{direction}"))?;
-                }
-            }
-        }
-        for choice in self.choices() {
-            let bits = match &choice.bits {
-                BitsChoice::Same(bits) => Some(bits),
-                BitsChoice::Named(_) => None,
-            };
-            if self.budget.is_empty() && [Some(&choice.ratio), bits].into_iter().flatten().any(Controller::lacks_limit)
-            {
-                let what = "clock = \"bytes\" needs a limit, or messages.budget";
-                return Err(TrainError::config(format!("messages: {what}")));
-            }
-        }
-        one_of("messages.costs", &self.costs, &["shape", "measured"])?;
-        let selection = self.selection.config();
-        one_of("messages.selection", &selection.kind, &selection::names())?;
-        if !(0.0..=1.0).contains(&selection.rate) {
-            return Err(TrainError::config(format!("messages.selection.rate = {}: expected 0 to 1", selection.rate)));
-        }
-        if let Some(skip) = self.skip {
-            if !(skip.change.is_finite() && skip.change >= 0.0) {
-                return Err(TrainError::config(format!("messages.skip.change = {}: expected 0 or more", skip.change)));
-            }
-            if selection.kind == "boundary_sample" {
-                let what = "rows that are drawn anew in every round cannot stand in for one another";
-                return Err(TrainError::config(format!("messages.skip with messages.selection: {what}")));
-            }
-        }
-        self.budget_bytes().map(drop)
-    }
-
     /// `messages.budget` in bytes.
+    ///
+    /// # Errors
+    /// If it is no number of bytes.
     pub fn budget_bytes(&self) -> Result<Option<u64>> {
         if self.budget.is_empty() {
             return Ok(None);
@@ -357,44 +256,6 @@ impl MessagesConfig {
             let what = "expected bytes such as \"200 MB\", \"1.5 GB\" or \"64 MiB\"";
             TrainError::config(format!("messages.budget = {:?}: {what}", self.budget))
         })
-    }
-}
-
-impl MessagesConfig {
-    /// Every codec of rows in training that is named.
-    fn choices(&self) -> impl Iterator<Item = CodecConfig> {
-        let layers = self.layers.values().flat_map(|layer| [layer.forward.as_ref(), layer.backward.as_ref()]);
-        [Some(&self.forward), Some(&self.backward)].into_iter().chain(layers).flatten().map(CodecChoice::config)
-    }
-
-    /// Whether the assigner chooses bits of any message.
-    pub fn is_adaptive(&self) -> bool {
-        self.choices().any(|choice| choice.is_adaptive())
-    }
-
-    /// Whether a controller reads clocks that only show during a run.
-    pub fn reads_clocks(&self) -> bool {
-        self.choices().any(|choice| !choice.is_adaptive() && !choice.is_predictable())
-    }
-
-    /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.
-    pub fn is_predictable(&self) -> bool {
-        self.skip.is_none() && self.choices().all(|choice| choice.is_predictable())
-    }
-
-    /// The same messages where nothing depends on what happens during a run: the most that they can be.
-    pub fn at_most(&self) -> MessagesConfig {
-        let most = |choice: &CodecChoice| CodecChoice::Table(Box::new(choice.config().at_most()));
-        let layer = |layer: &LayerMessages| LayerMessages {
-            forward: layer.forward.as_ref().map(most),
-            backward: layer.backward.as_ref().map(most),
-        };
-        MessagesConfig {
-            forward: most(&self.forward),
-            backward: most(&self.backward),
-            layers: self.layers.iter().map(|(number, messages)| (number.clone(), layer(messages))).collect(),
-            ..self.clone()
-        }
     }
 }
 

@@ -1,15 +1,69 @@
-//! From `[model]` to an architecture.
+//! `[model]`: the layers.
 
-use laconic_nn::layer::{Aggregator, LAYERS, LayerKind, layer_kind};
+use std::collections::BTreeMap;
+
+use laconic_nn::layer::{Aggregator, LayerKind};
 use laconic_nn::network::Architecture;
+use laconic_wire::codec::{OptionValue, Options};
+use serde::{Deserialize, Serialize};
 
-use super::{ModelConfig, one_of};
+use super::one_of;
 use crate::error::{Result, TrainError};
 
+/// `[model]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelConfig {
+    /// `gcn`, `sage`, `gin`, `gat`, `mlp`.
+    pub arch: String,
+    /// Number of layers.
+    pub layers: usize,
+    /// Width between layers; for gat all heads together.
+    pub hidden: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// `concat` (hidden layers concatenate heads, the last has one) or `mean` (every layer averages its heads).
+    pub head_merge: String,
+    /// `mean` or `max`, for sage.
+    pub aggregator: String,
+    /// Whether gin learns ε.
+    pub learn_epsilon: bool,
+    /// The share of each layer's input values that is dropped in training.
+    pub dropout: f32,
+    /// `none` or `layer`: LayerNorm after each hidden layer.
+    pub norm: String,
+    /// Whether every node is its own neighbour; by default for gcn and gat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_loops: Option<bool>,
+    /// Keys of members from outside.
+    #[serde(flatten)]
+    pub own: Options,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        ModelConfig {
+            arch: "sage".to_owned(),
+            layers: 2,
+            hidden: 256,
+            heads: 8,
+            head_merge: "concat".to_owned(),
+            aggregator: "mean".to_owned(),
+            learn_epsilon: true,
+            dropout: 0.3,
+            norm: "layer".to_owned(),
+            self_loops: None,
+            own: Options::default(),
+        }
+    }
+}
+
 impl ModelConfig {
-    pub(super) fn check(&self) -> Result<()> {
-        let names: Vec<&str> = LAYERS.iter().map(|kind| kind.name).collect();
-        one_of("model.arch", &self.arch, &names)?;
+    /// Checks everything but the name, given the kind of layer that it stands for.
+    ///
+    /// # Errors
+    /// If a value makes no sense.
+    pub fn check(&self, kind: &LayerKind) -> Result<()> {
         one_of("model.head_merge", &self.head_merge, &["concat", "mean"])?;
         one_of("model.aggregator", &self.aggregator, &["mean", "max"])?;
         one_of("model.norm", &self.norm, &["none", "layer"])?;
@@ -23,7 +77,7 @@ impl ModelConfig {
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(TrainError::config(format!("model.dropout = {}: expected 0 or more, below 1", self.dropout)));
         }
-        if self.kind().has_heads && !self.hidden.is_multiple_of(self.heads) {
+        if kind.has_heads && !self.hidden.is_multiple_of(self.heads) {
             let (hidden, heads) = (self.hidden, self.heads);
             return Err(TrainError::config(format!(
                 "model.hidden = {hidden} does not divide into model.heads = {heads}"
@@ -32,14 +86,9 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// The kind of layer.
-    pub fn kind(&self) -> &'static LayerKind {
-        layer_kind(&self.arch).expect("a checked configuration names a known layer")
-    }
-
-    /// Whether nodes are their own neighbours.
-    pub fn has_self_loops(&self) -> bool {
-        self.self_loops.unwrap_or(self.kind().self_loops)
+    /// Whether nodes are their own neighbours in a model of this kind of layer.
+    pub fn has_self_loops(&self, kind: &LayerKind) -> bool {
+        self.self_loops.unwrap_or(kind.self_loops)
     }
 
     /// The architecture for data of these widths.
@@ -55,7 +104,17 @@ impl ModelConfig {
             learn_epsilon: self.learn_epsilon,
             dropout: self.dropout,
             norm: self.norm == "layer",
-            options: Default::default(),
+            options: self.numbers(),
         }
+    }
+
+    /// Options of layers from outside: numbers, and flags as 0 and 1.
+    fn numbers(&self) -> BTreeMap<String, f64> {
+        let number = |(name, value): (&str, &OptionValue)| match value {
+            OptionValue::Number(number) => Some((name.to_owned(), *number)),
+            OptionValue::Flag(flag) => Some((name.to_owned(), f64::from(u8::from(*flag)))),
+            _ => None,
+        };
+        self.own.iter().filter_map(number).collect()
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Result, TrainError};
 
 /// Sets one key. The value is read as TOML; what is not TOML is taken as text, so that quotes may be left out.
-pub(super) fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
+pub(crate) fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
     let Some((key, value)) = text.split_once('=') else {
         return Err(TrainError::config(format!("--set {text}: expected key=value")));
     };

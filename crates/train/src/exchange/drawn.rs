@@ -8,7 +8,7 @@ use laconic_wire::codec::RowSet;
 use laconic_wire::{Direction, Rank, Tag};
 
 use super::shapes::PeerRows;
-use crate::messages::codecs::End;
+use crate::messages::coders::End;
 use crate::selection::{Scope, Selection};
 
 /// How much each halo row counts: 0 for a row that is absent. `None` if all are there and count once.

@@ -9,16 +9,15 @@ use std::time::{Duration, Instant};
 
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_nn::Matrix;
-use laconic_wire::codec::{self, Memory, Message, MessageKey, RowsMut, RowsRef, Store};
+use laconic_wire::codec::{MessageKey, RowsMut, RowsRef, Store};
 use laconic_wire::{Direction, Frame, Kind, Ledger, Rank, Tag, Transport, WireError};
 
 use super::drawn::{Drawn, Presence, Route, on_link};
-use super::skip::Skipper;
 use super::timeline::{Phase, Timeline};
 use super::widths::Assigner;
-use crate::config::WIDTHS;
 use crate::error::{Result, TrainError};
-use crate::messages::codecs::{Codecs, End, Setting};
+use crate::messages::coders::{Coders, End, Setting};
+use crate::messages::coding::WidthCounts;
 use crate::plan::Plan;
 use crate::saved::{Remembers, Saved};
 use crate::selection::{Scope, Selection};
@@ -28,20 +27,18 @@ pub struct Halo {
     pub(super) rank: Rank,
     pub(super) links: Vec<Link>,
     /// Which codec codes which message.
-    pub codecs: Codecs,
+    pub coders: Coders,
     own_rows: usize,
     seed: u64,
     coding: Duration,
     selection: Option<Arc<dyn Selection>>,
     drawn: Vec<Arc<Drawn>>,
-    /// Exchanges whose rows hardly moved.
-    skipper: Option<Skipper>,
     /// What the assigner of bit-widths weighs messages by.
     pub(super) assigner: Assigner,
     /// What happens when, in the round that is recorded.
     pub timeline: Timeline,
-    /// Values sent by their width, in the order of [`WIDTHS`].
-    pub values: [u64; WIDTHS.len()],
+    /// Values sent by their width, in the order of [`crate::config::WIDTHS`].
+    pub values: WidthCounts,
 }
 
 /// One exchange: which rows, under which tag.
@@ -86,7 +83,7 @@ impl Halo {
     pub fn new(
         plan: HaloPlan,
         own_rows: usize,
-        codecs: Codecs,
+        coders: Coders,
         seed: u64,
         selection: Option<Arc<dyn Selection>>,
     ) -> Halo {
@@ -94,26 +91,20 @@ impl Halo {
             rank: Rank(plan.rank),
             links: plan.links,
             own_rows,
-            codecs,
+            coders,
             seed,
             coding: Duration::ZERO,
             selection,
             drawn: Vec::new(),
-            skipper: None,
             assigner: Assigner::default(),
             timeline: Timeline::default(),
-            values: [0; WIDTHS.len()],
+            values: WidthCounts::default(),
         }
     }
 
     /// Goes on with the messages of this plan, before any row has crossed.
     pub fn use_messages(&mut self, plan: &Plan) {
-        self.codecs = Codecs::new(&plan.messages, self.seed);
-    }
-
-    /// Forgets what the messages of another stage have left behind.
-    pub fn begin_stage(&mut self) {
-        self.skipper = self.codecs.skip().map(Skipper::new);
+        self.coders = Coders::new(&plan.messages, self.seed);
     }
 
     /// Rows that arrive in one forward exchange.
@@ -211,25 +202,12 @@ impl Halo {
         let source = RowsRef { data: rows.data(), columns: rows.columns(), rows: set };
         let start = Instant::now();
         let from = self.timeline.now();
-        if let Some(skipper) = &mut self.skipper
-            && tag.kind != Kind::Evaluation
-            && tag.step == 0
-            && skipper.skips(tag, peer, &source)
-        {
-            self.coding += start.elapsed();
-            let nothing = Frame::new(tag, transport.buffer_of(0));
-            return Ok(transport.send(peer, nothing)?);
-        }
-        let (coder, reading) = self.codecs.channel(tag)?;
-        if coder.is_adaptive() && tag.kind != Kind::Evaluation {
-            coder.trace(end, &source);
-        }
+        let (coder, reading) = self.coders.coder(tag)?;
         let setting = coder.setting(reading, end);
-        let size = coder.codec.bytes(&setting.level(), source.rows.len(), source.columns);
-        coder.config().count_values(&setting.level(), (source.rows.len(), source.columns), &mut self.values);
+        let size = coder.bytes(&setting, source.rows.len(), source.columns);
         let mut frame = Frame::new(tag, transport.buffer_of(size));
-        let message = Message { key: &key, level: &setting.level(), memory: &mut Memory::default() };
-        codec::write(coder.codec.as_mut(), message, source, &mut frame)
+        coder
+            .write(&key, (end, &setting), source, &mut frame, &mut self.values)
             .map_err(|error| refused(error, self.rank, peer, tag))?;
         self.coding += start.elapsed();
         self.timeline.note(Phase::Encode, tag, from);
@@ -243,7 +221,7 @@ impl Halo {
         if set.is_empty() {
             return Ok(None);
         }
-        let (coder, reading) = self.codecs.channel(tag)?;
+        let (coder, reading) = self.coders.coder(tag)?;
         Ok(Some(coder.setting(reading, end)))
     }
 
@@ -259,17 +237,9 @@ impl Halo {
         let columns = into.columns();
         let store = if tag.direction == Direction::Forward { Store::Set } else { Store::Add };
         let (rows, _) = on_link(&self.links[peer.index()], (tag.direction, false), drawn, (self.rank, peer));
-        let coder = self.codecs.known(tag);
+        let coder = self.coders.known(tag);
         let into = RowsMut { data: into.data_mut(), columns, rows };
-        match &mut self.skipper {
-            Some(skipper) if tag.kind != Kind::Evaluation && tag.step == 0 => {
-                skipper.receive(frame, &key, coder.codec.as_mut(), &setting.level(), into, store)
-            }
-            _ => {
-                let message = Message { key: &key, level: &setting.level(), memory: &mut Memory::default() };
-                codec::read(coder.codec.as_mut(), message, frame, into, store)
-            }
-        }
+        coder.read(&key, setting, frame, into, store)
     }
 
     /// Enters into `ledger` what [`Halo::start`] sends for rows of this width. Where a level depends on what happens during a run,
@@ -279,7 +249,7 @@ impl Halo {
     /// If a codec cannot be made.
     pub fn forecast(
         route: &Route<'_>,
-        codecs: &mut Codecs,
+        coders: &mut Coders,
         request: Request,
         width: usize,
         ledger: &mut Ledger,
@@ -295,10 +265,10 @@ impl Halo {
             if count == 0 {
                 continue;
             }
-            let (coder, reading) = codecs.channel(tag)?;
+            let (coder, reading) = coders.coder(tag)?;
             let positions = (count < rows).then(|| route.positions(tag, draw, peer, rows));
             let end = End { rank: route.rank, peer, outgoing: true, rows, drawn: positions.as_deref() };
-            ledger.record(tag, peer, coder.bytes(reading, end, width));
+            ledger.record(tag, peer, coder.forecast(reading, end, width));
         }
         Ok(())
     }
@@ -306,18 +276,11 @@ impl Halo {
 
 impl Remembers for Halo {
     fn save(&self, saved: &mut Saved) {
-        self.codecs.save(saved);
-        if let Some(skipper) = &self.skipper {
-            skipper.save(saved);
-        }
+        self.coders.save(saved);
     }
 
     fn restore(&mut self, saved: &mut Saved) -> Result<()> {
-        self.codecs.restore(saved)?;
-        match &mut self.skipper {
-            Some(skipper) => skipper.restore(saved),
-            None => Ok(()),
-        }
+        self.coders.restore(saved)
     }
 }
 

@@ -5,7 +5,6 @@ pub mod halo;
 pub mod late;
 pub mod peers;
 pub mod shapes;
-pub mod skip;
 pub mod steps;
 pub mod timeline;
 pub mod widths;

@@ -16,7 +16,7 @@ use super::shapes::PeerRows;
 use super::steps::Step;
 use crate::error::{Result, TrainError};
 use crate::messages::assign::{self, LinkCost};
-use crate::messages::codecs::End;
+use crate::messages::coders::End;
 
 /// What weighs the messages of one worker against each other.
 #[derive(Default)]
@@ -184,7 +184,7 @@ pub fn assign_widths(
                     "a map of widths of another shape",
                 )
             })?;
-            let (coder, _) = halo.codecs.channel(*tag)?;
+            let (coder, _) = halo.coders.coder(*tag)?;
             coder.set_widths((peer, false), bits);
             coder.set_widths((peer, true), std::mem::take(&mut mine[peer.index()]));
         }
@@ -217,7 +217,7 @@ fn gather_betas(
     for peer in Rank::all(size) {
         let rows = if peer == rank { 0 } else { outgoing_rows(halo, tag, peer) };
         bytes.extend((rows as u32).to_le_bytes());
-        let trace = halo.codecs.channel(tag)?.0.take_trace(peer);
+        let trace = halo.coders.coder(tag)?.0.take_trace(peer);
         let betas = halo.assigner.betas(tag, peer, trace, rows);
         bytes.extend(betas.iter().flat_map(|beta| beta.to_le_bytes()));
     }
@@ -262,8 +262,8 @@ pub fn forecast_assign(links: &[PeerRows], rank: Rank, exchanges: &[(Tag, usize)
 /// # Errors
 /// If the codec cannot be made.
 pub fn trace_once(halo: &mut Halo, tag: Tag, rows: &laconic_nn::Matrix) -> Result<()> {
-    let Halo { links, codecs, rank, .. } = halo;
-    let (coder, _) = codecs.channel(tag)?;
+    let Halo { links, coders, rank, .. } = halo;
+    let (coder, _) = coders.coder(tag)?;
     for (peer, link) in links.iter().enumerate() {
         let end = End { rank: *rank, peer: Rank(peer as u32), outgoing: true, rows: link.send.len(), drawn: None };
         let set = laconic_wire::codec::RowSet::Indices(&link.send);

@@ -45,12 +45,12 @@ impl Material {
             }
             false => None,
         };
-        if layer.message_width() > 0 && scope != Scope::Nothing && reveal::reveals(&plan.messages.coding(tag)) {
+        if layer.message_width() > 0 && scope != Scope::Nothing && reveal::reveals(plan.messages.coding(tag)) {
             let mut reveal = Reveal::new(&mut peers, layer, &ground.nodes, &x, (tag, scope))?;
             let inputs = reveal.inputs(peers.compute, ground, layer, x);
             return Ok(Material { inputs, reveal: Some(reveal), eval_inputs });
         }
-        peers.halo.codecs.turn(Reading { rounds: stage.rounds, ..Reading::default() });
+        peers.halo.coders.turn(Reading { rounds: stage.rounds, ..Reading::default() });
         let inputs = Inputs::freeze(&mut peers, ground, layer, x, (tag, scope))?;
         Ok(Material { inputs, reveal: None, eval_inputs })
     }

@@ -2,13 +2,13 @@
 
 use laconic_key::{Key, Purpose};
 use laconic_nn::Network;
-use laconic_nn::optimiser::{Optimiser, OptimiserRegistry, OptimiserSpec};
+use laconic_nn::optimiser::{Optimiser, OptimiserSpec};
 use laconic_wire::{Count, Kind};
 use serde::{Deserialize, Serialize};
 
-use crate::config::TrainConfig;
 use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
+use crate::plan::Plan;
 use crate::schedule::{Position, Stage};
 use crate::worker::evaluate::Scores;
 
@@ -76,18 +76,13 @@ impl Clocks {
 
 impl Progress {
     /// A fresh start. Every worker draws the same initial values from the key.
-    ///
-    /// # Errors
-    /// If the optimiser is unknown.
-    pub fn new(config: &TrainConfig, network: &Network, stage: usize) -> Result<Progress> {
-        let key = Key::new(config.seed, Purpose::Initialise).with(stage as u64);
-        let spec = OptimiserSpec { weight_decay: config.weight_decay, momentum: config.momentum };
-        let kind = OptimiserRegistry::default().get(&config.optimiser);
-        let optimiser = kind
-            .map(|kind| (kind.build)(network.len(), spec))
-            .ok_or_else(|| TrainError::config(format!("train.optimiser = {:?} is unknown", config.optimiser)))?;
+    pub fn new(plan: &Plan, network: &Network, stage: usize) -> Progress {
+        let train = &plan.config.train;
+        let key = Key::new(train.seed, Purpose::Initialise).with(stage as u64);
+        let spec = OptimiserSpec { weight_decay: train.weight_decay, momentum: train.momentum };
+        let optimiser = (plan.optimiser.build)(network.len(), spec);
         let parameters = network.initial(key);
-        Ok(Progress {
+        Progress {
             done: 0,
             parameters,
             optimiser,
@@ -96,7 +91,7 @@ impl Progress {
             stopped: false,
             unjudged: false,
             clocks: Clocks::default(),
-        })
+        }
     }
 
     /// The parameters that the stage hands on: the best by validation, or the last where nothing was evaluated.

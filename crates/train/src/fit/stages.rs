@@ -78,7 +78,7 @@ fn open<'a>(
     goes_on: Option<(Snapshot, Saved)>,
     revealed: u32,
 ) -> Result<(Fit<'a>, Progress)> {
-    let mut progress = Progress::new(&worker.plan.config.train, &at.stage.network, at.index)?;
+    let mut progress = Progress::new(&worker.plan, &at.stage.network, at.index);
     worker.begin(at.stage);
     let material = Material::fetch(worker, at.stage, x, at.rounds_before)?;
     let mut fit = Fit::new(worker, at, material)?;
@@ -204,7 +204,7 @@ fn inputs(worker: &mut Worker, stage: &Stage, x: Operand, round: u32) -> Result<
         return Ok(Inputs { x, neighbours: Neighbours::Exchanged, presence: None });
     }
     let tag = stage.input_tag(round);
-    let by_chance = worker.plan.messages.coding(tag).draws();
+    let by_chance = worker.plan.messages.coding(tag).kind.draws;
     let tag = if by_chance { stage.evaluation_input_tag(round) } else { tag };
     let (mut peers, ground) = worker.split();
     Inputs::freeze(&mut peers, ground, layer, x, (tag, Scope::Whole))

@@ -167,12 +167,12 @@ impl<'a> Fit<'a> {
     fn prepare(&mut self, worker: &mut Worker, progress: &Progress, round: u32) -> Result<()> {
         let rounds = self.rounds();
         let reading = progress.clocks.reading(progress.done, rounds);
-        worker.halo.codecs.turn(reading);
+        worker.halo.coders.turn(reading);
         let messages = &worker.plan.messages;
         let is_due = |(tag, _): &&(Tag, usize)| widths::is_due(progress.done, messages.coding(*tag).period(rounds));
         let due: Vec<(Tag, usize)> = self.adaptive.iter().filter(is_due).copied().collect();
         if let Some((tag, _)) = due.first() {
-            let lambda = messages.coding(*tag).lambda;
+            let lambda = messages.coding(*tag).lambda();
             // What is under way was coded with the bits of before.
             worker.settle_late()?;
             widths::assign_widths(&mut worker.halo, &mut worker.transport, &due, round, lambda)?;

@@ -7,6 +7,8 @@
 //! the same; it is refused where what is left does not suffice for starting again. What a killed run sent after its last checkpoint
 //! nobody has counted.
 
+use laconic_wire::codec::{Half, Masked, Options, Quantised};
+
 use crate::config::ramp::{Controller, Law, Ramp};
 use crate::config::{BitsChoice, CodecChoice, CodecConfig, MessagesConfig};
 use crate::error::{Result, TrainError};
@@ -22,12 +24,15 @@ struct Rung {
     parameters: CodecChoice,
 }
 
-fn quantised(bits: BitsChoice) -> CodecConfig {
-    CodecConfig { bits, ..CodecChoice::named("quantised").config() }
+/// The codec that rounds to any width.
+const ROUNDED: &str = Quantised::KIND.name;
+
+fn quantised(bits: Controller) -> CodecConfig {
+    CodecConfig { bits: Some(BitsChoice::Same(bits)), ..CodecChoice::named(ROUNDED).config() }
 }
 
 fn fixed(bits: u8) -> CodecChoice {
-    CodecChoice::Table(Box::new(quantised(BitsChoice::Same(Controller::Fixed(bits.into())))))
+    CodecChoice::Table(Box::new(quantised(Controller::Fixed(bits.into()))))
 }
 
 /// From the coarsest to the exact one.
@@ -38,20 +43,21 @@ fn ladder() -> Vec<Rung> {
         evaluation: fixed(8),
         parameters: fixed(bits),
     };
-    let one = quantised(BitsChoice::Same(Controller::Fixed(1.0)));
+    let one = quantised(Controller::Fixed(1.0));
     for ratio in [64.0, 32.0, 16.0, 8.0, 4.0, 2.0] {
-        let (codec, inner) = ("masked".to_owned(), Some("quantised".to_owned()));
-        rungs.push(coarse(CodecConfig { codec, inner, ratio: Controller::Fixed(ratio), ..one.clone() }, 4));
+        let (codec, options) = (Masked::KIND.name.to_owned(), Options::default().with("inner", ROUNDED));
+        let ratio = Some(Controller::Fixed(ratio));
+        rungs.push(coarse(CodecConfig { codec, options, ratio, ..one.clone() }, 4));
     }
     for (from, to) in [(1.0, 2.0), (2.0, 4.0), (4.0, 8.0)] {
-        rungs.push(coarse(quantised(BitsChoice::Same(Controller::Fixed(from))), 8));
+        rungs.push(coarse(quantised(Controller::Fixed(from)), 8));
         for eighths in (1..EIGHTHS).rev() {
             let slope = f64::from(EIGHTHS) / f64::from(eighths);
             let ramp = Ramp { law: Law::Linear, from, to, slope, ..Ramp::default() };
-            rungs.push(coarse(quantised(BitsChoice::Same(Controller::Ramp(ramp))), 8));
+            rungs.push(coarse(quantised(Controller::Ramp(ramp)), 8));
         }
     }
-    let (half, exact) = (CodecChoice::named("half"), CodecChoice::exact());
+    let (half, exact) = (CodecChoice::named(Half::KIND.name), CodecChoice::exact());
     for (rows, evaluation, parameters) in [
         (fixed(8), fixed(8), fixed(8)),
         (fixed(8), fixed(8), half.clone()),
@@ -108,6 +114,7 @@ pub fn choose(bytes: &[f64], budget: u64) -> Result<usize> {
 mod tests {
     use super::*;
     use crate::Config;
+    use crate::messages::Messages;
 
     #[test]
     fn the_ladder_ends_with_exact_messages_and_every_rung_is_predictable() {
@@ -118,7 +125,8 @@ mod tests {
             Config { messages: messages.clone(), ..Config::default() }
                 .check()
                 .expect("a rung is a valid configuration");
-            assert!(messages.is_predictable());
+            let messages = Messages::of(&messages, &Default::default(), &[]).expect("valid messages");
+            assert!(messages.are_predictable());
         }
     }
 

@@ -11,7 +11,7 @@ use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::Step;
 use crate::exchange::widths;
 use crate::fit::extras_count;
-use crate::messages::codecs::Codecs;
+use crate::messages::coders::Coders;
 use crate::pass::reveal;
 use crate::schedule::Stage;
 use crate::selection::Scope;
@@ -25,10 +25,10 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes) -> Result<Ledge
     let Forecast { plan, position, .. } = *forecast;
     let mut ledger = Ledger::new();
     let seed = plan.config.train.seed;
-    let mut codecs = Codecs::new(&plan.messages.at_most(), seed);
+    let mut coders = Coders::new(&plan.messages.at_most(), seed);
     if plan.messages.are_adaptive() {
         widths::forecast_scores(&shapes.links, Rank(shapes.rank), &mut ledger);
-        if plan.messages.measure_costs() {
+        if plan.messages.measures_costs {
             widths::forecast_measure(Rank(shapes.rank), shapes.workers(), &mut ledger);
         }
     }
@@ -42,7 +42,7 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes) -> Result<Ledge
         let last = if finished.is_some() || (current && position.stopped) { done_before } else { stage.rounds };
         let ledger = &mut ledger;
         let mut at =
-            StageForecast { forecast: *forecast, shapes, route, codecs: &mut codecs, ledger, stage, rounds_before };
+            StageForecast { forecast: *forecast, shapes, route, coders: &mut coders, ledger, stage, rounds_before };
         at.inputs(last)?;
         for done in done_before + 1..=last {
             at.round(done)?;
@@ -57,7 +57,7 @@ struct StageForecast<'a> {
     forecast: Forecast<'a>,
     shapes: &'a Shapes,
     route: Route<'a>,
-    codecs: &'a mut Codecs,
+    coders: &'a mut Coders,
     ledger: &'a mut Ledger,
     stage: &'a Stage,
     rounds_before: u32,
@@ -76,27 +76,33 @@ impl StageForecast<'_> {
         }
         let (tag, scope, width) =
             (stage.input_tag(self.rounds_before), plan.frozen_scope(stage), stage.first().inputs());
-        self.codecs.turn(self.reading(0));
+        self.coders.turn(self.reading(0));
         if plan.evaluates_whole(stage) {
             let request = Request::now(stage.evaluation_input_tag(self.rounds_before), Scope::Whole);
-            Halo::forecast(&self.route, self.codecs, request, width, self.ledger)?;
+            Halo::forecast(&self.route, self.coders, request, width, self.ledger)?;
         }
         let (request, coding) = (Request::now(tag, scope), plan.messages.coding(tag));
-        if scope != Scope::Nothing && reveal::reveals(&coding) {
+        if scope != Scope::Nothing && reveal::reveals(coding) {
             let rounds: Vec<_> = (1..=last).map(|done| (self.rounds_before + done, self.reading(done - 1))).collect();
-            return reveal::forecast(&self.route, &coding, (request, width), rounds.into_iter(), self.ledger);
+            return reveal::forecast(
+                &self.route,
+                (plan.messages.registry(), coding),
+                (request, width),
+                rounds.into_iter(),
+                self.ledger,
+            );
         }
         if scope != Scope::Nothing && coding.is_adaptive() {
             widths::forecast_assign(self.route.links, self.route.rank, &[(tag, width)], tag.round, self.ledger);
         }
-        Halo::forecast(&self.route, self.codecs, request, width, self.ledger)
+        Halo::forecast(&self.route, self.coders, request, width, self.ledger)
     }
 
     fn round(&mut self, done: u32) -> Result<()> {
         let Forecast { plan, evaluator, .. } = self.forecast;
         let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
         let (stage, round) = (self.stage, self.rounds_before + done);
-        self.codecs.turn(self.reading(done - 1));
+        self.coders.turn(self.reading(done - 1));
         let evaluated = plan.cadence.evaluates(done, stage.rounds);
         self.exchanges(done, round, evaluated)?;
         if plan.cadence.agrees(done, stage.rounds) {
@@ -128,10 +134,10 @@ impl StageForecast<'_> {
         for (tag, width) in live {
             let tag = Tag { round, ..tag };
             let request = Request::of(tag, Scope::Selected, stage.late.is_some());
-            Halo::forecast(&self.route, self.codecs, request, width, self.ledger)?;
+            Halo::forecast(&self.route, self.coders, request, width, self.ledger)?;
             if evaluated && tag.direction == laconic_wire::Direction::Forward {
                 let request = Request::now(Tag { kind: Kind::Evaluation, ..tag }, plan.evaluation);
-                Halo::forecast(&self.route, self.codecs, request, width, self.ledger)?;
+                Halo::forecast(&self.route, self.coders, request, width, self.ledger)?;
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::{Step, checkpoint_tag};
-use crate::plan::Plan;
+use crate::plan::{Members, Plan};
 use crate::record::report::WorkerReport;
 use crate::schedule::Position;
 use crate::worker::discover::forecast_discover;
@@ -70,12 +70,12 @@ pub struct Costs {
 ///
 /// # Errors
 /// If the parts cannot be trained on, or a byte budget cannot be kept.
-pub fn forecast(config: &Config, parts: &[Part]) -> Result<Costs> {
+pub fn forecast(members: &Members, config: &Config, parts: &[Part]) -> Result<Costs> {
     let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
-    let mut plan = Plan::of(config, global)?;
+    let mut plan = Plan::with(members, config, global)?;
     plan.check_workers(parts.len())?;
     let evaluator = Evaluator::new(&plan.metrics, global);
-    let plans = laconic_graph::plan::plan_all(parts, config.model.has_self_loops())?;
+    let plans = laconic_graph::plan::plan_all(parts, plan.self_loops)?;
     let shapes: Vec<Shapes> =
         parts.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect();
     if let Some(budget) = plan.messages.budget {

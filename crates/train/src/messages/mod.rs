@@ -1,104 +1,192 @@
-//! How much of each message travels: codecs that choose a codec, and the assigner of bit-widths.
+//! How rows and parameters become bytes: codecs that choose a codec, and the assigner of bit-widths.
 
 pub mod assign;
-pub mod codecs;
+pub mod coders;
+pub mod coding;
 
-use laconic_wire::codec::{CodecRegistry, Options};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use laconic_wire::codec::CodecRegistry;
 use laconic_wire::collectives::Reducer;
 use laconic_wire::{Direction, Kind, Tag};
 
-use crate::config::{BitsChoice, CodecChoice, CodecConfig, MessagesConfig};
-use crate::error::Result;
+use crate::config::{CodecChoice, CostsChoice, MessagesConfig, SkipConfig};
+use crate::error::{Result, TrainError};
 use crate::schedule::Stage;
 
+pub use coding::Coding;
+
 /// `[messages]`, resolved for the layers of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Messages {
-    pub(crate) config: MessagesConfig,
-    /// Layers whose messages masks leave whole: the last of a network, where it exchanges every round.
-    whole: Vec<u16>,
-    /// The most that the whole run may send.
+    registry: Arc<CodecRegistry>,
+    /// What codes the rows of a direction where its layer says nothing else.
+    rows: [Coding; 2],
+    /// What codes the rows of layers that say so themselves, and of those that masks leave whole: the last of a network, where it
+    /// exchanges every round.
+    layers: BTreeMap<(u16, Direction), Coding>,
+    /// Everything of the two, as it is named.
+    named: Vec<Coding>,
+    evaluation: Coding,
+    parameters: Coding,
+    error_feedback: bool,
+    /// When messages are skipped.
+    pub skip: Option<SkipConfig>,
+    /// Whether the assigner's costs of links are measured.
+    pub measures_costs: bool,
+    /// The most that the whole run may send, in bytes.
     pub budget: Option<u64>,
 }
 
+/// The word for evaluations without the other workers' rows, in place of a codec.
+const NO_EVALUATION: &str = "none";
+
+/// Whether evaluations go without the other workers' rows.
+pub fn evaluates_alone(config: &MessagesConfig) -> bool {
+    config.evaluation == CodecChoice::named(NO_EVALUATION)
+}
+
 impl Messages {
-    /// Resolves checked messages for these stages.
-    pub fn of(config: &MessagesConfig, stages: &[Stage]) -> Result<Messages> {
-        let last = |stage: &Stage| {
-            let units = stage.network.units();
-            let exchanges = units.len() > 1 && units[units.len() - 1].layer.message_width() > 0;
-            exchanges.then_some(stage.last_layer())
-        };
+    /// Resolves messages for these stages.
+    ///
+    /// # Errors
+    /// If a name is unknown, a value makes no sense, or an option is given that nothing reads.
+    pub fn of(config: &MessagesConfig, registry: &Arc<CodecRegistry>, stages: &[Stage]) -> Result<Messages> {
+        let resolve = |key: &str, choice: &CodecChoice| Coding::of(&format!("messages.{key}"), choice, registry);
         let budget = config.budget_bytes()?;
-        Ok(Messages { config: config.clone(), whole: stages.iter().filter_map(last).collect(), budget })
+        let named = [resolve("forward", &config.forward)?, resolve("backward", &config.backward)?];
+        // Where evaluations exchange nothing, a trained model still reads its inputs once.
+        let exact = CodecChoice::exact();
+        let evaluation = if evaluates_alone(config) { &exact } else { &config.evaluation };
+        let mut messages = Messages {
+            registry: registry.clone(),
+            rows: named.clone().map(|coding| coding.within(budget)),
+            layers: BTreeMap::new(),
+            named: named.to_vec(),
+            evaluation: resolve("evaluation", evaluation)?,
+            parameters: resolve("parameters", &config.parameters)?,
+            error_feedback: config.error_feedback,
+            skip: config.skip,
+            measures_costs: config.costs == CostsChoice::Measured,
+            budget,
+        };
+        for (layer, choices) in &config.layers {
+            let number: u16 =
+                layer.parse().ok().filter(|number: &u16| number.to_string() == *layer).ok_or_else(|| {
+                    TrainError::config(format!("messages.layers.{layer}: expected the number of a layer"))
+                })?;
+            let both = [(Direction::Forward, &choices.forward), (Direction::Reverse, &choices.backward)];
+            for (direction, choice) in both {
+                let Some(choice) = choice else { continue };
+                let name = if direction == Direction::Forward { "forward" } else { "backward" };
+                let coding = resolve(&format!("layers.{layer}.{name}"), choice)?;
+                messages.layers.insert((number, direction), coding.within(budget));
+                messages.named.push(coding);
+            }
+        }
+        messages.check()?;
+        messages.leave_whole(stages);
+        Ok(messages)
+    }
+
+    /// Takes masks off the messages of the last layers.
+    fn leave_whole(&mut self, stages: &[Stage]) {
+        let exchanges = |stage: &&Stage| {
+            let units = stage.network.units();
+            units.len() > 1 && units[units.len() - 1].layer.message_width() > 0
+        };
+        for layer in stages.iter().filter(exchanges).map(Stage::last_layer) {
+            for direction in [Direction::Forward, Direction::Reverse] {
+                let coding = self.of_layer(layer, direction).of_last().clone();
+                self.layers.insert((layer, direction), coding);
+            }
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        for (key, coding) in [("evaluation", &self.evaluation), ("parameters", &self.parameters)] {
+            if !coding.suits_sums() {
+                let what = "expected exact, half, or quantised with a fixed number of bits";
+                return Err(TrainError::config(format!("messages.{key}: {what}")));
+            }
+        }
+        if self.budget.is_none() && self.named.iter().any(Coding::lacks_limit) {
+            let what = "clock = \"bytes\" needs a limit, or messages.budget";
+            return Err(TrainError::config(format!("messages: {what}")));
+        }
+        match self.skip {
+            Some(skip) if !(skip.change.is_finite() && skip.change >= 0.0) => {
+                Err(TrainError::config(format!("messages.skip.change = {}: expected 0 or more", skip.change)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The codecs that there are.
+    pub fn registry(&self) -> &Arc<CodecRegistry> {
+        &self.registry
+    }
+
+    fn of_layer(&self, layer: u16, direction: Direction) -> &Coding {
+        self.layers.get(&(layer, direction)).unwrap_or(&self.rows[direction as usize])
     }
 
     /// What codes these messages.
-    pub fn coding(&self, tag: Tag) -> CodecConfig {
-        let config = &self.config;
-        let special = config.layers.get(&tag.layer.to_string());
-        let exact = CodecChoice::exact();
-        let choice: &CodecChoice = match (tag.kind, tag.direction) {
-            // Where evaluations exchange nothing, a trained model still reads its inputs once.
-            (Kind::Evaluation, _) if config.evaluation == CodecChoice::named("none") => &exact,
-            (Kind::Evaluation, _) => &config.evaluation,
-            (_, Direction::Forward) => special.and_then(|s| s.forward.as_ref()).unwrap_or(&config.forward),
-            (_, Direction::Reverse) => special.and_then(|s| s.backward.as_ref()).unwrap_or(&config.backward),
-        };
-        let mut choice = choice.config();
-        if let Some(budget) = self.budget {
-            choice.ratio = choice.ratio.with_limit(budget as f64);
-            if let BitsChoice::Same(bits) = &mut choice.bits {
-                *bits = bits.with_limit(budget as f64);
-            }
+    pub fn coding(&self, tag: Tag) -> &Coding {
+        match tag.kind {
+            Kind::Evaluation => &self.evaluation,
+            _ => self.of_layer(tag.layer, tag.direction),
         }
-        if choice.codec == "masked" && choice.whole_last && self.whole.contains(&tag.layer) {
-            choice.codec = choice.inner.take().unwrap_or_else(|| "exact".to_owned());
-        }
-        choice
     }
 
     /// The same messages where nothing depends on what happens during a run: the most that they can be.
+    #[must_use]
     pub fn at_most(&self) -> Messages {
-        Messages { config: self.config.at_most(), ..self.clone() }
+        Messages {
+            rows: self.rows.clone().map(|coding| coding.at_most()),
+            layers: self.layers.iter().map(|(place, coding)| (*place, coding.at_most())).collect(),
+            named: self.named.iter().map(Coding::at_most).collect(),
+            ..self.clone()
+        }
     }
 
     /// Whether the assigner chooses bits of any message.
     pub fn are_adaptive(&self) -> bool {
-        self.config.is_adaptive()
+        self.named.iter().any(Coding::is_adaptive)
     }
 
     /// Whether a controller reads clocks that only show during a run.
     pub fn read_clocks(&self) -> bool {
-        self.config.reads_clocks()
+        self.named.iter().any(|coding| !coding.is_adaptive() && !coding.has_steady_controllers())
     }
 
     /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.
     pub fn are_predictable(&self) -> bool {
-        self.config.is_predictable()
-    }
-
-    /// Whether the assigner's costs are measured.
-    pub fn measure_costs(&self) -> bool {
-        self.config.costs == "measured"
+        self.skip.is_none() && self.named.iter().all(Coding::is_predictable)
     }
 
     fn has_feedback(&self) -> bool {
-        self.config.error_feedback && self.config.parameters.config().codec != "exact"
+        self.error_feedback && !self.parameters.kind.lossless
     }
 
     /// Whether what is sent depends on what a worker alone remembers.
     pub fn remember(&self) -> bool {
-        self.has_feedback() || self.config.skip.is_some() || self.are_adaptive()
+        self.has_feedback()
+            || self.skip.is_some()
+            || self.named.iter().any(|coding| coding.is_adaptive() || coding.kind.remembers)
+    }
+
+    /// Whether messages of a link only make sense if the same rows travel every time; the first key that asks for it.
+    pub fn same_rows(&self) -> Option<&'static str> {
+        let remembers = self.named.iter().any(|coding| coding.kind.remembers);
+        self.skip.map(|_| "messages.skip").or(remembers.then_some("a codec that remembers"))
     }
 
     /// Whether anything is lost between sender and receiver.
     pub fn are_lossy(&self) -> bool {
-        let config = &self.config;
-        let exact = |choice: &CodecChoice| choice.config().codec == "exact";
-        let layers = config.layers.values().flat_map(|layer| [&layer.forward, &layer.backward]).flatten();
-        let rows = [&config.forward, &config.backward, &config.parameters].into_iter().chain(layers);
-        config.skip.is_some() || !rows.into_iter().all(exact)
+        let lossless = |coding: &Coding| coding.kind.lossless;
+        self.skip.is_some() || !lossless(&self.parameters) || !self.named.iter().all(lossless)
     }
 
     /// How parameters travel.
@@ -106,8 +194,7 @@ impl Messages {
     /// # Errors
     /// If their codec cannot be made.
     pub fn reducer(&self, seed: u64) -> Result<Reducer> {
-        let choice = self.config.parameters.config();
-        let codec = CodecRegistry::default().build(&choice.codec, &Options::default())?;
-        Ok(Reducer::new(codec, choice.most_bits(), seed, self.has_feedback()))
+        let codec = self.parameters.build(&self.registry)?;
+        Ok(Reducer::new(codec, self.parameters.most_bits(), seed, self.has_feedback()))
     }
 }

@@ -77,11 +77,12 @@ impl Inputs {
         }
         let own = travelling(links.compute, layer, &ground.nodes, x.view());
         let mut halo = Matrix::zeros(links.halo.rows(), own.columns());
-        let choice = links.halo.codecs.coding(tag);
-        if choice.is_adaptive() && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
+        let coding = links.halo.coders.coding(tag);
+        let (adaptive, lambda) = (coding.is_adaptive(), coding.lambda());
+        if adaptive && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
             // The rows are known before they are sent, so the first assignment need not wait.
             widths::trace_once(links.halo, tag, &own)?;
-            widths::assign_widths(links.halo, links.transport, &[(tag, own.columns())], tag.round, choice.lambda)?;
+            widths::assign_widths(links.halo, links.transport, &[(tag, own.columns())], tag.round, lambda)?;
         }
         let pending = links.halo.start(links.transport, Request::now(tag, scope), &own)?;
         let presence = pending.presence(links.halo);

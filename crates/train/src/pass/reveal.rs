@@ -8,18 +8,15 @@
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::{self, fold::sum_fold};
 use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Operand, Side, Sources, State};
-use laconic_wire::codec::{
-    self, Bits, Codec, CodecRegistry, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store,
-};
+use laconic_wire::codec::{self, Bits, Codec, CodecRegistry, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Frame, Ledger, Rank, Tag};
 
 use crate::config::ramp::{Controller, Reading, kept_columns};
-use crate::config::{BitsChoice, CodecConfig};
 use crate::error::Result;
 use crate::exchange::drawn::{Presence, Route};
 use crate::exchange::halo::{Request, refused};
 use crate::exchange::peers::Peers as Links;
-use crate::messages::codecs::{FIRST_BITS, width_below};
+use crate::messages::coding::{Coding, FIRST_BITS, Widths, width_above, width_below};
 use crate::pass::inputs::{Ground, Inputs, Neighbours, travelling, weigh};
 use crate::selection::Scope;
 
@@ -37,30 +34,28 @@ struct Step {
 /// What is revealed when: depends on the configuration and the round alone, so that it can be predicted.
 #[derive(Debug, Clone)]
 struct Agenda {
-    config: CodecConfig,
+    coding: Coding,
     order: Vec<u32>,
     shown: usize,
     bits: u8,
 }
 
 impl Agenda {
-    fn new(config: CodecConfig, seed: u64, tag: Tag, width: usize) -> Agenda {
-        // What never changes is revealed by epochs whatever the clock, so that a resumed run can reveal it again.
-        let config = CodecConfig { ratio: config.ratio.by_epochs(), bits: config.bits.by_epochs(), ..config };
+    fn new(coding: &Coding, seed: u64, tag: Tag, width: usize) -> Agenda {
         let mut order: Vec<u32> = (0..width as u32).collect();
-        if config.columns == "random" {
+        if !coding.takes_prefix() {
             Key::new(seed, Purpose::Mask).with(u64::from(u32::MAX) + 1).with(tag.layer.into()).shuffle(&mut order);
         }
-        Agenda { config, order, shown: 0, bits: 0 }
+        // What never changes is revealed by epochs whatever the clock, so that a resumed run can reveal it again.
+        Agenda { coding: coding.by_epochs(), order, shown: 0, bits: 0 }
     }
 
     /// The step of a round.
     fn step(&mut self, reading: &Reading) -> Step {
-        let masked = self.config.codec == "masked";
-        let width = self.order.len();
-        let wanted = if masked { kept_columns(width, self.config.ratio.at(reading)) } else { width };
-        let bits = match &self.config.bits {
-            BitsChoice::Same(bits) if self.config.quantises() => width_below(bits.at(reading)),
+        let (reads, width) = (self.coding.kind.reads, self.order.len());
+        let wanted = if reads.ratio { kept_columns(width, self.coding.ratio.at(reading)) } else { width };
+        let bits = match &self.coding.widths {
+            Widths::Same(bits) if reads.bits => width_below(bits.at(reading)),
             // Widths of single messages are for messages that repeat; what is revealed has the assigner's first width throughout.
             _ => FIRST_BITS,
         };
@@ -73,11 +68,6 @@ impl Agenda {
         self.bits = self.bits.max(bits);
         Step { columns, bits: self.bits, refine }
     }
-}
-
-/// The smallest width that quantisers know and that is not below this number.
-fn width_above(bits: u8) -> u8 {
-    crate::config::WIDTHS.into_iter().find(|&width| width >= bits).unwrap_or(32)
 }
 
 /// Frozen inputs that are being revealed.
@@ -98,15 +88,13 @@ pub struct Reveal {
 }
 
 /// Whether this codec reveals frozen inputs rather than send them at once.
-pub fn reveals(config: &CodecConfig) -> bool {
-    let ramp = matches!(&config.bits, BitsChoice::Same(Controller::Ramp(_)));
-    config.reveal && (config.codec == "masked" || (config.quantises() && ramp))
+pub fn reveals(coding: &Coding) -> bool {
+    coding.reveal && (coding.kind.reads.ratio || refines(coding))
 }
 
-/// The codec of the values that travel.
-fn value_codec(config: &CodecConfig) -> Result<Box<dyn Codec>> {
-    let name = if config.codec == "masked" { config.inner.as_deref().unwrap_or("exact") } else { &config.codec };
-    Ok(CodecRegistry::default().build(name, &Options::default())?)
+/// Whether rows that have crossed are refined later.
+fn refines(coding: &Coding) -> bool {
+    coding.kind.reads.bits && matches!(&coding.widths, Widths::Same(Controller::Ramp(_)))
 }
 
 impl Reveal {
@@ -120,14 +108,14 @@ impl Reveal {
     ) -> Result<Reveal> {
         let (tag, scope) = at;
         let own = travelling(links.compute, layer, nodes, x.view());
-        let config = links.halo.codecs.coding(tag);
-        let refines = matches!(&config.bits, BitsChoice::Same(Controller::Ramp(_))) && config.quantises();
+        let coding = links.halo.coders.coding(tag).clone();
+        let refines = refines(&coding);
         let (send, receive) = links.halo.rows_of(Request::now(tag, scope));
         let known = |rows: &Vec<u32>| if refines { vec![0.0; rows.len() * own.columns()] } else { Vec::new() };
         let send = send.into_iter().map(|rows| (rows.clone(), known(&rows))).collect();
         Ok(Reveal {
-            codec: value_codec(&config)?,
-            agenda: Agenda::new(config, links.halo.seed(), tag, own.columns()),
+            codec: links.halo.coders.build(coding.of_values())?,
+            agenda: Agenda::new(&coding, links.halo.seed(), tag, own.columns()),
             tag,
             kept: Matrix::zeros(links.halo.rows(), own.columns()),
             own,
@@ -233,7 +221,8 @@ impl Reveal {
                 self.codec.decode(message, frame.payload(), target, Store::Set)?;
                 add_columns(&slice, columns, known, width, |position| position);
             }
-            self.agenda.config.count_values(&level, (rows.len(), columns.len()), &mut halo.values);
+            let (shape, payload) = ((rows.len(), columns.len()), frame.payload().len());
+            self.agenda.coding.of_values().count_values(&level, shape, payload, &mut halo.values);
             transport.send(peer, frame)?;
         }
         let mut came = Matrix::zeros(halo.rows(), columns.len());
@@ -268,13 +257,13 @@ fn add_columns(slice: &[f32], columns: &[u32], into: &mut [f32], width: usize, r
 /// If the codec of values cannot be made.
 pub fn forecast(
     route: &Route<'_>,
-    choice: &CodecConfig,
+    (registry, coding): (&CodecRegistry, &Coding),
     (request, width): (Request, usize),
     rounds: impl Iterator<Item = (u32, Reading)>,
     ledger: &mut Ledger,
 ) -> Result<()> {
-    let codec = value_codec(choice)?;
-    let mut agenda = Agenda::new(choice.clone(), route.seed, request.tag, width);
+    let codec = coding.of_values().build(registry)?;
+    let mut agenda = Agenda::new(coding, route.seed, request.tag, width);
     for (round, reading) in rounds {
         let before = agenda.shown;
         let step = agenda.step(&reading);

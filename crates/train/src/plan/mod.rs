@@ -4,26 +4,39 @@
 //! engine finds in the plan.
 
 mod cadence;
+mod check;
+mod load;
+mod members;
 
 use std::sync::Arc;
 
 use laconic_graph::part::GlobalCounts;
+use laconic_nn::layer::LayerKind;
 use laconic_nn::metric::Metric;
-use laconic_nn::optimiser::{RateRegistry, RateSchedule, RateSpec};
+use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
-use crate::config::{Config, MessagesConfig, TrainConfig};
+use crate::config::{Config, MessagesConfig};
 use crate::error::{Result, TrainError};
-use crate::messages::Messages;
-use crate::schedule::{self, Stage};
+use crate::messages::{Messages, evaluates_alone};
+use crate::schedule::{Blueprint, Stage};
 use crate::selection::{Scope, Selection};
 
 pub use cadence::Cadence;
+pub use members::Members;
 
 /// A run, resolved.
 #[derive(Clone)]
 pub struct Plan {
     /// What was typed: of it only numbers and paths are read from here on.
     pub config: Arc<Config>,
+    /// Who the names in it stand for.
+    pub members: Members,
+    /// The kind of layer.
+    pub layer: &'static LayerKind,
+    /// Whether nodes are their own neighbours.
+    pub self_loops: bool,
+    /// What turns gradients into steps.
+    pub optimiser: &'static OptimiserKind,
     /// What is trained, one stage after the other.
     pub stages: Arc<[Stage]>,
     /// How rows and parameters become bytes.
@@ -43,11 +56,19 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Resolves a checked configuration for data of these counts.
+    /// Resolves a configuration for data of these counts.
     ///
     /// # Errors
-    /// If the data cannot be trained on, or a key names a layer that is not there.
+    /// If the data cannot be trained on, a name is unknown, or a key names a layer that is not there.
     pub fn of(config: &Config, counts: &GlobalCounts) -> Result<Plan> {
+        Plan::with(&Members::default(), config, counts)
+    }
+
+    /// As [`Plan::of`], with members of one's own.
+    ///
+    /// # Errors
+    /// As [`Plan::of`].
+    pub fn with(members: &Members, config: &Config, counts: &GlobalCounts) -> Result<Plan> {
         let refuse = |what: String| Err(TrainError::config(what));
         let name = &counts.dataset;
         if counts.columns == 0 {
@@ -61,7 +82,7 @@ impl Plan {
             return refuse(format!("{name}: no node is in the training split; {hint}"));
         }
         let metrics = metrics(&config.train.metrics, counts)?;
-        let plan = Plan { metrics, ..Plan::for_model(config, [counts.columns, counts.classes])? };
+        let plan = Plan { metrics, ..Plan::for_model(members, config, [counts.columns, counts.classes])? };
         let last = plan.stages.iter().map(|stage| usize::from(stage.last_layer())).max();
         let beyond = |layer: &&String| layer.parse().is_ok_and(|layer: usize| Some(layer) > last);
         if let Some(layer) = config.messages.layers.keys().find(beyond) {
@@ -70,28 +91,44 @@ impl Plan {
         Ok(plan)
     }
 
-    /// As [`Plan::of`], for a model with so many feature columns and classes that is run and not trained: nothing is measured.
+    /// As [`Plan::with`], for a model with so many feature columns and classes that is run and not trained: nothing is measured.
     ///
     /// # Errors
-    /// If a name is unknown.
-    pub fn for_model(config: &Config, [columns, classes]: [usize; 2]) -> Result<Plan> {
-        let kind = config.model.kind();
+    /// If a name is unknown or a value makes no sense.
+    pub fn for_model(members: &Members, config: &Config, [columns, classes]: [usize; 2]) -> Result<Plan> {
+        members.check(config)?;
+        let kind = members.layer(config)?;
         let architecture = config.model.architecture(columns, classes);
-        let schedule = schedule::named(&config.schedule.kind)
-            .ok_or_else(|| TrainError::config(format!("schedule.kind = {:?} is unknown", config.schedule.kind)))?;
-        let stages: Arc<[Stage]> = schedule.stages(config, kind, &architecture).into();
-        let cuts = config.messages.selection.config().kind == "none";
+        let blueprint = Blueprint { config, kind, architecture: &architecture };
+        let stages: Arc<[Stage]> = (members.schedule(config)?.stages)(&blueprint).into();
+        let selection = members.selection(config)?;
+        let drawn = (selection.build)(&config.messages.selection.config().options).map_err(check::refused_selection)?;
+        let rate = RateSpec { step: config.train.lr_step, factor: config.train.lr_factor };
         Ok(Plan {
-            messages: Messages::of(&config.messages, &stages)?,
-            selection: config.selection().map(Arc::from),
-            frozen: if cuts { Scope::Nothing } else { Scope::Whole },
-            evaluation: config.evaluation_scope(),
+            messages: Messages::of(&config.messages, &members.codecs, &stages)?,
+            selection: drawn.map(Arc::from),
+            frozen: if selection.cuts { Scope::Nothing } else { Scope::Whole },
+            evaluation: if evaluates_alone(&config.messages) { Scope::Nothing } else { Scope::Whole },
             cadence: Cadence::of(config),
-            rate: rate_schedule(&config.train)?,
+            rate: RateSchedule { kind: members.rate(config)?, spec: rate },
+            optimiser: members.optimiser(config)?,
             metrics: Vec::new(),
+            layer: kind,
+            self_loops: config.model.has_self_loops(kind),
             config: Arc::new(config.clone()),
+            members: members.clone(),
             stages,
         })
+    }
+
+    /// The same run with other messages, as a byte budget chooses them.
+    ///
+    /// # Errors
+    /// If they name a codec that there is not.
+    pub fn with_messages(&self, messages: &MessagesConfig) -> Result<Plan> {
+        let config = Config { messages: messages.clone(), ..Config::clone(&self.config) };
+        let messages = Messages::of(messages, &self.members.codecs, &self.stages)?;
+        Ok(Plan { messages, config: Arc::new(config), ..self.clone() })
     }
 
     /// The same run with other stages: for networks that no schedule makes.
@@ -100,7 +137,8 @@ impl Plan {
     /// If the messages name a codec that there is not.
     pub fn with_stages(self, stages: Vec<Stage>) -> Result<Plan> {
         let stages: Arc<[Stage]> = stages.into();
-        Ok(Plan { messages: Messages::of(&self.config.messages, &stages)?, stages, ..self })
+        let messages = Messages::of(&self.config.messages, &self.members.codecs, &stages)?;
+        Ok(Plan { messages, stages, ..self })
     }
 
     /// Refuses a rehearsed fault of a worker that there is not.
@@ -115,15 +153,6 @@ impl Plan {
             }
             None => Ok(()),
         }
-    }
-
-    /// The same run with other messages, as a byte budget chooses them.
-    ///
-    /// # Errors
-    /// If they name a codec that there is not.
-    pub fn with_messages(&self, messages: &MessagesConfig) -> Result<Plan> {
-        let config = Config { messages: messages.clone(), ..Config::clone(&self.config) };
-        Ok(Plan { messages: Messages::of(messages, &self.stages)?, config: Arc::new(config), ..self.clone() })
     }
 
     /// Which rows cross for a stage's frozen inputs while training.
@@ -156,13 +185,6 @@ impl Plan {
     }
 }
 
-fn rate_schedule(config: &TrainConfig) -> Result<RateSchedule> {
-    let kind = RateRegistry::default().get(&config.lr_schedule);
-    let kind =
-        kind.ok_or_else(|| TrainError::config(format!("train.lr_schedule = {:?} is unknown", config.lr_schedule)))?;
-    Ok(RateSchedule { kind, spec: RateSpec { step: config.lr_step, factor: config.lr_factor } })
-}
-
 /// The metrics of these names, or the one that suits the labels.
 fn metrics(names: &[String], counts: &GlobalCounts) -> Result<Vec<Metric>> {
     let (classes, sets) = (counts.classes, counts.multi_label);
@@ -176,3 +198,6 @@ fn metrics(names: &[String], counts: &GlobalCounts) -> Result<Vec<Metric>> {
     }
     Ok(metrics)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,10 +7,10 @@ use laconic_wire::{Ledger, Rank};
 use super::aside::write_aside;
 use super::summary::Summary;
 use super::weights;
-use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::exchange::timeline::Timeline;
 use crate::fit::stages::Trained;
+use crate::plan::Plan;
 use crate::schedule::Stage;
 
 /// A table to which every worker has lines: each writes a file of its own, and worker 0 puts them together.
@@ -61,11 +61,8 @@ pub(crate) fn write_results(
     LEDGER.join(out, summary.workers as usize, earlier)?;
     TIMELINE.join(out, summary.workers as usize, "")?;
     let trained_weights = weights::weights(&stages[..trained.chosen.len()], &trained.chosen);
-    let width = |layer: Option<&laconic_nn::Unit>, width: fn(&dyn laconic_nn::Layer) -> usize| {
-        layer.map_or(0, |unit| width(unit.layer.as_ref())).to_string()
-    };
-    let inputs = width(stages.first().and_then(|s| s.network.units().first()), |layer| layer.inputs());
-    let classes = width(stages.last().and_then(|s| s.network.units().last()), |layer| layer.outputs());
+    let inputs = stages.first().map_or(0, |stage| stage.first().inputs()).to_string();
+    let classes = stages.last().map_or(0, Stage::outputs).to_string();
     let digest = summary.parameters.digest.clone();
     let format = "laconic-model-1".to_owned();
     let metadata = [("format", format), ("digest", digest), ("inputs", inputs), ("classes", classes)];
@@ -76,7 +73,7 @@ pub(crate) fn write_results(
 
 /// Makes a run's folder and writes the resolved configuration into it. A run that stands there already is moved aside, to the first
 /// free name `DIR.1`, `DIR.2`, …, which is returned.
-pub fn prepare_folder(out: &Path, config: &Config) -> Result<Option<PathBuf>> {
+pub fn prepare_folder(out: &Path, plan: &Plan) -> Result<Option<PathBuf>> {
     let mut moved = None;
     if out.join("config.toml").exists() {
         let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -86,6 +83,6 @@ pub fn prepare_folder(out: &Path, config: &Config) -> Result<Option<PathBuf>> {
         moved = Some(free);
     }
     std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
-    write_aside(&out.join("config.toml"), config.to_toml()?.as_bytes())?;
+    write_aside(&out.join("config.toml"), plan.members.to_toml(&plan.config)?.as_bytes())?;
     Ok(moved)
 }

@@ -172,7 +172,7 @@ impl Summary {
             config: serde_json::to_value(given).map_err(|e| TrainError::config(e.to_string()))?,
             seed: given.train.seed,
             workers: reports.len() as u32,
-            transport: given.transport.kind.clone(),
+            transport: given.transport.kind.name().to_owned(),
             interrupted: trained.interrupted,
             rounds: trained.rounds,
             metrics: MetricsSummary { best_round: trained.best_round, scores: trained.scores.clone() },

@@ -1,5 +1,6 @@
 //! Who starts workers: threads of this process, processes of an MPI job, or whoever has a transport.
 
+mod front;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod options;
@@ -12,11 +13,12 @@ pub mod verify;
 
 use std::path::Path;
 
-use crate::config::Config;
 use crate::error::Result;
+use crate::plan::Plan;
 use crate::record::folder::prepare_folder;
 use crate::record::observer::Observer;
 
+pub use front::{Data, Run, plan, predict, resume, train};
 #[cfg(feature = "mpi")]
 pub use mpi::{abort_mpi, run_mpi};
 pub use options::{Options, Outcome};
@@ -24,8 +26,8 @@ pub use process::run_worker;
 pub use threads::run_threads;
 
 /// Makes the folder of a run that starts anew and says that it starts.
-fn start_folder(config: &Config, out: Option<&Path>, workers: usize, observer: &mut dyn Observer) -> Result<()> {
-    let moved = out.map(|out| prepare_folder(out, config)).transpose()?.flatten();
-    observer.started(config, workers, moved.as_deref());
+fn start_folder(plan: &Plan, out: Option<&Path>, workers: usize, observer: &mut dyn Observer) -> Result<()> {
+    let moved = out.map(|out| prepare_folder(out, plan)).transpose()?.flatten();
+    observer.started(&plan.config, workers, moved.as_deref());
     Ok(())
 }

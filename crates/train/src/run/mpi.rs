@@ -23,7 +23,7 @@ pub fn run_mpi(config: &Config, options: Options) -> Result<Outcome> {
     let mut transport = MpiTransport::init(config.deadline())?;
     transport.add_interrupt(options.abort.clone());
     let size = transport.size();
-    let source = Source::open(config, Some(size as u32))?;
+    let source = Source::open(&options.members, config, Some(size as u32))?;
     let mut config = config.clone();
     if config.train.threads == 0 {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use laconic_wire::Ledger;
 
 use crate::fit::stages::Trained;
+use crate::plan::{Members, Plan};
 use crate::record::observer::{Observer, Silent};
 use crate::record::summary::Summary;
 
@@ -22,6 +23,8 @@ pub struct Options {
     pub abort: Arc<AtomicBool>,
     /// Who watches.
     pub observer: Box<dyn Observer>,
+    /// Who the names of the configuration stand for.
+    pub members: Members,
 }
 
 impl Default for Options {
@@ -32,6 +35,7 @@ impl Default for Options {
             interrupt: Arc::default(),
             abort: Arc::default(),
             observer: Box::new(Silent),
+            members: Members::default(),
         }
     }
 }
@@ -40,6 +44,8 @@ impl Default for Options {
 pub struct Outcome {
     /// The worker's number.
     pub rank: u32,
+    /// The run as it was, with the messages that a byte budget has chosen.
+    pub plan: Arc<Plan>,
     /// Parameters and figures; the same on every worker.
     pub trained: Trained,
     /// What it sent.

@@ -10,7 +10,7 @@ use super::threads::panicked;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::fit::stages::{self, Inferred};
-use crate::plan::Plan;
+use crate::plan::{Members, Plan};
 use crate::record::weights::{Weights, parameters};
 use crate::run::source::Source;
 use crate::worker::{Surroundings, Worker};
@@ -28,8 +28,8 @@ pub struct Predictions {
 }
 
 /// Runs a model for this many feature columns and classes over all parts, a thread a part. The data need no labels.
-pub fn predict(
-    config: &Config,
+pub fn predict_parts(
+    (members, config): (&Members, &Config),
     mut source: Source,
     weights: &Weights,
     [columns, classes]: [usize; 2],
@@ -43,7 +43,7 @@ pub fn predict(
         }
         part.global.classes = classes;
     }
-    let plan = Plan::for_model(config, [columns, classes])?;
+    let plan = Plan::for_model(members, config, [columns, classes])?;
     std::thread::scope(|scope| {
         let one = |(part, end)| {
             let plan = plan.clone();

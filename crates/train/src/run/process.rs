@@ -19,22 +19,22 @@ use crate::worker::StopSignal;
 /// If the configuration or the part cannot be used, or this worker or another fails.
 pub fn run_worker(
     config: &Config,
-    transport: Box<dyn Transport>,
+    mut transport: Box<dyn Transport>,
     mut source: Source,
     options: Options,
 ) -> Result<Outcome> {
     let (rank, size) = (transport.rank(), transport.size());
-    let config = config.resolved(size as u32);
+    let config = options.members.resolved(config, size as u32)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.train.threads > 0 { config.train.threads } else { cores };
     let part = source.take(rank.0)?;
-    let plan = Plan::of(&config, &part.global)?;
+    let plan = Plan::with(&options.members, &config, &part.global)?;
     plan.check_workers(size)?;
-    let Options { out, resume, interrupt, abort, observer } = options;
-    let _ = abort;
+    let Options { out, resume, interrupt, abort, observer, .. } = options;
+    transport.add_interrupt(abort);
     let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };
     if rank == Rank(0) {
-        start_folder(&config, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
+        start_folder(&plan, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
     }
     let process = Process { out, resume, threads, is_shared: false, stop: StopSignal::of(interrupt) };
     let mut session = Session::open(plan, transport, part, process, observer)?;

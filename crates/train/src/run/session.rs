@@ -123,7 +123,15 @@ impl Session {
         let reports = report.collect(&mut self.worker.transport, trained.rounds)?;
         self.worker.transport.finish()?;
         let summary = reports.map(|reports| self.summarise(&trained, reports)).transpose()?;
-        Ok(Outcome { rank: rank.0, trained, sent, received, predicted: self.forecast.ledger, summary })
+        Ok(Outcome {
+            rank: rank.0,
+            plan: self.worker.plan.clone(),
+            trained,
+            sent,
+            received,
+            predicted: self.forecast.ledger,
+            summary,
+        })
     }
 
     fn report(&self, trained: &Trained, sent: &Ledger, received: &Ledger) -> WorkerReport {

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::{self, Meta, Part};
-use laconic_graph::partition::{Objective, PartitionInput, PartitionOptions, PartitionerRegistry};
+use laconic_graph::partition::PartitionInput;
 use laconic_graph::prepare;
 use laconic_graph::read::{ReadOptions, read};
 
-use crate::config::{Config, DataConfig, FeaturePreparation, PartitionConfig, SplitChoice};
+use crate::config::{Config, DataConfig, FeaturePreparation, SplitChoice};
 use crate::error::{Result, TrainError};
+use crate::plan::Members;
 
 /// Where a run's parts come from.
 pub enum Source {
@@ -24,7 +25,7 @@ pub const PARTS_DEFAULT: u32 = 4;
 
 impl Source {
     /// Opens what the configuration names, for `workers` workers where the transport decides their number.
-    pub fn open(config: &Config, workers: Option<u32>) -> Result<Source> {
+    pub fn open(members: &Members, config: &Config, workers: Option<u32>) -> Result<Source> {
         let path = &config.data.path;
         if path.as_os_str().is_empty() {
             return Err(TrainError::config("data.path is not set: which graph?"));
@@ -37,7 +38,7 @@ impl Source {
                 0 => workers.unwrap_or(PARTS_DEFAULT),
                 parts => parts,
             };
-            let assignment = assign(&config.partition, &dataset, split, parts)?;
+            let assignment = assign(members, config, (&dataset, split), parts)?;
             Source::Cut(part::cut(&dataset, split, &assignment, parts)?.into_iter().map(Some).collect())
         };
         match workers {
@@ -128,16 +129,17 @@ pub fn prepared(config: &DataConfig) -> Result<(Dataset, Option<usize>)> {
     Ok((dataset, split))
 }
 
-/// Assigns every node to a part.
-pub fn assign(config: &PartitionConfig, dataset: &Dataset, split: Option<usize>, parts: u32) -> Result<Vec<u32>> {
-    let options = PartitionOptions {
-        objective: if config.objective == "volume" { Objective::Volume } else { Objective::Cut },
-        balance_train: config.balance_train,
-        imbalance: config.imbalance,
-        file: config.file.clone(),
-        ..PartitionOptions::default()
-    };
+/// Assigns every node to a part, as the configuration says.
+///
+/// # Errors
+/// If there is no such partitioner, or it cannot do what is asked.
+pub fn assign(
+    members: &Members,
+    config: &Config,
+    (dataset, split): (&Dataset, Option<usize>),
+    parts: u32,
+) -> Result<Vec<u32>> {
     let roles = split.map(|index| dataset.splits[index].roles.as_slice());
-    let input = PartitionInput { graph: &dataset.graph, roles, parts, seed: config.seed };
-    Ok(PartitionerRegistry::default().get(&config.method)?.build(&options)?.assign(&input)?)
+    let input = PartitionInput { graph: &dataset.graph, roles, parts, seed: config.partition.seed };
+    Ok(members.partitioner(config)?.build(&config.partition.options())?.assign(&input)?)
 }

@@ -26,15 +26,15 @@ const GRACE: Duration = Duration::from_secs(5);
 /// If the configuration or the data cannot be used, or a worker fails: then the error that explains most.
 pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Result<Vec<Outcome>> {
     let size = source.parts() as usize;
-    let config = config.resolved(size as u32);
+    let config = options.members.resolved(config, size as u32)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let each = if config.train.threads > 0 { config.train.threads } else { (cores / size).max(1) };
     // Before any worker starts, so that none waits while another's part is being opened.
     let parts = (0..size as u32).map(|rank| source.take(rank)).collect::<Result<Vec<Part>>>()?;
-    let plan = Plan::of(&config, &parts[0].global)?;
+    let plan = Plan::with(&options.members, &config, &parts[0].global)?;
     plan.check_workers(size)?;
-    let Options { out, resume, interrupt, abort, mut observer } = options;
-    start_folder(&config, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
+    let Options { out, resume, interrupt, abort, mut observer, .. } = options;
+    start_folder(&plan, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
     let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));
     let process = Process { out, resume, threads: each, is_shared: true, stop: stop.clone() };
     let work = |transport: Box<dyn Transport>, part: Part, observer: Box<dyn Observer>| {

@@ -4,9 +4,9 @@ use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{Part, cut};
 use serde::Serialize;
 
-use crate::config::Config;
+use crate::config::{Config, TransportKind};
 use crate::error::{Result, TrainError};
-use crate::plan::Plan;
+use crate::plan::{Members, Plan};
 use crate::run::source::{PARTS_DEFAULT, Source, assign, prepared};
 use crate::run::{Options, run_threads};
 
@@ -52,23 +52,24 @@ impl Verification {
 
 /// Runs `config` for `rounds` rounds a stage on one worker and on its own number. Rounds are not selected by validation: a tie
 /// decided by a rounding error would compare different rounds.
-pub fn verify(config: &Config, rounds: u32, tolerance: f64) -> Result<Verification> {
+pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64) -> Result<Verification> {
     let mut config = config.clone();
     config.train.epochs = rounds;
     config.schedule.rounds = Vec::new();
     config.train.eval_every = 0;
     config.train.patience = 0;
-    config.transport.kind = "threads".to_owned();
+    config.transport.kind = TransportKind::Threads;
     if crate::run::source::is_part_folder(&config.data.path) {
         let hint = "verification needs the whole graph: give the dataset that the parts were cut from";
         return Err(TrainError::config(format!("{}: {hint}", config.data.path.display())));
     }
     let (dataset, split) = prepared(&config.data)?;
     let workers = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
-    let many_parts = parts(&config, &dataset, split, workers)?;
-    let plan = Plan::of(&config, &many_parts[0].global)?;
-    let one = run_threads(&config, Source::of(parts(&config, &dataset, split, 1)?), Options::default())?;
-    let many = run_threads(&config, Source::of(many_parts), Options::default())?;
+    let options = || Options { members: members.clone(), ..Options::default() };
+    let many_parts = parts((members, &config), (&dataset, split), workers)?;
+    let plan = Plan::with(members, &config, &many_parts[0].global)?;
+    let one = run_threads(&config, Source::of(parts((members, &config), (&dataset, split), 1)?), options())?;
+    let many = run_threads(&config, Source::of(many_parts), options())?;
     let mut differences = Vec::new();
     for (stage, (a, b)) in many[0].trained.chosen.iter().zip(&one[0].trained.chosen).enumerate() {
         let network = &plan.stages[stage].network;
@@ -116,8 +117,14 @@ pub fn largest_difference(found: &[f32], expected: &[f32]) -> f64 {
     differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) }) / largest
 }
 
-fn parts(config: &Config, dataset: &Dataset, split: Option<usize>, count: u32) -> Result<Vec<Part>> {
-    let assignment =
-        if count == 1 { vec![0; dataset.graph.nodes()] } else { assign(&config.partition, dataset, split, count)? };
+fn parts(
+    (members, config): (&Members, &Config),
+    (dataset, split): (&Dataset, Option<usize>),
+    count: u32,
+) -> Result<Vec<Part>> {
+    let assignment = match count {
+        1 => vec![0; dataset.graph.nodes()],
+        _ => assign(members, config, (dataset, split), count)?,
+    };
     Ok(cut(dataset, split, &assignment, count)?)
 }

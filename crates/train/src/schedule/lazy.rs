@@ -4,37 +4,29 @@
 //! Bytes of a worker that sends S rows: 4·S·(d + (L − 1)·h) in all with `start = "features"`, 4·S·L·C with `start = "mlp"` (raw
 //! features never leave their owner), and the gradients of one stage's network a round.
 
-use laconic_nn::layer::LayerKind;
-use laconic_nn::network::Architecture;
+use super::{Blueprint, HandOn, ScheduleKind, Stage};
+use crate::config::Start;
 
-use super::{HandOn, Schedule, Stage};
-use crate::config::Config;
+pub(super) const KIND: ScheduleKind = ScheduleKind { name: "lazy", options: &["start", "rounds", "lr"], stages };
 
-pub(super) struct Lazy;
-
-impl Schedule for Lazy {
-    fn name(&self) -> &'static str {
-        "lazy"
-    }
-
-    fn stages(&self, config: &Config, kind: &LayerKind, architecture: &Architecture) -> Vec<Stage> {
-        let scores = config.schedule.start == "mlp";
-        // With scores a perceptron comes first and each layer is a stage after it.
-        let count = architecture.layers + usize::from(scores);
-        let stage = |index: usize| Stage {
-            network: if scores { architecture.score_stage(kind, index) } else { architecture.stage(kind, index) },
-            cache_inputs: true,
-            sample_inputs: true,
-            late: None,
-            hand_on: match (index + 1 == count, scores) {
-                (true, _) => HandOn::Nothing,
-                (false, true) => HandOn::Scores,
-                (false, false) => HandOn::Hidden,
-            },
-            first_layer: index as u16,
-            rounds: config.rounds_of(index),
-            lr: config.lr_of(index),
-        };
-        (0..count).map(stage).collect()
-    }
+fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
+    let Blueprint { config, kind, architecture } = *blueprint;
+    let scores = config.schedule.start == Start::Mlp;
+    // With scores a perceptron comes first and each layer is a stage after it.
+    let count = architecture.layers + usize::from(scores);
+    let stage = |index: usize| Stage {
+        network: if scores { architecture.score_stage(kind, index) } else { architecture.stage(kind, index) },
+        cache_inputs: true,
+        sample_inputs: true,
+        late: None,
+        hand_on: match (index + 1 == count, scores) {
+            (true, _) => HandOn::Nothing,
+            (false, true) => HandOn::Scores,
+            (false, false) => HandOn::Hidden,
+        },
+        first_layer: index as u16,
+        rounds: config.rounds_of(index),
+        lr: config.lr_of(index),
+    };
+    (0..count).map(stage).collect()
 }

@@ -10,29 +10,45 @@ mod synchronous;
 
 use laconic_nn::layer::LayerKind;
 use laconic_nn::network::Architecture;
+use laconic_nn::registry::{Kind, Registry};
 
 use crate::config::Config;
 
 pub use stage::{HandOn, Position, Stage};
 
-/// When workers exchange.
-pub trait Schedule: Sync {
+/// What a schedule makes its stages from.
+pub struct Blueprint<'a> {
+    /// The configuration: of it a schedule reads `[schedule]` and `[train]`.
+    pub config: &'a Config,
+    /// The kind of layer.
+    pub kind: &'a LayerKind,
+    /// The model.
+    pub architecture: &'a Architecture,
+}
+
+/// When workers exchange: an entry of a [`ScheduleRegistry`].
+#[derive(Debug)]
+pub struct ScheduleKind {
     /// The name in configurations.
-    fn name(&self) -> &'static str;
-
-    /// The stages of a run of this model, at least one, of which all but the last hand something on.
-    fn stages(&self, config: &Config, kind: &LayerKind, architecture: &Architecture) -> Vec<Stage>;
+    pub name: &'static str,
+    /// The keys of `[schedule]` that it reads, besides those that all schedules do.
+    pub options: &'static [&'static str],
+    /// The stages of a run, at least one, of which all but the last hand something on.
+    pub stages: fn(&Blueprint<'_>) -> Vec<Stage>,
 }
 
-/// Every schedule.
-pub const SCHEDULES: &[&dyn Schedule] = &[&synchronous::Synchronous, &pipelined::Pipelined, &lazy::Lazy];
+/// Every schedule that this crate has.
+pub const SCHEDULES: &[ScheduleKind] = &[synchronous::KIND, pipelined::KIND, lazy::KIND];
 
-/// The names of all schedules.
-pub fn names() -> Vec<&'static str> {
-    SCHEDULES.iter().map(|s| s.name()).collect()
-}
+/// Schedules by name.
+pub type ScheduleRegistry = Registry<ScheduleKind>;
 
-/// The schedule of this name.
-pub fn named(name: &str) -> Option<&'static dyn Schedule> {
-    SCHEDULES.iter().copied().find(|s| s.name() == name)
+impl Kind for ScheduleKind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn ours() -> &'static [Self] {
+        SCHEDULES
+    }
 }

@@ -3,24 +3,14 @@
 //!
 //! Bytes are those of synchronous training. Memory holds one more copy of the halo's rows a layer and direction.
 
-use laconic_nn::layer::LayerKind;
-use laconic_nn::network::Architecture;
+use super::{Blueprint, ScheduleKind, Stage, synchronous};
 
-use super::synchronous::Synchronous;
-use super::{Schedule, Stage};
-use crate::config::Config;
+pub(super) const KIND: ScheduleKind =
+    ScheduleKind { name: "pipelined", options: &["cache_inputs", "smooth_features", "smooth_gradients"], stages };
 
-pub(super) struct Pipelined;
-
-impl Schedule for Pipelined {
-    fn name(&self) -> &'static str {
-        "pipelined"
-    }
-
-    fn stages(&self, config: &Config, kind: &LayerKind, architecture: &Architecture) -> Vec<Stage> {
-        let smoothing = [config.schedule.smooth_features, config.schedule.smooth_gradients];
-        let mut stages = Synchronous.stages(config, kind, architecture);
-        stages.iter_mut().for_each(|stage| stage.late = Some(smoothing));
-        stages
-    }
+fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
+    let schedule = &blueprint.config.schedule;
+    let mut stages = synchronous::stages(blueprint);
+    stages.iter_mut().for_each(|stage| stage.late = Some([schedule.smooth_features, schedule.smooth_gradients]));
+    stages
 }

@@ -58,6 +58,11 @@ impl Stage {
         self.network.units()[0].layer.as_ref()
     }
 
+    /// Width of the rows that the last layer puts out.
+    pub fn outputs(&self) -> usize {
+        self.network.units().last().map_or(0, |unit| unit.layer.outputs())
+    }
+
     /// The number of the last layer, counted over stages.
     pub fn last_layer(&self) -> u16 {
         self.first_layer + self.network.units().len() as u16 - 1

@@ -4,29 +4,20 @@
 //! `schedule.cache_inputs` is off), then per round 4·(S + R)·w for each further layer with messages of width w, 4·S·w for an
 //! evaluation, and the gradients.
 
-use laconic_nn::layer::LayerKind;
-use laconic_nn::network::Architecture;
+use super::{Blueprint, HandOn, ScheduleKind, Stage};
 
-use super::{HandOn, Schedule, Stage};
-use crate::config::Config;
+pub(super) const KIND: ScheduleKind = ScheduleKind { name: "synchronous", options: &["cache_inputs"], stages };
 
-pub(super) struct Synchronous;
-
-impl Schedule for Synchronous {
-    fn name(&self) -> &'static str {
-        "synchronous"
-    }
-
-    fn stages(&self, config: &Config, kind: &LayerKind, architecture: &Architecture) -> Vec<Stage> {
-        vec![Stage {
-            network: architecture.end_to_end(kind),
-            cache_inputs: config.schedule.cache_inputs,
-            sample_inputs: false,
-            late: None,
-            hand_on: HandOn::Nothing,
-            first_layer: 0,
-            rounds: config.train.epochs,
-            lr: config.train.lr,
-        }]
-    }
+pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
+    let Blueprint { config, kind, architecture } = *blueprint;
+    vec![Stage {
+        network: architecture.end_to_end(kind),
+        cache_inputs: config.schedule.cache_inputs,
+        sample_inputs: false,
+        late: None,
+        hand_on: HandOn::Nothing,
+        first_layer: 0,
+        rounds: config.train.epochs,
+        lr: config.train.lr,
+    }]
 }

@@ -1,15 +1,6 @@
 //! `all`: every row that an edge needs travels in every round.
 
-use super::Selection;
+use super::SelectionKind;
 
-struct All;
-
-pub(super) fn make(_rate: f64) -> Box<dyn Selection> {
-    Box::new(All)
-}
-
-impl Selection for All {
-    fn count(&self, rows: usize) -> usize {
-        rows
-    }
-}
+pub(super) const KIND: SelectionKind =
+    SelectionKind { name: "all", options: &[], redraws: false, cuts: false, build: |_| Ok(None) };

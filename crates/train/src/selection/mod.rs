@@ -10,6 +10,9 @@ mod none;
 mod scope;
 
 use laconic_key::Key;
+use laconic_nn::registry::{Kind, Registry};
+use laconic_wire::WireError;
+use laconic_wire::codec::Options;
 
 pub use scope::Scope;
 
@@ -24,21 +27,35 @@ pub trait Selection: Send + Sync {
     }
 }
 
-/// Makes a selection with its rate.
-pub type Make = fn(rate: f64) -> Box<dyn Selection>;
-
-/// Every selection, by name.
-pub const SELECTIONS: &[(&str, Make)] =
-    &[("all", all::make), ("boundary_sample", boundary_sample::make), ("none", none::make)];
-
-/// The names of all selections.
-pub fn names() -> Vec<&'static str> {
-    SELECTIONS.iter().map(|(name, _)| *name).collect()
+/// What is known of a selection before it is made: an entry of a [`SelectionRegistry`].
+#[derive(Debug)]
+pub struct SelectionKind {
+    /// The name in configurations.
+    pub name: &'static str,
+    /// The options that it reads, by the names that they have in configurations.
+    pub options: &'static [&'static str],
+    /// Whether other rows travel in every round, so that those of one round cannot stand in for those of another.
+    pub redraws: bool,
+    /// Whether it applies to inputs that cross once as well, so that nothing crosses at all while training.
+    pub cuts: bool,
+    /// Makes the selection; `None` where every row travels.
+    pub build: fn(&Options) -> Result<Option<Box<dyn Selection>>, WireError>,
 }
 
-/// The selection of this name.
-pub fn named(name: &str, rate: f64) -> Option<Box<dyn Selection>> {
-    SELECTIONS.iter().find(|(known, _)| *known == name).map(|(_, make)| make(rate))
+/// Every selection that this crate has.
+pub const SELECTIONS: &[SelectionKind] = &[all::KIND, boundary_sample::KIND, none::KIND];
+
+/// Selections by name.
+pub type SelectionRegistry = Registry<SelectionKind>;
+
+impl Kind for SelectionKind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn ours() -> &'static [Self] {
+        SELECTIONS
+    }
 }
 
 /// `count` of `rows` positions, each subset as likely as any other (Floyd's algorithm would need a set; selection sampling, Knuth's
@@ -61,16 +78,19 @@ mod tests {
     use super::*;
     use laconic_key::Purpose;
 
+    fn sample_of(rate: f64) -> Option<Box<dyn Selection>> {
+        (boundary_sample::KIND.build)(&Options::default().with("rate", rate)).expect("a share")
+    }
+
     #[test]
     fn every_row_is_as_likely_as_any_other_and_the_count_is_kept() {
-        let selection = named("boundary_sample", 0.3).expect("registered");
+        let selection = sample_of(0.3).expect("not every row travels");
         let (rows, draws) = (10, 20_000);
         let mut hits = [0u32; 10];
         let mut drawn = Vec::new();
         for draw in 0..draws {
             selection.draw(Key::new(1, Purpose::Test).with(draw), rows, &mut drawn);
             assert_eq!(drawn.len(), selection.count(rows));
-            assert!(drawn.is_sorted_by(|a, b| a < b));
             drawn.iter().for_each(|&row| hits[row as usize] += 1);
         }
         // Binomial with p = 0.3: five standard deviations are 5 · √(20,000 · 0.21) = 324.
@@ -81,16 +101,20 @@ mod tests {
     #[test]
     fn a_positive_rate_sends_a_row_of_every_boundary_and_the_ends_are_all_and_none() {
         for rows in [1, 2, 5, 100] {
-            assert!(named("boundary_sample", 0.001).expect("registered").count(rows) >= 1);
-            for (name, rate, count) in
-                [("all", 0.5, rows), ("none", 0.5, 0), ("boundary_sample", 0.0, 0), ("boundary_sample", 1.0, rows)]
-            {
-                let selection = named(name, rate).expect("registered");
-                let mut drawn = Vec::new();
-                selection.draw(Key::new(1, Purpose::Test), rows, &mut drawn);
-                assert_eq!((selection.count(rows), drawn.len()), (count, count), "{name}");
-            }
+            assert!(sample_of(0.001).expect("a sample").count(rows) >= 1);
+            assert_eq!(sample_of(0.0).expect("a sample").count(rows), 0);
         }
-        assert_eq!(named("boundary_sample", 0.5).expect("registered").count(0), 0);
+        assert!(sample_of(1.0).is_none());
+        assert_eq!(sample_of(0.5).expect("a sample").count(0), 0);
+        assert!((boundary_sample::KIND.build)(&Options::default().with("rate", 1.5)).is_err());
+    }
+
+    #[test]
+    fn every_member_keeps_the_laws() {
+        for kind in SelectionRegistry::default().iter() {
+            crate::laws::selections::check(kind, &[Options::default()]);
+        }
+        let rates = [0.0, 0.001, 0.3, 1.0].map(|rate| Options::default().with("rate", rate));
+        crate::laws::selections::check(&boundary_sample::KIND, &rates);
     }
 }

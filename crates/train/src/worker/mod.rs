@@ -24,7 +24,7 @@ use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::Step;
 use crate::exchange::timeline::Timeline;
 use crate::exchange::widths;
-use crate::messages::codecs::Codecs;
+use crate::messages::coders::Coders;
 use crate::pass::inputs::Ground;
 use crate::plan::Plan;
 use crate::schedule::Stage;
@@ -105,15 +105,15 @@ impl Worker {
     ) -> Result<(Worker, Operand)> {
         let Surroundings { threads, stop, clock } = surroundings;
         let mut transport = Metered::new(transport);
-        let (halo, topology) = discover(&mut transport, &part, plan.config.model.has_self_loops())?;
+        let (halo, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let shapes = Shapes::of(&part, &halo, &topology);
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology);
         let mut rows = shapes.split_rows.map(|rows| rows as f64);
         collectives::all_reduce_f64(&mut transport, Step::SplitRows.tag(0), &mut rows)?;
         let seed = plan.config.train.seed;
-        let codecs = Codecs::new(&plan.messages, seed);
-        let mut halo = Halo::new(halo, local.ids.len(), codecs, seed, plan.selection.clone());
+        let coders = Coders::new(&plan.messages, seed);
+        let mut halo = Halo::new(halo, local.ids.len(), coders, seed, plan.selection.clone());
         let simulated = clock.clone();
         halo.timeline = Timeline::new(clock.unwrap_or_else(|| Arc::new(WallClock::new())));
         let worker = Worker {
@@ -146,7 +146,7 @@ impl Worker {
         }
         let weights = self.halo_weights();
         widths::exchange_scores(&mut self.halo, &mut self.transport, &weights)?;
-        if self.plan.messages.measure_costs() {
+        if self.plan.messages.measures_costs {
             return widths::measure_costs(&mut self.halo, &mut self.transport);
         }
         widths::costs_of_shape(&mut self.halo, self.transport.size(), &self.plan.config.transport.shape)
@@ -155,7 +155,7 @@ impl Worker {
     /// Forgets what the messages of another stage have left behind.
     pub fn begin(&mut self, stage: &Stage) {
         self.late = stage.late.map(Late::new);
-        self.halo.begin_stage();
+        self.halo.coders.forget();
     }
 
     /// Waits for rows that are under way, so that a checkpoint or the end of a stage leaves no frame behind.

@@ -9,7 +9,7 @@ use laconic_train::exchange::halo::Halo;
 use laconic_train::exchange::widths;
 use laconic_train::messages::Messages;
 use laconic_train::messages::assign::{Channel, LinkCost, assign, evaluate};
-use laconic_train::messages::codecs::{Codecs, End};
+use laconic_train::messages::coders::{Coders, End};
 use laconic_train::run::Outcome;
 use laconic_wire::codec::Bits;
 use laconic_wire::{Direction, Kind, Rank, Tag, ThreadsTransport, threads};
@@ -31,7 +31,7 @@ fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<
     let one = |rank: usize, mut channel: ThreadsTransport| {
         let mut links = vec![Link::default(); 2];
         links[1 - rank] = Link { send: every.clone(), receive: 0..ROWS as u32 };
-        let codecs = Codecs::new(&Messages::of(&config.messages, &[]).expect("messages"), 7);
+        let codecs = Coders::new(&Messages::of(&config.messages, &Default::default(), &[]).expect("messages"), 7);
         let mut halo = Halo::new(HaloPlan { rank: rank as u32, links }, ROWS, codecs, 7, None);
         let value = |i: usize| range(i / COLUMNS) * draw(61).with(i as u64).unit() as f32;
         let rows = Matrix::from_vec(ROWS, COLUMNS, (0..ROWS * COLUMNS).map(value).collect());
@@ -43,7 +43,7 @@ fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<
         widths::assign_widths(&mut halo, &mut channel, &[(tag, COLUMNS)], 1, lambda).expect("widths");
         let setting = |halo: &mut Halo, outgoing: bool| {
             let end = End { rank: Rank(rank as u32), peer: Rank(1 - rank as u32), outgoing, rows: ROWS, drawn: None };
-            let (coder, _) = halo.codecs.channel(tag).expect("a codec");
+            let (coder, _) = halo.coders.coder(tag).expect("a codec");
             match coder.setting(&Reading::default(), end).level().bits {
                 Bits::Rows(widths) => widths.to_vec(),
                 Bits::Uniform(_) => panic!("an assigned message has a width for each row"),

@@ -8,8 +8,8 @@ use laconic_graph::dataset::{Dataset, Features, Labels, Split};
 use laconic_train::config::Config;
 use laconic_train::exchange::halo::{Halo, Request};
 use laconic_train::messages::Messages;
-use laconic_train::messages::codecs::Codecs;
-use laconic_train::plan::Plan;
+use laconic_train::messages::coders::Coders;
+use laconic_train::plan::{Members, Plan};
 use laconic_train::selection::Scope;
 use laconic_wire::codec::{MessageKey, columns, travelling};
 use laconic_wire::{Direction, Kind, Rank, Tag};
@@ -202,8 +202,11 @@ fn drawn(config: &Config, dataset: &Dataset) -> Weights {
     let plans = laconic_graph::plan::plan_all(&parts, false).expect("plans");
     let mut weights = Weights::new();
     for (part, (plan, topology)) in parts.iter().zip(plans) {
-        let codecs = Codecs::new(&Messages::of(&config.messages, &[]).expect("messages"), config.train.seed);
-        let selection = Plan::for_model(&config, [FEATURES, 4]).expect("a plan").selection;
+        let codecs = Coders::new(
+            &Messages::of(&config.messages, &Default::default(), &[]).expect("messages"),
+            config.train.seed,
+        );
+        let selection = Plan::for_model(&Members::default(), &config, [FEATURES, 4]).expect("a plan").selection;
         let mut halo = Halo::new(plan, part.rows(), codecs, config.train.seed, selection);
         let tag = Tag { kind: Kind::Features, direction: Direction::Forward, layer: 0, round: 1, step: 0 };
         let presence = halo.presence(Request::now(tag, Scope::Selected)).expect("not every row travels");

@@ -9,6 +9,7 @@ use laconic_train::config::Config;
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::forecast::budget::candidates;
 use laconic_train::forecast::traffic::forecast;
+use laconic_train::plan::Members;
 use laconic_train::record::observer::Observer;
 use laconic_train::run::{Options, Outcome};
 
@@ -25,7 +26,7 @@ fn with_budget(keys: &[&str], bytes: u64) -> Config {
 fn rungs(keys: &[&str], dataset: &Dataset) -> Vec<u64> {
     let base = with_budget(keys, 1 << 50);
     let total = |config: Config| {
-        let workers = forecast(&config, &parts(&config, dataset, 3)).expect("a forecast").workers;
+        let workers = forecast(&Members::default(), &config, &parts(&config, dataset, 3)).expect("a forecast").workers;
         workers.iter().map(|(_, ledger, _)| ledger.total().framed).sum()
     };
     // A candidate has no codec left at exact but on the top rung, so its own budget of 10^15 bytes chooses nothing else.
@@ -132,7 +133,7 @@ fn a_run_within_a_budget_sends_what_was_predicted() {
     }
 }
 
-/// Codecs that the user names are not the ladder's to change.
+/// Coders that the user names are not the ladder's to change.
 #[test]
 fn codecs_that_are_named_stay() {
     let dataset = graph(150, 4);

@@ -9,12 +9,12 @@ use laconic_nn::metric::argmax;
 use laconic_train::TrainError;
 use laconic_train::config::Config;
 use laconic_train::fit::observe::RoundReport;
-use laconic_train::plan::Plan;
+use laconic_train::plan::{Members, Plan};
 use laconic_train::record::observer::Observer;
 use laconic_train::record::recorder::METRICS;
 use laconic_train::record::summary::Summary;
 use laconic_train::record::weights::{self, Weights};
-use laconic_train::run::predict::predict;
+use laconic_train::run::predict::predict_parts;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 use laconic_wire::Kind;
@@ -28,7 +28,7 @@ const ARCHS: [&str; 4] = ["model.arch=gcn", "model.arch=sage", "model.arch=gin",
 /// Weights as a run starts with them.
 fn initial(config: &Config, dataset: &Dataset) -> Weights {
     let (columns, classes) = (dataset.features.columns(), dataset.labels.classes());
-    let stages = Plan::for_model(config, [columns, classes]).expect("stages").stages;
+    let stages = Plan::for_model(&Members::default(), config, [columns, classes]).expect("stages").stages;
     let parameters: Vec<Vec<f32>> = stages.iter().map(|stage| stage.network.initial(draw(40))).collect();
     weights::weights(&stages, &parameters)
 }
@@ -37,7 +37,7 @@ fn initial(config: &Config, dataset: &Dataset) -> Weights {
 pub fn logits(config: &Config, parts: Vec<Part>, weights: &Weights) -> Vec<Vec<f32>> {
     let mut rows: Vec<(u64, Vec<f32>)> = Vec::new();
     let widths = parts.first().map(|part| [part.global.columns, part.global.classes]).expect("parts");
-    for part in predict(config, Source::of(parts), weights, widths).expect("predictions") {
+    for part in predict_parts((&Members::default(), config), Source::of(parts), weights, widths).expect("predictions") {
         let of_row = |(row, &node): (usize, &u64)| (node, part.inferred.logits.row(row).to_vec());
         rows.extend(part.nodes.iter().enumerate().map(of_row));
     }

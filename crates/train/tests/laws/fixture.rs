@@ -14,6 +14,7 @@ use laconic_key::{Key, Purpose};
 use laconic_train::config::Config;
 use laconic_train::error::Result;
 use laconic_train::fit::observe::RoundReport;
+use laconic_train::plan::Members;
 use laconic_train::record::observer::Observer;
 use laconic_train::run::source::{Source, assign};
 use laconic_train::run::{Options, Outcome, run_threads};
@@ -102,7 +103,7 @@ pub fn config(keys: &[&str]) -> Config {
 
 /// Cuts the graph as the configuration says, and sees to it that a random partition has a part with nothing to learn from.
 pub fn parts(config: &Config, dataset: &Dataset, count: u32) -> Vec<Part> {
-    let mut assignment = assign(&config.partition, dataset, Some(0), count).expect("a partition");
+    let mut assignment = assign(&Members::default(), config, (dataset, Some(0)), count).expect("a partition");
     if config.partition.method == "random" && count > 2 {
         for (part, role) in assignment.iter_mut().zip(&dataset.splits[0].roles) {
             if *part == count - 1 && role & (Split::TRAIN | Split::VAL) != 0 {

@@ -9,7 +9,7 @@ use laconic_nn::Matrix;
 use laconic_train::config::{CodecChoice, MessagesConfig};
 use laconic_train::exchange::halo::{Halo, Request};
 use laconic_train::messages::Messages;
-use laconic_train::messages::codecs::Codecs;
+use laconic_train::messages::coders::Coders;
 use laconic_train::selection::Scope;
 use laconic_wire::{Direction, Kind, Tag, threads};
 use proptest::prelude::*;
@@ -63,8 +63,13 @@ fn inner_products(sides: Vec<Side>, codec: &str) -> (f64, f64, f64) {
     let choice = CodecChoice::named(codec);
     let messages = MessagesConfig { forward: choice.clone(), backward: choice, ..MessagesConfig::default() };
     let one = |(Side { plan, own, halo_gradient }, mut channel): (Side, laconic_wire::ThreadsTransport)| {
-        let mut halo =
-            Halo::new(plan, own.rows(), Codecs::new(&Messages::of(&messages, &[]).expect("messages"), 1), 1, None);
+        let mut halo = Halo::new(
+            plan,
+            own.rows(),
+            Coders::new(&Messages::of(&messages, &Default::default(), &[]).expect("messages"), 1),
+            1,
+            None,
+        );
         let tag = |direction| Tag { kind: Kind::Activations, direction, layer: 1, round: 1, step: 0 };
         let mut copies = Matrix::zeros(halo.rows(), own.columns());
         let pending =

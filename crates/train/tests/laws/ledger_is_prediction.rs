@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::forecast::traffic::forecast;
+use laconic_train::plan::Members;
 use laconic_train::run::Outcome;
 use laconic_wire::{Count, Direction, Kind, Ledger, Rank};
 
@@ -43,7 +44,7 @@ pub fn assert_exact(outcomes: &[Outcome], what: &str) {
 pub fn assert_predicted(dataset: &Dataset, keys: &[&str], workers: u32) {
     let config = config(keys);
     let what = format!("{keys:?} on {workers} workers");
-    let forecasts = forecast(&config, &parts(&config, dataset, workers)).expect("a forecast");
+    let forecasts = forecast(&Members::default(), &config, &parts(&config, dataset, workers)).expect("a forecast");
     let outcomes = run(&config, dataset, workers);
     assert_exact(&outcomes, &what);
     for (outcome, (_, predicted, _)) in outcomes.iter().zip(&forecasts.workers) {

@@ -3,6 +3,8 @@
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::forecast::traffic::forecast;
+use laconic_train::messages::Messages;
+use laconic_train::plan::Members;
 use laconic_train::run::Outcome;
 use laconic_wire::Rank;
 
@@ -80,13 +82,16 @@ fn what_decides_while_it_runs_keeps_the_stated_bound() {
         let sums = std::cell::RefCell::new(std::collections::BTreeMap::<String, (u64, u64)>::new());
         every_pair(methods, |dataset, keys, workers| {
             let config = config(keys);
-            assert!(!config.messages.is_predictable(), "{keys:?}");
+            assert!(
+                !Messages::of(&config.messages, &Default::default(), &[]).expect("messages").are_predictable(),
+                "{keys:?}"
+            );
             let what = format!("{keys:?} on {workers} workers");
             let outcomes = run(&config, dataset, workers);
             let (sent, predicted) = assert_bounded(&outcomes, &what);
-            for (outcome, (_, forecast, _)) in
-                outcomes.iter().zip(forecast(&config, &parts(&config, dataset, workers)).expect("a forecast").workers)
-            {
+            for (outcome, (_, forecast, _)) in outcomes.iter().zip(
+                forecast(&Members::default(), &config, &parts(&config, dataset, workers)).expect("a forecast").workers,
+            ) {
                 assert!(outcome.predicted == forecast, "{what}: the forecast from parts is another");
             }
             let mut sums = sums.borrow_mut();

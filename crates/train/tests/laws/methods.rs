@@ -18,7 +18,7 @@ pub const ARCHS: [&[&str]; 5] = [
     &["model.arch=gat"],
 ];
 
-/// Codecs of rows whose bytes follow from shapes and rounds.
+/// Coders of rows whose bytes follow from shapes and rounds.
 pub const CODECS: [&[&str]; 16] = [
     &[r#"messages.forward={codec="quantised",bits=1}"#, r#"messages.backward={codec="quantised",bits=2}"#],
     &[r#"messages.forward={codec="quantised",bits=4}"#, r#"messages.backward={codec="quantised",bits=8}"#],

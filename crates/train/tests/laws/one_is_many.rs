@@ -6,7 +6,7 @@
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
-use laconic_train::plan::Plan;
+use laconic_train::plan::{Members, Plan};
 use laconic_train::run::verify::relative_difference;
 use laconic_train::run::{Options, Outcome};
 
@@ -32,9 +32,10 @@ pub fn compare(dataset: &Dataset, keys: &[&str], workers: &[u32]) -> f64 {
         for &count in workers {
             let config = config(&[&keys[..], &[method]].concat());
             let many = run(&config, dataset, count);
-            let stages = Plan::for_model(&config, [dataset.features.columns(), dataset.labels.classes()])
-                .expect("stages")
-                .stages;
+            let stages =
+                Plan::for_model(&Members::default(), &config, [dataset.features.columns(), dataset.labels.classes()])
+                    .expect("stages")
+                    .stages;
             assert_eq!(many[0].trained.chosen.len(), stages.len(), "{keys:?}");
             for (stage, (found, expected)) in
                 stages.iter().zip(many[0].trained.chosen.iter().zip(&one[0].trained.chosen))

@@ -1,6 +1,7 @@
 //! Real data: the numbers that everyone knows.
 
 use laconic_train::config::Config;
+use laconic_train::plan::Members;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 
@@ -17,7 +18,7 @@ fn gcn_learns_cora() {
         train = { epochs = 200, lr = 0.01, weight_decay = 5e-4, seed = 0 }
     ";
     let config = Config::parse(recipe, &[format!("data.path={:?}", path)]).expect("a sound configuration");
-    let source = Source::open(&config, None).expect("Cora");
+    let source = Source::open(&Members::default(), &config, None).expect("Cora");
     let outcomes = run_threads(&config, source, Options::default()).expect("a run");
     let scores = &outcomes[0].trained.scores;
     println!("round {}, {scores:?}", outcomes[0].trained.best_round);

@@ -5,7 +5,7 @@
 use laconic_graph::dataset::Dataset;
 use laconic_train::config::Config;
 use laconic_train::forecast::traffic::forecast;
-use laconic_train::plan::Plan;
+use laconic_train::plan::{Members, Plan};
 use laconic_train::run::Outcome;
 use laconic_wire::{Kind, Ledger};
 
@@ -21,7 +21,7 @@ fn payload(ledger: &Ledger, kinds: &[Kind]) -> u64 {
 
 /// S + R of each worker.
 fn rows(config: &Config, dataset: &Dataset) -> Vec<u64> {
-    let forecasts = forecast(config, &parts(config, dataset, WORKERS)).expect("a forecast");
+    let forecasts = forecast(&Members::default(), config, &parts(config, dataset, WORKERS)).expect("a forecast");
     let of =
         |links: &[laconic_train::exchange::shapes::PeerRows]| links.iter().map(|l| (l.send + l.receive) as u64).sum();
     let rows: Vec<u64> = forecasts.workers.iter().map(|(shapes, ..)| of(&shapes.links)).collect();
@@ -72,7 +72,7 @@ fn gradients_cost_what_the_formula_says() {
             let keys =
                 ["schedule.kind=lazy", start, arch, "schedule.rounds=[5, 3]", "train.epochs=2", "model.layers=3"];
             let config = config(&keys);
-            let stages = Plan::for_model(&config, [FEATURES, 4]).expect("stages").stages;
+            let stages = Plan::for_model(&Members::default(), &config, [FEATURES, 4]).expect("stages").stages;
             let outcomes = run(&config, &dataset, WORKERS);
             let found: u64 = outcomes.iter().map(|o| payload(&o.sent, &[Kind::ParameterGradients])).sum();
             let workers = u64::from(WORKERS);

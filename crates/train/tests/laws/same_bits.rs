@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
 use laconic_train::fit::observe::RoundReport;
+use laconic_train::messages::Messages;
 use laconic_train::record::observer::Observer;
 use laconic_train::record::recorder::METRICS;
 use laconic_train::record::weights::{self, Weights};
@@ -152,7 +153,8 @@ pub fn assert_resumes(straight: &Straight, dataset: &Dataset, keys: &[&str], out
         weights::read_with_widths(&out.join(weights::FILE)).expect("a model").0 == straight.model,
         "{keys:?}, {what}: other weights"
     );
-    let predictable = config(keys).messages.is_predictable();
+    let predictable =
+        Messages::of(&config(keys).messages, &Default::default(), &[]).expect("messages").are_predictable();
     if predictable && !keys.iter().any(|key| key.starts_with("train.patience")) {
         assert_exact(&resumed, &format!("{keys:?}, {what}"));
     }

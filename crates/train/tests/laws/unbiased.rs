@@ -9,8 +9,8 @@ use laconic_nn::Matrix;
 use laconic_train::config::Config;
 use laconic_train::exchange::halo::{Halo, Request};
 use laconic_train::messages::Messages;
-use laconic_train::messages::codecs::Codecs;
-use laconic_train::plan::Plan;
+use laconic_train::messages::coders::Coders;
+use laconic_train::plan::{Members, Plan};
 use laconic_train::selection::Scope;
 use laconic_wire::{Direction, Kind, Tag, ThreadsTransport, threads};
 
@@ -112,8 +112,8 @@ fn received(config: &Config, direction: Direction, rounds: u32) -> (Matrix, Vec<
     };
     let one = |rank: usize, mut channel: ThreadsTransport| {
         let plan = HaloPlan { rank: rank as u32, links: links(rank) };
-        let codecs = Codecs::new(&Messages::of(&config.messages, &[]).expect("messages"), 7);
-        let selection = Plan::for_model(&config, [1, 1]).expect("a plan").selection;
+        let codecs = Coders::new(&Messages::of(&config.messages, &Default::default(), &[]).expect("messages"), 7);
+        let selection = Plan::for_model(&Members::default(), &config, [1, 1]).expect("a plan").selection;
         let mut halo = Halo::new(plan, ROWS, codecs, 7, selection);
         let (mut sums, mut squares) = (vec![0.0; ROWS * COLUMNS], vec![0.0; ROWS * COLUMNS]);
         for round in 1..=rounds {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use laconic_train::TrainError;
-use laconic_train::config::Config;
+use laconic_train::config::{Config, TransportKind};
 use laconic_wire::LinkShape;
 use serde::Deserialize;
 
@@ -135,7 +135,7 @@ impl Method {
         if config.data != base.data || config.partition != base.partition {
             return refuse(format!("method {name:?}: data and partition are not those of {}", run.file.display()));
         }
-        if config.transport.kind != "threads" {
+        if config.transport.kind != TransportKind::Threads {
             return refuse(format!("method {name:?}: transport.kind: runs are compared on threads of one process"));
         }
         if let Some(link) = link {

@@ -14,14 +14,15 @@ use clap::Args;
 use laconic_graph::part::Part;
 use laconic_train::TrainError;
 use laconic_train::config::Config;
-use laconic_train::plan::Plan;
+use laconic_train::plan::{Members, Plan};
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 
 pub use outcome::Comparison;
 
 use super::signals::Signals;
-use super::train::{RunFile, human_bytes};
+use super::train::RunFile;
+use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::recorded::Recorded;
@@ -87,9 +88,10 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
     let matrix = Matrix::load(&arguments.runs, &arguments.run, &base, wishes)?;
     let out = arguments.out.unwrap_or_else(|| default_folder(&base));
     let signals = Signals::install(false)?;
-    let parts = Source::open(&base, None)?.all()?;
+    let parts = Source::open(&Members::default(), &base, None)?.all()?;
     for method in &matrix.methods {
-        Plan::of(&method.config.resolved(parts.len() as u32), &parts[0].global)
+        let resolved = method.config.resolved(parts.len() as u32)?;
+        Plan::of(&resolved, &parts[0].global)
             .and_then(|plan| plan.check_workers(parts.len()))
             .map_err(|error| TrainError::config(format!("method {:?}: {}", method.name, bare(&error))))?;
     }
@@ -159,7 +161,7 @@ impl Shared<'_> {
 
     fn run_one(&self, method: &Method, seed: u64) -> Result<Ended> {
         let (config, folder) = method.run(&self.out, seed);
-        let found = Found::in_folder(&folder, &config.resolved(self.parts.len() as u32));
+        let found = Found::in_folder(&folder, &config.resolved(self.parts.len() as u32)?);
         let (resume, how) = match found {
             Found::Done(recorded) => return Ok(Ended::Done(recorded, "kept")),
             Found::Begun => (true, "resumed"),
@@ -171,7 +173,8 @@ impl Shared<'_> {
         }
         let observer = Box::new(Progress::bar_only(self.output, format!("{}, seed {seed}", method.name)));
         let abort = self.signals.abort.clone();
-        let options = Options { out: Some(folder.clone()), resume, interrupt, abort, observer };
+        let out = Some(folder.clone());
+        let options = Options { out, resume, interrupt, abort, observer, ..Options::default() };
         let outcomes = run_threads(&config, Source::of(self.parts.clone()), options)?;
         let summary = outcomes.into_iter().find_map(|outcome| outcome.summary);
         if summary.is_none_or(|summary| summary.interrupted) {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::outcome::{Comparison, Line, Spread};
-use crate::command::train::human_bytes;
+use crate::bytes::human_bytes;
 
 /// Letters of the widest name that is not cut off.
 const NAME_MAX: usize = 40;

@@ -13,6 +13,7 @@ use clap::builder::PossibleValuesParser;
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::Provenance;
 use laconic_graph::partition::{PartitionerRegistry, Quality, quality};
+use laconic_train::Members;
 use laconic_train::config::{Config, PartitionConfig};
 use laconic_train::run::source::{assign, prepared};
 use serde::Serialize;
@@ -98,7 +99,7 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let nodes = dataset.graph.nodes();
     output.say(format_args!("assigning {nodes} nodes to {} parts", args.parts));
     let about = || format!("{} in {} parts", args.data.display(), args.parts);
-    let assignment = assign(&config.partition, &dataset, split, args.parts).with_context(about)?;
+    let assignment = assign(&Members::default(), &config, (&dataset, split), args.parts).with_context(about)?;
     let quality = measure(&dataset, split, &assignment, args.parts).with_context(about)?;
     let provenance = Provenance { method: args.method.clone(), seed: args.seed };
     args.target.write((&dataset, split), (&assignment, args.parts), &provenance, output)?;
@@ -135,6 +136,7 @@ impl Partition {
             balance_train: *balance_train,
             imbalance: imbalance.unwrap_or(default.imbalance),
             file: file.clone(),
+            own: default.own,
         };
         let config = Config { data: self.preparation.config(&self.data), partition, ..Config::default() };
         config.check()?;

@@ -15,7 +15,7 @@ use laconic_train::record::aside::write_aside;
 use serde::Serialize;
 
 use super::compare::Comparison;
-use super::train::human_bytes;
+use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::recorded::{Recorded, read_text};
 use ledger::Ledger;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Run, curves, traffic};
-use crate::command::train::human_bytes;
+use crate::bytes::human_bytes;
 use crate::plot::escape;
 
 const STYLE: &str = "\

@@ -7,7 +7,7 @@ use laconic_wire::Kind;
 
 use super::Run;
 use super::page::table;
-use crate::command::train::human_bytes;
+use crate::bytes::human_bytes;
 use crate::plot::{Bar, Bars, Grid, Unit};
 
 /// Workers up to which links are a grid; of more the busiest links are listed.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::{CodecChoice, KEYS, KeyDoc, serialised_keys};
 use proptest::prelude::*;
 
 fn parse(text: &str, set: &[&str]) -> Result<Config> {
@@ -7,7 +8,7 @@ fn parse(text: &str, set: &[&str]) -> Result<Config> {
 
 #[test]
 fn every_key_is_documented_and_every_documented_key_exists() {
-    for key in keys::serialised() {
+    for key in serialised_keys() {
         assert!(KEYS.iter().any(|k| k.key == key), "{key} is not in KEYS");
     }
     let optional = [
@@ -19,7 +20,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "messages.skip",
     ];
     for KeyDoc { key, .. } in KEYS {
-        let known = keys::serialised().iter().any(|k| k == key) || optional.contains(key);
+        let known = serialised_keys().iter().any(|k| k == key) || optional.contains(key);
         assert!(known, "{key} is documented but does not exist");
     }
 }
@@ -28,7 +29,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
 fn overrides_win_and_need_no_quotes() {
     let config = parse(
         "[model]\narch = \"gcn\"\n[train]\nlr = 0.1",
-        &["model.arch=gat", "train.lr=0.5", "schedule.rounds=[3, 4]", "messages.layers.1.forward=half"],
+        &["model.arch=gat", "train.lr=0.5", "schedule.kind=lazy", "schedule.rounds=[3, 4]", "messages.layers.1.forward=half"],
     )
     .expect("valid");
     assert_eq!(

@@ -1,0 +1,69 @@
+//! `[partition]`: where nodes live.
+
+use std::path::PathBuf;
+
+use laconic_graph::partition::{IMBALANCE_DEFAULT, Objective, OptionValue as GraphValue, PartitionOptions};
+use laconic_wire::codec::{OptionValue, Options};
+use serde::{Deserialize, Serialize};
+
+/// `[partition]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PartitionConfig {
+    /// The number of parts, one worker each; 0 stands for 4, or under MPI for the number of processes.
+    pub parts: u32,
+    /// `random`, `multilevel`, `given`.
+    pub method: String,
+    /// The seed.
+    pub seed: u64,
+    /// What `multilevel` minimises: `cut` or `volume`.
+    pub objective: String,
+    /// Whether `multilevel` also balances training nodes.
+    pub balance_train: bool,
+    /// How much larger than the mean `multilevel` may make a part (0.05: 5 %).
+    pub imbalance: f64,
+    /// The assignment for `given`: one part number a node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// Keys of members from outside.
+    #[serde(flatten)]
+    pub own: Options,
+}
+
+impl Default for PartitionConfig {
+    fn default() -> Self {
+        PartitionConfig {
+            parts: 0,
+            method: "random".to_owned(),
+            seed: 0,
+            objective: "cut".to_owned(),
+            balance_train: false,
+            imbalance: IMBALANCE_DEFAULT,
+            file: None,
+            own: Options::default(),
+        }
+    }
+}
+
+impl PartitionConfig {
+    /// The wishes as partitioners read them.
+    pub fn options(&self) -> PartitionOptions {
+        let own = self.own.iter().filter_map(|(name, value)| Some((name.to_owned(), graph_value(value)?)));
+        PartitionOptions {
+            objective: if self.objective == "volume" { Objective::Volume } else { Objective::Cut },
+            balance_train: self.balance_train,
+            imbalance: self.imbalance,
+            file: self.file.clone(),
+            own: own.collect(),
+        }
+    }
+}
+
+fn graph_value(value: &OptionValue) -> Option<GraphValue> {
+    match value {
+        OptionValue::Flag(flag) => Some(GraphValue::Flag(*flag)),
+        OptionValue::Number(number) => Some(GraphValue::Number(*number)),
+        OptionValue::Text(text) => Some(GraphValue::Text(text.clone())),
+        _ => None,
+    }
+}

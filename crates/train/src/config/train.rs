@@ -1,0 +1,65 @@
+//! `[train]`: how the model is trained.
+
+use serde::{Deserialize, Serialize};
+
+/// `[train]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Rounds; per stage when lazy. One round is one full-batch step.
+    pub epochs: u32,
+    /// Learning rate.
+    pub lr: f32,
+    /// L2 penalty, or decoupled decay with adamw.
+    pub weight_decay: f32,
+    /// `adam`, `adamw`, `sgd`.
+    pub optimiser: String,
+    /// Momentum of sgd.
+    pub momentum: f32,
+    /// `constant`, `linear`, `cosine`, `step`.
+    pub lr_schedule: String,
+    /// Rounds between two falls of `step`.
+    pub lr_step: u32,
+    /// What `step` multiplies the rate by.
+    pub lr_factor: f32,
+    /// Rounds over which the rate first rises.
+    pub warmup: u32,
+    /// The largest norm of the gradient; 0 for none.
+    pub clip: f32,
+    /// Rounds between two reductions: with 1 gradients are added up every round, with more each worker trains on its own rows in
+    /// between and then parameters are averaged, weighted by training rows.
+    pub sync_every: u32,
+    /// The seed of initial values, dropout and everything else but data and partition.
+    pub seed: u64,
+    /// Rounds between two evaluations; 0 evaluates only after the last.
+    pub eval_every: u32,
+    /// Evaluations without a better one after which a stage ends; 0 for never.
+    pub patience: u32,
+    /// The metrics; the first chooses the best round. Empty: accuracy, or micro_f1 with several labels a node.
+    pub metrics: Vec<String>,
+    /// Compute threads of a worker; 0 divides the machine's cores between the workers on it.
+    pub threads: usize,
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        TrainConfig {
+            epochs: 200,
+            lr: 0.01,
+            weight_decay: 5e-4,
+            optimiser: "adam".to_owned(),
+            momentum: 0.9,
+            lr_schedule: "constant".to_owned(),
+            lr_step: 100,
+            lr_factor: 0.1,
+            warmup: 0,
+            clip: 0.0,
+            sync_every: 1,
+            seed: 0,
+            eval_every: 1,
+            patience: 0,
+            metrics: Vec::new(),
+            threads: 0,
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! One codec of messages with everything that is known of it: what `{ codec = …, … }` comes to.
+
+use std::collections::BTreeSet;
+
+use laconic_wire::codec::{Bits, Codec, CodecKind, CodecRegistry, Level, Options, travelling};
+
+use crate::config::ramp::Controller;
+use crate::config::{BitsChoice, CodecChoice, CodecConfig, EachMessage, WIDTHS, one_of};
+use crate::error::{Result, TrainError};
+
+/// Bits before the first assignment, and of what has no bits of its own.
+pub const FIRST_BITS: u8 = 8;
+
+/// Values sent by their width, in the order of [`WIDTHS`].
+pub type WidthCounts = [u64; WIDTHS.len()];
+
+/// Who decides the bits of values.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Widths {
+    /// A number of bits, the same in every row.
+    Same(Controller),
+    /// Each message's own, drawn anew each period of so many rounds; 0: a tenth of the stage's.
+    Drawn {
+        /// Rounds between two draws.
+        period: u32,
+    },
+    /// Each message's own, as the assigner chooses.
+    Assigned {
+        /// Rounds between two assignments.
+        period: u32,
+        /// What the variance weighs against the time, 0 to 1.
+        lambda: f64,
+    },
+}
+
+impl Widths {
+    fn of(config: &CodecConfig) -> Widths {
+        let period = config.period.unwrap_or(0);
+        match config.bits.clone() {
+            None => Widths::Same(Controller::Fixed(4.0)),
+            Some(BitsChoice::Same(bits)) => Widths::Same(bits),
+            Some(BitsChoice::Each(EachMessage::Random)) => Widths::Drawn { period },
+            Some(BitsChoice::Each(EachMessage::Adaptive)) => {
+                Widths::Assigned { period, lambda: config.lambda.unwrap_or(0.5) }
+            }
+        }
+    }
+
+    fn map(&self, change: impl Fn(&Controller) -> Controller) -> Widths {
+        match self {
+            Widths::Same(bits) => Widths::Same(change(bits)),
+            each => each.clone(),
+        }
+    }
+}
+
+/// A codec of messages, resolved.
+#[derive(Debug, Clone)]
+pub struct Coding {
+    /// What is known of the codec, with what is inside it.
+    pub kind: CodecKind,
+    options: Options,
+    /// d / k: how many times fewer columns travel.
+    pub ratio: Controller,
+    /// Who decides the bits of values.
+    pub widths: Widths,
+    /// Whether rows that never change arrive bit by bit.
+    pub reveal: bool,
+    /// What codes messages that a mask leaves whole: the codec inside.
+    whole: Option<Box<Coding>>,
+    /// Whether a mask leaves those of the last layer whole.
+    whole_last: bool,
+}
+
+impl Coding {
+    /// Resolves a choice; `key` is where it stands.
+    ///
+    /// # Errors
+    /// If there is no such codec, an option has a value that makes no sense, or one is given that the codec does not read.
+    pub fn of(key: &str, choice: &CodecChoice, registry: &CodecRegistry) -> Result<Coding> {
+        let config = choice.config();
+        let refuse = |error: laconic_wire::WireError| TrainError::config(format!("{key}: {error}"));
+        one_of(key, &config.codec, &registry.names().collect::<Vec<_>>())?;
+        let outer = registry.get(&config.codec).map_err(refuse)?;
+        let inner = config.options.text("inner").map_err(refuse)?.unwrap_or("exact");
+        if outer.wraps {
+            let plain: Vec<&str> = registry.iter().filter(|kind| !kind.wraps).map(|kind| kind.name).collect();
+            one_of(&format!("{key}.inner"), inner, &plain)?;
+        }
+        let kind = registry.describe(&config.codec, &config.options).map_err(refuse)?;
+        let mut coding = Coding {
+            kind,
+            options: config.options.clone(),
+            ratio: config.ratio.unwrap_or(Controller::Fixed(4.0)),
+            widths: Widths::of(&config),
+            reveal: config.reveal.unwrap_or(true),
+            whole: None,
+            whole_last: config.whole_last.unwrap_or(true),
+        };
+        if outer.wraps {
+            let kind = *registry.get(inner).map_err(refuse)?;
+            coding.whole = Some(Box::new(Coding { kind, ..coding.clone() }));
+        }
+        coding.refuse_idle(key, &config, registry)?;
+        coding.check(key, &config)?;
+        coding.build(registry).map_err(|error| match error {
+            TrainError::Wire(error) => refuse(error),
+            error => error,
+        })?;
+        Ok(coding)
+    }
+
+    /// Refuses options that nothing reads.
+    fn refuse_idle(&self, key: &str, config: &CodecConfig, registry: &CodecRegistry) -> Result<()> {
+        let reads = self.kind.reads;
+        let each = matches!(config.bits, Some(BitsChoice::Each(_)));
+        let assigned = matches!(self.widths, Widths::Assigned { .. });
+        let common = [
+            ("bits", config.bits.is_some(), reads.bits),
+            ("ratio", config.ratio.is_some(), reads.ratio),
+            ("whole_last", config.whole_last.is_some(), self.kind.wraps),
+            ("reveal", config.reveal.is_some(), reads.bits || reads.ratio),
+            ("period", config.period.is_some(), reads.bits && each),
+            ("lambda", config.lambda.is_some(), reads.bits && assigned),
+        ];
+        let own: BTreeSet<&str> =
+            self.kind.options.iter().chain(self.whole.iter().flat_map(|inner| inner.kind.options)).copied().collect();
+        let idle = common.iter().find(|(_, given, read)| *given && !read).map(|(name, ..)| *name);
+        let idle = idle.or_else(|| config.options.iter().map(|(name, _)| name).find(|name| !own.contains(name)));
+        let Some(name) = idle else { return Ok(()) };
+        let read = common.iter().filter(|(.., read)| *read).map(|(name, ..)| *name).chain(own);
+        let mut what = format!("{key}.{name}: {:?} does not read it", config.codec);
+        if each && name == "lambda" {
+            what += "; only bits = \"adaptive\" does";
+        } else if name == "period" {
+            what += "; only bits = \"random\" and \"adaptive\" do";
+        } else if let Some(other) = registry.iter().find(|other| reader(other, name)) {
+            what += &format!("; {:?} does", other.name);
+        } else {
+            let read: Vec<&str> = read.collect();
+            what += &format!("; it reads {}", if read.is_empty() { "no options".to_owned() } else { read.join(", ") });
+        }
+        Err(TrainError::config(what))
+    }
+
+    fn check(&self, key: &str, config: &CodecConfig) -> Result<()> {
+        self.ratio.check(&format!("{key}.ratio"), 1.0, 1e9).map_err(TrainError::config)?;
+        match &self.widths {
+            Widths::Same(Controller::Fixed(bits)) if !WIDTHS.iter().any(|width| f64::from(*width) == *bits) => {
+                let what = "expected one of 1, 2, 4, 8, 16, 32, random, adaptive";
+                return Err(TrainError::config(format!("{key}.bits = {bits}: {what}")));
+            }
+            Widths::Same(bits) => bits.check(&format!("{key}.bits"), 1.0, 32.0).map_err(TrainError::config)?,
+            Widths::Drawn { .. } | Widths::Assigned { .. } => {}
+        }
+        match config.lambda {
+            Some(lambda) if !(0.0..=1.0).contains(&lambda) => {
+                Err(TrainError::config(format!("{key}.lambda = {lambda}: expected 0 to 1")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the codec.
+    ///
+    /// # Errors
+    /// If it objects to its options.
+    pub fn build(&self, registry: &CodecRegistry) -> Result<Box<dyn Codec>> {
+        Ok(registry.build(self.kind.name, &self.options)?)
+    }
+
+    /// The codec of messages of a network's last layer.
+    pub fn of_last(&self) -> &Coding {
+        self.whole.as_deref().filter(|_| self.whole_last).unwrap_or(self)
+    }
+
+    /// The codec of the values that travel: what is inside a mask.
+    pub fn of_values(&self) -> &Coding {
+        self.whole.as_deref().unwrap_or(self)
+    }
+
+    /// Whether a mask sends the first columns rather than random ones.
+    pub fn takes_prefix(&self) -> bool {
+        self.options.text("columns").is_ok_and(|columns| columns == Some("prefix"))
+    }
+
+    /// The same coding, where ramps over bytes that state no limit run to this many.
+    #[must_use]
+    pub fn within(&self, bytes: Option<u64>) -> Coding {
+        let Some(bytes) = bytes else { return self.clone() };
+        self.map(|controller| controller.with_limit(bytes as f64))
+    }
+
+    /// The same coding with ramps over epochs.
+    #[must_use]
+    pub fn by_epochs(&self) -> Coding {
+        self.map(Controller::by_epochs)
+    }
+
+    fn map(&self, change: impl Fn(&Controller) -> Controller + Copy) -> Coding {
+        Coding {
+            ratio: change(&self.ratio),
+            widths: self.widths.map(change),
+            whole: self.whole.as_ref().map(|whole| Box::new(whole.map(change))),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the assigner chooses the bits.
+    pub fn is_adaptive(&self) -> bool {
+        self.kind.reads.bits && matches!(self.widths, Widths::Assigned { .. })
+    }
+
+    /// Whether a ramp over bytes does not say how many.
+    pub fn lacks_limit(&self) -> bool {
+        let bits = matches!(&self.widths, Widths::Same(bits) if bits.lacks_limit());
+        self.ratio.lacks_limit() || bits
+    }
+
+    /// The most bits that a value may have.
+    pub fn most_bits(&self) -> u8 {
+        match &self.widths {
+            Widths::Same(bits) => width_below(bits.range().1),
+            Widths::Drawn { .. } | Widths::Assigned { .. } => FIRST_BITS,
+        }
+    }
+
+    /// Rounds between two draws or assignments in a stage of `rounds`.
+    pub fn period(&self, rounds: u32) -> u32 {
+        match self.widths {
+            Widths::Drawn { period } | Widths::Assigned { period, .. } if period > 0 => period,
+            _ => rounds.div_ceil(10).max(1),
+        }
+    }
+
+    /// What the assigner weighs the variance by.
+    pub fn lambda(&self) -> f64 {
+        if let Widths::Assigned { lambda, .. } = self.widths { lambda } else { 0.5 }
+    }
+
+    /// Whether the size of messages follows from shapes and the round alone.
+    pub fn is_predictable(&self) -> bool {
+        self.has_steady_controllers() && !self.is_adaptive() && !self.kind.varies
+    }
+
+    /// Whether ratio and bits follow from the round alone.
+    pub fn has_steady_controllers(&self) -> bool {
+        let ratio = !self.kind.reads.ratio || self.ratio.is_predictable();
+        let bits = !matches!(&self.widths, Widths::Same(bits) if !bits.is_predictable());
+        ratio && (bits || !self.kind.reads.bits)
+    }
+
+    /// Whether it can code values that are summed over workers, or that figures are made of: the same number of bits in every round,
+    /// nothing left out, nothing remembered.
+    pub fn suits_sums(&self) -> bool {
+        let fixed = matches!(self.widths, Widths::Same(Controller::Fixed(_)));
+        fixed && !self.kind.reads.ratio && !self.kind.wraps && !self.kind.remembers
+    }
+
+    /// The same codec where nothing depends on what happens during the run: the most that it can send.
+    #[must_use]
+    pub fn at_most(&self) -> Coding {
+        let most = |controller: &Controller, value: f64| {
+            if controller.is_predictable() { *controller } else { Controller::Fixed(value) }
+        };
+        let widths = match &self.widths {
+            Widths::Same(bits) => Widths::Same(most(bits, bits.range().1)),
+            Widths::Assigned { .. } => Widths::Same(Controller::Fixed(FIRST_BITS.into())),
+            drawn => drawn.clone(),
+        };
+        let whole = self.whole.as_ref().map(|whole| Box::new(whole.at_most()));
+        Coding { ratio: most(&self.ratio, self.ratio.range().0), widths, whole, ..self.clone() }
+    }
+
+    /// Adds to `counts` how many values of a message travel in each width. A codec that reads no bits has those that its payload
+    /// comes to.
+    pub fn count_values(
+        &self,
+        level: &Level<'_>,
+        (rows, columns): (usize, usize),
+        payload: usize,
+        counts: &mut WidthCounts,
+    ) {
+        let columns = if self.kind.reads.ratio { travelling(columns, level.ratio) } else { columns };
+        let place = |width: u8| WIDTHS.iter().position(|known| *known >= width).unwrap_or(WIDTHS.len() - 1);
+        match level.bits {
+            Bits::Uniform(bits) if self.kind.reads.bits => counts[place(bits)] += (rows * columns) as u64,
+            Bits::Rows(widths) if self.kind.reads.bits => {
+                widths.iter().for_each(|&width| counts[place(width)] += columns as u64);
+            }
+            _ if rows * columns > 0 => {
+                let bits = (8 * payload).div_ceil(rows * columns).min(32) as u8;
+                counts[place(bits)] += (rows * columns) as u64;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a kind reads an option of this name.
+fn reader(kind: &CodecKind, name: &str) -> bool {
+    let common = match name {
+        "bits" | "period" | "lambda" => kind.reads.bits,
+        "ratio" => kind.reads.ratio,
+        "whole_last" => kind.wraps,
+        "reveal" => kind.reads.bits || kind.reads.ratio,
+        _ => false,
+    };
+    common || kind.options.contains(&name)
+}
+
+/// The largest width that quantisers know and that is not above this number.
+pub fn width_below(bits: f64) -> u8 {
+    WIDTHS.into_iter().rev().find(|&width| f64::from(width) <= bits).unwrap_or(WIDTHS[0])
+}
+
+/// The smallest width that quantisers know and that is not below this number.
+pub fn width_above(bits: u8) -> u8 {
+    WIDTHS.into_iter().find(|&width| width >= bits).unwrap_or(32)
+}

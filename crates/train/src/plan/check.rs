@@ -1,0 +1,128 @@
+//! What can be checked of a configuration without data.
+
+use laconic_wire::{LinkShape, WireError};
+
+use super::members::Members;
+use crate::config::{Config, SplitChoice, one_of};
+use crate::error::{Result, TrainError};
+use crate::messages::Messages;
+
+/// Rounds of a stage at most: predictions and ledgers hold an account a round and link.
+const ROUNDS_MAX: usize = 1_000_000;
+
+fn positive(key: &str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(TrainError::config(format!("{key} = {value}: expected a number above 0")))
+}
+
+fn at_least_0(key: &str, value: f64) -> Result<()> {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(());
+    }
+    Err(TrainError::config(format!("{key} = {value}: expected 0 or a number above")))
+}
+
+fn within(key: &str, value: usize, range: std::ops::RangeInclusive<usize>) -> Result<()> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(TrainError::config(format!("{key} = {value}: expected {} to {}", range.start(), range.end())))
+}
+
+impl Members {
+    /// Checks everything that does not depend on data.
+    ///
+    /// # Errors
+    /// If a name is unknown or a value makes no sense.
+    pub fn check(&self, config: &Config) -> Result<()> {
+        config.model.check(self.layer(config)?)?;
+        self.check_train(config)?;
+        self.check_partition(config)?;
+        self.check_schedule(config)?;
+        self.check_messages(config)?;
+        positive("transport.deadline_s", config.transport.deadline_s)?;
+        within("transport.deadline_s", config.transport.deadline_s as usize, 0..=1_000_000)?;
+        if let SplitChoice::Random(split) = &config.data.split {
+            split.spec()?;
+        }
+        if !config.transport.shape.is_empty() {
+            let shape = config.transport.shape.parse::<LinkShape>();
+            shape.map_err(|e| TrainError::config(format!("transport.shape: {e}")))?;
+        }
+        Ok(())
+    }
+
+    fn check_train(&self, config: &Config) -> Result<()> {
+        let train = &config.train;
+        positive("train.lr", train.lr.into())?;
+        at_least_0("train.weight_decay", train.weight_decay.into())?;
+        at_least_0("train.momentum", train.momentum.into())?;
+        at_least_0("train.clip", train.clip.into())?;
+        at_least_0("train.lr_factor", train.lr_factor.into())?;
+        within("train.epochs", train.epochs as usize, 0..=ROUNDS_MAX)?;
+        within("train.threads", train.threads, 0..=1024)?;
+        within("train.sync_every", train.sync_every as usize, 1..=ROUNDS_MAX)?;
+        self.optimiser(config)?;
+        self.rate(config)?;
+        let metrics: Vec<&str> = laconic_nn::metric::Metric::ALL.iter().map(|m| m.name()).collect();
+        train.metrics.iter().try_for_each(|metric| one_of("train.metrics", metric, &metrics))
+    }
+
+    fn check_partition(&self, config: &Config) -> Result<()> {
+        within("partition.parts", config.partition.parts as usize, 0..=4096)?;
+        at_least_0("partition.imbalance", config.partition.imbalance)?;
+        one_of("partition.objective", &config.partition.objective, &["cut", "volume"])?;
+        self.partitioner(config).map(drop)
+    }
+
+    fn check_schedule(&self, config: &Config) -> Result<()> {
+        let schedule = &config.schedule;
+        self.schedule(config)?;
+        schedule.lr.iter().try_for_each(|&lr| positive("schedule.lr", lr.into()))?;
+        schedule.rounds.iter().try_for_each(|&r| within("schedule.rounds", r as usize, 0..=ROUNDS_MAX))?;
+        let redraws = self.selection(config)?.redraws;
+        for (key, share) in [
+            ("schedule.smooth_features", schedule.smooth_features),
+            ("schedule.smooth_gradients", schedule.smooth_gradients),
+        ] {
+            if !(0.0..1.0).contains(&share) {
+                return Err(TrainError::config(format!("{key} = {share}: expected 0 or more, below 1")));
+            }
+            if share > 0.0 && redraws {
+                let what = "an average over rows that are drawn anew in every round stands for nothing";
+                return Err(TrainError::config(format!("{key} with {}: {what}", selection_of(config))));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_messages(&self, config: &Config) -> Result<()> {
+        let messages = Messages::of(&config.messages, &self.codecs, &[])?;
+        let (selection, given) = (self.selection(config)?, config.messages.selection.config().options);
+        (selection.build)(&given).map_err(refused_selection)?;
+        if let Some((option, _)) = given.iter().find(|(option, _)| !selection.options.contains(option)) {
+            let reader = self.selections.iter().find(|other| other.options.contains(&option));
+            let hint = reader.map(|other| format!("; {:?} does", other.name)).unwrap_or_default();
+            let what = format!("messages.selection.{option}: {:?} does not read it{hint}", selection.name);
+            return Err(TrainError::config(what));
+        }
+        match messages.same_rows() {
+            Some(key) if selection.redraws => {
+                let what = "rows that are drawn anew in every round cannot stand in for one another";
+                Err(TrainError::config(format!("{key} with {}: {what}", selection_of(config))))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn selection_of(config: &Config) -> String {
+    format!("messages.selection = {}", config.messages.selection.config().kind)
+}
+
+/// What a selection says of its options.
+pub(super) fn refused_selection(error: WireError) -> TrainError {
+    TrainError::config(format!("messages.selection: {error}"))
+}

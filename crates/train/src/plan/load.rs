@@ -1,0 +1,177 @@
+//! Reading and writing configurations: the file, `--set key=value`, and keys that nothing reads.
+
+use std::path::{Path, PathBuf};
+
+use super::members::{Axis, Members};
+use crate::config::{Config, DataConfig, PartitionConfig, apply, refuse_unknown};
+use crate::error::{Result, TrainError};
+
+/// Larger configuration files are refused.
+const BYTES_MAX: u64 = 1 << 20;
+
+impl Config {
+    /// Reads a configuration file and applies overrides of the form `key=value`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, a key is unknown or read by nobody, or a value makes no sense.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Config> {
+        Members::default().load(path, overrides)
+    }
+
+    /// Reads a configuration from its text and applies overrides.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn parse(text: &str, overrides: &[String]) -> Result<Config> {
+        Members::default().parse(text, overrides)
+    }
+
+    /// Checks everything that does not depend on data.
+    ///
+    /// # Errors
+    /// If a name is unknown or a value makes no sense.
+    pub fn check(&self) -> Result<()> {
+        Members::default().check(self)
+    }
+
+    /// The configuration as TOML.
+    ///
+    /// # Errors
+    /// If a value cannot be written as TOML.
+    pub fn to_toml(&self) -> Result<String> {
+        Members::default().to_toml(self)
+    }
+
+    /// The configuration with what the number of workers and the model decide filled in, so that the run can be repeated from it.
+    ///
+    /// # Errors
+    /// If there is no such layer.
+    pub fn resolved(&self, parts: u32) -> Result<Config> {
+        Members::default().resolved(self, parts)
+    }
+
+    /// A digest of what a checkpoint depends on: everything that decides shapes or numbers, but neither paths nor the number of rounds.
+    pub fn fingerprint(&self) -> String {
+        let data = DataConfig { path: PathBuf::new(), features_path: None, nodes_path: None, ..self.data.clone() };
+        let partition = PartitionConfig { file: None, ..self.partition.clone() };
+        let (schedule, train, messages) = (&self.schedule, &self.train, &self.messages);
+        let text = serde_json::json!({
+            "data": data,
+            "partition": partition,
+            "model": self.model,
+            "schedule": [&schedule.kind, schedule.start, schedule.smooth_features, schedule.smooth_gradients, schedule.own],
+            "train": [train.seed, &train.optimiser, train.sync_every],
+            "messages": [messages.forward, messages.backward, messages.evaluation, messages.parameters,
+                messages.error_feedback, messages.selection, messages.skip, &messages.budget, messages.layers],
+        });
+        blake3::hash(text.to_string().as_bytes()).to_hex().to_string()
+    }
+}
+
+impl Members {
+    /// Reads a configuration file and applies overrides of the form `key=value`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, a key is unknown or read by nobody, or a value makes no sense.
+    pub fn load(&self, path: &Path, overrides: &[String]) -> Result<Config> {
+        let bytes = laconic_graph::limits::read_file(path, BYTES_MAX).map_err(|source| TrainError::io(path, source))?;
+        let text = String::from_utf8(bytes).map_err(|_| TrainError::file(path, "expected text in UTF-8"))?;
+        let mut config = self.parse(&text, overrides).map_err(|error| {
+            TrainError::config(format!("{}: {error}", path.display()).replace("configuration: ", ""))
+        })?;
+        if config.out.dir.as_os_str().is_empty() {
+            config.out.dir = Path::new("runs").join(path.file_stem().unwrap_or_default());
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let named = [
+            Some(&mut config.data.path),
+            config.data.features_path.as_mut(),
+            config.data.nodes_path.as_mut(),
+            config.partition.file.as_mut(),
+        ];
+        for named in named.into_iter().flatten().filter(|named| !named.as_os_str().is_empty()) {
+            if !named.exists() && folder.join(&*named).exists() {
+                *named = folder.join(&*named);
+            }
+            // So that the run can be resumed, predicted and exported from any folder.
+            *named = std::path::absolute(&*named).map_err(|source| TrainError::io(&*named, source))?;
+        }
+        Ok(config)
+    }
+
+    /// Reads a configuration from its text and applies overrides.
+    ///
+    /// # Errors
+    /// As [`Members::load`].
+    pub fn parse(&self, text: &str, overrides: &[String]) -> Result<Config> {
+        let malformed = |error: toml::de::Error| TrainError::config(error.to_string().trim_end());
+        let mut table: toml::Table = text.parse().map_err(malformed)?;
+        for text in overrides {
+            apply(&mut table, text)?;
+        }
+        let axes = self.axes();
+        let foreign = axes.iter().flat_map(|axis| axis.members.iter().map(move |(_, options)| (axis.section, options)));
+        let foreign = foreign.flat_map(|(section, options)| options.iter().map(move |key| format!("{section}.{key}")));
+        refuse_unknown(&table, &foreign.collect::<Vec<_>>())?;
+        let config: Config = table.clone().try_into().map_err(malformed)?;
+        self.check(&config)?;
+        match idle(&axes, &table).first() {
+            Some(Idle { axis, member, option }) => {
+                let Axis { section, key, .. } = axis;
+                let readers = axis.readers(option);
+                let what = format!("{section}.{option}: {section}.{key} = {member:?} does not read it; {readers} does");
+                Err(TrainError::config(what))
+            }
+            None => Ok(config),
+        }
+    }
+
+    /// The configuration as TOML, without keys that its members do not read.
+    ///
+    /// # Errors
+    /// If a value cannot be written as TOML.
+    pub fn to_toml(&self, config: &Config) -> Result<String> {
+        let refuse = |error: toml::ser::Error| TrainError::config(format!("cannot be written as TOML: {error}"));
+        let mut table = toml::Table::try_from(config).map_err(refuse)?;
+        let axes = self.axes();
+        let idle: Vec<_> = idle(&axes, &table).iter().map(|idle| (idle.axis.section, idle.option.clone())).collect();
+        for (section, option) in idle {
+            if let Some(toml::Value::Table(section)) = table.get_mut(section) {
+                section.remove(&option);
+            }
+        }
+        toml::to_string(&table).map_err(refuse)
+    }
+
+    /// The configuration with what the number of workers and the model decide filled in, so that the run can be repeated from it.
+    ///
+    /// # Errors
+    /// If there is no such layer.
+    pub fn resolved(&self, config: &Config, parts: u32) -> Result<Config> {
+        let mut resolved = config.clone();
+        resolved.partition.parts = parts;
+        resolved.model.self_loops = Some(config.model.has_self_loops(self.layer(config)?));
+        Ok(resolved)
+    }
+}
+
+/// An option that the chosen member of its axis does not read.
+struct Idle<'a> {
+    axis: &'a Axis,
+    member: String,
+    option: String,
+}
+
+fn idle<'a>(axes: &'a [Axis], table: &toml::Table) -> Vec<Idle<'a>> {
+    let defaults = toml::Table::try_from(Config::default()).unwrap_or_default();
+    let mut found = Vec::new();
+    for axis in axes {
+        let Some(toml::Value::Table(section)) = table.get(axis.section) else { continue };
+        let default = defaults.get(axis.section).and_then(|section| section.get(axis.key));
+        let member = section.get(axis.key).or(default).and_then(toml::Value::as_str).unwrap_or_default();
+        for option in section.keys().filter(|option| axis.knows(option) && !axis.reads(member, option)) {
+            found.push(Idle { axis, member: member.to_owned(), option: option.clone() });
+        }
+    }
+    found
+}

@@ -1,0 +1,141 @@
+//! Who there is on every axis: the registries in which names of a configuration are looked up.
+//!
+//! A value that is handed on and no global list: a program with members of its own makes one with them and passes it to
+//! [`Members::parse`] and to a run's options.
+
+use std::sync::Arc;
+
+use laconic_graph::partition::{PartitionerKind, PartitionerRegistry};
+use laconic_nn::layer::{LayerKind, LayerRegistry};
+use laconic_nn::optimiser::{OptimiserKind, OptimiserRegistry, RateKind, RateRegistry};
+use laconic_nn::registry::{Kind, Registry};
+use laconic_wire::codec::{CodecKind, CodecRegistry};
+
+use crate::config::{Config, one_of};
+use crate::error::{Result, TrainError};
+use crate::schedule::{ScheduleKind, ScheduleRegistry};
+use crate::selection::{SelectionKind, SelectionRegistry};
+
+/// The members of every axis: ours ([`Members::default`]) and any that others add.
+#[derive(Debug, Clone, Default)]
+pub struct Members {
+    pub(crate) codecs: Arc<CodecRegistry>,
+    pub(crate) selections: SelectionRegistry,
+    pub(crate) schedules: ScheduleRegistry,
+    pub(crate) partitioners: PartitionerRegistry,
+    pub(crate) layers: LayerRegistry,
+    pub(crate) optimisers: OptimiserRegistry,
+    pub(crate) rates: RateRegistry,
+}
+
+impl Members {
+    /// These members and one more codec.
+    ///
+    /// # Errors
+    /// If its name or number is taken, or it says of itself what cannot be.
+    pub fn with_codec(self, kind: &'static CodecKind) -> Result<Members> {
+        Ok(Members { codecs: Arc::new(CodecRegistry::clone(&self.codecs).with(kind)?), ..self })
+    }
+
+    /// These members and one more partitioner.
+    ///
+    /// # Errors
+    /// If its name is taken.
+    pub fn with_partitioner(self, kind: &'static PartitionerKind) -> Result<Members> {
+        Ok(Members { partitioners: self.partitioners.with(kind)?, ..self })
+    }
+
+    /// These members and one more selection, in place of one of its name.
+    #[must_use]
+    pub fn with_selection(self, kind: &'static SelectionKind) -> Members {
+        Members { selections: self.selections.with(kind), ..self }
+    }
+
+    /// These members and one more schedule, in place of one of its name.
+    #[must_use]
+    pub fn with_schedule(self, kind: &'static ScheduleKind) -> Members {
+        Members { schedules: self.schedules.with(kind), ..self }
+    }
+
+    /// These members and one more layer, in place of one of its name.
+    #[must_use]
+    pub fn with_layer(self, kind: &'static LayerKind) -> Members {
+        Members { layers: self.layers.with(kind), ..self }
+    }
+
+    /// The kind of layer that a configuration names.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn layer(&self, config: &Config) -> Result<&'static LayerKind> {
+        find("model.arch", &self.layers, &config.model.arch)
+    }
+
+    pub(crate) fn schedule(&self, config: &Config) -> Result<&'static ScheduleKind> {
+        find("schedule.kind", &self.schedules, &config.schedule.kind)
+    }
+
+    pub(crate) fn selection(&self, config: &Config) -> Result<&'static SelectionKind> {
+        find("messages.selection", &self.selections, &config.messages.selection.config().kind)
+    }
+
+    pub(crate) fn optimiser(&self, config: &Config) -> Result<&'static OptimiserKind> {
+        find("train.optimiser", &self.optimisers, &config.train.optimiser)
+    }
+
+    pub(crate) fn rate(&self, config: &Config) -> Result<&'static RateKind> {
+        find("train.lr_schedule", &self.rates, &config.train.lr_schedule)
+    }
+
+    /// The partitioner that a configuration names.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn partitioner(&self, config: &Config) -> Result<&'static PartitionerKind> {
+        let name = &config.partition.method;
+        one_of("partition.method", name, &self.partitioners.names())?;
+        Ok(self.partitioners.get(name)?)
+    }
+
+    /// The places where a key is an option of one member or another, each with all members and the options that they read.
+    pub(super) fn axes(&self) -> Vec<Axis> {
+        let of = |section, key, members: Vec<(&'static str, &'static [&'static str])>| Axis { section, key, members };
+        vec![
+            of("partition", "method", self.partitioners.iter().map(|kind| (kind.name, kind.options)).collect()),
+            of("model", "arch", self.layers.iter().map(|kind| (kind.name, kind.options)).collect()),
+            of("train", "optimiser", self.optimisers.iter().map(|kind| (kind.name, kind.options)).collect()),
+            of("train", "lr_schedule", self.rates.iter().map(|kind| (kind.name, kind.options)).collect()),
+            of("schedule", "kind", self.schedules.iter().map(|kind| (kind.name, kind.options)).collect()),
+        ]
+    }
+}
+
+/// A key of the configuration that names a member, with what each member reads of the same section.
+pub(super) struct Axis {
+    pub section: &'static str,
+    pub key: &'static str,
+    pub members: Vec<(&'static str, &'static [&'static str])>,
+}
+
+impl Axis {
+    /// Whether any member reads an option of this name.
+    pub fn knows(&self, option: &str) -> bool {
+        self.members.iter().any(|(_, options)| options.contains(&option))
+    }
+
+    /// Whether this member reads it.
+    pub fn reads(&self, member: &str, option: &str) -> bool {
+        self.members.iter().any(|(name, options)| *name == member && options.contains(&option))
+    }
+
+    /// Who does.
+    pub fn readers(&self, option: &str) -> String {
+        let readers = self.members.iter().filter(|(_, options)| options.contains(&option));
+        readers.map(|(name, _)| format!("{name:?}")).collect::<Vec<_>>().join(" and ")
+    }
+}
+
+fn find<K: Kind>(key: &str, registry: &Registry<K>, name: &str) -> Result<&'static K> {
+    one_of(key, name, &registry.names().collect::<Vec<_>>())?;
+    registry.get(name).ok_or_else(|| TrainError::config(format!("{key} = {name:?} is unknown")))
+}

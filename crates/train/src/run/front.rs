@@ -1,0 +1,131 @@
+//! The front door: train, forecast, predict and resume with one call each, on data in memory or on disk.
+
+use std::path::Path;
+
+use laconic_graph::dataset::Dataset;
+use laconic_graph::part::Part;
+use laconic_wire::Ledger;
+
+use super::options::{Options, Outcome};
+use super::predict::{Predictions, predict_parts};
+use super::source::{PARTS_DEFAULT, Source, assign};
+use super::threads::run_threads;
+use crate::config::Config;
+use crate::error::{Result, TrainError};
+use crate::fit::stages::Trained;
+use crate::forecast::traffic::{Costs, forecast};
+use crate::plan::{Members, Plan};
+use crate::record::summary::Summary;
+use crate::record::weights::{Weights, weights};
+
+/// What a run is about.
+#[non_exhaustive]
+pub enum Data {
+    /// What `data.path` names: a dataset in any format that is recognised, or a folder of parts.
+    Configured,
+    /// A dataset in memory with the number of the split that counts; cut as `[partition]` says.
+    Dataset(Box<Dataset>, Option<usize>),
+    /// Parts in memory, one for each worker.
+    Parts(Vec<Part>),
+}
+
+/// A dataset, of whose splits the first counts.
+impl From<Dataset> for Data {
+    fn from(dataset: Dataset) -> Data {
+        let split = (!dataset.splits.is_empty()).then_some(0);
+        Data::Dataset(Box::new(dataset), split)
+    }
+}
+
+impl From<Vec<Part>> for Data {
+    fn from(parts: Vec<Part>) -> Data {
+        Data::Parts(parts)
+    }
+}
+
+impl Data {
+    fn source(self, members: &Members, config: &Config) -> Result<Source> {
+        match self {
+            Data::Configured => Source::open(members, config, None),
+            Data::Parts(parts) if parts.is_empty() => Err(TrainError::config("there are no parts")),
+            Data::Parts(parts) => Ok(Source::of(parts)),
+            Data::Dataset(dataset, split) => {
+                let parts = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
+                let assignment = assign(members, config, (&dataset, split), parts)?;
+                Ok(Source::of(laconic_graph::part::cut(&dataset, split, &assignment, parts)?))
+            }
+        }
+    }
+}
+
+/// A finished run.
+pub struct Run {
+    /// What other programs read of it.
+    pub summary: Summary,
+    /// What each worker sent, in rank order, by round, peer, kind, layer and direction.
+    pub ledgers: Vec<Ledger>,
+    trained: Trained,
+    plan: Plan,
+}
+
+impl Run {
+    fn of(outcomes: Vec<Outcome>) -> Result<Run> {
+        let ledgers = outcomes.iter().map(|outcome| outcome.sent.clone()).collect();
+        let first = outcomes.into_iter().next().ok_or_else(|| TrainError::config("there are no workers"))?;
+        let summary = first.summary.expect("worker 0 summarises a run that ended");
+        Ok(Run { summary, ledgers, trained: first.trained, plan: Plan::clone(&first.plan) })
+    }
+
+    /// A figure of the test nodes in the best round by validation, such as `accuracy`, `micro_f1` or `loss`; `None` where no test
+    /// node has a label, or it was not measured.
+    pub fn test(&self, metric: &str) -> Option<f64> {
+        self.summary.metrics.scores.test.get(metric).copied()
+    }
+
+    /// The weights of the best round, under PyTorch Geometric's names.
+    pub fn weights(&self) -> Weights {
+        weights(&self.plan.stages, &self.trained.chosen)
+    }
+}
+
+/// Trains with all workers as threads of this process.
+///
+/// # Errors
+/// If the configuration or the data cannot be used, or a worker fails.
+pub fn train(config: &Config, data: impl Into<Data>, options: Options) -> Result<Run> {
+    options.members.check(config)?;
+    let source = data.into().source(&options.members, config)?;
+    Run::of(run_threads(config, source, options)?)
+}
+
+/// What every worker would send, and the memory that it would take; nothing runs.
+///
+/// # Errors
+/// If the configuration or the data cannot be used, or a byte budget cannot be kept.
+pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result<Costs> {
+    members.check(config)?;
+    forecast(members, config, &data.into().source(members, config)?.all()?)
+}
+
+/// What a trained model says about the nodes of a graph, in the order of its parts. The data need no labels, and as many feature
+/// columns as the model was trained on.
+///
+/// # Errors
+/// If the data do not suit the model.
+pub fn predict(run: &Run, data: impl Into<Data>) -> Result<Vec<Predictions>> {
+    let (members, config) = (&run.plan.members, &run.plan.config);
+    let source = data.into().source(members, config)?;
+    let widths = [run.plan.stages[0].first().inputs(), run.plan.stages[run.plan.stages.len() - 1].outputs()];
+    predict_parts((members, config), source, &run.weights(), widths)
+}
+
+/// Goes on from the last checkpoint in a run's folder; the end has the parameters of a run that was never stopped, bit for bit.
+///
+/// # Errors
+/// If there is no checkpoint of this run, or as [`train`].
+pub fn resume(folder: &Path, options: Options) -> Result<Run> {
+    let config = options.members.load(&folder.join("config.toml"), &[])?;
+    let options = Options { out: Some(folder.to_owned()), resume: true, ..options };
+    let source = Source::open(&options.members, &config, None)?;
+    Run::of(run_threads(&config, source, options)?)
+}
