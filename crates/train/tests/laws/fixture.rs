@@ -89,7 +89,6 @@ pub fn config(keys: &[&str]) -> Config {
     const SMALL: &str = "
         [model]
         hidden = 16
-        heads = 4
         dropout = 0.5
         [train]
         epochs = 4
@@ -97,8 +96,11 @@ pub fn config(keys: &[&str]) -> Config {
         [transport]
         deadline_s = 60.0
     ";
-    let keys: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
-    Config::parse(SMALL, &keys).expect("a sound configuration")
+    let mut set: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
+    if keys.contains(&"model.arch=gat") {
+        set.insert(0, "model.heads=4".to_owned());
+    }
+    Config::parse(SMALL, &set).expect("a sound configuration")
 }
 
 /// Cuts the graph as the configuration says, and sees to it that a random partition has a part with nothing to learn from.
