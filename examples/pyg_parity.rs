@@ -25,14 +25,14 @@ use laconic_graph::read::arrays::Npz;
 use laconic_nn::layer::{Aggregator, LayerSpec, layer_kind};
 use laconic_nn::network::{After, Network, Unit};
 use laconic_train::Config;
-use laconic_train::fit::Material;
+use laconic_train::fit::StageInputs;
 use laconic_train::fit::progress::Progress;
 use laconic_train::fit::trainer::{Fit, StageRun};
 use laconic_train::pass::inputs::Inputs;
 use laconic_train::plan::Plan;
 use laconic_train::schedule::{HandOn, Stage};
 use laconic_train::selection::Scope;
-use laconic_train::worker::{Surroundings, Worker};
+use laconic_train::worker::{Worker, WorkerOptions};
 
 #[derive(Parser)]
 #[command(about = "Compare logits, gradients and losses with PyTorch Geometric's")]
@@ -251,7 +251,7 @@ fn one_worker(
     let plan = Arc::new(Plan::of(config, &part.global)?.with_stages(vec![stage])?);
     let stage = &plan.stages[0];
     let network = &stage.network;
-    let (mut worker, x) = Worker::start(plan.clone(), end, part, Surroundings::default())?;
+    let (mut worker, x) = Worker::start(plan.clone(), end, part, WorkerOptions::default())?;
     let mut progress = Progress::new(&plan, network, 0);
     let mut at = 0;
     for spec in network.parameters() {
@@ -264,7 +264,7 @@ fn one_worker(
         let (mut peers, ground) = worker.split();
         Inputs::freeze(&mut peers, ground, stage.first(), x, (stage.input_tag(0), Scope::Whole))?
     };
-    let mut fit = Fit::new(&worker, StageRun { stage, index: 0, rounds_before: 0 }, Material::of(inputs))?;
+    let mut fit = Fit::new(&worker, StageRun { stage, index: 0, rounds_before: 0 }, StageInputs::of(inputs))?;
     let logits = fit.infer(&mut worker, &progress.parameters, 0)?.logits().data().to_vec();
     let (_, gradient) = fit.probe(&mut worker, &progress.parameters, 0)?;
     let named = network.named(&gradient);

@@ -232,6 +232,17 @@ impl Rows<'_> {
 }
 
 impl Operand {
+    /// Its matrix; sparse rows are dropped for an empty one.
+    pub fn dense_mut(&mut self) -> &mut Matrix {
+        if let Operand::Sparse(_) = self {
+            *self = Operand::Dense(Matrix::default());
+        }
+        match self {
+            Operand::Dense(matrix) => matrix,
+            Operand::Sparse(_) => unreachable!("it was made dense above"),
+        }
+    }
+
     /// The same rows, borrowed.
     pub fn view(&self) -> Rows<'_> {
         match self {

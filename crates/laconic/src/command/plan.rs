@@ -33,7 +33,7 @@ struct Costs {
     payload: u64,
     frames: u64,
     by_kind: BTreeMap<String, u64>,
-    by_link: Vec<laconic_train::record::summary::LinkBytes>,
+    by_link: Vec<laconic_train::record::traffic::LinkBytes>,
     rows: Vec<usize>,
     halo_rows: Vec<usize>,
     memory: Vec<u64>,
@@ -69,7 +69,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         }
         for (to, count) in ledger.totals_by_peer() {
             let (from, to) = (shapes.rank, to.0);
-            by_link.push(laconic_train::record::summary::LinkBytes {
+            by_link.push(laconic_train::record::traffic::LinkBytes {
                 from,
                 to,
                 frames: count.frames,

@@ -12,9 +12,9 @@ use laconic_nn::Matrix;
 use laconic_wire::codec::{MessageKey, RowsMut, RowsRef, Store};
 use laconic_wire::{Direction, Frame, Kind, Ledger, Rank, Tag, Transport, WireError};
 
+use super::assigner::Assigner;
 use super::drawn::{Drawn, Presence, Route, on_link};
 use super::timeline::{Phase, Timeline};
-use super::widths::Assigner;
 use crate::error::{Result, TrainError};
 use crate::messages::coders::{Coders, End, Setting};
 use crate::messages::coding::WidthCounts;

@@ -1,5 +1,6 @@
 //! Rows out, rows in: the halo exchange and what is remembered of it from round to round.
 
+mod assigner;
 pub mod drawn;
 pub mod halo;
 pub mod late;

@@ -1,11 +1,11 @@
 //! One stage after the other, round by round.
 
 mod agreement;
-mod material;
+mod inputs;
 pub mod observe;
 pub mod progress;
 pub mod stages;
 pub mod trainer;
 
 pub use agreement::extras_count;
-pub use material::Material;
+pub use inputs::StageInputs;

@@ -3,7 +3,7 @@
 use laconic_nn::{Matrix, Operand};
 use laconic_wire::{Count, Kind, collectives};
 
-use super::material::Material;
+use super::inputs::StageInputs;
 use super::observe::Recorder;
 use super::progress::{Finished, Progress, Snapshot};
 use super::trainer::{Fit, RoundEnd, StageRun};
@@ -80,7 +80,7 @@ fn open<'a>(
 ) -> Result<(Fit<'a>, Progress)> {
     let mut progress = Progress::new(&worker.plan, &at.stage.network, at.index);
     worker.begin(at.stage);
-    let material = Material::fetch(worker, at.stage, x, at.rounds_before)?;
+    let material = StageInputs::fetch(worker, at.stage, x, at.rounds_before)?;
     let mut fit = Fit::new(worker, at, material)?;
     match goes_on {
         Some((snapshot, saved)) => {
@@ -186,7 +186,7 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
             Operand::Dense(rows) if index > 0 => Some(rows.clone()),
             _ => None,
         };
-        let mut fit = Fit::new(worker, StageRun { stage, index, rounds_before: round }, Material::of(inputs))?;
+        let mut fit = Fit::new(worker, StageRun { stage, index, rounds_before: round }, StageInputs::of(inputs))?;
         x = hand_on(worker, &mut fit, stage, parameters, round)?;
         if index + 1 == stages.len() {
             let pass = fit.infer(worker, parameters, round)?;
@@ -206,8 +206,8 @@ fn inputs(worker: &mut Worker, stage: &Stage, x: Operand, round: u32) -> Result<
     let tag = stage.input_tag(round);
     let by_chance = worker.plan.messages.coding(tag).kind.draws;
     let tag = if by_chance { stage.evaluation_input_tag(round) } else { tag };
-    let (mut peers, ground) = worker.split();
-    Inputs::freeze(&mut peers, ground, layer, x, (tag, Scope::Whole))
+    let (mut peers, graph) = worker.split();
+    Inputs::freeze(&mut peers, graph, layer, x, (tag, Scope::Whole))
 }
 
 /// The end of a run in its last stage, or in the one that was interrupted.

@@ -8,14 +8,14 @@ use laconic_nn::optimiser;
 use laconic_wire::Tag;
 
 use super::agreement::{self, Agreement, Extras, Reduction, Turn};
-use super::material::Material;
+use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Best, Clocks, Progress};
 use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
 use crate::exchange::widths;
 use crate::pass::inputs::Inputs;
-use crate::pass::network::{Pass, PassContext};
+use crate::pass::network::{Pass, PassContext, Walk};
 use crate::pass::reveal::Reveal;
 use crate::plan::Plan;
 use crate::saved::{Remembers, Saved};
@@ -72,8 +72,8 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// If the codec of parameters cannot be made.
-    pub fn new(worker: &Worker, at: StageRun<'a>, material: Material) -> Result<Fit<'a>> {
-        let Material { inputs, reveal, eval_inputs } = material;
+    pub fn new(worker: &Worker, at: StageRun<'a>, material: StageInputs) -> Result<Fit<'a>> {
+        let StageInputs { inputs, reveal, eval_inputs } = material;
         let network = &at.stage.network;
         let reads_graph = network.units()[1..].iter().any(|unit| unit.layer.message_width() > 0);
         let subset = (!reads_graph)
@@ -153,8 +153,8 @@ impl<'a> Fit<'a> {
 
     fn reveal(&mut self, worker: &mut Worker, round: u32, reading: &Reading) -> Result<()> {
         let Some(reveal) = &mut self.reveal else { return Ok(()) };
-        let (mut peers, ground) = worker.split();
-        if reveal.advance(&mut peers, ground, self.at.stage.first(), (round, reading), &mut self.inputs)?
+        let (mut peers, graph) = worker.split();
+        if reveal.advance(&mut peers, graph, self.at.stage.first(), (round, reading), &mut self.inputs)?
             && let Some((subset, inputs)) = &mut self.subset
             && let Some(gathered) = self.inputs.gather(&subset.rows)
         {
@@ -262,24 +262,27 @@ impl<'a> Fit<'a> {
         self.gradient.resize(network.len(), 0.0);
         let scale = (1.0 / self.agreement.rows(worker)) as f32;
         let context = self.context(worker, round, true);
-        let (pass, g) = (&mut self.train_pass, &mut self.gradient[..]);
+        let (pass, g, p) = (&mut self.train_pass, &mut self.gradient[..], parameters);
         match &self.subset {
             Some((subset, inputs)) => {
-                let (mut peers, ground) = worker.split_subset(subset);
-                pass.forward(&mut peers, ground, network, parameters, inputs, context)?;
+                let (mut peers, graph) = worker.split_subset(subset);
+                let mut walk = Walk { peers: &mut peers, graph, network, p, inputs, context };
+                pass.forward(&mut walk)?;
                 let (gradient, logits) = pass.logits_gradient();
-                let value = loss(peers.compute, Some(gradient), logits, subset.targets(), &subset.all, scale);
-                pass.backward(&mut peers, ground, network, (parameters, g), inputs, context)?;
+                let compute = &walk.peers.compute;
+                let value = loss(compute, Some(gradient), logits, subset.targets(), &subset.all, scale);
+                pass.backward(&mut walk, g)?;
                 Ok(value)
             }
             None => {
-                let (mut peers, ground) = worker.split();
-                pass.forward(&mut peers, ground, network, parameters, &self.inputs, context)?;
+                let inputs = &self.inputs;
+                let (mut peers, graph) = worker.split();
+                pass.forward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context })?;
                 let (gradient, logits) = pass.logits_gradient();
                 let (targets, mask) = worker.training_targets();
                 let value = loss(&worker.compute, Some(gradient), logits, targets, mask, scale);
-                let (mut peers, ground) = worker.split();
-                pass.backward(&mut peers, ground, network, (parameters, g), &self.inputs, context)?;
+                let (mut peers, graph) = worker.split();
+                pass.backward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context }, g)?;
                 Ok(value)
             }
         }
@@ -303,9 +306,9 @@ impl<'a> Fit<'a> {
     pub fn infer(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<&Pass> {
         let (network, context) = (self.network(), self.context(worker, round, false));
         let pass = self.eval_pass.as_mut().unwrap_or(&mut self.train_pass);
-        let (mut peers, ground) = worker.split();
+        let (mut peers, graph) = worker.split();
         let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
-        pass.forward(&mut peers, ground, network, parameters, inputs, context)?;
+        pass.forward(&mut Walk { peers: &mut peers, graph, network, p: parameters, inputs, context })?;
         Ok(pass)
     }
 

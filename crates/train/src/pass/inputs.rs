@@ -12,13 +12,13 @@ use laconic_wire::{Kind, Tag};
 use crate::error::Result;
 use crate::exchange::drawn::Presence;
 use crate::exchange::halo::Request;
-use crate::exchange::peers::Peers as Links;
+use crate::exchange::peers::Peers;
 use crate::exchange::widths;
 use crate::selection::Scope;
 
 /// The rows and edges that a pass runs over.
 #[derive(Clone, Copy)]
-pub struct Ground<'a> {
+pub struct LocalGraph<'a> {
     /// Destination rows.
     pub nodes: Nodes<'a>,
     /// Own → own edges.
@@ -66,8 +66,8 @@ pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x
 impl Inputs {
     /// Fetches once what the first layer needs of the neighbours of `x`.
     pub fn freeze(
-        links: &mut Links<'_>,
-        ground: Ground<'_>,
+        peers: &mut Peers<'_>,
+        graph: LocalGraph<'_>,
         layer: &dyn Layer,
         x: Operand,
         (tag, scope): (Tag, Scope),
@@ -75,20 +75,20 @@ impl Inputs {
         if layer.message_width() == 0 {
             return Ok(Inputs { x, neighbours: Neighbours::Nobody, presence: None });
         }
-        let own = travelling(links.compute, layer, &ground.nodes, x.view());
-        let mut halo = Matrix::zeros(links.halo.rows(), own.columns());
-        let coding = links.halo.coders.coding(tag);
+        let own = travelling(peers.compute, layer, &graph.nodes, x.view());
+        let mut halo = Matrix::zeros(peers.halo.rows(), own.columns());
+        let coding = peers.halo.coders.coding(tag);
         let (adaptive, lambda) = (coding.is_adaptive(), coding.lambda());
         if adaptive && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
             // The rows are known before they are sent, so the first assignment need not wait.
-            widths::trace_once(links.halo, tag, &own)?;
-            widths::assign_widths(links.halo, links.transport, &[(tag, own.columns())], tag.round, lambda)?;
+            widths::trace_once(peers.halo, tag, &own)?;
+            widths::assign_widths(peers.halo, peers.transport, &[(tag, own.columns())], tag.round, lambda)?;
         }
-        let pending = links.halo.start(links.transport, Request::now(tag, scope), &own)?;
-        let presence = pending.presence(links.halo);
-        pending.finish(links.halo, links.transport, &mut halo)?;
+        let pending = peers.halo.start(peers.transport, Request::now(tag, scope), &own)?;
+        let presence = pending.presence(peers.halo);
+        pending.finish(peers.halo, peers.transport, &mut halo)?;
         let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence };
-        inputs.set_neighbours(links.compute, ground, layer, &own, halo);
+        inputs.set_neighbours(peers.compute, graph, layer, &own, halo);
         Ok(inputs)
     }
 
@@ -96,17 +96,17 @@ impl Inputs {
     fn set_neighbours(
         &mut self,
         compute: &mut Compute,
-        ground: Ground<'_>,
+        graph: LocalGraph<'_>,
         layer: &dyn Layer,
         own: &Matrix,
         mut halo: Matrix,
     ) {
         if !layer.message_has_parameters() {
             let (mut folded, mut state) = (Matrix::default(), State::default());
-            let at = &mut At { compute, p: &[], nodes: ground.nodes, state: &mut state };
-            layer.fold(at, Sources { side: Side::Own, block: ground.own, messages: own }, &mut folded);
+            let at = &mut At { compute, p: &[], nodes: graph.nodes, state: &mut state };
+            layer.fold(at, Sources { side: Side::Own, block: graph.own, messages: own }, &mut folded);
             weigh(at.compute, layer, &self.presence, &mut halo, at.state);
-            layer.fold(at, Sources { side: Side::Halo, block: ground.halo, messages: &halo }, &mut folded);
+            layer.fold(at, Sources { side: Side::Halo, block: graph.halo, messages: &halo }, &mut folded);
             layer.finish_fold(at, &mut folded);
             halo = folded;
         }
@@ -162,25 +162,25 @@ pub(crate) fn weigh_adjoint(compute: &Compute, layer: &dyn Layer, presence: &Pre
 
 /// Exchanges and folds messages that have no parameters.
 pub(crate) fn fold_once(
-    links: &mut Links<'_>,
-    ground: Ground<'_>,
+    peers: &mut Peers<'_>,
+    graph: LocalGraph<'_>,
     layer: &dyn Layer,
     x: Rows<'_>,
     tag: Tag,
     folded: &mut Matrix,
 ) -> Result<()> {
     let (mut messages, mut halo, mut state) = (Matrix::default(), Matrix::default(), State::default());
-    let nodes = ground.nodes;
-    layer.message(&mut At { compute: links.compute, p: &[], nodes, state: &mut state }, x, &mut messages);
-    halo.reshape(links.halo.rows(), messages.columns());
+    let nodes = graph.nodes;
+    layer.message(&mut At { compute: peers.compute, p: &[], nodes, state: &mut state }, x, &mut messages);
+    halo.reshape(peers.halo.rows(), messages.columns());
     let fold_own = |compute: &mut Compute, _: &mut Matrix| {
-        let own = Sources { side: Side::Own, block: ground.own, messages: &messages };
+        let own = Sources { side: Side::Own, block: graph.own, messages: &messages };
         layer.fold(&mut At { compute, p: &[], nodes, state: &mut state }, own, folded);
     };
-    let presence = links.exchange(tag, &messages, &mut halo, fold_own)?;
-    weigh(links.compute, layer, &presence, &mut halo, &mut state);
-    let at = &mut At { compute: links.compute, p: &[], nodes, state: &mut state };
-    layer.fold(at, Sources { side: Side::Halo, block: ground.halo, messages: &halo }, folded);
+    let presence = peers.exchange(tag, &messages, &mut halo, fold_own)?;
+    weigh(peers.compute, layer, &presence, &mut halo, &mut state);
+    let at = &mut At { compute: peers.compute, p: &[], nodes, state: &mut state };
+    layer.fold(at, Sources { side: Side::Halo, block: graph.halo, messages: &halo }, folded);
     layer.finish_fold(at, folded);
     Ok(())
 }

@@ -8,13 +8,13 @@ use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::Dropout;
 use laconic_nn::kernels::normalise::{Activated, Activation, Affine, activate, activate_adjoint};
 use laconic_nn::network::{After, Network};
-use laconic_nn::{At, Closing, Matrix, Rows, Senders, Side, Sources, State, Wanted};
+use laconic_nn::{At, Closing, Matrix, Operand, Rows, Senders, Side, Sources, State, Wanted};
 use laconic_wire::{Direction, Kind, Tag};
 
 use crate::error::Result;
 use crate::exchange::drawn::Presence;
-use crate::exchange::peers::Peers as Links;
-use crate::pass::inputs::{Dropped, Ground, Inputs, Neighbours, fold_once, weigh, weigh_adjoint};
+use crate::exchange::peers::Peers;
+use crate::pass::inputs::{Dropped, Inputs, LocalGraph, weigh_adjoint};
 
 /// What a pass is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct PassContext {
 }
 
 impl PassContext {
-    fn tag(&self, unit: usize, direction: Direction) -> Tag {
+    pub(super) fn tag(&self, unit: usize, direction: Direction) -> Tag {
         let kind = match (self.training, direction, unit) {
             (false, ..) => Kind::Evaluation,
             (true, Direction::Reverse, _) => Kind::ActivationGradients,
@@ -40,41 +40,71 @@ impl PassContext {
         Tag { kind, direction, layer: self.first_layer + unit as u16, round: self.round, step: 0 }
     }
 
-    fn dropout(&self, purpose: Purpose, unit: usize, probability: f32) -> Option<Dropout> {
+    pub(super) fn dropout(&self, purpose: Purpose, unit: usize, probability: f32) -> Option<Dropout> {
         let layer = u64::from(self.first_layer) + unit as u64;
         let key = Key::new(self.seed, purpose).with(self.round.into()).with(layer);
         (self.training && probability > 0.0).then_some(Dropout { probability, key })
     }
 }
 
+/// What both directions of a pass over a network need.
+pub struct Walk<'a, 'p> {
+    /// Threads, and the way to the peers.
+    pub peers: &'a mut Peers<'p>,
+    /// The rows and edges that it runs over.
+    pub graph: LocalGraph<'a>,
+    /// The network.
+    pub network: &'a Network,
+    /// Its parameters.
+    pub p: &'a [f32],
+    /// What its first layer reads.
+    pub inputs: &'a Inputs,
+    /// What it is for.
+    pub context: PassContext,
+}
+
 /// What one unit's forward pass leaves for its backward pass; memory is used again every round.
 #[derive(Default)]
-struct Tape {
+pub(super) struct Tape {
     /// Input rows: output of the unit before, after norm, ReLU and dropout. Empty in the first unit.
     x: Matrix,
-    messages: Matrix,
-    halo_messages: Matrix,
-    folded: Matrix,
-    z: Matrix,
+    pub(super) messages: Matrix,
+    pub(super) halo_messages: Matrix,
+    pub(super) folded: Matrix,
+    pub(super) z: Matrix,
     statistics: Matrix,
-    state: State,
+    pub(super) state: State,
     /// How much each halo row counted.
-    presence: Presence,
+    pub(super) presence: Presence,
 }
 
 /// The memory of passes over one network.
 #[derive(Default)]
 pub struct Pass {
-    tapes: Vec<Tape>,
-    own_inputs: Dropped,
-    folded_inputs: Dropped,
-    halo_inputs: Dropped,
-    gradient: Matrix,
+    pub(super) tapes: Vec<Tape>,
+    pub(super) first: FirstInputs,
+    pub(super) gradient: Matrix,
     next_gradient: Matrix,
-    folded_gradient: Matrix,
-    message_gradient: Matrix,
-    halo_gradient: Matrix,
-    nothing: Matrix,
+    pub(super) folded_gradient: Matrix,
+    pub(super) message_gradient: Matrix,
+    pub(super) halo_gradient: Matrix,
+}
+
+/// What the first unit reads in a pass: frozen rows with this round's dropout.
+pub(super) struct FirstInputs {
+    pub own: Dropped,
+    pub folded: Dropped,
+    pub halo: Dropped,
+    /// The fold, where it is made anew in every pass.
+    pub refolded: Operand,
+    pub nothing: Matrix,
+}
+
+impl Default for FirstInputs {
+    fn default() -> Self {
+        let (own, folded, halo, nothing) = Default::default();
+        FirstInputs { own, folded, halo, refolded: Operand::Dense(Matrix::default()), nothing }
+    }
 }
 
 impl Pass {
@@ -99,232 +129,100 @@ impl Pass {
     }
 
     /// Runs the network forward.
-    pub fn forward(
-        &mut self,
-        links: &mut Links<'_>,
-        ground: Ground<'_>,
-        network: &Network,
-        p: &[f32],
-        inputs: &Inputs,
-        what: PassContext,
-    ) -> Result<()> {
-        let units = network.units();
-        self.tapes.resize_with(units.len(), Tape::default);
-        self.first_unit(links, ground, network, p, inputs, what)?;
-        for (index, unit) in units.iter().enumerate() {
-            let ranges = network.ranges(index);
-            if index > 0 {
-                let Tape { x, messages, halo_messages, folded, z, state, presence, .. } = &mut self.tapes[index];
-                let (layer, p) = (unit.layer.as_ref(), &p[ranges.layer.clone()]);
-                if layer.message_width() > 0 {
-                    let at = &mut At { compute: links.compute, p, nodes: ground.nodes, state };
-                    layer.message(at, Rows::Dense(x), messages);
-                    let tag = what.tag(index, Direction::Forward);
-                    *presence =
-                        exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
-                }
-                let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
-                layer.close(&mut At { compute: links.compute, p, nodes: ground.nodes, state }, input, z);
-            }
-            if index + 1 < units.len() {
-                let (before, after) = self.tapes.split_at_mut(index + 1);
-                let Tape { z, statistics, .. } = &mut before[index];
-                let dropout = what.dropout(Purpose::Dropout, index + 1, units[index + 1].dropout);
-                let norm = affine(network, index, p);
-                let between = Activation { norm, dropout };
-                activate(links.compute, &mut after[0].x, z, between, ground.nodes.ids, statistics);
-            }
+    ///
+    /// # Errors
+    /// If a peer does not answer, or a codec refuses the rows.
+    pub fn forward(&mut self, walk: &mut Walk<'_, '_>) -> Result<()> {
+        let units = walk.network.units().len();
+        self.tapes.resize_with(units, Tape::default);
+        self.first_forward(walk)?;
+        self.activate(walk, 0);
+        for index in 1..units {
+            self.unit_forward(walk, index)?;
+            self.activate(walk, index);
         }
         Ok(())
     }
 
-    /// The first unit, whose inputs are frozen.
-    fn first_unit(
-        &mut self,
-        links: &mut Links<'_>,
-        ground: Ground<'_>,
-        network: &Network,
-        p: &[f32],
-        inputs: &Inputs,
-        what: PassContext,
-    ) -> Result<()> {
-        let unit = &network.units()[0];
-        let (layer, p) = (unit.layer.as_ref(), &p[network.ranges(0).layer.clone()]);
-        let Tape { messages, halo_messages, folded, z, state, presence, .. } = &mut self.tapes[0];
-        let nodes = ground.nodes;
-        let dropout = what.dropout(Purpose::Dropout, 0, unit.dropout);
-        let after_fold = what.dropout(Purpose::AggregateDropout, 0, unit.dropout);
-        let x = self.own_inputs.view(links.compute, &inputs.x, dropout, nodes.ids);
-        match &inputs.neighbours {
-            Neighbours::Nobody => {
-                self.nothing.reshape(nodes.ids.len(), 0);
-                let input = Closing { x, folded: Rows::Dense(&self.nothing) };
-                layer.close(&mut At { compute: links.compute, p, nodes, state }, input, z);
-            }
-            Neighbours::Folded(frozen) => {
-                let folded = self.folded_inputs.view(links.compute, frozen, after_fold, nodes.ids);
-                layer.close(&mut At { compute: links.compute, p, nodes, state }, Closing { x, folded }, z);
-            }
-            Neighbours::Copies(copies) => {
-                let halo = self.halo_inputs.view(links.compute, copies, dropout, ground.halo_ids);
-                let at = &mut At { compute: links.compute, p, nodes, state };
-                layer.message(at, x, messages);
-                layer.message(at, halo, halo_messages);
-                weigh(at.compute, layer, &inputs.presence, halo_messages, at.state);
-                layer.fold(at, Sources { side: Side::Own, block: ground.own, messages }, folded);
-                layer.fold(at, Sources { side: Side::Halo, block: ground.halo, messages: halo_messages }, folded);
-                layer.finish_fold(at, folded);
-                layer.close(at, Closing { x, folded: Rows::Dense(folded) }, z);
-            }
-            Neighbours::Exchanged if layer.message_has_parameters() => {
-                layer.message(&mut At { compute: links.compute, p, nodes, state }, x, messages);
-                let tag = what.tag(0, Direction::Forward);
-                *presence = exchange_and_fold(links, ground, layer, p, tag, (messages, halo_messages, folded), state)?;
-                let input = Closing { x, folded: Rows::Dense(folded) };
-                layer.close(&mut At { compute: links.compute, p, nodes, state }, input, z);
-            }
-            Neighbours::Exchanged => {
-                // The same arithmetic as with a kept fold: dropout comes after it.
-                fold_once(links, ground, layer, inputs.x.view(), what.tag(0, Direction::Forward), folded)?;
-                let fresh = laconic_nn::Operand::Dense(std::mem::take(folded));
-                let view = self.folded_inputs.view(links.compute, &fresh, after_fold, nodes.ids);
-                layer.close(&mut At { compute: links.compute, p, nodes, state }, Closing { x, folded: view }, z);
-                let laconic_nn::Operand::Dense(fresh) = fresh else { unreachable!("it was made dense above") };
-                *folded = fresh;
-            }
+    /// One unit behind the first.
+    fn unit_forward(&mut self, walk: &mut Walk<'_, '_>, index: usize) -> Result<()> {
+        let layer = walk.network.units()[index].layer.as_ref();
+        let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
+        let tape = &mut self.tapes[index];
+        if layer.message_width() > 0 {
+            let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut tape.state };
+            layer.message(at, Rows::Dense(&tape.x), &mut tape.messages);
+            tape.exchange_and_fold(walk, index)?;
         }
+        let Tape { x, folded, z, state, .. } = tape;
+        let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
+        layer.close(&mut At { compute: walk.peers.compute, p, nodes, state }, input, z);
         Ok(())
+    }
+
+    /// What stands between a unit and the next: norm, ReLU, dropout. Nothing follows the last.
+    fn activate(&mut self, walk: &mut Walk<'_, '_>, index: usize) {
+        let Some(next) = walk.network.units().get(index + 1) else { return };
+        let (before, after) = self.tapes.split_at_mut(index + 1);
+        let Tape { z, statistics, .. } = &mut before[index];
+        let dropout = walk.context.dropout(Purpose::Dropout, index + 1, next.dropout);
+        let between = Activation { norm: affine(walk.network, index, walk.p), dropout };
+        activate(walk.peers.compute, &mut after[0].x, z, between, walk.graph.nodes.ids, statistics);
     }
 
     /// Runs the network backward from [`Pass::logits_gradient`] and adds to `g`.
-    pub fn backward(
-        &mut self,
-        links: &mut Links<'_>,
-        ground: Ground<'_>,
-        network: &Network,
-        (p, g): (&[f32], &mut [f32]),
-        inputs: &Inputs,
-        what: PassContext,
-    ) -> Result<()> {
-        let units = network.units();
-        for index in (1..units.len()).rev() {
-            let layer = units[index].layer.as_ref();
-            let ranges = network.ranges(index);
-            let (before, after) = self.tapes.split_at_mut(index);
-            let Tape { x, messages, halo_messages, folded, state, presence, .. } = &mut after[0];
-            let (own_p, own_g) = (&p[ranges.layer.clone()], &mut g[ranges.layer.clone()]);
-            let nodes = ground.nodes;
-            let (dz, dx, dfolded) = (&mut self.gradient, &mut self.next_gradient, &mut self.folded_gradient);
-            let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
-            let exchanges = layer.message_width() > 0;
-            let wanted = Wanted { dfolded: exchanges.then_some(&mut *dfolded), dx: Some(&mut *dx) };
-            let at = &mut At { compute: links.compute, p: own_p, nodes, state };
-            layer.close_adjoint(at, own_g, input, dz, wanted);
-            if exchanges {
-                let (dm, dhalo) = (&mut self.message_gradient, &mut self.halo_gradient);
-                let halo = Sources { side: Side::Halo, block: ground.halo, messages: halo_messages };
-                layer.fold_adjoint(at, own_g, halo, dfolded, dhalo);
-                let tag = what.tag(index, Direction::Reverse);
-                weigh_adjoint(links.compute, layer, presence, dhalo);
-                // Halo gradients go out before the local product, so that the wire works while we do.
-                links.exchange(tag, dhalo, dm, |compute, dm| {
-                    let own = Sources { side: Side::Own, block: ground.own, messages };
-                    layer.fold_adjoint(&mut At { compute, p: own_p, nodes, state }, own_g, own, dfolded, dm);
-                })?;
-                let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
-                let senders = Senders { side: Side::Own, x: Rows::Dense(x), messages };
-                let at = &mut At { compute: links.compute, p: own_p, nodes, state };
-                layer.message_adjoint(at, own_g, senders, dm, Some((dx, store)));
-            }
-            std::mem::swap(&mut self.gradient, &mut self.next_gradient);
-            let Tape { z, statistics, .. } = &before[index - 1];
-            let dropout = what.dropout(Purpose::Dropout, index, units[index].dropout);
-            let norm = affine(network, index - 1, p);
-            let ranges = network.ranges(index - 1);
-            let (dweight, dbias) = two_mut(g, ranges.norm_weight.clone(), ranges.norm_bias.clone());
-            let gradients = (dweight, dbias);
-            let (between, done) = (Activation { norm, dropout }, Activated { out: x, z, statistics });
-            activate_adjoint(links.compute, &mut self.gradient, between, done, gradients);
+    ///
+    /// # Errors
+    /// If a peer does not answer, or a codec refuses the rows.
+    pub fn backward(&mut self, walk: &mut Walk<'_, '_>, g: &mut [f32]) -> Result<()> {
+        for index in (1..walk.network.units().len()).rev() {
+            self.unit_backward(walk, index, &mut g[walk.network.ranges(index).layer.clone()])?;
+            self.activate_backward(walk, index, g);
         }
-        self.first_unit_backward(links, ground, network, (p, g), inputs, what)
+        self.first_backward(walk, g)
     }
 
-    fn first_unit_backward(
-        &mut self,
-        links: &mut Links<'_>,
-        ground: Ground<'_>,
-        network: &Network,
-        (p, g): (&[f32], &mut [f32]),
-        inputs: &Inputs,
-        what: PassContext,
-    ) -> Result<()> {
-        let layer = network.units()[0].layer.as_ref();
-        let range = network.ranges(0).layer.clone();
-        let (p, g) = (&p[range.clone()], &mut g[range]);
-        let Tape { messages, halo_messages, folded, state, presence, .. } = &mut self.tapes[0];
-        let nodes = ground.nodes;
-        let x = self.own_inputs.last(&inputs.x);
-        let dz = &mut self.gradient;
-        let fresh;
-        let folded = match &inputs.neighbours {
-            Neighbours::Nobody => Rows::Dense(&self.nothing),
-            Neighbours::Folded(frozen) => self.folded_inputs.last(frozen),
-            Neighbours::Exchanged if !layer.message_has_parameters() => {
-                fresh = laconic_nn::Operand::Dense(std::mem::take(folded));
-                self.folded_inputs.last(&fresh)
-            }
-            _ => Rows::Dense(folded),
-        };
-        let input = Closing { x, folded };
-        let at = &mut At { compute: links.compute, p, nodes, state };
-        if !layer.message_has_parameters() {
-            layer.close_adjoint(at, g, input, dz, Wanted::default());
-            return Ok(());
+    /// One unit behind the first; `g` are the gradients of its own parameters.
+    fn unit_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) -> Result<()> {
+        let layer = walk.network.units()[index].layer.as_ref();
+        let (p, nodes, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes, walk.graph);
+        let Tape { x, messages, halo_messages, folded, state, presence, .. } = &mut self.tapes[index];
+        let (dz, dx, dfolded) = (&mut self.gradient, &mut self.next_gradient, &mut self.folded_gradient);
+        let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
+        let exchanges = layer.message_width() > 0;
+        let wanted = Wanted { dfolded: exchanges.then_some(&mut *dfolded), dx: Some(&mut *dx) };
+        let at = &mut At { compute: walk.peers.compute, p, nodes, state };
+        layer.close_adjoint(at, g, input, dz, wanted);
+        if exchanges {
+            let (dm, dhalo) = (&mut self.message_gradient, &mut self.halo_gradient);
+            let halo = Sources { side: Side::Halo, block: graph.halo, messages: halo_messages };
+            layer.fold_adjoint(at, g, halo, dfolded, dhalo);
+            weigh_adjoint(walk.peers.compute, layer, presence, dhalo);
+            // Halo gradients go out before the local product, so that the wire works while we do.
+            walk.peers.exchange(walk.context.tag(index, Direction::Reverse), dhalo, dm, |compute, dm| {
+                let own = Sources { side: Side::Own, block: graph.own, messages };
+                layer.fold_adjoint(&mut At { compute, p, nodes, state }, g, own, dfolded, dm);
+            })?;
+            let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
+            let senders = Senders { side: Side::Own, x: Rows::Dense(x), messages };
+            let at = &mut At { compute: walk.peers.compute, p, nodes, state };
+            layer.message_adjoint(at, g, senders, dm, Some((dx, store)));
         }
-        let (dfolded, dm, dhalo) = (&mut self.folded_gradient, &mut self.message_gradient, &mut self.halo_gradient);
-        let halo = Sources { side: Side::Halo, block: ground.halo, messages: halo_messages };
-        let own = Sources { side: Side::Own, block: ground.own, messages };
-        layer.close_adjoint(at, g, input, dz, Wanted { dfolded: Some(dfolded), dx: None });
-        layer.fold_adjoint(at, g, halo, dfolded, dhalo);
-        match &inputs.neighbours {
-            Neighbours::Copies(copies) => {
-                layer.fold_adjoint(at, g, own, dfolded, dm);
-                let x = self.halo_inputs.last(copies);
-                layer.message_adjoint(at, g, Senders { side: Side::Halo, x, messages: halo_messages }, dhalo, None);
-            }
-            _ => {
-                weigh_adjoint(links.compute, layer, presence, dhalo);
-                links.exchange(what.tag(0, Direction::Reverse), dhalo, dm, |compute, dm| {
-                    layer.fold_adjoint(&mut At { compute, p, nodes, state }, g, own, dfolded, dm);
-                })?;
-            }
-        }
-        let at = &mut At { compute: links.compute, p, nodes, state };
-        layer.message_adjoint(at, g, Senders { side: Side::Own, x, messages }, dm, None);
+        std::mem::swap(&mut self.gradient, &mut self.next_gradient);
         Ok(())
     }
-}
 
-/// Sends messages and folds both blocks, the local one while the halo's travel.
-fn exchange_and_fold(
-    links: &mut Links<'_>,
-    ground: Ground<'_>,
-    layer: &dyn laconic_nn::Layer,
-    p: &[f32],
-    tag: Tag,
-    (messages, halo_messages, folded): (&Matrix, &mut Matrix, &mut Matrix),
-    state: &mut State,
-) -> Result<Presence> {
-    halo_messages.reshape(links.halo.rows(), messages.columns());
-    let presence = links.exchange(tag, messages, halo_messages, |compute, _| {
-        let own = Sources { side: Side::Own, block: ground.own, messages };
-        layer.fold(&mut At { compute, p, nodes: ground.nodes, state }, own, folded);
-    })?;
-    weigh(links.compute, layer, &presence, halo_messages, state);
-    let at = &mut At { compute: links.compute, p, nodes: ground.nodes, state };
-    layer.fold(at, Sources { side: Side::Halo, block: ground.halo, messages: halo_messages }, folded);
-    layer.finish_fold(at, folded);
-    Ok(presence)
+    /// The adjoint of what stands before unit `index`; `g` are the gradients of the whole network.
+    fn activate_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) {
+        let (before, after) = self.tapes.split_at_mut(index);
+        let Tape { z, statistics, .. } = &before[index - 1];
+        let dropout = walk.context.dropout(Purpose::Dropout, index, walk.network.units()[index].dropout);
+        let between = Activation { norm: affine(walk.network, index - 1, walk.p), dropout };
+        let ranges = walk.network.ranges(index - 1);
+        let gradients = two_mut(g, ranges.norm_weight.clone(), ranges.norm_bias.clone());
+        let done = Activated { out: &after[0].x, z, statistics };
+        activate_adjoint(walk.peers.compute, &mut self.gradient, between, done, gradients);
+    }
 }
 
 fn affine<'a>(network: &Network, unit: usize, p: &'a [f32]) -> Option<Affine<'a>> {

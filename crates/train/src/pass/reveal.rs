@@ -15,9 +15,9 @@ use crate::config::ramp::{Controller, Reading, kept_columns};
 use crate::error::Result;
 use crate::exchange::drawn::{Presence, Route};
 use crate::exchange::halo::{Request, refused};
-use crate::exchange::peers::Peers as Links;
+use crate::exchange::peers::Peers;
 use crate::messages::coding::{Coding, FIRST_BITS, Widths, width_above, width_below};
-use crate::pass::inputs::{Ground, Inputs, Neighbours, travelling, weigh};
+use crate::pass::inputs::{Inputs, LocalGraph, Neighbours, travelling, weigh};
 use crate::selection::Scope;
 
 /// What one round adds.
@@ -100,37 +100,37 @@ fn refines(coding: &Coding) -> bool {
 impl Reveal {
     /// Prepares to reveal the inputs of a layer; nothing has crossed yet.
     pub fn new(
-        links: &mut Links<'_>,
+        peers: &mut Peers<'_>,
         layer: &dyn Layer,
         nodes: &Nodes<'_>,
         x: &Operand,
         at: (Tag, Scope),
     ) -> Result<Reveal> {
         let (tag, scope) = at;
-        let own = travelling(links.compute, layer, nodes, x.view());
-        let coding = links.halo.coders.coding(tag).clone();
+        let own = travelling(peers.compute, layer, nodes, x.view());
+        let coding = peers.halo.coders.coding(tag).clone();
         let refines = refines(&coding);
-        let (send, receive) = links.halo.rows_of(Request::now(tag, scope));
+        let (send, receive) = peers.halo.rows_of(Request::now(tag, scope));
         let known = |rows: &Vec<u32>| if refines { vec![0.0; rows.len() * own.columns()] } else { Vec::new() };
         let send = send.into_iter().map(|rows| (rows.clone(), known(&rows))).collect();
         Ok(Reveal {
-            codec: links.halo.coders.build(coding.of_values())?,
-            agenda: Agenda::new(&coding, links.halo.seed(), tag, own.columns()),
+            codec: peers.halo.coders.build(coding.of_values())?,
+            agenda: Agenda::new(&coding, peers.halo.seed(), tag, own.columns()),
             tag,
-            kept: Matrix::zeros(links.halo.rows(), own.columns()),
+            kept: Matrix::zeros(peers.halo.rows(), own.columns()),
             own,
             send,
             receive,
-            presence: links.halo.presence(Request::now(tag, scope)),
+            presence: peers.halo.presence(Request::now(tag, scope)),
             refines,
         })
     }
 
     /// Inputs of which nothing of the neighbours is known yet.
-    pub fn inputs(&mut self, compute: &mut Compute, ground: Ground<'_>, layer: &dyn Layer, x: Operand) -> Inputs {
+    pub fn inputs(&mut self, compute: &mut Compute, graph: LocalGraph<'_>, layer: &dyn Layer, x: Operand) -> Inputs {
         if !layer.message_has_parameters() {
-            let own = Sources { side: Side::Own, block: ground.own, messages: &self.own };
-            let at = &mut At { compute, p: &[], nodes: ground.nodes, state: &mut State::default() };
+            let own = Sources { side: Side::Own, block: graph.own, messages: &self.own };
+            let at = &mut At { compute, p: &[], nodes: graph.nodes, state: &mut State::default() };
             layer.fold(at, own, &mut self.kept);
         }
         let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence: self.presence.clone() };
@@ -141,8 +141,8 @@ impl Reveal {
     /// Sends and receives what the round adds and puts it into `inputs`; whether anything was added.
     pub fn advance(
         &mut self,
-        links: &mut Links<'_>,
-        ground: Ground<'_>,
+        peers: &mut Peers<'_>,
+        graph: LocalGraph<'_>,
         layer: &dyn Layer,
         (round, reading): (u32, &Reading),
         inputs: &mut Inputs,
@@ -153,12 +153,12 @@ impl Reveal {
         if step.refine > 0 {
             let mut columns = before.order[..before.shown].to_vec();
             columns.sort_unstable();
-            let came = self.cross(links, tag.later(1), &columns, step.refine)?;
-            self.keep(links.compute, ground, layer, &columns, came);
+            let came = self.cross(peers, tag.later(1), &columns, step.refine)?;
+            self.keep(peers.compute, graph, layer, &columns, came);
         }
         if !step.columns.is_empty() {
-            let came = self.cross(links, tag, &step.columns, step.bits)?;
-            self.keep(links.compute, ground, layer, &step.columns, came);
+            let came = self.cross(peers, tag, &step.columns, step.bits)?;
+            self.keep(peers.compute, graph, layer, &step.columns, came);
         }
         let added = step.refine > 0 || !step.columns.is_empty();
         if added {
@@ -172,7 +172,7 @@ impl Reveal {
     fn keep(
         &mut self,
         compute: &mut Compute,
-        ground: Ground<'_>,
+        graph: LocalGraph<'_>,
         layer: &dyn Layer,
         columns: &[u32],
         mut came: Matrix,
@@ -185,7 +185,7 @@ impl Reveal {
         let rows = self.kept.data().chunks_exact(width);
         let of_columns = rows.flat_map(|row| columns.iter().map(|&column| row[column as usize])).collect();
         let mut folded = Matrix::from_vec(self.kept.rows(), columns.len(), of_columns);
-        sum_fold(compute, &mut folded, kernels::Store::Add, ground.halo, &came);
+        sum_fold(compute, &mut folded, kernels::Store::Add, graph.halo, &came);
         for (row, values) in self.kept.data_mut().chunks_exact_mut(width).zip(folded.data().chunks_exact(columns.len()))
         {
             columns.iter().zip(values).for_each(|(&column, value)| row[column as usize] = *value);
@@ -193,8 +193,8 @@ impl Reveal {
     }
 
     /// Sends these columns of own rows, less what the peers know of them, and returns what comes of the halo's.
-    fn cross(&mut self, links: &mut Links<'_>, tag: Tag, columns: &[u32], bits: u8) -> Result<Matrix> {
-        let Links { transport, halo, .. } = links;
+    fn cross(&mut self, peers: &mut Peers<'_>, tag: Tag, columns: &[u32], bits: u8) -> Result<Matrix> {
+        let Peers { transport, halo, .. } = peers;
         let (rank, size, width) = (halo.rank(), transport.size(), self.own.columns());
         let level = Level { ratio: 1.0, bits: Bits::Uniform(bits) };
         let mut slice = Vec::new();

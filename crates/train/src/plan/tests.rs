@@ -29,7 +29,13 @@ fn every_key_is_documented_and_every_documented_key_exists() {
 fn overrides_win_and_need_no_quotes() {
     let config = parse(
         "[model]\narch = \"gcn\"\n[train]\nlr = 0.1",
-        &["model.arch=gat", "train.lr=0.5", "schedule.kind=lazy", "schedule.rounds=[3, 4]", "messages.layers.1.forward=half"],
+        &[
+            "model.arch=gat",
+            "train.lr=0.5",
+            "schedule.kind=lazy",
+            "schedule.rounds=[3, 4]",
+            "messages.layers.1.forward=half",
+        ],
     )
     .expect("valid");
     assert_eq!(

@@ -8,61 +8,33 @@ use std::path::Path;
 use laconic_wire::{Count, Kind};
 
 use super::aside::read_within;
-use super::summary::{LinkBytes, Summary};
+use super::summary::Summary;
+use super::traffic::Earlier;
 use crate::fit::progress::Snapshot;
 
 /// Files larger than this are not read back.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// Traffic before the run was resumed.
-#[derive(Debug, Default)]
-pub struct Earlier {
-    /// By kind, in the order of [`Kind::ALL`].
-    pub kinds: [Count; 7],
-    /// By link; empty where nothing is known.
-    pub links: Vec<LinkBytes>,
-    /// Rows of the ledger, without its header.
-    pub rows: String,
-}
-
-impl Earlier {
-    /// Reads back what the run in this folder had sent when the snapshot was taken.
-    pub fn of(out: Option<&Path>, snapshot: &Snapshot) -> Earlier {
-        let mut earlier = Earlier { kinds: snapshot.bytes, ..Earlier::default() };
-        let read = |name: &str| String::from_utf8(read_within(&out?.join(name), BYTES_MAX).ok()?).ok();
-        let summary = read("summary.json").and_then(|text| serde_json::from_str::<Summary>(&text).ok());
-        let Some(summary) = summary.filter(|summary| summary.rounds == snapshot.rounds()) else {
-            return earlier;
-        };
-        // The closing reports, all of them control, came after the checkpoint.
-        let known = earlier.kinds.iter().fold(Count::default(), |sum, count| sum + *count);
-        let bytes = &summary.bytes;
-        for (kind, count) in Kind::ALL.iter().zip(&mut earlier.kinds) {
-            if *kind == Kind::Control {
-                count.frames += bytes.frames.saturating_sub(known.frames);
-                count.payload += bytes.payload.saturating_sub(known.payload);
-                count.framed += bytes.total.saturating_sub(known.framed);
-            }
-        }
-        earlier.links = summary.bytes.by_link;
-        let ledger = read("ledger.csv").unwrap_or_default();
-        earlier.rows = ledger.split_once('\n').map(|(_, rows)| rows.to_owned()).unwrap_or_default();
-        earlier
-    }
-
-    /// Framed bytes of all kinds.
-    pub fn framed(&self) -> u64 {
-        self.kinds.iter().map(|count| count.framed).sum()
-    }
-
-    /// Adds what was sent before to what was sent since, link by link.
-    pub fn add_links(&self, links: &mut [LinkBytes]) {
-        for link in links {
-            for earlier in self.links.iter().filter(|earlier| (earlier.from, earlier.to) == (link.from, link.to)) {
-                link.frames += earlier.frames;
-                link.payload += earlier.payload;
-                link.bytes += earlier.bytes;
-            }
+/// Reads back what the run in this folder had sent when the snapshot was taken.
+pub fn read_earlier(out: Option<&Path>, snapshot: &Snapshot) -> Earlier {
+    let mut earlier = Earlier { kinds: snapshot.bytes, ..Earlier::default() };
+    let read = |name: &str| String::from_utf8(read_within(&out?.join(name), BYTES_MAX).ok()?).ok();
+    let summary = read("summary.json").and_then(|text| serde_json::from_str::<Summary>(&text).ok());
+    let Some(summary) = summary.filter(|summary| summary.rounds == snapshot.rounds()) else {
+        return earlier;
+    };
+    // The closing reports, all of them control, came after the checkpoint.
+    let known = earlier.kinds.iter().fold(Count::default(), |sum, count| sum + *count);
+    let bytes = &summary.bytes;
+    for (kind, count) in Kind::ALL.iter().zip(&mut earlier.kinds) {
+        if *kind == Kind::Control {
+            count.frames += bytes.frames.saturating_sub(known.frames);
+            count.payload += bytes.payload.saturating_sub(known.payload);
+            count.framed += bytes.total.saturating_sub(known.framed);
         }
     }
+    earlier.links = summary.bytes.by_link;
+    let ledger = read("ledger.csv").unwrap_or_default();
+    earlier.rows = ledger.split_once('\n').map(|(_, rows)| rows.to_owned()).unwrap_or_default();
+    earlier
 }

@@ -10,4 +10,5 @@ pub mod report;
 pub mod state;
 pub mod summary;
 mod tensors;
+pub mod traffic;
 pub mod weights;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use laconic_wire::{Count, Kind};
 use serde::{Deserialize, Serialize};
 
-use super::earlier::Earlier;
 use super::report::{Seconds, WorkerReport};
+use super::traffic::{Earlier, LinkBytes};
 use crate::config::{Config, MessagesConfig, WIDTHS};
 use crate::error::{Result, TrainError};
 use crate::fit::stages::Trained;
@@ -83,21 +83,6 @@ pub struct BytesSummary {
     pub by_link: Vec<LinkBytes>,
 }
 
-/// One entry of `bytes.by_link`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LinkBytes {
-    /// Sender.
-    pub from: u32,
-    /// Receiver.
-    pub to: u32,
-    /// Frames.
-    pub frames: u64,
-    /// Payload bytes.
-    pub payload: u64,
-    /// Payload and framing.
-    pub bytes: u64,
-}
-
 /// `seconds`: total and median are the slowest worker's, the others means over workers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SecondsSummary {
@@ -137,7 +122,7 @@ pub struct ParametersSummary {
 }
 
 /// What a summary is made from besides the reports.
-pub struct Story<'a> {
+pub struct RunFacts<'a> {
     /// The configuration as it was given.
     pub given: &'a Config,
     /// The run, with the messages that a byte budget has chosen.
@@ -157,8 +142,8 @@ impl Summary {
     ///
     /// # Errors
     /// If workers hold different parameters.
-    pub fn of(story: &Story<'_>, mut reports: Vec<WorkerReport>) -> Result<Summary> {
-        let Story { given, plan, trained, earlier, .. } = *story;
+    pub fn of(facts: &RunFacts<'_>, mut reports: Vec<WorkerReport>) -> Result<Summary> {
+        let RunFacts { given, plan, trained, earlier, .. } = *facts;
         if let Some(rank) = reports.iter().position(|r| r.digest != reports[0].digest) {
             return Err(TrainError::ReplicasDiffer { rank: rank as u32 });
         }
@@ -176,9 +161,9 @@ impl Summary {
             interrupted: trained.interrupted,
             rounds: trained.rounds,
             metrics: MetricsSummary { best_round: trained.best_round, scores: trained.scores.clone() },
-            bytes: bytes(story, &reports),
+            bytes: bytes(facts, &reports),
             seconds: seconds(&reports),
-            memory: memory(&reports, story.one_process),
+            memory: memory(&reports, facts.one_process),
             bits: bit_shares(&reports),
             messages: (*chosen != given.messages).then(|| chosen.clone()),
             parameters: ParametersSummary {
@@ -189,9 +174,9 @@ impl Summary {
     }
 }
 
-fn bytes(story: &Story<'_>, reports: &[WorkerReport]) -> BytesSummary {
+fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
     let mut kinds = [Count::default(); Kind::ALL.len()];
-    let (mut total, mut received, mut by_link) = (Count::default(), story.earlier.framed(), Vec::new());
+    let (mut total, mut received, mut by_link) = (Count::default(), facts.earlier.framed(), Vec::new());
     for (from, report) in reports.iter().enumerate() {
         for (sum, count) in kinds.iter_mut().zip(report.kinds) {
             *sum += count;
@@ -203,12 +188,12 @@ fn bytes(story: &Story<'_>, reports: &[WorkerReport]) -> BytesSummary {
             by_link.push(LinkBytes { from: from as u32, to: to as u32, frames, payload, bytes });
         }
     }
-    story.earlier.add_links(&mut by_link);
+    facts.earlier.add_links(&mut by_link);
     BytesSummary {
         total: total.framed,
-        predicted: story.predicted.iter().sum(),
-        is_bound: !story.plan.messages.are_predictable(),
-        predicted_by_kind: by_name(story.predicted),
+        predicted: facts.predicted.iter().sum(),
+        is_bound: !facts.plan.messages.are_predictable(),
+        predicted_by_kind: by_name(facts.predicted),
         payload: total.payload,
         frames: total.frames,
         received,

@@ -13,7 +13,7 @@ use crate::fit::stages::{self, Inferred};
 use crate::plan::{Members, Plan};
 use crate::record::weights::{Weights, parameters};
 use crate::run::source::Source;
-use crate::worker::{Surroundings, Worker};
+use crate::worker::{Worker, WorkerOptions};
 
 /// What a model says about the nodes of one part.
 pub struct Predictions {
@@ -70,7 +70,7 @@ fn predict_part(plan: Plan, part: Part, end: Box<dyn Transport>, weights: &Weigh
     let (nodes, ids) = (part.nodes.clone(), part.ids.clone());
     let multi_label = part.global.multi_label;
     let parameters = parameters(&plan.stages, weights)?;
-    let (mut worker, x) = Worker::start(Arc::new(plan), end, part, Surroundings::default())?;
+    let (mut worker, x) = Worker::start(Arc::new(plan), end, part, WorkerOptions::default())?;
     let inferred = stages::infer(&mut worker, &parameters, x)?;
     worker.transport.finish()?;
     Ok(Predictions { nodes, ids, multi_label, inferred })

@@ -20,14 +20,15 @@ use crate::forecast::traffic::{by_kind, forecast_rungs, forecast_worker};
 use crate::forecast::{Forecast, budget, memory};
 use crate::plan::Plan;
 use crate::record::checkpoint::Checkpoint;
-use crate::record::earlier::Earlier;
+use crate::record::earlier::read_earlier;
 use crate::record::folder::{LEDGER, TIMELINE, write_results};
 use crate::record::observer::Observer;
 use crate::record::recorder::{FolderRecorder, Place};
 use crate::record::report::{Memory, Seconds, WorkerReport};
-use crate::record::summary::{Story, Summary};
+use crate::record::summary::{RunFacts, Summary};
+use crate::record::traffic::Earlier;
 use crate::record::weights;
-use crate::worker::{StopSignal, Surroundings, Worker};
+use crate::worker::{StopSignal, Worker, WorkerOptions};
 
 /// The process that a worker runs in.
 #[derive(Clone)]
@@ -80,14 +81,14 @@ impl Session {
         let start = Instant::now();
         let (transport, clock) = shape(&plan.config, process.threads, transport)?;
         let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
-        let surroundings = Surroundings { threads: process.threads, stop: process.stop.clone(), clock: simulated };
+        let options = WorkerOptions { threads: process.threads, stop: process.stop.clone(), clock: simulated };
         let given = plan.config.clone();
-        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, surroundings)?;
+        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
         let plan = Arc::new(within_budget(&mut worker)?);
         let checkpoint = if process.resume { Some(hand_round(&mut worker, &process)?) } else { None };
         let earlier = match &checkpoint {
             Some((checkpoint, _)) if worker.rank() == Rank(0) => {
-                Earlier::of(process.out.as_deref(), &checkpoint.snapshot)
+                read_earlier(process.out.as_deref(), &checkpoint.snapshot)
             }
             _ => Earlier::default(),
         };
@@ -165,7 +166,7 @@ impl Session {
 
     fn summarise(&self, trained: &Trained, reports: Vec<WorkerReport>) -> Result<Summary> {
         let plan = &self.worker.plan;
-        let story = Story {
+        let facts = RunFacts {
             given: &self.given,
             plan,
             trained,
@@ -173,7 +174,7 @@ impl Session {
             predicted: &self.forecast.by_kind,
             one_process: self.process.is_shared,
         };
-        let summary = Summary::of(&story, reports)?;
+        let summary = Summary::of(&facts, reports)?;
         if let Some(out) = &self.process.out {
             write_results(out, &summary, &plan.stages, trained, &self.earlier.rows)?;
         }

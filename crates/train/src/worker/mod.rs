@@ -25,7 +25,7 @@ use crate::exchange::steps::Step;
 use crate::exchange::timeline::Timeline;
 use crate::exchange::widths;
 use crate::messages::coders::Coders;
-use crate::pass::inputs::Ground;
+use crate::pass::inputs::LocalGraph;
 use crate::plan::Plan;
 use crate::schedule::Stage;
 use discover::discover;
@@ -64,7 +64,7 @@ pub struct Worker {
 
 /// What a worker is given besides its part and its end of the network.
 #[derive(Clone, Default)]
-pub struct Surroundings {
+pub struct WorkerOptions {
     /// Compute threads; 0 counts as 1.
     pub threads: usize,
     /// Set when the run is to stop.
@@ -101,9 +101,9 @@ impl Worker {
         plan: Arc<Plan>,
         transport: Box<dyn Transport>,
         part: Part,
-        surroundings: Surroundings,
+        options: WorkerOptions,
     ) -> Result<(Worker, Operand)> {
-        let Surroundings { threads, stop, clock } = surroundings;
+        let WorkerOptions { threads, stop, clock } = options;
         let mut transport = Metered::new(transport);
         let (halo, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let shapes = Shapes::of(&part, &halo, &topology);
@@ -209,9 +209,9 @@ impl Worker {
     }
 
     /// The parts that a pass over all own rows needs.
-    pub fn split(&mut self) -> (Peers<'_>, Ground<'_>) {
+    pub fn split(&mut self) -> (Peers<'_>, LocalGraph<'_>) {
         let local = &self.local;
-        let ground = Ground { nodes: local.nodes(), own: &local.own, halo: &local.halo, halo_ids: &local.halo_ids };
+        let graph = LocalGraph { nodes: local.nodes(), own: &local.own, halo: &local.halo, halo_ids: &local.halo_ids };
         let peers = Peers {
             compute: &mut self.compute,
             transport: &mut self.transport,
@@ -220,13 +220,13 @@ impl Worker {
             overlap: self.plan.config.schedule.overlap,
             evaluation: self.plan.evaluation,
         };
-        (peers, ground)
+        (peers, graph)
     }
 
     /// The parts that a pass over some rows needs.
-    pub fn split_subset<'a>(&'a mut self, subset: &'a Subset) -> (Peers<'a>, Ground<'a>) {
-        let (peers, ground) = self.split();
-        (peers, Ground { nodes: subset.nodes(), ..ground })
+    pub fn split_subset<'a>(&'a mut self, subset: &'a Subset) -> (Peers<'a>, LocalGraph<'a>) {
+        let (peers, graph) = self.split();
+        (peers, LocalGraph { nodes: subset.nodes(), ..graph })
     }
 
     /// What own rows should say, and which of them are in the training split.

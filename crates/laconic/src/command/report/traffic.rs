@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laconic_train::record::summary::LinkBytes;
+use laconic_train::record::traffic::LinkBytes;
 use laconic_wire::Kind;
 
 use super::Run;

@@ -11,7 +11,7 @@ use crate::selection::Scope;
 use crate::worker::Worker;
 
 /// What a stage trains on.
-pub struct Material {
+pub struct StageInputs {
     /// Frozen rows with what is known of their neighbours now.
     pub inputs: Inputs,
     /// What is still to be revealed of them.
@@ -20,38 +20,38 @@ pub struct Material {
     pub eval_inputs: Option<Inputs>,
 }
 
-impl Material {
+impl StageInputs {
     /// Inputs that are the same in training and evaluation, all of them here.
-    pub fn of(inputs: Inputs) -> Material {
-        Material { inputs, reveal: None, eval_inputs: None }
+    pub fn of(inputs: Inputs) -> StageInputs {
+        StageInputs { inputs, reveal: None, eval_inputs: None }
     }
 
     /// Fetches what a stage trains on, or the first bit of it.
     ///
     /// # Errors
     /// If another worker does not answer.
-    pub fn fetch(worker: &mut Worker, stage: &Stage, x: Operand, rounds_before: u32) -> Result<Material> {
+    pub fn fetch(worker: &mut Worker, stage: &Stage, x: Operand, rounds_before: u32) -> Result<StageInputs> {
         let layer = stage.first();
         if layer.message_width() > 0 && !stage.freezes() {
-            return Ok(Material::of(Inputs { x, neighbours: Neighbours::Exchanged, presence: None }));
+            return Ok(StageInputs::of(Inputs { x, neighbours: Neighbours::Exchanged, presence: None }));
         }
         let plan = worker.plan.clone();
         let (tag, scope) = (stage.input_tag(rounds_before), plan.frozen_scope(stage));
-        let (mut peers, ground) = worker.split();
+        let (mut peers, graph) = worker.split();
         let eval_inputs = match plan.evaluates_whole(stage) {
             true => {
                 let at = (stage.evaluation_input_tag(rounds_before), Scope::Whole);
-                Some(Inputs::freeze(&mut peers, ground, layer, x.clone(), at)?)
+                Some(Inputs::freeze(&mut peers, graph, layer, x.clone(), at)?)
             }
             false => None,
         };
         if layer.message_width() > 0 && scope != Scope::Nothing && reveal::reveals(plan.messages.coding(tag)) {
-            let mut reveal = Reveal::new(&mut peers, layer, &ground.nodes, &x, (tag, scope))?;
-            let inputs = reveal.inputs(peers.compute, ground, layer, x);
-            return Ok(Material { inputs, reveal: Some(reveal), eval_inputs });
+            let mut reveal = Reveal::new(&mut peers, layer, &graph.nodes, &x, (tag, scope))?;
+            let inputs = reveal.inputs(peers.compute, graph, layer, x);
+            return Ok(StageInputs { inputs, reveal: Some(reveal), eval_inputs });
         }
         peers.halo.coders.turn(Reading { rounds: stage.rounds, ..Reading::default() });
-        let inputs = Inputs::freeze(&mut peers, ground, layer, x, (tag, scope))?;
-        Ok(Material { inputs, reveal: None, eval_inputs })
+        let inputs = Inputs::freeze(&mut peers, graph, layer, x, (tag, scope))?;
+        Ok(StageInputs { inputs, reveal: None, eval_inputs })
     }
 }

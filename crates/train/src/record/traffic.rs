@@ -1,0 +1,48 @@
+//! What went over which link, and what had before a run was resumed.
+
+use laconic_wire::Count;
+use serde::{Deserialize, Serialize};
+
+/// One entry of `bytes.by_link`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkBytes {
+    /// Sender.
+    pub from: u32,
+    /// Receiver.
+    pub to: u32,
+    /// Frames.
+    pub frames: u64,
+    /// Payload bytes.
+    pub payload: u64,
+    /// Payload and framing.
+    pub bytes: u64,
+}
+
+/// Traffic before the run was resumed.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    /// By kind, in the order of [`Kind::ALL`].
+    pub kinds: [Count; 7],
+    /// By link; empty where nothing is known.
+    pub links: Vec<LinkBytes>,
+    /// Rows of the ledger, without its header.
+    pub rows: String,
+}
+
+impl Earlier {
+    /// Framed bytes of all kinds.
+    pub fn framed(&self) -> u64 {
+        self.kinds.iter().map(|count| count.framed).sum()
+    }
+
+    /// Adds what was sent before to what was sent since, link by link.
+    pub fn add_links(&self, links: &mut [LinkBytes]) {
+        for link in links {
+            for earlier in self.links.iter().filter(|earlier| (earlier.from, earlier.to) == (link.from, link.to)) {
+                link.frames += earlier.frames;
+                link.payload += earlier.payload;
+                link.bytes += earlier.bytes;
+            }
+        }
+    }
+}
