@@ -1,4 +1,5 @@
-//! `laconic`: the command line. Each command is one file under `command`; this file parses, dispatches and maps errors to exit codes.
+//! `laconic`: the command line. Each command is one file under `command`; this file parses, dispatches and maps errors
+//! to exit codes.
 
 mod bytes;
 mod command;

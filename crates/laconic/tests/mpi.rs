@@ -19,7 +19,8 @@ fn place() -> Place {
 
 fn mpirun(place: &Place, line: &str) -> Command {
     let mut command = Command::new("mpirun");
-    // When a process dies, mpirun ends the others; on a busy machine they need more than its one second to say what they saw.
+    // When a process dies, mpirun ends the others; on a busy machine they need more than its one second to say what
+    // they saw.
     command.args(["--oversubscribe", "--mca", "odls_base_sigkill_timeout", "10"]);
     command.args(["-n", "3", env!("CARGO_BIN_EXE_laconic")]).args(line.split_whitespace());
     command.args(["--set", "transport.kind=mpi"]).current_dir(place.path(""));

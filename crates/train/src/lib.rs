@@ -1,4 +1,5 @@
-//! Training over a partitioned graph: the crate that knows graphs, layers and the network, and the only one that knows all three.
+//! Training over a partitioned graph: the crate that knows graphs, layers and the network, and the only one that knows
+//! all three.
 //!
 //! A run is a [`Config`], some [`Data`] and [`train`]:
 //!
@@ -33,9 +34,9 @@
 //! # Ok::<(), laconic_train::TrainError>(())
 //! ```
 //!
-//! A codec, selection, partitioner, layer or schedule of your own joins by [`Members`] and is then named in the configuration like
-//! any other; [`laws`] are what it has to keep. How the engine works stands in the repository's ARCHITECTURE.md; its modules are
-//! hidden here and may change.
+//! A codec, selection, partitioner, layer or schedule of your own joins by [`Members`] and is then named in the
+//! configuration like any other; [`laws`] are what it has to keep. How the engine works stands in the repository's
+//! ARCHITECTURE.md; its modules are hidden here and may change.
 
 pub mod config;
 pub mod error;

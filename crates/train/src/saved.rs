@@ -1,8 +1,9 @@
-//! What one worker alone remembers between rounds, as named arrays of numbers: late rows, last messages, bit-widths, residuals, its
-//! own optimiser where models are averaged only now and then.
+//! What one worker alone remembers between rounds, as named arrays of numbers: late rows, last messages, bit-widths,
+//! residuals, its own optimiser where models are averaged only now and then.
 //!
-//! Plain data: who remembers something puts it in ([`Remembers::save`]) and takes it back ([`Remembers::restore`]); what nobody takes
-//! back is an error ([`Saved::finish`]), so that nothing is lost without a word. The file stands in [`crate::record::state`].
+//! Plain data: who remembers something puts it in ([`Remembers::save`]) and takes it back ([`Remembers::restore`]);
+//! what nobody takes back is an error ([`Saved::finish`]), so that nothing is lost without a word. The file stands in
+//! [`crate::record::state`].
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -3,8 +3,8 @@
 //! Free functions over any [`Transport`]. Each doc states, for `P` ranks, the steps (frames that must follow one
 //! another) and the bytes that one rank sends; each has a `forecast_*` function that enters the same into a [`Ledger`],
 //! link by link, without sending, and those whose total is asked for every round have it in closed form. Reductions add
-//! in rank order, so their bits never depend on what arrives first. There is no special rank: nothing is gathered in one
-//! place and sent out again. One rank alone sends nothing.
+//! in rank order, so their bits never depend on what arrives first. There is no special rank: nothing is gathered in
+//! one place and sent out again. One rank alone sends nothing.
 
 mod all_reduce;
 

@@ -37,7 +37,8 @@ struct Costs {
     rows: Vec<usize>,
     halo_rows: Vec<usize>,
     memory: Vec<u64>,
-    /// Seconds on the wire on each named link: the busiest uplink's bytes and the latency of every exchange, one after the other.
+    /// Seconds on the wire on each named link: the busiest uplink's bytes and the latency of every exchange, one after
+    /// the other.
     seconds_on_links: Vec<LinkTime>,
     /// Whether the run may send less, because sizes depend on what happens during it.
     is_bound: bool,

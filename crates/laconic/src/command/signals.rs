@@ -1,4 +1,5 @@
-//! What Ctrl-C does: the first asks the run to stop at the end of the round with a checkpoint, the second gives up at once.
+//! What Ctrl-C does: the first asks the run to stop at the end of the round with a checkpoint, the second gives up at
+//! once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +19,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Starts to listen. Under MPI a termination signal means that another process has died: waiting for it is pointless, so the
-    /// wait ends at once, and its error says for whom it was.
+    /// Starts to listen. Under MPI a termination signal means that another process has died: waiting for it is
+    /// pointless, so the wait ends at once, and its error says for whom it was.
     pub fn install(mpi: bool) -> Result<Signals> {
         let (interrupt, abort) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let mine = Signals { interrupt: interrupt.clone(), abort: abort.clone() };

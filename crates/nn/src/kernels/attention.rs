@@ -222,8 +222,8 @@ pub fn attention_adjoint(
     });
 }
 
-/// Which sources a piece has, and where the gradients of scores go. What is only read are arguments of their own: behind a
-/// struct the compiler could not know that the stores to `edges` leave them alone.
+/// Which sources a piece has, and where the gradients of scores go. What is only read are arguments of their own:
+/// behind a struct the compiler could not know that the stores to `edges` leave them alone.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     first: usize,

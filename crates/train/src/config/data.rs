@@ -11,8 +11,8 @@ use crate::error::{Result, TrainError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataConfig {
-    /// A dataset in any format that is recognised, or a folder of parts. Relative to the current folder or, if it is not there,
-    /// to the configuration file's.
+    /// A dataset in any format that is recognised, or a folder of parts. Relative to the current folder or, if it is
+    /// not there, to the configuration file's.
     pub path: PathBuf,
     /// Features from another file.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -67,18 +67,23 @@ keys! {
     "schedule.start": "lazy: features | mlp, where only class scores cross (features)",
     "schedule.rounds": "lazy: rounds of each stage ([]: train.epochs)",
     "schedule.lr": "lazy: learning rate of each stage ([]: train.lr)",
-    "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … } with bits = 1 | 2 | 4 | \
-        8 | 16 | 32 | random | adaptive or a ramp, ratio = number or a ramp { law = fixed | linear | exponential | staircase | \
-        columns, clock = epoch | elapsed | bytes | gradient_norm, from, to, slope, steps, limit }, inner, columns = random | prefix, \
-        rescale, whole_last, reveal, period, lambda (exact)",
+    "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \
+        quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period, lambda; masked: ratio = number or \
+        a ramp { law = fixed | linear | exponential | staircase | columns, clock = epoch | elapsed | bytes | \
+        gradient_norm, from, to, slope, steps, limit }, inner, columns = random | prefix, rescale, whole_last; both: \
+        reveal (exact)",
     "messages.backward": "codec of activation gradients, in the same words (exact)",
     "messages.evaluation": "codec of evaluation passes, or none: without the others' rows (exact)",
-    "messages.parameters": "codec of parameter gradients or averaged parameters: exact | half | { codec = quantised, bits } (exact)",
+    "messages.parameters": "codec of parameter gradients or averaged parameters: exact | half | \
+        { codec = quantised, bits } (exact)",
     "messages.error_feedback": "add what a lossy messages.parameters drops to the next round's (true)",
     "messages.selection": "rows that travel in a round: all | none | { kind = boundary_sample, rate = 0.1 } (all)",
-    "messages.skip": "{ change = 0.05, staleness = 10 }: skip messages whose rows moved less, for so many rounds (never)",
-    "messages.costs": "the assigner's costs of links: shape (all links alike) | measured (each link, in a short profile; no run is like another) (shape)",
-    "messages.budget": "the most that the whole run may send, such as \"200 MB\"; chooses codecs that are left at exact (none)",
+    "messages.skip": "{ change = 0.05, staleness = 10 }: skip messages whose rows moved less, for so many rounds \
+        (never)",
+    "messages.costs": "the assigner's costs of links: shape (all links alike) | measured (each link, in a short profile; \
+        no run is like another) (shape)",
+    "messages.budget": "the most that the whole run may send, such as \"200 MB\"; chooses codecs that are left at exact \
+        (none)",
     "messages.layers": "codecs of single layers: messages.layers.N.forward, messages.layers.N.backward",
     "transport.kind": "threads | mpi (threads)",
     "transport.deadline_s": "seconds a worker waits for another (60)",

@@ -26,8 +26,8 @@ pub struct TrainConfig {
     pub warmup: u32,
     /// The largest norm of the gradient; 0 for none.
     pub clip: f32,
-    /// Rounds between two reductions: with 1 gradients are added up every round, with more each worker trains on its own rows in
-    /// between and then parameters are averaged, weighted by training rows.
+    /// Rounds between two reductions: with 1 gradients are added up every round, with more each worker trains on its
+    /// own rows in between and then parameters are averaged, weighted by training rows.
     pub sync_every: u32,
     /// The seed of initial values, dropout and everything else but data and partition.
     pub seed: u64,

@@ -1,8 +1,9 @@
 //! The halo exchange: the one linear operator that stands between message and fold, and its adjoint.
 //!
-//! Forward, owned rows go out to the workers that need copies and *set* their halo rows. In reverse, the gradients of the copies
-//! come back and *add* to the owners' rows, peers in rank order. Both directions use the same plan. [`Halo::start`] encodes,
-//! queues and returns at once; what the caller does before [`Pending::finish`] overlaps with the wire.
+//! Forward, owned rows go out to the workers that need copies and *set* their halo rows. In reverse, the gradients of
+//! the copies come back and *add* to the owners' rows, peers in rank order. Both directions use the same plan.
+//! [`Halo::start`] encodes, queues and returns at once; what the caller does before [`Pending::finish`] overlaps with
+//! the wire.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,8 +59,8 @@ impl Request {
         Request { tag, scope, draw: tag.round }
     }
 
-    /// An exchange of a stage whose rows are `late`, used a round after they were sent: gradients belong to the rows that were used,
-    /// and those came a round ago.
+    /// An exchange of a stage whose rows are `late`, used a round after they were sent: gradients belong to the rows
+    /// that were used, and those came a round ago.
     pub fn of(tag: Tag, scope: Scope, late: bool) -> Request {
         let before = u32::from(late && tag.direction == Direction::Reverse);
         Request { tag, scope, draw: tag.round.saturating_sub(before) }
@@ -78,8 +79,8 @@ pub struct Pending {
 }
 
 impl Halo {
-    /// The exchange that `plan` describes between workers of which this one has `own_rows`. `selection` is `None` where every row
-    /// travels.
+    /// The exchange that `plan` describes between workers of which this one has `own_rows`. `selection` is `None` where
+    /// every row travels.
     pub fn new(
         plan: HaloPlan,
         own_rows: usize,
@@ -242,8 +243,8 @@ impl Halo {
         coder.read(&key, setting, frame, into, store)
     }
 
-    /// Enters into `ledger` what [`Halo::start`] sends for rows of this width. Where a level depends on what happens during a run,
-    /// the codecs must be told the most.
+    /// Enters into `ledger` what [`Halo::start`] sends for rows of this width. Where a level depends on what happens
+    /// during a run, the codecs must be told the most.
     ///
     /// # Errors
     /// If a codec cannot be made.
@@ -309,7 +310,8 @@ impl Pending {
         (rows, self.columns)
     }
 
-    /// Waits for the peers' rows, in rank order: forward they set `into`'s halo rows, absent ones to 0; in reverse they add to
+    /// Waits for the peers' rows, in rank order: forward they set `into`'s halo rows, absent ones to 0; in reverse they
+    /// add to
     /// `into`'s own rows.
     ///
     /// # Errors

@@ -1,8 +1,10 @@
-//! Rows that are used a round after they were sent (PipeGCN, Wan et al., 2022): what makes a whole round of work hide the wire.
+//! Rows that are used a round after they were sent (PipeGCN, Wan et al., 2022): what makes a whole round of work hide
+//! the wire.
 //!
-//! In round t a layer folds the halo rows that were sent in round t − 1 (nothing in round 1), and the gradients of halo rows that came
-//! back in round t − 1 are added. With smoothing, a moving average `m · average + (1 − m) · arrived` stands in for what arrived,
-//! separately for features and gradients; it starts from zero, without correction, as in the paper.
+//! In round t a layer folds the halo rows that were sent in round t − 1 (nothing in round 1), and the gradients of halo
+//! rows that came back in round t − 1 are added. With smoothing, a moving average `m · average + (1 − m) · arrived`
+//! stands in for what arrived, separately for features and gradients; it starts from zero, without correction, as in
+//! the paper.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

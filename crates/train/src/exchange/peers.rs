@@ -26,8 +26,9 @@ pub struct Peers<'a> {
 }
 
 impl Peers<'_> {
-    /// Exchanges `rows`, forward into halo rows, in reverse added to own rows, and does `work` meanwhile; in reverse it is `work`
-    /// that sets `into`. The only place that knows in which order the two happen, and whether rows are used at once or late.
+    /// Exchanges `rows`, forward into halo rows, in reverse added to own rows, and does `work` meanwhile; in reverse it
+    /// is `work` that sets `into`. The only place that knows in which order the two happen, and whether rows are used
+    /// at once or late.
     ///
     /// # Errors
     /// If a peer does not answer, or a codec refuses the rows.

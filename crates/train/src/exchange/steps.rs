@@ -40,8 +40,8 @@ impl Step {
         Tag { kind: Kind::Control, direction: Direction::Forward, layer: 0, round, step: self as u16 }
     }
 
-    /// The tag of the step's frames about exchange `number` of a round. Layers tell exchanges of one round apart; frames of one
-    /// stream keep their order.
+    /// The tag of the step's frames about exchange `number` of a round. Layers tell exchanges of one round apart;
+    /// frames of one stream keep their order.
     pub fn of_exchange(self, round: u32, number: usize) -> Tag {
         Tag { layer: number as u16, ..self.tag(round) }
     }

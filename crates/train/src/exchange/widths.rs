@@ -1,12 +1,14 @@
-//! The adaptive bit-width assigner (AdaQP, Wan et al., 2023): traces how wide the rows of each message range, and every so many rounds
-//! gives each message 2, 4 or 8 bits so that variance and time are smallest together ([`crate::messages::assign`]).
+//! The adaptive bit-width assigner (AdaQP, Wan et al., 2023): traces how wide the rows of each message range, and every
+//! so many rounds gives each message 2, 4 or 8 bits so that variance and time are smallest together
+//! ([`crate::messages::assign`]).
 //!
-//! A message's β is (Σ α)² · D/6 · Σ (max − min)², with Σ α what its row counts for in all rows that it is folded into: one noisy row
-//! feeds them all, so the weights add before they are squared. Receivers compute Σ α once from their own edges and the layer's kind
-//! and tell the senders, anew in every run. Gradients return to one row each, so theirs is 1. Only training is traced.
+//! A message's β is (Σ α)² · D/6 · Σ (max − min)², with Σ α what its row counts for in all rows that it is folded into:
+//! one noisy row feeds them all, so the weights add before they are squared. Receivers compute Σ α once from their own
+//! edges and the layer's kind and tell the senders, anew in every run. Gradients return to one row each, so theirs is
+//! 1. Only training is traced.
 //!
-//! An assignment is an all-gather of every message's β (4 bytes) and, to each peer, a map of 2 bits a message. Every worker solves
-//! the same problem; no part of it depends on the clock unless `messages.costs = "measured"`.
+//! An assignment is an all-gather of every message's β (4 bytes) and, to each peer, a map of 2 bits a message. Every
+//! worker solves the same problem; no part of it depends on the clock unless `messages.costs = "measured"`.
 
 use laconic_wire::codec::RowsRef;
 use laconic_wire::{Direction, Ledger, LinkShape, Rank, Tag, Transport, WireError, collectives};
@@ -64,8 +66,9 @@ pub fn costs_of_shape(halo: &mut Halo, workers: usize, shape: &str) -> Result<()
 const PROFILE_BYTES: [usize; 8] = [1 << 10, 8 << 10, 16 << 10, 24 << 10, 32 << 10, 40 << 10, 48 << 10, 64 << 10];
 const PROFILE_REPEATS: usize = 5;
 
-/// Measures every link by sending frames of several sizes, all workers at once, and fits seconds = θ · bytes + γ to the medians.
-/// What is measured is shared, so that all workers assign by the same costs; another run measures something else.
+/// Measures every link by sending frames of several sizes, all workers at once, and fits seconds = θ · bytes + γ to the
+/// medians. What is measured is shared, so that all workers assign by the same costs; another run measures something
+/// else.
 pub fn measure_costs(halo: &mut Halo, transport: &mut dyn Transport) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
     let mut fits = vec![0.0; 2 * size * size];
@@ -122,8 +125,8 @@ pub fn is_due(done: u32, period: u32) -> bool {
     done > 0 && done.is_multiple_of(period)
 }
 
-/// Assigns bits to the messages of these exchanges from what was traced since the last time. Called on every worker at once, with
-/// the same exchanges, each with its width, in the same order.
+/// Assigns bits to the messages of these exchanges from what was traced since the last time. Called on every worker at
+/// once, with the same exchanges, each with its width, in the same order.
 pub fn assign_widths(
     halo: &mut Halo,
     transport: &mut dyn Transport,

@@ -161,8 +161,8 @@ impl Agreement for SummedGradients {
     }
 }
 
-/// Each worker takes steps of its own; every so many rounds every worker's parameters become the mean over workers, weighted by their
-/// training rows. What travels is how far each has moved since they last agreed.
+/// Each worker takes steps of its own; every so many rounds every worker's parameters become the mean over workers,
+/// weighted by their training rows. What travels is how far each has moved since they last agreed.
 #[derive(Default)]
 struct AveragedModels {
     /// Parameters as they were when workers last agreed.

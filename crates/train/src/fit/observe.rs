@@ -46,7 +46,8 @@ pub trait Recorder {
     /// If it cannot be written down.
     fn checkpoint(&mut self, take: &dyn Fn() -> Snapshot) -> Result<()>;
 
-    /// After an error, where the state may be worth keeping; `take` makes it with the bytes sent so far, as far as they are known.
+    /// After an error, where the state may be worth keeping; `take` makes it with the bytes sent so far, as far as they
+    /// are known.
     ///
     /// # Errors
     /// If it cannot be written down.

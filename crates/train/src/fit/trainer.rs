@@ -254,8 +254,8 @@ impl<'a> Fit<'a> {
         Ok(lr)
     }
 
-    /// Sets `gradient` to that over own training rows and returns their loss: shares of the mean over all workers' rows, or, where
-    /// models are averaged, means over own rows.
+    /// Sets `gradient` to that over own training rows and returns their loss: shares of the mean over all workers'
+    /// rows, or, where models are averaged, means over own rows.
     fn gradient(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<f64> {
         let network = self.network();
         self.gradient.clear();
@@ -288,8 +288,8 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// Loss and gradient of one training pass without a step, for comparisons with other programs; the gradient is that of the
-    /// mean loss over all workers, the logits are those of own rows.
+    /// Loss and gradient of one training pass without a step, for comparisons with other programs; the gradient is that
+    /// of the mean loss over all workers, the logits are those of own rows.
     ///
     /// # Errors
     /// As [`Fit::train_round`].
@@ -343,8 +343,8 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// Keeps the parameters if they are the best so far by the validation metric, ties to the earlier. Without validation nodes the
-/// latest are the best.
+/// Keeps the parameters if they are the best so far by the validation metric, ties to the earlier. Without validation
+/// nodes the latest are the best.
 fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores) {
     let metric = plan.metrics[0].name();
     let better = match (&progress.best, scores.val.get(metric)) {

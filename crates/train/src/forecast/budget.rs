@@ -1,11 +1,11 @@
 //! A byte budget: of a ladder of ways to code messages, the best whose predicted bytes stay within it.
 //!
-//! Codecs that the configuration names itself stay as they are; those left at `exact` climb the ladder. Between two widths the rungs
-//! are ramps that switch from one to the other after some share of the rounds, later rounds being the finer ones (compress first,
-//! open up later), so little of the budget is left over. Every rung is predictable, so the run stays within the budget whatever
-//! happens: patience and interrupts only send less. The choice depends on configuration and shapes alone, so a resumed run makes
-//! the same; it is refused where what is left does not suffice for starting again. What a killed run sent after its last checkpoint
-//! nobody has counted.
+//! Codecs that the configuration names itself stay as they are; those left at `exact` climb the ladder. Between two
+//! widths the rungs are ramps that switch from one to the other after some share of the rounds, later rounds being the
+//! finer ones (compress first, open up later), so little of the budget is left over. Every rung is predictable, so the
+//! run stays within the budget whatever happens: patience and interrupts only send less. The choice depends on
+//! configuration and shapes alone, so a resumed run makes the same; it is refused where what is left does not suffice
+//! for starting again. What a killed run sent after its last checkpoint nobody has counted.
 
 use laconic_wire::codec::{Half, Masked, Options, Quantised};
 
@@ -97,7 +97,8 @@ pub fn on_rung(plan: &Plan, rung: usize) -> Result<Plan> {
     plan.with_messages(&candidates(&plan.config.messages).swap_remove(rung))
 }
 
-/// The best rung whose bytes (of all workers, as predicted) stay within the budget. An error says how much would be needed.
+/// The best rung whose bytes (of all workers, as predicted) stay within the budget. An error says how much would be
+/// needed.
 pub fn choose(bytes: &[f64], budget: u64) -> Result<usize> {
     let fits = |bytes: &f64| *bytes <= budget as f64;
     bytes.iter().rposition(fits).ok_or_else(|| {

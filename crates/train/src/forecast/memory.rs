@@ -7,9 +7,9 @@ use crate::schedule::Stage;
 
 const FLOAT: usize = size_of::<f32>();
 
-/// Bytes that a worker of these shapes holds at its peak: the graph in both orientations, features, frozen inputs, the buffers of the
-/// largest stage, parameters with optimiser, and the frames of one exchange. Dense features are assumed where sparse ones would be
-/// smaller after folding, so it is an upper estimate for bags of words.
+/// Bytes that a worker of these shapes holds at its peak: the graph in both orientations, features, frozen inputs, the
+/// buffers of the largest stage, parameters with optimiser, and the frames of one exchange. Dense features are assumed
+/// where sparse ones would be smaller after folding, so it is an upper estimate for bags of words.
 pub fn forecast(shapes: &Shapes, stages: &[Stage]) -> u64 {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let edges: usize = shapes.edges.iter().sum();

@@ -16,8 +16,8 @@ use crate::pass::reveal;
 use crate::schedule::Stage;
 use crate::selection::Scope;
 
-/// What [`crate::fit::stages::train`] sends from a worker of these shapes. Exact for messages whose size follows from shapes and the
-/// round, as long as neither patience nor the user ends a stage early; else a bound that is kept.
+/// What [`crate::fit::stages::train`] sends from a worker of these shapes. Exact for messages whose size follows from
+/// shapes and the round, as long as neither patience nor the user ends a stage early; else a bound that is kept.
 ///
 /// # Errors
 /// If a codec cannot be made.

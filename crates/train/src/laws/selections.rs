@@ -5,8 +5,8 @@ use laconic_wire::codec::Options;
 
 use crate::selection::SelectionKind;
 
-/// Checks a selection with each of these options: positions are ascending, different and on the link, as many as promised, the same
-/// for the same key, and, where the kind says that it redraws nothing, the same for every key.
+/// Checks a selection with each of these options: positions are ascending, different and on the link, as many as
+/// promised, the same for the same key, and, where the kind says that it redraws nothing, the same for every key.
 ///
 /// # Panics
 /// If a law is broken, or the options are refused.

@@ -8,8 +8,8 @@
 //! channel at 2 bits for T_lo, a time no assignment reaches. It changes the scale and not the meaning.)
 //!
 //! Why this is easy: messages of a channel cost the same, so by exchange the noisiest get 8 bits, the next 4,
-//! the rest 2. That leaves, for each channel, the least variance within a number of extra bits (`frontier`) and, for each
-//! round, a scan over the times at which one of its channels can afford one more step (`best_deadline`).
+//! the rest 2. That leaves, for each channel, the least variance within a number of extra bits (`frontier`) and, for
+//! each round, a scan over the times at which one of its channels can afford one more step (`best_deadline`).
 //!
 //! The outcome depends on its arguments alone, so every rank can compute it and nobody needs to send it. It takes
 //! 0.07 s for 12 channels of 30,000 messages on one core.

@@ -1,8 +1,8 @@
 //! The codecs of a run at work: one for each layer and direction, with the bits and memories of its messages.
 //!
-//! `by_layer` is `messages.layers.N`; `by_round` are the controllers of ratios and bits, which [`Coders::turn`] turns once a round, on
-//! every worker to the same value. What a message's level was when it was sent is kept with it ([`Setting`]), so that a message may
-//! be decoded rounds later.
+//! `by_layer` is `messages.layers.N`; `by_round` are the controllers of ratios and bits, which [`Coders::turn`] turns
+//! once a round, on every worker to the same value. What a message's level was when it was sent is kept with it
+//! ([`Setting`]), so that a message may be decoded rounds later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -229,8 +229,8 @@ impl Coder {
         }
     }
 
-    /// Encodes the rows of a message that goes out, and counts their values by width. A codec may find that nothing has to be sent:
-    /// then the frame stays empty, and nothing is counted or traced.
+    /// Encodes the rows of a message that goes out, and counts their values by width. A codec may find that nothing has
+    /// to be sent: then the frame stays empty, and nothing is counted or traced.
     ///
     /// # Errors
     /// If a value is no number.
@@ -300,7 +300,8 @@ impl Coder {
         Setting { ratio, bits: FIRST_BITS, widths }.at(end.drawn)
     }
 
-    /// Bits of each message of a link: drawn for this period, or as assigned, or what comes before the first assignment.
+    /// Bits of each message of a link: drawn for this period, or as assigned, or what comes before the first
+    /// assignment.
     fn widths_of(&mut self, reading: &Reading, end: End<'_>) -> Arc<[u8]> {
         let at = (end.peer, end.outgoing);
         let random = !self.coding.is_adaptive();

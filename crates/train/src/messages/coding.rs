@@ -76,7 +76,8 @@ impl Coding {
     /// Resolves a choice; `key` is where it stands.
     ///
     /// # Errors
-    /// If there is no such codec, an option has a value that makes no sense, or one is given that the codec does not read.
+    /// If there is no such codec, an option has a value that makes no sense, or one is given that the codec does not
+    /// read.
     pub fn of(key: &str, choice: &CodecChoice, registry: &CodecRegistry) -> Result<Coding> {
         let config = choice.config();
         let refuse = |error: laconic_wire::WireError| TrainError::config(format!("{key}: {error}"));
@@ -250,8 +251,8 @@ impl Coding {
         ratio && (bits || !self.kind.reads.bits)
     }
 
-    /// Whether it can code values that are summed over workers, or that figures are made of: the same number of bits in every round,
-    /// nothing left out, nothing remembered.
+    /// Whether it can code values that are summed over workers, or that figures are made of: the same number of bits in
+    /// every round, nothing left out, nothing remembered.
     pub fn suits_sums(&self) -> bool {
         let fixed = matches!(self.widths, Widths::Same(Controller::Fixed(_)));
         fixed && !self.kind.reads.ratio && !self.kind.wraps && !self.kind.remembers
@@ -272,8 +273,8 @@ impl Coding {
         Coding { ratio: most(&self.ratio, self.ratio.range().0), widths, whole, ..self.clone() }
     }
 
-    /// Adds to `counts` how many values of a message travel in each width. A codec that reads no bits has those that its payload
-    /// comes to.
+    /// Adds to `counts` how many values of a message travel in each width. A codec that reads no bits has those that
+    /// its payload comes to.
     pub fn count_values(
         &self,
         level: &Level<'_>,

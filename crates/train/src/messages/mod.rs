@@ -23,8 +23,8 @@ pub struct Messages {
     registry: Arc<CodecRegistry>,
     /// What codes the rows of a direction where its layer says nothing else.
     rows: [Coding; 2],
-    /// What codes the rows of layers that say so themselves, and of those that masks leave whole: the last of a network, where it
-    /// exchanges every round.
+    /// What codes the rows of layers that say so themselves, and of those that masks leave whole: the last of a
+    /// network, where it exchanges every round.
     layers: BTreeMap<(u16, Direction), Coding>,
     /// Everything of the two, as it is named.
     named: Vec<Coding>,

@@ -1,8 +1,8 @@
 //! What the first layer of a network reads: rows that never change while the network trains.
 //!
-//! Because they never change, their halo crosses once, at once or bit by bit ([`crate::pass::reveal`]). Where messages have no parameters
-//! even the fold is computed once, and a round of training touches no graph; dropout then comes after the fold, which keeps it
-//! unbiased.
+//! Because they never change, their halo crosses once, at once or bit by bit ([`crate::pass::reveal`]). Where messages
+//! have no parameters even the fold is computed once, and a round of training touches no graph; dropout then comes
+//! after the fold, which keeps it unbiased.
 
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{Dropout, copy_scaled, drop_out, fill_rows, scale_and_shift};

@@ -1,7 +1,8 @@
 //! One pass of a network over a worker's rows, forward and backward: the only place where layers meet the exchange.
 //!
-//! Overlap is the order of statements here and nowhere else. Forward: start the exchange, fold the local block, finish, fold the
-//! halo block. Backward is the mirror: the halo's gradients are computed and sent first, then the local block's.
+//! Overlap is the order of statements here and nowhere else. Forward: start the exchange, fold the local block, finish,
+//! fold the halo block. Backward is the mirror: the halo's gradients are computed and sent first, then the local
+//! block's.
 
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::Store;

@@ -1,9 +1,10 @@
 //! Progressive reveal: rows that never change cross bit by bit, and what has come stays.
 //!
-//! Fresh random subsets would send the same columns again and again. Here a mask draws its columns without replacement: once the
-//! ratio has come down to 1, every column has crossed exactly once. Likewise rows that were quantised coarsely are refined, when the
-//! bits go up, by their residual: what is missing between the row and what the receiver holds, quantised to the bits that were
-//! added, two at least. Training starts on the first slice, so the rest travels while it goes on.
+//! Fresh random subsets would send the same columns again and again. Here a mask draws its columns without replacement:
+//! once the ratio has come down to 1, every column has crossed exactly once. Likewise rows that were quantised coarsely
+//! are refined, when the bits go up, by their residual: what is missing between the row and what the receiver holds,
+//! quantised to the bits that were added, two at least. Training starts on the first slice, so the rest travels while
+//! it goes on.
 
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::{self, fold::sum_fold};
@@ -56,10 +57,12 @@ impl Agenda {
         let wanted = if reads.ratio { kept_columns(width, self.coding.ratio.at(reading)) } else { width };
         let bits = match &self.coding.widths {
             Widths::Same(bits) if reads.bits => width_below(bits.at(reading)),
-            // Widths of single messages are for messages that repeat; what is revealed has the assigner's first width throughout.
+            // Widths of single messages are for messages that repeat; what is revealed has the assigner's first width
+            // throughout.
             _ => FIRST_BITS,
         };
-        // A residual ranges over two steps, so that with a single bit its own step would be wider than the one it refines.
+        // A residual ranges over two steps, so that with a single bit its own step would be wider than the one it
+        // refines.
         let more = bits.saturating_sub(self.bits);
         let refine = if self.shown > 0 && more > 0 { width_above(more.max(2)) } else { 0 };
         let mut columns = self.order[self.shown..wanted.max(self.shown)].to_vec();
@@ -167,8 +170,8 @@ impl Reveal {
         Ok(added)
     }
 
-    /// Adds these columns of halo rows to what is kept. Messages without parameters are folded by sums, and sums column by column,
-    /// so a step costs what its own columns cost.
+    /// Adds these columns of halo rows to what is kept. Messages without parameters are folded by sums, and sums column
+    /// by column, so a step costs what its own columns cost.
     fn keep(
         &mut self,
         compute: &mut Compute,
@@ -251,7 +254,8 @@ fn add_columns(slice: &[f32], columns: &[u32], into: &mut [f32], width: usize, r
     }
 }
 
-/// Enters what revealing a stage's inputs of this width sends in its rounds; `rounds` gives what controllers see in each.
+/// Enters what revealing a stage's inputs of this width sends in its rounds; `rounds` gives what controllers see in
+/// each.
 ///
 /// # Errors
 /// If the codec of values cannot be made.

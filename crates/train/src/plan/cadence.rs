@@ -20,7 +20,8 @@ impl Cadence {
         Cadence { sync_every: train.sync_every, eval_every: train.eval_every, checkpoint_every: out.checkpoint_every }
     }
 
-    /// Whether workers take steps of their own between two agreements, and models are averaged instead of gradients added up.
+    /// Whether workers take steps of their own between two agreements, and models are averaged instead of gradients
+    /// added up.
     pub fn is_local(&self) -> bool {
         self.sync_every > 1
     }
@@ -30,8 +31,8 @@ impl Cadence {
         done == rounds || done.is_multiple_of(self.sync_every)
     }
 
-    /// Whether something that is due every `every` rounds, 0 for never, is due after round `done`: since the last time that workers
-    /// agreed, its time has come.
+    /// Whether something that is due every `every` rounds, 0 for never, is due after round `done`: since the last time
+    /// that workers agreed, its time has come.
     fn is_due(&self, every: u32, done: u32, rounds: u32) -> bool {
         let last = (done - 1) / self.sync_every * self.sync_every;
         every > 0 && self.agrees(done, rounds) && done / every > last / every

@@ -42,7 +42,8 @@ impl Config {
         Members::default().to_toml(self)
     }
 
-    /// The configuration with what the number of workers and the model decide filled in, so that the run can be repeated from it.
+    /// The configuration with what the number of workers and the model decide filled in, so that the run can be
+    /// repeated from it.
     ///
     /// # Errors
     /// If there is no such layer.
@@ -50,7 +51,8 @@ impl Config {
         Members::default().resolved(self, parts)
     }
 
-    /// A digest of what a checkpoint depends on: everything that decides shapes or numbers, but neither paths nor the number of rounds.
+    /// A digest of what a checkpoint depends on: everything that decides shapes or numbers, but neither paths nor the
+    /// number of rounds.
     pub fn fingerprint(&self) -> String {
         let data = DataConfig { path: PathBuf::new(), features_path: None, nodes_path: None, ..self.data.clone() };
         let partition = PartitionConfig { file: None, ..self.partition.clone() };
@@ -59,7 +61,8 @@ impl Config {
             "data": data,
             "partition": partition,
             "model": self.model,
-            "schedule": [&schedule.kind, schedule.start, schedule.smooth_features, schedule.smooth_gradients, schedule.own],
+            "schedule": [&schedule.kind, schedule.start, schedule.own],
+            "smoothing": [schedule.smooth_features, schedule.smooth_gradients],
             "train": [train.seed, &train.optimiser, train.sync_every],
             "messages": [messages.forward, messages.backward, messages.evaluation, messages.parameters,
                 messages.error_feedback, messages.selection, messages.skip, &messages.budget, messages.layers],
@@ -143,7 +146,8 @@ impl Members {
         toml::to_string(&table).map_err(refuse)
     }
 
-    /// The configuration with what the number of workers and the model decide filled in, so that the run can be repeated from it.
+    /// The configuration with what the number of workers and the model decide filled in, so that the run can be
+    /// repeated from it.
     ///
     /// # Errors
     /// If there is no such layer.

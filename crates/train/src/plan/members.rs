@@ -97,7 +97,8 @@ impl Members {
         Ok(self.partitioners.get(name)?)
     }
 
-    /// The places where a key is an option of one member or another, each with all members and the options that they read.
+    /// The places where a key is an option of one member or another, each with all members and the options that they
+    /// read.
     pub(super) fn axes(&self) -> Vec<Axis> {
         let of = |section, key, members: Vec<(&'static str, &'static [&'static str])>| Axis { section, key, members };
         vec![

@@ -1,7 +1,7 @@
 //! A run as it will be: what the configuration and the data's counts decide, resolved once, before anything runs.
 //!
-//! Up to here there are names; after this there are none. Whatever a schedule, codec, selection or layer has to say about itself, the
-//! engine finds in the plan.
+//! Up to here there are names; after this there are none. Whatever a schedule, codec, selection or layer has to say
+//! about itself, the engine finds in the plan.
 
 mod cadence;
 mod check;
@@ -91,7 +91,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// As [`Plan::with`], for a model with so many feature columns and classes that is run and not trained: nothing is measured.
+    /// As [`Plan::with`], for a model with so many feature columns and classes that is run and not trained: nothing is
+    /// measured.
     ///
     /// # Errors
     /// If a name is unknown or a value makes no sense.
@@ -173,8 +174,8 @@ impl Plan {
         self.is_late() || self.cadence.is_local() || self.messages.remember()
     }
 
-    /// Whether several workers train another model than one would, beyond rounding: messages are compressed, left out or late, or
-    /// models averaged.
+    /// Whether several workers train another model than one would, beyond rounding: messages are compressed, left out
+    /// or late, or models averaged.
     pub fn is_lossy(&self) -> bool {
         self.is_late() || self.selection.is_some() || self.cadence.is_local() || self.messages.are_lossy()
     }

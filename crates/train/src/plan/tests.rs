@@ -65,7 +65,11 @@ fn mistakes_are_named_with_the_nearest_right_word() {
 
 #[test]
 fn a_resolved_configuration_reads_back_as_itself() {
-    let config = parse("[data]\nsplit = { train = 20, val = 500, seed = 1 }\n[transport]\nfault = { rank = 1, round = 2, kind = \"stall\" }", &[]).expect("valid");
+    let text = "
+        data = { split = { train = 20, val = 500, seed = 1 } }
+        transport = { fault = { rank = 1, round = 2, kind = 'stall' } }
+    ";
+    let config = parse(text, &[]).expect("valid");
     assert_eq!(parse(&config.to_toml().expect("plain values"), &[]).expect("its own text"), config);
 }
 

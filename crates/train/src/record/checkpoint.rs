@@ -1,7 +1,8 @@
 //! Checkpoints: one safetensors file, written aside and renamed, from which a run goes on bit for bit.
 //!
-//! All randomness is a function of keys, so the state of training is: parameters, the best so far, the optimiser, counters. Frozen
-//! inputs of a stage are not stored: they are computed (and exchanged) again from the parameters of the stages before it.
+//! All randomness is a function of keys, so the state of training is: parameters, the best so far, the optimiser,
+//! counters. Frozen inputs of a stage are not stored: they are computed (and exchanged) again from the parameters of
+//! the stages before it.
 
 use std::path::Path;
 
@@ -158,7 +159,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn damaged_checkpoints_are_errors_or_checkpoints_and_never_panics(at in 0usize..2000, value: u8, cut in 0usize..2000) {
+        fn damaged_checkpoints_are_errors_or_checkpoints_and_never_panics(
+            at in 0usize..2000, value: u8, cut in 0usize..2000
+        ) {
             let mut bytes = checkpoint().to_bytes().expect("writable");
             let at = at % bytes.len();
             bytes[at] = value;

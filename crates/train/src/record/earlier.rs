@@ -1,7 +1,8 @@
-//! What a resumed run had sent before: from its summary and ledger where it ended in order, else from the checkpoint alone.
+//! What a resumed run had sent before: from its summary and ledger where it ended in order, else from the checkpoint
+//! alone.
 //!
-//! A run that was killed leaves no summary. Then the totals are those of the checkpoint, and the traffic of the rounds after it and
-//! which link carried what are lost with it.
+//! A run that was killed leaves no summary. Then the totals are those of the checkpoint, and the traffic of the rounds
+//! after it and which link carried what are lost with it.
 
 use std::path::Path;
 

@@ -71,8 +71,8 @@ pub(crate) fn write_results(
     write_aside(&out.join("summary.json"), (text + "\n").as_bytes())
 }
 
-/// Makes a run's folder and writes the resolved configuration into it. A run that stands there already is moved aside, to the first
-/// free name `DIR.1`, `DIR.2`, …, which is returned.
+/// Makes a run's folder and writes the resolved configuration into it. A run that stands there already is moved aside,
+/// to the first free name `DIR.1`, `DIR.2`, …, which is returned.
 pub fn prepare_folder(out: &Path, plan: &Plan) -> Result<Option<PathBuf>> {
     let mut moved = None;
     if out.join("config.toml").exists() {

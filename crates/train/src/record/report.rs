@@ -80,7 +80,8 @@ impl WorkerReport {
         }
     }
 
-    /// Shows every number in the order in which they travel, and takes what becomes of it: the one description of the format.
+    /// Shows every number in the order in which they travel, and takes what becomes of it: the one description of the
+    /// format.
     fn visit(&mut self, number: &mut dyn FnMut(&mut u64)) {
         for count in self.kinds.iter_mut().chain(&mut self.sent).chain(&mut self.received) {
             [&mut count.frames, &mut count.payload, &mut count.framed].into_iter().for_each(&mut *number);

@@ -39,7 +39,8 @@ pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Saved, String> {
     Ok(saved)
 }
 
-/// Writes the file and forgets those of this worker that no checkpoint can need any more: all but this one and that of `last`.
+/// Writes the file and forgets those of this worker that no checkpoint can need any more: all but this one and that of
+/// `last`.
 ///
 /// # Errors
 /// If the operating system refuses.

@@ -15,8 +15,8 @@ pub const FILE: &str = "model.safetensors";
 /// The one key of the file's metadata.
 const METADATA: &str = "laconic";
 
-/// Each parameter of a run by its name (PyTorch Geometric's for `convs.*`, `lins.*`, `norms.*`), with shape and values. The classifiers
-/// that lazy training throws away are `heads.*`.
+/// Each parameter of a run by its name (PyTorch Geometric's for `convs.*`, `lins.*`, `norms.*`), with shape and values.
+/// The classifiers that lazy training throws away are `heads.*`.
 pub type Weights = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
 /// The weights of stages with these parameters.
@@ -91,7 +91,8 @@ pub fn read_with_widths(path: &Path) -> Result<(Weights, [usize; 2])> {
     Ok((weights, widths))
 }
 
-/// A digest of parameters: the chosen ones of every stage, then the last stage's after its last round. Equal digests mean equal bits.
+/// A digest of parameters: the chosen ones of every stage, then the last stage's after its last round. Equal digests
+/// mean equal bits.
 pub fn digest(chosen: &[Vec<f32>], last: &[f32]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for values in chosen.iter().map(Vec::as_slice).chain([last]) {

@@ -76,8 +76,8 @@ impl Run {
         Ok(Run { summary, ledgers, trained: first.trained, plan: Plan::clone(&first.plan) })
     }
 
-    /// A figure of the test nodes in the best round by validation, such as `accuracy`, `micro_f1` or `loss`; `None` where no test
-    /// node has a label, or it was not measured.
+    /// A figure of the test nodes in the best round by validation, such as `accuracy`, `micro_f1` or `loss`; `None`
+    /// where no test node has a label, or it was not measured.
     pub fn test(&self, metric: &str) -> Option<f64> {
         self.summary.metrics.scores.test.get(metric).copied()
     }
@@ -107,8 +107,8 @@ pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result
     forecast(members, config, &data.into().source(members, config)?.all()?)
 }
 
-/// What a trained model says about the nodes of a graph, in the order of its parts. The data need no labels, and as many feature
-/// columns as the model was trained on.
+/// What a trained model says about the nodes of a graph, in the order of its parts. The data need no labels, and as
+/// many feature columns as the model was trained on.
 ///
 /// # Errors
 /// If the data do not suit the model.
@@ -119,7 +119,8 @@ pub fn predict(run: &Run, data: impl Into<Data>) -> Result<Vec<Predictions>> {
     predict_parts((members, config), source, &run.weights(), widths)
 }
 
-/// Goes on from the last checkpoint in a run's folder; the end has the parameters of a run that was never stopped, bit for bit.
+/// Goes on from the last checkpoint in a run's folder; the end has the parameters of a run that was never stopped, bit
+/// for bit.
 ///
 /// # Errors
 /// If there is no checkpoint of this run, or as [`train`].

@@ -11,8 +11,8 @@ use super::source::Source;
 use crate::config::Config;
 use crate::error::Result;
 
-/// How long a process waits before it ends the job: an abort kills at once, and worker 0 first gets the time to write down what it had
-/// reached.
+/// How long a process waits before it ends the job: an abort kills at once, and worker 0 first gets the time to write
+/// down what it had reached.
 const BEFORE_ABORT: Duration = Duration::from_millis(500);
 
 /// Runs the one worker of this MPI process. Processes on one machine share its cores.

@@ -12,8 +12,9 @@ use crate::plan::Plan;
 use crate::record::observer::Silent;
 use crate::worker::StopSignal;
 
-/// Runs the worker at this end of `transport`, whose number is the number of its part; every process of the job calls it with the same
-/// configuration. `source` need hold no part but this worker's. Compute threads are `train.threads`, or all cores of the machine.
+/// Runs the worker at this end of `transport`, whose number is the number of its part; every process of the job calls
+/// it with the same configuration. `source` need hold no part but this worker's. Compute threads are `train.threads`,
+/// or all cores of the machine.
 ///
 /// # Errors
 /// If the configuration or the part cannot be used, or this worker or another fails.

@@ -193,8 +193,8 @@ fn shape(
     }
     let shape: LinkShape = config.transport.shape.parse()?;
     let mode = if config.transport.shape_sleeps { Mode::Real } else { Mode::Virtual };
-    // On a virtual clock a worker's own work is what its thread computes, as if the machine were its own. That says so only of
-    // work on this one thread, and not of sleeping.
+    // On a virtual clock a worker's own work is what its thread computes, as if the machine were its own. That says so
+    // only of work on this one thread, and not of sleeping.
     let alone = mode == Mode::Virtual && threads == 1;
     let base: Arc<dyn Clock> = if alone { Arc::new(ThreadClock) } else { Arc::new(WallClock::new()) };
     let shaped = Shaped::new(transport, shape, mode, base);

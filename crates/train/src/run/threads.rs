@@ -20,7 +20,8 @@ use crate::worker::StopSignal;
 /// How long the others get to end, once a first worker has failed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs all workers as threads of this process and returns what each ended with, in rank order. No thread outlives the call.
+/// Runs all workers as threads of this process and returns what each ended with, in rank order. No thread outlives the
+/// call.
 ///
 /// # Errors
 /// If the configuration or the data cannot be used, or a worker fails: then the error that explains most.
@@ -73,8 +74,8 @@ pub(super) fn panicked(rank: u32, panic: &(dyn std::any::Any + Send)) -> TrainEr
     TrainError::Panicked { rank, message }
 }
 
-/// Waits for all workers. After a first failure the others get some time to end by themselves, so that their errors say what they
-/// waited for, then every wait of theirs ends; the error that explains most is reported.
+/// Waits for all workers. After a first failure the others get some time to end by themselves, so that their errors say
+/// what they waited for, then every wait of theirs ends; the error that explains most is reported.
 fn gather(
     reports: &Receiver<(usize, Result<Outcome>)>,
     size: usize,
@@ -106,8 +107,8 @@ fn gather(
     }
 }
 
-/// The error that explains the others. A worker that stalls makes others wait, and those make others wait: so from a deadline the
-/// way leads to whom it waited for, as long as that one waited in vain too.
+/// The error that explains the others. A worker that stalls makes others wait, and those make others wait: so from a
+/// deadline the way leads to whom it waited for, as long as that one waited in vain too.
 fn root_cause(mut errors: Vec<(usize, TrainError)>) -> Option<TrainError> {
     errors.sort_by_key(|(rank, error)| (error.is_consequence(), error.waited_for().is_some(), *rank));
     let mut at = 0;

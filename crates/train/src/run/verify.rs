@@ -23,8 +23,8 @@ pub struct Verification {
     pub worst: f64,
     /// The tolerance.
     pub tolerance: f64,
-    /// Whether the ledgers of the run on many workers were as predicted (exactly, or within the bound where the prediction is one),
-    /// and senders and receivers agree.
+    /// Whether the ledgers of the run on many workers were as predicted (exactly, or within the bound where the
+    /// prediction is one), and senders and receivers agree.
     pub ledger_is_exact: bool,
     /// Whether messages lose something, so that one worker, which sends none, is expected to differ.
     pub is_lossy: bool,
@@ -50,8 +50,8 @@ impl Verification {
     }
 }
 
-/// Runs `config` for `rounds` rounds a stage on one worker and on its own number. Rounds are not selected by validation: a tie
-/// decided by a rounding error would compare different rounds.
+/// Runs `config` for `rounds` rounds a stage on one worker and on its own number. Rounds are not selected by
+/// validation: a tie decided by a rounding error would compare different rounds.
 pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64) -> Result<Verification> {
     let mut config = config.clone();
     config.train.epochs = rounds;
@@ -99,10 +99,12 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64) -
     Ok(Verification { workers, rounds, differences, worst, tolerance, ledger_is_exact, is_lossy })
 }
 
-/// Below this root mean square a parameter is measured against it, not against itself: of an ε near 0 a relative error says nothing.
+/// Below this root mean square a parameter is measured against it, not against itself: of an ε near 0 a relative error
+/// says nothing.
 const SCALE: f64 = 0.01;
 
-/// ‖found − expected‖₂ / ‖expected‖₂, with a floor of 0.01 a value under the denominator; infinite where a number is none.
+/// ‖found − expected‖₂ / ‖expected‖₂, with a floor of 0.01 a value under the denominator; infinite where a number is
+/// none.
 pub fn relative_difference(found: &[f32], expected: &[f32]) -> f64 {
     let square = |sum: f64, value: f64| if value.is_nan() { f64::INFINITY } else { sum + value * value };
     let difference = found.iter().zip(expected).map(|(a, b)| f64::from(*a) - f64::from(*b)).fold(0.0, square).sqrt();

@@ -1,8 +1,8 @@
 //! Lazy message passing (RETEXO, Kolluri et al., 2023): layers are trained one after the other, each on frozen
 //! inputs, and boundary rows cross once a layer instead of twice a layer and round.
 //!
-//! Bytes of a worker that sends S rows: 4·S·(d + (L − 1)·h) in all with `start = "features"`, 4·S·L·C with `start = "mlp"` (raw
-//! features never leave their owner), and the gradients of one stage's network a round.
+//! Bytes of a worker that sends S rows: 4·S·(d + (L − 1)·h) in all with `start = "features"`, 4·S·L·C with `start =
+//! "mlp"` (raw features never leave their owner), and the gradients of one stage's network a round.
 
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 use crate::config::Start;

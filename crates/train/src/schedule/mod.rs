@@ -1,7 +1,7 @@
 //! When workers exchange: each schedule is one file and one line in [`SCHEDULES`].
 //!
-//! A schedule says which stages a run has, and a stage says what is frozen, what is late and what is handed on. Running and
-//! forecasting stages is shared by all schedules, so a new one is a new list of stages.
+//! A schedule says which stages a run has, and a stage says what is frozen, what is late and what is handed on. Running
+//! and forecasting stages is shared by all schedules, so a new one is a new list of stages.
 
 mod lazy;
 mod pipelined;

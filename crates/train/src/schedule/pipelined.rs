@@ -1,5 +1,6 @@
-//! Pipelined training (PipeGCN, Wan et al., 2022): as synchronous, but each round uses the halo rows and the halo gradients of the
-//! round before, so that a whole round of work hides the wire. Staleness is exactly one round; nothing is used in the first.
+//! Pipelined training (PipeGCN, Wan et al., 2022): as synchronous, but each round uses the halo rows and the halo
+//! gradients of the round before, so that a whole round of work hides the wire. Staleness is exactly one round; nothing
+//! is used in the first.
 //!
 //! Bytes are those of synchronous training. Memory holds one more copy of the halo's rows a layer and direction.
 

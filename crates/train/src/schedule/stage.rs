@@ -70,7 +70,8 @@ impl Stage {
 
     /// Whether the first layer's halo crosses once.
     pub fn freezes(&self) -> bool {
-        // Copies would not do for messages with parameters that need the owner's degrees. No network of ours starts with such a layer.
+        // Copies would not do for messages with parameters that need the owner's degrees. No network of ours starts
+        // with such a layer.
         let layer = self.first();
         let can = layer.message_width() > 0 && !(layer.message_has_parameters() && layer.message_reads_nodes());
         self.cache_inputs && can
@@ -87,8 +88,8 @@ impl Stage {
         Tag { kind: Kind::Evaluation, step: FROZEN_FOR_EVALUATION, ..self.input_tag(rounds_before) }
     }
 
-    /// The exchanges of a round of training with their widths: tags of round 0, those of the first layer only where they happen
-    /// every round.
+    /// The exchanges of a round of training with their widths: tags of round 0, those of the first layer only where
+    /// they happen every round.
     pub fn live_exchanges(&self) -> Vec<(Tag, usize)> {
         let mut exchanges = Vec::new();
         for (index, unit) in self.network.units().iter().enumerate() {

@@ -1,8 +1,9 @@
 //! Standard full-graph training: exact, every layer exchanged forward and backward in every round.
 //!
-//! Bytes of a worker that sends S rows and receives R: once 4·S·d for the features (whose halo never changes and is kept, unless
-//! `schedule.cache_inputs` is off), then per round 4·(S + R)·w for each further layer with messages of width w, 4·S·w for an
-//! evaluation, and the gradients.
+//! Bytes of a worker that sends S rows and receives R: once 4·S·d for the features (whose halo never changes and is
+//! kept, unless
+//! `schedule.cache_inputs` is off), then per round 4·(S + R)·w for each further layer with messages of width w, 4·S·w
+//! for an evaluation, and the gradients.
 
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 

@@ -1,8 +1,8 @@
-//! `boundary_sample` (BNS-GCN, Wan et al., 2022): in each round a random share p of each link's rows travels, the same in all layers
-//! and both directions.
+//! `boundary_sample` (BNS-GCN, Wan et al., 2022): in each round a random share p of each link's rows travels, the same
+//! in all layers and both directions.
 //!
-//! ⌈p·n⌉ of n rows, so that a link with rows sends at least one and its sums stay unbiased; a row that travels counts n / ⌈p·n⌉
-//! times. p = 1 is the full graph, p = 0 leaves the parts alone.
+//! ⌈p·n⌉ of n rows, so that a link with rows sends at least one and its sums stay unbiased; a row that travels counts n
+//! / ⌈p·n⌉ times. p = 1 is the full graph, p = 0 leaves the parts alone.
 
 use laconic_wire::WireError;
 use laconic_wire::codec::Options;

@@ -1,8 +1,8 @@
 //! Which halo rows travel in a round of training: each selection is one file and one line in [`SELECTIONS`].
 //!
-//! Both ends of a link draw the same rows from the same key, so no ids travel. Rows that are left out are absent from the fold; what
-//! is there may count for more, so that sums stay unbiased. Evaluations and inputs that cross once are not sampled, see
-//! [`crate::schedule::Stage::sample_inputs`].
+//! Both ends of a link draw the same rows from the same key, so no ids travel. Rows that are left out are absent from
+//! the fold; what is there may count for more, so that sums stay unbiased. Evaluations and inputs that cross once are
+//! not sampled, see [`crate::schedule::Stage::sample_inputs`].
 
 mod all;
 mod boundary_sample;
@@ -21,7 +21,8 @@ pub trait Selection: Send + Sync {
     /// How many of a link's rows travel in a round; must depend on the number alone, since predictions ask for it.
     fn count(&self, rows: usize) -> usize;
 
-    /// Puts the positions that travel, ascending and different, into `into`; called with the same key at both ends of a link.
+    /// Puts the positions that travel, ascending and different, into `into`; called with the same key at both ends of a
+    /// link.
     fn draw(&self, key: Key, rows: usize, into: &mut Vec<u32>) {
         sample(key, rows, self.count(rows), into);
     }
@@ -58,8 +59,8 @@ impl Kind for SelectionKind {
     }
 }
 
-/// `count` of `rows` positions, each subset as likely as any other (Floyd's algorithm would need a set; selection sampling, Knuth's
-/// algorithm S, gives them in ascending order). O(rows) draws of 64 bits.
+/// `count` of `rows` positions, each subset as likely as any other (Floyd's algorithm would need a set; selection
+/// sampling, Knuth's algorithm S, gives them in ascending order). O(rows) draws of 64 bits.
 fn sample(key: Key, rows: usize, count: usize, into: &mut Vec<u32>) {
     into.clear();
     for position in 0..rows {
@@ -97,7 +98,8 @@ mod tests {
         assert!(hits.iter().all(|&hits| hits.abs_diff(6000) < 324), "{hits:?}");
     }
 
-    /// A share that rounds down to no row would silently be another method (and, in the published code, a division by zero).
+    /// A share that rounds down to no row would silently be another method (and, in the published code, a division by
+    /// zero).
     #[test]
     fn a_positive_rate_sends_a_row_of_every_boundary_and_the_ends_are_all_and_none() {
         for rows in [1, 2, 5, 100] {

@@ -1,8 +1,8 @@
 //! How workers find their halo plan: they ask each other by global id who owns what they need.
 //!
-//! Nobody ever holds the whole graph or a map of it. Each worker sends the ids that its edges start from and that it does not own
-//! to every peer; each peer answers with those that it owns. Ids travel as ascending differences in LEB128, 1 to 2 bytes each
-//! on a random partition. Steps: 2 all-to-alls.
+//! Nobody ever holds the whole graph or a map of it. Each worker sends the ids that its edges start from and that it
+//! does not own to every peer; each peer answers with those that it owns. Ids travel as ascending differences in
+//! LEB128, 1 to 2 bytes each on a random partition. Steps: 2 all-to-alls.
 
 use laconic_graph::part::Part;
 use laconic_graph::plan::{HaloPlan, Topology, decode_ids, encode_ids, needed, owned_of, resolve_owners};

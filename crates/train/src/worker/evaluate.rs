@@ -1,4 +1,5 @@
-//! Evaluation: every worker counts its own rows, the counts are summed over all workers, the figures follow from the sums.
+//! Evaluation: every worker counts its own rows, the counts are summed over all workers, the figures follow from the
+//! sums.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +61,8 @@ impl Evaluator {
         Tag { kind: Kind::Evaluation, direction: Direction::Forward, layer: 0, round, step }
     }
 
-    /// Figures over all workers from each one's logits, and the sum of `count` over all workers (bytes sent, for learning curves).
+    /// Figures over all workers from each one's logits, and the sum of `count` over all workers (bytes sent, for
+    /// learning curves).
     pub fn evaluate(
         &self,
         (transport, compute): (&mut dyn Transport, &Compute),

@@ -92,8 +92,8 @@ impl Times {
 }
 
 impl Worker {
-    /// Finds the worker's place among the others: plan, blocks, global counts. Returns its own features apart, since the first stage
-    /// consumes them.
+    /// Finds the worker's place among the others: plan, blocks, global counts. Returns its own features apart, since
+    /// the first stage consumes them.
     ///
     /// # Errors
     /// If another worker does not answer.
@@ -133,8 +133,8 @@ impl Worker {
         Ok((worker, x))
     }
 
-    /// Goes on with the messages of this plan, before any row has crossed; and tells the assigner of bit-widths, where there is one,
-    /// what rows count for and what links cost.
+    /// Goes on with the messages of this plan, before any row has crossed; and tells the assigner of bit-widths, where
+    /// there is one, what rows count for and what links cost.
     ///
     /// # Errors
     /// If another worker does not answer.

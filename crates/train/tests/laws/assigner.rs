@@ -62,7 +62,8 @@ fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<
     both.swap_remove(0).0
 }
 
-/// In the published code variances were summed at the wrong index after sorting, so that widths had little to do with rows.
+/// In the published code variances were summed at the wrong index after sorting, so that widths had little to do with
+/// rows.
 #[test]
 fn rows_with_the_larger_ranges_get_the_wider_codes() {
     let widths = widths("", 0.5, |_| 1.0);
@@ -93,7 +94,8 @@ fn lambda_weighs_variance_against_time() {
     assert!(between.is_sorted() && between[2] > between[0] && between[2] < between[4], "{between:?}");
 }
 
-/// Both terms are shares of their range, so that what all links have in common cancels out: only differences between links matter.
+/// Both terms are shares of their range, so that what all links have in common cancels out: only differences between
+/// links matter.
 #[test]
 fn a_network_that_is_slower_throughout_changes_no_width() {
     let expected = widths("", 0.5, |_| 1.0);

@@ -1,5 +1,5 @@
-//! Losses and gradients of many workers against a few lines of double precision that know nothing of workers: a network of two
-//! layers on the whole graph, whose messages along cut edges are masked, or missing.
+//! Losses and gradients of many workers against a few lines of double precision that know nothing of workers: a network
+//! of two layers on the whole graph, whose messages along cut edges are masked, or missing.
 
 use std::collections::BTreeMap;
 
@@ -48,8 +48,8 @@ impl Sage<'_> {
         [FEATURES, self.hidden, self.dataset.labels.classes()]
     }
 
-    /// One layer from its parameters (neighbours' weight, bias, own weight) and input rows. Where rows get narrower they are
-    /// multiplied before they travel, but not at the first layer.
+    /// One layer from its parameters (neighbours' weight, bias, own weight) and input rows. Where rows get narrower
+    /// they are multiplied before they travel, but not at the first layer.
     fn layer(&self, number: u16, p: &[f64], x: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let (inputs, outputs) = (self.widths()[number as usize], self.widths()[number as usize + 1]);
         let (neighbour, rest) = p.split_at(inputs * outputs);
@@ -130,8 +130,8 @@ fn difference(found: &[f64], expected: &[f64]) -> f64 {
     found.iter().zip(expected).fold(0.0f64, |most, (a, b)| most.max((a - b).abs())) / largest
 }
 
-/// Compares the first loss and gradient of three workers with brute force: single precision leaves 1e-7 of each, of parameters that
-/// are a hundred times as large as their gradients 1e-5, and sums of some hundred terms a little more.
+/// Compares the first loss and gradient of three workers with brute force: single precision leaves 1e-7 of each, of
+/// parameters that are a hundred times as large as their gradients 1e-5, and sums of some hundred terms a little more.
 fn assert_brute_force(keys: &[&str], widths: (usize, usize), cut: Cut) {
     assert_brute_force_weighed(keys, widths, cut, false);
 }
@@ -164,8 +164,9 @@ fn gradients_of_many_workers_are_those_of_the_whole_graph() {
     }
 }
 
-/// G3: with the same mask in both directions, many workers have the loss and gradient of one process that masks the messages along
-/// cut edges. Which columns random masks keep is a matter of the wire's keys; which the prefix keeps is plain.
+/// G3: with the same mask in both directions, many workers have the loss and gradient of one process that masks the
+/// messages along cut edges. Which columns random masks keep is a matter of the wire's keys; which the prefix keeps is
+/// plain.
 #[test]
 fn gradients_under_a_mask_are_those_of_masked_messages() {
     for widths in WIDTHS {

@@ -1,4 +1,5 @@
-//! A byte budget is kept by what all workers send together, used well, and refused before anything runs where it cannot be kept.
+//! A byte budget is kept by what all workers send together, used well, and refused before anything runs where it cannot
+//! be kept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,14 +23,16 @@ fn with_budget(keys: &[&str], bytes: u64) -> Config {
     config(&[keys, &[format!("messages.budget=\"{bytes} B\"").as_str()]].concat())
 }
 
-/// What every rung would send, from predictions of single runs; the frames that the budget itself costs are in all of them.
+/// What every rung would send, from predictions of single runs; the frames that the budget itself costs are in all of
+/// them.
 fn rungs(keys: &[&str], dataset: &Dataset) -> Vec<u64> {
     let base = with_budget(keys, 1 << 50);
     let total = |config: Config| {
         let workers = forecast(&Members::default(), &config, &parts(&config, dataset, 3)).expect("a forecast").workers;
         workers.iter().map(|(_, ledger, _)| ledger.total().framed).sum()
     };
-    // A candidate has no codec left at exact but on the top rung, so its own budget of 10^15 bytes chooses nothing else.
+    // A candidate has no codec left at exact but on the top rung, so its own budget of 10^15 bytes chooses nothing
+    // else.
     let on = |messages| total(exact_where_named(Config { messages, ..base.clone() }));
     candidates(&base.messages).into_iter().map(on).collect()
 }
@@ -67,8 +70,8 @@ fn a_budget_is_kept_and_the_best_rung_within_it_is_taken() {
     }
 }
 
-/// Ramps between two widths leave little over: a fifth at most from 2 to 8 bits in a long synchronous run. Above 8 bits the next
-/// steps are 16 and 32, so that up to half may be left over there.
+/// Ramps between two widths leave little over: a fifth at most from 2 to 8 bits in a long synchronous run. Above 8 bits
+/// the next steps are 16 and 32, so that up to half may be left over there.
 #[test]
 fn between_two_widths_most_of_a_budget_is_used() {
     let dataset = graph(400, 4);
@@ -146,7 +149,8 @@ fn codecs_that_are_named_stay() {
     assert!(chosen.backward != config(&keys).messages.backward, "{chosen:?}");
 }
 
-/// With room for starting again a resumed run ends as the straight one would have, within the budget; without, it is refused.
+/// With room for starting again a resumed run ends as the straight one would have, within the budget; without, it is
+/// refused.
 #[test]
 fn a_resumed_run_stays_within_its_budget_or_is_refused() {
     let dataset = graph(150, 4);

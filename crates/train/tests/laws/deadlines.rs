@@ -76,8 +76,8 @@ fn a_stall_of_worker_0_is_reported_like_any_other() {
     stall(SCHEDULES[1], 0, 1);
 }
 
-/// Nodes in a row, each joined to the next: workers 0 and 2 have no link. Worker 0 waits for worker 1, which waits for worker 2;
-/// the error must name the one that is to blame.
+/// Nodes in a row, each joined to the next: workers 0 and 2 have no link. Worker 0 waits for worker 1, which waits for
+/// worker 2; the error must name the one that is to blame.
 #[test]
 fn the_error_names_the_worker_that_stalled_and_not_one_that_waits_for_it() {
     let mut dataset = graph(90, 4);

@@ -1,5 +1,6 @@
-//! Defects of AdaQP's published code, each with a test that ours does not have it (specs/adaqp.md, section 10). Those of its quantiser
-//! (other parameters at both ends, codes beyond the top, constant rows) are tested with the codec, that of its assigner's sorting in
+//! Defects of AdaQP's published code, each with a test that ours does not have it (specs/adaqp.md, section 10). Those
+//! of its quantiser (other parameters at both ends, codes beyond the top, constant rows) are tested with the codec,
+//! that of its assigner's sorting in
 //! `assigner.rs`.
 
 use laconic_graph::build::{BuildOptions, build_graph};
@@ -18,7 +19,8 @@ const ADAPTIVE: [&str; 2] = [
     r#"messages.backward={codec="quantised",bits="adaptive",period=1}"#,
 ];
 
-/// Defect 5: scores were kept by partition, so that one model's were used for another. Here a run knows nothing of earlier ones.
+/// Defect 5: scores were kept by partition, so that one model's were used for another. Here a run knows nothing of
+/// earlier ones.
 #[test]
 fn what_one_model_has_assigned_is_forgotten_by_the_next() {
     let dataset = graph(150, 4);

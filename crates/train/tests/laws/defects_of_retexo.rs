@@ -111,8 +111,8 @@ pub fn accuracy(dataset: &Dataset, logits: &[Vec<f32>], role: u8) -> (f64, usize
     (right as f64 / of_role.len() as f64, of_role.len())
 }
 
-/// Defects 4 and 5: the model file holds norms and heads, gives the evaluation's figures again, exactly, and these count every
-/// labelled node, with in-edges or without.
+/// Defects 4 and 5: the model file holds norms and heads, gives the evaluation's figures again, exactly, and these
+/// count every labelled node, with in-edges or without.
 #[test]
 fn the_model_file_reproduces_the_evaluation() {
     let dataset = graph(180, 4);
@@ -140,7 +140,8 @@ fn the_model_file_reproduces_the_evaluation() {
     }
 }
 
-/// Defect 8: the best figure on the test set. Ours is the test figure of the first round with the best validation figure.
+/// Defect 8: the best figure on the test set. Ours is the test figure of the first round with the best validation
+/// figure.
 #[test]
 fn the_test_figure_is_that_of_the_best_validation_round() {
     let dataset = graph(180, 4);
@@ -180,7 +181,8 @@ fn summary(out: &Path) -> Summary {
     serde_json::from_str(&text).expect("a summary")
 }
 
-/// Defect 9, first half: a mean over nothing. Workers without training, validation or any nodes take part in every round.
+/// Defect 9, first half: a mean over nothing. Workers without training, validation or any nodes take part in every
+/// round.
 #[test]
 fn workers_with_nothing_to_learn_from_take_part() {
     for dataset in [graph(180, 2), multi_label(180, 3)] {

@@ -1,5 +1,5 @@
-//! Defects of VARCO's published code, each with a test that ours does not have it (specs/varco_tma.md, A9), and what holds of its
-//! masks besides (A3, D5).
+//! Defects of VARCO's published code, each with a test that ours does not have it (specs/varco_tma.md, A9), and what
+//! holds of its masks besides (A3, D5).
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ fn at_least_one_column_travels_whatever_the_ratio() {
     }
 }
 
-/// Defect 2: masks came from counters of calls, so that a call more or less put the ends out of step. Evaluations are such calls;
-/// that resumed runs draw the same masks is among the laws of same bits.
+/// Defect 2: masks came from counters of calls, so that a call more or less put the ends out of step. Evaluations are
+/// such calls; that resumed runs draw the same masks is among the laws of same bits.
 #[test]
 fn evaluating_changes_no_bit_of_training() {
     let dataset = graph(120, 4);
@@ -140,8 +140,8 @@ fn heads_lie_side_by_side_under_a_mask() {
     bits(&outcomes);
 }
 
-/// A3: the gradients of what was sent come back in the columns that it was sent in, so both ways cost the same at every layer but the
-/// first, which has no way back.
+/// A3: the gradients of what was sent come back in the columns that it was sent in, so both ways cost the same at every
+/// layer but the first, which has no way back.
 #[test]
 fn the_way_back_costs_what_the_way_there_did() {
     for cache in ["schedule.cache_inputs=true", "schedule.cache_inputs=false"] {
@@ -166,8 +166,8 @@ fn the_way_back_costs_what_the_way_there_did() {
     }
 }
 
-/// D5: columns are drawn without replacement, so that by the time the ratio has come down to 1 each has crossed once, and nothing
-/// crosses after that.
+/// D5: columns are drawn without replacement, so that by the time the ratio has come down to 1 each has crossed once,
+/// and nothing crosses after that.
 #[test]
 fn every_column_that_never_changes_crosses_exactly_once() {
     for (schedule, ramp) in [

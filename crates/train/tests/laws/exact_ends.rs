@@ -1,4 +1,5 @@
-//! Where a method is turned up until nothing is left out, it is the exact run, bit by bit, and so the same on one worker and on many.
+//! Where a method is turned up until nothing is left out, it is the exact run, bit by bit, and so the same on one
+//! worker and on many.
 
 use laconic_graph::dataset::Dataset;
 
@@ -85,7 +86,8 @@ const FROZEN: [&[&str]; 3] = [
     &["schedule.kind=lazy", "schedule.start=mlp"],
 ];
 
-/// A run that waits until all is there and then learns ends where the exact run does, up to what the waiting itself moves.
+/// A run that waits until all is there and then learns ends where the exact run does, up to what the waiting itself
+/// moves.
 #[test]
 fn what_was_revealed_column_by_column_is_what_was_there() {
     let dataset = graph(150, 4);
@@ -111,8 +113,8 @@ fn still_losses(dataset: &Dataset, keys: &[&str]) -> Vec<f64> {
     losses(&[&PLAIN[..], &["train.lr=1e-30", "train.epochs=12", "model.norm=none"], keys].concat(), dataset, 3)
 }
 
-/// What is known gets better until the ramp is through and then stays: columns to the last bit, bits down to what single precision
-/// leaves of a residual.
+/// What is known gets better until the ramp is through and then stays: columns to the last bit, bits down to what
+/// single precision leaves of a residual.
 #[test]
 fn what_is_revealed_stays_and_ends_exact() {
     let dataset = graph(150, 4);
@@ -128,8 +130,8 @@ fn what_is_revealed_stays_and_ends_exact() {
     }
 }
 
-/// A residual ranges over two steps, so that with b bits more the step shrinks to 2/(2^b − 1) of what it was, and what is known gets
-/// better each time.
+/// A residual ranges over two steps, so that with b bits more the step shrinks to 2/(2^b − 1) of what it was, and what
+/// is known gets better each time.
 #[test]
 fn refined_rows_are_known_to_the_finer_step() {
     let dataset = graph(150, 4);
@@ -148,7 +150,7 @@ fn refined_rows_are_known_to_the_finer_step() {
     let (to_two, to_four, to_eight) = (error("{from=1,to=2}"), error("{from=1,to=4}"), error("{from=1,to=8}"));
     println!("{one:.1e} {to_two:.1e} {to_four:.1e} {to_eight:.1e}, at once {eight:.1e}");
     assert!(one > 2.0 * to_two && to_two > to_four && to_four > 4.0 * to_eight, "each refinement refines");
-    // From 1 bit over 2 and 4 to 8: 2/3 · 2/3 · 2/15 of the range instead of 1/255 of it. Losses of 20 seeds say so within a factor
-    // of two.
+    // From 1 bit over 2 and 4 to 8: 2/3 · 2/3 · 2/15 of the range instead of 1/255 of it. Losses of 20 seeds say so
+    // within a factor of two.
     assert!(to_eight < 2.0 * 15.2 * eight, "{to_eight:e} after refining, {eight:e} at once");
 }

@@ -1,7 +1,7 @@
 //! The graphs and the short runs that the laws are stated over.
 //!
-//! Every graph is directed, has nodes without in-edges and nodes without a label, and every random partition into three parts
-//! or more has a part without training and validation nodes: what published code tends to forget.
+//! Every graph is directed, has nodes without in-edges and nodes without a label, and every random partition into three
+//! parts or more has a part without training and validation nodes: what published code tends to forget.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,8 @@ pub fn is_source_only(node: usize) -> bool {
     node % 11 == 3
 }
 
-/// A directed graph with classes: edges of a symmetric one, a third of them taken away in one direction only and some added.
+/// A directed graph with classes: edges of a symmetric one, a third of them taken away in one direction only and some
+/// added.
 pub fn graph(nodes: usize, classes: usize) -> Dataset {
     directed(nodes, classes, false)
 }
@@ -103,7 +104,8 @@ pub fn config(keys: &[&str]) -> Config {
     Config::parse(SMALL, &set).expect("a sound configuration")
 }
 
-/// Cuts the graph as the configuration says, and sees to it that a random partition has a part with nothing to learn from.
+/// Cuts the graph as the configuration says, and sees to it that a random partition has a part with nothing to learn
+/// from.
 pub fn parts(config: &Config, dataset: &Dataset, count: u32) -> Vec<Part> {
     let mut assignment = assign(&Members::default(), config, (dataset, Some(0)), count).expect("a partition");
     if config.partition.method == "random" && count > 2 {

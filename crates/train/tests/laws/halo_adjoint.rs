@@ -1,5 +1,5 @@
-//! The reverse exchange is the adjoint of the forward one: over all ranks ⟨exchange x, y⟩ = ⟨x, exchangeᵀ y⟩, for any plan, links
-//! without rows included.
+//! The reverse exchange is the adjoint of the forward one: over all ranks ⟨exchange x, y⟩ = ⟨x, exchangeᵀ y⟩, for any
+//! plan, links without rows included.
 
 use std::time::Duration;
 
@@ -105,7 +105,8 @@ proptest! {
         }
     }
 
-    /// On any numbers up to rounding: 2⁻⁸ of each value in each direction where two bytes travel, and of the sums in f32.
+    /// On any numbers up to rounding: 2⁻⁸ of each value in each direction where two bytes travel, and of the sums in
+    /// f32.
     #[test]
     fn the_exchange_and_its_adjoint_agree_up_to_rounding(ranks in 2usize..7, columns in 1usize..6, seed: u64) {
         for (codec, rounding) in [("exact", 1e-6), ("half", 2.0 / 256.0 + 1e-6)] {

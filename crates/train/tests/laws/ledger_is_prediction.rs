@@ -1,4 +1,5 @@
-//! Every worker sends what was predicted, account by account; what one sends the other receives; and nothing has to run for it.
+//! Every worker sends what was predicted, account by account; what one sends the other receives; and nothing has to run
+//! for it.
 
 use std::collections::BTreeMap;
 

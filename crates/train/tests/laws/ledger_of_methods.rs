@@ -1,5 +1,5 @@
-//! Every way to send less sends what was predicted, account by account; where it decides while it runs, no account holds more than
-//! was predicted.
+//! Every way to send less sends what was predicted, account by account; where it decides while it runs, no account
+//! holds more than was predicted.
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::forecast::traffic::forecast;
@@ -23,7 +23,8 @@ fn others(case: u64) -> (Vec<String>, u32) {
     (keys.to_vec(), 2 + pick(3, 3) as u32)
 }
 
-/// Calls `check` with every method under every schedule; each method also meets every layer, and each layer every schedule.
+/// Calls `check` with every method under every schedule; each method also meets every layer, and each layer every
+/// schedule.
 fn every_pair(methods: &[&[&str]], check: impl Fn(&Dataset, &[&str], u32)) {
     let dataset = graph(120, 3);
     let mut seen = std::collections::BTreeSet::new();
@@ -52,7 +53,8 @@ fn selections_parameters_and_local_steps_send_what_was_predicted() {
     every_pair(&OTHERS, assert_predicted);
 }
 
-/// No account of any worker holds more than predicted, and what one sends the other receives. Returns sent and predicted bytes.
+/// No account of any worker holds more than predicted, and what one sends the other receives. Returns sent and
+/// predicted bytes.
 fn assert_bounded(outcomes: &[Outcome], what: &str) -> (u64, u64) {
     let mut sums = (0, 0);
     for outcome in outcomes {
@@ -75,7 +77,8 @@ fn assert_bounded(outcomes: &[Outcome], what: &str) -> (u64, u64) {
     sums
 }
 
-/// A bound that nothing comes near would hold for nothing: every method sends less than it might, and more than a third of it.
+/// A bound that nothing comes near would hold for nothing: every method sends less than it might, and more than a third
+/// of it.
 #[test]
 fn what_decides_while_it_runs_keeps_the_stated_bound() {
     for methods in [&BOUNDED[..], &TIMED] {

@@ -1,8 +1,8 @@
-//! The same run on one worker and on many ends with the same parameters, dropout on: degrees, losses and masks are global, so only
-//! the order of sums differs.
+//! The same run on one worker and on many ends with the same parameters, dropout on: degrees, losses and masks are
+//! global, so only the order of sums differs.
 //!
-//! Evaluation is off until the last round (`train.eval_every = 0`): best-round selection compares figures that jump by whole
-//! nodes, and a tie decided by a rounding error would compare the parameters of different rounds.
+//! Evaluation is off until the last round (`train.eval_every = 0`): best-round selection compares figures that jump by
+//! whole nodes, and a tie decided by a rounding error would compare the parameters of different rounds.
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
@@ -12,8 +12,8 @@ use laconic_train::run::{Options, Outcome};
 
 use crate::fixture::{config, graph, multi_label, parts, run, try_run, weighted};
 
-/// Single precision rounds at 6e-8; ten steps of Adam, whose first step has the length of the rate whatever the gradient's,
-/// multiply that by less than a thousand.
+/// Single precision rounds at 6e-8; ten steps of Adam, whose first step has the length of the rate whatever the
+/// gradient's, multiply that by less than a thousand.
 const TOLERANCE: f64 = 1e-4;
 
 pub const SCHEDULES: [&[&str]; 4] = [
@@ -132,7 +132,8 @@ fn weights_and_sets_of_labels_are_the_same_on_many_workers() {
     }
 }
 
-/// Errors too: training that leaves the numbers ends with the same one on any number of workers, whoever notices it first.
+/// Errors too: training that leaves the numbers ends with the same one on any number of workers, whoever notices it
+/// first.
 #[test]
 fn divergence_on_many_workers_is_divergence_on_one() {
     let dataset = graph(150, 4);

@@ -37,8 +37,9 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     norm(&mut a.iter().zip(b).map(|(a, b)| a - b)) / norm(&mut b.iter().copied())
 }
 
-/// Rows settle layer by layer, one round each, then gradients on their way back: after 2·L rounds in which nothing moves all is as in
-/// a synchronous run. Losses are the same to the last bit; of gradients the order of sums differs, f32's 6e-8 of some hundred terms.
+/// Rows settle layer by layer, one round each, then gradients on their way back: after 2·L rounds in which nothing
+/// moves all is as in a synchronous run. Losses are the same to the last bit; of gradients the order of sums differs,
+/// f32's 6e-8 of some hundred terms.
 #[test]
 fn a_run_that_stands_still_is_the_synchronous_one_from_round_2l_on() {
     let dataset = graph(150, 4);
@@ -59,7 +60,8 @@ fn a_run_that_stands_still_is_the_synchronous_one_from_round_2l_on() {
     }
 }
 
-/// A moving average of rows that stand still comes as near to them as its memory is short: what is missing falls by m a round.
+/// A moving average of rows that stand still comes as near to them as its memory is short: what is missing falls by m a
+/// round.
 #[test]
 fn smoothed_rows_that_stand_still_settle_as_fast_as_their_memory_fades() {
     let dataset = graph(150, 4);
@@ -69,7 +71,8 @@ fn smoothed_rows_that_stand_still_settle_as_fast_as_their_memory_fades() {
     let smooth = ["schedule.kind=pipelined", "schedule.smooth_features=0.5"];
     let errors: Vec<f64> =
         losses(&[&keys[..], &smooth].concat(), &dataset, 3).iter().map(|l| (l - exact).abs()).collect();
-    // Ten rounds of memory one half are a factor of 1024; the loss is not linear, so half of the powers of two are asked for.
+    // Ten rounds of memory one half are a factor of 1024; the loss is not linear, so half of the powers of two are
+    // asked for.
     assert!(errors[1] > 1e-3 && errors[11] < errors[1] / 32.0 && errors[39] < 1e-5, "{errors:?}");
 }
 

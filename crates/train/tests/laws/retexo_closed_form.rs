@@ -1,6 +1,6 @@
 //! The volume model of RETEXO to the byte. S and R are the rows that a worker sends and receives in one
-//! exchange, d, h and C the widths of features, hidden rows and class scores, L the number of layers, T the number of rounds.
-//! Bytes are payload: framing, metrics, checkpoints and the search for the plan are counted in other accounts.
+//! exchange, d, h and C the widths of features, hidden rows and class scores, L the number of layers, T the number of
+//! rounds. Bytes are payload: framing, metrics, checkpoints and the search for the plan are counted in other accounts.
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::config::Config;
@@ -62,8 +62,9 @@ fn lazy_training_moves_each_boundary_row_once_a_layer() {
     }
 }
 
-/// What is reduced in stage l are the p_l parameters of its network: a reduction over P workers moves each 2·(P − 1) times, 4 bytes
-/// each. Two numbers ride along from every worker to every other, 8 bytes each: the loss, and whether it was asked to stop.
+/// What is reduced in stage l are the p_l parameters of its network: a reduction over P workers moves each 2·(P − 1)
+/// times, 4 bytes each. Two numbers ride along from every worker to every other, 8 bytes each: the loss, and whether it
+/// was asked to stop.
 #[test]
 fn gradients_cost_what_the_formula_says() {
     let dataset = graph(180, 4);
@@ -85,8 +86,8 @@ fn gradients_cost_what_the_formula_says() {
     }
 }
 
-/// Holds where every layer after the first sends rows of width h: gin always, gcn and sage as long as the last layer is not
-/// narrower than h (else they send its output, which is less).
+/// Holds where every layer after the first sends rows of width h: gin always, gcn and sage as long as the last layer is
+/// not narrower than h (else they send its output, which is less).
 #[test]
 fn synchronous_training_moves_each_boundary_row_twice_a_layer_and_round() {
     let (narrow, wide) = (graph(180, 4), graph(180, HIDDEN as usize));

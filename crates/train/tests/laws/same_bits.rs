@@ -1,5 +1,5 @@
-//! The same workers and seed give the same bits: whatever the number of threads, whether work overlaps messages, however slow the
-//! link, and wherever the run was stopped and resumed.
+//! The same workers and seed give the same bits: whatever the number of threads, whether work overlaps messages,
+//! however slow the link, and wherever the run was stopped and resumed.
 
 use std::path::Path;
 use std::sync::Arc;

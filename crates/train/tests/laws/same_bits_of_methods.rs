@@ -1,5 +1,6 @@
-//! Every way to send less ends with the same bits whatever the number of threads, the overlap and the link, and wherever the run was
-//! stopped and resumed: what a worker remembers between rounds is either derived from keys or kept in its own file.
+//! Every way to send less ends with the same bits whatever the number of threads, the overlap and the link, and
+//! wherever the run was stopped and resumed: what a worker remembers between rounds is either derived from keys or kept
+//! in its own file.
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;

@@ -1,6 +1,6 @@
-//! What rounds at random or leaves out at random is right on average, wherever what follows is linear: sums of what arrives, and the
-//! gradients of the first layer, into which returned gradients enter linearly. (Forward rows go through ReLU and softmax; there the
-//! rows are unbiased and what is made of them is not.)
+//! What rounds at random or leaves out at random is right on average, wherever what follows is linear: sums of what
+//! arrives, and the gradients of the first layer, into which returned gradients enter linearly. (Forward rows go
+//! through ReLU and softmax; there the rows are unbiased and what is made of them is not.)
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use laconic_wire::{Direction, Kind, Tag, ThreadsTransport, threads};
 
 use crate::fixture::{PLAIN, config, draw, graph, run};
 
-/// Standard errors that a mean may be from what it estimates: beyond five lies one in two million, and some hundred are looked at.
+/// Standard errors that a mean may be from what it estimates: beyond five lies one in two million, and some hundred are
+/// looked at.
 const SIGMAS: f64 = 5.0;
 
 /// How many standard errors the mean of these samples is from 0.
@@ -29,7 +30,8 @@ fn z_score(samples: &[f64]) -> f64 {
 
 const PROJECTIONS: usize = 6;
 
-/// For each method errors of the first gradient over seeds, projected on the exact gradient and on fixed random vectors.
+/// For each method errors of the first gradient over seeds, projected on the exact gradient and on fixed random
+/// vectors.
 fn gradient_errors(keys: &[&str], methods: &[&str], seeds: u64) -> Vec<Vec<Vec<f64>>> {
     let dataset = graph(120, 4);
     let mut samples = vec![vec![Vec::new(); PROJECTIONS]; methods.len()];
@@ -99,7 +101,8 @@ const COLUMNS: usize = 8;
 /// No row of normal values here is wider.
 const RANGE: f64 = 6.0;
 
-/// Sums over rounds and, of squares, of what a worker receives of another's rows in one direction, each row weighed by its presence.
+/// Sums over rounds and, of squares, of what a worker receives of another's rows in one direction, each row weighed by
+/// its presence.
 fn received(config: &Config, direction: Direction, rounds: u32) -> (Matrix, Vec<f64>, Vec<f64>) {
     let every: Vec<u32> = (0..ROWS as u32).collect();
     let links = |rank: usize| {
@@ -147,8 +150,8 @@ fn received(config: &Config, direction: Direction, rounds: u32) -> (Matrix, Vec<
     })
 }
 
-/// The largest distance of a mean from its row, in standard errors. The ends of a row are nearly always sent as they are, and what
-/// was not seen in n rounds may still happen once in n: so the variance is taken as that much larger.
+/// The largest distance of a mean from its row, in standard errors. The ends of a row are nearly always sent as they
+/// are, and what was not seen in n rounds may still happen once in n: so the variance is taken as that much larger.
 fn worst(config: &Config, direction: Direction) -> f64 {
     let rounds = 4000;
     let (rows, sums, squares) = received(config, direction, rounds);

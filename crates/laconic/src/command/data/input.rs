@@ -49,7 +49,8 @@ struct ColumnNames {
     /// The node table's labels [default: label, y or class]
     #[arg(long, value_name = "COLUMN", help_heading = EDGE_LISTS)]
     label: Option<String>,
-    /// The node table's split: train, val, test or nothing [default: split or set, or else train_mask, val_mask, test_mask]
+    /// The node table's split: train, val, test or nothing [default: split or set, or else train_mask, val_mask,
+    /// test_mask]
     #[arg(long, value_name = "COLUMN", help_heading = EDGE_LISTS)]
     split: Option<String>,
 }

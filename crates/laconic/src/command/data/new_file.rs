@@ -72,8 +72,8 @@ impl fmt::Display for Written {
     }
 }
 
-/// Refuses to write the file `path` where something else is, unless that is a file and `force` is set, or where there is
-/// no folder for it.
+/// Refuses to write the file `path` where something else is, unless that is a file and `force` is set, or where there
+/// is no folder for it.
 pub(in crate::command) fn refuse_occupied(path: &Path, force: bool) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::read_dir(folder).map_err(|source| TrainError::io(folder, source))?;

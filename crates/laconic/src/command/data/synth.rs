@@ -14,7 +14,8 @@ use crate::output::Output;
 /// The generators.
 #[derive(clap::Subcommand)]
 pub enum Synth {
-    /// Communities: a stochastic block model with given degrees, whose blocks are the classes and whose features follow them
+    /// Communities: a stochastic block model with given degrees, whose blocks are the classes and whose features follow
+    /// them
     Sbm(Sbm),
     /// Hubs without communities: the R-MAT graph of Graph500; labels and split mean nothing
     Rmat(Rmat),

@@ -18,8 +18,8 @@ pub(super) struct Preparation {
     /// The node table of an edge list
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     nodes: Option<PathBuf>,
-    /// What is done to the features: row-normalised divides each row by its sum, standardised gives each column mean 0 and
-    /// standard deviation 1 over the training nodes
+    /// What is done to the features: row-normalised divides each row by its sum, standardised gives each column mean 0
+    /// and standard deviation 1 over the training nodes
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Features::Given, help_heading = HEADING)]
     feature_preparation: Features,
     /// The data's own split, or a random one: train=0.6,val=0.2,seed=1 in shares of the labelled nodes, or
