@@ -7,6 +7,7 @@ use laconic_wire::WireError;
 
 /// An error of a run, with what it was about.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TrainError {
     /// The configuration cannot be used.
     #[error("configuration: {0}")]

@@ -172,6 +172,9 @@ impl Controller {
 
     /// Refuses numbers that make no sense or lie outside `least..=most`. The message starts with `key`, the
     /// controller's own.
+    ///
+    /// # Errors
+    /// If a number makes no sense or lies outside; the text names the key.
     pub fn check(&self, key: &str, least: f64, most: f64) -> Result<(), String> {
         match self {
             Controller::Fixed(value) => within(key, *value, least, most),

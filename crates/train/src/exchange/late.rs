@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use laconic_nn::Matrix;
+use laconic_nn::kernels::elementwise::{add, blend};
+use laconic_nn::{Compute, Matrix};
 use laconic_wire::{Direction, Tag, Transport};
 
 use super::drawn::Presence;
@@ -64,6 +65,7 @@ impl Late {
     /// If a peer does not answer, or rows of a resumed run have another shape.
     pub fn take(
         &mut self,
+        compute: &Compute,
         halo: &mut Halo,
         transport: &mut dyn Transport,
         tag: Tag,
@@ -88,10 +90,10 @@ impl Late {
         if rows.data().len() != into.data().len() || !counts || !average {
             return Err(odd(&Name::of(ARRIVED, (tag.layer, tag.direction), None), "rows of another shape"));
         }
-        let used = if smoothing > 0.0 { stream.blend(smoothing, &rows) } else { &rows };
+        let used = if smoothing > 0.0 { stream.blend(compute, smoothing, &rows) } else { &rows };
         match tag.direction {
             Direction::Forward => into.data_mut().copy_from_slice(used.data()),
-            Direction::Reverse => into.data_mut().iter_mut().zip(used.data()).for_each(|(sum, late)| *sum += late),
+            Direction::Reverse => add(compute, into.data_mut(), used.data()),
         }
         stream.spare = rows;
         Ok(presence)
@@ -158,11 +160,9 @@ fn arrive(
 }
 
 impl Stream {
-    fn blend(&mut self, m: f32, arrived: &Matrix) -> &Matrix {
+    fn blend(&mut self, compute: &Compute, m: f32, arrived: &Matrix) -> &Matrix {
         let average = self.average.get_or_insert_with(|| Matrix::zeros(arrived.rows(), arrived.columns()));
-        for (average, arrived) in average.data_mut().iter_mut().zip(arrived.data()) {
-            *average = m * *average + (1.0 - m) * arrived;
-        }
+        blend(compute, average.data_mut(), arrived.data(), m);
         average
     }
 }

@@ -79,13 +79,13 @@ impl Peers<'_> {
         let pending = halo.start(*transport, request, rows)?;
         let presence = match tag.direction {
             Direction::Forward => {
-                let presence = late.take(halo, *transport, tag, into)?;
+                let presence = late.take(compute, halo, *transport, tag, into)?;
                 work(compute, into);
                 presence
             }
             Direction::Reverse => {
                 work(compute, into);
-                late.take(halo, *transport, tag, into)?
+                late.take(compute, halo, *transport, tag, into)?
             }
         };
         late.started(tag, pending);

@@ -26,6 +26,9 @@ fn malformed(rank: Rank, peer: usize, tag: Tag, what: &str) -> TrainError {
 }
 
 /// Tells every peer what its rows count for here: `weights` has one value a halo row.
+///
+/// # Errors
+/// If another worker does not answer, or sends something else.
 pub fn exchange_scores(halo: &mut Halo, transport: &mut dyn Transport, weights: &[f32]) -> Result<()> {
     let rank = halo.rank;
     let bytes = |link: &laconic_graph::plan::Link| {
@@ -54,6 +57,9 @@ pub fn forecast_scores(links: &[PeerRows], rank: Rank, ledger: &mut Ledger) {
 const NOMINAL: &str = "1gbit,1ms";
 
 /// Sets the costs of all links from a link's shape.
+///
+/// # Errors
+/// If the shape is unknown.
 pub fn costs_of_shape(halo: &mut Halo, workers: usize, shape: &str) -> Result<()> {
     let shape: LinkShape = if shape.is_empty() { NOMINAL } else { shape }.parse()?;
     let seconds_per_byte = 8.0 / shape.bits_per_second;
@@ -69,6 +75,9 @@ const PROFILE_REPEATS: usize = 5;
 /// Measures every link by sending frames of several sizes, all workers at once, and fits seconds = θ · bytes + γ to the
 /// medians. What is measured is shared, so that all workers assign by the same costs; another run measures something
 /// else.
+///
+/// # Errors
+/// If another worker does not answer.
 pub fn measure_costs(halo: &mut Halo, transport: &mut dyn Transport) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
     let mut fits = vec![0.0; 2 * size * size];
@@ -127,6 +136,9 @@ pub fn is_due(done: u32, period: u32) -> bool {
 
 /// Assigns bits to the messages of these exchanges from what was traced since the last time. Called on every worker at
 /// once, with the same exchanges, each with its width, in the same order.
+///
+/// # Errors
+/// If another worker does not answer, or sends something else.
 pub fn assign_widths(
     halo: &mut Halo,
     transport: &mut dyn Transport,

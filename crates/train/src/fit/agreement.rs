@@ -62,6 +62,8 @@ pub(super) struct Reduction {
 }
 
 impl Reduction {
+    /// # Errors
+    /// If the codec of parameters cannot be made.
     pub fn new(plan: &Plan, first_layer: u16) -> Result<Reduction> {
         Ok(Reduction { reducer: plan.messages.reducer(plan.config.train.seed)?, first_layer })
     }
@@ -73,6 +75,9 @@ impl Reduction {
     }
 
     /// Adds up over workers the values and what rides along.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or the sum is no number.
     pub fn sum(&mut self, worker: &mut Worker, round: u32, values: &mut [f32], extras: &mut Extras) -> Result<()> {
         let tag = worker.plan.cadence.reduction_tag(self.first_layer, round);
         let mut riders = extras.values(Extras::count(&worker.plan));
@@ -101,6 +106,9 @@ impl Reduction {
     }
 
     /// Takes it back.
+    ///
+    /// # Errors
+    /// If what was saved is of another kind.
     pub fn restore(&mut self, saved: &mut Saved) -> Result<()> {
         let [mut own, mut sum] = [Vec::new(), Vec::new()];
         for (name, residual) in RESIDUALS.into_iter().zip([&mut own, &mut sum]) {

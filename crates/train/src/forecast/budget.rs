@@ -99,6 +99,9 @@ pub fn on_rung(plan: &Plan, rung: usize) -> Result<Plan> {
 
 /// The best rung whose bytes (of all workers, as predicted) stay within the budget. An error says how much would be
 /// needed.
+///
+/// # Errors
+/// If no rung fits; the text says how much would be needed.
 pub fn choose(bytes: &[f64], budget: u64) -> Result<usize> {
     let fits = |bytes: &f64| *bytes <= budget as f64;
     bytes.iter().rposition(fits).ok_or_else(|| {

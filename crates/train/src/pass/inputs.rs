@@ -65,6 +65,9 @@ pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x
 
 impl Inputs {
     /// Fetches once what the first layer needs of the neighbours of `x`.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or a codec refuses the rows.
     pub fn freeze(
         peers: &mut Peers<'_>,
         graph: LocalGraph<'_>,

@@ -7,6 +7,7 @@
 //! it goes on.
 
 use laconic_key::{Key, Purpose};
+use laconic_nn::kernels::columns::{add_columns, gather_columns, scatter_columns};
 use laconic_nn::kernels::{self, fold::sum_fold};
 use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Operand, Side, Sources, State};
 use laconic_wire::codec::{self, Bits, Codec, CodecRegistry, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store};
@@ -102,6 +103,9 @@ fn refines(coding: &Coding) -> bool {
 
 impl Reveal {
     /// Prepares to reveal the inputs of a layer; nothing has crossed yet.
+    ///
+    /// # Errors
+    /// If the codec of values cannot be made.
     pub fn new(
         peers: &mut Peers<'_>,
         layer: &dyn Layer,
@@ -142,6 +146,9 @@ impl Reveal {
     }
 
     /// Sends and receives what the round adds and puts it into `inputs`; whether anything was added.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or a codec refuses the rows.
     pub fn advance(
         &mut self,
         peers: &mut Peers<'_>,
@@ -182,22 +189,18 @@ impl Reveal {
     ) {
         let width = self.own.columns();
         if layer.message_has_parameters() {
-            return add_columns(came.data(), columns, self.kept.data_mut(), width, |row| row);
+            return add_columns(compute, self.kept.data_mut(), width, columns, came.data());
         }
         weigh(compute, layer, &self.presence, &mut came, &mut State::default());
-        let rows = self.kept.data().chunks_exact(width);
-        let of_columns = rows.flat_map(|row| columns.iter().map(|&column| row[column as usize])).collect();
-        let mut folded = Matrix::from_vec(self.kept.rows(), columns.len(), of_columns);
+        let mut folded = Matrix::zeros(self.kept.rows(), columns.len());
+        gather_columns(compute, folded.data_mut(), columns, self.kept.data(), width);
         sum_fold(compute, &mut folded, kernels::Store::Add, graph.halo, &came);
-        for (row, values) in self.kept.data_mut().chunks_exact_mut(width).zip(folded.data().chunks_exact(columns.len()))
-        {
-            columns.iter().zip(values).for_each(|(&column, value)| row[column as usize] = *value);
-        }
+        scatter_columns(compute, self.kept.data_mut(), width, columns, folded.data());
     }
 
     /// Sends these columns of own rows, less what the peers know of them, and returns what comes of the halo's.
     fn cross(&mut self, peers: &mut Peers<'_>, tag: Tag, columns: &[u32], bits: u8) -> Result<Matrix> {
-        let Peers { transport, halo, .. } = peers;
+        let Peers { compute, transport, halo, .. } = peers;
         let (rank, size, width) = (halo.rank(), transport.size(), self.own.columns());
         let level = Level { ratio: 1.0, bits: Bits::Uniform(bits) };
         let mut slice = Vec::new();
@@ -222,7 +225,7 @@ impl Reveal {
                 let target = RowsMut { data: &mut slice, columns: columns.len(), rows: RowSet::Range(0..rows.len()) };
                 let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
                 self.codec.decode(message, frame.payload(), target, Store::Set)?;
-                add_columns(&slice, columns, known, width, |position| position);
+                add_columns(compute, known, width, columns, &slice);
             }
             let (shape, payload) = ((rows.len(), columns.len()), frame.payload().len());
             self.agenda.coding.of_values().count_values(&level, shape, payload, &mut halo.values);
@@ -243,14 +246,6 @@ impl Reveal {
             transport.recycle(frame);
         }
         Ok(came)
-    }
-}
-
-/// Adds a matrix of some columns to those columns of the rows that its rows stand for.
-fn add_columns(slice: &[f32], columns: &[u32], into: &mut [f32], width: usize, row: impl Fn(usize) -> usize) {
-    for (position, values) in slice.chunks_exact(columns.len()).enumerate() {
-        let into = &mut into[row(position) * width..][..width];
-        columns.iter().zip(values).for_each(|(&column, value)| into[column as usize] += value);
     }
 }
 

@@ -31,6 +31,9 @@ impl Table {
     }
 
     /// Writes one worker's lines.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
     pub fn write_part(&self, out: &Path, rank: Rank, lines: &[u8]) -> Result<()> {
         std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
         write_aside(&self.part(out, rank.index()), lines)
@@ -73,6 +76,9 @@ pub(crate) fn write_results(
 
 /// Makes a run's folder and writes the resolved configuration into it. A run that stands there already is moved aside,
 /// to the first free name `DIR.1`, `DIR.2`, …, which is returned.
+///
+/// # Errors
+/// If the operating system refuses.
 pub fn prepare_folder(out: &Path, plan: &Plan) -> Result<Option<PathBuf>> {
     let mut moved = None;
     if out.join("config.toml").exists() {

@@ -31,6 +31,9 @@ pub fn weights(stages: &[Stage], parameters: &[Vec<f32>]) -> Weights {
 }
 
 /// The parameters of each stage from named weights.
+///
+/// # Errors
+/// If a tensor is missing or has another shape.
 pub fn parameters(stages: &[Stage], weights: &Weights) -> Result<Vec<Vec<f32>>> {
     let stored: usize = weights.values().map(|(_, values)| values.len()).sum();
     let of_stage = |stage: &Stage| {

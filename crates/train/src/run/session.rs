@@ -71,6 +71,9 @@ struct Predicted {
 
 impl Session {
     /// Starts the worker, chooses messages within the budget, takes up the checkpoint, and predicts.
+    ///
+    /// # Errors
+    /// If another worker does not answer, the checkpoint is another run's, or a byte budget cannot be kept.
     pub fn open(
         plan: Plan,
         transport: Box<dyn Transport>,
@@ -103,12 +106,18 @@ impl Session {
     }
 
     /// Trains all stages.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or training leaves the numbers.
     pub fn train(&mut self) -> Result<Trained> {
         let x = self.x.take().expect("a session trains once");
         stages::train(&mut self.worker, x, &mut self.recorder)
     }
 
     /// Writes down and reports what came out; worker 0 summarises.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or the results cannot be written down.
     pub fn close(mut self, trained: Trained) -> Result<Outcome> {
         let (rank, size) = (self.worker.rank(), self.worker.size());
         let mut sent = self.worker.transport.sent().clone();

@@ -25,6 +25,9 @@ pub const PARTS_DEFAULT: u32 = 4;
 
 impl Source {
     /// Opens what the configuration names, for `workers` workers where the transport decides their number.
+    ///
+    /// # Errors
+    /// If there is no such data, they cannot be cut so, or there are other numbers of parts and workers.
     pub fn open(members: &Members, config: &Config, workers: Option<u32>) -> Result<Source> {
         let path = &config.data.path;
         if path.as_os_str().is_empty() {
@@ -64,6 +67,9 @@ impl Source {
     }
 
     /// Takes part `index` out. Each can be taken once.
+    ///
+    /// # Errors
+    /// If the part's files are not what they should be.
     pub fn take(&mut self, index: u32) -> Result<Part> {
         match self {
             Source::Cut(parts) => Ok(parts[index as usize].take().expect("each part is taken once")),
@@ -72,6 +78,9 @@ impl Source {
     }
 
     /// Every part, for what needs to see all of them: predictions and verification.
+    ///
+    /// # Errors
+    /// As [`Source::take`].
     pub fn all(mut self) -> Result<Vec<Part>> {
         (0..self.parts()).map(|index| self.take(index)).collect()
     }
@@ -97,6 +106,9 @@ fn open_folder(config: &Config) -> Result<Meta> {
 }
 
 /// Reads a dataset and prepares features and split; also says which of its splits counts.
+///
+/// # Errors
+/// If the data cannot be read, or have not the split that is asked for.
 pub fn prepared(config: &DataConfig) -> Result<(Dataset, Option<usize>)> {
     let options = ReadOptions {
         symmetrise: config.symmetrise,

@@ -52,6 +52,9 @@ impl Verification {
 
 /// Runs `config` for `rounds` rounds a stage on one worker and on its own number. Rounds are not selected by
 /// validation: a tie decided by a rounding error would compare different rounds.
+///
+/// # Errors
+/// If the data are parts, or one of the runs fails.
 pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64) -> Result<Verification> {
     let mut config = config.clone();
     config.train.epochs = rounds;

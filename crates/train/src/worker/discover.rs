@@ -13,6 +13,9 @@ use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::Step;
 
 /// Finds plan and blocks of `part` together with the other workers.
+///
+/// # Errors
+/// If another worker does not answer, or several own one node, or nobody does.
 pub fn discover(transport: &mut dyn Transport, part: &Part, self_loops: bool) -> Result<(HaloPlan, Topology)> {
     let (size, rank) = (transport.size(), transport.rank());
     let wanted = needed(part);

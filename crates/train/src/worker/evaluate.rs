@@ -63,6 +63,9 @@ impl Evaluator {
 
     /// Figures over all workers from each one's logits, and the sum of `count` over all workers (bytes sent, for
     /// learning curves).
+    ///
+    /// # Errors
+    /// If another worker does not answer, or sends something else.
     pub fn evaluate(
         &self,
         (transport, compute): (&mut dyn Transport, &Compute),

@@ -235,6 +235,9 @@ impl Worker {
     }
 
     /// Evaluates logits of all own rows.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
     pub fn evaluate(&mut self, logits: &laconic_nn::Matrix, round: u32) -> Result<(Scores, u64)> {
         let sent = self.transport.sent().total().framed;
         self.evaluator.evaluate((&mut self.transport, &self.compute), &self.local, logits, round, sent)
@@ -251,6 +254,9 @@ impl Worker {
     }
 
     /// Rehearses the failure that the configuration asks for, if its time has come.
+    ///
+    /// # Errors
+    /// The failure, if it is this worker's turn.
     pub fn rehearse_fault(&mut self, round: u32) -> Result<()> {
         let rank = self.rank().0;
         let Some(fault) = self.plan.config.transport.fault.clone().filter(|f| (f.rank, f.round) == (rank, round))
