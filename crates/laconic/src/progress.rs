@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use laconic_train::config::Config;
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::record::observer::Observer;
-use laconic_wire::Kind;
+use laconic_wire::PerKind;
 
 use crate::bytes::human_bytes;
 use crate::output::Output;
@@ -55,9 +55,9 @@ impl Observer for Progress {
         self.say(&format!("{workers} workers"));
     }
 
-    fn predicted(&mut self, by_kind: &[u64; 7], memory: u64, rounds: u32) {
-        let total: u64 = by_kind.iter().sum();
-        let named = Kind::ALL.iter().zip(by_kind).filter(|(_, bytes)| **bytes > 0);
+    fn predicted(&mut self, by_kind: &PerKind<u64>, memory: u64, rounds: u32) {
+        let total: u64 = by_kind.iter().map(|(_, bytes)| bytes).sum();
+        let named = by_kind.iter().filter(|(_, bytes)| **bytes > 0);
         let parts: Vec<String> =
             named.map(|(kind, bytes)| format!("{} {}", kind.name(), human_bytes(*bytes))).collect();
         self.say(&format!("predicted: {} ({})", human_bytes(total), parts.join(", ")));

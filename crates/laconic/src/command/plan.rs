@@ -6,11 +6,11 @@ use anyhow::Result;
 use clap::Args;
 use laconic_train::Members;
 use laconic_train::config::MessagesConfig;
-use laconic_train::forecast::traffic::{by_kind, forecast};
+use laconic_train::forecast::traffic::forecast;
 use laconic_train::record::summary::by_name;
 use laconic_train::run::source::Source;
 
-use laconic_wire::{Count, LINKS};
+use laconic_wire::{Count, LINKS, PerKind};
 use serde::Serialize;
 
 use super::train::RunFile;
@@ -61,12 +61,12 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let config = arguments.run.load()?;
     let parts = Source::open(&Members::default(), &config, None)?.all()?;
     let laconic_train::forecast::traffic::Costs { plan, workers } = forecast(&Members::default(), &config, &parts)?;
-    let (mut kinds, mut total) = ([Count::default(); 7], Count::default());
+    let (mut kinds, mut total) = (PerKind::<Count>::default(), Count::default());
     let mut by_link = Vec::new();
     let (mut busiest, mut exchanges) = (0u64, 0u64);
     for (shapes, ledger, _) in &workers {
-        for (sum, count) in kinds.iter_mut().zip(by_kind(ledger)) {
-            *sum += count;
+        for (kind, count) in ledger.totals_by_kind().iter() {
+            kinds[kind] += *count;
         }
         for (to, count) in ledger.totals_by_peer() {
             let (from, to) = (shapes.rank, to.0);

@@ -1,6 +1,6 @@
 //! What is told of a run while it goes on, and to whom.
 
-use laconic_wire::{Count, Kind};
+use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
 use super::progress::Snapshot;
@@ -51,7 +51,7 @@ pub trait Recorder {
     ///
     /// # Errors
     /// If it cannot be written down.
-    fn rescue(&mut self, error: &TrainError, take: &dyn Fn([Count; Kind::ALL.len()]) -> Snapshot) -> Result<()>;
+    fn rescue(&mut self, error: &TrainError, take: &dyn Fn(PerKind<Count>) -> Snapshot) -> Result<()>;
 
     /// Where a checkpoint is due, on every worker before it is taken: what this worker alone remembers after the round.
     ///
@@ -66,5 +66,5 @@ pub trait Recorder {
     fn resume(&mut self) -> Result<Option<(Snapshot, Saved)>>;
 
     /// Bytes by kind of the run before it was resumed.
-    fn bytes_before(&self) -> [Count; Kind::ALL.len()];
+    fn bytes_before(&self) -> PerKind<Count>;
 }

@@ -3,7 +3,7 @@
 use laconic_key::{Key, Purpose};
 use laconic_nn::Network;
 use laconic_nn::optimiser::{Optimiser, OptimiserSpec};
-use laconic_wire::{Count, Kind};
+use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
 use crate::config::ramp::Reading;
@@ -116,7 +116,7 @@ pub struct Snapshot {
     /// The stages before it.
     pub finished: Vec<Finished>,
     /// Bytes that all workers had sent, by kind.
-    pub bytes: [Count; Kind::ALL.len()],
+    pub bytes: PerKind<Count>,
     /// Everything that is no array.
     pub counters: Counters,
     /// Parameters after the last round.
@@ -150,7 +150,7 @@ pub struct Counters {
 
 impl Snapshot {
     /// The state after a round.
-    pub fn take(stage: usize, progress: &Progress, finished: Vec<Finished>, bytes: [Count; 7]) -> Snapshot {
+    pub fn take(stage: usize, progress: &Progress, finished: Vec<Finished>, bytes: PerKind<Count>) -> Snapshot {
         let (steps, slots) = progress.optimiser.state();
         Snapshot {
             stage,

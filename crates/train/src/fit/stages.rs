@@ -1,7 +1,7 @@
 //! Training stages one after the other, and running trained ones.
 
 use laconic_nn::{Matrix, Operand};
-use laconic_wire::{Count, Kind, collectives};
+use laconic_wire::{Count, Kind, PerKind, collectives};
 
 use super::inputs::StageInputs;
 use super::observe::Recorder;
@@ -127,11 +127,11 @@ fn recorded_round(
     fit: &mut Fit<'_>,
     progress: &mut Progress,
     recorder: &mut dyn Recorder,
-    take: &dyn Fn(&Progress, [Count; 7]) -> Snapshot,
+    take: &dyn Fn(&Progress, PerKind<Count>) -> Snapshot,
 ) -> Result<RoundEnd> {
     let mut end = fit.train_round(worker, progress)?;
     if let Some(bytes) = &mut end.report.bytes {
-        *bytes += recorder.bytes_before().iter().map(|count| count.framed).sum::<u64>();
+        *bytes += recorder.bytes_before().iter().map(|(_, count)| count.framed).sum::<u64>();
     }
     recorder.after_round(&end.report)?;
     let due = worker.plan.cadence.writes(progress.done, fit.rounds());
@@ -222,20 +222,15 @@ fn trained(finished: Vec<Finished>, progress: Progress, rounds: u32, interrupted
 }
 
 /// Bytes sent so far by kind, over all workers.
-fn total_bytes(worker: &mut Worker, round: u32, before: &[Count; 7]) -> Result<[Count; 7]> {
-    let mut flat = Vec::with_capacity(3 * Kind::ALL.len());
-    let totals = worker.transport.sent().totals_by_kind();
-    for kind in Kind::ALL {
-        let mut count = totals[kind];
-        if kind == Kind::Control {
-            // What this very sum will send.
-            count += collectives::all_reduce_f64_bytes(worker.size(), 3 * Kind::ALL.len());
-        }
-        flat.extend([count.frames as f64, count.payload as f64, count.framed as f64]);
-    }
+fn total_bytes(worker: &mut Worker, round: u32, before: &PerKind<Count>) -> Result<PerKind<Count>> {
+    let mut totals = worker.transport.sent().totals_by_kind();
+    // What this very sum will send.
+    totals[Kind::Control] += collectives::all_reduce_f64_bytes(worker.size(), 3 * Kind::ALL.len());
+    let numbers = |count: &Count| [count.frames as f64, count.payload as f64, count.framed as f64];
+    let mut flat: Vec<f64> = totals.iter().flat_map(|(_, count)| numbers(count)).collect();
     collectives::all_reduce_f64(&mut worker.transport, Step::SentBytes.tag(round), &mut flat)?;
     let mut sums = *before;
-    for (sum, flat) in sums.iter_mut().zip(flat.as_chunks::<3>().0) {
+    for ((_, sum), flat) in sums.iter_mut().zip(flat.as_chunks::<3>().0) {
         let [frames, payload, framed] = flat.map(|v| v as u64);
         *sum += Count { frames, payload, framed };
     }

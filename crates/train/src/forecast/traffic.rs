@@ -1,7 +1,7 @@
 //! Forecasting a whole run: what every worker will send, to the byte, before anything runs.
 
 use laconic_graph::part::Part;
-use laconic_wire::{Count, Kind, Ledger, Rank, collectives};
+use laconic_wire::{Kind, Ledger, Rank, collectives};
 
 use super::stages::forecast_stages;
 use super::{Forecast, budget, memory};
@@ -51,11 +51,6 @@ pub fn forecast_rungs(plan: &Plan, evaluator: &Evaluator, shapes: &Shapes) -> Re
         Ok(forecast_worker(&forecast, shapes, None)?.total().framed as f64)
     };
     budget::candidates(&plan.config.messages).into_iter().map(one).collect()
-}
-
-/// Totals by kind as an array in the order of [`Kind::ALL`].
-pub fn by_kind(ledger: &Ledger) -> [Count; 7] {
-    ledger.totals_by_kind().into()
 }
 
 /// What a run would cost before anything runs.

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use laconic_wire::Count;
+use laconic_wire::{Count, Kind};
 use serde::{Deserialize, Serialize};
 
 use super::aside::{read_within, write_aside};
@@ -56,7 +56,7 @@ impl Checkpoint {
             fingerprint: self.fingerprint.clone(),
             stage: *stage,
             rounds_finished: finished.iter().map(|(_, rounds)| *rounds).collect(),
-            bytes: bytes.iter().map(|c| [c.frames, c.payload, c.framed]).collect(),
+            bytes: bytes.iter().map(|(_, c)| [c.frames, c.payload, c.framed]).collect(),
             counters: counters.clone(),
             has_best: best.is_some(),
             slots: slots.len(),
@@ -82,7 +82,8 @@ impl Checkpoint {
         let header: Header = serde_json::from_str(state).map_err(|e| refuse(format!("state: {e}")))?;
         let bytes: Vec<Count> =
             header.bytes.iter().map(|&[frames, payload, framed]| Count { frames, payload, framed }).collect();
-        let bytes = bytes.try_into().map_err(|_| refuse("expected bytes of 7 kinds".to_owned()))?;
+        let bytes: [Count; Kind::ALL.len()] =
+            bytes.try_into().map_err(|_| refuse("expected bytes of 7 kinds".to_owned()))?;
         if header.slots > SLOTS_MAX {
             return Err(refuse(format!("expected at most {SLOTS_MAX} optimiser slots, found {}", header.slots)));
         }
@@ -96,7 +97,7 @@ impl Checkpoint {
             finished: finished
                 .map(|(i, &rounds)| Ok((take(&format!("finished.{i}"))?, rounds)))
                 .collect::<Result<Vec<Finished>>>()?,
-            bytes,
+            bytes: bytes.into(),
             parameters: take("parameters")?,
             best: if header.has_best { Some(take("best")?) } else { None },
             slots: (0..header.slots).map(|i| take(&format!("slot.{i}"))).collect::<Result<_>>()?,
@@ -133,7 +134,7 @@ mod tests {
         let snapshot = Snapshot {
             stage: 1,
             finished: vec![(vec![1.0, 2.0], 7)],
-            bytes: [Count { frames: 1, payload: 2, framed: 26 }; 7],
+            bytes: [Count { frames: 1, payload: 2, framed: 26 }; 7].into(),
             counters: Counters {
                 done: 3,
                 steps: 3,

@@ -25,15 +25,12 @@ pub fn read_earlier(out: Option<&Path>, snapshot: &Snapshot) -> Earlier {
         return earlier;
     };
     // The closing reports, all of them control, came after the checkpoint.
-    let known = earlier.kinds.iter().fold(Count::default(), |sum, count| sum + *count);
+    let known: Count = earlier.kinds.iter().map(|(_, count)| *count).sum();
     let bytes = &summary.bytes;
-    for (kind, count) in Kind::ALL.iter().zip(&mut earlier.kinds) {
-        if *kind == Kind::Control {
-            count.frames += bytes.frames.saturating_sub(known.frames);
-            count.payload += bytes.payload.saturating_sub(known.payload);
-            count.framed += bytes.total.saturating_sub(known.framed);
-        }
-    }
+    let control = &mut earlier.kinds[Kind::Control];
+    control.frames += bytes.frames.saturating_sub(known.frames);
+    control.payload += bytes.payload.saturating_sub(known.payload);
+    control.framed += bytes.total.saturating_sub(known.framed);
     earlier.links = summary.bytes.by_link;
     let ledger = read("ledger.csv").unwrap_or_default();
     earlier.rows = ledger.split_once('\n').map(|(_, rows)| rows.to_owned()).unwrap_or_default();

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use laconic_wire::PerKind;
+
 use crate::config::Config;
 use crate::fit::observe::RoundReport;
 
@@ -11,7 +13,7 @@ pub trait Observer: Send {
     fn started(&mut self, _config: &Config, _workers: usize, _moved: Option<&Path>) {}
 
     /// Before the first round: predicted framed bytes over all workers by kind, memory of this worker, rounds in all.
-    fn predicted(&mut self, _by_kind: &[u64; 7], _memory: u64, _rounds: u32) {}
+    fn predicted(&mut self, _by_kind: &PerKind<u64>, _memory: u64, _rounds: u32) {}
 
     /// After each round.
     fn round(&mut self, _report: &RoundReport) {}

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use laconic_wire::{Count, Rank};
+use laconic_wire::{Count, PerKind, Rank};
 
 use super::aside::write_aside;
 use super::checkpoint::Checkpoint;
@@ -43,12 +43,12 @@ pub struct FolderRecorder {
     /// [`crate::Config::fingerprint`] of the run.
     fingerprint: String,
     /// Bytes by kind of the run before it was resumed.
-    before: [Count; 7],
+    before: PerKind<Count>,
     /// The state to go on from.
     checkpoint: Option<Checkpoint>,
     observer: Box<dyn Observer>,
     /// Bytes by kind at the last checkpoint: all that is known of them when a worker has failed.
-    before_rescue: [Count; 7],
+    before_rescue: PerKind<Count>,
     log: Option<File>,
 }
 
@@ -61,7 +61,7 @@ impl FolderRecorder {
         place: Place,
         plan: &Plan,
         fingerprint: String,
-        (checkpoint, before): (Option<Checkpoint>, [Count; 7]),
+        (checkpoint, before): (Option<Checkpoint>, PerKind<Count>),
         observer: Box<dyn Observer>,
     ) -> Result<FolderRecorder> {
         let done = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
@@ -136,7 +136,7 @@ impl Recorder for FolderRecorder {
         Ok(())
     }
 
-    fn rescue(&mut self, error: &TrainError, take: &dyn Fn([Count; 7]) -> Snapshot) -> Result<()> {
+    fn rescue(&mut self, error: &TrainError, take: &dyn Fn(PerKind<Count>) -> Snapshot) -> Result<()> {
         // A run that has diverged has nothing worth keeping, and a worker that rehearses its own crash writes nothing.
         if let (TrainError::Wire(_), Some(_)) = (error, self.place.out()) {
             let snapshot = take(self.before_rescue);
@@ -157,7 +157,7 @@ impl Recorder for FolderRecorder {
         Ok(Some((snapshot, saved)))
     }
 
-    fn bytes_before(&self) -> [Count; 7] {
+    fn bytes_before(&self) -> PerKind<Count> {
         self.before
     }
 }

@@ -1,6 +1,6 @@
 //! The closing report that every worker sends to worker 0.
 
-use laconic_wire::{Count, Frame, Kind, Ledger, Rank, Tag, Transport, WireError};
+use laconic_wire::{Count, Frame, Ledger, PerKind, Rank, Tag, Transport, WireError};
 
 use crate::config::WIDTHS;
 use crate::error::Result;
@@ -44,8 +44,8 @@ pub struct Memory {
 /// What a worker ends with, for the summary. Its size depends on the number of workers alone, and it counts itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerReport {
-    /// Sent by kind, in the order of [`Kind::ALL`].
-    pub kinds: [Count; Kind::ALL.len()],
+    /// Sent by kind.
+    pub kinds: PerKind<Count>,
     /// Sent to each worker.
     pub sent: Vec<Count>,
     /// Received from each worker.
@@ -83,7 +83,8 @@ impl WorkerReport {
     /// Shows every number in the order in which they travel, and takes what becomes of it: the one description of the
     /// format.
     fn visit(&mut self, number: &mut dyn FnMut(&mut u64)) {
-        for count in self.kinds.iter_mut().chain(&mut self.sent).chain(&mut self.received) {
+        let kinds = self.kinds.iter_mut().map(|(_, count)| count);
+        for count in kinds.chain(&mut self.sent).chain(&mut self.received) {
             [&mut count.frames, &mut count.payload, &mut count.framed].into_iter().for_each(&mut *number);
         }
         for seconds in self.seconds.each() {
@@ -149,9 +150,11 @@ impl WorkerReport {
         let mut reports = vec![self];
         for peer in rank.others(size) {
             let frame = transport.recv(peer, Self::tag(round))?;
-            let report = Self::from_bytes(frame.payload(), size);
-            let error = || WireError::malformed("a report of another shape").from_peer(rank, peer, Self::tag(round));
-            reports.push(report.ok_or_else(error)?);
+            let report = Self::from_bytes(frame.payload(), size).ok_or_else(|| {
+                let what = WireError::malformed("a report of another shape");
+                what.from_peer(rank, peer, Self::tag(round))
+            })?;
+            reports.push(report);
             transport.recycle(frame);
         }
         Ok(Some(reports))
@@ -173,7 +176,7 @@ mod tests {
         });
         report.digest = [7; DIGEST];
         let bytes = report.to_bytes();
-        assert_eq!(bytes.len(), 24 * (Kind::ALL.len() + 2 * 3) + 8 * 7 + 8 * 2 + 8 * WIDTHS.len() + 32);
+        assert_eq!(bytes.len(), 24 * (laconic_wire::Kind::ALL.len() + 2 * 3) + 8 * 7 + 8 * 2 + 8 * WIDTHS.len() + 32);
         assert_eq!(WorkerReport::from_bytes(&bytes, 3), Some(report));
         assert_eq!(WorkerReport::from_bytes(&bytes, 2), None);
         assert_eq!(WorkerReport::from_bytes(&bytes[1..], 3), None);

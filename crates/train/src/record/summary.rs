@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laconic_wire::{Count, Kind};
+use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
 use super::report::{Seconds, WorkerReport};
@@ -132,7 +132,7 @@ pub struct RunFacts<'a> {
     /// The run before it was resumed.
     pub earlier: &'a Earlier,
     /// Predicted framed bytes over all workers, by kind.
-    pub predicted: &'a [u64; Kind::ALL.len()],
+    pub predicted: &'a PerKind<u64>,
     /// Whether all workers shared one process, whose memory is theirs together.
     pub one_process: bool,
 }
@@ -147,8 +147,8 @@ impl Summary {
         if let Some(rank) = reports.iter().position(|r| r.digest != reports[0].digest) {
             return Err(TrainError::ReplicasDiffer { rank: rank as u32 });
         }
-        for (kind, before) in reports[0].kinds.iter_mut().zip(&earlier.kinds) {
-            *kind += *before;
+        for (kind, before) in earlier.kinds.iter() {
+            reports[0].kinds[kind] += *before;
         }
         let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let chosen = &plan.config.messages;
@@ -175,12 +175,12 @@ impl Summary {
 }
 
 fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
-    let mut kinds = [Count::default(); Kind::ALL.len()];
+    let mut kinds = PerKind::<Count>::default();
     let (mut total, mut received, mut by_link) = (Count::default(), facts.earlier.framed(), Vec::new());
     for (from, report) in reports.iter().enumerate() {
-        for (sum, count) in kinds.iter_mut().zip(report.kinds) {
-            *sum += count;
-            total += count;
+        for (kind, count) in report.kinds.iter() {
+            kinds[kind] += *count;
+            total += *count;
         }
         received += report.received.iter().map(|c| c.framed).sum::<u64>();
         for (to, count) in report.sent.iter().enumerate().filter(|(to, _)| *to != from) {
@@ -191,7 +191,7 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
     facts.earlier.add_links(&mut by_link);
     BytesSummary {
         total: total.framed,
-        predicted: facts.predicted.iter().sum(),
+        predicted: facts.predicted.iter().map(|(_, bytes)| bytes).sum(),
         is_bound: !facts.plan.messages.are_predictable(),
         predicted_by_kind: by_name(facts.predicted),
         payload: total.payload,
@@ -225,8 +225,8 @@ fn memory(reports: &[WorkerReport], one_process: bool) -> MemorySummary {
 }
 
 /// Bytes by the names of the kinds.
-pub fn by_name(bytes: &[u64; Kind::ALL.len()]) -> BTreeMap<String, u64> {
-    Kind::ALL.iter().zip(bytes).map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect()
+pub fn by_name(bytes: &PerKind<u64>) -> BTreeMap<String, u64> {
+    bytes.iter().map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect()
 }
 
 /// The share of values that was sent in each width of bits, over all workers.

@@ -1,6 +1,6 @@
 //! What went over which link, and what had before a run was resumed.
 
-use laconic_wire::Count;
+use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
 /// One entry of `bytes.by_link`.
@@ -22,7 +22,7 @@ pub struct LinkBytes {
 #[derive(Debug, Default)]
 pub struct Earlier {
     /// By kind, in the order of [`Kind::ALL`].
-    pub kinds: [Count; 7],
+    pub kinds: PerKind<Count>,
     /// By link; empty where nothing is known.
     pub links: Vec<LinkBytes>,
     /// Rows of the ledger, without its header.
@@ -32,7 +32,7 @@ pub struct Earlier {
 impl Earlier {
     /// Framed bytes of all kinds.
     pub fn framed(&self) -> u64 {
-        self.kinds.iter().map(|count| count.framed).sum()
+        self.kinds.iter().map(|(_, count)| count.framed).sum()
     }
 
     /// Adds what was sent before to what was sent since, link by link.

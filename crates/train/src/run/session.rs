@@ -7,7 +7,7 @@ use std::time::Instant;
 use laconic_graph::part::Part;
 use laconic_nn::Operand;
 use laconic_wire::{
-    Clock, Count, Kind, Ledger, LinkShape, Mode, Rank, Shaped, ThreadClock, Transport, VirtualClock, WallClock,
+    Clock, Count, Ledger, LinkShape, Mode, PerKind, Rank, Shaped, ThreadClock, Transport, VirtualClock, WallClock,
     collectives,
 };
 
@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::exchange::steps::{Step, checkpoint_tag};
 use crate::fit::stages::{self, Trained};
-use crate::forecast::traffic::{by_kind, forecast_rungs, forecast_worker};
+use crate::forecast::traffic::{forecast_rungs, forecast_worker};
 use crate::forecast::{Forecast, budget, memory};
 use crate::plan::Plan;
 use crate::record::checkpoint::Checkpoint;
@@ -64,7 +64,7 @@ struct Predicted {
     /// What this worker will send.
     ledger: Ledger,
     /// Framed bytes of all workers by kind, with what was sent before the run was resumed.
-    by_kind: [u64; Kind::ALL.len()],
+    by_kind: PerKind<u64>,
     /// This worker's memory, in bytes.
     memory: u64,
 }
@@ -163,7 +163,7 @@ impl Session {
         let accounted = seconds.waiting + seconds.codec + seconds.evaluation;
         seconds.compute = (seconds.total.max(seconds.link_model) - accounted).max(0.0);
         WorkerReport {
-            kinds: by_kind(sent),
+            kinds: sent.totals_by_kind(),
             sent: totals(sent),
             received: totals(received),
             seconds,
@@ -247,13 +247,12 @@ fn predict(
     let forecast = Forecast { plan, evaluator: &worker.evaluator, position: &position };
     let ledger = forecast_worker(&forecast, &worker.shapes, checkpoint.map(|(_, len)| *len))?;
     let memory = memory::forecast(&worker.shapes, &plan.stages);
-    let mut all = by_kind(&ledger).map(|count| count.framed as f64);
+    let mut all = ledger.totals_by_kind().iter().map(|(_, count)| count.framed as f64).collect::<Vec<f64>>();
     collectives::all_reduce_f64(&mut worker.transport, Step::PredictedBytes.tag(0), &mut all)?;
-    let mut by_kind = [0; Kind::ALL.len()];
-    for ((total, sum), before) in by_kind.iter_mut().zip(&all).zip(&earlier.kinds) {
-        *total = *sum as u64 + before.framed;
-    }
-    if plan.messages.budget.is_some_and(|budget| by_kind.iter().sum::<u64>() > budget) {
+    let mut by_kind = earlier.kinds.map(|before| before.framed);
+    by_kind.iter_mut().zip(&all).for_each(|((_, bytes), sum)| *bytes += *sum as u64);
+    let total: u64 = by_kind.iter().map(|(_, bytes)| bytes).sum();
+    if plan.messages.budget.is_some_and(|budget| total > budget) {
         let what = "what was sent before the run broke off, and starting again, leave too little of it";
         return Err(TrainError::config(format!("messages.budget = {:?}: {what}", plan.config.messages.budget)));
     }

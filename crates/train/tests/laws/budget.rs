@@ -90,7 +90,7 @@ fn between_two_widths_most_of_a_budget_is_used() {
 struct Trained(Arc<AtomicBool>);
 
 impl Observer for Trained {
-    fn predicted(&mut self, _: &[u64; 7], _: u64, _: u32) {
+    fn predicted(&mut self, _: &laconic_wire::PerKind<u64>, _: u64, _: u32) {
         self.0.store(true, Ordering::Relaxed);
     }
 
