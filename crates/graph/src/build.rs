@@ -21,6 +21,28 @@ pub struct Removed {
     pub duplicates: u64,
 }
 
+impl Graph {
+    /// A graph of `nodes` nodes and the directed edges `(source, target)`, each kept once; edges from a node to itself
+    /// stay. An undirected graph names both directions of each edge. [`build_graph`] has weights, adds directions and
+    /// takes the lists of sources and targets apart from each other.
+    ///
+    /// ```
+    /// let star = laconic_graph::graph::Graph::from_edges(4, &[(3, 0), (1, 0), (2, 0), (1, 0)])?;
+    /// assert_eq!(star.in_neighbours(0), [1, 2, 3]);
+    /// assert!(laconic_graph::graph::Graph::from_edges(4, &[(4, 0)]).is_err());
+    /// # Ok::<(), laconic_graph::error::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If an edge joins a node that there is not, or there are more nodes than 32-bit ids can name.
+    pub fn from_edges(nodes: usize, edges: &[(u32, u32)]) -> Result<Graph> {
+        let (sources, targets) = edges.iter().copied().unzip();
+        let options = BuildOptions { keep_self_loops: true, ..BuildOptions::default() };
+        Ok(build_graph(nodes, sources, targets, None, options)?.0)
+    }
+}
+
 /// Sorts edges `sources[i] → targets[i]` into compressed sparse rows by destination, sources ascending, each edge once.
 ///
 /// Duplicates are merged; their weights are summed. With `symmetrise` an edge given in one direction gets the same

@@ -1,6 +1,5 @@
 //! The graph itself: compressed sparse rows by destination.
 
-use crate::build::{BuildOptions, build_graph};
 use crate::error::{GraphError, Result};
 use crate::rules::{length_violation, offsets_violation};
 
@@ -19,26 +18,6 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// A graph of `nodes` nodes and the directed edges `(source, target)`, each kept once; edges from a node to itself
-    /// stay. An undirected graph names both directions of each edge. [`build_graph`] has weights, adds directions and
-    /// takes the lists of sources and targets apart from each other.
-    ///
-    /// ```
-    /// let star = laconic_graph::graph::Graph::from_edges(4, &[(3, 0), (1, 0), (2, 0), (1, 0)])?;
-    /// assert_eq!(star.in_neighbours(0), [1, 2, 3]);
-    /// assert!(laconic_graph::graph::Graph::from_edges(4, &[(4, 0)]).is_err());
-    /// # Ok::<(), laconic_graph::error::GraphError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// If an edge joins a node that there is not, or there are more nodes than 32-bit ids can name.
-    pub fn from_edges(nodes: usize, edges: &[(u32, u32)]) -> Result<Graph> {
-        let (sources, targets) = edges.iter().copied().unzip();
-        let options = BuildOptions { keep_self_loops: true, ..BuildOptions::default() };
-        Ok(build_graph(nodes, sources, targets, None, options)?.0)
-    }
-
     /// Checks what everything that takes a graph relies on: boundaries that ascend from 0 to the number of edges,
     /// sources that there are and that ascend within a node, and as many weights as edges, if any. Reads all edges
     /// once.

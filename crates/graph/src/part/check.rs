@@ -1,12 +1,10 @@
 //! The rules that every part keeps, checked wherever one comes from outside.
 
 use crate::dataset::{Features, Ids, Labels};
+use crate::dataset::{feature_violation, id_violation, label_violation, role_violation};
 use crate::error::{GraphError, Result};
 use crate::part::{GlobalCounts, Part};
-use crate::rules::{
-    Violation, feature_violation, finite_violation, id_violation, label_violation, length_violation, offsets_violation,
-    role_violation,
-};
+use crate::rules::{Violation, finite_violation, length_violation, offsets_violation};
 
 impl Part {
     /// Checks every rule that the documentation of the fields states. Everything that takes a part relies on them.

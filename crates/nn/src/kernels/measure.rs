@@ -1,22 +1,9 @@
 //! Figures of rows and of flat vectors, in double precision.
 
-use crate::matrix::Matrix;
-use crate::threads::Compute;
-
 /// The largest value of a row less the smallest; NaNs are passed over. Negative for a row without values.
 pub fn row_range(row: &[f32]) -> f64 {
     let (low, high) = row.iter().fold((f32::MAX, f32::MIN), |(low, high), &v| (low.min(v), high.max(v)));
     f64::from(high) - f64::from(low)
-}
-
-/// Sets `out`, one value a row, to the [`row_range`] of each row.
-///
-/// # Panics
-///
-/// If `out` has not one value a row.
-pub fn row_ranges(compute: &Compute, out: &mut [f64], rows: &Matrix) {
-    assert_eq!(out.len(), rows.rows(), "one range a row");
-    compute.rows((out, 1), |row, out| out[0] = row_range(rows.row(row)));
 }
 
 /// The sum of squares, first value first.
@@ -35,9 +22,8 @@ mod tests {
 
     #[test]
     fn ranges_and_norms_of_rows_done_by_hand() {
-        let mut ranges = [0.0; 2];
-        row_ranges(&Compute::new(1), &mut ranges, &Matrix::from_vec(2, 2, vec![3.0, -4.0, f32::NAN, 1.0]));
-        assert_eq!(ranges, [7.0, 0.0]);
+        assert_eq!(row_range(&[3.0, -4.0]), 7.0);
+        assert_eq!(row_range(&[f32::NAN, 1.0]), 0.0);
         assert!(row_range(&[]) < 0.0);
         assert_eq!(norm(&[3.0, -4.0]), 5.0);
     }
