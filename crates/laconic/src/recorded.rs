@@ -1,14 +1,10 @@
 //! A run that is over, read back from its folder, with limits on everything that is read.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use laconic_train::TrainError;
-use laconic_train::fit::observe::RoundReport;
 use laconic_train::record::recorder::METRICS;
-use laconic_train::record::summary::Summary;
-use serde::Deserialize;
+use laconic_train::{RoundReport, Summary, TrainError};
 
 use crate::plot::thin;
 
@@ -20,37 +16,12 @@ const POINTS_MAX: usize = 2000;
 
 /// Everything that a plot needs of a run.
 pub struct Recorded {
-    /// `summary.json`.
+    /// The text of `summary.json`, parsed.
     pub summary: Summary,
-    /// What newer summaries have besides.
-    pub extras: Extras,
     /// The metric that chose the best round; `None` where nothing was tested.
     pub metric: Option<String>,
-    /// `metrics.jsonl`.
+    /// The rounds of `metrics.jsonl`.
     pub curves: Curves,
-}
-
-/// Parts of a summary that older runs lack.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Extras {
-    /// `bytes`
-    bytes: ExtraBytes,
-    /// The share of values that was sent in each width of bits.
-    pub bits: BTreeMap<String, f64>,
-}
-
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-struct ExtraBytes {
-    predicted_by_kind: BTreeMap<String, u64>,
-}
-
-impl Extras {
-    /// Predicted bytes by kind; empty where they were not written down.
-    pub fn predicted_by_kind(&self) -> &BTreeMap<String, u64> {
-        &self.bytes.predicted_by_kind
-    }
 }
 
 /// A run over its rounds, thinned.
@@ -79,13 +50,11 @@ impl Recorded {
     pub fn read(folder: &Path) -> Result<Recorded, TrainError> {
         let path = folder.join("summary.json");
         let text = read_text(&path)?;
-        let malformed =
-            |error: serde_json::Error| TrainError::file(&path, format!("expected a run's summary: {error}"));
-        let summary: Summary = serde_json::from_str(&text).map_err(malformed)?;
-        let extras = serde_json::from_str(&text).map_err(malformed)?;
+        let summary: Summary = serde_json::from_str(&text)
+            .map_err(|error| TrainError::file(&path, format!("expected a run's summary: {error}")))?;
         let metric = metric(&summary);
         let curves = Curves::read(&folder.join(METRICS), metric.as_deref())?;
-        Ok(Recorded { summary, extras, metric, curves })
+        Ok(Recorded { summary, metric, curves })
     }
 
     /// The test metric of the best round.

@@ -22,6 +22,9 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Every phase once, each at the place of its number.
+    pub const ALL: [Phase; 5] = [Phase::Compute, Phase::Encode, Phase::Decode, Phase::Wait, Phase::Reduce];
+
     /// The name in files.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! Learning curves, and the test metric against bytes.
 
-use super::Run;
+use super::run::Run;
 use crate::plot::{Chart, Curve, Dot, Scale, Unit};
 use crate::recorded::Curves;
 

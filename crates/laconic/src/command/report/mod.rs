@@ -3,6 +3,8 @@
 mod curves;
 mod ledger;
 mod page;
+mod run;
+mod table;
 mod timeline;
 mod traffic;
 
@@ -17,9 +19,9 @@ use serde::Serialize;
 use super::compare::Comparison;
 use crate::bytes::human_bytes;
 use crate::output::Output;
-use crate::recorded::{Recorded, read_text};
-use ledger::Ledger;
-use timeline::Timeline;
+use run::Run;
+
+pub use run::Named;
 
 /// Runs on one page at most.
 const RUNS_MAX: usize = 200;
@@ -35,29 +37,6 @@ pub struct Report {
     /// The page (otherwise report.html in the first folder)
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
-}
-
-/// A folder of a run with what it is called and which runs look alike.
-pub struct Named {
-    /// Its name on the page.
-    pub name: String,
-    /// What the legend calls it: its name, or that of its method.
-    pub group: String,
-    /// The number of its colour; the same for all seeds of a method.
-    pub style: usize,
-    /// The folder.
-    pub folder: PathBuf,
-}
-
-/// All that the page shows of a run.
-struct Run {
-    name: String,
-    group: String,
-    style: usize,
-    recorded: Recorded,
-    ledger: Ledger,
-    timeline: Option<Timeline>,
-    config: String,
 }
 
 /// What was written.
@@ -92,20 +71,6 @@ pub fn write(file: &Path, named: Vec<Named>) -> Result<(usize, u64)> {
     let html = page::html(&runs);
     write_aside(file, html.as_bytes())?;
     Ok((runs.len(), html.len() as u64))
-}
-
-impl Run {
-    fn read(Named { name, group, style, folder }: Named) -> Result<Run, TrainError> {
-        Ok(Run {
-            name,
-            group,
-            style,
-            recorded: Recorded::read(&folder)?,
-            ledger: Ledger::read(&folder.join("ledger.csv"))?,
-            timeline: Timeline::read(&folder.join("timeline.csv"))?,
-            config: read_text(&folder.join("config.toml"))?,
-        })
-    }
 }
 
 /// A run as it is, a comparison as its runs. Styles count from `style`.

@@ -1,8 +1,10 @@
-//! The page: sections in order, and the only place besides `plot` that writes markup.
+//! The page: sections in order. Only this file, `table.rs` and `plot` write markup.
 
 use std::fmt::Write;
 
-use super::{Run, curves, traffic};
+use super::run::Run;
+use super::table::table;
+use super::{curves, traffic};
 use crate::bytes::human_bytes;
 use crate::plot::escape;
 
@@ -102,21 +104,4 @@ fn configuration(run: &Run) -> String {
          <pre>{config}</pre></details>\n",
         summary.seed
     )
-}
-
-/// A table; every cell is escaped.
-pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let mut html = "<div class=\"scroll\"><table><tr>".to_owned();
-    for cell in head {
-        let _ = write!(html, "<th>{}</th>", escape(cell));
-    }
-    html += "</tr>\n";
-    for row in rows {
-        html += "<tr>";
-        for cell in row {
-            let _ = write!(html, "<td>{}</td>", escape(cell));
-        }
-        html += "</tr>\n";
-    }
-    html + "</table></div>\n"
 }

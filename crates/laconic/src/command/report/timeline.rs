@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use laconic_train::TrainError;
+use laconic_train::exchange::timeline::{Phase, Timeline as Written};
 
 use crate::plot::{Lanes, Span, thin};
 use crate::recorded::read_lines;
 
 /// The first line of the file.
-const HEADER: &str = "worker,round,phase,layer,direction,start_s,end_s";
-/// Known phases, in the order of their colours.
-const PHASES: [&str; 5] = ["compute", "encode", "decode", "wait", "reduce"];
+const HEADER: &str = Written::CSV_HEADER;
 /// Lanes at most.
 const WORKERS_MAX: usize = 1024;
 /// Spans that are read of one round at most.
@@ -28,7 +27,7 @@ pub struct Timeline {
 struct Entry {
     worker: usize,
     round: u64,
-    phase: usize,
+    phase: Phase,
     what: String,
     seconds: (f64, f64),
 }
@@ -47,7 +46,7 @@ impl Timeline {
                 return if line == HEADER { Ok(()) } else { wrong(HEADER) };
             }
             let Some(entry) = Entry::parse(line) else {
-                return wrong(&format!("a span: {HEADER}, a phase of {}", PHASES.join(", ")));
+                return wrong(&format!("a span: {HEADER}, a phase of {}", Phase::ALL.map(Phase::name).join(", ")));
             };
             if entry.round > timeline.round {
                 timeline = Timeline { round: entry.round, spans: Vec::new() };
@@ -66,9 +65,9 @@ impl Timeline {
         let order: Vec<usize> = (0..self.spans.len()).collect();
         let span = |entry: &Entry| Span {
             lane: entry.worker,
-            phase: entry.phase,
+            phase: entry.phase as usize,
             seconds: entry.seconds,
-            name: format!("worker {}, {}{}", entry.worker, PHASES[entry.phase], entry.what),
+            name: format!("worker {}, {}{}", entry.worker, entry.phase.name(), entry.what),
         };
         let spans: Vec<Span> = thin(&order, DRAWN_MAX).into_iter().map(|index| span(&self.spans[index])).collect();
         let all = if spans.len() < self.spans.len() {
@@ -77,7 +76,7 @@ impl Timeline {
             String::new()
         };
         let lanes = (0..workers).map(|worker| format!("worker {worker}")).collect();
-        let phases = PHASES.map(str::to_owned).to_vec();
+        let phases = Phase::ALL.map(|phase| phase.name().to_owned()).to_vec();
         Lanes { title: format!("{name}: round {}{all}", self.round), lanes, phases, spans }.svg()
     }
 }
@@ -91,7 +90,7 @@ impl Entry {
         let is_span = seconds.0.is_finite() && seconds.1.is_finite() && seconds.0 <= seconds.1;
         let layer = if layer.is_empty() { String::new() } else { format!(", layer {layer}") };
         let direction = if direction.is_empty() { String::new() } else { format!(", {direction}") };
-        let phase = PHASES.iter().position(|known| *known == phase)?;
+        let phase = Phase::ALL.into_iter().find(|known| known.name() == phase)?;
         let entry = Entry { worker, round: round.parse().ok()?, phase, what: layer + &direction, seconds };
         is_span.then_some(entry)
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_wire::Kind;
 
-use super::Run;
-use super::page::table;
+use super::run::Run;
+use super::table::table;
 use crate::bytes::human_bytes;
 use crate::plot::{Bar, Bars, Grid, Unit};
 
@@ -29,7 +29,7 @@ pub fn by_kind(runs: &[Run]) -> String {
 
 /// The shares of values sent in each width of bits; nothing where no run knows them.
 pub fn by_width(runs: &[Run]) -> String {
-    let all = runs.iter().flat_map(|run| run.recorded.extras.bits.keys());
+    let all = runs.iter().flat_map(|run| run.recorded.summary.bits.keys());
     let mut widths: Vec<&String> = all.collect();
     // Numbers in order of size, then anything else by name.
     widths.sort_by_key(|width| (width.parse::<u64>().unwrap_or(u64::MAX), (*width).clone()));
@@ -38,7 +38,7 @@ pub fn by_width(runs: &[Run]) -> String {
         return String::new();
     }
     let bar = |run: &Run| {
-        let share = |width: &&String| run.recorded.extras.bits.get(*width).copied().unwrap_or(0.0);
+        let share = |width: &&String| run.recorded.summary.bits.get(*width).copied().unwrap_or(0.0);
         let values = widths.iter().map(share).map(|share| if share.is_finite() { share } else { 0.0 });
         Bar { name: run.name.clone(), values: values.collect() }
     };
@@ -53,7 +53,7 @@ pub fn prediction(runs: &[Run]) -> String {
     for run in runs {
         let bytes = &run.recorded.summary.bytes;
         rows.push(row(&run.name, "all", bytes.predicted, bytes.total));
-        for (kind, predicted) in run.recorded.extras.predicted_by_kind() {
+        for (kind, predicted) in &bytes.predicted_by_kind {
             let sent = bytes.by_kind.get(kind).copied().unwrap_or(0);
             if *predicted > 0 || sent > 0 {
                 rows.push(row("", kind, *predicted, sent));
