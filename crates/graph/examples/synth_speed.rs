@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let input = PartitionInput { graph: &dataset.graph, roles, parts: 4, seed: 0 };
         let partitioner = PartitionerRegistry::default().get(method)?.build(&options)?;
         let assignment = timed(method, || partitioner.assign(&input))?;
-        println!("{}", timed("quality", || quality(&dataset.graph, &assignment, 4, roles, 64))?);
+        println!("{:?}", timed("quality", || quality(&dataset.graph, &assignment, 4, roles, 64))?);
         let parts = timed("cut into 4", || cut(&dataset, Some(0), &assignment, 4))?;
         timed("plan all 4", || plan_all(&parts, true))?;
     }

@@ -26,8 +26,8 @@ fn cora_survives_cutting_writing_and_planning_and_metis_cuts_it_well() {
     };
     let (_, random) = partition("random", Objective::Cut);
     let (assignment, found) = partition("multilevel", Objective::Volume);
-    assert!(found.cut_share < 0.15 && found.halo_rows * 5 < random.halo_rows, "{found}\n{random}");
-    assert!(found.node_balance < 1.05, "{found}");
+    assert!(found.cut_share < 0.15 && found.halo_rows * 5 < random.halo_rows, "{found:?}\n{random:?}");
+    assert!(found.node_balance < 1.05, "{found:?}");
 
     let parts = cut(&dataset, Some(0), &assignment, 4).unwrap();
     let parent = tempfile::tempdir().unwrap();

@@ -1,13 +1,8 @@
 //! The one way to print bytes.
 
-/// Bytes with a decimal unit and four digits.
+use indicatif::DecimalBytes;
+
+/// Bytes with a decimal unit and two places, such as `2.39 MB`; a text and no `Display`, so that columns can pad it.
 pub fn human_bytes(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    for unit in ["B", "kB", "MB", "GB"] {
-        if value < 1000.0 {
-            return if unit == "B" { format!("{bytes} B") } else { format!("{value:.2} {unit}") };
-        }
-        value /= 1000.0;
-    }
-    format!("{value:.2} TB")
+    DecimalBytes(bytes).to_string()
 }

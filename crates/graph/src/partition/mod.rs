@@ -12,5 +12,5 @@ mod random;
 mod registry;
 
 pub use partitioner::{IMBALANCE_DEFAULT, Objective, OptionValue, PartitionInput, PartitionOptions, Partitioner};
-pub use quality::{Quality, quality};
+pub use quality::{PartQuality, Quality, quality};
 pub use registry::{PartitionerKind, PartitionerRegistry};

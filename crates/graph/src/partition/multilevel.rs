@@ -161,9 +161,9 @@ mod tests {
         for objective in [Objective::Cut, Objective::Volume] {
             let options = PartitionOptions { objective, imbalance: 0.03, ..PartitionOptions::default() };
             let found = cut_by("multilevel", &options).1;
-            assert!(found.cut_share < 0.4 * random.cut_share, "{found}\n{random}");
-            assert!(found.halo_rows * 3 < random.halo_rows * 2, "{found}\n{random}");
-            assert!(found.node_balance < 1.04, "{found}");
+            assert!(found.cut_share < 0.4 * random.cut_share, "{found:?}\n{random:?}");
+            assert!(found.halo_rows * 3 < random.halo_rows * 2, "{found:?}\n{random:?}");
+            assert!(found.node_balance < 1.04, "{found:?}");
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
     fn training_nodes_are_balanced_when_asked() {
         let options = PartitionOptions { balance_train: true, imbalance: 0.03, ..PartitionOptions::default() };
         let found = cut_by("multilevel", &options).1;
-        assert!(found.node_balance < 1.04 && found.train_balance < 1.04, "{found}");
+        assert!(found.node_balance < 1.04 && found.train_balance < 1.04, "{found:?}");
     }
 
     #[test]

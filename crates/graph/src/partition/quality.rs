@@ -1,7 +1,5 @@
 //! What a partition costs: cut, halo, balance and memory, before anything is trained on it.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use crate::dataset::Split;
@@ -127,42 +125,6 @@ fn balance(figures: &[PartQuality], of: impl Fn(&PartQuality) -> u64) -> f64 {
     ratio(largest * figures.len() as u64, total, 1.0)
 }
 
-impl fmt::Display for Quality {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = |part: &str, figure: &PartQuality| {
-            format!(
-                "{part:>5} {:>12} {:>14} {:>10} {:>12} {:>11.3} {:>12.1}",
-                figure.nodes,
-                figure.edges,
-                figure.train,
-                figure.halo_rows,
-                figure.replication,
-                figure.memory_bytes as f64 / (1 << 20) as f64
-            )
-        };
-        let head = ["part", "nodes", "edges", "train", "halo rows", "replication", "memory MiB"];
-        let [part, nodes, edges, train, halo, replication, memory] = head;
-        writeln!(f, "{part:>5} {nodes:>12} {edges:>14} {train:>10} {halo:>12} {replication:>11} {memory:>12}")?;
-        for (index, figure) in self.parts.iter().enumerate() {
-            writeln!(f, "{}", line(&index.to_string(), figure))?;
-        }
-        let sum = |of: fn(&PartQuality) -> u64| self.parts.iter().map(of).sum();
-        let all = PartQuality {
-            nodes: sum(|figure| figure.nodes),
-            edges: self.edges,
-            train: sum(|figure| figure.train),
-            halo_rows: self.halo_rows,
-            replication: self.replication,
-            memory_bytes: sum(|figure| figure.memory_bytes),
-        };
-        writeln!(f, "{}", line("all", &all))?;
-        writeln!(f, "edge cut    {} of {} ({:.1} %)", self.cut_edges, self.edges, 100.0 * self.cut_share)?;
-        writeln!(f, "halo share  {:.1} % of the rows held", 100.0 * self.halo_share)?;
-        let (nodes, edges, train) = (self.node_balance, self.edge_balance, self.train_balance);
-        write!(f, "max / mean  nodes {nodes:.3}, edges {edges:.3}, training nodes {train:.3}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -206,12 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_aligned_and_serialises() {
+    fn figures_serialise_and_a_part_that_does_not_exist_is_refused() {
         let (graph, assignment) = small();
         let figures = quality(&graph, &assignment, 4, None, 0).unwrap();
-        let table = figures.to_string();
-        let widths: BTreeSet<usize> = table.lines().take(6).map(str::len).collect();
-        assert_eq!(widths.len(), 1, "{table}");
         let json = serde_json::to_value(&figures).unwrap();
         assert_eq!(json["parts"][3]["replication"], 1.0);
         assert!(quality(&graph, &assignment, 2, None, 0).is_err());

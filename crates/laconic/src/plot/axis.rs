@@ -7,7 +7,7 @@ pub enum Unit {
     Plain,
     /// Bytes, named kB, MB, …
     Bytes,
-    /// Seconds.
+    /// Seconds, named s.
     Seconds,
     /// Shares of one, named in per cent.
     Share,
@@ -109,7 +109,8 @@ fn logarithmic(low: f64, high: f64) -> Vec<f64> {
     if ticks.len() >= 2 { ticks } else { linear(low, high) }
 }
 
-/// A value with its unit, without noughts at the end.
+/// A value with its unit, without noughts at the end. Bytes have the units of the tables but not their two places: a
+/// tick is a round number, or one of several that only a fifth digit tells apart.
 pub fn name(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Plain => plain(value),

@@ -13,6 +13,8 @@ use laconic_graph::write::write_interchange;
 use laconic_train::TrainError;
 use serde::Serialize;
 
+use crate::bytes::human_bytes;
+
 #[derive(clap::Args)]
 pub(super) struct NewFile {
     /// The file to write
@@ -66,7 +68,7 @@ impl NewFile {
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Written { file, bytes, nodes, edges, digest, seconds } = self;
-        writeln!(f, "wrote      {file}, {:.1} MiB, in {seconds:.2} s", *bytes as f64 / (1 << 20) as f64)?;
+        writeln!(f, "wrote      {file}, {}, in {seconds:.2} s", human_bytes(*bytes))?;
         writeln!(f, "graph      {nodes} nodes, {edges} edges")?;
         write!(f, "digest     {digest}")
     }

@@ -2,6 +2,7 @@
 
 mod preparation;
 mod split;
+mod table;
 mod target;
 
 use std::fmt;
@@ -13,9 +14,9 @@ use clap::builder::PossibleValuesParser;
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::Provenance;
 use laconic_graph::partition::{PartitionerRegistry, Quality, quality};
-use laconic_train::Members;
-use laconic_train::config::{Config, PartitionConfig};
+use laconic_train::config::PartitionConfig;
 use laconic_train::run::source::{assign, prepared};
+use laconic_train::{Config, Members};
 use serde::Serialize;
 
 use crate::command::data::refuse_parts;
@@ -84,7 +85,7 @@ struct Partitioned {
     quality: Quality,
 }
 
-/// Runs it.
+/// Cuts the graph, says what that costs, and writes what was asked for.
 pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let started = Instant::now();
     let config = args.config()?;
@@ -165,7 +166,7 @@ impl Partition {
 impl fmt::Display for Partitioned {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         writeln!(f, "{} in {} parts by {}, {:.2} s", self.data, self.quality.parts.len(), self.method, self.seconds)?;
-        write!(f, "{}", self.quality)?;
+        write!(f, "{}", table::table(&self.quality))?;
         for written in self.out.iter().chain(&self.assignment) {
             write!(f, "\nwrote       {written}")?;
         }

@@ -1,0 +1,70 @@
+//! The figures of a partition as a table.
+
+use std::fmt::Write;
+
+use laconic_graph::partition::{PartQuality, Quality};
+
+use crate::bytes::human_bytes;
+
+/// A line for each part and one for all, then the shares and balances of the whole; ends without a line break.
+pub fn table(quality: &Quality) -> String {
+    let head = ["part", "nodes", "edges", "train", "halo rows", "replication", "memory"];
+    let mut text = line(&head.map(str::to_owned));
+    for (index, figure) in quality.parts.iter().enumerate() {
+        text += &line(&cells(&index.to_string(), figure));
+    }
+    text += &line(&cells("all", &all(quality)));
+    let Quality { edges, cut_edges, cut_share, halo_share, .. } = quality;
+    let _ = writeln!(text, "edge cut    {cut_edges} of {edges} ({:.1} %)", 100.0 * cut_share);
+    let _ = writeln!(text, "halo share  {:.1} % of the rows held", 100.0 * halo_share);
+    let (nodes, edges, train) = (quality.node_balance, quality.edge_balance, quality.train_balance);
+    let _ = write!(text, "max / mean  nodes {nodes:.3}, edges {edges:.3}, training nodes {train:.3}");
+    text
+}
+
+/// The sums over all parts.
+fn all(quality: &Quality) -> PartQuality {
+    let sum = |of: fn(&PartQuality) -> u64| quality.parts.iter().map(of).sum();
+    PartQuality {
+        nodes: sum(|figure| figure.nodes),
+        edges: quality.edges,
+        train: sum(|figure| figure.train),
+        halo_rows: quality.halo_rows,
+        replication: quality.replication,
+        memory_bytes: sum(|figure| figure.memory_bytes),
+    }
+}
+
+fn cells(part: &str, figure: &PartQuality) -> [String; 7] {
+    [
+        part.to_owned(),
+        figure.nodes.to_string(),
+        figure.edges.to_string(),
+        figure.train.to_string(),
+        figure.halo_rows.to_string(),
+        format!("{:.3}", figure.replication),
+        human_bytes(figure.memory_bytes),
+    ]
+}
+
+fn line([part, nodes, edges, train, halo, replication, memory]: &[String; 7]) -> String {
+    format!("{part:>5} {nodes:>12} {edges:>14} {train:>10} {halo:>12} {replication:>11} {memory:>12}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use laconic_graph::graph::Graph;
+    use laconic_graph::partition::quality;
+
+    use super::table;
+
+    #[test]
+    fn the_table_is_aligned() {
+        let graph = Graph { offsets: vec![0, 3, 4, 5, 6], sources: vec![1, 2, 3, 3, 3, 0], weights: None };
+        let text = table(&quality(&graph, &[0, 1, 0, 2], 4, None, 0).expect("figures"));
+        let widths: BTreeSet<usize> = text.lines().take(6).map(str::len).collect();
+        assert_eq!(widths.len(), 1, "{text}");
+    }
+}
