@@ -7,6 +7,13 @@ use crate::layer::{Aggregator, Layer, LayerKind, LayerSpec, Linear};
 use crate::parameters::{Initial, ParameterSpec, initialise};
 use laconic_key::Key;
 
+/// The list under which the norms after hidden layers have their names, such as `norms.0.weight`.
+pub const NORMS: &str = "norms";
+/// The list of the linear classifiers on top of a stage's layer, such as `heads.0.weight`.
+pub const HEADS: &str = "heads";
+/// The list of the two layers of the perceptron on own features, such as `mlp.0.weight`.
+pub const MLP: &str = "mlp";
+
 /// One layer of a network with what stands around it.
 pub struct Unit {
     /// The name that its parameters carry in front, such as `convs.0`.
@@ -17,6 +24,13 @@ pub struct Unit {
     pub dropout: f32,
     /// What follows: nothing after the last layer of a network.
     pub after: After,
+}
+
+impl Unit {
+    /// The name of the list that the layer is in, such as `convs`, and its place there.
+    pub fn place(&self) -> (&str, &str) {
+        self.name.split_once('.').unwrap_or((&self.name, ""))
+    }
 }
 
 /// What follows a layer.
@@ -176,7 +190,7 @@ impl Architecture {
         spec.aggregate_first = frozen;
         let after = match (last, self.norm) {
             (true, _) => After::Nothing,
-            (false, true) => After::NormRelu(format!("norms.{index}")),
+            (false, true) => After::NormRelu(format!("{NORMS}.{index}")),
             (false, false) => After::Relu,
         };
         let name = format!("{}.{index}", kind.prefix);
@@ -212,13 +226,13 @@ impl Architecture {
     /// on own features, each later one a layer on class scores, then a linear classifier.
     pub fn score_stage(&self, kind: &LayerKind, index: usize) -> Network {
         if index == 0 {
-            let after = if self.norm { After::NormRelu("norms.0".to_owned()) } else { After::Relu };
+            let after = if self.norm { After::NormRelu(format!("{NORMS}.0")) } else { After::Relu };
             let first = Box::new(Linear::new(self.inputs, self.hidden));
             let second = Box::new(Linear::new(self.hidden, self.classes));
             let dropout = self.dropout;
             return Network::new(vec![
-                Unit { name: "mlp.0".to_owned(), layer: first, dropout, after },
-                Unit { name: "mlp.1".to_owned(), layer: second, dropout, after: After::Nothing },
+                Unit { name: format!("{MLP}.0"), layer: first, dropout, after },
+                Unit { name: format!("{MLP}.1"), layer: second, dropout, after: After::Nothing },
             ]);
         }
         let width = if kind.has_heads && !self.concatenate { self.hidden / self.heads } else { self.hidden };
@@ -229,6 +243,6 @@ impl Architecture {
 
     fn head(&self, index: usize, inputs: usize) -> Unit {
         let layer = Box::new(Linear::new(inputs, self.classes));
-        Unit { name: format!("heads.{index}"), layer, dropout: 0.0, after: After::Nothing }
+        Unit { name: format!("{HEADS}.{index}"), layer, dropout: 0.0, after: After::Nothing }
     }
 }

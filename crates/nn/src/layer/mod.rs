@@ -261,6 +261,16 @@ pub struct LayerKind {
     pub build: fn(&LayerSpec) -> Box<dyn Layer>,
 }
 
+/// Under which name PyTorch Geometric keeps graph convolutions; other layers are under other names.
+const CONVS: &str = "convs";
+
+impl LayerKind {
+    /// Whether the layer is a graph convolution, whose call takes edges besides rows, and not a plain linear map.
+    pub fn is_convolution(&self) -> bool {
+        self.prefix == CONVS
+    }
+}
+
 /// Kinds of layers by name.
 pub type LayerRegistry = Registry<LayerKind>;
 
