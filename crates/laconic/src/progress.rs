@@ -4,9 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use laconic_train::config::Config;
-use laconic_train::fit::observe::RoundReport;
-use laconic_train::record::observer::Observer;
+use laconic_train::{Config, Observer, RoundReport};
 use laconic_wire::PerKind;
 
 use crate::bytes::human_bytes;

@@ -37,8 +37,10 @@ fn summary(done: &Output) -> serde_json::Value {
 
 /// Ways to say less; those of the last line need what each worker alone remembers.
 const FRUGAL: [&str; 3] = [
-    "--set messages.forward={codec=\"masked\",ratio={from=8,slope=2},inner=\"quantised\"} --set messages.selection=boundary_sample",
-    "--set schedule.kind=lazy --set messages.forward={codec=\"quantised\",bits={from=2,to=8}} --set messages.evaluation=half",
+    "--set messages.forward={codec=\"masked\",ratio={from=8,slope=2},inner=\"quantised\"} \
+     --set messages.selection=boundary_sample",
+    "--set schedule.kind=lazy --set messages.forward={codec=\"quantised\",bits={from=2,to=8}} \
+     --set messages.evaluation=half",
     "--set schedule.kind=pipelined --set messages.forward={codec=\"quantised\",bits=\"adaptive\",period=2} \
      --set messages.parameters={codec=\"quantised\",bits=8} --set schedule.smooth_features=0.5",
 ];

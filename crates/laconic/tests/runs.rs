@@ -97,7 +97,8 @@ fn predictions_are_keyed_by_the_users_ids_and_exports_load_by_name() {
     place.write("people.csv", &format!("id,label,age,calls\n{nodes}"));
     place.write(
         "run.toml",
-        "[data]\npath = \"calls.csv\"\nnodes_path = \"people.csv\"\nsplit = { train = 5, val = 6 }\n[partition]\nparts = 2\n[model]\narch = \"gcn\"\nhidden = 8\n[train]\nepochs = 3\n",
+        "[data]\npath = \"calls.csv\"\nnodes_path = \"people.csv\"\nsplit = { train = 5, val = 6 }\n\
+         [partition]\nparts = 2\n[model]\narch = \"gcn\"\nhidden = 8\n[train]\nepochs = 3\n",
     );
     place.json("train run.toml --out run");
     assert_eq!(place.json("predict run --out p.parquet --embeddings")["nodes"], 30);

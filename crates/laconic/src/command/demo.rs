@@ -7,11 +7,8 @@ use clap::Args;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::synth::{SbmSpec, sbm};
-use laconic_train::config::Config;
-use laconic_train::record::summary::Summary;
-use laconic_train::run::source::{Source, assign};
-use laconic_train::run::{Options, run_threads};
-use laconic_train::{Members, TrainError};
+use laconic_train::run::source::assign;
+use laconic_train::{Config, Members, Options, Summary, TrainError, train};
 use serde::Serialize;
 
 use super::report;
@@ -118,8 +115,7 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
         let (interrupt, abort) = (signals.interrupt.clone(), signals.abort.clone());
         let out = folder.path().join(style.to_string());
         let options = Options { out: Some(out.clone()), interrupt, abort, observer, ..Options::default() };
-        let outcomes = run_threads(&config, Source::of(parts.clone()), options)?;
-        let Some(summary) = outcomes.into_iter().find_map(|outcome| outcome.summary) else { continue };
+        let summary = train(&config, parts.clone(), options)?.summary;
         if summary.interrupted {
             output.say("stopped");
             return Ok(130);

@@ -29,7 +29,7 @@ pub enum Command {
     Partition(partition::Partition),
     /// Predict bytes, memory and time of a run before anything runs
     Plan(plan::Plan),
-    /// Train
+    /// Train as one TOML file says
     Train(train::Train),
     /// Go on from a run's last checkpoint, bit for bit
     Resume(train::Resume),

@@ -6,10 +6,9 @@ use anyhow::Result;
 use clap::Args;
 use laconic_train::Members;
 use laconic_train::config::MessagesConfig;
-use laconic_train::forecast::traffic::forecast;
-use laconic_train::record::summary::by_name;
-use laconic_train::run::source::Source;
-
+use laconic_train::record::traffic::LinkBytes;
+use laconic_train::run::Data;
+use laconic_wire::transport::link::NamedLink;
 use laconic_wire::{Count, LINKS, PerKind};
 use serde::Serialize;
 
@@ -33,7 +32,7 @@ struct Costs {
     payload: u64,
     frames: u64,
     by_kind: BTreeMap<String, u64>,
-    by_link: Vec<laconic_train::record::traffic::LinkBytes>,
+    by_link: Vec<LinkBytes>,
     rows: Vec<usize>,
     halo_rows: Vec<usize>,
     memory: Vec<u64>,
@@ -42,7 +41,7 @@ struct Costs {
     seconds_on_links: Vec<LinkTime>,
     /// Whether the run may send less, because sizes depend on what happens during it.
     is_bound: bool,
-    /// `messages.budget`.
+    /// The most that the run may send, from `messages.budget`.
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<u64>,
     /// The messages that the budget allows, where they are others than the configuration's.
@@ -56,27 +55,21 @@ struct LinkTime {
     seconds: f64,
 }
 
-/// Predicts.
+/// Prints what every worker will send, its memory, and the time on the named links.
 pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let config = arguments.run.load()?;
-    let parts = Source::open(&Members::default(), &config, None)?.all()?;
-    let laconic_train::forecast::traffic::Costs { plan, workers } = forecast(&Members::default(), &config, &parts)?;
-    let (mut kinds, mut total) = (PerKind::<Count>::default(), Count::default());
+    let laconic_train::Costs { plan, workers } = laconic_train::plan(&Members::default(), &config, Data::Configured)?;
+    let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
     let mut by_link = Vec::new();
     let (mut busiest, mut exchanges) = (0u64, 0u64);
     for (shapes, ledger, _) in &workers {
         for (kind, count) in ledger.totals_by_kind().iter() {
-            kinds[kind] += *count;
+            kinds[kind] += count.framed;
         }
         for (to, count) in ledger.totals_by_peer() {
             let (from, to) = (shapes.rank, to.0);
-            by_link.push(laconic_train::record::traffic::LinkBytes {
-                from,
-                to,
-                frames: count.frames,
-                payload: count.payload,
-                bytes: count.framed,
-            });
+            let Count { frames, payload, framed } = count;
+            by_link.push(LinkBytes { from, to, frames, payload, bytes: framed });
         }
         let mine = ledger.total();
         total += mine;
@@ -84,7 +77,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         // Frames of one exchange to different peers travel at the same time, those to one peer one after the other.
         exchanges = ledger.totals_by_peer().values().map(|count| count.frames).fold(exchanges, u64::max);
     }
-    let seconds = |link: &laconic_wire::transport::link::NamedLink| LinkTime {
+    let seconds = |link: &NamedLink| LinkTime {
         link: link.name,
         seconds: busiest as f64 * 8.0 / link.shape.bits_per_second
             + exchanges as f64 * link.shape.latency.as_secs_f64(),
@@ -94,7 +87,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         bytes: total.framed,
         payload: total.payload,
         frames: total.frames,
-        by_kind: by_name(&kinds.map(|count| count.framed)),
+        by_kind: kinds.iter().map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect(),
         by_link,
         rows: workers.iter().map(|(shapes, ..)| shapes.rows).collect(),
         halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),

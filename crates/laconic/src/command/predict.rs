@@ -6,11 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use laconic_graph::dataset::Ids;
-use laconic_train::Members;
-use laconic_train::config::Config;
 use laconic_train::record::weights;
 use laconic_train::run::predict::{Predictions, predict_parts};
 use laconic_train::run::source::Source;
+use laconic_train::{Config, Members};
 use parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -23,7 +22,8 @@ use crate::output::Output;
 /// Arguments of `predict`.
 #[derive(Args)]
 #[command(after_help = "Example: laconic predict runs/gcn --out predictions.parquet\n\
-    Columns: id, pred (the class; with several labels a node pred_0, pred_1, …), prob_0, prob_1, …, and emb_0, … if asked for.")]
+    Columns: id, pred (the class; with several labels a node pred_0, pred_1, …), prob_0, prob_1, …, and emb_0, … \
+    if asked for.")]
 pub struct Predict {
     /// The run's folder
     dir: PathBuf,
@@ -48,7 +48,7 @@ struct Written {
     bytes: u64,
 }
 
-/// Predicts.
+/// Predicts every node with the weights of the best round and writes the table.
 pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let config_path = arguments.dir.join("config.toml");
     let mut config = Config::load(&config_path, &[])

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use laconic_train::config::{Config, KEYS, TransportKind};
-use laconic_train::record::summary::Summary;
-use laconic_train::run::source::Source;
-use laconic_train::run::{Options, run_threads};
+use laconic_train::config::{KEYS, TransportKind};
+use laconic_train::run::Data;
+use laconic_train::{Config, Options, Summary};
 
 use super::signals::Signals;
 use crate::bytes::human_bytes;
@@ -64,7 +63,7 @@ pub fn keys(output: &Output) -> Result<u8> {
     Ok(0)
 }
 
-/// Trains.
+/// Trains as the file says and writes the run's folder.
 pub fn train(arguments: Train, output: &Output) -> Result<u8> {
     let mut config = arguments.run.load()?;
     if let Some(out) = arguments.out {
@@ -96,10 +95,7 @@ fn start(config: &Config, out: &Path, resume: bool, output: &Output) -> Result<u
     };
     let summary = match config.transport.kind {
         TransportKind::Mpi => mpi(config, options)?,
-        TransportKind::Threads => {
-            let source = Source::open(&options.members, config, None)?;
-            run_threads(config, source, options)?.into_iter().find_map(|outcome| outcome.summary)
-        }
+        TransportKind::Threads => Some(laconic_train::train(config, Data::Configured, options)?.summary),
     };
     let Some(summary) = summary else {
         // Another process reports.

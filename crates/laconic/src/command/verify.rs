@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use clap::Args;
-use laconic_train::Members;
-use laconic_train::run::verify::{Verification, verify};
+use laconic_train::run::verify::Verification;
+use laconic_train::{Members, verify};
 
 use super::train::RunFile;
 use crate::output::Output;

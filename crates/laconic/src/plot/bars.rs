@@ -3,7 +3,7 @@
 use super::axis::{Axis, Unit, name};
 use super::svg::{Anchor, Svg, colour, short};
 
-/// One bar.
+/// One bar of stacked segments.
 pub struct Bar {
     /// What it stands for.
     pub name: String,
@@ -13,7 +13,7 @@ pub struct Bar {
 
 /// Bars with the same segments.
 pub struct Bars {
-    /// The title.
+    /// The title above the bars.
     pub title: String,
     /// What lengths count.
     pub unit: Unit,

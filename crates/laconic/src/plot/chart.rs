@@ -3,7 +3,7 @@
 use super::axis::{Axis, Scale, Unit, name};
 use super::svg::{Anchor, Svg, short};
 
-/// A curve.
+/// A curve through points.
 pub struct Curve {
     /// What it says when pointed at.
     pub name: String,
@@ -25,13 +25,13 @@ pub struct Dot {
 
 /// A chart: label, unit and scale of both axes, and what is on it.
 pub struct Chart {
-    /// The title.
+    /// The title above the chart.
     pub title: String,
     /// The horizontal axis.
     pub x: (String, Unit, Scale),
     /// The vertical axis, which is linear.
     pub y: (String, Unit),
-    /// Curves.
+    /// The curves, the later ones on top.
     pub curves: Vec<Curve>,
     /// Dots, above the curves.
     pub dots: Vec<Dot>,

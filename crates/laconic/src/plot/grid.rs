@@ -5,13 +5,13 @@ use super::svg::{Anchor, Svg};
 
 /// A square grid; the shade of a cell is its share of the largest.
 pub struct Grid {
-    /// The title.
+    /// The title above the grid.
     pub title: String,
     /// What rows and columns are.
     pub sides: (String, String),
     /// What values count.
     pub unit: Unit,
-    /// `values[row][column]`.
+    /// The values of the cells, `values[row][column]`.
     pub values: Vec<Vec<f64>>,
 }
 

@@ -5,7 +5,7 @@ use super::svg::{Anchor, Svg, colour, short};
 
 /// Something that took time.
 pub struct Span {
-    /// The lane.
+    /// The number of its lane.
     pub lane: usize,
     /// The number of its phase among [`Lanes::phases`].
     pub phase: usize,
@@ -15,9 +15,9 @@ pub struct Span {
     pub name: String,
 }
 
-/// A timeline.
+/// A timeline with a lane for each worker.
 pub struct Lanes {
-    /// The title.
+    /// The title above the lanes.
     pub title: String,
     /// Names of the lanes.
     pub lanes: Vec<String>,

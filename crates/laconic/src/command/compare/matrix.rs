@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use laconic_train::TrainError;
-use laconic_train::config::{Config, TransportKind};
+use laconic_train::config::TransportKind;
+use laconic_train::{Config, TrainError};
 use laconic_wire::LinkShape;
 use serde::Deserialize;
 
@@ -29,7 +29,7 @@ pub struct Matrix {
 
 /// One way to train.
 pub struct Method {
-    /// Its name.
+    /// The name that the file gives it.
     pub name: String,
     /// The name of its folder.
     pub slug: String,
@@ -43,11 +43,11 @@ pub struct Method {
 pub struct Wishes {
     /// `--seeds`: 0 up to here.
     pub seeds: Option<u64>,
-    /// `--link`.
+    /// The link model of all methods: `--link`.
     pub link: Option<String>,
 }
 
-/// The file.
+/// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MatrixFile {

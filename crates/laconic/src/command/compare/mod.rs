@@ -12,11 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use laconic_graph::part::Part;
-use laconic_train::TrainError;
-use laconic_train::config::Config;
-use laconic_train::plan::{Members, Plan};
 use laconic_train::run::source::Source;
-use laconic_train::run::{Options, run_threads};
+use laconic_train::{Config, Members, Options, Plan, TrainError, train};
 
 pub use outcome::Comparison;
 
@@ -175,9 +172,7 @@ impl Shared<'_> {
         let abort = self.signals.abort.clone();
         let out = Some(folder.clone());
         let options = Options { out, resume, interrupt, abort, observer, ..Options::default() };
-        let outcomes = run_threads(&config, Source::of(self.parts.clone()), options)?;
-        let summary = outcomes.into_iter().find_map(|outcome| outcome.summary);
-        if summary.is_none_or(|summary| summary.interrupted) {
+        if train(&config, self.parts.clone(), options)?.summary.interrupted {
             return Ok(Ended::Stopped);
         }
         Ok(Ended::Done(Box::new(Recorded::read(&folder)?), how))

@@ -15,7 +15,7 @@ use crate::recorded::{Recorded, read_text};
 /// The file with a comparison in its folder.
 pub const FILE: &str = "compare.json";
 
-/// `compare.json`.
+/// What `compare.json` holds.
 #[derive(Serialize, Deserialize)]
 pub struct Comparison {
     /// The program's version.
@@ -33,34 +33,34 @@ pub struct Comparison {
 /// What tells one partitioned graph from another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
-    /// Its name.
+    /// The name of the dataset.
     pub dataset: String,
     /// Its digest, where it is known.
     pub digest: String,
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// Directed edges.
+    /// The number of directed edges.
     pub edges: u64,
     /// Own nodes of each part.
     pub parts: Vec<usize>,
 }
 
-/// One method.
+/// One method with its runs and what they say together.
 #[derive(Serialize, Deserialize)]
 pub struct Line {
-    /// Its name.
+    /// The name that the file of methods gives it.
     pub name: String,
     /// What it changes.
     pub set: Vec<String>,
-    /// Its runs.
+    /// Its runs, in the order in which they ended.
     pub runs: Vec<Run>,
     /// The test metric over the runs.
     pub test: Option<Spread>,
-    /// Mean bytes.
+    /// Bytes over all workers, framing included: the mean over the runs.
     pub bytes: Option<f64>,
     /// How many times fewer bytes than the first method.
     pub fewer: Option<f64>,
-    /// Mean seconds.
+    /// Seconds from start to end: the mean over the runs.
     pub seconds: Option<f64>,
     /// Whether no other method is at least as good in bytes and metric and better in one.
     pub front: bool,
@@ -71,16 +71,16 @@ pub struct Line {
 /// A mean and how far numbers lie from it.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Spread {
-    /// The mean.
+    /// The arithmetic mean of the numbers.
     pub mean: f64,
     /// The sample standard deviation; `None` of a single number.
     pub sd: Option<f64>,
 }
 
-/// One run.
+/// One run of a method with one seed.
 #[derive(Serialize, Deserialize)]
 pub struct Run {
-    /// `train.seed`
+    /// The seed of initial values and dropout, `train.seed`.
     pub seed: u64,
     /// Its folder within that of the comparison.
     pub folder: String,
@@ -90,9 +90,9 @@ pub struct Run {
     pub bytes: u64,
     /// What was predicted.
     pub predicted: u64,
-    /// Rounds.
+    /// Rounds done, over all stages.
     pub rounds: u32,
-    /// Seconds.
+    /// Seconds from start to end, on the clock that the comparison says.
     pub seconds: f64,
 }
 
@@ -143,7 +143,7 @@ impl Comparison {
         serde_json::from_str(&read_text(&path)?).map(Some).map_err(expected)
     }
 
-    /// Writes it.
+    /// Writes `compare.json` into a folder.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         Ok(write_aside(&folder.join(FILE), text.as_bytes())?)

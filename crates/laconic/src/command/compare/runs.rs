@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use laconic_train::config::Config;
+use laconic_train::Config;
 use laconic_train::record::checkpoint::Checkpoint;
 
 use crate::recorded::{Recorded, read_text};

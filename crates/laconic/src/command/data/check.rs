@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::input::Input;
 use crate::output::Output;
 
-/// Which dataset.
+/// Arguments of `data check`: which dataset.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub struct Check {

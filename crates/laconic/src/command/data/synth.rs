@@ -11,7 +11,7 @@ use laconic_train::TrainError;
 use super::new_file::NewFile;
 use crate::output::Output;
 
-/// The generators.
+/// The generators of graphs.
 #[derive(clap::Subcommand)]
 pub enum Synth {
     /// Communities: a stochastic block model with given degrees, whose blocks are the classes and whose features follow
@@ -25,7 +25,7 @@ pub enum Synth {
 #[derive(clap::Args)]
 #[command(after_help = SBM_EXAMPLE)]
 pub struct Sbm {
-    /// Nodes
+    /// Number of nodes
     #[arg(long, default_value_t = SbmSpec::default().nodes)]
     nodes: usize,
     /// Mean number of neighbours
@@ -43,7 +43,7 @@ pub struct Sbm {
     /// No node has a larger expected degree
     #[arg(long, value_name = "MAX", default_value_t = SbmSpec::default().degree_max)]
     degree_max: f64,
-    /// Feature columns
+    /// Number of feature columns
     #[arg(long, value_name = "COLUMNS", default_value_t = SbmSpec::default().features)]
     features: usize,
     /// Distance between the mean features of two classes, in standard deviations of the noise in one column

@@ -49,7 +49,7 @@ impl Ledger {
 
     /// The sums as stacked bars.
     pub fn svg(&self, title: &str) -> String {
-        let bar = |(&(layer, direction), sums): (&(u16, Direction), &[u64; 7])| Bar {
+        let bar = |(&(layer, direction), sums): (&(u16, Direction), &[u64; Kind::ALL.len()])| Bar {
             name: format!("layer {layer}, {}", direction.name()),
             values: sums.iter().map(|bytes| *bytes as f64).collect(),
         };
