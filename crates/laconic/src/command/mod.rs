@@ -43,7 +43,7 @@ pub enum Command {
     Predict(predict::Predict),
     /// Write a trained model for other programs
     Export(export::Export),
-    /// List every key of a configuration
+    /// List every key of a configuration; names before a colon are the only members that read it
     Keys,
 }
 

@@ -97,6 +97,15 @@ impl Members {
         Ok(self.partitioners.get(name)?)
     }
 
+    /// The members that read a key, such as `lazy` of `schedule.start`; with others it is refused. None for a key that
+    /// does not depend on members.
+    pub fn readers(&self, key: &str) -> Vec<&'static str> {
+        let Some((section, option)) = key.split_once('.') else { return Vec::new() };
+        let axes = self.axes().into_iter().filter(|axis| axis.section == section);
+        let members = axes.flat_map(|axis| axis.members);
+        members.filter(|(_, options)| options.contains(&option)).map(|(name, _)| name).collect()
+    }
+
     /// The places where a key is an option of one member or another, each with all members and the options that they
     /// read.
     pub(super) fn axes(&self) -> Vec<Axis> {
