@@ -19,7 +19,7 @@ pub struct RunFile {
     /// The configuration: one TOML file is one run
     #[arg(value_name = "RUN.toml")]
     pub file: PathBuf,
-    /// Override a key, as in --set model.arch=gcn
+    /// Override a key, as in --set model.arch=gcn; `laconic keys` lists them, and which members read them
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }

@@ -31,6 +31,7 @@ struct Verdict {
     findings: Vec<Finding>,
 }
 
+/// Prints what is wrong with a dataset; 1 if there are errors.
 pub(super) fn run(args: &Check, output: &Output) -> Result<u8> {
     let dataset = args.input.read(output)?;
     let findings = check(&dataset);

@@ -33,6 +33,7 @@ are in the file, but whoever reads it has to ask for --keep-self-loops again.
 Example:
   laconic data convert friends.csv --nodes people.csv --symmetrise --out friends.npz";
 
+/// Reads a dataset and writes it in the interchange format.
 pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
     let started = Instant::now();
     match args.to {

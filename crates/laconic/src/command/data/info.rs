@@ -31,6 +31,7 @@ struct Described {
     digest: String,
 }
 
+/// Prints figures and digest of a dataset.
 pub(super) fn run(args: &Info, output: &Output) -> Result<u8> {
     let dataset = args.input.read(output)?;
     let described = Described { info: info::Info::of(&dataset), format: args.input.format(), digest: digest(&dataset) };

@@ -10,6 +10,7 @@ use laconic_train::run::source::is_part_folder;
 
 use crate::output::Output;
 
+/// Which dataset is read, and how.
 #[derive(clap::Args)]
 pub(super) struct Input {
     /// The dataset: an .npz, an edge list (.csv, .tsv, .txt, .parquet), a METIS .graph, or a folder of OGB, Planetoid,

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::bytes::human_bytes;
 
+/// The file that a command makes, and whether it may take the place of another.
 #[derive(clap::Args)]
 pub(super) struct NewFile {
     /// The file to write

@@ -109,6 +109,7 @@ The same flags give the same graph, and the same digest, on every machine.
 Example:
   laconic data synth rmat --scale 18 --edge-factor 16 --features 128 --out hubs.npz";
 
+/// Generates a graph and writes it.
 pub(super) fn run(args: &Synth, output: &Output) -> Result<u8> {
     match args {
         Synth::Sbm(args) => generate(&args.file, output, || sbm(&args.spec())),

@@ -36,7 +36,7 @@ pub struct Partition {
     #[arg(long, value_parser = PossibleValuesParser::new(PartitionerRegistry::default().names()),
         default_value_t = PartitionConfig::default().method)]
     method: String,
-    /// The seed of the method
+    /// Random, multilevel: the seed of what they draw
     #[arg(long, default_value_t = PartitionConfig::default().seed)]
     seed: u64,
     #[command(flatten)]

@@ -7,6 +7,7 @@ use laconic_train::config::{DataConfig, FeaturePreparation, SplitChoice};
 
 use super::split::parse_split;
 
+/// What is done to the data before they are cut: section `[data]` of a run.
 #[derive(clap::Args)]
 pub(super) struct Preparation {
     /// Add the other direction of every edge

@@ -13,6 +13,7 @@ use laconic_train::run::source::is_part_folder;
 use crate::command::data::{not_written, refuse_occupied};
 use crate::output::Output;
 
+/// What is written: the folder of parts, the assignment, both or nothing.
 #[derive(clap::Args)]
 pub(super) struct Target {
     /// Write a folder of parts, which `laconic train` takes as data.path
