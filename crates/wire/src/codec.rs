@@ -57,7 +57,8 @@ pub trait Codec: Send {
     ///
     /// # Errors
     ///
-    /// [`WireError::PayloadSize`] if the payload has not the size that follows from level and shape.
+    /// [`WireError::PayloadSize`] if the payload has not the size that follows from level and shape, and
+    /// [`WireError::Malformed`] if its content points to where nothing is, such as a position behind the last value.
     fn decode(&mut self, message: Message<'_>, payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()>;
 }
 

@@ -116,7 +116,8 @@ pub enum WireError {
         /// The size that came.
         found: u64,
     },
-    /// A message of a size that nothing fixes beforehand, such as a report or a question, whose content makes no sense.
+    /// A message whose content makes no sense: a report or a question of a size that nothing fixes beforehand, or a
+    /// payload of the right size that points to where nothing is.
     /// Made by whoever reads it, and told whose it is by [`from_peer`](WireError::from_peer).
     #[error("{what} came")]
     Malformed {

@@ -125,7 +125,7 @@ fn options_of(name: &str, registry: &CodecRegistry) -> Vec<Options> {
         tried.push(Options::default().with("columns", "prefix").with("rescale", true));
     }
     if kind.wraps {
-        let plain = registry.iter().filter(|inner| !inner.wraps);
+        let plain = registry.iter().filter(|inner| !inner.wraps && !inner.remembers);
         tried.extend(plain.map(|inner| Options::default().with("inner", inner.name)));
     }
     tried

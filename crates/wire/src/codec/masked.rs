@@ -56,7 +56,8 @@ impl Masked {
         Ok(Masked { inner, prefix, rescale, columns: Vec::new(), values: Vec::new() })
     }
 
-    /// The codec that the options describe, with an inner one of this registry.
+    /// The codec that the options describe, with an inner one of this registry that remembers nothing: other columns,
+    /// or more of them, travel in the next message, and what was remembered of these would be taken for theirs.
     ///
     /// # Errors
     ///
@@ -67,6 +68,9 @@ impl Masked {
             Some("prefix") => true,
             Some(_) => return Err(options.refuse("columns", "\"random\" or \"prefix\"")),
         };
+        if registry.describe(Masked::KIND.name, options)?.remembers {
+            return Err(options.refuse("inner", "a codec that remembers nothing"));
+        }
         Masked::new(registry.build_inner(options)?, prefix, options.flag("rescale")?.unwrap_or(false))
     }
 }

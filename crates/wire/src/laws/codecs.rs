@@ -206,8 +206,9 @@ impl Case<'_> {
                     let mut data = vec![0.0; count * columns];
                     let into = RowsMut { data: &mut data, columns, rows: RowSet::Range(0..count) };
                     let decoded = self.decode(&mut *codec, &payload, into, Store::Add);
-                    let fits = self.kind.varies || decoded.is_ok() == (len == bytes);
-                    assert!(fits, "{self}: {len} bytes instead of {bytes}: {decoded:?}");
+                    // Content of the right size may make sense or not.
+                    let refused = len == bytes || decoded.is_err();
+                    assert!(self.kind.varies || refused, "{self}: {len} bytes instead of {bytes} are read");
                 }
             }
         }
