@@ -10,6 +10,7 @@ mod deadlines;
 mod defects_of_adaqp;
 mod defects_of_retexo;
 mod defects_of_varco;
+mod every_method;
 mod exact_ends;
 mod halo_adjoint;
 mod inference;
