@@ -28,7 +28,8 @@ const SCALED: LayerKind = LayerKind {
     build: |spec| build(spec, false),
 };
 
-static RIGHT: LayerKind = SCALED;
+/// The kind that keeps the laws; other tests train with it.
+pub static RIGHT: LayerKind = SCALED;
 static WRONG: LayerKind = LayerKind { build: |spec| build(spec, true), ..SCALED };
 
 fn build(spec: &LayerSpec, wrong: bool) -> Box<dyn Layer> {

@@ -1,0 +1,242 @@
+//! Members from outside: each joins by a line, is named in a configuration, is given its options, and keeps the laws.
+
+#[path = "../../nn/tests/foreign_layer.rs"]
+mod foreign_layer;
+#[path = "../../../examples/own_codec.rs"]
+mod own_codec;
+#[path = "../../../examples/own_partitioner.rs"]
+mod own_partitioner;
+
+use laconic_graph::dataset::Dataset;
+use laconic_graph::partition::{OptionValue, PartitionOptions};
+use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_train::laws::methods;
+use laconic_train::schedule::{Blueprint, HandOn, ScheduleKind, Stage};
+use laconic_train::selection::{Selection, SelectionKind};
+use laconic_train::{Config, Members, Options, Result, Run, TrainError, laws, train};
+use laconic_wire::codec::{self, CodecRegistry, Level, Memory, Message, RowSet, RowsMut, Store};
+use laconic_wire::{Direction, Kind, MessageKey, Rank, Tag, WireError};
+
+use own_codec::TOP_K;
+use own_partitioner::STREAMING_GREEDY;
+
+/// The first rows of a link: one of so many.
+struct First {
+    of: usize,
+}
+
+static FIRST: SelectionKind = SelectionKind {
+    name: "first",
+    options: &["of"],
+    redraws: false,
+    cuts: false,
+    build: |options| match options.number("of")?.unwrap_or(2.0) {
+        of if of >= 1.0 => Ok(Some(Box::new(First { of: of as usize }))),
+        _ => Err(options.refuse("of", "1 or more")),
+    },
+};
+
+impl Selection for First {
+    fn count(&self, rows: usize) -> usize {
+        rows.div_ceil(self.of)
+    }
+
+    fn draw(&self, _key: laconic_key::Key, rows: usize, into: &mut Vec<u32>) {
+        into.clear();
+        into.extend(0..self.count(rows) as u32);
+    }
+}
+
+/// Layer after layer, the first at a rate of its own.
+static IN_TURN: ScheduleKind = ScheduleKind { name: "in_turn", options: &["first_lr"], stages: in_turn };
+
+fn in_turn(blueprint: &Blueprint<'_>) -> Vec<Stage> {
+    let Blueprint { config, kind, architecture } = *blueprint;
+    let first_lr = config.schedule.own.number("first_lr").ok().flatten();
+    let stage = |index: usize| Stage {
+        network: architecture.stage(kind, index),
+        cache_inputs: true,
+        sample_inputs: true,
+        late: None,
+        hand_on: if index + 1 == architecture.layers { HandOn::Nothing } else { HandOn::Hidden },
+        first_layer: index as u16,
+        rounds: config.train.epochs,
+        lr: first_lr.filter(|_| index == 0).map_or(config.train.lr, |lr| lr as f32),
+    };
+    (0..architecture.layers).map(stage).collect()
+}
+
+/// As many columns as classes, so that the foreign layer, whose rows keep their width, makes a whole model.
+const WIDTH: usize = 4;
+
+fn graph() -> Dataset {
+    let spec = SbmSpec { nodes: 300, classes: WIDTH, features: WIDTH, seed: 1, ..SbmSpec::default() };
+    sbm(&spec).expect("a sound specification")
+}
+
+fn members() -> Members {
+    let members = Members::default().with_codec(&TOP_K).expect("name and number are free");
+    let members = members.with_partitioner(&STREAMING_GREEDY).expect("the name is free");
+    members.with_selection(&FIRST).with_schedule(&IN_TURN)
+}
+
+fn config(settings: &[&str]) -> Result<Config> {
+    let text = "partition.parts = 3\nmodel.hidden = 4\ntrain.epochs = 6\ntrain.threads = 1";
+    let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+    members().with_layer(&foreign_layer::RIGHT).parse(text, &settings)
+}
+
+fn try_run(settings: &[&str], options: Options) -> Result<Run> {
+    let members = members().with_layer(&foreign_layer::RIGHT);
+    train(&config(settings)?, graph(), Options { members, ..options })
+}
+
+fn run(settings: &[&str]) -> Run {
+    try_run(settings, Options::default()).unwrap_or_else(|error| panic!("{settings:?}: {error}"))
+}
+
+/// What tells two runs apart: a digest of their parameters.
+fn digest(settings: &[&str]) -> String {
+    run(settings).summary.parameters.digest
+}
+
+fn refusal(settings: &[&str]) -> String {
+    try_run(settings, Options::default()).err().unwrap_or_else(|| panic!("{settings:?} were not refused")).to_string()
+}
+
+#[test]
+fn the_examples_run() {
+    own_codec::main().expect("a codec of one's own trains");
+    own_partitioner::main().expect("a partitioner of one's own trains");
+}
+
+#[test]
+fn each_keeps_the_laws_of_its_axis() {
+    let registry = CodecRegistry::default().with(&TOP_K).expect("name and number are free");
+    let keep = |share: f64| codec::Options::default().with("keep", share);
+    laconic_wire::laws::codecs::check(
+        &TOP_K,
+        &registry,
+        &[codec::Options::default(), keep(0.001), keep(0.7), keep(1.0)],
+    );
+    let slack = |_, _| {
+        let own = [("slack".to_owned(), OptionValue::Number(0.2))].into();
+        PartitionOptions { own, ..PartitionOptions::default() }
+    };
+    laconic_graph::laws::partitioners::check(&STREAMING_GREEDY, &slack).expect("a sound partitioner");
+    let of = |rows: f64| codec::Options::default().with("of", rows);
+    laws::selections::check(&FIRST, &[codec::Options::default(), of(1.0), of(7.0)]);
+}
+
+/// All that can be named is drawn from the registries, and ours are among it.
+#[test]
+fn each_keeps_the_laws_of_methods_with_every_member_of_the_other_axes() {
+    let ours = ["top_k", "first", "in_turn"];
+    let methods = methods::covering(&members());
+    for name in ours {
+        let named = methods.iter().filter(|settings| settings.iter().any(|setting| setting.contains(name)));
+        assert!(named.count() >= 5, "{name} is tried with few others");
+    }
+    let two_of_ours =
+        |settings: &&Vec<String>| ours.iter().filter(|name| settings.concat().contains(*name)).count() > 1;
+    let top_k = methods.iter().filter(|settings| settings.concat().contains("top_k"));
+    let all: std::collections::BTreeSet<_> = top_k.chain(methods.iter().filter(two_of_ours)).collect();
+    all.into_iter().for_each(|settings| methods::check(&members(), settings));
+}
+
+#[test]
+fn options_reach_whoever_reads_them() {
+    let both = |share: &str| {
+        let table = format!("{{codec=\"top_k\",keep={share}}}");
+        [format!("messages.forward={table}"), format!("messages.backward={table}")]
+    };
+    let kept = ["0.1", "0.5"].map(|share| {
+        let [forward, backward] = both(share);
+        run(&[&forward, &backward]).summary.bytes.total
+    });
+    assert!(kept[0] < kept[1], "{kept:?} bytes");
+    let greedy = "partition.method=streaming_greedy";
+    assert_ne!(digest(&[greedy, "partition.slack=0"]), digest(&[greedy, "partition.slack=0.5"]));
+    let turn = "schedule.kind=in_turn";
+    assert_ne!(digest(&[turn, "schedule.first_lr=0.1"]), digest(&[turn]));
+    assert_eq!(digest(&[turn, "schedule.first_lr=0.1"]), digest(&["schedule.kind=lazy", "schedule.lr=[0.1]"]));
+    let few = [1, 4].map(|of| run(&[&format!("messages.selection={{kind=\"first\",of={of}}}")]).summary.bytes.total);
+    assert!(few[1] < few[0], "{few:?} bytes");
+    // The first steps of Adam are of one length, whatever the size of a gradient.
+    let scaled = ["model.arch=scaled", "model.norm=none", "train.optimiser=sgd", "train.lr=0.00001"];
+    let twice = digest(&[&scaled[..], &["model.option=2"]].concat());
+    assert_ne!(twice, digest(&scaled));
+    assert_eq!(digest(&scaled), digest(&[&scaled[..], &["model.option=3"]].concat()));
+}
+
+#[test]
+fn options_that_make_no_sense_or_that_nobody_reads_are_refused() {
+    for (setting, said) in [
+        (
+            "messages.forward={codec=\"top_k\",keep=2}",
+            "messages.forward: option keep is 2, expected a share above 0, at most 1",
+        ),
+        (
+            "messages.forward={codec=\"half\",keep=0.5}",
+            "messages.forward.keep: \"half\" does not read it; \"top_k\" does",
+        ),
+        ("messages.selection={kind=\"first\",of=0}", "messages.selection: option of is 0, expected 1 or more"),
+        ("partition.slack=0.1", "partition.method = \"random\" does not read it; \"streaming_greedy\" does"),
+        ("schedule.first_lr=0.1", "schedule.kind = \"synchronous\" does not read it; \"in_turn\" does"),
+        ("model.option=2", "model.arch = \"sage\" does not read it; \"scaled\" does"),
+        ("messages.parameters=top_k", "messages.parameters: expected exact, half, or quantised"),
+        (
+            "messages.forward={codec=\"masked\",inner=\"top_k\"}",
+            "option inner is \"top_k\", expected a codec that remembers nothing",
+        ),
+    ] {
+        let found = refusal(&[setting]);
+        assert!(found.contains(said), "{setting}: {found}");
+    }
+    let found = refusal(&["partition.method=streaming_greedy", "partition.slack=-1"]);
+    assert!(found.contains("expected slack = 0 or more"), "{found}");
+}
+
+#[test]
+fn rows_that_are_drawn_anew_are_refused_with_a_codec_that_remembers() {
+    let found = refusal(&["messages.forward=top_k", "messages.selection=boundary_sample"]);
+    let said =
+        "a codec that remembers with messages.selection = boundary_sample: rows that are drawn anew in every round";
+    assert!(found.contains(said), "{found}");
+}
+
+#[test]
+fn what_a_codec_remembers_survives_a_crash() {
+    let settings =
+        ["messages.forward=top_k", "messages.backward=top_k", "train.lr=0.05", "schedule.cache_inputs=false"];
+    for further in [&["schedule.kind=synchronous"][..], &["schedule.kind=pipelined"]] {
+        let settings = [&settings[..], further, &["out.checkpoint_every=2"]].concat();
+        let expected = digest(&settings);
+        for round in 3..=6 {
+            let folder = tempfile::tempdir().expect("a folder for a while");
+            let out = || Options { out: Some(folder.path().join("run")), ..Options::default() };
+            let fault = format!("transport.fault={{rank=2,round={round},kind=\"crash\"}}");
+            let crash = try_run(&[&settings[..], &[fault.as_str()]].concat(), out()).err().expect("a crash");
+            assert!(matches!(crash, TrainError::Fault { .. }), "{crash}");
+            let resumed = try_run(&settings, Options { resume: true, ..out() }).expect("a resumed run");
+            assert_eq!(resumed.summary.parameters.digest, expected, "{settings:?} crashed in round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_position_behind_the_end_is_an_error() {
+    let registry = CodecRegistry::default().with(&TOP_K).expect("name and number are free");
+    let mut top_k = registry.build("top_k", &codec::Options::default()).expect("a codec");
+    let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
+    let key = MessageKey { seed: 0, tag, from: Rank(0), to: Rank(1) };
+    for (position, valid) in [(5u64, true), (6, false), (u64::from(u32::MAX), false)] {
+        let (mut data, payload) = ([0.0; 6], (position << 32 | u64::from(1f32.to_bits())).to_le_bytes());
+        let into = RowsMut { data: &mut data, columns: 3, rows: RowSet::Range(0..2) };
+        let message = Message { key: &key, level: &Level::WHOLE, memory: &mut Memory::default() };
+        match top_k.decode(message, &payload, into, Store::Add) {
+            Ok(()) => assert!(valid && data == [0.0, 0.0, 0.0, 0.0, 0.0, 1.0], "{position}: {data:?}"),
+            Err(error) => assert!(!valid && matches!(error, WireError::Malformed { .. }), "{position}: {error}"),
+        }
+    }
+}
