@@ -4,18 +4,19 @@
 use std::sync::LazyLock;
 
 use laconic_fuzz::apply;
+use laconic_train::fit::progress::{Progress, Snapshot};
 use laconic_train::record::checkpoint::Checkpoint;
-use laconic_train::fit::progress::Progress;
-use laconic_train::{Config, run};
+use laconic_train::{Config, Members, Plan};
 
 /// A checkpoint of a small model in its second stage.
 static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let small = ["schedule.kind=lazy", "model.hidden=2"].map(str::to_owned);
     let config = Config::parse("", &small).expect("two known keys");
-    let (_, stages) = run::plan_stages(&config, 3, 2).expect("a known schedule");
-    let progress = Progress::new(&config.train, &stages[1].network, 1).expect("a known optimiser");
-    let finished = vec![(vec![0.5; stages[0].network.len()], 7)];
-    Checkpoint::take(1, &progress, finished, Default::default()).to_bytes().expect("plain values")
+    let plan = Plan::for_model(&Members::default(), &config, [3, 2]).expect("known members");
+    let progress = Progress::new(&plan, &plan.stages[1].network, 1);
+    let finished = vec![(vec![0.5; plan.stages[0].network.len()], 7)];
+    let snapshot = Snapshot::take(1, &progress, finished, Default::default());
+    Checkpoint { fingerprint: config.fingerprint(), snapshot }.to_bytes().expect("plain values")
 });
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
@@ -25,7 +26,8 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         Ok(checkpoint) => {
             let written = checkpoint.to_bytes().expect("what was read can be written");
             let again = Checkpoint::from_bytes(&written).expect("what was written can be read");
-            assert_eq!((again.position(), again.rounds()), (checkpoint.position(), checkpoint.rounds()));
+            let place = |checkpoint: &Checkpoint| (checkpoint.snapshot.position(), checkpoint.snapshot.rounds());
+            assert_eq!(place(&again), place(&checkpoint));
         }
         Err(error) => assert!(!input.is_empty(), "the valid checkpoint is refused: {error}"),
     }

@@ -4,15 +4,16 @@
 use std::sync::LazyLock;
 
 use laconic_fuzz::{apply, with_file};
-use laconic_train::{Config, record::weights, run};
+use laconic_train::record::weights;
+use laconic_train::{Config, Members, Plan};
 
 /// Wider models are valid, but take more memory than a fuzzer likes.
 const WIDTH_MAX: usize = 1 << 10;
 
 /// The file of a small model.
 static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let (_, stages) = run::plan_stages(&config(), 3, 2).expect("a known schedule");
-    let weights = weights::weights(&stages, &[vec![0.5; stages[0].network.len()]]);
+    let plan = plan([3, 2]);
+    let weights = weights::weights(&plan.stages, &[vec![0.5; plan.stages[0].network.len()]]);
     let metadata = [("inputs", "3"), ("classes", "2")].map(|(key, value)| (key, value.to_owned()));
     let mut bytes = Vec::new();
     with_file(weights::FILE, &[], |path| {
@@ -22,8 +23,10 @@ static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     bytes
 });
 
-fn config() -> Config {
-    Config::parse("", &["model.hidden=2".to_owned()]).expect("a known key")
+/// The model for so many feature columns and classes.
+fn plan(widths: [usize; 2]) -> Plan {
+    let config = Config::parse("", &["model.hidden=2".to_owned()]).expect("a known key");
+    Plan::for_model(&Members::default(), &config, widths).expect("known members")
 }
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
@@ -31,8 +34,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     apply(input, &mut bytes);
     with_file(weights::FILE, &bytes, |path| match weights::read_with_widths(path) {
         Ok((weights, [inputs, classes])) if inputs.max(classes) <= WIDTH_MAX => {
-            let (_, stages) = run::plan_stages(&config(), inputs, classes).expect("a known schedule");
-            let fits = weights::parameters(&stages, &weights);
+            let fits = weights::parameters(&plan([inputs, classes]).stages, &weights);
             assert!(fits.is_ok() || !input.is_empty(), "the valid weights do not fit their model");
         }
         Ok(_) => {}
