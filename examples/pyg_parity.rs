@@ -4,9 +4,9 @@
 //! cargo run --release --example pyg_parity -- FILE.npz --workers 3 --partition multilevel
 //! ```
 //!
-//! The file holds a directed graph (`edge_index`, `x`, `y`, `train_mask`), initial weights under PyTorch Geometric's names
-//! (`param/*`), and what PyTorch Geometric computed from them (`logits`, `grad/*`, `losses`). Architecture, depth, heads and norms
-//! follow from names and shapes. Exits with 1 if a difference exceeds the tolerance.
+//! The file holds a directed graph (`edge_index`, `x`, `y`, `train_mask`), initial weights under PyTorch Geometric's
+//! names (`param/*`), and what PyTorch Geometric computed from them (`logits`, `grad/*`, `losses`). Architecture,
+//! depth, heads and norms follow from names and shapes. Exits with 1 if a difference exceeds the tolerance.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Folders of parts with one file changed and every checksum made right again, so that what lies behind them is reached.
+//! Folders of parts with one file changed and every checksum made right again, so that what lies behind them is
+//! reached.
 #![no_main]
 
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What the fuzz targets share: small valid inputs, and the way a fuzzer's bytes break them.
 //!
-//! The inputs of the readers are those of the readers' own tests. A fuzzer that starts from nothing would never get past
-//! the first checksum or header, so its bytes are changes to something valid; see [`apply`].
+//! The inputs of the readers are those of the readers' own tests. A fuzzer that starts from nothing would never get
+//! past the first checksum or header, so its bytes are changes to something valid; see [`apply`].
 
 use std::path::Path;
 
@@ -47,7 +47,8 @@ pub fn choice(input: &[u8]) -> (usize, &[u8]) {
 /// Reads the fixture with one of its files, or one member of an archive, changed. The first byte chooses which. What
 /// comes out, if anything, is checked as `laconic data check` does.
 ///
-/// Fuzzers begin with no input at all: then nothing is changed and the fixture must be read, or the target tests nothing.
+/// Fuzzers begin with no input at all: then nothing is changed and the fixture must be read, or the target tests
+/// nothing.
 pub fn read(mut fixture: Fixture, input: &[u8]) {
     let unchanged = input.is_empty();
     let (which, input) = choice(input);

@@ -108,9 +108,13 @@ impl Network {
     }
 
     /// The number of values of all parameters.
-    #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether there are no parameters, and so nothing to train.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Initial values of all parameters.

@@ -57,9 +57,13 @@ impl ParameterSpec {
     }
 
     /// The number of values.
-    #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.shape.iter().product()
+    }
+
+    /// Whether it has no values, as a matrix without columns has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 

@@ -227,7 +227,8 @@ fn parquet_edges() -> Vec<u8> {
 
 fn parquet_nodes() -> Vec<u8> {
     let schema = "message nodes { required binary id (UTF8); required int32 age; optional binary kind (UTF8); \
-                  optional binary label (UTF8); optional binary split (UTF8); optional double score; optional int64 none; }";
+                  optional binary label (UTF8); optional binary split (UTF8); optional double score; \
+                  optional int64 none; }";
     write_parquet(schema, |group| {
         let texts = |values: &[&str]| values.iter().map(|&v| ByteArray::from(v)).collect::<Vec<_>>();
         let mut column = group.next_column().unwrap().unwrap();

@@ -58,7 +58,8 @@ impl Place {
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{line}: {error}: {}", ran.out))
     }
 
-    /// Runs what has to fail with this exit code, a message that holds all of `words`, and nothing on standard output.
+    /// Runs what has to fail with this exit code and a message that holds all of `words`, and nothing on standard
+    /// output.
     pub fn refused(&self, line: &str, code: i32, words: &[&str]) {
         let ran = self.run(line);
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{line}: {}", ran.err);

@@ -232,8 +232,8 @@ struct Piece<'a> {
 
 per_processor! {
     fn adjoint_piece(
-        out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, softmax: &Softmax, gradient: &Matrix,
-        inner: &Matrix,
+        out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, softmax: &Softmax,
+        gradient: &Matrix, inner: &Matrix,
     ) {
         let Piece { first, edges } = piece;
         let heads = inner.columns();

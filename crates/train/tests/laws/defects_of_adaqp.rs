@@ -1,7 +1,6 @@
 //! Defects of AdaQP's published code, each with a test that ours does not have it (specs/adaqp.md, section 10). Those
 //! of its quantiser (other parameters at both ends, codes beyond the top, constant rows) are tested with the codec,
-//! that of its assigner's sorting in
-//! `assigner.rs`.
+//! that of its assigner's sorting in `assigner.rs`.
 
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Features};
