@@ -1,0 +1,109 @@
+//! Functions: their lengths and parameters.
+
+use super::source::Source;
+
+/// A function of a file.
+pub struct Function {
+    /// Its name, without the type that it belongs to.
+    pub name: String,
+    /// Its first line, counted from 0.
+    pub line: usize,
+    /// Its lines, from `fn` to the brace that closes it.
+    pub lines: usize,
+    /// Its parameters, `self` among them.
+    pub parameters: usize,
+}
+
+/// All functions of a file that have a name, tests too.
+pub fn functions(source: &Source) -> Vec<Function> {
+    let code: Vec<char> = source.code.join("\n").chars().collect();
+    let is_word = |at: usize| code.get(at).is_some_and(|c| c.is_alphanumeric() || *c == '_');
+    let mut found = Vec::new();
+    for at in 0..code.len() {
+        let starts = code[at..].starts_with(&['f', 'n', ' ']) && (at == 0 || !is_word(at - 1));
+        if !starts || !is_word(at + 3) {
+            continue;
+        }
+        let name: String = code[at + 3..].iter().take_while(|c| c.is_alphanumeric() || **c == '_').collect();
+        let mut open = at + 3 + name.len();
+        if code.get(open) == Some(&'<') {
+            open = closing(&code, open) + 1;
+        }
+        if code.get(open) != Some(&'(') {
+            continue;
+        }
+        let end = body_end(&code, closing(&code, open));
+        let count = |range: std::ops::Range<usize>| code[range].iter().filter(|c| **c == '\n').count();
+        found.push(Function {
+            name,
+            line: count(0..at),
+            lines: 1 + count(at..end.min(code.len())),
+            parameters: arguments(&code[open + 1..closing(&code, open).min(code.len())]),
+        });
+    }
+    found
+}
+
+/// The bracket that closes the one at `open`.
+fn closing(code: &[char], open: usize) -> usize {
+    let mut depth = 0;
+    for at in open..code.len() {
+        depth += step(code, at);
+        if depth == 0 {
+            return at;
+        }
+    }
+    code.len()
+}
+
+/// What a character does to the depth of brackets; the arrow of a result closes none.
+fn step(code: &[char], at: usize) -> i32 {
+    match code[at] {
+        '(' | '[' | '{' | '<' => 1,
+        '>' if at > 0 && matches!(code[at - 1], '-' | '=') => 0,
+        ')' | ']' | '}' | '>' => -1,
+        _ => 0,
+    }
+}
+
+/// How many things between commas there are.
+fn arguments(code: &[char]) -> usize {
+    let (mut depth, mut count, mut filled) = (0, 0, false);
+    for at in 0..code.len() {
+        depth += step(code, at);
+        if code[at] == ',' && depth == 0 {
+            (count, filled) = (count + usize::from(filled), false);
+        } else if !code[at].is_whitespace() {
+            filled = true;
+        }
+    }
+    count + usize::from(filled)
+}
+
+/// The end of a function's body, or its semicolon where a trait leaves the body open.
+fn body_end(code: &[char], parameters: usize) -> usize {
+    let mut depth = 0;
+    let mut body = false;
+    for at in parameters + 1..code.len() {
+        match code[at] {
+            '{' => (depth, body) = (depth + 1, true),
+            '(' | '[' => depth += 1,
+            '}' | ')' | ']' => depth -= 1,
+            ';' if depth == 0 => return at,
+            _ => {}
+        }
+        if body && depth == 0 {
+            return at;
+        }
+    }
+    code.len()
+}
+
+#[test]
+fn lengths_and_parameters_are_counted() {
+    let text = "fn a<F: Fn(u8) -> u8>(f: F, (b, c): (u8, Vec<Map<u8, u8>>), ) -> [u8; 2] {\n\n}\n\
+                trait T { fn d(&self); }\nconst F: fn(u8) = |_| {};\n";
+    let found = functions(&Source::new("a.rs", text));
+    let found: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.line, f.lines, f.parameters)).collect();
+    assert_eq!(found, [("a", 0, 3, 2), ("d", 3, 1, 1)]);
+}

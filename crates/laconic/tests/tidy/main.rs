@@ -1,0 +1,446 @@
+//! House rules that no compiler knows, as tests of the sources. What breaks one is listed with file and line and with
+//! what to do.
+//!
+//! Each rule may have a list of exceptions. Such a list only ever gets shorter: an exception that nothing needs any
+//! more fails too.
+
+mod arrows;
+mod functions;
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use laconic_graph::partition::PartitionerRegistry;
+use laconic_nn::layer::LayerRegistry;
+use laconic_nn::optimiser::{OptimiserRegistry, RateRegistry};
+use laconic_train::config::TransportKind;
+use laconic_train::schedule::ScheduleRegistry;
+use laconic_train::selection::SelectionRegistry;
+use laconic_wire::codec::CodecRegistry;
+
+use source::{Source, files};
+
+const COLUMNS_MAX: usize = 120;
+const LINES_MAX: usize = 500;
+const FUNCTION_LINES_MAX: usize = 60;
+const PARAMETERS_MAX: usize = 7;
+
+/// The words with which the header of a longer file says why it is longer.
+const WHY_LONG: &str = "Longer than 500 lines because";
+
+/// Where sources of our own are.
+const EVERYWHERE: [&str; 4] = ["crates", "examples", "fuzz", "tests"];
+/// Where a member's name must not decide anything.
+const ENGINE: [&str; 4] = ["crates/wire/src", "crates/nn/src", "crates/graph/src", "crates/train/src"];
+/// The sources of each crate.
+const CRATES: [&str; 6] = [
+    "crates/key/src",
+    "crates/graph/src",
+    "crates/nn/src",
+    "crates/wire/src",
+    "crates/train/src",
+    "crates/laconic/src",
+];
+
+/// Files with longer lines.
+const LONG_LINES: &[&str] = &[
+    "crates/laconic/src/command/data/input.rs",
+    "crates/laconic/src/command/data/new_file.rs",
+    "crates/laconic/src/command/data/synth.rs",
+    "crates/laconic/src/command/partition/preparation.rs",
+    "crates/laconic/src/command/plan.rs",
+    "crates/laconic/src/command/predict.rs",
+    "crates/laconic/src/command/signals.rs",
+    "crates/laconic/src/main.rs",
+    "crates/laconic/src/plot.rs",
+    "crates/train/src/config/data.rs",
+    "crates/train/src/config/keys.rs",
+    "crates/train/src/config/mod.rs",
+    "crates/train/src/config/train.rs",
+    "crates/train/src/exchange/halo.rs",
+    "crates/train/src/exchange/late.rs",
+    "crates/train/src/exchange/peers.rs",
+    "crates/train/src/exchange/steps.rs",
+    "crates/train/src/exchange/widths.rs",
+    "crates/train/src/fit/agreement.rs",
+    "crates/train/src/fit/observe.rs",
+    "crates/train/src/fit/trainer.rs",
+    "crates/train/src/forecast/budget.rs",
+    "crates/train/src/forecast/memory.rs",
+    "crates/train/src/forecast/stages.rs",
+    "crates/train/src/laws.rs",
+    "crates/train/src/laws/selections.rs",
+    "crates/train/src/lib.rs",
+    "crates/train/src/messages/assign.rs",
+    "crates/train/src/messages/coders.rs",
+    "crates/train/src/messages/coding.rs",
+    "crates/train/src/messages/mod.rs",
+    "crates/train/src/pass/inputs.rs",
+    "crates/train/src/pass/network.rs",
+    "crates/train/src/pass/reveal.rs",
+    "crates/train/src/plan/cadence.rs",
+    "crates/train/src/plan/load.rs",
+    "crates/train/src/plan/members.rs",
+    "crates/train/src/plan/mod.rs",
+    "crates/train/src/plan/tests.rs",
+    "crates/train/src/record/checkpoint.rs",
+    "crates/train/src/record/earlier.rs",
+    "crates/train/src/record/folder.rs",
+    "crates/train/src/record/report.rs",
+    "crates/train/src/record/state.rs",
+    "crates/train/src/record/weights.rs",
+    "crates/train/src/run/front.rs",
+    "crates/train/src/run/mpi.rs",
+    "crates/train/src/run/process.rs",
+    "crates/train/src/run/session.rs",
+    "crates/train/src/run/threads.rs",
+    "crates/train/src/run/verify.rs",
+    "crates/train/src/saved.rs",
+    "crates/train/src/schedule/lazy.rs",
+    "crates/train/src/schedule/mod.rs",
+    "crates/train/src/schedule/pipelined.rs",
+    "crates/train/src/schedule/stage.rs",
+    "crates/train/src/schedule/synchronous.rs",
+    "crates/train/src/selection/boundary_sample.rs",
+    "crates/train/src/selection/mod.rs",
+    "crates/train/src/worker/discover.rs",
+    "crates/train/src/worker/evaluate.rs",
+    "crates/train/src/worker/mod.rs",
+];
+
+/// Names of members outside their own files: file, name.
+const NAMES: &[(&str, &str)] = &[
+    // Words for readers of a table, and for labels in files.
+    ("crates/graph/src/info/summary.rs", "none"),
+    ("crates/graph/src/partition/quality.rs", "all"),
+    ("crates/graph/src/read/node_table.rs", "none"),
+    // A way to choose columns.
+    ("crates/wire/src/codec/masked.rs", "random"),
+    // The evaluation that there is not.
+    ("crates/train/src/messages/mod.rs", "none"),
+    // The default of an option that the wire has a default for.
+    ("crates/train/src/messages/coding.rs", "exact"),
+];
+
+/// Folders that use each other although another way round leads back: crate, from, to.
+const CIRCLES: &[(&str, &str, &str)] = &[
+    // A graph is built by functions that are methods of it to everybody else.
+    ("graph", "graph", "build"),
+    // What a dataset has to keep is said of its columns.
+    ("graph", "rules", "dataset"),
+    // An error says which message it is about.
+    ("wire", "error", "frame"),
+];
+
+/// Files with documentation that says too little yet.
+const BRIEF: &[&str] = &[
+    "crates/laconic/src/command/compare/matrix.rs",
+    "crates/laconic/src/command/compare/outcome.rs",
+    "crates/laconic/src/command/data/check.rs",
+    "crates/laconic/src/command/data/info.rs",
+    "crates/laconic/src/command/data/synth.rs",
+    "crates/laconic/src/command/export.rs",
+    "crates/laconic/src/command/partition/mod.rs",
+    "crates/laconic/src/command/plan.rs",
+    "crates/laconic/src/command/predict.rs",
+    "crates/laconic/src/command/report/mod.rs",
+    "crates/laconic/src/command/train.rs",
+    "crates/laconic/src/plot/bars.rs",
+    "crates/laconic/src/plot/chart.rs",
+    "crates/laconic/src/plot/grid.rs",
+    "crates/laconic/src/plot/lanes.rs",
+    "crates/laconic/src/recorded.rs",
+    "crates/train/src/config/data.rs",
+    "crates/train/src/config/keys.rs",
+    "crates/train/src/config/messages.rs",
+    "crates/train/src/config/mod.rs",
+    "crates/train/src/config/model.rs",
+    "crates/train/src/config/partition.rs",
+    "crates/train/src/config/ramp.rs",
+    "crates/train/src/config/schedule.rs",
+    "crates/train/src/config/train.rs",
+    "crates/train/src/config/transport.rs",
+    "crates/train/src/exchange/drawn.rs",
+    "crates/train/src/exchange/halo.rs",
+    "crates/train/src/fit/progress.rs",
+    "crates/train/src/fit/stages.rs",
+    "crates/train/src/fit/trainer.rs",
+    "crates/train/src/forecast/mod.rs",
+    "crates/train/src/messages/assign.rs",
+    "crates/train/src/messages/coders.rs",
+    "crates/train/src/pass/inputs.rs",
+    "crates/train/src/plan/members.rs",
+    "crates/train/src/record/recorder.rs",
+    "crates/train/src/record/report.rs",
+    "crates/train/src/record/summary.rs",
+    "crates/train/src/run/options.rs",
+    "crates/train/src/run/predict.rs",
+    "crates/train/src/run/session.rs",
+    "crates/train/src/run/verify.rs",
+    "crates/train/src/schedule/mod.rs",
+    "crates/train/src/worker/evaluate.rs",
+    "crates/train/src/worker/local.rs",
+    "crates/train/src/worker/mod.rs",
+];
+
+/// Attributes that silence a lint: file, lint.
+const ALLOWED: &[(&str, &str)] = &[
+    // The only places with `unsafe`: a foreign library, files as memory, and vector instructions behind a check of the
+    // processor.
+    ("crates/wire/src/transport/mpi.rs", "unsafe_code"),
+    ("crates/graph/src/part/mapped.rs", "unsafe_code"),
+    ("crates/nn/src/kernels/dispatch.rs", "unsafe_code"),
+    // Compiled into several programs of tests, of which each uses some of it.
+    ("crates/laconic/tests/program/mod.rs", "dead_code"),
+];
+
+/// Functions longer than a screen: file, function.
+const LONG: &[(&str, &str)] = &[
+    // One arm for each instruction of a machine.
+    ("crates/graph/src/read/pickle.rs", "step"),
+    // A text, the Python program that reads an export.
+    ("crates/laconic/src/command/export.rs", "loader"),
+];
+
+/// Functions with many parameters: file, function.
+const WIDE: &[(&str, &str)] = &[];
+
+/// A place that breaks a rule, with what an exception would have to name.
+struct Violation {
+    place: String,
+    names: Vec<String>,
+}
+
+/// Fails with all violations that are no exceptions, and with all exceptions that are no violations.
+fn judge(what_to_do: &str, violations: &[Violation], exceptions: &[&[&str]]) {
+    if source::root().is_none() {
+        return;
+    }
+    let excepted = |violation: &&Violation| exceptions.iter().any(|names| violation.names == *names);
+    let mut lines: Vec<String> =
+        violations.iter().filter(|violation| !excepted(violation)).map(|violation| violation.place.clone()).collect();
+    if !lines.is_empty() {
+        lines.push(what_to_do.to_owned());
+    }
+    for names in exceptions.iter().filter(|names| !violations.iter().any(|violation| violation.names == **names)) {
+        lines.push(format!("no longer an exception, take it off the list in tests/tidy/main.rs: {names:?}"));
+    }
+    assert!(lines.is_empty(), "\n{}", lines.join("\n"));
+}
+
+fn pairs<'a>(exceptions: &'a [(&'a str, &'a str)]) -> Vec<[&'a str; 2]> {
+    exceptions.iter().map(|&(file, name)| [file, name]).collect()
+}
+
+/// [`judge`] for exceptions that are whole files.
+fn judge_files(what_to_do: &str, violations: Vec<Violation>, exceptions: &[&str]) {
+    let whole = |violation: Violation| Violation { names: violation.names[..1].to_vec(), ..violation };
+    let violations: Vec<Violation> = violations.into_iter().map(whole).collect();
+    judge(what_to_do, &violations, &exceptions.iter().map(std::slice::from_ref).collect::<Vec<_>>());
+}
+
+/// [`judge`] for exceptions that are pairs of a file and a name in it.
+fn judge_pairs(what_to_do: &str, violations: &[Violation], exceptions: &[(&str, &str)]) {
+    let exceptions = pairs(exceptions);
+    judge(what_to_do, violations, &exceptions.iter().map(|pair| pair.as_slice()).collect::<Vec<_>>());
+}
+
+fn violation(source: &Source, line: usize, name: &str, what: &str) -> Violation {
+    let place = format!("{}: {name}{what}", source.at(line));
+    Violation { place, names: vec![source.path.clone(), name.to_owned()] }
+}
+
+#[test]
+fn lines_have_at_most_120_columns() {
+    let mut found = Vec::new();
+    for file in files(&EVERYWHERE, "rs").iter().chain(&files(&["."], "toml")) {
+        found.extend(long_lines(file));
+    }
+    judge_files("Break the lines; rustfmt leaves comments, strings and macros alone.", found, LONG_LINES);
+}
+
+fn long_lines(file: &Source) -> Vec<Violation> {
+    let long = file.text.lines().enumerate().filter(|(_, line)| line.chars().count() > COLUMNS_MAX);
+    long.map(|(line, text)| violation(file, line, &text.chars().count().to_string(), " columns")).collect()
+}
+
+#[test]
+fn files_over_500_lines_say_why_in_their_header() {
+    let found: Vec<Violation> = files(&EVERYWHERE, "rs").iter().filter_map(unexplained).collect();
+    judge(&format!("Split the file, or say in its header `{WHY_LONG} …`."), &found, &[]);
+}
+
+fn unexplained(file: &Source) -> Option<Violation> {
+    let lines = file.text.lines().count();
+    let says_why = file.header().any(|line| line.contains(WHY_LONG));
+    (lines > LINES_MAX && !says_why).then(|| violation(file, 0, &lines.to_string(), " lines"))
+}
+
+/// A member is one file and one line in a registry, and members from outside join by a registry alone. Neither is true
+/// any more where somebody asks for a name: what the asker wants to know belongs into the member's kind. Defaults of a
+/// configuration are names, since a configuration is what was typed; `config/` is exempt for them, and so are tests and
+/// documentation.
+#[test]
+fn names_of_members_stand_in_their_own_files_alone() {
+    let names = member_names();
+    let mut found = Vec::new();
+    for file in files(&ENGINE, "rs").iter().filter(|file| !file.path.starts_with("crates/train/src/config/")) {
+        found.extend(member_literals(file, &names));
+    }
+    judge_pairs("Ask the member's kind for what you want to know of it, not for its name.", &found, NAMES);
+}
+
+/// The names of all members, from their registries.
+fn member_names() -> BTreeSet<&'static str> {
+    let mut names = BTreeSet::new();
+    names.extend(CodecRegistry::default().names());
+    names.extend(SelectionRegistry::default().names());
+    names.extend(ScheduleRegistry::default().names());
+    names.extend(PartitionerRegistry::default().names());
+    names.extend(LayerRegistry::default().names());
+    names.extend(OptimiserRegistry::default().names());
+    names.extend(RateRegistry::default().names());
+    names.extend([TransportKind::Threads, TransportKind::Mpi].map(TransportKind::name));
+    names
+}
+
+fn member_literals(file: &Source, names: &BTreeSet<&str>) -> Vec<Violation> {
+    let is_own = |name: &str| file.text.contains(&format!("name: {name:?}"));
+    let is_feature = |line: usize| file.code[line].contains("cfg(feature");
+    let strings = file.strings.iter().filter(|(line, text)| names.contains(text.as_str()) && !file.test[*line]);
+    let foreign = strings.filter(|(line, text)| !is_own(text) && !is_feature(*line));
+    foreign.map(|(line, text)| violation(file, *line, text, ", a member's name")).collect()
+}
+
+/// Files that use each other across folders make a circle of folders, so this finds those too.
+#[test]
+fn folders_of_a_crate_use_each_other_in_no_circle() {
+    let mut found = Vec::new();
+    for path in CRATES {
+        let name = path.split('/').nth(1).expect("crates/NAME/src");
+        found.extend(circles(name, &files(&[path], "rs")));
+    }
+    let exceptions: Vec<[&str; 3]> = CIRCLES.iter().map(|&(name, from, to)| [name, from, to]).collect();
+    let exceptions: Vec<&[&str]> = exceptions.iter().map(|names| names.as_slice()).collect();
+    judge("Move what both need to where neither has to look back.", &found, &exceptions);
+}
+
+/// For each circle, the arrows within it. Those that [`CIRCLES`] lets pass close none, and are violations if they are
+/// there at all.
+fn circles(name: &str, files: &[Source]) -> Vec<Violation> {
+    let mut places: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for arrow in arrows::arrows(files) {
+        let (from, to) = (arrow.from[0].clone(), arrow.to[0].clone());
+        if from != to {
+            places.entry((from, to)).or_default().push(arrow.place);
+        }
+    }
+    let excepted = |(from, to): &(String, String)| CIRCLES.contains(&(name, from, to));
+    let kept: Vec<(String, String)> = places.keys().filter(|arrow| !excepted(arrow)).cloned().collect();
+    let circles = arrows::circles(&kept);
+    let closes = |(from, to): &(String, String)| circles.iter().any(|all| all.contains(from) && all.contains(to));
+    let mut found = Vec::new();
+    for (arrow, places) in places.iter().filter(|(arrow, _)| excepted(arrow) || closes(arrow)) {
+        let (from, to) = arrow;
+        let place = format!("{name}: {from} uses {to}\n    {}", places.join("\n    "));
+        found.push(Violation { place, names: vec![name.to_owned(), from.clone(), to.clone()] });
+    }
+    found
+}
+
+#[test]
+fn documentation_has_more_than_two_words() {
+    let found: Vec<Violation> = files(&CRATES, "rs").iter().flat_map(brief).collect();
+    judge_files("Say what the name does not: shapes, units, errors, source.", found, BRIEF);
+}
+
+/// Public items with one or two words of documentation.
+fn brief(file: &Source) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut words: Option<usize> = None;
+    for (line, text) in file.text.lines().enumerate() {
+        let text = text.trim();
+        if let Some(doc) = text.strip_prefix("///") {
+            words = Some(words.unwrap_or(0) + doc.split_whitespace().count());
+        } else if !text.starts_with("#[") {
+            if let (Some(1..=2), Some(item)) = (words, text.strip_prefix("pub ")) {
+                let keywords = ["fn", "struct", "enum", "trait", "const", "static", "type", "mod", "unsafe", "async"];
+                let mut names = item.split(|c: char| !c.is_alphanumeric() && c != '_');
+                let name = names.find(|name| !keywords.contains(name)).unwrap_or_default();
+                found.push(violation(file, line, name, ": one or two words of documentation"));
+            }
+            words = None;
+        }
+    }
+    found
+}
+
+#[test]
+fn no_lint_is_silenced() {
+    let found: Vec<Violation> = files(&EVERYWHERE, "rs").iter().flat_map(silenced).collect();
+    judge_pairs("Mend what the lint is about.", &found, ALLOWED);
+}
+
+fn silenced(file: &Source) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (line, code) in file.code.iter().enumerate() {
+        let starts = ["#[allow(", "#![allow(", "#[expect(", "#![expect("];
+        for lints in starts.iter().filter_map(|start| code.trim_start().strip_prefix(start)) {
+            found.push(violation(file, line, lints.split(')').next().unwrap_or(lints), " silenced"));
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_have_at_most_60_lines() {
+    let found: Vec<Violation> = files(&EVERYWHERE, "rs").iter().flat_map(long_functions).collect();
+    judge_pairs("Split the function where a name for the piece comes by itself.", &found, LONG);
+}
+
+fn long_functions(file: &Source) -> Vec<Violation> {
+    let long = functions::functions(file).into_iter().filter(|function| function.lines > FUNCTION_LINES_MAX);
+    long.map(|one| violation(file, one.line, &one.name, &format!(" has {} lines", one.lines))).collect()
+}
+
+#[test]
+fn functions_have_at_most_seven_parameters() {
+    let found: Vec<Violation> = files(&EVERYWHERE, "rs").iter().flat_map(wide_functions).collect();
+    judge_pairs("Make a struct of those that belong together.", &found, WIDE);
+}
+
+fn wide_functions(file: &Source) -> Vec<Violation> {
+    let wide = functions::functions(file).into_iter().filter(|function| function.parameters > PARAMETERS_MAX);
+    wide.map(|one| violation(file, one.line, &one.name, &format!(" has {} parameters", one.parameters))).collect()
+}
+
+/// Each rule finds what breaks it, or it would say nothing.
+#[test]
+fn every_rule_can_be_broken() {
+    let rust = |text: &str| Source::new("crates/x/src/y.rs", text);
+    assert_eq!(long_lines(&rust(&"é".repeat(121))).len(), 1);
+    assert!(long_lines(&rust(&"é".repeat(120))).is_empty());
+    assert!(unexplained(&rust(&"\n".repeat(501))).is_some());
+    assert!(unexplained(&rust(&format!("//! {WHY_LONG} it is.\n{}", "\n".repeat(501)))).is_none());
+    let names = BTreeSet::from(["exact"]);
+    assert_eq!(member_literals(&rust("fn f(c: &str) -> bool { c == \"exact\" }"), &names).len(), 1);
+    let fine = "/// \"exact\"\nfn f() { // \"exact\"\n}\n#[cfg(test)]\nmod tests { const A: &str = \"exact\"; }\n";
+    assert!(member_literals(&rust(fine), &names).is_empty());
+    assert!(member_literals(&rust("const K: Kind = Kind { name: \"exact\" };"), &names).is_empty());
+    assert_eq!(brief(&rust("/// The key.\npub key: u8,\n/// The key.\n#[must_use]\npub fn key() {}\n")).len(), 2);
+    assert!(brief(&rust("/// The key itself.\npub key: u8,\n/// The key.\nkey: u8,\n")).is_empty());
+    assert_eq!(silenced(&rust("#![allow(dead_code)]\n    #[allow(clippy::all)]\nallow(1);\n")).len(), 2);
+    assert_eq!(long_functions(&rust(&format!("fn f() {{\n{}}}\n", "\n".repeat(60)))).len(), 1);
+    assert!(long_functions(&rust(&format!("fn f() {{\n{}}}\n", "\n".repeat(58)))).is_empty());
+    assert_eq!(wide_functions(&rust("fn f(a: A, b: A, c: A, d: A, e: A, f: A, g: A, h: A) {}")).len(), 1);
+    let file = |path: &str, text: &str| Source::new(path, text);
+    let round = [file("crates/x/src/a.rs", "use crate::b::B;"), file("crates/x/src/b.rs", "fn f(_: super::a::A) {}")];
+    assert_eq!(circles("x", &round).len(), 2);
+    assert!(circles("x", &round[..1]).is_empty());
+}
+
+#[test]
+#[should_panic(expected = "no longer an exception")]
+fn an_exception_that_nothing_needs_fails_too() {
+    judge_pairs("", &[], &[("a.rs", "f")]);
+}
