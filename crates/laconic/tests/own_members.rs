@@ -14,7 +14,9 @@ use laconic_train::laws::methods;
 use laconic_train::schedule::{Blueprint, HandOn, ScheduleKind, Stage};
 use laconic_train::selection::{Selection, SelectionKind};
 use laconic_train::{Config, Members, Options, Result, Run, TrainError, laws, train};
-use laconic_wire::codec::{self, CodecRegistry, Level, Memory, Message, RowSet, RowsMut, Store};
+use laconic_wire::codec::{
+    self, Codec, CodecId, CodecKind, CodecRegistry, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store,
+};
 use laconic_wire::{Direction, Kind, MessageKey, Rank, Tag, WireError};
 
 use own_codec::TOP_K;
@@ -142,6 +144,56 @@ fn each_keeps_the_laws_of_methods_with_every_member_of_the_other_axes() {
     let top_k = methods.iter().filter(|settings| settings.concat().contains("top_k"));
     let all: std::collections::BTreeSet<_> = top_k.chain(methods.iter().filter(two_of_ours)).collect();
     all.into_iter().for_each(|settings| methods::check(&members(), settings));
+}
+
+/// Every message a little larger than the one before, by what it remembers itself instead of in its [`Memory`].
+struct Forgetful {
+    sent: u32,
+    inner: Box<dyn Codec>,
+}
+
+static FORGETFUL: CodecKind = CodecKind {
+    name: "forgetful",
+    number: 33,
+    remembers: true,
+    build: |_, registry| {
+        let inner = registry.build("exact", &codec::Options::default())?;
+        Ok(Box::new(Forgetful { sent: 0, inner }))
+    },
+    ..CodecKind::PLAIN
+};
+
+impl Codec for Forgetful {
+    fn id(&self) -> CodecId {
+        FORGETFUL.id()
+    }
+
+    fn bytes(&self, level: &Level<'_>, rows: usize, columns: usize) -> usize {
+        self.inner.bytes(level, rows, columns)
+    }
+
+    fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> laconic_wire::Result<()> {
+        self.sent += 1;
+        let data: Vec<f32> = rows.data.iter().map(|value| value * (1.0 + 0.01 * self.sent as f32)).collect();
+        self.inner.encode(message, RowsRef { data: &data, ..rows }, into)
+    }
+
+    fn decode(
+        &mut self,
+        message: Message<'_>,
+        payload: &[u8],
+        into: RowsMut<'_>,
+        store: Store,
+    ) -> laconic_wire::Result<()> {
+        self.inner.decode(message, payload, into, store)
+    }
+}
+
+#[test]
+#[should_panic(expected = "resumed to other parameters")]
+fn the_laws_notice_a_codec_that_forgets_what_decided_its_messages() {
+    let members = Members::default().with_codec(&FORGETFUL).expect("name and number are free");
+    methods::check(&members, &["messages.forward=forgetful".to_owned()]);
 }
 
 #[test]

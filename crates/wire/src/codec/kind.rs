@@ -100,7 +100,7 @@ impl CodecKind {
 /// ```
 /// use laconic_wire::codec::{CodecRegistry, Options};
 /// let registry = CodecRegistry::default();
-/// assert_eq!(registry.names().collect::<Vec<_>>(), ["exact", "half", "quantised", "masked"]);
+/// assert!(["exact", "half", "quantised", "masked"].iter().all(|name| registry.names().any(|known| known == *name)));
 /// let masked = registry.build("masked", &Options::default().with("inner", "half"))?;
 /// assert_eq!(masked.id().number, 0x12);
 /// # Ok::<(), laconic_wire::WireError>(())
