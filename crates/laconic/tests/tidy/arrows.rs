@@ -61,7 +61,7 @@ pub fn circles(arrows: &[(String, String)]) -> Vec<BTreeSet<String>> {
     }
     let both = |a: &str, b: &str| reach[a].contains(b) && reach.get(b).is_some_and(|back| back.contains(a));
     let group = |a: &&str| reach[*a].iter().filter(|b| both(a, b)).map(|b| (*b).to_owned()).collect::<BTreeSet<_>>();
-    let groups: BTreeSet<BTreeSet<String>> = reach.keys().map(|a| group(a)).filter(|group| group.len() > 1).collect();
+    let groups: BTreeSet<BTreeSet<String>> = reach.keys().map(group).filter(|group| group.len() > 1).collect();
     groups.into_iter().collect()
 }
 

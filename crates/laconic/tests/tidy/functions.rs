@@ -84,8 +84,8 @@ fn arguments(code: &[char]) -> usize {
 fn body_end(code: &[char], parameters: usize) -> usize {
     let mut depth = 0;
     let mut body = false;
-    for at in parameters + 1..code.len() {
-        match code[at] {
+    for (at, c) in code.iter().enumerate().skip(parameters + 1) {
+        match c {
             '{' => (depth, body) = (depth + 1, true),
             '(' | '[' => depth += 1,
             '}' | ')' | ']' => depth -= 1,

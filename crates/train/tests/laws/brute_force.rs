@@ -207,7 +207,7 @@ fn drawn(config: &Config, dataset: &Dataset) -> Weights {
             &Messages::of(&config.messages, &Default::default(), &[]).expect("messages"),
             config.train.seed,
         );
-        let selection = Plan::for_model(&Members::default(), &config, [FEATURES, 4]).expect("a plan").selection;
+        let selection = Plan::for_model(&Members::default(), config, [FEATURES, 4]).expect("a plan").selection;
         let mut halo = Halo::new(plan, part.rows(), codecs, config.train.seed, selection);
         let tag = Tag { kind: Kind::Features, direction: Direction::Forward, layer: 0, round: 1, step: 0 };
         let presence = halo.presence(Request::now(tag, Scope::Selected)).expect("not every row travels");

@@ -116,7 +116,7 @@ fn received(config: &Config, direction: Direction, rounds: u32) -> (Matrix, Vec<
     let one = |rank: usize, mut channel: ThreadsTransport| {
         let plan = HaloPlan { rank: rank as u32, links: links(rank) };
         let codecs = Coders::new(&Messages::of(&config.messages, &Default::default(), &[]).expect("messages"), 7);
-        let selection = Plan::for_model(&Members::default(), &config, [1, 1]).expect("a plan").selection;
+        let selection = Plan::for_model(&Members::default(), config, [1, 1]).expect("a plan").selection;
         let mut halo = Halo::new(plan, ROWS, codecs, 7, selection);
         let (mut sums, mut squares) = (vec![0.0; ROWS * COLUMNS], vec![0.0; ROWS * COLUMNS]);
         for round in 1..=rounds {
