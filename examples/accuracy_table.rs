@@ -6,8 +6,8 @@
 //!
 //! Four random parts, and the settings of RETEXO's published configuration: 2 layers, hidden width 256 (gat: 8 heads of
 //! 32, averaged), LayerNorm (none on CiteSeer, where it costs 1 to 2 points), dropout 0.3, Adam with rate 0.003 and
-//! weight decay 5e-4, 200 rounds (a stage), best round by validation. A seed draws split, partition and initial weights.
-//! Datasets that are not there are said to be skipped.
+//! weight decay 5e-4, 200 rounds (a stage), best round by validation. A seed draws split, partition and initial
+//! weights. Datasets that are not there are said to be skipped.
 
 use std::path::PathBuf;
 

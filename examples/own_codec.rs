@@ -1,5 +1,5 @@
-//! A codec of one's own: of each message only the largest values travel, and what was left out is added to the next message
-//! (top-k with error feedback: Stich, Cordonnier and Jaggi, 2018). `cargo run --release --example own_codec`
+//! A codec of one's own: of each message only the largest values travel, and what was left out is added to the next
+//! message (top-k with error feedback: Stich, Cordonnier and Jaggi, 2018). `cargo run --release --example own_codec`
 
 use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_train::{Members, Options as RunOptions, train};
@@ -69,7 +69,8 @@ impl Codec for TopK {
 pub fn main() -> laconic_train::Result<()> {
     let graph = sbm(&SbmSpec { nodes: 2000, classes: 5, features: 32, feature_signal: 0.5, ..SbmSpec::default() })?;
     let members = Members::default().with_codec(&TOP_K)?;
-    let text = "model = { arch = 'gcn', hidden = 64 }\nschedule = { cache_inputs = false }\ntrain = { epochs = 60, eval_every = 10 }";
+    let text =
+        "model = { arch='gcn', hidden=64 }\nschedule.cache_inputs = false\ntrain = { epochs = 60, eval_every = 10 }";
     for codec in ["'exact'", "{ codec = 'top_k', keep = 0.1 }"] {
         let config = members.parse(text, &[format!("messages={{ forward = {codec}, backward = {codec} }}")])?;
         let run = train(&config, graph.clone(), RunOptions { members: members.clone(), ..RunOptions::default() })?;

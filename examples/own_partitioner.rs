@@ -1,5 +1,5 @@
-//! A partitioner of one's own: linear deterministic greedy (Stanton and Kliot, 2012), which sees each node once and puts it where
-//! most of its neighbours are, the less so the fuller the part. `cargo run --release --example own_partitioner`
+//! A partitioner of one's own: linear deterministic greedy (Stanton and Kliot, 2012), which sees each node once and
+//! puts it where most of its neighbours are, the less so the fuller the part.
 
 use laconic_graph::error::{GraphError, Result};
 use laconic_graph::partition::{OptionValue, PartitionInput, PartitionOptions, Partitioner, PartitionerKind, quality};

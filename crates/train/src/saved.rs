@@ -157,6 +157,9 @@ impl Numbers {
     }
 }
 
+/// An array of a layer's messages with whose it is and its shape.
+pub type Taken<T> = (Stream, Vec<usize>, Vec<T>);
+
 /// Named arrays, each with its shape.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Saved {
@@ -199,7 +202,7 @@ impl Saved {
     ///
     /// # Errors
     /// If the numbers of one are of another kind.
-    pub fn take_streams<T: Number>(&mut self, what: &str) -> Result<Vec<(Stream, Vec<usize>, Vec<T>)>> {
+    pub fn take_streams<T: Number>(&mut self, what: &str) -> Result<Vec<Taken<T>>> {
         let is_wanted = |name: &&Name| name.what == what && name.stream.is_some();
         let names: Vec<Name> = self.arrays.keys().filter(is_wanted).cloned().collect();
         let mut taken = Vec::with_capacity(names.len());

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
 
-/// `[data]`
+/// `[data]`: where the graph comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataConfig {
@@ -44,7 +44,7 @@ impl Default for DataConfig {
     }
 }
 
-/// `data.features`
+/// `data.features`: how features are prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeaturePreparation {
@@ -56,7 +56,7 @@ pub enum FeaturePreparation {
     Standardised,
 }
 
-/// `data.split`
+/// `data.split`: who trains, validates and tests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SplitChoice {

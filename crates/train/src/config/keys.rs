@@ -5,9 +5,10 @@ use crate::error::{Result, TrainError};
 /// One key with what it means.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyDoc {
-    /// The key.
+    /// The key with its section, such as `train.lr`.
     pub key: &'static str,
-    /// What it means, and its default. Names before a colon are those of the members that read it: with others it is refused.
+    /// What it means, and its default. Names before a colon are those of the members that read it: with others it is
+    /// refused.
     pub doc: &'static str,
 }
 
@@ -68,8 +69,8 @@ keys! {
     "schedule.rounds": "lazy: rounds of each stage ([]: train.epochs)",
     "schedule.lr": "lazy: learning rate of each stage ([]: train.lr)",
     "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \
-        quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period, lambda; masked: ratio = number or \
-        a ramp { law = fixed | linear | exponential | staircase | columns, clock = epoch | elapsed | bytes | \
+        quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period, lambda; masked: ratio = \
+        number or a ramp { law = fixed | linear | exponential | staircase | columns, clock = epoch | elapsed | bytes | \
         gradient_norm, from, to, slope, steps, limit }, inner, columns = random | prefix, rescale, whole_last; both: \
         reveal (exact)",
     "messages.backward": "codec of activation gradients, in the same words (exact)",
@@ -80,10 +81,10 @@ keys! {
     "messages.selection": "rows that travel in a round: all | none | { kind = boundary_sample, rate = 0.1 } (all)",
     "messages.skip": "{ change = 0.05, staleness = 10 }: skip messages whose rows moved less, for so many rounds \
         (never)",
-    "messages.costs": "the assigner's costs of links: shape (all links alike) | measured (each link, in a short profile; \
-        no run is like another) (shape)",
-    "messages.budget": "the most that the whole run may send, such as \"200 MB\"; chooses codecs that are left at exact \
-        (none)",
+    "messages.costs": "the assigner's costs of links: shape (all links alike) | measured (each link, in a short \
+        profile; no run is like another) (shape)",
+    "messages.budget": "the most that the whole run may send, such as \"200 MB\"; chooses codecs that are left at \
+        exact (none)",
     "messages.layers": "codecs of single layers: messages.layers.N.forward, messages.layers.N.backward",
     "transport.kind": "threads | mpi (threads)",
     "transport.deadline_s": "seconds a worker waits for another (60)",

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ramp::Controller;
 use crate::error::{Result, TrainError};
 
-/// `[messages]`
+/// `[messages]`: which rows travel, and how they become bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MessagesConfig {
@@ -33,7 +33,7 @@ pub struct MessagesConfig {
     pub layers: std::collections::BTreeMap<String, LayerMessages>,
 }
 
-/// `messages.layers.N`
+/// `messages.layers.N`: what one layer has of its own.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LayerMessages {
@@ -62,7 +62,7 @@ impl Default for MessagesConfig {
     }
 }
 
-/// `messages.costs`
+/// `messages.costs`: where the assigner's costs of links come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostsChoice {
@@ -85,7 +85,7 @@ pub enum CodecChoice {
 /// A codec with the options that were given. What they default to stands in [`crate::messages::Coding`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CodecConfig {
-    /// Its name.
+    /// The codec's name in the registry.
     pub codec: String,
     /// Codecs that round: bits of a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,7 +198,7 @@ pub enum SelectionChoice {
 /// A selection with the options that were given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SelectionConfig {
-    /// Its name.
+    /// The selection's name in the registry.
     pub kind: String,
     /// What the selection reads, such as `rate`: the share of boundary rows that travel in a round.
     #[serde(flatten)]

@@ -40,7 +40,7 @@ pub struct Config {
     pub data: DataConfig,
     /// Where nodes live.
     pub partition: PartitionConfig,
-    /// The model.
+    /// The layers and their widths.
     pub model: ModelConfig,
     /// How it is trained.
     pub train: TrainConfig,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::one_of;
 use crate::error::{Result, TrainError};
 
-/// `[model]`
+/// `[model]`: the layers and their widths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelConfig {
@@ -20,7 +20,7 @@ pub struct ModelConfig {
     pub layers: usize,
     /// Width between layers; for gat all heads together.
     pub hidden: usize,
-    /// Attention heads.
+    /// Attention heads of a layer, for gat.
     pub heads: usize,
     /// `concat` (hidden layers concatenate heads, the last has one) or `mean` (every layer averages its heads).
     pub head_merge: String,

@@ -6,7 +6,7 @@ use laconic_graph::partition::{IMBALANCE_DEFAULT, Objective, OptionValue as Grap
 use laconic_wire::codec::{OptionValue, Options};
 use serde::{Deserialize, Serialize};
 
-/// `[partition]`
+/// `[partition]`: where nodes live.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PartitionConfig {
@@ -14,7 +14,7 @@ pub struct PartitionConfig {
     pub parts: u32,
     /// `random`, `multilevel`, `given`.
     pub method: String,
-    /// The seed.
+    /// The seed of all draws of the partitioner.
     pub seed: u64,
     /// What `multilevel` minimises: `cut` or `volume`.
     pub objective: String,

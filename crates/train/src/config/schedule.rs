@@ -3,7 +3,7 @@
 use laconic_wire::codec::Options;
 use serde::{Deserialize, Serialize};
 
-/// `[schedule]`
+/// `[schedule]`: when workers exchange.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScheduleConfig {

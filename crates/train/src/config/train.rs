@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// `[train]`
+/// `[train]`: how the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
     /// Rounds; per stage when lazy. One round is one full-batch step.
     pub epochs: u32,
-    /// Learning rate.
+    /// The base learning rate.
     pub lr: f32,
     /// L2 penalty, or decoupled decay with adamw.
     pub weight_decay: f32,

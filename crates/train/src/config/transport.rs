@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// `[transport]`
+/// `[transport]`: what carries the bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransportConfig {
@@ -75,7 +75,7 @@ impl TransportKind {
     }
 }
 
-/// `[out]`
+/// `[out]`: what is written, and where.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutConfig {

@@ -24,7 +24,7 @@ struct Picked {
 /// What a selection has drawn in one round.
 #[derive(Debug)]
 pub struct Drawn {
-    /// The round.
+    /// The round that it was drawn for.
     pub round: u32,
     /// Per peer what it gets of the own rows.
     send: Vec<Picked>,
@@ -89,7 +89,7 @@ pub(super) fn on_link<'a>(
 /// What predictions of exchanges are made from: one worker's links, and which rows are drawn.
 #[derive(Clone, Copy)]
 pub struct Route<'a> {
-    /// The worker.
+    /// The worker that sends.
     pub rank: Rank,
     /// Rows on each of its links.
     pub links: &'a [PeerRows],

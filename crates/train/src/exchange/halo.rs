@@ -113,7 +113,7 @@ impl Halo {
         self.links.iter().map(|link| link.receive.len()).sum()
     }
 
-    /// This worker.
+    /// This worker's number.
     pub fn rank(&self) -> Rank {
         self.rank
     }

@@ -17,7 +17,7 @@ use crate::worker::evaluate::Scores;
 pub struct Best {
     /// The round after which they stood.
     pub round: u32,
-    /// Their figures.
+    /// The figures of each split.
     pub scores: Scores,
     /// All values of the network.
     pub parameters: Vec<f32>,

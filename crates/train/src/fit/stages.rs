@@ -25,7 +25,7 @@ pub struct Trained {
     pub last: Vec<f32>,
     /// The best round, counted over stages.
     pub best_round: u32,
-    /// Its figures.
+    /// The figures of each split in that round.
     pub scores: Scores,
     /// Rounds done in all.
     pub rounds: u32,

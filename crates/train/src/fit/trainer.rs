@@ -27,9 +27,9 @@ use crate::worker::local::{SPLITS, Subset};
 /// Which stage is trained, and when.
 #[derive(Clone, Copy)]
 pub struct StageRun<'a> {
-    /// The stage.
+    /// What is trained.
     pub stage: &'a Stage,
-    /// Its number.
+    /// The stage's number, from 0.
     pub index: usize,
     /// Rounds of all stages before this one.
     pub rounds_before: u32,

@@ -12,7 +12,7 @@ use crate::worker::evaluate::Evaluator;
 /// What a forecast is made from, besides the shapes of each worker.
 #[derive(Clone, Copy)]
 pub struct Forecast<'a> {
-    /// The run.
+    /// The run, resolved.
     pub plan: &'a Plan,
     /// What is measured.
     pub evaluator: &'a Evaluator,

@@ -1,7 +1,8 @@
 //! The laws of methods: what holds for every schedule with every layer, codec and selection.
 //!
-//! Which methods there are follows from the registries ([`every`], [`covering`]), so that a member that joins is tried with all
-//! others and nobody keeps a list. A method is a list of settings `key=value`, as `laconic train --set` takes them.
+//! Which methods there are follows from the registries ([`every`], [`covering`]), so that a member that joins is tried
+//! with all others and nobody keeps a list. A method is a list of settings `key=value`, as `laconic train --set` takes
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,18 +47,19 @@ const VARIANTS: [(&str, &str, &str); 8] = [
     ("model", "self_loops", "true"),
 ];
 
-/// Every schedule with every layer, codec and selection: each as it is by default, with each option of a schedule or layer that
-/// this crate's configuration documents, codecs at a coarse level, masks around every codec that is none, and parameters and
-/// evaluations through every codec that suits them. What [`Members::check`] refuses is left out.
+/// Every schedule with every layer, codec and selection: each as it is by default, with each option of a schedule or
+/// layer that this crate's configuration documents, codecs at a coarse level, masks around every codec that is none,
+/// and parameters and evaluations through every codec that suits them. What [`Members::check`] refuses is left out.
 ///
-/// Options that only members from outside read keep their defaults; whoever adds such a member tries its options by [`check`].
+/// Options that only members from outside read keep their defaults; whoever adds such a member tries its options by
+/// [`check`].
 pub fn every(members: &Members) -> Vec<Settings> {
     let axes = axes(members);
     choices(members, &axes).into_iter().map(|choice| settings(&axes, choice)).collect()
 }
 
-/// Some of [`every`], in which any two choices that go together at all meet: each codec with each schedule, layer and selection,
-/// each schedule with each layer, and so on. About as many as the two longest axes have pairs.
+/// Some of [`every`], in which any two choices that go together at all meet: each codec with each schedule, layer and
+/// selection, each schedule with each layer, and so on. About as many as the two longest axes have pairs.
 pub fn covering(members: &Members) -> Vec<Settings> {
     let axes = axes(members);
     let all = choices(members, &axes);
@@ -81,7 +83,8 @@ pub fn covering(members: &Members) -> Vec<Settings> {
 ///
 /// - All workers end with the same parameters.
 /// - In each account of its ledger a worker sends what was predicted (no more than that, where
-///   [`Messages::are_predictable`](crate::messages::Messages::are_predictable) is false), and a peer receives what was sent.
+///   [`Messages::are_predictable`](crate::messages::Messages::are_predictable) is false), and a peer receives what was
+///   sent.
 /// - Two compute threads, no overlap, and both, change no bit of the parameters.
 /// - A run that crashed half-way and was resumed from its checkpoint ends with the same parameters as one that did not.
 ///
@@ -136,7 +139,8 @@ fn variants(section: &str, key: &str, (name, options): (&str, &[&str])) -> Vec<S
     std::iter::once(plain.clone()).chain(with).collect()
 }
 
-/// Every codec, and every codec around each that is around none, for rows that travel in training; and again for all else.
+/// Every codec, and every codec around each that is around none, for rows that travel in training; and again for all
+/// else.
 fn codings(members: &Members) -> Vec<Settings> {
     let plain = || members.codecs.iter().filter(|kind| !kind.wraps);
     let (mut rows, mut sums) = (Vec::new(), Vec::new());

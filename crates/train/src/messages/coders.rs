@@ -77,7 +77,7 @@ impl Setting {
 /// One end of a link as a message sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct End<'a> {
-    /// This worker.
+    /// This worker's number.
     pub rank: Rank,
     /// The other end.
     pub peer: Rank,

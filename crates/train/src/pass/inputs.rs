@@ -19,7 +19,7 @@ use crate::selection::Scope;
 /// The rows and edges that a pass runs over.
 #[derive(Clone, Copy)]
 pub struct LocalGraph<'a> {
-    /// Destination rows.
+    /// What layers may know of destination rows.
     pub nodes: Nodes<'a>,
     /// Own → own edges.
     pub own: &'a Block,
@@ -31,9 +31,9 @@ pub struct LocalGraph<'a> {
 
 /// Frozen input rows and what is known of the neighbours'.
 pub struct Inputs {
-    /// Own rows.
+    /// The rows of own nodes.
     pub x: Operand,
-    /// Neighbours.
+    /// What is known of the halo's rows.
     pub neighbours: Neighbours,
     /// How much each halo row counts, where copies are kept.
     pub presence: Presence,

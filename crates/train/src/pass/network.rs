@@ -54,9 +54,9 @@ pub struct Walk<'a, 'p> {
     pub peers: &'a mut Peers<'p>,
     /// The rows and edges that it runs over.
     pub graph: LocalGraph<'a>,
-    /// The network.
+    /// The layers, first to last.
     pub network: &'a Network,
-    /// Its parameters.
+    /// All its parameters, one flat slice.
     pub p: &'a [f32],
     /// What its first layer reads.
     pub inputs: &'a Inputs,

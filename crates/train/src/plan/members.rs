@@ -138,7 +138,7 @@ impl Axis {
         self.members.iter().any(|(name, options)| *name == member && options.contains(&option))
     }
 
-    /// Who does.
+    /// The members that do, for an error.
     pub fn readers(&self, option: &str) -> String {
         let readers = self.members.iter().filter(|(_, options)| options.contains(&option));
         readers.map(|(name, _)| format!("{name:?}")).collect::<Vec<_>>().join(" and ")

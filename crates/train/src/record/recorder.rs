@@ -20,7 +20,7 @@ pub const METRICS: &str = "metrics.jsonl";
 
 /// Where a worker of a run is written down.
 pub struct Place {
-    /// The worker.
+    /// This worker's number.
     pub rank: Rank,
     /// The run's folder; nothing is written without.
     pub folder: Option<PathBuf>,
@@ -80,7 +80,7 @@ impl FolderRecorder {
         })
     }
 
-    /// Who watches.
+    /// The one who watches.
     pub fn observer(&mut self) -> &mut dyn Observer {
         self.observer.as_mut()
     }

@@ -19,7 +19,7 @@ pub struct Seconds {
     pub waiting: f64,
     /// Encoding and decoding.
     pub codec: f64,
-    /// Evaluation.
+    /// Evaluation, without waiting and coding.
     pub evaluation: f64,
     /// The link model's clock at the end; 0 without one.
     pub link_model: f64,

@@ -13,18 +13,18 @@ use crate::fit::stages::Trained;
 use crate::plan::Plan;
 use crate::worker::evaluate::Scores;
 
-/// `summary.json`.
+/// `summary.json`: a run in figures, a contract with other programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The program's version.
     pub version: String,
     /// The resolved configuration.
     pub config: serde_json::Value,
-    /// `train.seed`.
+    /// `train.seed` of the run.
     pub seed: u64,
     /// Number of workers.
     pub workers: u32,
-    /// `transport.kind`.
+    /// `transport.kind`: what carried the bytes.
     pub transport: String,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
@@ -36,7 +36,7 @@ pub struct Summary {
     pub bytes: BytesSummary,
     /// Where the time went.
     pub seconds: SecondsSummary,
-    /// Memory.
+    /// What it took, in bytes.
     pub memory: MemorySummary,
     /// The share of the values of rows that was sent in each width of bits.
     #[serde(default)]
@@ -44,11 +44,11 @@ pub struct Summary {
     /// The messages that a byte budget has chosen, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesConfig>,
-    /// Parameters.
+    /// How many, and their digest.
     pub parameters: ParametersSummary,
 }
 
-/// `metrics`
+/// `metrics`: the figures of the best round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricsSummary {
     /// The best round by validation, counted over stages.
@@ -58,7 +58,7 @@ pub struct MetricsSummary {
     pub scores: Scores,
 }
 
-/// `bytes`
+/// `bytes`: what all workers sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BytesSummary {
     /// Payload and framing, counted at the senders.
@@ -71,15 +71,15 @@ pub struct BytesSummary {
     /// What was predicted, by kind.
     #[serde(default)]
     pub predicted_by_kind: BTreeMap<String, u64>,
-    /// Payload alone.
+    /// Payload alone, without framing.
     pub payload: u64,
-    /// Frames.
+    /// The number of frames.
     pub frames: u64,
     /// What the receivers counted; equals `total` unless frames were lost.
     pub received: u64,
-    /// By kind.
+    /// Bytes by the kind of frame.
     pub by_kind: BTreeMap<String, u64>,
-    /// By link.
+    /// Bytes by sender and receiver.
     pub by_link: Vec<LinkBytes>,
 }
 
@@ -96,14 +96,14 @@ pub struct SecondsSummary {
     pub waiting: f64,
     /// Encoding and decoding.
     pub codec: f64,
-    /// Evaluation.
+    /// Evaluation, without waiting and coding.
     pub evaluation: f64,
     /// The link model's clock at the end, where there is a link model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<f64>,
 }
 
-/// `memory`
+/// `memory`: of the processes, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemorySummary {
     /// The largest resident size of any process.
@@ -112,7 +112,7 @@ pub struct MemorySummary {
     pub predicted_bytes: u64,
 }
 
-/// `parameters`
+/// `parameters`: of all stages together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParametersSummary {
     /// Values of all stages.

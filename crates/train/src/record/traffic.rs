@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// One entry of `bytes.by_link`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkBytes {
-    /// Sender.
+    /// The rank that sent.
     pub from: u32,
-    /// Receiver.
+    /// The rank that received.
     pub to: u32,
-    /// Frames.
+    /// The number of frames.
     pub frames: u64,
-    /// Payload bytes.
+    /// Bytes without framing.
     pub payload: u64,
     /// Payload and framing.
     pub bytes: u64,

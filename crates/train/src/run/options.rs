@@ -21,7 +21,7 @@ pub struct Options {
     pub interrupt: Arc<AtomicBool>,
     /// Set by the caller to give up at once; never set here.
     pub abort: Arc<AtomicBool>,
-    /// Who watches.
+    /// The one who watches.
     pub observer: Box<dyn Observer>,
     /// Who the names of the configuration stand for.
     pub members: Members,

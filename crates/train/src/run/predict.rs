@@ -17,7 +17,7 @@ use crate::worker::{Worker, WorkerOptions};
 
 /// What a model says about the nodes of one part.
 pub struct Predictions {
-    /// Global ids.
+    /// Global ids of the part's nodes.
     pub nodes: Vec<u64>,
     /// The user's ids.
     pub ids: Ids,

@@ -37,7 +37,7 @@ pub(super) struct Process {
     pub out: Option<PathBuf>,
     /// Whether to go on from the folder's checkpoint.
     pub resume: bool,
-    /// Compute threads.
+    /// Compute threads of each worker.
     pub threads: usize,
     /// Whether all workers share one process.
     pub is_shared: bool,

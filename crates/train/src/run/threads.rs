@@ -10,7 +10,7 @@ use laconic_wire::{Transport, threads};
 use super::options::{Options, Outcome};
 use super::session::{Process, Session};
 use super::source::Source;
-use super::start_folder;
+use super::start::start_folder;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::plan::Plan;

@@ -21,7 +21,7 @@ pub struct Verification {
     pub differences: Vec<Difference>,
     /// The largest of them.
     pub worst: f64,
-    /// The tolerance.
+    /// The largest difference that passes.
     pub tolerance: f64,
     /// Whether the ledgers of the run on many workers were as predicted (exactly, or within the bound where the
     /// prediction is one), and senders and receivers agree.
@@ -33,9 +33,9 @@ pub struct Verification {
 /// One parameter's difference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// The stage.
+    /// The stage's number, from 0.
     pub stage: usize,
-    /// The parameter.
+    /// The parameter's name in the weights.
     pub name: String,
     /// Euclidean norm of the difference relative to that of the values.
     pub relative: f64,

@@ -22,7 +22,7 @@ pub struct Blueprint<'a> {
     pub config: &'a Config,
     /// The kind of layer.
     pub kind: &'a LayerKind,
-    /// The model.
+    /// The shape of the model.
     pub architecture: &'a Architecture,
 }
 

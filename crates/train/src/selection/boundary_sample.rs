@@ -7,7 +7,7 @@
 use laconic_wire::WireError;
 use laconic_wire::codec::Options;
 
-use super::{Selection, SelectionKind};
+use super::{Made, Selection, SelectionKind};
 
 pub(super) const KIND: SelectionKind =
     SelectionKind { name: "boundary_sample", options: &["rate"], redraws: true, cuts: false, build };
@@ -19,7 +19,7 @@ struct BoundarySample {
     rate: f64,
 }
 
-fn build(options: &Options) -> Result<Option<Box<dyn Selection>>, WireError> {
+fn build(options: &Options) -> Result<Made, WireError> {
     let rate = options.number("rate")?.unwrap_or(RATE);
     if !(0.0..=1.0).contains(&rate) {
         return Err(options.refuse("rate", "0 to 1"));

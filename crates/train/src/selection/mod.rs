@@ -9,11 +9,12 @@ mod boundary_sample;
 mod none;
 mod scope;
 
-use laconic_key::Key;
 use laconic_nn::registry::{Kind, Registry};
 use laconic_wire::WireError;
 use laconic_wire::codec::Options;
 
+/// The key that both ends of a link draw rows from.
+pub use laconic_key::Key;
 pub use scope::Scope;
 
 /// A way to choose rows.
@@ -40,8 +41,11 @@ pub struct SelectionKind {
     /// Whether it applies to inputs that cross once as well, so that nothing crosses at all while training.
     pub cuts: bool,
     /// Makes the selection; `None` where every row travels.
-    pub build: fn(&Options) -> Result<Option<Box<dyn Selection>>, WireError>,
+    pub build: fn(&Options) -> Result<Made, WireError>,
 }
+
+/// A selection, or `None` where every row travels.
+pub type Made = Option<Box<dyn Selection>>;
 
 /// Every selection that this crate has.
 pub const SELECTIONS: &[SelectionKind] = &[all::KIND, boundary_sample::KIND, none::KIND];

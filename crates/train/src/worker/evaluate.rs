@@ -18,11 +18,11 @@ use crate::worker::local::{Local, SPLITS};
 /// The figures of each split: metrics by name, and `loss`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Scores {
-    /// Training nodes.
+    /// Figures of training nodes.
     pub train: BTreeMap<String, f64>,
-    /// Validation nodes.
+    /// Figures of validation nodes.
     pub val: BTreeMap<String, f64>,
-    /// Test nodes.
+    /// Figures of test nodes.
     pub test: BTreeMap<String, f64>,
 }
 

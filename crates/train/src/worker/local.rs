@@ -15,7 +15,7 @@ pub struct Local {
     pub ids: Vec<u64>,
     /// 1 / Σ in-weights.
     pub inverse_degree: Vec<f32>,
-    /// (Σ in-weights)^(−1/2).
+    /// (Σ in-weights)^(−1/2), 0 for a node without in-edges.
     pub inverse_root_degree: Vec<f32>,
     /// Own → own edges.
     pub own: Block,
@@ -25,7 +25,7 @@ pub struct Local {
     pub halo_ids: Vec<u64>,
     /// Which rows belong to each split and have a label.
     pub masks: [Vec<bool>; 3],
-    /// Labels.
+    /// What own rows should say.
     pub labels: Labels,
     /// Number of feature columns.
     pub columns: usize,

@@ -36,7 +36,7 @@ pub use stop::StopSignal;
 
 /// Everything that training on one worker needs.
 pub struct Worker {
-    /// The run.
+    /// The run, resolved.
     pub plan: Arc<Plan>,
     /// This worker's metered end of the network.
     pub transport: Metered,

@@ -26,9 +26,9 @@ const SECONDS_PER_BYTE_MIN: f64 = 1e-12;
 /// The messages of one exchange from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Channel<'a> {
-    /// The sender.
+    /// The rank that sends.
     pub from: u32,
-    /// The receiver.
+    /// The rank that receives.
     pub to: u32,
     /// How much each message's rounding matters, in any order. What is negative or no finite number counts as 0.
     pub beta: &'a [f32],

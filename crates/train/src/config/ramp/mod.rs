@@ -53,7 +53,7 @@ pub enum Clock {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ramp {
-    /// The shape.
+    /// The shape of the ramp.
     #[serde(default)]
     pub law: Law,
     /// What drives it.
