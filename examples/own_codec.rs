@@ -69,8 +69,7 @@ impl Codec for TopK {
 pub fn main() -> laconic_train::Result<()> {
     let graph = sbm(&SbmSpec { nodes: 2000, classes: 5, features: 32, feature_signal: 0.5, ..SbmSpec::default() })?;
     let members = Members::default().with_codec(&TOP_K)?;
-    let text =
-        "model = { arch='gcn', hidden=64 }\nschedule.cache_inputs = false\ntrain = { epochs = 60, eval_every = 10 }";
+    let text = "model = { arch='gcn', hidden=64 }\nschedule.cache_inputs=false\ntrain = { epochs=60, eval_every=10 }";
     for codec in ["'exact'", "{ codec = 'top_k', keep = 0.1 }"] {
         let config = members.parse(text, &[format!("messages={{ forward = {codec}, backward = {codec} }}")])?;
         let run = train(&config, graph.clone(), RunOptions { members: members.clone(), ..RunOptions::default() })?;
