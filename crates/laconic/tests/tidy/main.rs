@@ -56,8 +56,6 @@ const NAMES: &[(&str, &str)] = &[
     ("crates/wire/src/codec/masked.rs", "random"),
     // The evaluation that there is not.
     ("crates/train/src/messages/mod.rs", "none"),
-    // The default of an option that the wire has a default for.
-    ("crates/train/src/messages/coding.rs", "exact"),
 ];
 
 /// Folders that use each other although another way round leads back: crate, from, to.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use laconic_wire::codec::{Bits, Codec, CodecKind, CodecRegistry, Level, Options, travelling};
+use laconic_wire::codec::{Bits, Codec, CodecKind, CodecRegistry, Exact, Level, Options, travelling};
 
 use crate::config::ramp::Controller;
 use crate::config::{BitsChoice, CodecChoice, CodecConfig, EachMessage, WIDTHS, one_of};
@@ -83,7 +83,7 @@ impl Coding {
         let refuse = |error: laconic_wire::WireError| TrainError::config(format!("{key}: {error}"));
         one_of(key, &config.codec, &registry.names().collect::<Vec<_>>())?;
         let outer = registry.get(&config.codec).map_err(refuse)?;
-        let inner = config.options.text("inner").map_err(refuse)?.unwrap_or("exact");
+        let inner = config.options.text("inner").map_err(refuse)?.unwrap_or(Exact::KIND.name);
         if outer.wraps {
             let plain: Vec<&str> = registry.iter().filter(|kind| !kind.wraps).map(|kind| kind.name).collect();
             one_of(&format!("{key}.inner"), inner, &plain)?;

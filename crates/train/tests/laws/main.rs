@@ -12,6 +12,7 @@ mod defects_of_retexo;
 mod defects_of_varco;
 mod every_method;
 mod exact_ends;
+mod front_door;
 mod halo_adjoint;
 mod inference;
 mod ledger_is_prediction;

@@ -1,0 +1,70 @@
+//! The front door does what the engine does: a run that was stopped goes on from its folder alone.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use laconic_graph::write::write_interchange;
+use laconic_train::{Config, Data, Members, Observer, Options, RoundReport, plan, predict, resume, train};
+
+use crate::fixture::{folder, graph};
+
+/// Asks to stop after a round.
+struct StopAfter(u32, Arc<AtomicBool>);
+
+impl Observer for StopAfter {
+    fn round(&mut self, report: &RoundReport) {
+        if report.round == self.0 {
+            self.1.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn config(data: &Path) -> Config {
+    let text = "
+        partition = { parts = 3 }
+        model = { arch = 'sage', hidden = 8 }
+        train = { epochs = 6, threads = 1 }
+        schedule = { kind = 'pipelined' }
+        messages = { parameters = { codec = 'quantised', bits = 4 }, skip = { change = 0.2 } }
+    ";
+    let mut config = Config::parse(text, &[]).expect("a sound configuration");
+    config.data.path = data.to_owned();
+    config
+}
+
+#[test]
+fn a_stopped_run_goes_on_from_its_folder_and_ends_as_if_it_had_never_stopped() {
+    let place = folder();
+    let data = place.path().join("graph.npz");
+    write_interchange(&data, &graph(120, 4)).expect("written");
+    let (config, out) = (config(&data), place.path().join("run"));
+    let straight = train(&config, Data::Configured, Options::default()).expect("a run");
+
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let observer = Box::new(StopAfter(3, interrupt.clone()));
+    let options = Options { out: Some(out.clone()), interrupt: interrupt.clone(), observer, ..Options::default() };
+    let stopped = train(&config, Data::Configured, options).expect("a stopped run");
+    assert!(stopped.summary.interrupted && interrupt.load(Ordering::Relaxed), "the caller's flag is the caller's");
+
+    let resumed = resume(&out, Options::default()).expect("a resumed run");
+    assert_eq!(resumed.summary.parameters.digest, straight.summary.parameters.digest);
+    assert_eq!(resumed.weights(), straight.weights());
+}
+
+#[test]
+fn data_in_memory_and_on_disk_are_the_same_run() {
+    let place = folder();
+    let (data, dataset) = (place.path().join("graph.npz"), graph(120, 4));
+    write_interchange(&data, &dataset).expect("written");
+    let config = config(&data);
+    let on_disk = train(&config, Data::Configured, Options::default()).expect("a run");
+    let in_memory = train(&config, dataset.clone(), Options::default()).expect("a run");
+    assert_eq!(on_disk.summary.parameters, in_memory.summary.parameters);
+    assert_eq!(on_disk.ledgers, in_memory.ledgers);
+    let forecast = plan(&Members::default(), &config, dataset.clone()).expect("a forecast");
+    let most: u64 = forecast.workers.iter().map(|(_, ledger, _)| ledger.total().framed).sum();
+    assert!(in_memory.summary.bytes.total <= most, "skipping sends at most what was predicted");
+    let rows: usize = predict(&in_memory, dataset).expect("scores").iter().map(|part| part.nodes.len()).sum();
+    assert_eq!(rows, 120);
+}
