@@ -135,7 +135,10 @@ impl Members {
     /// If a value cannot be written as TOML.
     pub fn to_toml(&self, config: &Config) -> Result<String> {
         let refuse = |error: toml::ser::Error| TrainError::config(format!("cannot be written as TOML: {error}"));
-        let mut table = toml::Table::try_from(config).map_err(refuse)?;
+        // By way of text, in which a number of 32 bits has the digits that it was typed with.
+        let text = toml::to_string(config).map_err(refuse)?;
+        let mut table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| TrainError::config(error.to_string()))?;
         let axes = self.axes();
         let idle: Vec<_> = idle(&axes, &table).iter().map(|idle| (idle.axis.section, idle.option.clone())).collect();
         for (section, option) in idle {

@@ -73,6 +73,33 @@ fn a_resolved_configuration_reads_back_as_itself() {
     assert_eq!(parse(&config.to_toml().expect("plain values"), &[]).expect("its own text"), config);
 }
 
+#[test]
+fn a_resolved_configuration_has_the_digits_that_were_typed_and_no_key_that_nothing_reads() {
+    let text =
+        parse("train = { lr = 0.003 }\nmodel = { dropout = 0.3 }", &[]).expect("valid").to_toml().expect("plain");
+    assert!(text.contains("lr = 0.003\n") && text.contains("dropout = 0.3\n"), "{text}");
+    assert!(!text.contains("heads") && !text.contains("start") && !text.contains("momentum"), "{text}");
+}
+
+#[test]
+fn an_option_that_the_chosen_member_does_not_read_is_refused_with_who_does() {
+    for (text, words) in [
+        ("model = { heads = 8 }", "model.heads: model.arch = \"sage\" does not read it; \"gat\" does"),
+        ("schedule = { start = 'mlp' }", "\"lazy\" does"),
+        ("train = { momentum = 0.5 }", "\"sgd\" does"),
+        ("partition = { imbalance = 0.1 }", "\"multilevel\" does"),
+        ("messages = { selection = { kind = 'all', rate = 0.5 } }", "\"boundary_sample\" does"),
+        ("messages = { forward = { codec = 'half', bits = 4 } }", "\"quantised\" does"),
+        ("messages = { forward = { codec = 'quantised', ratio = 4 } }", "\"masked\" does"),
+        ("messages = { forward = { codec = 'quantised', bits = 4, period = 2 } }", "\"random\" and \"adaptive\""),
+        ("messages = { forward = { codec = 'masked', keep = 2 } }", "it reads ratio"),
+    ] {
+        let error = parse(text, &[]).expect_err(text).to_string();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+    assert!(parse("model = { arch = 'gat', heads = 8 }", &[]).is_ok());
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC*", set in "\\PC*") {
