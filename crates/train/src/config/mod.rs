@@ -1,7 +1,7 @@
 //! The configuration: one TOML file is one run. What was typed, section by section.
 //!
 //! What a key means and defaults to stands at its field, and [`keys::KEYS`] lists all keys for the command's help.
-//! Names of members are only names here; [`crate::plan`] finds out what they stand for.
+//! Names of members are only names here; [`mod@crate::plan`] finds out what they stand for.
 
 mod data;
 mod keys;

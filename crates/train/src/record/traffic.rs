@@ -21,7 +21,7 @@ pub struct LinkBytes {
 /// Traffic before the run was resumed.
 #[derive(Debug, Default)]
 pub struct Earlier {
-    /// By kind, in the order of [`Kind::ALL`].
+    /// By the kind of frame.
     pub kinds: PerKind<Count>,
     /// By link; empty where nothing is known.
     pub links: Vec<LinkBytes>,
