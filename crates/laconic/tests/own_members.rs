@@ -10,6 +10,7 @@ mod own_partitioner;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::partition::{OptionValue, PartitionOptions};
 use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_nn::optimiser::{Optimiser, OptimiserKind, RateKind};
 use laconic_train::laws::methods;
 use laconic_train::schedule::{Blueprint, HandOn, ScheduleKind, Stage};
 use laconic_train::selection::{Selection, SelectionKind};
@@ -68,6 +69,31 @@ fn in_turn(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     (0..architecture.layers).map(stage).collect()
 }
 
+/// Steps against the gradient, and nothing else.
+struct Descent {
+    steps: u64,
+}
+
+static DESCENT: OptimiserKind =
+    OptimiserKind { name: "descent", options: &[], build: |_, _| Box::new(Descent { steps: 0 }) };
+
+impl Optimiser for Descent {
+    fn step(&mut self, parameters: &mut [f32], gradients: &mut [f32], rate: f32) {
+        self.steps += 1;
+        parameters.iter_mut().zip(gradients).for_each(|(value, gradient)| *value -= rate * *gradient);
+    }
+
+    fn state(&self) -> (u64, Vec<(&'static str, &[f32])>) {
+        (self.steps, Vec::new())
+    }
+
+    fn restore(&mut self, steps: u64, _: Vec<Vec<f32>>) {
+        self.steps = steps;
+    }
+}
+
+static HALVED: RateKind = RateKind { name: "halved", options: &[], factor: |_, _| 0.5 };
+
 /// As many columns as classes, so that the foreign layer, whose rows keep their width, makes a whole model.
 const WIDTH: usize = 4;
 
@@ -79,7 +105,7 @@ fn graph() -> Dataset {
 fn members() -> Members {
     let members = Members::default().with_codec(&TOP_K).expect("name and number are free");
     let members = members.with_partitioner(&STREAMING_GREEDY).expect("the name is free");
-    members.with_selection(&FIRST).with_schedule(&IN_TURN)
+    members.with_selection(&FIRST).with_schedule(&IN_TURN).with_optimiser(&DESCENT).with_rate(&HALVED)
 }
 
 fn config(settings: &[&str]) -> Result<Config> {
@@ -219,6 +245,21 @@ fn options_reach_whoever_reads_them() {
     let twice = digest(&[&scaled[..], &["model.option=2"]].concat());
     assert_ne!(twice, digest(&scaled));
     assert_eq!(digest(&scaled), digest(&[&scaled[..], &["model.option=3"]].concat()));
+}
+
+#[test]
+fn an_optimiser_and_a_rate_of_ones_own_take_the_steps_that_they_say() {
+    let sgd = ["train.optimiser=sgd", "train.momentum=0", "train.weight_decay=0"];
+    let descent = ["train.optimiser=descent", "train.weight_decay=0"];
+    for further in [&["train.sync_every=1"], &["train.sync_every=3"]] {
+        let of = |settings: &[&str]| digest(&[settings, &further[..]].concat());
+        assert_eq!(of(&descent), of(&sgd), "{further:?}");
+        let halved = of(&[&descent[..], &["train.lr=0.02", "train.lr_schedule=halved"]].concat());
+        assert_eq!(halved, of(&[&sgd[..], &["train.lr=0.01"]].concat()), "{further:?}");
+        assert_ne!(halved, of(&[&sgd[..], &["train.lr=0.02"]].concat()), "{further:?}");
+    }
+    let found = refusal(&["train.optimiser=descent", "train.momentum=0.5"]);
+    assert!(found.contains("train.optimiser = \"descent\" does not read it; \"sgd\" does"), "{found}");
 }
 
 #[test]

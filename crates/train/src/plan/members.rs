@@ -63,6 +63,18 @@ impl Members {
         Members { layers: self.layers.with(kind), ..self }
     }
 
+    /// These members and one more optimiser, in place of one of its name.
+    #[must_use]
+    pub fn with_optimiser(self, kind: &'static OptimiserKind) -> Members {
+        Members { optimisers: self.optimisers.with(kind), ..self }
+    }
+
+    /// These members and one more schedule of learning rates, in place of one of its name.
+    #[must_use]
+    pub fn with_rate(self, kind: &'static RateKind) -> Members {
+        Members { rates: self.rates.with(kind), ..self }
+    }
+
     /// The kind of layer that a configuration names.
     ///
     /// # Errors
