@@ -92,3 +92,21 @@ pub enum Objective {
     /// The number of halo rows: what an exchange sends.
     Volume,
 }
+
+impl Objective {
+    /// All objectives, in the order of listings.
+    pub const ALL: [Objective; 2] = [Objective::Cut, Objective::Volume];
+
+    /// The name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Objective::Cut => "cut",
+            Objective::Volume => "volume",
+        }
+    }
+
+    /// The objective of this name.
+    pub fn from_name(name: &str) -> Option<Objective> {
+        Objective::ALL.into_iter().find(|objective| objective.name() == name)
+    }
+}

@@ -36,7 +36,7 @@ impl Default for PartitionConfig {
             parts: 0,
             method: "random".to_owned(),
             seed: 0,
-            objective: "cut".to_owned(),
+            objective: Objective::default().name().to_owned(),
             balance_train: false,
             imbalance: IMBALANCE_DEFAULT,
             file: None,
@@ -50,7 +50,7 @@ impl PartitionConfig {
     pub fn options(&self) -> PartitionOptions {
         let own = self.own.iter().filter_map(|(name, value)| Some((name.to_owned(), graph_value(value)?)));
         PartitionOptions {
-            objective: if self.objective == "volume" { Objective::Volume } else { Objective::Cut },
+            objective: Objective::from_name(&self.objective).unwrap_or_default(),
             balance_train: self.balance_train,
             imbalance: self.imbalance,
             file: self.file.clone(),

@@ -1,5 +1,6 @@
 //! What can be checked of a configuration without data.
 
+use laconic_graph::partition::Objective;
 use laconic_wire::{LinkShape, WireError};
 
 use super::members::Members;
@@ -73,7 +74,7 @@ impl Members {
     fn check_partition(&self, config: &Config) -> Result<()> {
         within("partition.parts", config.partition.parts as usize, 0..=4096)?;
         at_least_0("partition.imbalance", config.partition.imbalance)?;
-        one_of("partition.objective", &config.partition.objective, &["cut", "volume"])?;
+        one_of("partition.objective", &config.partition.objective, &Objective::ALL.map(Objective::name))?;
         self.partitioner(config).map(drop)
     }
 

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::Provenance;
-use laconic_graph::partition::{PartitionerRegistry, Quality, quality};
+use laconic_graph::partition::{Objective, PartitionerRegistry, Quality, quality};
 use laconic_train::config::PartitionConfig;
 use laconic_train::run::source::{assign, prepared};
 use laconic_train::{Config, Members};
@@ -51,7 +51,7 @@ pub struct Partition {
 #[derive(clap::Args)]
 struct Wishes {
     /// Multilevel: make the number of cut edges or the number of halo rows small [default: cut]
-    #[arg(long, value_parser = ["cut", "volume"])]
+    #[arg(long, value_parser = Objective::ALL.map(Objective::name))]
     objective: Option<String>,
     /// Multilevel: balance training nodes too
     #[arg(long)]
