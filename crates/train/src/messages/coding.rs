@@ -11,6 +11,9 @@ use crate::error::{Result, TrainError};
 /// Bits before the first assignment, and of what has no bits of its own.
 pub const FIRST_BITS: u8 = 8;
 
+/// What the variance weighs where nobody says otherwise: as much as the time.
+const LAMBDA: f64 = 0.5;
+
 /// Values sent by their width, in the order of [`WIDTHS`].
 pub type WidthCounts = [u64; WIDTHS.len()];
 
@@ -41,7 +44,7 @@ impl Widths {
             Some(BitsChoice::Same(bits)) => Widths::Same(bits),
             Some(BitsChoice::Each(EachMessage::Random)) => Widths::Drawn { period },
             Some(BitsChoice::Each(EachMessage::Adaptive)) => {
-                Widths::Assigned { period, lambda: config.lambda.unwrap_or(0.5) }
+                Widths::Assigned { period, lambda: config.lambda.unwrap_or(LAMBDA) }
             }
         }
     }
@@ -70,6 +73,8 @@ pub struct Coding {
     whole: Option<Box<Coding>>,
     /// Whether a mask leaves those of the last layer whole.
     whole_last: bool,
+    /// Whether a mask sends the first columns rather than random ones.
+    pub takes_prefix: bool,
 }
 
 impl Coding {
@@ -97,6 +102,7 @@ impl Coding {
             reveal: config.reveal.unwrap_or(true),
             whole: None,
             whole_last: config.whole_last.unwrap_or(true),
+            takes_prefix: config.options.text("columns").is_ok_and(|columns| columns == Some("prefix")),
         };
         if outer.wraps {
             let kind = *registry.get(inner).map_err(refuse)?;
@@ -180,11 +186,6 @@ impl Coding {
         self.whole.as_deref().unwrap_or(self)
     }
 
-    /// Whether a mask sends the first columns rather than random ones.
-    pub fn takes_prefix(&self) -> bool {
-        self.options.text("columns").is_ok_and(|columns| columns == Some("prefix"))
-    }
-
     /// The same coding, where ramps over bytes that state no limit run to this many.
     #[must_use]
     pub fn within(&self, bytes: Option<u64>) -> Coding {
@@ -236,7 +237,7 @@ impl Coding {
 
     /// What the assigner weighs the variance by.
     pub fn lambda(&self) -> f64 {
-        if let Widths::Assigned { lambda, .. } = self.widths { lambda } else { 0.5 }
+        if let Widths::Assigned { lambda, .. } = self.widths { lambda } else { LAMBDA }
     }
 
     /// Whether the size of messages follows from shapes and the round alone.

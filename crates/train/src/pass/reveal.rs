@@ -45,7 +45,7 @@ struct Agenda {
 impl Agenda {
     fn new(coding: &Coding, seed: u64, tag: Tag, width: usize) -> Agenda {
         let mut order: Vec<u32> = (0..width as u32).collect();
-        if !coding.takes_prefix() {
+        if !coding.takes_prefix {
             Key::new(seed, Purpose::Mask).with(u64::from(u32::MAX) + 1).with(tag.layer.into()).shuffle(&mut order);
         }
         // What never changes is revealed by epochs whatever the clock, so that a resumed run can reveal it again.
