@@ -311,8 +311,7 @@ impl Pending {
     }
 
     /// Waits for the peers' rows, in rank order: forward they set `into`'s halo rows, absent ones to 0; in reverse they
-    /// add to
-    /// `into`'s own rows.
+    /// add to `into`'s own rows.
     ///
     /// # Errors
     /// If a peer does not answer, or sends what does not fit.

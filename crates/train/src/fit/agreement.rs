@@ -24,11 +24,6 @@ pub(super) struct Extras {
 }
 
 impl Extras {
-    /// How many values ride along: bytes and seconds only if a controller of messages reads them.
-    pub fn count(plan: &Plan) -> usize {
-        if plan.messages.read_clocks() { 4 } else { 2 }
-    }
-
     fn values(&self, count: usize) -> Vec<f64> {
         [self.loss, self.stop, self.bytes, self.seconds][..count].to_vec()
     }
@@ -39,9 +34,9 @@ impl Extras {
     }
 }
 
-/// How many values ride along with a round's reduction.
+/// How many values ride along with a round's reduction: bytes and seconds only if a controller of messages reads them.
 pub fn extras_count(plan: &Plan) -> usize {
-    Extras::count(plan)
+    if plan.messages.read_clocks() { 4 } else { 2 }
 }
 
 /// One round on its way to an agreement.
@@ -71,7 +66,7 @@ impl Reduction {
     /// Bytes that one sum of `len` values sends from this worker.
     pub fn bytes(&self, worker: &Worker, len: usize) -> u64 {
         let (size, rank) = (worker.size(), worker.rank());
-        collectives::all_reduce_bytes(size, rank, len, Extras::count(&worker.plan), &self.reducer).framed
+        collectives::all_reduce_bytes(size, rank, len, extras_count(&worker.plan), &self.reducer).framed
     }
 
     /// Adds up over workers the values and what rides along.
@@ -80,7 +75,7 @@ impl Reduction {
     /// If another worker does not answer, or the sum is no number.
     pub fn sum(&mut self, worker: &mut Worker, round: u32, values: &mut [f32], extras: &mut Extras) -> Result<()> {
         let tag = worker.plan.cadence.reduction_tag(self.first_layer, round);
-        let mut riders = extras.values(Extras::count(&worker.plan));
+        let mut riders = extras.values(extras_count(&worker.plan));
         let from = worker.halo.timeline.now();
         collectives::all_reduce(&mut worker.transport, tag, values, &mut riders, &mut self.reducer).map_err(
             |error| match error {

@@ -83,7 +83,7 @@ impl Checkpoint {
         let bytes: Vec<Count> =
             header.bytes.iter().map(|&[frames, payload, framed]| Count { frames, payload, framed }).collect();
         let bytes: [Count; Kind::ALL.len()] =
-            bytes.try_into().map_err(|_| refuse("expected bytes of 7 kinds".to_owned()))?;
+            bytes.try_into().map_err(|_| refuse(format!("expected bytes of {} kinds", Kind::ALL.len())))?;
         if header.slots > SLOTS_MAX {
             return Err(refuse(format!("expected at most {SLOTS_MAX} optimiser slots, found {}", header.slots)));
         }
