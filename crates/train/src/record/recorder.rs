@@ -19,14 +19,14 @@ use crate::saved::Saved;
 pub const METRICS: &str = "metrics.jsonl";
 
 /// Where a worker of a run is written down.
-pub struct Place {
+pub struct Destination {
     /// This worker's number.
     pub rank: Rank,
     /// The run's folder; nothing is written without.
     pub folder: Option<PathBuf>,
 }
 
-impl Place {
+impl Destination {
     /// The folder, on worker 0, which alone writes log, checkpoints and results.
     pub fn out(&self) -> Option<&Path> {
         self.folder.as_deref().filter(|_| self.rank == Rank(0))
@@ -35,7 +35,7 @@ impl Place {
 
 /// Writes a run down: worker 0 has log, checkpoints and an observer, every worker the file of what it alone remembers.
 pub struct FolderRecorder {
-    place: Place,
+    destination: Destination,
     /// Whether workers remember what no other knows.
     own_state: bool,
     /// The round of the last checkpoint.
@@ -58,17 +58,17 @@ impl FolderRecorder {
     /// # Errors
     /// If the log of rounds cannot be opened.
     pub fn new(
-        place: Place,
+        destination: Destination,
         plan: &Plan,
         fingerprint: String,
         (checkpoint, before): (Option<Checkpoint>, PerKind<Count>),
         observer: Box<dyn Observer>,
     ) -> Result<FolderRecorder> {
         let done = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
-        let log = place.out().map(|out| open_log(out, done)).transpose()?;
+        let log = destination.out().map(|out| open_log(out, done)).transpose()?;
         let own_state = plan.remembers();
         Ok(FolderRecorder {
-            place,
+            destination,
             own_state,
             remembered: 0,
             fingerprint,
@@ -87,7 +87,7 @@ impl FolderRecorder {
 
     /// Writes a checkpoint into the folder.
     fn write(&mut self, snapshot: Snapshot) -> Result<()> {
-        if let Some(out) = self.place.out() {
+        if let Some(out) = self.destination.out() {
             let rounds = snapshot.rounds();
             Checkpoint { fingerprint: self.fingerprint.clone(), snapshot }.write(out)?;
             self.observer.checkpoint(rounds);
@@ -119,7 +119,7 @@ impl Recorder for FolderRecorder {
     }
 
     fn checkpoint(&mut self, take: &dyn Fn() -> Snapshot) -> Result<()> {
-        if self.place.out().is_some() {
+        if self.destination.out().is_some() {
             let snapshot = take();
             let bytes = snapshot.bytes;
             self.write(snapshot)?;
@@ -129,8 +129,8 @@ impl Recorder for FolderRecorder {
     }
 
     fn remember(&mut self, saved: &Saved, round: u32) -> Result<()> {
-        if let Some(folder) = &self.place.folder {
-            state::write(saved, folder, self.place.rank.0, round, self.remembered)?;
+        if let Some(folder) = &self.destination.folder {
+            state::write(saved, folder, self.destination.rank.0, round, self.remembered)?;
             self.remembered = round;
         }
         Ok(())
@@ -138,7 +138,7 @@ impl Recorder for FolderRecorder {
 
     fn rescue(&mut self, error: &TrainError, take: &dyn Fn(PerKind<Count>) -> Snapshot) -> Result<()> {
         // A run that has diverged has nothing worth keeping, and a worker that rehearses its own crash writes nothing.
-        if let (TrainError::Wire(_), Some(_)) = (error, self.place.out()) {
+        if let (TrainError::Wire(_), Some(_)) = (error, self.destination.out()) {
             let snapshot = take(self.before_rescue);
             if snapshot.rounds() > 0 {
                 self.write(snapshot)?;
@@ -149,8 +149,8 @@ impl Recorder for FolderRecorder {
 
     fn resume(&mut self) -> Result<Option<(Snapshot, Saved)>> {
         let Some(Checkpoint { snapshot, .. }) = self.checkpoint.take() else { return Ok(None) };
-        let saved = match &self.place.folder {
-            Some(folder) if self.own_state => state::read(folder, self.place.rank.0, snapshot.rounds())?,
+        let saved = match &self.destination.folder {
+            Some(folder) if self.own_state => state::read(folder, self.destination.rank.0, snapshot.rounds())?,
             _ => Saved::default(),
         };
         self.remembered = snapshot.rounds();

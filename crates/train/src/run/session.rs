@@ -23,7 +23,7 @@ use crate::record::checkpoint::Checkpoint;
 use crate::record::earlier::read_earlier;
 use crate::record::folder::{LEDGER, TIMELINE, write_results};
 use crate::record::observer::Observer;
-use crate::record::recorder::{FolderRecorder, Place};
+use crate::record::recorder::{Destination, FolderRecorder};
 use crate::record::report::{Memory, Seconds, WorkerReport};
 use crate::record::summary::{RunFacts, Summary};
 use crate::record::traffic::Earlier;
@@ -95,10 +95,10 @@ impl Session {
             }
             _ => Earlier::default(),
         };
-        let forecast = predict(&mut worker, &plan, checkpoint.as_ref(), &earlier)?;
-        let place = Place { rank: worker.rank(), folder: process.out.clone() };
+        let forecast = forecast_rest(&mut worker, &plan, checkpoint.as_ref(), &earlier)?;
+        let destination = Destination { rank: worker.rank(), folder: process.out.clone() };
         let goes_on = (checkpoint.map(|(checkpoint, _)| checkpoint), earlier.kinds);
-        let mut recorder = FolderRecorder::new(place, &plan, given.fingerprint(), goes_on, observer)?;
+        let mut recorder = FolderRecorder::new(destination, &plan, given.fingerprint(), goes_on, observer)?;
         let rounds = plan.stages.iter().map(|stage| stage.rounds).sum();
         recorder.observer().predicted(&forecast.by_kind, forecast.memory, rounds);
         worker.use_plan(plan)?;
@@ -236,8 +236,8 @@ fn hand_round(worker: &mut Worker, process: &Process) -> Result<(Checkpoint, usi
     Ok((Checkpoint::from_bytes(&bytes)?, bytes.len()))
 }
 
-/// Predicts what is still to be sent, and refuses what does not fit into the budget.
-fn predict(
+/// Forecasts what is still to be sent, and refuses what does not fit into the budget.
+fn forecast_rest(
     worker: &mut Worker,
     plan: &Plan,
     checkpoint: Option<&(Checkpoint, usize)>,
