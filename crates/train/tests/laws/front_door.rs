@@ -33,6 +33,16 @@ fn config(data: &Path) -> Config {
     config
 }
 
+/// Runs three rounds; returns the flag that asked for the stop.
+fn stop_after_three(config: &Config, out: &Path) -> Arc<AtomicBool> {
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let observer = Box::new(StopAfter(3, interrupt.clone()));
+    let options = Options { out: Some(out.to_owned()), interrupt: interrupt.clone(), observer, ..Options::default() };
+    let stopped = train(config, Data::Configured, options).expect("a stopped run");
+    assert!(stopped.summary.interrupted);
+    interrupt
+}
+
 #[test]
 fn a_stopped_run_goes_on_from_its_folder_and_ends_as_if_it_had_never_stopped() {
     let place = folder();
@@ -41,15 +51,33 @@ fn a_stopped_run_goes_on_from_its_folder_and_ends_as_if_it_had_never_stopped() {
     let (config, out) = (config(&data), place.path().join("run"));
     let straight = train(&config, Data::Configured, Options::default()).expect("a run");
 
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let observer = Box::new(StopAfter(3, interrupt.clone()));
-    let options = Options { out: Some(out.clone()), interrupt: interrupt.clone(), observer, ..Options::default() };
-    let stopped = train(&config, Data::Configured, options).expect("a stopped run");
-    assert!(stopped.summary.interrupted && interrupt.load(Ordering::Relaxed), "the caller's flag is the caller's");
+    let interrupt = stop_after_three(&config, &out);
+    assert!(interrupt.load(Ordering::Relaxed), "the caller's flag is the caller's");
 
     let resumed = resume(&out, Options::default()).expect("a resumed run");
     assert_eq!(resumed.summary.parameters.digest, straight.summary.parameters.digest);
     assert_eq!(resumed.weights(), straight.weights());
+}
+
+#[test]
+fn a_workers_state_that_does_not_fit_is_an_error_of_files_and_names_what_it_is_about() {
+    let place = folder();
+    let data = place.path().join("graph.npz");
+    write_interchange(&data, &graph(120, 4)).expect("written");
+    let out = place.path().join("run");
+    stop_after_three(&config(&data), &out);
+    // The round of the stop is the first whose reduction tells of it.
+    let of = |rank: u32| out.join(format!("state-{rank}-4.safetensors"));
+    let sound = std::fs::read(of(1)).expect("a worker's state");
+    let another = std::fs::read(of(0)).expect("another worker's state");
+    for (bytes, said) in [(&another[..], "another run"), (&sound[..sound.len() / 2], "state-1-4"), (&[], "state-1-4")] {
+        std::fs::write(of(1), bytes).expect("written");
+        let error = resume(&out, Options::default()).err().expect("a refusal");
+        assert_eq!(error.exit_code(), 5, "{error}");
+        assert!(error.to_string().contains(said), "{said}: {error}");
+    }
+    std::fs::write(of(1), &sound).expect("written");
+    resume(&out, Options::default()).expect("nothing was lost");
 }
 
 #[test]
