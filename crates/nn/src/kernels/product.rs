@@ -3,10 +3,10 @@
 //! Dense products are faer's, cut into pieces of rows by us: each piece runs on one thread, so that the bits do not
 //! depend on the number of threads. `x · Wᵀ` on n rows costs 2·n·inputs·outputs flops.
 
-use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::Store;
+use super::dispatch::clean_vector_registers;
 use super::fold::{Weights, sum_rows};
 use crate::matrix::{Matrix, Rows, SparseRows};
 use crate::threads::{Compute, row_pieces};
@@ -15,11 +15,18 @@ use crate::threads::{Compute, row_pieces};
 /// work.
 const PRODUCT_ROWS: usize = 1024;
 
-fn accumulate(store: Store) -> Accum {
-    match store {
+/// `out (=|+=) a · b` on this thread: the one place that calls foreign kernels.
+///
+/// faer's kernels for x86-64 (the assembly of private-gemm-x86 0.1, in which `vzeroupper` does not occur) return with
+/// dirty vector registers, and what follows a product is often scalar: losses, evaluation, metrics. Remove the
+/// cleaning when they do it themselves: <https://github.com/sarah-quinones/gemm-x64-v2>.
+fn product(out: MatMut<'_, f32>, store: Store, a: MatRef<'_, f32>, b: MatRef<'_, f32>) {
+    let accumulate = match store {
         Store::Set => Accum::Replace,
         Store::Add => Accum::Add,
-    }
+    };
+    faer::linalg::matmul::matmul(out, accumulate, a, b, 1.0, Par::Seq);
+    clean_vector_registers();
 }
 
 /// `out (=|+=) x · Wᵀ`: x is n × inputs, `weight` outputs × inputs, out n × outputs.
@@ -38,7 +45,7 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
                 let x = &x.data()[piece * PRODUCT_ROWS * inputs..][..rows * inputs];
                 let x = MatRef::from_row_major_slice(x, rows, inputs);
                 let out = MatMut::from_row_major_slice_mut(out, rows, outputs);
-                matmul(out, accumulate(store), x, weight.transpose(), 1.0, Par::Seq);
+                product(out, store, x, weight.transpose());
             });
         }
         Rows::Sparse(x) => {
@@ -66,7 +73,7 @@ pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &
         let dz = &dz.data()[piece * PRODUCT_ROWS * outputs..][..rows * outputs];
         let dz = MatRef::from_row_major_slice(dz, rows, outputs);
         let out = MatMut::from_row_major_slice_mut(out, rows, inputs);
-        matmul(out, accumulate(store), dz, weight, 1.0, Par::Seq);
+        product(out, store, dz, weight);
     });
 }
 
@@ -95,7 +102,7 @@ fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matri
         let dz = MatRef::from_row_major_slice(&dz.data()[from * outputs..to * outputs], to - from, outputs);
         let x = MatRef::from_row_major_slice(&x.data()[from * inputs..to * inputs], to - from, inputs);
         let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
-        matmul(partial, Accum::Replace, dz.transpose(), x, 1.0, Par::Seq);
+        product(partial, Store::Set, dz.transpose(), x);
     });
 }
 
@@ -208,6 +215,31 @@ mod tests {
         };
         let one = run(1);
         assert!(run(2) == one && run(3) == one);
+    }
+
+    /// Small and large shapes take different kernels of faer.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn products_leave_the_vector_registers_clean() {
+        use crate::kernels::dispatch::vector_registers_are_dirty;
+        if vector_registers_are_dirty().is_none() {
+            println!("skipped: this processor does not tell which registers are in use");
+            return;
+        }
+        for (n, inputs, outputs) in [(3, 2, 1), (60, 8, 5), (1024, 64, 40), (2100, 200, 130)] {
+            let (x, w, dz) = (random(n, inputs, 1), random(outputs, inputs, 2), random(n, outputs, 3));
+            let mut compute = Compute::new(1);
+            let (mut z, mut dx) = (Matrix::zeros(n, outputs), Matrix::zeros(n, inputs));
+            let mut dw = vec![0.0; outputs * inputs];
+            times_weight_transposed(&mut compute, &mut z, Store::Set, Rows::Dense(&x), w.data());
+            let after_forward = vector_registers_are_dirty();
+            times_weight(&mut compute, &mut dx, Store::Set, &dz, w.data());
+            let after_backward = vector_registers_are_dirty();
+            add_weight_gradient(&mut compute, &mut dw, &dz, Rows::Dense(&x));
+            let after_gradient = vector_registers_are_dirty();
+            let dirty = [after_forward, after_backward, after_gradient];
+            assert_eq!(dirty, [Some(false); 3], "{n} x {inputs} x {outputs}");
+        }
     }
 
     #[test]
