@@ -49,6 +49,7 @@ pub mod graph;
 pub mod info;
 pub mod laws;
 pub mod limits;
+pub mod memory;
 pub mod npy;
 pub mod part;
 pub mod partition;
