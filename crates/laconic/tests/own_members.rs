@@ -10,6 +10,7 @@ mod own_partitioner;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::partition::{OptionValue, PartitionOptions};
 use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_nn::network::Handed;
 use laconic_nn::optimiser::{Optimiser, OptimiserKind, RateKind};
 use laconic_train::laws::methods;
 use laconic_train::schedule::{Blueprint, HandOn, ScheduleKind, Stage};
@@ -57,7 +58,7 @@ fn in_turn(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let Blueprint { config, kind, architecture } = *blueprint;
     let first_lr = config.schedule.own.number("first_lr").ok().flatten();
     let stage = |index: usize| Stage {
-        network: architecture.stage(kind, index),
+        network: architecture.stage(kind, index, Handed::Hidden),
         cache_inputs: true,
         sample_inputs: true,
         late: None,

@@ -124,6 +124,56 @@ fn predictions_are_keyed_by_the_users_ids_and_exports_load_by_name() {
     assert!(place.path("run/pyg/model.safetensors").is_file() && place.path("run/pyg/load.py").is_file());
 }
 
+/// Of a stage that hands on what its classifier reads, the classifier is no part of the model; of one that hands on
+/// scores it is.
+#[test]
+fn exports_of_lazy_models_have_the_layers_that_rows_run_through() {
+    let place = place();
+    for (start, handed, runs_through) in [
+        ("features", "hidden", &["convs 0", "norms 0", "convs 1"][..]),
+        ("features", "scores", &["convs 0", "norms 0", "heads 0", "convs 1"]),
+        ("features", "{columns=3}", &["convs 0", "norms 0", "bottlenecks 0", "convs 1"]),
+        ("mlp", "hidden", &["mlp 0", "norms 0", "convs 1", "norms 1", "convs 2", "norms 2", "heads 2"]),
+        (
+            "mlp",
+            "scores",
+            &["mlp 0", "norms 0", "mlp 1", "convs 1", "norms 1", "heads 1", "convs 2", "norms 2", "heads 2"],
+        ),
+        (
+            "mlp",
+            "{columns=3}",
+            &[
+                "mlp 0",
+                "norms 0",
+                "bottlenecks 0",
+                "convs 1",
+                "norms 1",
+                "bottlenecks 1",
+                "convs 2",
+                "norms 2",
+                "heads 2",
+            ],
+        ),
+    ] {
+        let keys = format!("--set schedule.kind=lazy --set schedule.start={start} --set schedule.hand_on={handed}");
+        place.json(&format!("train run.toml --out run --set model.layers=2 --set model.norm=layer {keys}"));
+        let text = place.run("export run --to pyg").out;
+        let steps = text.lines().filter_map(|line| line.trim().strip_prefix("x = self.")?.split_once("\"]"));
+        let found: Vec<String> = steps.map(|(step, _)| step.replace("[\"", " ")).collect();
+        assert_eq!(found, runs_through, "{start}, {handed}:\n{text}");
+        // The header of safetensors: its length in eight bytes, then JSON.
+        let bytes = std::fs::read(place.path("run/pyg/model.safetensors")).expect("weights");
+        let end = 8 + u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize;
+        let header: serde_json::Value = serde_json::from_slice(&bytes[8..end]).expect("JSON");
+        let place_of = |tensor: &String| tensor.split('.').take(2).collect::<Vec<_>>().join(" ");
+        let mut lists: Vec<String> = header.as_object().expect("tensors").keys().map(place_of).collect();
+        let mut expected: Vec<String> = runs_through.iter().map(|step| step.to_string()).collect();
+        [&mut lists, &mut expected].into_iter().for_each(|lists| lists.sort());
+        lists.dedup();
+        assert_eq!(lists, expected, "{start}, {handed}");
+    }
+}
+
 #[test]
 fn mistakes_are_refused_with_the_documented_codes_and_names() {
     let place = place();

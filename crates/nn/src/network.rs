@@ -11,6 +11,8 @@ use laconic_key::Key;
 pub const NORMS: &str = "norms";
 /// The list of the linear classifiers on top of a stage's layer, such as `heads.0.weight`.
 pub const HEADS: &str = "heads";
+/// The list of the linear maps to the few columns that a stage hands on, such as `bottlenecks.0.weight`.
+pub const BOTTLENECKS: &str = "bottlenecks";
 /// The list of the two layers of the perceptron on own features, such as `mlp.0.weight`.
 pub const MLP: &str = "mlp";
 
@@ -22,7 +24,7 @@ pub struct Unit {
     pub layer: Box<dyn Layer>,
     /// The share of input values that dropout removes in training.
     pub dropout: f32,
-    /// What follows: nothing after the last layer of a network.
+    /// What follows. After the last layer of a network nothing does.
     pub after: After,
 }
 
@@ -36,7 +38,7 @@ impl Unit {
 /// What follows a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum After {
-    /// Nothing: the layer's output are the logits.
+    /// Nothing: the layer's output goes on as it is, or is the logits.
     Nothing,
     /// ReLU and nothing else.
     Relu,
@@ -65,7 +67,12 @@ pub struct Network {
 
 impl Network {
     /// A network of these layers, first to last.
+    ///
+    /// # Panics
+    /// If dropout stands between two layers where nothing else does: the rows there are not masked.
     pub fn new(units: Vec<Unit>) -> Self {
+        let masked = |pair: &[Unit]| pair[0].after == After::Nothing && pair[1].dropout > 0.0;
+        assert!(!units.windows(2).any(masked), "dropout after a layer that nothing follows");
         let (mut ranges, mut specs, mut len) = (Vec::new(), Vec::new(), 0);
         for unit in &units {
             let start = len;
@@ -135,6 +142,18 @@ impl Network {
     }
 }
 
+/// What a stage of lazy training hands on to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handed {
+    /// Its hidden rows, after norm and ReLU.
+    Hidden,
+    /// Its class scores.
+    Scores,
+    /// So many columns: a linear map of the hidden rows, which the stage's classifier reads and which is trained with
+    /// the stage.
+    Columns(usize),
+}
+
 /// The shape of a model, as a user states it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Architecture {
@@ -167,11 +186,12 @@ pub struct Architecture {
 impl Architecture {
     /// Width of the rows that layer `index` passes on (after merging heads).
     pub fn width(&self, kind: &LayerKind, index: usize) -> usize {
-        match (index + 1 == self.layers, kind.has_heads, self.concatenate) {
-            (true, ..) => self.classes,
-            (false, true, false) => self.hidden / self.heads,
-            (false, ..) => self.hidden,
-        }
+        if index + 1 == self.layers { self.classes } else { self.hidden_width(kind) }
+    }
+
+    /// Width of the rows that a hidden layer passes on (after merging heads).
+    pub fn hidden_width(&self, kind: &LayerKind) -> usize {
+        if kind.has_heads && !self.concatenate { self.hidden / self.heads } else { self.hidden }
     }
 
     /// The specification of layer `index` between these widths.
@@ -215,38 +235,77 @@ impl Architecture {
 
     /// The model that lazy training fits in stage `index`: layer `index` on frozen inputs and, except in the last
     /// stage, a throw-away linear classifier on top (RETEXO).
-    pub fn stage(&self, kind: &LayerKind, index: usize) -> Network {
+    pub fn stage(&self, kind: &LayerKind, index: usize, handed: Handed) -> Network {
         let last = index + 1 == self.layers;
-        let inputs = if index == 0 { self.inputs } else { self.width(kind, index - 1) };
+        let inputs = match index {
+            0 => self.inputs,
+            _ => self.handed_width(handed, self.width(kind, index - 1)),
+        };
         let outputs = self.width(kind, index);
-        let mut units = vec![self.unit(kind, index, (inputs, outputs), last, true)];
+        let conv = self.unit(kind, index, (inputs, outputs), last, true);
+        let mut units = vec![if index == 0 { conv } else { self.reading(handed, conv) }];
         if !last {
-            units.push(self.head(index, outputs));
+            let head = Unit { dropout: 0.0, ..self.head(index, outputs) };
+            units.extend(self.narrowed(handed, index, head));
         }
         Network::new(units)
     }
 
-    /// Stage `index` of the variant in which only class scores cross (RETEXO's first version): stage 0 is a perceptron
-    /// on own features, each later one a layer on class scores, then a linear classifier.
-    pub fn score_stage(&self, kind: &LayerKind, index: usize) -> Network {
+    /// Stage `index` of the variant in which raw features stay where they are (RETEXO's first version): stage 0 is a
+    /// perceptron on own features, each later one a layer on what the one before handed on, then a linear classifier.
+    pub fn stage_after_mlp(&self, kind: &LayerKind, index: usize, handed: Handed) -> Network {
         if index == 0 {
             let after = if self.norm { After::NormRelu(format!("{NORMS}.0")) } else { After::Relu };
             let first = Box::new(Linear::new(self.inputs, self.hidden));
             let second = Box::new(Linear::new(self.hidden, self.classes));
             let dropout = self.dropout;
-            return Network::new(vec![
-                Unit { name: format!("{MLP}.0"), layer: first, dropout, after },
-                Unit { name: format!("{MLP}.1"), layer: second, dropout, after: After::Nothing },
-            ]);
+            let second = Unit { name: format!("{MLP}.1"), layer: second, dropout, after: After::Nothing };
+            let first = Unit { name: format!("{MLP}.0"), layer: first, dropout, after };
+            return Network::new(std::iter::once(first).chain(self.narrowed(handed, 0, second)).collect());
         }
-        let width = if kind.has_heads && !self.concatenate { self.hidden / self.heads } else { self.hidden };
-        let conv = self.unit(kind, index, (self.classes, width), false, true);
-        // Class scores are few and each one counts: dropping some would drop a node's whole opinion.
-        Network::new(vec![Unit { dropout: 0.0, ..conv }, Unit { dropout: self.dropout, ..self.head(index, width) }])
+        let width = self.hidden_width(kind);
+        let inputs = self.handed_width(handed, if index == 1 { self.hidden } else { width });
+        let conv = self.reading(handed, self.unit(kind, index, (inputs, width), false, true));
+        // The last stage hands nothing on.
+        let handed = if index == self.layers { Handed::Hidden } else { handed };
+        let above = self.narrowed(handed, index, self.head(index, width));
+        Network::new(std::iter::once(conv).chain(above).collect())
     }
 
+    /// The width of what a stage with hidden rows of this width hands on.
+    fn handed_width(&self, handed: Handed, hidden: usize) -> usize {
+        match handed {
+            Handed::Hidden => hidden,
+            Handed::Scores => self.classes,
+            Handed::Columns(columns) => columns,
+        }
+    }
+
+    /// A layer that reads what was handed on.
+    fn reading(&self, handed: Handed, unit: Unit) -> Unit {
+        match handed {
+            Handed::Hidden => unit,
+            // They are few and each one counts: dropping some scores would drop a node's whole opinion.
+            Handed::Scores | Handed::Columns(_) => Unit { dropout: 0.0, ..unit },
+        }
+    }
+
+    /// A classifier, and before it the map to the columns that are handed on, where there is one. Dropout stays where
+    /// the hidden rows are read.
+    fn narrowed(&self, handed: Handed, index: usize, classifier: Unit) -> Vec<Unit> {
+        let Handed::Columns(columns) = handed else { return vec![classifier] };
+        let layer = Box::new(Linear::new(classifier.layer.inputs(), columns));
+        let (name, dropout) = (format!("{BOTTLENECKS}.{index}"), classifier.dropout);
+        let layer_above = Box::new(Linear::new(columns, self.classes));
+        vec![
+            Unit { name, layer, dropout, after: After::Nothing },
+            Unit { layer: layer_above, dropout: 0.0, ..classifier },
+        ]
+    }
+
+    /// The linear classifier of stage `index` on rows of this width.
     fn head(&self, index: usize, inputs: usize) -> Unit {
         let layer = Box::new(Linear::new(inputs, self.classes));
-        Unit { name: format!("{HEADS}.{index}"), layer, dropout: 0.0, after: After::Nothing }
+        Unit { name: format!("{HEADS}.{index}"), layer, dropout: self.dropout, after: After::Nothing }
     }
 }

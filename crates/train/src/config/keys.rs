@@ -65,7 +65,9 @@ keys! {
     "schedule.overlap": "work while messages travel; same bits either way (true)",
     "schedule.smooth_features": "pipelined: share of the moving average in late rows, 0: none (0; the paper's 0.95)",
     "schedule.smooth_gradients": "pipelined: the same for late gradients (0)",
-    "schedule.start": "lazy: features | mlp, where only class scores cross (features)",
+    "schedule.start": "lazy: features | mlp, where raw features never cross (features)",
+    "schedule.hand_on": "lazy: what a stage hands on: scores | hidden | { columns = k }, a learned map of the hidden \
+        rows to k columns (start = features: hidden; mlp: scores)",
     "schedule.rounds": "lazy: rounds of each stage ([]: train.epochs)",
     "schedule.lr": "lazy: learning rate of each stage ([]: train.lr)",
     "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \

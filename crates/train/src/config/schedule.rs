@@ -1,5 +1,6 @@
 //! `[schedule]`: when workers exchange.
 
+use laconic_nn::network::Handed;
 use laconic_wire::codec::Options;
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +18,12 @@ pub struct ScheduleConfig {
     pub smooth_features: f32,
     /// Pipelined: the same for gradients of halo rows.
     pub smooth_gradients: f32,
-    /// Lazy: `features` (features cross once, then hidden rows) or `mlp` (only class scores cross).
+    /// Lazy: `features` (features cross once, then what stages hand on) or `mlp` (only what stages hand on crosses).
     pub start: Start,
+    /// Lazy: what a stage hands on to the next, `scores`, `hidden` or `{ columns = k }`. Not given: `hidden` from
+    /// features, `scores` from an mlp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hand_on: Option<HandOnChoice>,
     /// Lazy: rounds of each stage; stages beyond the list take `train.epochs`.
     pub rounds: Vec<u32>,
     /// Lazy: learning rate of each stage; stages beyond the list take `train.lr`.
@@ -37,9 +42,21 @@ impl Default for ScheduleConfig {
             smooth_features: 0.0,
             smooth_gradients: 0.0,
             start: Start::Features,
+            hand_on: None,
             rounds: Vec::new(),
             lr: Vec::new(),
             own: Options::default(),
+        }
+    }
+}
+
+impl ScheduleConfig {
+    /// What lazy stages hand on.
+    pub fn hand_on(&self) -> Handed {
+        match (self.hand_on, self.start) {
+            (Some(HandOnChoice::Hidden), _) | (None, Start::Features) => Handed::Hidden,
+            (Some(HandOnChoice::Scores), _) | (None, Start::Mlp) => Handed::Scores,
+            (Some(HandOnChoice::Columns(columns)), _) => Handed::Columns(columns),
         }
     }
 }
@@ -50,6 +67,18 @@ impl Default for ScheduleConfig {
 pub enum Start {
     /// Features cross once, then hidden rows.
     Features,
-    /// A perceptron on own features; only class scores ever cross.
+    /// A perceptron on own features; raw features never cross.
     Mlp,
+}
+
+/// `schedule.hand_on`: what a stage of lazy training hands on to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandOnChoice {
+    /// The class scores of its throw-away classifier.
+    Scores,
+    /// Its hidden rows.
+    Hidden,
+    /// So many columns, a linear map of the hidden rows that is trained with the stage.
+    Columns(usize),
 }

@@ -159,7 +159,12 @@ fn hand_on(
         return Ok(None);
     }
     let pass = fit.infer(worker, parameters, round)?;
-    let rows = if stage.hand_on == HandOn::Hidden { pass.hidden() } else { pass.logits() };
+    let rows = match stage.hand_on {
+        HandOn::Hidden => {
+            pass.last_hidden().expect("a stage that hands on hidden rows has a classifier that reads them")
+        }
+        _ => pass.logits(),
+    };
     Ok(Some(Operand::Dense(rows.clone())))
 }
 

@@ -1,7 +1,5 @@
 //! Memory of a worker, forecast from shapes: what is allocated once and kept.
 
-use laconic_nn::network::After;
-
 use crate::exchange::shapes::Shapes;
 use crate::schedule::Stage;
 
@@ -28,7 +26,7 @@ pub fn forecast(shapes: &Shapes, stages: &[Stage]) -> u64 {
             let (message, output) = (layer.message_width(), layer.outputs());
             let live = index > 0 || first.message_has_parameters();
             let exchanged = if live { rows * 2 * message + halo * message } else { 0 };
-            let hidden = if unit.after == After::Nothing { 0 } else { rows * output };
+            let hidden = if index + 1 == units.len() { 0 } else { rows * output };
             tapes += FLOAT * (exchanged + rows * output + hidden);
             widest = widest.max(output).max(layer.inputs()).max(message);
         }

@@ -36,11 +36,12 @@ const SMALL: &str = "
 ";
 
 /// Values other than the default of options that members of an axis may read: section, option and value.
-const VARIANTS: [(&str, &str, &str); 8] = [
+const VARIANTS: [(&str, &str, &str); 9] = [
     ("schedule", "cache_inputs", "false"),
     ("schedule", "smooth_features", "0.9"),
     ("schedule", "smooth_gradients", "0.5"),
     ("schedule", "start", "\"mlp\""),
+    ("schedule", "hand_on", "{columns=3}"),
     ("model", "aggregator", "\"max\""),
     ("model", "head_merge", "\"mean\""),
     ("model", "learn_epsilon", "false"),

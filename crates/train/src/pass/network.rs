@@ -6,7 +6,7 @@
 
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::Dropout;
+use laconic_nn::kernels::elementwise::{Dropout, copy_scaled};
 use laconic_nn::kernels::normalise::{Activated, Activation, Affine, activate, activate_adjoint};
 use laconic_nn::network::{After, Network};
 use laconic_nn::{At, Closing, Matrix, Operand, Rows, Senders, Side, Sources, State, Wanted};
@@ -114,11 +114,6 @@ impl Pass {
         &self.tapes.last().expect("a network has layers").z
     }
 
-    /// The rows that the first unit handed on in the last forward pass, after norm and ReLU.
-    pub fn hidden(&self) -> &Matrix {
-        &self.tapes[1].x
-    }
-
     /// The rows that the last of several units read in the last forward pass.
     pub fn last_hidden(&self) -> Option<&Matrix> {
         self.tapes.get(1..)?.last().map(|tape| &tape.x)
@@ -161,11 +156,15 @@ impl Pass {
         Ok(())
     }
 
-    /// What stands between a unit and the next: norm, ReLU, dropout. Nothing follows the last.
+    /// What stands between a unit and the next: norm, ReLU, dropout; or nothing. Nothing follows the last.
     fn activate(&mut self, walk: &mut Walk<'_, '_>, index: usize) {
         let Some(next) = walk.network.units().get(index + 1) else { return };
         let (before, after) = self.tapes.split_at_mut(index + 1);
         let Tape { z, statistics, .. } = &mut before[index];
+        if walk.network.units()[index].after == After::Nothing {
+            after[0].x.reshape(z.rows(), z.columns());
+            return copy_scaled(walk.peers.compute, &mut after[0].x, Store::Set, Rows::Dense(z), 1.0, None);
+        }
         let dropout = walk.context.dropout(Purpose::Dropout, index + 1, next.dropout);
         let between = Activation { norm: affine(walk.network, index, walk.p), dropout };
         activate(walk.peers.compute, &mut after[0].x, z, between, walk.graph.nodes.ids, statistics);
@@ -215,6 +214,9 @@ impl Pass {
 
     /// The adjoint of what stands before unit `index`; `g` are the gradients of the whole network.
     fn activate_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) {
+        if walk.network.units()[index - 1].after == After::Nothing {
+            return;
+        }
         let (before, after) = self.tapes.split_at_mut(index);
         let Tape { z, statistics, .. } = &before[index - 1];
         let dropout = walk.context.dropout(Purpose::Dropout, index, walk.network.units()[index].dropout);

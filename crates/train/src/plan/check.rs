@@ -4,7 +4,7 @@ use laconic_graph::partition::Objective;
 use laconic_wire::{LinkShape, WireError};
 
 use super::members::Members;
-use crate::config::{Config, SplitChoice, one_of};
+use crate::config::{Config, HandOnChoice, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
 use crate::messages::Messages;
 
@@ -83,6 +83,13 @@ impl Members {
         self.schedule(config)?;
         schedule.lr.iter().try_for_each(|&lr| positive("schedule.lr", lr.into()))?;
         schedule.rounds.iter().try_for_each(|&r| within("schedule.rounds", r as usize, 0..=ROUNDS_MAX))?;
+        if let Some(HandOnChoice::Columns(columns)) = schedule.hand_on {
+            let hidden = config.model.architecture(1, 1).hidden_width(self.layer(config)?);
+            if columns == 0 || columns >= hidden {
+                let what = format!("expected 1 to {}, fewer than hidden rows have", hidden.saturating_sub(1));
+                return Err(TrainError::config(format!("schedule.hand_on.columns = {columns}: {what}")));
+            }
+        }
         let redraws = self.selection(config)?.redraws;
         for (key, share) in [
             ("schedule.smooth_features", schedule.smooth_features),

@@ -61,7 +61,7 @@ impl Config {
             "data": data,
             "partition": partition,
             "model": self.model,
-            "schedule": [&schedule.kind, schedule.start, schedule.own],
+            "schedule": [&schedule.kind, schedule.start, schedule.hand_on, schedule.own],
             "smoothing": [schedule.smooth_features, schedule.smooth_gradients],
             "train": [train.seed, &train.optimiser, train.sync_every],
             "messages": [messages.forward, messages.backward, messages.evaluation, messages.parameters,

@@ -16,6 +16,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "data.nodes_path",
         "partition.file",
         "model.self_loops",
+        "schedule.hand_on",
         "transport.fault",
         "messages.skip",
     ];
@@ -56,6 +57,14 @@ fn mistakes_are_named_with_the_nearest_right_word() {
         ("[train]\nlr = \"fast\"", "lr"),
         ("[data]\nsplit = { train = 2.0, val = 3 }", "data.split.train"),
         ("[transport]\nshape = \"warp\"", "transport.shape"),
+        ("schedule = { kind = 'lazy', hand_on = { columns = 0 } }", "schedule.hand_on.columns = 0: expected 1 to 255"),
+        (
+            "schedule = { kind = 'lazy', hand_on = { columns = 16 } }\nmodel = { hidden = 16 }",
+            "schedule.hand_on.columns = 16: expected 1 to 15, fewer than hidden rows have",
+        ),
+        ("schedule = { kind = 'lazy', hand_on = 'columns' }", "hand_on"),
+        ("schedule = { kind = 'lazy', hand_on = 'rows' }", "`scores`"),
+        ("schedule = { kind = 'lazy', hand_on = { columns = -1 } }", "hand_on"),
         ("model = 3", "expected a section"),
     ] {
         let error = parse(text, &[]).expect_err(text).to_string();
@@ -86,6 +95,8 @@ fn an_option_that_the_chosen_member_does_not_read_is_refused_with_who_does() {
     for (text, words) in [
         ("model = { heads = 8 }", "model.heads: model.arch = \"sage\" does not read it; \"gat\" does"),
         ("schedule = { start = 'mlp' }", "\"lazy\" does"),
+        ("schedule = { hand_on = 'scores' }", "schedule.hand_on: schedule.kind = \"synchronous\" does not read it"),
+        ("schedule = { kind = 'pipelined', hand_on = { columns = 4 } }", "\"lazy\" does"),
         ("train = { momentum = 0.5 }", "\"sgd\" does"),
         ("partition = { imbalance = 0.1 }", "\"multilevel\" does"),
         ("messages = { selection = { kind = 'all', rate = 0.5 } }", "\"boundary_sample\" does"),

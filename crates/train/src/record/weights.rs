@@ -16,7 +16,7 @@ pub const FILE: &str = "model.safetensors";
 const METADATA: &str = "laconic";
 
 /// Each parameter of a run by its name (PyTorch Geometric's for `convs.*`, `lins.*`, `norms.*`), with shape and values.
-/// The classifiers that lazy training throws away are `heads.*`.
+/// The classifiers of lazy training's stages are `heads.*`, the maps to the columns that it hands on `bottlenecks.*`.
 pub type Weights = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
 /// The weights of stages with these parameters.

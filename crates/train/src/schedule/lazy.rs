@@ -1,28 +1,36 @@
 //! Lazy message passing (RETEXO, Kolluri et al., 2023): layers are trained one after the other, each on frozen
 //! inputs, and boundary rows cross once a layer instead of twice a layer and round.
 //!
-//! Bytes of a worker that sends S rows: 4·S·(d + (L − 1)·h) in all with `start = "features"`, 4·S·L·C with `start =
-//! "mlp"` (raw features never leave their owner), and the gradients of one stage's network a round.
+//! Bytes of a worker that sends S rows: 4·S·(d + (L − 1)·w) in all with `start = "features"`, 4·S·L·w with `start =
+//! "mlp"` (raw features never leave their owner), and the gradients of one stage's network a round; w is the width of
+//! what stages hand on: hidden rows, class scores, or the columns of a bottleneck between the two.
+
+use laconic_nn::network::Handed;
 
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 use crate::config::Start;
 
-pub(super) const KIND: ScheduleKind = ScheduleKind { name: "lazy", options: &["start", "rounds", "lr"], stages };
+pub(super) const KIND: ScheduleKind =
+    ScheduleKind { name: "lazy", options: &["start", "hand_on", "rounds", "lr"], stages };
 
 fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let Blueprint { config, kind, architecture } = *blueprint;
-    let scores = config.schedule.start == Start::Mlp;
-    // With scores a perceptron comes first and each layer is a stage after it.
-    let count = architecture.layers + usize::from(scores);
+    let handed = config.schedule.hand_on();
+    let from_mlp = config.schedule.start == Start::Mlp;
+    // A perceptron comes first there and each layer is a stage after it.
+    let count = architecture.layers + usize::from(from_mlp);
     let stage = |index: usize| Stage {
-        network: if scores { architecture.score_stage(kind, index) } else { architecture.stage(kind, index) },
+        network: match from_mlp {
+            true => architecture.stage_after_mlp(kind, index, handed),
+            false => architecture.stage(kind, index, handed),
+        },
         cache_inputs: true,
         sample_inputs: true,
         late: None,
-        hand_on: match (index + 1 == count, scores) {
+        hand_on: match (index + 1 == count, handed) {
             (true, _) => HandOn::Nothing,
-            (false, true) => HandOn::Scores,
-            (false, false) => HandOn::Hidden,
+            (false, Handed::Scores) => HandOn::Scores,
+            (false, Handed::Hidden | Handed::Columns(_)) => HandOn::Hidden,
         },
         first_layer: index as u16,
         rounds: config.rounds_of(index),

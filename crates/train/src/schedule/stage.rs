@@ -27,7 +27,8 @@ pub struct Stage {
 /// Which rows of a finished stage go on to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandOn {
-    /// The rows after the first layer's norm and ReLU; the classifier on top is thrown away.
+    /// The rows that the last layer, a classifier, reads: hidden ones after norm and ReLU, or the columns of a
+    /// bottleneck. The classifier is thrown away.
     Hidden,
     /// The class scores.
     Scores,

@@ -14,6 +14,7 @@ mod every_method;
 mod exact_ends;
 mod front_door;
 mod halo_adjoint;
+mod handing_on;
 mod inference;
 mod ledger_is_prediction;
 mod ledger_of_methods;

@@ -1,13 +1,15 @@
 //! The ways to send less that the laws are held against: each is a few keys on top of any schedule and model.
 
 /// Every way to exchange rows, by its schedule.
-pub const SCHEDULES: [&[&str]; 6] = [
+pub const SCHEDULES: [&[&str]; 8] = [
     &["schedule.kind=synchronous"],
     &["schedule.kind=synchronous", "schedule.cache_inputs=false"],
     &["schedule.kind=pipelined"],
     &["schedule.kind=pipelined", "schedule.smooth_features=0.9", "schedule.smooth_gradients=0.5"],
     &["schedule.kind=lazy", "schedule.start=features"],
     &["schedule.kind=lazy", "schedule.start=mlp"],
+    &["schedule.kind=lazy", "schedule.start=features", "schedule.hand_on=scores"],
+    &["schedule.kind=lazy", "schedule.start=mlp", "schedule.hand_on={columns=3}"],
 ];
 
 pub const ARCHS: [&[&str]; 5] = [

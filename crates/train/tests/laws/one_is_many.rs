@@ -16,11 +16,13 @@ use crate::fixture::{config, graph, multi_label, parts, run, try_run, weighted};
 /// gradient's, multiply that by less than a thousand.
 const TOLERANCE: f64 = 1e-4;
 
-pub const SCHEDULES: [&[&str]; 4] = [
+pub const SCHEDULES: [&[&str]; 6] = [
     &["schedule.kind=synchronous"],
     &["schedule.kind=synchronous", "schedule.cache_inputs=false"],
     &["schedule.kind=lazy", "schedule.start=features"],
     &["schedule.kind=lazy", "schedule.start=mlp"],
+    &["schedule.kind=lazy", "schedule.start=features", "schedule.hand_on={columns=3}"],
+    &["schedule.kind=lazy", "schedule.start=mlp", "schedule.hand_on=hidden"],
 ];
 
 /// Compares 1 worker with each number of workers under both partitioners; returns the largest difference.

@@ -62,6 +62,29 @@ fn lazy_training_moves_each_boundary_row_once_a_layer() {
     }
 }
 
+/// What crosses between two stages is as wide as what is handed on; features cross once before the first, or never.
+#[test]
+fn each_boundary_row_is_as_wide_as_what_is_handed_on() {
+    let (dataset, classes, columns) = (graph(180, 4), 4, 3);
+    for arch in ["model.arch=gcn", "model.arch=sage", "model.arch=gin", "model.arch=gat"] {
+        for (handed, width) in [
+            ("schedule.hand_on=hidden", HIDDEN),
+            ("schedule.hand_on=scores", classes),
+            ("schedule.hand_on={columns=3}", columns),
+        ] {
+            for layers in 1..=3 {
+                let layers_key = format!("model.layers={layers}");
+                let keys = ["schedule.kind=lazy", arch, handed, &layers_key, "train.epochs=2"];
+                assert_messages(&config(&keys), &dataset, &MESSAGES, |rows| {
+                    4 * rows * (FEATURES as u64 + (layers - 1) * width)
+                });
+                let keys = [&keys[..], &["schedule.start=mlp"]].concat();
+                assert_messages(&config(&keys), &dataset, &MESSAGES, |rows| 4 * rows * layers * width);
+            }
+        }
+    }
+}
+
 /// What is reduced in stage l are the p_l parameters of its network: a reduction over P workers moves each 2·(P − 1)
 /// times, 4 bytes each. Two numbers ride along from every worker to every other, 8 bytes each: the loss, and whether it
 /// was asked to stop.

@@ -1,27 +1,34 @@
 //! The Python file beside exported weights: the model as PyTorch Geometric builds it.
 
-use laconic_nn::network::{After, HEADS, MLP, NORMS, Unit};
+use laconic_nn::network::{After, BOTTLENECKS, HEADS, MLP, NORMS, Unit};
 use laconic_train::Plan;
+use laconic_train::schedule::HandOn;
 
 /// What the parts of the text share.
 struct Loader<'a> {
     plan: &'a Plan,
-    /// Whether class scores are handed on between stages, so that perceptron and classifiers are part of the model.
-    scores: bool,
     /// Whether the model adds self-loops that the layer itself does not add.
     adds_loops: bool,
 }
 
-/// A Python file that builds the model and loads its weights; `scores` says whether stages hand on class scores.
-pub fn loader(plan: &Plan, scores: bool) -> String {
+/// A Python file that builds the model and loads its weights.
+pub fn loader(plan: &Plan) -> String {
     let adds_loops = plan.self_loops && !plan.layer.self_loops && plan.layer.is_convolution();
-    let loader = Loader { plan, scores, adds_loops };
+    let loader = Loader { plan, adds_loops };
     loader.imports() + &loader.constructor() + &loader.forward() + &loader.rest()
+}
+
+/// The layers of the finished model: all but the classifiers of stages that hand on what these read.
+pub fn kept(plan: &Plan) -> impl Iterator<Item = &Unit> {
+    plan.stages.iter().flat_map(|stage| {
+        let units = stage.network.units();
+        &units[..units.len() - usize::from(stage.hand_on == HandOn::Hidden)]
+    })
 }
 
 impl Loader<'_> {
     fn units(&self) -> impl Iterator<Item = &Unit> {
-        self.plan.stages.iter().flat_map(|stage| stage.network.units())
+        kept(self.plan)
     }
 
     /// The layer as Python constructs it.
@@ -48,7 +55,7 @@ impl Loader<'_> {
     fn constructor(&self) -> String {
         let mut text = String::from("\n\nclass Model(torch.nn.Module):\n    def __init__(self):\n");
         text += "        super().__init__()\n";
-        for list in [self.plan.layer.prefix, NORMS, HEADS, MLP] {
+        for list in [self.plan.layer.prefix, NORMS, BOTTLENECKS, HEADS, MLP] {
             let entries: String = self.units().filter_map(|unit| self.entry(list, unit)).collect();
             if !entries.is_empty() {
                 text += &format!("        self.{list} = ModuleDict({{\n{entries}        }})\n");
@@ -65,8 +72,8 @@ impl Loader<'_> {
             After::NormRelu(norm) if list == NORMS => {
                 (norm.rsplit('.').next().unwrap_or_default(), format!("LayerNorm({outputs})"))
             }
-            _ if list != own || (list == HEADS && !self.scores) => return None,
-            _ if list == HEADS || list == MLP => (index, format!("Linear({inputs}, {outputs})")),
+            _ if list != own => return None,
+            _ if [BOTTLENECKS, HEADS, MLP].contains(&list) => (index, format!("Linear({inputs}, {outputs})")),
             _ => (index, self.call(unit)),
         };
         Some(format!("            \"{index}\": {value},\n"))
@@ -77,21 +84,19 @@ impl Loader<'_> {
         if self.adds_loops {
             text += "        edge_index = add_self_loops(remove_self_loops(edge_index)[0], num_nodes=x.size(0))[0]\n";
         }
-        let list = self.plan.layer.prefix;
-        let norm = |index: &str| match self.plan.config.model.norm.as_str() {
-            "layer" => format!("self.{NORMS}[{index}](x)"),
-            _ => "x".to_owned(),
-        };
-        let call = if self.plan.layer.is_convolution() { "layer(x, edge_index)" } else { "layer(x)" };
-        if self.scores {
-            text += &format!("        x = self.{MLP}[\"0\"](x)\n        x = {}.relu()\n", norm("\"0\""));
-            text += &format!("        x = self.{MLP}[\"1\"](x)\n");
-            text += &format!("        for i, layer in self.{list}.items():\n            x = {call}\n");
-            text += &format!("            x = {}.relu()\n            x = self.{HEADS}[i](x)\n", norm("i"));
-        } else {
-            let last = self.plan.config.model.layers - 1;
-            text += &format!("        for i, layer in self.{list}.items():\n            x = {call}\n");
-            text += &format!("            if i != \"{last}\":\n                x = {}.relu()\n", norm("i"));
+        for unit in self.units() {
+            let (list, index) = unit.place();
+            let convolves = list == self.plan.layer.prefix && self.plan.layer.is_convolution();
+            let arguments = if convolves { "x, edge_index" } else { "x" };
+            text += &format!("        x = self.{list}[\"{index}\"]({arguments})\n");
+            match &unit.after {
+                After::NormRelu(norm) => {
+                    let index = norm.rsplit('.').next().unwrap_or_default();
+                    text += &format!("        x = self.{NORMS}[\"{index}\"](x).relu()\n");
+                }
+                After::Relu => text += "        x = x.relu()\n",
+                After::Nothing => {}
+            }
         }
         text + "        return x\n"
     }

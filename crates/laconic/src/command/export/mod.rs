@@ -6,14 +6,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use laconic_nn::network::HEADS;
+use laconic_nn::network::After;
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::weights;
-use laconic_train::schedule::HandOn;
 use laconic_train::{Config, Members, Plan, Weights};
 use serde::Serialize;
 
-use self::loader::loader;
+use self::loader::{kept, loader};
 use crate::output::Output;
 
 /// Arguments of `export`.
@@ -53,9 +52,12 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     let stages = &plan.stages;
     // Complain about a model that does not fit its configuration now rather than in Python.
     weights::parameters(stages, &weights)?;
-    let scores = stages.iter().any(|stage| stage.hand_on == HandOn::Scores);
-    let is_head = |name: &str| name.split_once('.').is_some_and(|(list, _)| list == HEADS);
-    let mut kept: Weights = weights.into_iter().filter(|(name, _)| scores || !is_head(name)).collect();
+    let norms = kept(&plan).filter_map(|unit| if let After::NormRelu(norm) = &unit.after { Some(norm) } else { None });
+    let names: Vec<&String> = kept(&plan).map(|unit| &unit.name).chain(norms).collect();
+    let is_kept = |tensor: &str| {
+        names.iter().any(|name| tensor.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')))
+    };
+    let mut kept: Weights = weights.into_iter().filter(|(name, _)| is_kept(name)).collect();
     // PyTorch Geometric keeps an ε beside every inner perceptron, whether it is learned or not.
     for layer in 0..=config.model.layers {
         let layer = format!("{}.{layer}", plan.layer.prefix);
@@ -65,7 +67,7 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     }
     let out = arguments.out.unwrap_or_else(|| arguments.dir.join("pyg"));
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    let text = loader(&plan, scores);
+    let text = loader(&plan);
     let (weights, loader) = (out.join("model.safetensors"), out.join("load.py"));
     weights::write(&weights, &kept, Default::default())?;
     write_aside(&loader, text.as_bytes())?;
