@@ -53,7 +53,8 @@ impl Recorded {
         let summary: Summary = serde_json::from_str(&text)
             .map_err(|error| TrainError::file(&path, format!("expected a run's summary: {error}")))?;
         let metric = metric(&summary);
-        let curves = Curves::read(&folder.join(METRICS), metric.as_deref())?;
+        let by_loss = summary.config["train"]["select_by"] == "loss";
+        let curves = Curves::read(&folder.join(METRICS), metric.as_deref(), by_loss)?;
         Ok(Recorded { summary, metric, curves })
     }
 
@@ -82,8 +83,8 @@ fn metric(summary: &Summary) -> Option<String> {
 }
 
 impl Curves {
-    fn read(path: &Path, metric: Option<&str>) -> Result<Curves, TrainError> {
-        let (mut curves, mut chosen) = (Curves::default(), Chosen::default());
+    fn read(path: &Path, metric: Option<&str>, by_loss: bool) -> Result<Curves, TrainError> {
+        let (mut curves, mut chosen) = (Curves::default(), Chosen { by_loss, best: None });
         let mut read = |number: usize, line: &str| {
             let report: RoundReport = serde_json::from_str(line)
                 .map_err(|error| TrainError::file(path, format!("line {number}: expected a round: {error}")))?;
@@ -109,7 +110,8 @@ impl Curves {
             self.val.push((round, val));
         }
         let Some(test) = scores.test.get(metric).copied() else { return };
-        let best = chosen.after(val, test);
+        let judged = if chosen.by_loss { scores.val.get("loss").map(|loss| -loss) } else { val };
+        let best = chosen.after(judged, test);
         if let Some(bytes) = report.bytes {
             self.test_by_bytes.push((bytes as f64, best));
         }
@@ -133,6 +135,8 @@ impl Curves {
 /// that an earlier stage ended with is still there while the next one starts from nothing.
 #[derive(Default)]
 struct Chosen {
+    /// Whether the smallest loss is the best, not the largest metric.
+    by_loss: bool,
     best: Option<(Option<f64>, f64)>,
 }
 

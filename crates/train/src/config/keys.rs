@@ -58,7 +58,9 @@ keys! {
     "train.seed": "seed of initial values and dropout (0)",
     "train.eval_every": "rounds between two evaluations, 0: only after the last (1)",
     "train.patience": "evaluations without a better one that end a stage, 0: never (0)",
-    "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc; the first chooses the best round",
+    "train.select_by": "metric | loss: which of the validation nodes' chooses the best round; patience waits for it \
+        (metric)",
+    "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc; the first is the one that may choose the best round",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",
     "schedule.kind": "synchronous | pipelined | lazy (synchronous)",
     "schedule.cache_inputs": "synchronous, pipelined: fetch the first layer's halo once (true)",

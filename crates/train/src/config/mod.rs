@@ -29,7 +29,7 @@ pub use model::ModelConfig;
 pub(crate) use overrides::apply;
 pub use partition::PartitionConfig;
 pub use schedule::{HandOnChoice, ScheduleConfig, Start};
-pub use train::TrainConfig;
+pub use train::{SelectBy, TrainConfig};
 pub use transport::{Fault, FaultKind, OutConfig, TransportConfig, TransportKind};
 
 /// A whole run.

@@ -35,7 +35,10 @@ pub struct TrainConfig {
     pub eval_every: u32,
     /// Evaluations without a better one after which a stage ends; 0 for never.
     pub patience: u32,
-    /// The metrics; the first chooses the best round. Empty: accuracy, or micro_f1 with several labels a node.
+    /// What chooses the best round by validation, and what patience waits for.
+    pub select_by: SelectBy,
+    /// The metrics; the first chooses the best round, unless the loss does. Empty: accuracy, or micro_f1 with several
+    /// labels a node.
     pub metrics: Vec<String>,
     /// Compute threads of a worker; 0 divides the machine's cores between the workers on it.
     pub threads: usize,
@@ -58,8 +61,19 @@ impl Default for TrainConfig {
             seed: 0,
             eval_every: 1,
             patience: 0,
+            select_by: SelectBy::Metric,
             metrics: Vec::new(),
             threads: 0,
         }
     }
+}
+
+/// `train.select_by`: what chooses the best round by validation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SelectBy {
+    /// The first of the metrics, the largest.
+    Metric,
+    /// The loss, the smallest.
+    Loss,
 }

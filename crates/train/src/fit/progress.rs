@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::schedule::{Position, Stage};
 use crate::worker::evaluate::Scores;
 
-/// The best parameters so far, by the validation metric.
+/// The best parameters so far, by validation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Best {
     /// The round after which they stood.

@@ -11,6 +11,7 @@ use super::agreement::{self, Agreement, Extras, Reduction, Turn};
 use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Best, Clocks, Progress};
+use crate::config::SelectBy;
 use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
 use crate::exchange::widths;
@@ -343,15 +344,15 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// Keeps the parameters if they are the best so far by the validation metric, ties to the earlier. Without validation
-/// nodes the latest are the best.
+/// Keeps the parameters if they are the best so far by the validation metric, or by the validation loss, ties to the
+/// earlier. Without validation nodes the latest are the best.
 fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores) {
-    let metric = plan.metrics[0].name();
-    let better = match (&progress.best, scores.val.get(metric)) {
-        (None, _) | (_, None) => true,
-        (Some(best), Some(figure)) => best.scores.val.get(metric).is_none_or(|old| figure > old),
+    let figures = |scores: &Scores| match plan.config.train.select_by {
+        SelectBy::Metric => scores.val.get(plan.metrics[0].name()).copied(),
+        SelectBy::Loss => scores.val.get("loss").map(|loss| -loss),
     };
-    if better {
+    let old = progress.best.as_ref().and_then(|best| figures(&best.scores));
+    if old.zip(figures(scores)).is_none_or(|(old, new)| new > old) {
         let parameters = match progress.best.take() {
             Some(mut best) => {
                 best.parameters.copy_from_slice(&progress.parameters);

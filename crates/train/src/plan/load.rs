@@ -63,7 +63,7 @@ impl Config {
             "model": self.model,
             "schedule": [&schedule.kind, schedule.start, schedule.hand_on, schedule.own],
             "smoothing": [schedule.smooth_features, schedule.smooth_gradients],
-            "train": [train.seed, &train.optimiser, train.sync_every],
+            "train": [train.seed, &train.optimiser, train.sync_every, train.select_by],
             "messages": [messages.forward, messages.backward, messages.evaluation, messages.parameters,
                 messages.error_feedback, messages.selection, messages.skip, &messages.budget, messages.layers],
         });

@@ -4,6 +4,7 @@ mod fixture;
 mod methods;
 
 mod assigner;
+mod best_round;
 mod brute_force;
 mod budget;
 mod deadlines;
