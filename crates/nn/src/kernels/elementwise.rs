@@ -122,10 +122,17 @@ pub fn blend(compute: &Compute, average: &mut [f32], arrived: &[f32], m: f32) {
     });
 }
 
-/// `x = max(x, 0)`.
+/// ReLU of one value. What is no number stays none, as in PyTorch, so that training that has diverged shows it;
+/// [`f32::max`] would make it 0.
+#[inline(always)]
+pub(crate) fn positive_part(value: f32) -> f32 {
+    if value <= 0.0 { 0.0 } else { value }
+}
+
+/// `x = max(x, 0)`; NaN stays.
 pub fn relu(compute: &Compute, x: &mut Matrix) {
     let width = x.columns().max(1);
-    compute.chunks(x.data_mut(), ROWS_PER_PIECE * width, |_, x| x.iter_mut().for_each(|v| *v = v.max(0.0)));
+    compute.chunks(x.data_mut(), ROWS_PER_PIECE * width, |_, x| x.iter_mut().for_each(|v| *v = positive_part(*v)));
 }
 
 /// Stops the gradient where the ReLU's `output` is 0.
@@ -273,6 +280,18 @@ mod tests {
         let both = (0..rows).flat_map(|r| out.row(r).windows(2)).filter(|w| w[0] != 0.0 && w[1] != 0.0).count();
         let share = both as f64 / (rows * (columns - 1)) as f64;
         assert!((share - 0.49).abs() < 0.006, "{share}");
+    }
+
+    #[test]
+    fn relu_keeps_what_is_no_number_and_every_bit_of_what_is_positive() {
+        let values = [1.5, f32::from_bits(1), f32::MAX, f32::INFINITY, 0.0, -0.0, -1.0, f32::NEG_INFINITY];
+        let mut x = Matrix::from_vec(1, 8, values.to_vec());
+        relu(&Compute::new(1), &mut x);
+        let expected = [1.5, f32::from_bits(1), f32::MAX, f32::INFINITY, 0.0, 0.0, 0.0, 0.0];
+        assert!(x.data().iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{:?}", x.data());
+        let mut x = Matrix::from_vec(2, 20, vec![f32::NAN; 40]);
+        relu(&Compute::new(1), &mut x);
+        assert!(x.data().iter().all(|value| value.is_nan()));
     }
 
     #[test]

@@ -182,7 +182,8 @@ pub fn max_fold(
         for &source in &columns[offsets[row]..offsets[row + 1]] {
             let message = messages.row(source as usize);
             for ((best, who), &value) in maximum.iter_mut().zip(winner.iter_mut()).zip(message) {
-                if value > *best {
+                // A NaN wins over everything, so that it is not lost.
+                if (value > *best) | value.is_nan() {
                     *best = value;
                     *who = first_source + source;
                 }
@@ -272,6 +273,20 @@ mod tests {
                 sum_fold(&compute, &mut only, Store::Set, &block, &m);
                 assert!((dot(&only, &g) - dot(&m, &back)).abs() < 1e-3, "<Am, g> = <m, A'g>");
             }
+        }
+    }
+
+    #[test]
+    fn a_maximum_over_something_that_is_no_number_is_none() {
+        let block = Block::new(3, vec![0, 3], vec![0, 1, 2], None);
+        for place in 0..3 {
+            let mut m = Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0]);
+            m.row_mut(place)[0] = f32::NAN;
+            let (mut maximum, mut winner) = (Matrix::zeros(1, 1), Vec::new());
+            begin_maximum(&Compute::new(1), &mut maximum, &mut winner);
+            max_fold(&Compute::new(1), &mut maximum, &mut winner, &block, &m, 0);
+            end_maximum(&Compute::new(1), &mut maximum, &winner);
+            assert!(maximum.data()[0].is_nan(), "{place}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! What stands between two layers, in one pass over the rows: LayerNorm (Ba, Kiros and Hinton, 2016), ReLU and dropout.
 
 use super::dispatch::per_processor;
-use super::elementwise::{Dropout, NodeIds, column_bits};
+use super::elementwise::{Dropout, NodeIds, column_bits, positive_part};
 use crate::matrix::Matrix;
 use crate::threads::{Compute, ROWS_PER_PIECE, row_pieces};
 
@@ -75,10 +75,10 @@ per_processor! {
                     let reciprocal = 1.0 / (variance + EPSILON).sqrt();
                     statistics.copy_from_slice(&[mean, reciprocal]);
                     for (((out, z), weight), bias) in out.iter_mut().zip(z).zip(*weight).zip(*bias) {
-                        *out = ((z - mean) * reciprocal * weight + bias).max(0.0);
+                        *out = positive_part((z - mean) * reciprocal * weight + bias);
                     }
                 }
-                None => out.iter_mut().zip(z).for_each(|(out, z)| *out = z.max(0.0)),
+                None => out.iter_mut().zip(z).for_each(|(out, z)| *out = positive_part(*z)),
             }
             if let Some(dropout) = dropout {
                 let (threshold, scale, bits) = (dropout.threshold(), dropout.scale(), dropout.row(node));
@@ -204,6 +204,22 @@ mod tests {
         let key = Key::new(stream, Purpose::Test);
         let value = |i: usize| key.with(i as u64).normal() as f32;
         Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
+    }
+
+    #[test]
+    fn what_is_no_number_stays_none_in_its_row_and_in_no_other() {
+        let mut z = random(3, 40, 1);
+        z.row_mut(1)[17] = f32::NAN;
+        let (ones, zeros) = (vec![1.0; 40], vec![0.0; 40]);
+        for norm in [None, Some(Affine { weight: &ones, bias: &zeros })] {
+            let (mut out, mut statistics) = (Matrix::default(), Matrix::default());
+            let between = Activation { norm, dropout: None };
+            activate(&Compute::new(1), &mut out, &z, between, &[0, 1, 2], &mut statistics);
+            let broken = |row: usize| out.row(row).iter().filter(|value| value.is_nan()).count();
+            let all = if norm.is_some() { 40 } else { 1 };
+            assert_eq!([0, 1, 2].map(broken), [0, all, 0]);
+            assert!(out.row(1)[17].is_nan());
+        }
     }
 
     /// ⟨g, f(z + εd) − f(z − εd)⟩ / 2ε against ⟨f'(z)ᵀ g, d⟩, for the input, γ and β.
