@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_nn::Matrix;
 use laconic_wire::codec::{MessageKey, RowsMut, RowsRef, Store};
-use laconic_wire::{Direction, Frame, Kind, Ledger, Rank, Tag, Transport, WireError};
+use laconic_wire::{Direction, Frame, Ledger, Rank, Tag, Transport, WireError};
 
 use super::assigner::Assigner;
 use super::drawn::{Drawn, Presence, Route, on_link};
@@ -285,10 +285,10 @@ impl Remembers for Halo {
     }
 }
 
-/// Rows that a codec refuses: hidden rows that are no numbers mean that training has diverged.
+/// Rows that a codec refuses: what a part holds is finite, so rows that are no numbers mean that training has diverged.
 pub(crate) fn refused(error: WireError, rank: Rank, peer: Rank, tag: Tag) -> TrainError {
     match error {
-        WireError::NotFinite { .. } if tag.kind != Kind::Features => {
+        WireError::NotFinite { .. } => {
             TrainError::Diverged { round: tag.round, what: format!("{tag} on rank {rank}: {error}") }
         }
         error => error.from_peer(rank, peer, tag).into(),

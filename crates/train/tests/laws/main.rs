@@ -11,6 +11,7 @@ mod deadlines;
 mod defects_of_adaqp;
 mod defects_of_retexo;
 mod defects_of_varco;
+mod divergence;
 mod every_method;
 mod exact_ends;
 mod front_door;
