@@ -75,8 +75,8 @@ keys! {
     "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \
         quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period, lambda; masked: ratio = \
         number or a ramp { law = fixed | linear | exponential | staircase | columns, clock = epoch | elapsed | bytes | \
-        gradient_norm, from, to, slope, steps, limit }, inner, columns = random | prefix, rescale, whole_last; both: \
-        reveal (exact)",
+        gradient_norm (needs train.sync_every = 1), from, to, slope, steps, limit }, inner, columns = random | prefix, \
+        rescale, whole_last; both: reveal (exact)",
     "messages.backward": "codec of activation gradients, in the same words (exact)",
     "messages.evaluation": "codec of evaluation passes, or none: without the others' rows (exact)",
     "messages.parameters": "codec of parameter gradients or averaged parameters: exact | half | \

@@ -134,8 +134,8 @@ pub fn is_due(done: u32, period: u32) -> bool {
     done > 0 && done.is_multiple_of(period)
 }
 
-/// Assigns bits to the messages of these exchanges from what was traced since the last time. Called on every worker at
-/// once, with the same exchanges, each with its width, in the same order.
+/// Assigns bits to the messages of these exchanges from what was traced since the last time, to each by its own λ.
+/// Called on every worker at once, with the same exchanges, each with its width, in the same order.
 ///
 /// # Errors
 /// If another worker does not answer, or sends something else.
@@ -144,7 +144,6 @@ pub fn assign_widths(
     transport: &mut dyn Transport,
     exchanges: &[(Tag, usize)],
     round: u32,
-    lambda: f64,
 ) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
     for (number, (tag, columns)) in exchanges.iter().enumerate() {
@@ -161,7 +160,7 @@ pub fn assign_widths(
                 cost: costs[from.index() * size + to.index()],
             })
             .collect();
-        let assignment = assign::assign(&channels, size as u32, lambda);
+        let assignment = assign::assign(&channels, size as u32, halo.coders.coding(*tag).lambda());
         let mut mine: Vec<Vec<u8>> = vec![Vec::new(); size];
         for ((from, to, _), bits) in everyones.iter().zip(assignment.bits) {
             if *from == rank {

@@ -172,11 +172,10 @@ impl<'a> Fit<'a> {
         let messages = &worker.plan.messages;
         let is_due = |(tag, _): &&(Tag, usize)| widths::is_due(progress.done, messages.coding(*tag).period(rounds));
         let due: Vec<(Tag, usize)> = self.adaptive.iter().filter(is_due).copied().collect();
-        if let Some((tag, _)) = due.first() {
-            let lambda = messages.coding(*tag).lambda();
+        if !due.is_empty() {
             // What is under way was coded with the bits of before.
             worker.settle_late()?;
-            widths::assign_widths(&mut worker.halo, &mut worker.transport, &due, round, lambda)?;
+            widths::assign_widths(&mut worker.halo, &mut worker.transport, &due, round)?;
         }
         self.reveal(worker, round, &reading)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use laconic_wire::codec::{Bits, Codec, CodecKind, CodecRegistry, Exact, Level, Options, travelling};
 
-use crate::config::ramp::Controller;
+use crate::config::ramp::{Clock, Controller};
 use crate::config::{BitsChoice, CodecChoice, CodecConfig, EachMessage, WIDTHS, one_of};
 use crate::error::{Result, TrainError};
 
@@ -126,7 +126,7 @@ impl Coding {
             ("bits", config.bits.is_some(), reads.bits),
             ("ratio", config.ratio.is_some(), reads.ratio),
             ("whole_last", config.whole_last.is_some(), self.kind.wraps),
-            ("reveal", config.reveal.is_some(), reads.bits || reads.ratio),
+            ("reveal", config.reveal.is_some(), reads.ratio || self.refines()),
             ("period", config.period.is_some(), reads.bits && each),
             ("lambda", config.lambda.is_some(), reads.bits && assigned),
         ];
@@ -137,8 +137,10 @@ impl Coding {
         let Some(name) = idle else { return Ok(()) };
         let read = common.iter().filter(|(.., read)| *read).map(|(name, ..)| *name).chain(own);
         let mut what = format!("{key}.{name}: {:?} does not read it", config.codec);
-        if each && name == "lambda" {
+        if name == "lambda" && reads.bits {
             what += "; only bits = \"adaptive\" does";
+        } else if name == "reveal" && reads.bits {
+            what += "; only bits that are a ramp do";
         } else if name == "period" {
             what += "; only bits = \"random\" and \"adaptive\" do";
         } else if let Some(other) = registry.iter().find(|other| reader(other, name)) {
@@ -208,6 +210,11 @@ impl Coding {
         }
     }
 
+    /// Whether rows that never change arrive coarsely and are refined later, unless told otherwise.
+    pub fn refines(&self) -> bool {
+        self.kind.reads.bits && matches!(&self.widths, Widths::Same(Controller::Ramp(_)))
+    }
+
     /// Whether the assigner chooses the bits.
     pub fn is_adaptive(&self) -> bool {
         self.kind.reads.bits && matches!(self.widths, Widths::Assigned { .. })
@@ -245,11 +252,16 @@ impl Coding {
         self.has_steady_controllers() && !self.is_adaptive() && !self.kind.varies
     }
 
+    /// The clocks that ratio and bits follow, where the codec reads them.
+    pub fn clocks(&self) -> impl Iterator<Item = Clock> {
+        let bits = if let Widths::Same(bits) = &self.widths { bits.clock() } else { None };
+        let ratio = self.ratio.clock().filter(|_| self.kind.reads.ratio);
+        ratio.into_iter().chain(bits.filter(|_| self.kind.reads.bits))
+    }
+
     /// Whether ratio and bits follow from the round alone.
     pub fn has_steady_controllers(&self) -> bool {
-        let ratio = !self.kind.reads.ratio || self.ratio.is_predictable();
-        let bits = !matches!(&self.widths, Widths::Same(bits) if !bits.is_predictable());
-        ratio && (bits || !self.kind.reads.bits)
+        self.clocks().all(|clock| clock == Clock::Epoch)
     }
 
     /// Whether it can code values that are summed over workers, or that figures are made of: the same number of bits in

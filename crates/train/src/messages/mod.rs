@@ -11,6 +11,7 @@ use laconic_wire::codec::CodecRegistry;
 use laconic_wire::collectives::Reducer;
 use laconic_wire::{Direction, Kind, Tag};
 
+use crate::config::ramp::Clock;
 use crate::config::{CodecChoice, CostsChoice, MessagesConfig, SkipConfig};
 use crate::error::{Result, TrainError};
 use crate::schedule::Stage;
@@ -45,6 +46,31 @@ const NO_EVALUATION: &str = "none";
 /// Whether evaluations go without the other workers' rows.
 pub fn evaluates_alone(config: &MessagesConfig) -> bool {
     config.evaluation == CodecChoice::named(NO_EVALUATION)
+}
+
+/// Refuses `reveal` where nothing is revealed: only rows that go forward into a layer whose inputs cross once are.
+fn refuse_idle_reveal(config: &MessagesConfig, stages: &[Stage]) -> Result<()> {
+    let own = |layer: &str, key: &str| format!("layers.{layer}.{key}");
+    let frozen = || stages.iter().filter(|stage| stage.freezes()).map(|stage| stage.first_layer.to_string());
+    let has_own = |layer: &String| config.layers.get(layer).is_some_and(|layer| layer.forward.is_some());
+    let mut idle = vec![("backward".to_owned(), &config.backward)];
+    idle.extend([("evaluation".to_owned(), &config.evaluation), ("parameters".to_owned(), &config.parameters)]);
+    if frozen().all(|layer| has_own(&layer)) {
+        idle.push(("forward".to_owned(), &config.forward));
+    }
+    for (layer, choices) in &config.layers {
+        idle.extend(choices.backward.as_ref().map(|choice| (own(layer, "backward"), choice)));
+        let forward = choices.forward.as_ref().filter(|_| frozen().all(|known| known != *layer));
+        idle.extend(forward.map(|choice| (own(layer, "forward"), choice)));
+    }
+    match idle.into_iter().find(|(_, choice)| choice.config().reveal.is_some()) {
+        Some((key, _)) => {
+            let what =
+                "nothing reads it; only rows that go into a first layer once (schedule.cache_inputs) are revealed";
+            Err(TrainError::config(format!("messages.{key}.reveal: {what}")))
+        }
+        None => Ok(()),
+    }
 }
 
 impl Messages {
@@ -86,6 +112,9 @@ impl Messages {
             }
         }
         messages.check()?;
+        if !stages.is_empty() {
+            refuse_idle_reveal(config, stages)?;
+        }
         messages.leave_whole(stages);
         Ok(messages)
     }
@@ -158,7 +187,12 @@ impl Messages {
 
     /// Whether a controller reads clocks that only show during a run.
     pub fn read_clocks(&self) -> bool {
-        self.named.iter().any(|coding| !coding.is_adaptive() && !coding.has_steady_controllers())
+        self.named.iter().any(|coding| !coding.has_steady_controllers())
+    }
+
+    /// Whether a controller follows this clock.
+    pub fn follow(&self, clock: Clock) -> bool {
+        self.named.iter().any(|coding| coding.clocks().any(|other| other == clock))
     }
 
     /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.

@@ -80,12 +80,11 @@ impl Inputs {
         }
         let own = travelling(peers.compute, layer, &graph.nodes, x.view());
         let mut halo = Matrix::zeros(peers.halo.rows(), own.columns());
-        let coding = peers.halo.coders.coding(tag);
-        let (adaptive, lambda) = (coding.is_adaptive(), coding.lambda());
+        let adaptive = peers.halo.coders.coding(tag).is_adaptive();
         if adaptive && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
             // The rows are known before they are sent, so the first assignment need not wait.
             widths::trace_once(peers.halo, tag, &own)?;
-            widths::assign_widths(peers.halo, peers.transport, &[(tag, own.columns())], tag.round, lambda)?;
+            widths::assign_widths(peers.halo, peers.transport, &[(tag, own.columns())], tag.round)?;
         }
         let pending = peers.halo.start(peers.transport, Request::now(tag, scope), &own)?;
         let presence = pending.presence(peers.halo);

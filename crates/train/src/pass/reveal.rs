@@ -13,7 +13,7 @@ use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Operand, Side, Sources, Stat
 use laconic_wire::codec::{self, Bits, Codec, CodecRegistry, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Frame, Ledger, Rank, Tag};
 
-use crate::config::ramp::{Controller, Reading, kept_columns};
+use crate::config::ramp::{Reading, kept_columns};
 use crate::error::Result;
 use crate::exchange::drawn::{Presence, Route};
 use crate::exchange::halo::{Request, refused};
@@ -93,12 +93,7 @@ pub struct Reveal {
 
 /// Whether this codec reveals frozen inputs rather than send them at once.
 pub fn reveals(coding: &Coding) -> bool {
-    coding.reveal && (coding.kind.reads.ratio || refines(coding))
-}
-
-/// Whether rows that have crossed are refined later.
-fn refines(coding: &Coding) -> bool {
-    coding.kind.reads.bits && matches!(&coding.widths, Widths::Same(Controller::Ramp(_)))
+    coding.reveal && (coding.kind.reads.ratio || coding.refines())
 }
 
 impl Reveal {
@@ -116,7 +111,7 @@ impl Reveal {
         let (tag, scope) = at;
         let own = travelling(peers.compute, layer, nodes, x.view());
         let coding = peers.halo.coders.coding(tag).clone();
-        let refines = refines(&coding);
+        let refines = coding.refines();
         let (send, receive) = peers.halo.rows_of(Request::now(tag, scope));
         let known = |rows: &Vec<u32>| if refines { vec![0.0; rows.len() * own.columns()] } else { Vec::new() };
         let send = send.into_iter().map(|rows| (rows.clone(), known(&rows))).collect();

@@ -4,6 +4,7 @@ use laconic_graph::partition::Objective;
 use laconic_wire::{LinkShape, WireError};
 
 use super::members::Members;
+use crate::config::ramp::Clock;
 use crate::config::{Config, HandOnChoice, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
 use crate::messages::Messages;
@@ -115,6 +116,14 @@ impl Members {
             let hint = reader.map(|other| format!("; {:?} does", other.name)).unwrap_or_default();
             let what = format!("messages.selection.{option}: {:?} does not read it{hint}", selection.name);
             return Err(TrainError::config(what));
+        }
+        if config.train.sync_every > 1 && messages.follow(Clock::GradientNorm) {
+            // What workers add up then is how far parameters moved, which grows with the rate and the rounds between.
+            let what = "no gradient is summed over workers there; expected clock = \"epoch\", \"elapsed\" or \"bytes\"";
+            let every = config.train.sync_every;
+            return Err(TrainError::config(format!(
+                "clock = \"gradient_norm\" with train.sync_every = {every}: {what}"
+            )));
         }
         match messages.same_rows() {
             Some(key) if selection.redraws => {

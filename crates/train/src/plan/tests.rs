@@ -104,11 +104,54 @@ fn an_option_that_the_chosen_member_does_not_read_is_refused_with_who_does() {
         ("messages = { forward = { codec = 'quantised', ratio = 4 } }", "\"masked\" does"),
         ("messages = { forward = { codec = 'quantised', bits = 4, period = 2 } }", "\"random\" and \"adaptive\""),
         ("messages = { forward = { codec = 'masked', keep = 2 } }", "it reads ratio"),
+        ("messages = { forward = { codec = 'quantised', bits = 4, lambda = 1 } }", "only bits = \"adaptive\" does"),
+        ("messages = { forward = { codec = 'quantised', bits = 'random', lambda = 1 } }", "\"adaptive\" does"),
+        ("messages = { forward = { codec = 'masked', lambda = 1 } }", "\"quantised\" does"),
+        ("messages = { forward = { codec = 'quantised', bits = 4, reveal = false } }", "only bits that are a ramp do"),
+        ("messages = { forward = { codec = 'half', reveal = false } }", "\"half\" does not read it"),
     ] {
         let error = parse(text, &[]).expect_err(text).to_string();
         assert!(error.contains(words), "{text}: {error}");
     }
     assert!(parse("model = { arch = 'gat', heads = 8 }", &[]).is_ok());
+}
+
+/// Only what goes forward into a layer whose inputs cross once is revealed; which layers these are, stages tell.
+#[test]
+fn reveal_is_refused_where_nothing_crosses_once() {
+    const MASK: &str = "{ codec = 'masked', reveal = false }";
+    let plan = |text: &str, more: &str| {
+        let more: Vec<&str> = more.split_whitespace().collect();
+        let config = parse(&text.replace("MASK", MASK), &more).expect("valid without stages");
+        Plan::for_model(&Members::default(), &config, [12, 4]).map(drop).map_err(|error| error.to_string())
+    };
+    for (text, more) in [
+        ("messages = { forward = MASK }", "schedule.cache_inputs=false"),
+        ("messages = { forward = MASK }", "model.arch=mlp"),
+        ("messages = { backward = MASK }", ""),
+        ("messages = { layers = { 1 = { forward = MASK } } }", ""),
+        ("messages = { layers = { 0 = { backward = MASK } } }", ""),
+        ("messages = { forward = MASK, layers = { 0 = { forward = 'half' } } }", ""),
+    ] {
+        let error = plan(text, more).expect_err(text);
+        assert!(error.contains(".reveal: nothing reads it"), "{text} {more}: {error}");
+    }
+    for (text, more) in [
+        ("messages = { forward = MASK }", ""),
+        ("messages = { forward = MASK }", "schedule.kind=lazy"),
+        ("messages = { layers = { 0 = { forward = MASK } } }", "schedule.kind=pipelined"),
+        ("messages = { layers = { 1 = { forward = MASK } } }", "schedule.kind=lazy"),
+    ] {
+        assert_eq!(plan(text, more), Ok(()), "{text} {more}");
+    }
+}
+
+#[test]
+fn a_clock_of_gradients_is_refused_where_models_are_averaged() {
+    let ramp = "messages = { backward = { codec = 'masked', ratio = { clock = 'gradient_norm', from = 4 } } }";
+    assert!(parse(ramp, &[]).is_ok());
+    let error = parse(ramp, &["train.sync_every=2"]).expect_err("no gradient is summed").to_string();
+    assert!(error.contains("gradient_norm") && error.contains("train.sync_every = 2"), "{error}");
 }
 
 proptest! {

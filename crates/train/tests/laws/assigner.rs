@@ -1,5 +1,6 @@
 //! The assigner of bit-widths at work: what it knows of rows and links decides what they get, and a run reports it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use laconic_graph::plan::{HaloPlan, Link};
@@ -26,7 +27,8 @@ fn range(row: usize) -> f32 {
 
 /// Widths that rank 0 gives its rows on their way to rank 1; a row's score is what it counts for there.
 fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<u8> {
-    let config = config(&[r#"messages.forward={codec="quantised",bits="adaptive",period=1}"#]);
+    let key = format!("messages.forward={{codec=\"quantised\",bits=\"adaptive\",period=1,lambda={lambda}}}");
+    let config = config(&[key.as_str()]);
     let every: Vec<u32> = (0..ROWS as u32).collect();
     let one = |rank: usize, mut channel: ThreadsTransport| {
         let mut links = vec![Link::default(); 2];
@@ -40,7 +42,7 @@ fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<
         widths::exchange_scores(&mut halo, &mut channel, &scores).expect("scores");
         widths::costs_of_shape(&mut halo, 2, shape).expect("costs");
         widths::trace_once(&mut halo, tag, &rows).expect("a codec");
-        widths::assign_widths(&mut halo, &mut channel, &[(tag, COLUMNS)], 1, lambda).expect("widths");
+        widths::assign_widths(&mut halo, &mut channel, &[(tag, COLUMNS)], 1).expect("widths");
         let setting = |halo: &mut Halo, outgoing: bool| {
             let end = End { rank: Rank(rank as u32), peer: Rank(1 - rank as u32), outgoing, rows: ROWS, drawn: None };
             let (coder, _) = halo.coders.coder(tag).expect("a codec");
@@ -92,6 +94,71 @@ fn lambda_weighs_variance_against_time() {
     assert_eq!((bits(0.0), bits(1.0)), (2 * ROWS as u32, 8 * ROWS as u32));
     let between: Vec<u32> = [0.0, 0.2, 0.5, 0.8, 1.0].map(bits).to_vec();
     assert!(between.is_sorted() && between[2] > between[0] && between[2] < between[4], "{between:?}");
+}
+
+/// Payload bytes of the messages of training that went this way out of layer 1, by round and link.
+fn payloads(outcomes: &[Outcome], direction: Direction) -> Vec<BTreeMap<(u32, u32), u64>> {
+    let mut rounds = vec![BTreeMap::new(); outcomes[0].trained.rounds as usize];
+    for outcome in outcomes {
+        for (entry, count) in outcome.sent.iter() {
+            let rows = matches!(entry.kind, Kind::Activations | Kind::ActivationGradients);
+            if rows && entry.layer == 1 && entry.direction == direction {
+                rounds[entry.round as usize - 1].insert((outcome.rank, entry.peer.0), count.payload);
+            }
+        }
+    }
+    rounds
+}
+
+/// Each direction is assigned by its own λ, as if it were alone. Steps of next to nothing keep forward rows the same
+/// whatever the gradients' bits are.
+#[test]
+fn every_exchange_is_assigned_by_its_own_lambda() {
+    let dataset = graph(150, 4);
+    let run_with = |forward: f64, backward: f64| {
+        let way = |way: &str, lambda: f64| {
+            format!("messages.{way}={{codec=\"quantised\",bits=\"adaptive\",period=1,lambda={lambda}}}")
+        };
+        let (forward, backward) = (way("forward", forward), way("backward", backward));
+        let keys = ["train.lr=1e-30", "model.dropout=0.0", "messages.evaluation=none"];
+        let keys = [&keys[..], &[forward.as_str(), backward.as_str()]].concat();
+        run(&config(&keys), &dataset, 3)
+    };
+    let (both, apart) = (run_with(1.0, 1.0), run_with(1.0, 0.0));
+    assert_eq!(payloads(&apart, Direction::Forward), payloads(&both, Direction::Forward));
+    // The time is least where the slowest link of each shift has 2 bits throughout: a byte for four columns, where 8
+    // bits take four, and 4 bytes of parameters. Others may fill the time that it takes.
+    let gradients = payloads(&apart, Direction::Reverse);
+    for round in &gradients[1..] {
+        for shift in 1..3 {
+            let slowest = |bytes: &BTreeMap<(u32, u32), u64>| {
+                let of_shift = bytes.iter().filter(|((from, to), _)| (from + shift) % 3 == *to);
+                of_shift.map(|(_, bytes)| *bytes).max().expect("a link")
+            };
+            assert_eq!(slowest(round), slowest(&gradients[0]) / 8 * 5, "{gradients:?}");
+        }
+    }
+}
+
+/// A mask's ratio may follow a clock of the run while the assigner chooses the bits of what is left.
+#[test]
+fn a_ramp_over_bytes_or_seconds_moves_beside_adaptive_bits() {
+    let dataset = graph(150, 4);
+    for clock in ["bytes", "elapsed"] {
+        // A limit that the first round passes, and a period that no assignment ends.
+        let coding = format!(
+            "{{codec=\"masked\",ratio={{clock=\"{clock}\",from=8,limit=1e-9}},inner=\"quantised\",bits=\"adaptive\",\
+             period=100,whole_last=false}}"
+        );
+        let (forward, backward) = (format!("messages.forward={coding}"), format!("messages.backward={coding}"));
+        let keys = ["model.arch=gin", "model.layers=2", forward.as_str(), backward.as_str()];
+        let outcomes = run(&config(&keys), &dataset, 3);
+        for direction in [Direction::Forward, Direction::Reverse] {
+            // Of 16 columns 2 at first, all of them later, a byte each behind 4 bytes of parameters.
+            let bytes: Vec<u64> = payloads(&outcomes, direction).iter().map(|round| round.values().sum()).collect();
+            assert!(bytes[1..].iter().all(|later| *later * (4 + 2) == bytes[0] * (4 + 16)), "{clock}: {bytes:?}");
+        }
+    }
 }
 
 /// Both terms are shares of their range, so that what all links have in common cancels out: only differences between

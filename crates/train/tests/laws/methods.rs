@@ -108,8 +108,9 @@ pub const TIMED: [&[&str]; 2] = [
     &[r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#, r#"messages.costs="measured""#],
 ];
 
-/// Whether these keys go together: an average over rows that are drawn anew in every round is refused.
+/// Whether these keys go together: an average over rows that are drawn anew in every round is refused, and so is to
+/// reveal inputs that cross in every round.
 pub fn go_together(keys: &[&str]) -> bool {
     let has = |what: &str| keys.iter().any(|key| key.contains(what));
-    !(has("smooth") && has("boundary_sample"))
+    !(has("smooth") && has("boundary_sample") || has("reveal=") && has("cache_inputs=false"))
 }

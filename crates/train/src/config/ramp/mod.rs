@@ -134,12 +134,17 @@ impl Controller {
         }
     }
 
+    /// The clock that the value follows; `None` for one that never changes.
+    pub fn clock(&self) -> Option<Clock> {
+        match self {
+            Controller::Ramp(ramp) if ramp.law != Law::Fixed => Some(ramp.clock),
+            _ => None,
+        }
+    }
+
     /// Whether the value follows from the round alone, so that bytes can be predicted exactly.
     pub fn is_predictable(&self) -> bool {
-        match self {
-            Controller::Fixed(_) => true,
-            Controller::Ramp(ramp) => ramp.law == Law::Fixed || ramp.clock == Clock::Epoch,
-        }
+        self.clock().is_none_or(|clock| clock == Clock::Epoch)
     }
 
     /// The smallest and the largest value it can take.
