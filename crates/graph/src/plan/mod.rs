@@ -13,10 +13,12 @@
 mod halo;
 mod ids;
 mod index;
+mod induced;
 mod memory;
 mod topology;
 
 pub use halo::{HaloPlan, Link, needed, owned_of, resolve_owners};
 pub use ids::{decode_ids, encode_ids};
+pub use induced::{among_training, into_training, plan_training, trained_of};
 pub use memory::plan_all;
 pub use topology::{Csr, Topology};

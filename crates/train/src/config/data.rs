@@ -28,6 +28,8 @@ pub struct DataConfig {
     pub split: SplitChoice,
     /// Which of the data's splits, where it has several.
     pub split_index: usize,
+    /// Whether training sees nothing but training nodes and the edges between them; evaluations see the whole graph.
+    pub inductive: bool,
 }
 
 impl Default for DataConfig {
@@ -40,6 +42,7 @@ impl Default for DataConfig {
             features: FeaturePreparation::Given,
             split: SplitChoice::Named(NamedSplit::Given),
             split_index: 0,
+            inductive: false,
         }
     }
 }

@@ -27,6 +27,7 @@ keys! {
     "data.features": "given | row-normalised | standardised (given)",
     "data.split": "given, or { train = share or count per class, val = share or count, seed = 0 } (given)",
     "data.split_index": "which split, where the data has several (0)",
+    "data.inductive": "train on training nodes and the edges between them alone; evaluate on the whole graph (false)",
     "partition.parts": "number of parts, one worker each (0: 4, or the number of MPI processes)",
     "partition.method": "random | multilevel | given (random)",
     "partition.seed": "random, multilevel: seed of the partition (0)",

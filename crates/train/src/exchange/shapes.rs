@@ -38,12 +38,49 @@ pub struct Shapes {
     pub edges: [usize; 2],
     /// Stored feature values.
     pub feature_values: usize,
+    /// What training sees of all that, where it is less.
+    pub training: Option<TrainingShapes>,
+}
+
+/// The sizes of the subgraph that training nodes induce.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TrainingShapes {
+    /// Rows exchanged with each peer.
+    pub links: Vec<PeerRows>,
+    /// Bytes of the question sent to every peer at start-up.
+    pub asked_bytes: usize,
+    /// Bytes of the answer sent to each peer at start-up.
+    pub answer_bytes: Vec<usize>,
+    /// Edges of the own block and the halo block.
+    pub edges: [usize; 2],
+}
+
+impl TrainingShapes {
+    /// The shapes of a part's training graph whose plan is known; `asked` are the ids that it asks for.
+    pub fn of(part: &Part, asked: &[u64], plan: &HaloPlan, topology: &Topology) -> TrainingShapes {
+        TrainingShapes {
+            links: plan.links.iter().map(PeerRows::from).collect(),
+            asked_bytes: encode_ids(asked).len(),
+            answer_bytes: plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
+            edges: [topology.own.edges(), topology.halo.edges()],
+        }
+    }
+}
+
+/// Bytes of the answer to the peer at the other end: the ids of the rows that it gets.
+fn answer_bytes(part: &Part, link: &Link) -> usize {
+    encode_ids(&link.send.iter().map(|&row| part.nodes[row as usize]).collect::<Vec<u64>>()).len()
 }
 
 impl Shapes {
     /// The number of workers.
     pub fn workers(&self) -> usize {
         self.links.len()
+    }
+
+    /// Rows exchanged with each peer in training.
+    pub fn training_links(&self) -> &[PeerRows] {
+        self.training.as_ref().map_or(&self.links, |training| &training.links)
     }
 
     /// Rows of the halo.
@@ -55,9 +92,6 @@ impl Shapes {
     pub fn of(part: &Part, plan: &HaloPlan, topology: &Topology) -> Shapes {
         let mut asked = topology.halo_ids.clone();
         asked.sort_unstable();
-        let answer = |link: &Link| {
-            encode_ids(&link.send.iter().map(|&row| part.nodes[row as usize]).collect::<Vec<u64>>()).len()
-        };
         let labelled = |row: usize| match &part.labels {
             Labels::Single { values, .. } => values[row] >= 0,
             _ => true,
@@ -68,13 +102,14 @@ impl Shapes {
             rows: part.rows(),
             links: plan.links.iter().map(PeerRows::from).collect(),
             asked_bytes: encode_ids(&asked).len(),
-            answer_bytes: plan.links.iter().map(answer).collect(),
+            answer_bytes: plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
             split_rows: [count(Split::TRAIN), count(Split::VAL), count(Split::TEST)],
             edges: [topology.own.edges(), topology.halo.edges()],
             feature_values: match &part.features {
                 Features::None => 0,
                 Features::Dense { values, .. } | Features::Sparse { values, .. } => values.len(),
             },
+            training: None,
         }
     }
 }

@@ -22,6 +22,10 @@ pub enum Step {
     Report = 5,
     /// Predicted bytes of every rung of a budget's ladder, summed over workers.
     Rungs = 6,
+    /// The ids that training needs of others, where it sees training nodes alone.
+    TrainingQuestions = 7,
+    /// Which of them are training nodes of each worker.
+    TrainingAnswers = 8,
     /// What each row counts for at its receivers, for the assigner of bit-widths.
     Weights = 16,
     /// The variance that each message would have, for the assigner.

@@ -10,6 +10,20 @@ use crate::schedule::Stage;
 use crate::selection::Scope;
 use crate::worker::Worker;
 
+/// Rows of own nodes that a stage gets from the one before, or features.
+pub struct Handed {
+    /// What it trains on.
+    pub training: Operand,
+    /// What it is evaluated on, where that is something else: rows that have seen more of the graph.
+    pub evaluation: Option<Operand>,
+}
+
+impl From<Operand> for Handed {
+    fn from(training: Operand) -> Handed {
+        Handed { training, evaluation: None }
+    }
+}
+
 /// What a stage trains on.
 pub struct StageInputs {
     /// Frozen rows with what is known of their neighbours now.
@@ -30,21 +44,26 @@ impl StageInputs {
     ///
     /// # Errors
     /// If another worker does not answer.
-    pub fn fetch(worker: &mut Worker, stage: &Stage, x: Operand, rounds_before: u32) -> Result<StageInputs> {
+    pub fn fetch(worker: &mut Worker, stage: &Stage, x: Handed, rounds_before: u32) -> Result<StageInputs> {
         let layer = stage.first();
+        let Handed { training: x, evaluation } = x;
         if layer.message_width() > 0 && !stage.freezes() {
-            return Ok(StageInputs::of(Inputs { x, neighbours: Neighbours::Exchanged, presence: None }));
+            let exchanged = |x| Inputs { x, neighbours: Neighbours::Exchanged, presence: None };
+            let (inputs, eval_inputs) = (exchanged(x), evaluation.map(exchanged));
+            return Ok(StageInputs { inputs, reveal: None, eval_inputs });
         }
         let plan = worker.plan.clone();
+        let evaluation = evaluation.or_else(|| plan.evaluates_apart(stage).then(|| x.clone()));
+        let eval_inputs = match evaluation {
+            Some(x) => {
+                let (mut peers, graph) = worker.split_whole();
+                let at = (stage.evaluation_input_tag(rounds_before), plan.evaluation);
+                Some(Inputs::freeze(&mut peers, graph, layer, x, at)?)
+            }
+            None => None,
+        };
         let (tag, scope) = (stage.input_tag(rounds_before), plan.frozen_scope(stage));
         let (mut peers, graph) = worker.split();
-        let eval_inputs = match plan.evaluates_whole(stage) {
-            true => {
-                let at = (stage.evaluation_input_tag(rounds_before), Scope::Whole);
-                Some(Inputs::freeze(&mut peers, graph, layer, x.clone(), at)?)
-            }
-            false => None,
-        };
         if layer.message_width() > 0 && scope != Scope::Nothing && reveal::reveals(plan.messages.coding(tag)) {
             let mut reveal = Reveal::new(&mut peers, layer, &graph.nodes, &x, (tag, scope))?;
             let inputs = reveal.inputs(peers.compute, graph, layer, x);

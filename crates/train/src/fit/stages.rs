@@ -3,13 +3,14 @@
 use laconic_nn::{Matrix, Operand};
 use laconic_wire::{Count, Kind, PerKind, collectives};
 
-use super::inputs::StageInputs;
+use super::inputs::{Handed, StageInputs};
 use super::observe::Recorder;
 use super::progress::{Finished, Progress, Snapshot};
 use super::trainer::{Fit, RoundEnd, StageRun};
 use crate::error::Result;
 use crate::exchange::steps::Step;
 use crate::pass::inputs::{Inputs, Neighbours};
+use crate::pass::network::Pass;
 use crate::saved::Saved;
 use crate::schedule::{HandOn, Stage};
 use crate::selection::Scope;
@@ -44,7 +45,7 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
         snapshot.check_fits(&stages)?;
     }
     let (mut finished, mut rounds_before): (Vec<Finished>, u32) = (Vec::new(), 0);
-    let mut x = Some(x);
+    let mut x = Some(Handed::from(x));
     for (index, stage) in stages.iter().enumerate() {
         let own = x.take().expect("every stage but the last hands rows on");
         let at = StageRun { stage, index, rounds_before };
@@ -74,7 +75,7 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
 fn open<'a>(
     worker: &mut Worker,
     at: StageRun<'a>,
-    x: Operand,
+    x: Handed,
     goes_on: Option<(Snapshot, Saved)>,
     revealed: u32,
 ) -> Result<(Fit<'a>, Progress)> {
@@ -154,18 +155,27 @@ fn hand_on(
     stage: &Stage,
     parameters: &[f32],
     round: u32,
-) -> Result<Option<Operand>> {
+) -> Result<Option<Handed>> {
     if stage.hand_on == HandOn::Nothing {
         return Ok(None);
     }
-    let pass = fit.infer(worker, parameters, round)?;
+    // What evaluations alone may see must not reach the next stage's training.
+    let training = fit.infer_as_trained(worker, parameters, round)?.map(|pass| handed(pass, stage));
+    let seen = handed(fit.infer(worker, parameters, round)?, stage);
+    Ok(Some(match training {
+        Some(training) => Handed { training, evaluation: Some(seen) },
+        None => Handed::from(seen),
+    }))
+}
+
+fn handed(pass: &Pass, stage: &Stage) -> Operand {
     let rows = match stage.hand_on {
         HandOn::Hidden => {
             pass.last_hidden().expect("a stage that hands on hidden rows has a classifier that reads them")
         }
         _ => pass.logits(),
     };
-    Ok(Some(Operand::Dense(rows.clone())))
+    Operand::Dense(rows.clone())
 }
 
 /// What a trained model says about own rows.
@@ -192,7 +202,7 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
             _ => None,
         };
         let mut fit = Fit::new(worker, StageRun { stage, index, rounds_before: round }, StageInputs::of(inputs))?;
-        x = hand_on(worker, &mut fit, stage, parameters, round)?;
+        x = hand_on(worker, &mut fit, stage, parameters, round)?.map(|handed| handed.training);
         if index + 1 == stages.len() {
             let pass = fit.infer(worker, parameters, round)?;
             let embedding = pass.last_hidden().cloned().or(embedding);

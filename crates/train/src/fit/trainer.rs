@@ -168,7 +168,7 @@ impl<'a> Fit<'a> {
     fn prepare(&mut self, worker: &mut Worker, progress: &Progress, round: u32) -> Result<()> {
         let rounds = self.rounds();
         let reading = progress.clocks.reading(progress.done, rounds);
-        worker.halo.coders.turn(reading);
+        worker.turn(reading);
         let messages = &worker.plan.messages;
         let is_due = |(tag, _): &&(Tag, usize)| widths::is_due(progress.done, messages.coding(*tag).period(rounds));
         let due: Vec<(Tag, usize)> = self.adaptive.iter().filter(is_due).copied().collect();
@@ -299,17 +299,32 @@ impl<'a> Fit<'a> {
         Ok((extras.loss, self.gradient.clone()))
     }
 
-    /// Logits of all own rows without dropout.
+    /// Logits of all own rows without dropout, as evaluations see them.
     ///
     /// # Errors
     /// If another worker does not answer.
     pub fn infer(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<&Pass> {
         let (network, context) = (self.network(), self.context(worker, round, false));
         let pass = self.eval_pass.as_mut().unwrap_or(&mut self.train_pass);
-        let (mut peers, graph) = worker.split();
+        let (mut peers, graph) = worker.split_whole();
         let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
         pass.forward(&mut Walk { peers: &mut peers, graph, network, p: parameters, inputs, context })?;
         Ok(pass)
+    }
+
+    /// The same as training sees them; `None` where evaluations see no more.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn infer_as_trained(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<Option<&Pass>> {
+        if self.eval_inputs.is_none() {
+            return Ok(None);
+        }
+        let (network, context) = (self.network(), self.context(worker, round, false));
+        let (pass, inputs) = (self.eval_pass.as_mut().unwrap_or(&mut self.train_pass), &self.inputs);
+        let (mut peers, graph) = worker.split();
+        pass.forward(&mut Walk { peers: &mut peers, graph, network, p: parameters, inputs, context })?;
+        Ok(Some(pass))
     }
 
     /// Evaluates the parameters after a round and keeps them if they are the best.

@@ -13,11 +13,18 @@ pub fn forecast(shapes: &Shapes, stages: &[Stage]) -> u64 {
     let edges: usize = shapes.edges.iter().sum();
     // The part as read (u64 ids), then both orientations of both blocks with positions.
     let graph = 8 * (2 * rows + edges) + 3 * FLOAT * edges + 8 * (6 * rows + 2 * halo);
-    let features = FLOAT * shapes.feature_values;
+    // Where training sees a part of the graph, its edges and inputs are held beside those of evaluations.
+    let (apart, trained) = match &shapes.training {
+        Some(training) => (2, 3 * FLOAT * training.edges.iter().sum::<usize>() + 8 * 6 * rows),
+        None => (1, 0),
+    };
+    let graph = graph + trained;
+    let features = apart * FLOAT * shapes.feature_values;
     let of_stage = |stage: &Stage| {
         let units = stage.network.units();
         let first = units[0].layer.as_ref();
-        let frozen = FLOAT * first.inputs() * (rows * 2 + if first.message_has_parameters() { halo } else { 0 });
+        let frozen =
+            apart * FLOAT * first.inputs() * (rows * 2 + if first.message_has_parameters() { halo } else { 0 });
         let dropped = if units[0].dropout > 0.0 { frozen } else { 0 };
         let mut widest = 0;
         let mut tapes = 0;

@@ -27,7 +27,7 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes) -> Result<Ledge
     let seed = plan.config.train.seed;
     let mut coders = Coders::new(&plan.messages.at_most(), seed);
     if plan.messages.are_adaptive() {
-        widths::forecast_scores(&shapes.links, Rank(shapes.rank), &mut ledger);
+        widths::forecast_scores(shapes.training_links(), Rank(shapes.rank), &mut ledger);
         if plan.messages.measures_costs {
             widths::forecast_measure(Rank(shapes.rank), shapes.workers(), &mut ledger);
         }
@@ -35,14 +35,23 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes) -> Result<Ledge
     let mut rounds_before = 0;
     for (number, stage) in plan.stages.iter().enumerate() {
         let selection = plan.selection.as_deref();
-        let route = Route { rank: Rank(shapes.rank), links: &shapes.links, selection, seed };
+        let route = Route { rank: Rank(shapes.rank), links: shapes.training_links(), selection, seed };
+        let whole = Route { links: &shapes.links, ..route };
         let finished = position.finished.get(number).copied();
         let current = number == position.finished.len();
         let done_before = finished.unwrap_or(if current { position.done } else { 0 });
         let last = if finished.is_some() || (current && position.stopped) { done_before } else { stage.rounds };
         let ledger = &mut ledger;
-        let mut at =
-            StageForecast { forecast: *forecast, shapes, route, coders: &mut coders, ledger, stage, rounds_before };
+        let mut at = StageForecast {
+            forecast: *forecast,
+            shapes,
+            route,
+            whole,
+            coders: &mut coders,
+            ledger,
+            stage,
+            rounds_before,
+        };
         at.inputs(last)?;
         for done in done_before + 1..=last {
             at.round(done)?;
@@ -56,7 +65,10 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes) -> Result<Ledge
 struct StageForecast<'a> {
     forecast: Forecast<'a>,
     shapes: &'a Shapes,
+    /// The links along which training exchanges.
     route: Route<'a>,
+    /// The links along which evaluations do.
+    whole: Route<'a>,
     coders: &'a mut Coders,
     ledger: &'a mut Ledger,
     stage: &'a Stage,
@@ -77,9 +89,9 @@ impl StageForecast<'_> {
         let (tag, scope, width) =
             (stage.input_tag(self.rounds_before), plan.frozen_scope(stage), stage.first().inputs());
         self.coders.turn(self.reading(0));
-        if plan.evaluates_whole(stage) {
-            let request = Request::now(stage.evaluation_input_tag(self.rounds_before), Scope::Whole);
-            Halo::forecast(&self.route, self.coders, request, width, self.ledger)?;
+        if plan.evaluates_apart(stage) {
+            let request = Request::now(stage.evaluation_input_tag(self.rounds_before), plan.evaluation);
+            Halo::forecast(&self.whole, self.coders, request, width, self.ledger)?;
         }
         let (request, coding) = (Request::now(tag, scope), plan.messages.coding(tag));
         if scope != Scope::Nothing && reveal::reveals(coding) {
@@ -137,7 +149,7 @@ impl StageForecast<'_> {
             Halo::forecast(&self.route, self.coders, request, width, self.ledger)?;
             if evaluated && tag.direction == laconic_wire::Direction::Forward {
                 let request = Request::now(Tag { kind: Kind::Evaluation, ..tag }, plan.evaluation);
-                Halo::forecast(&self.route, self.coders, request, width, self.ledger)?;
+                Halo::forecast(&self.whole, self.coders, request, width, self.ledger)?;
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::stages::forecast_stages;
 use super::{Forecast, budget, memory};
 use crate::config::Config;
 use crate::error::{Result, TrainError};
-use crate::exchange::shapes::Shapes;
+use crate::exchange::shapes::{Shapes, TrainingShapes};
 use crate::exchange::steps::{Step, checkpoint_tag};
 use crate::plan::{Members, Plan};
 use crate::record::report::WorkerReport;
@@ -71,8 +71,14 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part]) -> Result<Co
     plan.check_workers(parts.len())?;
     let evaluator = Evaluator::new(&plan.metrics, global);
     let plans = laconic_graph::plan::plan_all(parts, plan.self_loops)?;
-    let shapes: Vec<Shapes> =
+    let mut shapes: Vec<Shapes> =
         parts.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect();
+    if plan.inductive {
+        let induced = laconic_graph::plan::plan_training(parts, plan.self_loops)?;
+        for ((shapes, part), (asked, plan, topology)) in shapes.iter_mut().zip(parts).zip(&induced) {
+            shapes.training = Some(TrainingShapes::of(part, asked, plan, topology));
+        }
+    }
     if let Some(budget) = plan.messages.budget {
         let mut totals = vec![0.0; budget::rungs()];
         for shapes in &shapes {

@@ -47,6 +47,8 @@ pub struct Plan {
     frozen: Scope,
     /// Which rows evaluations exchange.
     pub evaluation: Scope,
+    /// Whether training sees nothing but training nodes and the edges between them.
+    pub inductive: bool,
     /// When workers agree, evaluate and write checkpoints.
     pub cadence: Cadence,
     /// How the learning rate changes.
@@ -82,7 +84,8 @@ impl Plan {
             return refuse(format!("{name}: no node is in the training split; {hint}"));
         }
         let metrics = metrics(&config.train.metrics, counts)?;
-        let plan = Plan { metrics, ..Plan::for_model(members, config, [counts.columns, counts.classes])? };
+        let model = Plan::for_model(members, config, [counts.columns, counts.classes])?;
+        let plan = Plan { metrics, inductive: config.data.inductive, ..model };
         let last = plan.stages.iter().map(|stage| usize::from(stage.last_layer())).max();
         let beyond = |layer: &&String| layer.parse().is_ok_and(|layer: usize| Some(layer) > last);
         if let Some(layer) = config.messages.layers.keys().find(beyond) {
@@ -110,6 +113,7 @@ impl Plan {
             selection: drawn.map(Arc::from),
             frozen: if selection.cuts { Scope::Nothing } else { Scope::Whole },
             evaluation: if evaluates_alone(&config.messages) { Scope::Nothing } else { Scope::Whole },
+            inductive: false,
             cadence: Cadence::of(config),
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,
@@ -164,9 +168,11 @@ impl Plan {
         }
     }
 
-    /// Whether evaluations fetch the frozen inputs' rows that training went without.
-    pub fn evaluates_whole(&self, stage: &Stage) -> bool {
-        stage.freezes() && self.frozen_scope(stage) == Scope::Nothing && self.evaluation == Scope::Whole
+    /// Whether evaluations have frozen inputs of their own: those of the whole graph, where training sees a part of it,
+    /// or with the rows that training goes without.
+    pub fn evaluates_apart(&self, stage: &Stage) -> bool {
+        let goes_without = self.frozen_scope(stage) == Scope::Nothing && self.evaluation == Scope::Whole;
+        stage.freezes() && (self.inductive || goes_without)
     }
 
     /// Whether a worker remembers between rounds what no other knows, so that a checkpoint needs a file of each.

@@ -155,7 +155,7 @@ impl Session {
             round_median: worker.times.median_round(),
             compute: 0.0,
             waiting: worker.transport.waited().as_secs_f64(),
-            codec: worker.halo.coding().as_secs_f64(),
+            codec: worker.coding().as_secs_f64(),
             evaluation: worker.times.evaluation.as_secs_f64(),
             link_model: self.clock.as_ref().map_or(0.0, |clock| clock.now().as_secs_f64()),
         };
@@ -168,7 +168,7 @@ impl Session {
             received: totals(received),
             seconds,
             memory: Memory { peak: memory::peak_bytes(), predicted: self.forecast.memory },
-            values: worker.halo.values,
+            values: worker.values(),
             digest: weights::digest(&trained.chosen, &trained.last),
         }
     }

@@ -93,7 +93,8 @@ pub fn is_part_folder(path: &Path) -> bool {
 
 fn open_folder(config: &Config) -> Result<Meta> {
     let meta = part::open_meta(&config.data.path)?;
-    let data = DataConfig { path: config.data.path.clone(), ..DataConfig::default() };
+    let (path, inductive) = (config.data.path.clone(), config.data.inductive);
+    let data = DataConfig { path, inductive, ..DataConfig::default() };
     if config.data != data {
         let what = "is a folder of parts; data.features, data.split and the like belong to the command that cut it";
         return Err(TrainError::config(format!("data.path {} {what}", config.data.path.display())));

@@ -2,14 +2,18 @@
 //!
 //! Nobody ever holds the whole graph or a map of it. Each worker sends the ids that its edges start from and that it
 //! does not own to every peer; each peer answers with those that it owns. Ids travel as ascending differences in
-//! LEB128, 1 to 2 bytes each on a random partition. Steps: 2 all-to-alls.
+//! LEB128, 1 to 2 bytes each on a random partition. Steps: 2 all-to-alls, and 2 more where training sees training nodes
+//! alone.
 
 use laconic_graph::part::Part;
-use laconic_graph::plan::{HaloPlan, Topology, decode_ids, encode_ids, needed, owned_of, resolve_owners};
+use laconic_graph::plan::{
+    HaloPlan, Topology, among_training, decode_ids, encode_ids, into_training, needed, owned_of, resolve_owners,
+    trained_of,
+};
 use laconic_wire::{Ledger, Rank, Transport, collectives};
 
 use crate::error::Result;
-use crate::exchange::shapes::Shapes;
+use crate::exchange::shapes::{Shapes, TrainingShapes};
 use crate::exchange::steps::Step;
 
 /// Finds plan and blocks of `part` together with the other workers.
@@ -17,32 +21,77 @@ use crate::exchange::steps::Step;
 /// # Errors
 /// If another worker does not answer, or several own one node, or nobody does.
 pub fn discover(transport: &mut dyn Transport, part: &Part, self_loops: bool) -> Result<(HaloPlan, Topology)> {
-    let (size, rank) = (transport.size(), transport.rank());
     let wanted = needed(part);
-    let question = encode_ids(&wanted);
-    let questions = collectives::all_to_all(transport, Step::Questions.tag(0), vec![question; size])?;
-    let mut asked_by = vec![Vec::new(); size];
-    let mut answers = vec![Vec::new(); size];
-    for peer in rank.others(size) {
-        let asked = decode_ids(&questions[peer.index()], questions[peer.index()].len())?;
-        let rows = owned_of(part, &asked);
-        asked_by[peer.index()] = rows.iter().zip(&asked).filter_map(|(row, &id)| row.map(|_| id)).collect();
-        answers[peer.index()] = encode_ids(&asked_by[peer.index()]);
-    }
-    let mut owned_by = vec![Vec::new(); size];
-    for (peer, bytes) in collectives::all_to_all(transport, Step::Answers.tag(0), answers)?.iter().enumerate() {
-        if peer != rank.index() {
-            owned_by[peer] = decode_ids(bytes, bytes.len())?;
-        }
-    }
+    let owned =
+        |asked: &[u64]| owned_of(part, asked).into_iter().zip(asked).filter_map(|(row, &id)| row.map(|_| id)).collect();
+    let Known { asked_by, owned_by } = ask(transport, [Step::Questions, Step::Answers], &wanted, owned)?;
     let owners = resolve_owners(part, &wanted, &owned_by)?;
     Ok(HaloPlan::build(part, &owners, &asked_by, self_loops)?)
 }
 
-/// Enters what [`discover`] sends.
+/// Finds plan and blocks of the subgraph that training nodes induce, and its shapes, together with the other workers.
+///
+/// # Errors
+/// As [`discover`].
+pub fn discover_training(
+    transport: &mut dyn Transport,
+    part: &Part,
+    self_loops: bool,
+) -> Result<(HaloPlan, Topology, TrainingShapes)> {
+    let into = into_training(part);
+    let wanted = needed(&into);
+    let steps = [Step::TrainingQuestions, Step::TrainingAnswers];
+    let Known { asked_by, owned_by } = ask(transport, steps, &wanted, |asked| trained_of(part, asked))?;
+    let mut trained = owned_by.concat();
+    trained.sort_unstable();
+    let induced = among_training(part, &into, &trained);
+    let owners = resolve_owners(&induced, &needed(&induced), &owned_by)?;
+    let (plan, topology) = HaloPlan::build(&induced, &owners, &asked_by, self_loops)?;
+    let shapes = TrainingShapes::of(part, &wanted, &plan, &topology);
+    Ok((plan, topology, shapes))
+}
+
+/// What a round of questions and answers ends with.
+struct Known {
+    /// Per peer the ids that it gets from here.
+    asked_by: Vec<Vec<u64>>,
+    /// Per peer the ids that come from it.
+    owned_by: Vec<Vec<u64>>,
+}
+
+/// Asks every peer for the wanted ids, and answers what peers ask.
+fn ask(
+    transport: &mut dyn Transport,
+    [questions, answers]: [Step; 2],
+    wanted: &[u64],
+    answer: impl Fn(&[u64]) -> Vec<u64>,
+) -> Result<Known> {
+    let (size, rank) = (transport.size(), transport.rank());
+    let question = encode_ids(wanted);
+    let asked = collectives::all_to_all(transport, questions.tag(0), vec![question; size])?;
+    let mut known = Known { asked_by: vec![Vec::new(); size], owned_by: vec![Vec::new(); size] };
+    let mut answered = vec![Vec::new(); size];
+    for peer in rank.others(size) {
+        let asked = decode_ids(&asked[peer.index()], asked[peer.index()].len())?;
+        known.asked_by[peer.index()] = answer(&asked);
+        answered[peer.index()] = encode_ids(&known.asked_by[peer.index()]);
+    }
+    for (peer, bytes) in collectives::all_to_all(transport, answers.tag(0), answered)?.iter().enumerate() {
+        if peer != rank.index() {
+            known.owned_by[peer] = decode_ids(bytes, bytes.len())?;
+        }
+    }
+    Ok(known)
+}
+
+/// Enters what [`discover`] sends, and [`discover_training`] where it is called.
 pub fn forecast_discover(shapes: &Shapes, ledger: &mut Ledger) {
     for peer in Rank(shapes.rank).others(shapes.workers()) {
         ledger.record(Step::Questions.tag(0), peer, shapes.asked_bytes);
         ledger.record(Step::Answers.tag(0), peer, shapes.answer_bytes[peer.index()]);
+        if let Some(training) = &shapes.training {
+            ledger.record(Step::TrainingQuestions.tag(0), peer, training.asked_bytes);
+            ledger.record(Step::TrainingAnswers.tag(0), peer, training.answer_bytes[peer.index()]);
+        }
     }
 }

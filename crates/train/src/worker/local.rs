@@ -38,16 +38,6 @@ impl Local {
     pub fn new(part: Part, topology: Topology) -> (Local, Operand) {
         let rows = part.rows();
         let (columns, classes) = (part.global.columns, part.global.classes);
-        let halo_rows = topology.halo_ids.len();
-        let block = |sources: usize, csr: Csr| Block::new(sources, csr.offsets, csr.sources, csr.weights);
-        let (own, halo) = (block(rows, topology.own), block(halo_rows, topology.halo));
-        let inverse = |power: f32| {
-            let mut degrees = vec![0.0; rows];
-            own.add_in_degrees(&mut degrees);
-            halo.add_in_degrees(&mut degrees);
-            degrees.iter_mut().for_each(|d| *d = if *d > 0.0 { d.powf(-power) } else { 0.0 });
-            degrees
-        };
         let labelled = |row: usize| match &part.labels {
             Labels::None => false,
             Labels::Single { values, .. } => values[row] >= 0,
@@ -58,12 +48,35 @@ impl Local {
             (0..rows).map(has).collect::<Vec<bool>>()
         };
         let masks = [mask(Split::TRAIN), mask(Split::VAL), mask(Split::TEST)];
-        let (inverse_degree, inverse_root_degree) = (inverse(1.0), inverse(0.5));
         let x = operand(part.features, rows, columns);
+        (Local::with_edges(part.nodes, topology, masks, part.labels, [columns, classes]), x)
+    }
+
+    /// The same rows with other edges, and degrees of these.
+    pub fn over(&self, topology: Topology) -> Local {
+        let (ids, masks, labels) = (self.ids.clone(), self.masks.clone(), self.labels.clone());
+        Local::with_edges(ids, topology, masks, labels, [self.columns, self.classes])
+    }
+
+    fn with_edges(
+        ids: Vec<u64>,
+        topology: Topology,
+        masks: [Vec<bool>; 3],
+        labels: Labels,
+        [columns, classes]: [usize; 2],
+    ) -> Local {
+        let block = |sources: usize, csr: Csr| Block::new(sources, csr.offsets, csr.sources, csr.weights);
+        let (own, halo) = (block(ids.len(), topology.own), block(topology.halo_ids.len(), topology.halo));
+        let inverse = |power: f32| {
+            let mut degrees = vec![0.0; ids.len()];
+            own.add_in_degrees(&mut degrees);
+            halo.add_in_degrees(&mut degrees);
+            degrees.iter_mut().for_each(|d| *d = if *d > 0.0 { d.powf(-power) } else { 0.0 });
+            degrees
+        };
+        let (inverse_degree, inverse_root_degree) = (inverse(1.0), inverse(0.5));
         let halo_ids = topology.halo_ids;
-        let labels = part.labels;
-        let ids = part.nodes;
-        (Local { ids, inverse_degree, inverse_root_degree, own, halo, halo_ids, masks, labels, columns, classes }, x)
+        Local { ids, inverse_degree, inverse_root_degree, own, halo, halo_ids, masks, labels, columns, classes }
     }
 
     /// Own rows as layers see them.

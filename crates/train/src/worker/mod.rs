@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use laconic_graph::part::Part;
+use laconic_graph::plan::HaloPlan;
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::fold::sum_fold_adjoint;
 use laconic_nn::loss::Targets;
@@ -16,6 +17,7 @@ use laconic_nn::{Compute, Matrix, Operand};
 use laconic_wire::{Clock, Metered, Rank, Transport, WallClock, collectives};
 
 use crate::config::FaultKind;
+use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
 use crate::exchange::halo::Halo;
 use crate::exchange::late::Late;
@@ -25,10 +27,11 @@ use crate::exchange::steps::Step;
 use crate::exchange::timeline::Timeline;
 use crate::exchange::widths;
 use crate::messages::coders::Coders;
+use crate::messages::coding::WidthCounts;
 use crate::pass::inputs::LocalGraph;
 use crate::plan::Plan;
 use crate::schedule::Stage;
-use discover::discover;
+use discover::{discover, discover_training};
 use evaluate::{Evaluator, Scores};
 use local::{Local, Subset};
 
@@ -46,6 +49,9 @@ pub struct Worker {
     pub local: Local,
     /// The halo exchange.
     pub halo: Halo,
+    /// What evaluations see, where training sees training nodes alone: own rows with all their edges, and the exchange
+    /// along these.
+    whole: Option<Box<(Local, Halo)>>,
     /// Rows that are used a round after they were sent, in a stage where they are.
     pub late: Option<Late>,
     /// Shapes, for predictions.
@@ -105,15 +111,33 @@ impl Worker {
     ) -> Result<(Worker, Operand)> {
         let WorkerOptions { threads, stop, clock } = options;
         let mut transport = Metered::new(transport);
-        let (halo, topology) = discover(&mut transport, &part, plan.self_loops)?;
-        let shapes = Shapes::of(&part, &halo, &topology);
+        let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
+        let mut shapes = Shapes::of(&part, &links, &topology);
+        let induced = match plan.inductive {
+            true => Some(discover_training(&mut transport, &part, plan.self_loops)?),
+            false => None,
+        };
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology);
         let mut rows = shapes.split_rows.map(|rows| rows as f64);
         collectives::all_reduce_f64(&mut transport, Step::SplitRows.tag(0), &mut rows)?;
         let seed = plan.config.train.seed;
-        let coders = Coders::new(&plan.messages, seed);
-        let mut halo = Halo::new(halo, local.ids.len(), coders, seed, plan.selection.clone());
+        let exchange = |links: HaloPlan, local: &Local| {
+            let coders = Coders::new(&plan.messages, seed);
+            Halo::new(links, local.ids.len(), coders, seed, plan.selection.clone())
+        };
+        let (local, mut halo, whole) = match induced {
+            None => {
+                let halo = exchange(links, &local);
+                (local, halo, None)
+            }
+            Some((training_links, topology, training_shapes)) => {
+                shapes.training = Some(training_shapes);
+                let (training, whole) = (local.over(topology), exchange(links, &local));
+                let halo = exchange(training_links, &training);
+                (training, halo, Some(Box::new((local, whole))))
+            }
+        };
         let simulated = clock.clone();
         halo.timeline = Timeline::new(clock.unwrap_or_else(|| Arc::new(WallClock::new())));
         let worker = Worker {
@@ -122,6 +146,7 @@ impl Worker {
             compute: Compute::new(threads),
             local,
             halo,
+            whole,
             late: None,
             shapes,
             global_rows: rows,
@@ -139,7 +164,7 @@ impl Worker {
     /// # Errors
     /// If another worker does not answer.
     pub fn use_plan(&mut self, plan: Arc<Plan>) -> Result<()> {
-        self.halo.use_messages(&plan);
+        self.halos().for_each(|halo| halo.use_messages(&plan));
         self.plan = plan;
         if !self.plan.messages.are_adaptive() {
             return Ok(());
@@ -155,7 +180,16 @@ impl Worker {
     /// Forgets what the messages of another stage have left behind.
     pub fn begin(&mut self, stage: &Stage) {
         self.late = stage.late.map(Late::new);
-        self.halo.coders.forget();
+        self.halos().for_each(|halo| halo.coders.forget());
+    }
+
+    /// Sets the controllers of all messages for a round.
+    pub fn turn(&mut self, reading: Reading) {
+        self.halos().for_each(|halo| halo.coders.turn(reading));
+    }
+
+    fn halos(&mut self) -> impl Iterator<Item = &mut Halo> {
+        std::iter::once(&mut self.halo).chain(self.whole.iter_mut().map(|whole| &mut whole.1))
     }
 
     /// Waits for rows that are under way, so that a checkpoint or the end of a stage leaves no frame behind.
@@ -208,14 +242,26 @@ impl Worker {
         self.transport.size()
     }
 
-    /// The parts that a pass over all own rows needs.
+    /// The parts that a pass over all own rows needs, on the graph that training sees.
     pub fn split(&mut self) -> (Peers<'_>, LocalGraph<'_>) {
-        let local = &self.local;
+        self.split_at(false)
+    }
+
+    /// The same on the whole graph.
+    pub fn split_whole(&mut self) -> (Peers<'_>, LocalGraph<'_>) {
+        self.split_at(true)
+    }
+
+    fn split_at(&mut self, whole: bool) -> (Peers<'_>, LocalGraph<'_>) {
+        let (local, halo) = match self.whole.as_deref_mut().filter(|_| whole) {
+            Some((local, halo)) => (&*local, halo),
+            None => (&self.local, &mut self.halo),
+        };
         let graph = LocalGraph { nodes: local.nodes(), own: &local.own, halo: &local.halo, halo_ids: &local.halo_ids };
         let peers = Peers {
             compute: &mut self.compute,
             transport: &mut self.transport,
-            halo: &mut self.halo,
+            halo,
             late: self.late.as_mut(),
             overlap: self.plan.config.schedule.overlap,
             evaluation: self.plan.evaluation,
@@ -245,7 +291,21 @@ impl Worker {
 
     /// Time spent waiting and coding so far.
     pub fn aside(&self) -> Duration {
-        self.transport.waited() + self.halo.coding()
+        self.transport.waited() + self.coding()
+    }
+
+    /// Time spent encoding and decoding so far.
+    pub fn coding(&self) -> Duration {
+        self.halo.coding() + self.whole.as_ref().map_or(Duration::ZERO, |whole| whole.1.coding())
+    }
+
+    /// Values sent by their width, in the order of [`crate::config::WIDTHS`].
+    pub fn values(&self) -> WidthCounts {
+        let mut values = self.halo.values;
+        if let Some(whole) = &self.whole {
+            values.iter_mut().zip(whole.1.values).for_each(|(sum, count)| *sum += count);
+        }
+        values
     }
 
     /// Whether the user has asked this process to stop.

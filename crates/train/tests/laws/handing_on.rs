@@ -198,3 +198,23 @@ fn what_is_handed_on_without_a_word_is_hidden_rows_from_features_and_scores_from
         assert!(without != bits_with(&[&keys[..], &["schedule.hand_on={columns=3}"]].concat()), "{start}");
     }
 }
+
+/// Where training goes without the others' rows, evaluations may see them; what is handed on to the next stage's
+/// training has not.
+#[test]
+fn rows_that_evaluations_alone_have_seen_are_handed_on_to_evaluations_alone() {
+    let dataset = graph(120, CLASSES);
+    let alone = ["schedule.kind=lazy", "model.layers=3", "messages.selection=none", "train.eval_every=0"];
+    for way in ways() {
+        for arch in ["model.arch=gcn", "model.arch=gat"] {
+            let chosen = |evaluation: &str| {
+                let keys = [&alone[..], &way, &[arch, evaluation]].concat();
+                let trained = run(&config(&keys), &dataset, 3).swap_remove(0).trained;
+                (trained.chosen, trained.scores.test["loss"])
+            };
+            let (seeing, blind) = (chosen("messages.evaluation=exact"), chosen("messages.evaluation=none"));
+            assert!(seeing.0 == blind.0, "{way:?}, {arch}: what evaluations see has changed the parameters");
+            assert!(seeing.1 != blind.1, "{way:?}, {arch}: evaluations see no more");
+        }
+    }
+}

@@ -17,6 +17,7 @@ mod exact_ends;
 mod front_door;
 mod halo_adjoint;
 mod handing_on;
+mod inductive;
 mod inference;
 mod ledger_is_prediction;
 mod ledger_of_methods;

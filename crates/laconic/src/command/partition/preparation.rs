@@ -56,6 +56,7 @@ impl Preparation {
             },
             split: self.split.clone(),
             split_index: self.split_index,
+            ..DataConfig::default()
         }
     }
 }
