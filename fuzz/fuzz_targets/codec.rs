@@ -20,7 +20,7 @@ fuzz_target!(|input: (u8, u8, u8, u8, Vec<u8>)| {
     let level =
         Level { ratio: 1.0 + f64::from(bits), bits: Bits::Uniform([1, 2, 4, 8, 16, 32][usize::from(bits) % 6]) };
     let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 1, step: 0 };
-    let key = MessageKey { seed: 1, tag, from: Rank(0), to: Rank(1) };
+    let key = MessageKey { seed: 1, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
     let mut data = vec![0.0; rows * columns];
     let into = RowsMut { data: &mut data, columns, rows: RowSet::Range(0..rows) };
     let message = Message { key: &key, level: &level, memory: &mut Memory::default() };

@@ -323,7 +323,7 @@ fn a_position_behind_the_end_is_an_error() {
     let registry = CodecRegistry::default().with(&TOP_K).expect("name and number are free");
     let mut top_k = registry.build("top_k", &codec::Options::default()).expect("a codec");
     let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
-    let key = MessageKey { seed: 0, tag, from: Rank(0), to: Rank(1) };
+    let key = MessageKey { seed: 0, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
     for (position, valid) in [(5u64, true), (6, false), (u64::from(u32::MAX), false)] {
         let (mut data, payload) = ([0.0; 6], (position << 32 | u64::from(1f32.to_bits())).to_le_bytes());
         let into = RowsMut { data: &mut data, columns: 3, rows: RowSet::Range(0..2) };

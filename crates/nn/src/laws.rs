@@ -59,6 +59,35 @@ pub fn check(kind: &LayerKind) {
     for spec in specs(kind) {
         folding_two_blocks_equals_folding_one(kind, &spec);
         adjoints_agree_with_finite_differences(kind, &spec);
+        rows_multiplied_by_their_owner_make_the_same_messages(kind, &spec);
+    }
+}
+
+/// The messages of rows that were multiplied by [`Layer::sender_weight`], made with nodes of weight 1, are those of the
+/// rows, within 10⁻⁵ of each value.
+///
+/// # Panics
+///
+/// If they are not.
+pub fn rows_multiplied_by_their_owner_make_the_same_messages(kind: &LayerKind, spec: &LayerSpec) {
+    let subject = Subject::new(kind, spec);
+    let (nodes, x, ones) = (subject.nodes(0..OWN), random(OWN, spec.inputs, 1), [1.0; OWN]);
+    let messages = |x: &Matrix, nodes| {
+        let (mut compute, mut out) = (Compute::new(1), Matrix::default());
+        let at = &mut At { compute: &mut compute, p: &subject.p, nodes, state: &mut State::default() };
+        subject.layer.message(at, Rows::Dense(x), &mut out);
+        out
+    };
+    let mut weighted = x.clone();
+    if let Some(weights) = subject.layer.sender_weight(&nodes) {
+        let rows = weighted.data_mut().chunks_exact_mut(spec.inputs);
+        rows.zip(weights).for_each(|(row, weight)| row.iter_mut().for_each(|value| *value *= weight));
+    }
+    let anonymous = Nodes { inverse_degree: &ones, inverse_root_degree: &ones, ..nodes };
+    let (sent, made) = (messages(&x, nodes), messages(&weighted, anonymous));
+    assert_eq!((sent.rows(), sent.columns()), (made.rows(), made.columns()));
+    for (a, b) in made.data().iter().zip(sent.data()) {
+        assert!((a - b).abs() < 1e-5 * (1.0 + b.abs()), "{} {spec:?}: {a} against {b}", kind.name);
     }
 }
 

@@ -78,7 +78,7 @@ fn main() {
     let mut sample: Vec<u32> = shuffled[..rows / 2].to_vec();
     sample.sort_unstable();
     let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
-    let key = MessageKey { seed: 1, tag, from: Rank(0), to: Rank(1) };
+    let key = MessageKey { seed: 1, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
     let orders = [
         ("in order", RowSet::Range(0..rows)),
         ("every other row", RowSet::Indices(&sample)),

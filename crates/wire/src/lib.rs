@@ -8,7 +8,7 @@
 //!
 //! // Row 2 and row 0 of rank 0's matrix are to become rows 0 and 1 of rank 1's, as bfloat16.
 //! let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 17, step: 0 };
-//! let key = MessageKey { seed: 7, tag, from: Rank(0), to: Rank(1) };
+//! let key = MessageKey { seed: 7, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
 //! let (registry, options) = (CodecRegistry::default(), Options::default());
 //! let (mut encoder, mut decoder) = (registry.build("half", &options)?, registry.build("half", &options)?);
 //!

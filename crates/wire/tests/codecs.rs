@@ -9,7 +9,7 @@ use laconic_wire::{Codec, Direction, Frame, Kind, MessageKey, Rank, Tag, WireErr
 use proptest::prelude::*;
 
 const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 3, round: 2, step: 0 };
-const KEY: MessageKey = MessageKey { seed: 1, tag: TAG, from: Rank(0), to: Rank(1) };
+const KEY: MessageKey = MessageKey { seed: 1, tag: TAG, from: Rank(0), to: Rank(1), drawn: TAG.round };
 
 /// A codec and how much of its rows it sends.
 struct Case {
@@ -227,7 +227,7 @@ fn a_frame_says_which_codec_wrote_it() {
 
 #[test]
 fn streams_of_different_messages_differ_and_shared_ones_do_only_by_layer_round_and_evaluation() {
-    let with = |tag| MessageKey { tag, ..KEY };
+    let with = |tag: Tag| MessageKey { tag, drawn: tag.round, ..KEY };
     let (alone, shared) = (
         [
             with(Tag { direction: Direction::Reverse, ..TAG }),

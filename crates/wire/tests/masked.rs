@@ -8,7 +8,7 @@ use laconic_wire::{Codec, Direction, Kind, MessageKey, Rank, Tag, WireError};
 const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 0, step: 0 };
 
 fn key(round: u32) -> MessageKey {
-    MessageKey { seed: 5, tag: Tag { round, ..TAG }, from: Rank(0), to: Rank(1) }
+    MessageKey { seed: 5, tag: Tag { round, ..TAG }, from: Rank(0), to: Rank(1), drawn: round }
 }
 
 fn ratio(ratio: f64) -> Level<'static> {
@@ -125,7 +125,7 @@ fn every_column_is_equally_likely() {
 
 #[test]
 fn links_directions_and_steps_share_the_columns_and_layers_rounds_and_evaluations_do_not() {
-    let of = |tag| columns_of(&MessageKey { tag, ..key(0) }, 256, 32);
+    let of = |tag: Tag| columns_of(&MessageKey { tag, drawn: tag.round, ..key(0) }, 256, 32);
     let own = of(TAG);
     assert_eq!(columns_of(&MessageKey { from: Rank(7), to: Rank(3), ..key(0) }, 256, 32), own);
     assert_eq!(of(Tag { direction: Direction::Reverse, kind: Kind::ActivationGradients, ..TAG }), own);

@@ -8,7 +8,7 @@ const WIDTHS: [u8; 5] = [1, 2, 4, 8, 16];
 
 fn key(round: u32) -> MessageKey {
     let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round, step: 0 };
-    MessageKey { seed: 5, tag, from: Rank(0), to: Rank(1) }
+    MessageKey { seed: 5, tag, from: Rank(0), to: Rank(1), drawn: tag.round }
 }
 
 fn level(bits: u8) -> Level<'static> {

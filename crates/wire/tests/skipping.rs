@@ -6,7 +6,7 @@ use laconic_wire::{Codec, Direction, Frame, Kind, MessageKey, NO_CODEC, Rank, Ta
 
 fn key(round: u32, step: u16) -> MessageKey {
     let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round, step };
-    MessageKey { seed: 5, tag, from: Rank(0), to: Rank(1) }
+    MessageKey { seed: 5, tag, from: Rank(0), to: Rank(1), drawn: tag.round }
 }
 
 /// One link: the codec of each end and what it remembers.

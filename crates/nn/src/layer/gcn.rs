@@ -57,8 +57,8 @@ impl Layer for Gcn {
         self.transform_first
     }
 
-    fn message_reads_nodes(&self) -> bool {
-        true
+    fn sender_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
+        Some(nodes.inverse_root_degree)
     }
 
     fn reads_own_row(&self) -> bool {

@@ -130,9 +130,11 @@ pub trait Layer: Send + Sync {
     /// can be computed once and kept.
     fn message_has_parameters(&self) -> bool;
 
-    /// Whether messages depend on what `nodes` says of the sender, so that only the owner can make them.
-    fn message_reads_nodes(&self) -> bool {
-        false
+    /// What a message is multiplied by for its sender's sake, which only the sender's owner knows; `None` stands for 1.
+    /// Nothing else of `nodes` may enter a message, and the row may be multiplied in its place: whoever gets rows so
+    /// multiplied makes the same messages of them, with nodes of weight 1.
+    fn sender_weight<'a>(&self, _nodes: &Nodes<'a>) -> Option<&'a [f32]> {
+        None
     }
 
     /// How the fold takes halo rows of which only some are there.

@@ -66,6 +66,7 @@ keys! {
     "schedule.kind": "synchronous | pipelined | lazy (synchronous)",
     "schedule.cache_inputs": "synchronous, pipelined: fetch the first layer's halo once (true)",
     "schedule.overlap": "work while messages travel; same bits either way (true)",
+    "schedule.late": "pipelined: what crosses where messages are products with weights: rows, products (rows)",
     "schedule.smooth_features": "pipelined: share of the moving average in late rows, 0: none (0; the paper's 0.95)",
     "schedule.smooth_gradients": "pipelined: the same for late gradients (0)",
     "schedule.start": "lazy: features | mlp, where raw features never cross (features)",

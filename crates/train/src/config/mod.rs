@@ -28,7 +28,7 @@ pub use messages::{
 pub use model::ModelConfig;
 pub(crate) use overrides::apply;
 pub use partition::PartitionConfig;
-pub use schedule::{HandOnChoice, ScheduleConfig, Start};
+pub use schedule::{Carried, HandOnChoice, ScheduleConfig, Start};
 pub use train::{SelectBy, TrainConfig};
 pub use transport::{Fault, FaultKind, OutConfig, TransportConfig, TransportKind};
 

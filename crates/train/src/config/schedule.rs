@@ -14,6 +14,8 @@ pub struct ScheduleConfig {
     pub cache_inputs: bool,
     /// Whether work goes on while messages travel. Changes the speed and not one bit of the result.
     pub overlap: bool,
+    /// Pipelined: what crosses where messages are products with weights.
+    pub late: Carried,
     /// Pipelined: the share of the average in what stands for last round's rows; 0 takes them as they are.
     pub smooth_features: f32,
     /// Pipelined: the same for gradients of halo rows.
@@ -39,6 +41,7 @@ impl Default for ScheduleConfig {
             kind: "synchronous".to_owned(),
             cache_inputs: true,
             overlap: true,
+            late: Carried::Rows,
             smooth_features: 0.0,
             smooth_gradients: 0.0,
             start: Start::Features,
@@ -59,6 +62,16 @@ impl ScheduleConfig {
             (Some(HandOnChoice::Columns(columns)), _) => Handed::Columns(columns),
         }
     }
+}
+
+/// `schedule.late`: what crosses late where messages are products of rows with weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carried {
+    /// The rows, of which the receiver makes messages with the weights of now.
+    Rows,
+    /// The messages, made with the weights of the round that they were sent in: narrower, and staler.
+    Products,
 }
 
 /// `schedule.start`: what lazy training starts from.

@@ -60,18 +60,23 @@ impl Request {
     }
 
     /// An exchange of a stage whose rows are `late`, used a round after they were sent: gradients belong to the rows
-    /// that were used, and those came a round ago.
+    /// that were used, and those came a round ago. So they travel for the same nodes, in the same columns and at the
+    /// same level.
     pub fn of(tag: Tag, scope: Scope, late: bool) -> Request {
         let before = u32::from(late && tag.direction == Direction::Reverse);
         Request { tag, scope, draw: tag.round.saturating_sub(before) }
+    }
+
+    /// Whether it answers rows of the round before.
+    fn is_late(&self) -> bool {
+        self.draw < self.tag.round
     }
 }
 
 /// An exchange under way. It must be finished, or the peers' frames stay behind.
 #[must_use = "the peers' rows are only there once the exchange is finished"]
 pub struct Pending {
-    tag: Tag,
-    scope: Scope,
+    request: Request,
     drawn: Option<Arc<Drawn>>,
     columns: usize,
     /// Per peer the level of the message that comes from it.
@@ -140,8 +145,8 @@ impl Halo {
         self.coding
     }
 
-    pub(crate) fn key(&self, tag: Tag, from: Rank, to: Rank) -> MessageKey {
-        MessageKey { seed: self.seed, tag, from, to }
+    pub(crate) fn key(&self, Request { tag, draw, .. }: Request, from: Rank, to: Rank) -> MessageKey {
+        MessageKey { seed: self.seed, tag, from, to, drawn: draw }
     }
 
     /// How much each halo row counts in an exchange.
@@ -175,36 +180,36 @@ impl Halo {
     /// # Errors
     /// If a peer is gone, or a codec refuses the rows.
     pub fn start(&mut self, transport: &mut dyn Transport, request: Request, rows: &Matrix) -> Result<Pending> {
-        let Request { tag, scope, .. } = request;
         let drawn = self.draw(request);
         let mut settings = vec![None; transport.size()];
-        if scope != Scope::Nothing {
+        if request.scope != Scope::Nothing {
             for peer in self.rank.others(transport.size()) {
-                self.send(transport, (tag, peer), drawn.as_deref(), rows)?;
-                settings[peer.index()] = self.incoming(tag, peer, drawn.as_deref())?;
+                self.send(transport, (request, peer), drawn.as_deref(), rows)?;
+                settings[peer.index()] = self.incoming((request, peer), drawn.as_deref())?;
             }
         }
-        Ok(Pending { tag, scope, drawn, columns: rows.columns(), settings })
+        Ok(Pending { request, drawn, columns: rows.columns(), settings })
     }
 
     fn send(
         &mut self,
         transport: &mut dyn Transport,
-        (tag, peer): (Tag, Rank),
+        (request, peer): (Request, Rank),
         drawn: Option<&Drawn>,
         rows: &Matrix,
     ) -> Result<()> {
+        let tag = request.tag;
         let link = &self.links[peer.index()];
         let (set, end) = on_link(link, (tag.direction, true), drawn, (self.rank, peer));
         if set.is_empty() {
             return Ok(());
         }
-        let key = self.key(tag, self.rank, peer);
+        let key = self.key(request, self.rank, peer);
         let source = RowsRef { data: rows.data(), columns: rows.columns(), rows: set };
         let start = Instant::now();
         let from = self.timeline.now();
-        let (coder, reading) = self.coders.coder(tag)?;
-        let setting = coder.setting(reading, end);
+        let (coder, reading) = self.coders.coder_of(tag, request.is_late())?;
+        let setting = coder.setting(&reading, end);
         let size = coder.bytes(&setting, source.rows.len(), source.columns);
         let mut frame = Frame::new(tag, transport.buffer_of(size));
         coder
@@ -216,25 +221,26 @@ impl Halo {
     }
 
     /// The level of what will come from `peer`; `None` if nothing will.
-    fn incoming(&mut self, tag: Tag, peer: Rank, drawn: Option<&Drawn>) -> Result<Option<Setting>> {
+    fn incoming(&mut self, (request, peer): (Request, Rank), drawn: Option<&Drawn>) -> Result<Option<Setting>> {
+        let tag = request.tag;
         let link = &self.links[peer.index()];
         let (set, end) = on_link(link, (tag.direction, false), drawn, (self.rank, peer));
         if set.is_empty() {
             return Ok(None);
         }
-        let (coder, reading) = self.coders.coder(tag)?;
-        Ok(Some(coder.setting(reading, end)))
+        let (coder, reading) = self.coders.coder_of(tag, request.is_late())?;
+        Ok(Some(coder.setting(&reading, end)))
     }
 
     fn receive(
         &mut self,
         frame: &Frame,
-        (tag, peer): (Tag, Rank),
+        (request, peer): (Request, Rank),
         setting: &Setting,
         drawn: Option<&Drawn>,
         into: &mut Matrix,
     ) -> std::result::Result<(), WireError> {
-        let key = self.key(tag, peer, self.rank);
+        let (tag, key) = (request.tag, self.key(request, peer, self.rank));
         let columns = into.columns();
         let store = if tag.direction == Direction::Forward { Store::Set } else { Store::Add };
         let (rows, _) = on_link(&self.links[peer.index()], (tag.direction, false), drawn, (self.rank, peer));
@@ -266,10 +272,10 @@ impl Halo {
             if count == 0 {
                 continue;
             }
-            let (coder, reading) = coders.coder(tag)?;
+            let (coder, reading) = coders.coder_of(tag, request.is_late())?;
             let positions = (count < rows).then(|| route.positions(tag, draw, peer, rows));
             let end = End { rank: route.rank, peer, outgoing: true, rows, drawn: positions.as_deref() };
-            ledger.record(tag, peer, coder.forecast(reading, end, width));
+            ledger.record(tag, peer, coder.forecast(&reading, end, width));
         }
         Ok(())
     }
@@ -298,7 +304,7 @@ pub(crate) fn refused(error: WireError, rank: Rank, peer: Rank, tag: Tag) -> Tra
 impl Pending {
     /// How much each halo row counts once the exchange is finished.
     pub fn presence(&self, halo: &Halo) -> Presence {
-        match (self.scope, &self.drawn) {
+        match (self.request.scope, &self.drawn) {
             (Scope::Nothing, _) => Some(halo.nobody()),
             (_, drawn) => drawn.as_ref().map(|drawn| drawn.presence.clone()),
         }
@@ -306,7 +312,7 @@ impl Pending {
 
     /// The shape of the rows that will come: halo rows forward, own rows in reverse.
     pub(super) fn shape(&self, halo: &Halo) -> (usize, usize) {
-        let rows = if self.tag.direction == Direction::Forward { halo.rows() } else { halo.own_rows };
+        let rows = if self.request.tag.direction == Direction::Forward { halo.rows() } else { halo.own_rows };
         (rows, self.columns)
     }
 
@@ -316,7 +322,8 @@ impl Pending {
     /// # Errors
     /// If a peer does not answer, or sends what does not fit.
     pub fn finish(self, halo: &mut Halo, transport: &mut dyn Transport, into: &mut Matrix) -> Result<()> {
-        let Pending { tag, scope, drawn, settings, .. } = self;
+        let Pending { request, drawn, settings, .. } = self;
+        let Request { tag, scope, .. } = request;
         if tag.direction == Direction::Forward && (scope == Scope::Nothing || drawn.is_some()) {
             into.data_mut().fill(0.0);
         }
@@ -327,7 +334,7 @@ impl Pending {
             halo.timeline.note(Phase::Wait, tag, from);
             let from = halo.timeline.now();
             let start = Instant::now();
-            halo.receive(&frame, (tag, peer), setting, drawn.as_deref(), into)
+            halo.receive(&frame, (request, peer), setting, drawn.as_deref(), into)
                 .map_err(|error| error.from_peer(halo.rank, peer, tag))?;
             halo.coding += start.elapsed();
             halo.timeline.note(Phase::Decode, tag, from);

@@ -15,12 +15,16 @@ use laconic_wire::{Direction, Tag, Transport};
 
 use super::drawn::Presence;
 use super::halo::{Halo, Pending};
+use crate::config::Carried;
 use crate::error::Result;
 use crate::saved::{Name, Remembers, Saved, odd};
+use crate::schedule::Lateness;
 
 /// What is under way and what has arrived, by layer and direction.
 pub struct Late {
     smoothing: [f32; 2],
+    /// What crosses: rows, or their products with weights.
+    pub carries: Carried,
     streams: BTreeMap<(u16, Direction), Stream>,
 }
 
@@ -36,9 +40,9 @@ struct Stream {
 }
 
 impl Late {
-    /// Nothing under way; `smoothing` is m for features and for gradients, 0 for none.
-    pub fn new(smoothing: [f32; 2]) -> Late {
-        Late { smoothing, streams: BTreeMap::new() }
+    /// Nothing under way.
+    pub fn new(Lateness { smoothing, carries }: Lateness) -> Late {
+        Late { smoothing, carries, streams: BTreeMap::new() }
     }
 
     /// Notes an exchange that was started.

@@ -10,7 +10,7 @@
 use laconic_wire::codec::{Half, Masked, Options, Quantised};
 
 use crate::config::ramp::{Controller, Law, Ramp};
-use crate::config::{BitsChoice, CodecChoice, CodecConfig, MessagesConfig};
+use crate::config::{BitsChoice, CodecChoice, CodecConfig, Config, MessagesConfig};
 use crate::error::{Result, TrainError};
 use crate::plan::Plan;
 
@@ -35,8 +35,14 @@ fn fixed(bits: u8) -> CodecChoice {
     CodecChoice::Table(Box::new(quantised(Controller::Fixed(bits.into()))))
 }
 
+/// Whether masks may be chosen: not where messages stand in for those of another round, which had other columns.
+fn admits_masks(config: &Config) -> bool {
+    let smooths = config.schedule.smooth_features > 0.0 || config.schedule.smooth_gradients > 0.0;
+    config.messages.skip.is_none() && !smooths
+}
+
 /// From the coarsest to the exact one.
-fn ladder() -> Vec<Rung> {
+fn ladder(masks: bool) -> Vec<Rung> {
     let mut rungs = Vec::new();
     let coarse = |rows: CodecConfig, bits: u8| Rung {
         rows: CodecChoice::Table(Box::new(rows)),
@@ -44,7 +50,7 @@ fn ladder() -> Vec<Rung> {
         parameters: fixed(bits),
     };
     let one = quantised(Controller::Fixed(1.0));
-    for ratio in [64.0, 32.0, 16.0, 8.0, 4.0, 2.0] {
+    for ratio in [64.0, 32.0, 16.0, 8.0, 4.0, 2.0].into_iter().filter(|_| masks) {
         let (codec, options) = (Masked::KIND.name.to_owned(), Options::default().with("inner", ROUNDED));
         let ratio = Some(Controller::Fixed(ratio));
         rungs.push(coarse(CodecConfig { codec, options, ratio, ..one.clone() }, 4));
@@ -71,13 +77,14 @@ fn ladder() -> Vec<Rung> {
     rungs
 }
 
-/// How many rungs there are, whatever the configuration.
-pub fn rungs() -> usize {
-    ladder().len()
+/// How many rungs there are.
+pub fn rungs(config: &Config) -> usize {
+    ladder(admits_masks(config)).len()
 }
 
 /// The messages on every rung, coarsest first.
-pub fn candidates(messages: &MessagesConfig) -> Vec<MessagesConfig> {
+pub fn candidates(config: &Config) -> Vec<MessagesConfig> {
+    let messages = &config.messages;
     let climb = |mine: &CodecChoice, rung: CodecChoice| if *mine == CodecChoice::exact() { rung } else { mine.clone() };
     let on = |rung: Rung| MessagesConfig {
         forward: climb(&messages.forward, rung.rows.clone()),
@@ -86,7 +93,7 @@ pub fn candidates(messages: &MessagesConfig) -> Vec<MessagesConfig> {
         parameters: climb(&messages.parameters, rung.parameters),
         ..messages.clone()
     };
-    ladder().into_iter().map(on).collect()
+    ladder(admits_masks(config)).into_iter().map(on).collect()
 }
 
 /// The run on this rung.
@@ -94,7 +101,7 @@ pub fn candidates(messages: &MessagesConfig) -> Vec<MessagesConfig> {
 /// # Errors
 /// If a codec cannot be made.
 pub fn on_rung(plan: &Plan, rung: usize) -> Result<Plan> {
-    plan.with_messages(&candidates(&plan.config.messages).swap_remove(rung))
+    plan.with_messages(&candidates(&plan.config).swap_remove(rung))
 }
 
 /// The best rung whose bytes (of all workers, as predicted) stay within the budget. An error says how much would be
@@ -117,13 +124,12 @@ pub fn choose(bytes: &[f64], budget: u64) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
     use crate::messages::Messages;
 
     #[test]
     fn the_ladder_ends_with_exact_messages_and_every_rung_is_predictable() {
-        let candidates = candidates(&MessagesConfig::default());
-        assert_eq!(candidates.len(), rungs());
+        let candidates = candidates(&Config::default());
+        assert_eq!(candidates.len(), rungs(&Config::default()));
         assert_eq!(candidates.last().expect("rungs"), &MessagesConfig::default());
         for messages in candidates {
             Config { messages: messages.clone(), ..Config::default() }
@@ -137,7 +143,7 @@ mod tests {
     #[test]
     fn what_the_user_names_stays() {
         let config = Config::parse("[messages]\nforward = \"half\"", &[]).expect("valid");
-        let candidates = candidates(&config.messages);
+        let candidates = candidates(&config);
         assert!(candidates.iter().all(|c| c.forward == CodecChoice::named("half")));
         assert_ne!(candidates[0].backward, CodecChoice::exact());
     }

@@ -114,6 +114,8 @@ impl StageForecast<'_> {
         let Forecast { plan, evaluator, .. } = self.forecast;
         let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
         let (stage, round) = (self.stage, self.rounds_before + done);
+        // As in a run, where what answers late rows has the level of the round before.
+        self.coders.turn(self.reading(done.saturating_sub(2)));
         self.coders.turn(self.reading(done - 1));
         let evaluated = plan.cadence.evaluates(done, stage.rounds);
         self.exchanges(done, round, evaluated)?;
@@ -147,10 +149,10 @@ impl StageForecast<'_> {
             let tag = Tag { round, ..tag };
             let request = Request::of(tag, Scope::Selected, stage.late.is_some());
             Halo::forecast(&self.route, self.coders, request, width, self.ledger)?;
-            if evaluated && tag.direction == laconic_wire::Direction::Forward {
-                let request = Request::now(Tag { kind: Kind::Evaluation, ..tag }, plan.evaluation);
-                Halo::forecast(&self.whole, self.coders, request, width, self.ledger)?;
-            }
+        }
+        for (tag, width) in stage.evaluation_exchanges().into_iter().filter(|_| evaluated) {
+            let request = Request::now(Tag { round, ..tag }, plan.evaluation);
+            Halo::forecast(&self.whole, self.coders, request, width, self.ledger)?;
         }
         Ok(())
     }

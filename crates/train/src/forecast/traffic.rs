@@ -26,7 +26,7 @@ pub fn forecast_worker(forecast: &Forecast<'_>, shapes: &Shapes, checkpoint_byte
     forecast_discover(shapes, &mut ledger);
     collectives::forecast_all_reduce_f64(&mut ledger, Step::SplitRows.tag(0), size, rank, 3);
     if plan.messages.budget.is_some() {
-        collectives::forecast_all_reduce_f64(&mut ledger, Step::Rungs.tag(0), size, rank, budget::rungs());
+        collectives::forecast_all_reduce_f64(&mut ledger, Step::Rungs.tag(0), size, rank, budget::rungs(&plan.config));
     }
     if let Some(bytes) = checkpoint_bytes {
         collectives::forecast_broadcast(&mut ledger, checkpoint_tag(), size, (Rank(0), rank), bytes);
@@ -50,7 +50,7 @@ pub fn forecast_rungs(plan: &Plan, evaluator: &Evaluator, shapes: &Shapes) -> Re
         let forecast = Forecast { plan, evaluator, position: &position };
         Ok(forecast_worker(&forecast, shapes, None)?.total().framed as f64)
     };
-    budget::candidates(&plan.config.messages).into_iter().map(one).collect()
+    budget::candidates(&plan.config).into_iter().map(one).collect()
 }
 
 /// What a run would cost before anything runs.
@@ -80,7 +80,7 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part]) -> Result<Co
         }
     }
     if let Some(budget) = plan.messages.budget {
-        let mut totals = vec![0.0; budget::rungs()];
+        let mut totals = vec![0.0; budget::rungs(&plan.config)];
         for shapes in &shapes {
             let rungs = forecast_rungs(&plan, &evaluator, shapes)?;
             totals.iter_mut().zip(rungs).for_each(|(sum, bytes)| *sum += bytes);

@@ -36,8 +36,9 @@ const SMALL: &str = "
 ";
 
 /// Values other than the default of options that members of an axis may read: section, option and value.
-const VARIANTS: [(&str, &str, &str); 9] = [
+const VARIANTS: [(&str, &str, &str); 10] = [
     ("schedule", "cache_inputs", "false"),
+    ("schedule", "late", "\"products\""),
     ("schedule", "smooth_features", "0.9"),
     ("schedule", "smooth_gradients", "0.5"),
     ("schedule", "start", "\"mlp\""),

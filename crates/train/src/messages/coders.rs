@@ -17,7 +17,7 @@ use super::assign;
 use super::coding::{Coding, FIRST_BITS, WidthCounts, Widths, width_below};
 use crate::config::ramp::Reading;
 use crate::error::Result;
-use crate::saved::{Name, Remembers, Saved, Stream};
+use crate::saved::{Name, Remembers, Saved, Stream, odd};
 
 /// A layer's messages in one direction.
 type Place = (u16, Direction);
@@ -29,7 +29,9 @@ type Heading = (Rank, bool);
 pub struct Coders {
     messages: Messages,
     seed: u64,
+    /// What decides levels in this round, and what decided them in the one before.
     reading: Reading,
+    before: Option<Reading>,
     coders: BTreeMap<(bool, u16, Direction), Coder>,
 }
 
@@ -92,7 +94,7 @@ pub struct End<'a> {
 impl Coders {
     /// The codecs of resolved messages.
     pub fn new(messages: &Messages, seed: u64) -> Coders {
-        Coders { messages: messages.clone(), seed, reading: Reading::default(), coders: BTreeMap::new() }
+        Coders { messages: messages.clone(), seed, reading: Reading::default(), before: None, coders: BTreeMap::new() }
     }
 
     /// What codes these messages.
@@ -110,12 +112,24 @@ impl Coders {
 
     /// Sets all controllers for a round; every worker must give the same reading.
     pub fn turn(&mut self, reading: Reading) {
+        self.before = (reading.done > 0).then_some(self.reading);
         self.reading = reading;
     }
 
     /// Forgets what the messages of a stage have left behind.
     pub fn forget(&mut self) {
         self.coders.clear();
+        self.before = None;
+    }
+
+    /// As [`Coders::coder`]; where messages answer `late` rows, with what decided the level of these a round ago.
+    ///
+    /// # Errors
+    /// As [`Coders::coder`].
+    pub fn coder_of(&mut self, tag: Tag, late: bool) -> Result<(&mut Coder, Reading)> {
+        let before = self.before.filter(|_| late);
+        let (coder, reading) = self.coder(tag)?;
+        Ok((coder, before.unwrap_or(*reading)))
     }
 
     /// The codec of these messages, with what decides levels now.
@@ -152,11 +166,14 @@ impl Coders {
     }
 }
 
+const READING: &str = "reading";
 const WIDTHS: &str = "widths";
 const TRACE: &str = "trace";
 
 impl Remembers for Coders {
     fn save(&self, saved: &mut Saved) {
+        let Reading { done, rounds, elapsed, bytes, gradient } = self.reading;
+        saved.put(Name::one(READING), &[f64::from(done), f64::from(rounds), elapsed, bytes, gradient]);
         for ((evaluation, ..), coder) in &self.coders {
             if !evaluation {
                 coder.save(saved);
@@ -165,6 +182,14 @@ impl Remembers for Coders {
     }
 
     fn restore(&mut self, saved: &mut Saved) -> Result<()> {
+        let name = Name::one(READING);
+        match saved.take::<f64>(&name)?.as_deref() {
+            Some(&[done, rounds, elapsed, bytes, gradient]) => {
+                self.reading = Reading { done: done as u32, rounds: rounds as u32, elapsed, bytes, gradient };
+            }
+            Some(_) => return Err(odd(&name, "something that is no reading of the clocks")),
+            None => {}
+        }
         for (stream, _, widths) in saved.take_streams::<u8>(WIDTHS)? {
             if let Some(end) = stream.end {
                 self.of_stream(stream)?.set_widths(end, widths);

@@ -40,6 +40,15 @@ pub struct Messages {
     pub budget: Option<u64>,
 }
 
+/// Which columns of rows stay away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ColumnsLeftOut {
+    /// Those behind the first ones.
+    Last,
+    /// Others in every round.
+    Random,
+}
+
 /// The word for evaluations without the other workers' rows, in place of a codec.
 const NO_EVALUATION: &str = "none";
 
@@ -215,6 +224,12 @@ impl Messages {
     pub fn same_rows(&self) -> Option<&'static str> {
         let remembers = self.named.iter().any(|coding| coding.kind.remembers);
         self.skip.map(|_| "messages.skip").or(remembers.then_some("a codec that remembers"))
+    }
+
+    /// Whether some columns of rows stay away, and whether they are others in every round.
+    pub fn drop_columns(&self) -> Option<ColumnsLeftOut> {
+        let masks = self.named.iter().filter(|coding| coding.kind.reads.ratio);
+        masks.map(|coding| if coding.takes_prefix { ColumnsLeftOut::Last } else { ColumnsLeftOut::Random }).max()
     }
 
     /// Whether anything is lost between sender and receiver.

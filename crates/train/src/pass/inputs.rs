@@ -25,8 +25,8 @@ pub struct LocalGraph<'a> {
     pub own: &'a Block,
     /// Halo → own edges.
     pub halo: &'a Block,
-    /// Global ids of halo rows.
-    pub halo_ids: &'a [u64],
+    /// What layers may know of halo rows: their ids. Degrees count as 1, since owners multiply by them what they send.
+    pub halo_nodes: Nodes<'a>,
 }
 
 /// Frozen input rows and what is known of the neighbours'.
@@ -51,12 +51,13 @@ pub enum Neighbours {
     Exchanged,
 }
 
-/// The rows that cross for frozen inputs: messages that have no parameters, or else the rows themselves.
+/// The rows that cross for frozen inputs: messages that have no parameters, or else the rows themselves, multiplied by
+/// their senders' weights.
 pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x: Rows<'_>) -> Matrix {
     let mut out = Matrix::default();
     if layer.message_has_parameters() {
         out.reshape(x.rows(), x.columns());
-        copy_scaled(compute, &mut out, Store::Set, x, 1.0, None);
+        copy_scaled(compute, &mut out, Store::Set, x, 1.0, layer.sender_weight(nodes));
     } else {
         layer.message(&mut At { compute, p: &[], nodes: *nodes, state: &mut State::default() }, x, &mut out);
     }

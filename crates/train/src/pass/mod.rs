@@ -2,5 +2,7 @@
 
 mod first;
 pub mod inputs;
+mod neighbourhood;
 pub mod network;
 pub mod reveal;
+pub mod walk;

@@ -4,79 +4,26 @@
 //! fold the halo block. Backward is the mirror: the halo's gradients are computed and sent first, then the local
 //! block's.
 
-use laconic_key::{Key, Purpose};
+use laconic_key::Purpose;
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::{Dropout, copy_scaled};
+use laconic_nn::kernels::elementwise::copy_scaled;
 use laconic_nn::kernels::normalise::{Activated, Activation, Affine, activate, activate_adjoint};
 use laconic_nn::network::{After, Network};
-use laconic_nn::{At, Closing, Matrix, Operand, Rows, Senders, Side, Sources, State, Wanted};
-use laconic_wire::{Direction, Kind, Tag};
+use laconic_nn::{At, Closing, Matrix, Operand, Rows, Wanted};
 
 use crate::error::Result;
-use crate::exchange::drawn::Presence;
-use crate::exchange::peers::Peers;
-use crate::pass::inputs::{Dropped, Inputs, LocalGraph, weigh_adjoint};
-
-/// What a pass is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PassContext {
-    /// The round that messages and dropout masks carry.
-    pub round: u32,
-    /// The number of the network's first layer, counted over stages.
-    pub first_layer: u16,
-    /// With dropout and to be followed by a backward pass, or without.
-    pub training: bool,
-    /// The run's seed.
-    pub seed: u64,
-}
-
-impl PassContext {
-    pub(super) fn tag(&self, unit: usize, direction: Direction) -> Tag {
-        let kind = match (self.training, direction, unit) {
-            (false, ..) => Kind::Evaluation,
-            (true, Direction::Reverse, _) => Kind::ActivationGradients,
-            (true, Direction::Forward, 0) => Kind::Features,
-            (true, Direction::Forward, _) => Kind::Activations,
-        };
-        Tag { kind, direction, layer: self.first_layer + unit as u16, round: self.round, step: 0 }
-    }
-
-    pub(super) fn dropout(&self, purpose: Purpose, unit: usize, probability: f32) -> Option<Dropout> {
-        let layer = u64::from(self.first_layer) + unit as u64;
-        let key = Key::new(self.seed, purpose).with(self.round.into()).with(layer);
-        (self.training && probability > 0.0).then_some(Dropout { probability, key })
-    }
-}
-
-/// What both directions of a pass over a network need.
-pub struct Walk<'a, 'p> {
-    /// Threads, and the way to the peers.
-    pub peers: &'a mut Peers<'p>,
-    /// The rows and edges that it runs over.
-    pub graph: LocalGraph<'a>,
-    /// The layers, first to last.
-    pub network: &'a Network,
-    /// All its parameters, one flat slice.
-    pub p: &'a [f32],
-    /// What its first layer reads.
-    pub inputs: &'a Inputs,
-    /// What it is for.
-    pub context: PassContext,
-}
+use crate::pass::inputs::Dropped;
+use crate::pass::neighbourhood::{Neighbourhood, Returning};
+use crate::pass::walk::Walk;
 
 /// What one unit's forward pass leaves for its backward pass; memory is used again every round.
 #[derive(Default)]
 pub(super) struct Tape {
     /// Input rows: output of the unit before, after norm, ReLU and dropout. Empty in the first unit.
     x: Matrix,
-    pub(super) messages: Matrix,
-    pub(super) halo_messages: Matrix,
-    pub(super) folded: Matrix,
+    pub(super) near: Neighbourhood,
     pub(super) z: Matrix,
     statistics: Matrix,
-    pub(super) state: State,
-    /// How much each halo row counted.
-    pub(super) presence: Presence,
 }
 
 /// The memory of passes over one network.
@@ -86,9 +33,7 @@ pub struct Pass {
     pub(super) first: FirstInputs,
     pub(super) gradient: Matrix,
     next_gradient: Matrix,
-    pub(super) folded_gradient: Matrix,
-    pub(super) message_gradient: Matrix,
-    pub(super) halo_gradient: Matrix,
+    pub(super) returning: Returning,
 }
 
 /// What the first unit reads in a pass: frozen rows with this round's dropout.
@@ -144,15 +89,12 @@ impl Pass {
     fn unit_forward(&mut self, walk: &mut Walk<'_, '_>, index: usize) -> Result<()> {
         let layer = walk.network.units()[index].layer.as_ref();
         let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
-        let tape = &mut self.tapes[index];
+        let Tape { x, near, z, .. } = &mut self.tapes[index];
         if layer.message_width() > 0 {
-            let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut tape.state };
-            layer.message(at, Rows::Dense(&tape.x), &mut tape.messages);
-            tape.exchange_and_fold(walk, index)?;
+            near.gather(walk, index, Rows::Dense(x))?;
         }
-        let Tape { x, folded, z, state, .. } = tape;
-        let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
-        layer.close(&mut At { compute: walk.peers.compute, p, nodes, state }, input, z);
+        let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(&near.folded) };
+        layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
         Ok(())
     }
 
@@ -185,28 +127,18 @@ impl Pass {
     /// One unit behind the first; `g` are the gradients of its own parameters.
     fn unit_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) -> Result<()> {
         let layer = walk.network.units()[index].layer.as_ref();
-        let (p, nodes, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes, walk.graph);
-        let Tape { x, messages, halo_messages, folded, state, presence, .. } = &mut self.tapes[index];
-        let (dz, dx, dfolded) = (&mut self.gradient, &mut self.next_gradient, &mut self.folded_gradient);
-        let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(folded) };
+        let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
+        let Tape { x, near, .. } = &mut self.tapes[index];
+        let (dz, dx, returning) = (&mut self.gradient, &mut self.next_gradient, &mut self.returning);
+        let x = Rows::Dense(x);
+        let input = Closing { x, folded: Rows::Dense(&near.folded) };
         let exchanges = layer.message_width() > 0;
-        let wanted = Wanted { dfolded: exchanges.then_some(&mut *dfolded), dx: Some(&mut *dx) };
-        let at = &mut At { compute: walk.peers.compute, p, nodes, state };
+        let wanted = Wanted { dfolded: exchanges.then_some(&mut returning.folded), dx: Some(&mut *dx) };
+        let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         layer.close_adjoint(at, g, input, dz, wanted);
         if exchanges {
-            let (dm, dhalo) = (&mut self.message_gradient, &mut self.halo_gradient);
-            let halo = Sources { side: Side::Halo, block: graph.halo, messages: halo_messages };
-            layer.fold_adjoint(at, g, halo, dfolded, dhalo);
-            weigh_adjoint(walk.peers.compute, layer, presence, dhalo);
-            // Halo gradients go out before the local product, so that the wire works while we do.
-            walk.peers.exchange(walk.context.tag(index, Direction::Reverse), dhalo, dm, |compute, dm| {
-                let own = Sources { side: Side::Own, block: graph.own, messages };
-                layer.fold_adjoint(&mut At { compute, p, nodes, state }, g, own, dfolded, dm);
-            })?;
             let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
-            let senders = Senders { side: Side::Own, x: Rows::Dense(x), messages };
-            let at = &mut At { compute: walk.peers.compute, p, nodes, state };
-            layer.message_adjoint(at, g, senders, dm, Some((dx, store)));
+            near.scatter(walk, (index, x), returning, g, Some((dx, store)))?;
         }
         std::mem::swap(&mut self.gradient, &mut self.next_gradient);
         Ok(())

@@ -211,7 +211,7 @@ impl Reveal {
                 slice.extend(columns.iter().map(|&c| own[c as usize] - known.map_or(0.0, |known| known[c as usize])));
             }
             let source = RowsRef { data: &slice, columns: columns.len(), rows: RowSet::Range(0..rows.len()) };
-            let key = halo.key(tag, rank, peer);
+            let key = halo.key(Request::now(tag, Scope::Selected), rank, peer);
             let mut frame = Frame::new(tag, transport.buffer_of(self.codec.bytes(&level, rows.len(), columns.len())));
             let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
             codec::write(self.codec.as_mut(), message, source, &mut frame)
@@ -234,7 +234,7 @@ impl Reveal {
             }
             let frame = transport.recv(peer, tag)?;
             let target = RowsMut { data: came.data_mut(), columns: columns.len(), rows: RowSet::Indices(rows) };
-            let key = halo.key(tag, peer, rank);
+            let key = halo.key(Request::now(tag, Scope::Selected), peer, rank);
             let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
             codec::read(self.codec.as_mut(), message, &frame, target, Store::Set)
                 .map_err(|error| error.from_peer(rank, peer, tag))?;

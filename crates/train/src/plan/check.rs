@@ -7,7 +7,7 @@ use super::members::Members;
 use crate::config::ramp::Clock;
 use crate::config::{Config, HandOnChoice, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
-use crate::messages::Messages;
+use crate::messages::{ColumnsLeftOut, Messages};
 
 /// Rounds of a stage at most: predictions and ledgers hold an account a round and link.
 const ROUNDS_MAX: usize = 1_000_000;
@@ -92,6 +92,7 @@ impl Members {
             }
         }
         let redraws = self.selection(config)?.redraws;
+        let columns = Messages::of(&config.messages, &self.codecs, &[])?.drop_columns();
         for (key, share) in [
             ("schedule.smooth_features", schedule.smooth_features),
             ("schedule.smooth_gradients", schedule.smooth_gradients),
@@ -102,6 +103,11 @@ impl Members {
             if share > 0.0 && redraws {
                 let what = "an average over rows that are drawn anew in every round stands for nothing";
                 return Err(TrainError::config(format!("{key} with {}: {what}", selection_of(config))));
+            }
+            if share > 0.0 && columns == Some(ColumnsLeftOut::Random) {
+                let what = "an average over columns that are drawn anew in every round stands for nothing; \
+                    columns = \"prefix\" keeps the same ones";
+                return Err(TrainError::config(format!("{key} with a mask: {what}")));
             }
         }
         Ok(())
@@ -124,6 +130,10 @@ impl Members {
             return Err(TrainError::config(format!(
                 "clock = \"gradient_norm\" with train.sync_every = {every}: {what}"
             )));
+        }
+        if messages.skip.is_some() && messages.drop_columns().is_some() {
+            let what = "a message that is skipped stands for whole rows, and only some of their columns have crossed";
+            return Err(TrainError::config(format!("messages.skip with a mask: {what}")));
         }
         match messages.same_rows() {
             Some(key) if selection.redraws => {

@@ -154,6 +154,24 @@ fn a_clock_of_gradients_is_refused_where_models_are_averaged() {
     assert!(error.contains("gradient_norm") && error.contains("train.sync_every = 2"), "{error}");
 }
 
+/// What is skipped, averaged or late stands for the same rows and columns, or is refused.
+#[test]
+fn what_cannot_stand_in_for_other_columns_is_refused() {
+    let mask = |columns: &str| format!("messages.forward={{codec=\"masked\",ratio=4,columns=\"{columns}\"}}");
+    let (random, prefix) = (mask("random"), mask("prefix"));
+    let (pipelined, skip) = ("schedule.kind=pipelined", "messages.skip={change=0.1}");
+    for smooth in ["schedule.smooth_features=0.5", "schedule.smooth_gradients=0.5"] {
+        let error = parse("", &[pipelined, smooth, &random]).expect_err(smooth).to_string();
+        assert!(error.contains("columns that are drawn anew"), "{error}");
+        assert!(parse("", &[pipelined, smooth, &prefix]).is_ok());
+    }
+    for mask in [&random, &prefix] {
+        let error = parse("", &[skip, mask]).expect_err(skip).to_string();
+        assert!(error.contains("messages.skip with a mask"), "{error}");
+        assert!(parse("", &[pipelined, mask]).is_ok());
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC*", set in "\\PC*") {

@@ -14,7 +14,7 @@ use laconic_nn::registry::{Kind, Registry};
 
 use crate::config::Config;
 
-pub use stage::{HandOn, Position, Stage};
+pub use stage::{HandOn, Lateness, Position, Stage};
 
 /// What a schedule makes its stages from.
 pub struct Blueprint<'a> {

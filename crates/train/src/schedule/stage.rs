@@ -4,6 +4,8 @@ use laconic_nn::Layer;
 use laconic_nn::network::Network;
 use laconic_wire::{Direction, Kind, Tag};
 
+use crate::config::Carried;
+
 /// One stage of a run.
 pub struct Stage {
     /// What is trained.
@@ -12,8 +14,8 @@ pub struct Stage {
     pub cache_inputs: bool,
     /// Whether the selection applies to inputs that are fetched once.
     pub sample_inputs: bool,
-    /// Rows are used a round after they were sent: smoothing of features and of gradients, 0 for none.
-    pub late: Option<[f32; 2]>,
+    /// Where rows are used a round after they were sent.
+    pub late: Option<Lateness>,
     /// What the next stage gets.
     pub hand_on: HandOn,
     /// The number of the network's first layer, counted over stages.
@@ -22,6 +24,23 @@ pub struct Stage {
     pub rounds: u32,
     /// Base learning rate.
     pub lr: f32,
+}
+
+/// How a stage uses rows a round after they were sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lateness {
+    /// The share of the moving average in features and in gradients, 0 for none.
+    pub smoothing: [f32; 2],
+    /// What crosses: rows, or their products with weights.
+    pub carries: Carried,
+}
+
+impl Carried {
+    /// Whether rows cross in place of a layer's messages; where messages are made without parameters, they are the
+    /// rows.
+    pub fn rows_of(self, layer: &dyn Layer) -> bool {
+        self == Carried::Rows && layer.message_has_parameters()
+    }
 }
 
 /// Which rows of a finished stage go on to the next.
@@ -71,11 +90,7 @@ impl Stage {
 
     /// Whether the first layer's halo crosses once.
     pub fn freezes(&self) -> bool {
-        // Copies would not do for messages with parameters that need the owner's degrees. No network of ours starts
-        // with such a layer.
-        let layer = self.first();
-        let can = layer.message_width() > 0 && !(layer.message_has_parameters() && layer.message_reads_nodes());
-        self.cache_inputs && can
+        self.cache_inputs && self.first().message_width() > 0
     }
 
     /// The tag of frozen inputs: features cross before the first layer, hidden rows before later ones.
@@ -89,24 +104,39 @@ impl Stage {
         Tag { kind: Kind::Evaluation, step: FROZEN_FOR_EVALUATION, ..self.input_tag(rounds_before) }
     }
 
+    /// The layers that exchange in every pass with their tags, those of training and of round 0: all but the first
+    /// where it is frozen.
+    fn live_layers(&self) -> impl Iterator<Item = (Tag, &dyn Layer)> {
+        let units = self.network.units().iter().map(|unit| unit.layer.as_ref()).enumerate();
+        let live = units.filter(|(index, layer)| layer.message_width() > 0 && (*index > 0 || !self.freezes()));
+        live.map(|(index, layer)| {
+            let kind = if index == 0 { Kind::Features } else { Kind::Activations };
+            let layer_number = self.first_layer + index as u16;
+            (Tag { kind, direction: Direction::Forward, layer: layer_number, round: 0, step: 0 }, layer)
+        })
+    }
+
     /// The exchanges of a round of training with their widths: tags of round 0, those of the first layer only where
     /// they happen every round.
     pub fn live_exchanges(&self) -> Vec<(Tag, usize)> {
         let mut exchanges = Vec::new();
-        for (index, unit) in self.network.units().iter().enumerate() {
-            let (layer, width) = (unit.layer.as_ref(), unit.layer.message_width());
-            if width == 0 || (index == 0 && self.freezes()) {
-                continue;
-            }
-            let kind = if index == 0 { Kind::Features } else { Kind::Activations };
-            let forward =
-                Tag { kind, direction: Direction::Forward, layer: self.first_layer + index as u16, round: 0, step: 0 };
+        for (forward, layer) in self.live_layers() {
+            let rows = self.late.is_some_and(|late| late.carries.rows_of(layer));
+            let width = if rows { layer.inputs() } else { layer.message_width() };
             exchanges.push((forward, width));
-            if index > 0 || layer.message_has_parameters() {
+            // Gradients of inputs are wanted for the parameters of messages alone, which are there where rows cross.
+            if forward.layer > self.first_layer || (layer.message_has_parameters() && !rows) {
                 let kind = Kind::ActivationGradients;
                 exchanges.push((Tag { kind, direction: Direction::Reverse, ..forward }, width));
             }
         }
         exchanges
+    }
+
+    /// The exchanges of an evaluation with their widths, likewise: messages, whatever crosses in training.
+    pub fn evaluation_exchanges(&self) -> Vec<(Tag, usize)> {
+        let evaluation =
+            |(tag, layer): (Tag, &dyn Layer)| (Tag { kind: Kind::Evaluation, ..tag }, layer.message_width());
+        self.live_layers().map(evaluation).collect()
     }
 }

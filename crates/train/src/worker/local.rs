@@ -23,6 +23,8 @@ pub struct Local {
     pub halo: Block,
     /// Global ids of halo rows.
     pub halo_ids: Vec<u64>,
+    /// A 1 for each halo row.
+    halo_ones: Vec<f32>,
     /// Which rows belong to each split and have a label.
     pub masks: [Vec<bool>; 3],
     /// What own rows should say.
@@ -76,12 +78,30 @@ impl Local {
         };
         let (inverse_degree, inverse_root_degree) = (inverse(1.0), inverse(0.5));
         let halo_ids = topology.halo_ids;
-        Local { ids, inverse_degree, inverse_root_degree, own, halo, halo_ids, masks, labels, columns, classes }
+        let halo_ones = vec![1.0; halo_ids.len()];
+        Local {
+            ids,
+            inverse_degree,
+            inverse_root_degree,
+            own,
+            halo,
+            halo_ids,
+            halo_ones,
+            masks,
+            labels,
+            columns,
+            classes,
+        }
     }
 
     /// Own rows as layers see them.
     pub fn nodes(&self) -> Nodes<'_> {
         Nodes { ids: &self.ids, inverse_degree: &self.inverse_degree, inverse_root_degree: &self.inverse_root_degree }
+    }
+
+    /// Halo rows as layers see them: what their degrees do to them, their owners have done.
+    pub fn halo_nodes(&self) -> Nodes<'_> {
+        Nodes { ids: &self.halo_ids, inverse_degree: &self.halo_ones, inverse_root_degree: &self.halo_ones }
     }
 
     /// What own rows should say.

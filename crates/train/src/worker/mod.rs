@@ -257,7 +257,8 @@ impl Worker {
             Some((local, halo)) => (&*local, halo),
             None => (&self.local, &mut self.halo),
         };
-        let graph = LocalGraph { nodes: local.nodes(), own: &local.own, halo: &local.halo, halo_ids: &local.halo_ids };
+        let (nodes, halo_nodes) = (local.nodes(), local.halo_nodes());
+        let graph = LocalGraph { nodes, own: &local.own, halo: &local.halo, halo_nodes };
         let peers = Peers {
             compute: &mut self.compute,
             transport: &mut self.transport,

@@ -20,7 +20,7 @@ use crate::same_bits::bits;
 const WORKERS: u32 = 3;
 
 /// Which worker owns each node.
-fn owners(keys: &[&str], dataset: &Dataset) -> Vec<u32> {
+pub fn owners(keys: &[&str], dataset: &Dataset) -> Vec<u32> {
     let mut owners = vec![0; dataset.graph.nodes()];
     for part in parts(&config(keys), dataset, WORKERS) {
         part.nodes.iter().for_each(|&node| owners[node as usize] = part.index);
@@ -125,7 +125,7 @@ fn one_len(network: &Sage<'_>) -> usize {
 }
 
 /// The largest difference, relative to the largest entry.
-fn difference(found: &[f64], expected: &[f64]) -> f64 {
+pub fn difference(found: &[f64], expected: &[f64]) -> f64 {
     let largest = expected.iter().fold(0.0f64, |most, value| most.max(value.abs()));
     found.iter().zip(expected).fold(0.0f64, |most, (a, b)| most.max((a - b).abs())) / largest
 }
@@ -177,7 +177,7 @@ fn gradients_under_a_mask_are_those_of_masked_messages() {
             let cut = move |layer: u16, width: usize| {
                 let kind = if layer == 0 { Kind::Features } else { Kind::Activations };
                 let tag = Tag { kind, direction: Direction::Forward, layer, round: 1, step: 0 };
-                let key = MessageKey { seed: 0, tag, from: Rank(0), to: Rank(1) };
+                let key = MessageKey { seed: 0, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
                 let (kept, mut drawn) = (travelling(width, 2.0), Vec::new());
                 columns(&key, prefix, width, kept, &mut drawn);
                 assert!(!prefix || drawn == (0..width as u32 / 2).collect::<Vec<_>>(), "the first half");

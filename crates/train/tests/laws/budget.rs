@@ -34,7 +34,7 @@ fn rungs(keys: &[&str], dataset: &Dataset) -> Vec<u64> {
     // A candidate has no codec left at exact but on the top rung, so its own budget of 10^15 bytes chooses nothing
     // else.
     let on = |messages| total(exact_where_named(Config { messages, ..base.clone() }));
-    candidates(&base.messages).into_iter().map(on).collect()
+    candidates(&base).into_iter().map(on).collect()
 }
 
 /// Names `exact` in full, so that the ladder leaves it alone.

@@ -19,6 +19,7 @@ mod halo_adjoint;
 mod handing_on;
 mod inductive;
 mod inference;
+mod late_rows;
 mod ledger_is_prediction;
 mod ledger_of_methods;
 mod one_is_many;

@@ -5,7 +5,12 @@ pub const SCHEDULES: [&[&str]; 8] = [
     &["schedule.kind=synchronous"],
     &["schedule.kind=synchronous", "schedule.cache_inputs=false"],
     &["schedule.kind=pipelined"],
-    &["schedule.kind=pipelined", "schedule.smooth_features=0.9", "schedule.smooth_gradients=0.5"],
+    &[
+        "schedule.kind=pipelined",
+        "schedule.late=products",
+        "schedule.smooth_features=0.9",
+        "schedule.smooth_gradients=0.5",
+    ],
     &["schedule.kind=lazy", "schedule.start=features"],
     &["schedule.kind=lazy", "schedule.start=mlp"],
     &["schedule.kind=lazy", "schedule.start=features", "schedule.hand_on=scores"],
@@ -108,9 +113,10 @@ pub const TIMED: [&[&str]; 2] = [
     &[r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#, r#"messages.costs="measured""#],
 ];
 
-/// Whether these keys go together: an average over rows that are drawn anew in every round is refused, and so is to
-/// reveal inputs that cross in every round.
+/// Whether these keys go together: an average over rows or columns that are drawn anew in every round is refused, and so
+/// is to reveal inputs that cross in every round.
 pub fn go_together(keys: &[&str]) -> bool {
     let has = |what: &str| keys.iter().any(|key| key.contains(what));
-    !(has("smooth") && has("boundary_sample") || has("reveal=") && has("cache_inputs=false"))
+    let random_columns = keys.iter().any(|key| key.contains("masked") && !key.contains("prefix"));
+    !(has("smooth") && (has("boundary_sample") || random_columns) || has("reveal=") && has("cache_inputs=false"))
 }

@@ -27,6 +27,8 @@ pub struct MessageKey {
     pub from: Rank,
     /// The rank that decodes.
     pub to: Rank,
+    /// The round whose draw it shares with others: its own, or for gradients of late rows that of the rows.
+    pub drawn: u32,
 }
 
 impl MessageKey {
@@ -35,19 +37,16 @@ impl MessageKey {
         let link = u64::from(self.from.0) << 32 | u64::from(self.to.0);
         let Tag { kind, direction, layer, step, .. } = self.tag;
         let place = u64::from(layer) << 32 | u64::from(step) << 16 | (kind as u64) << 1 | direction as u64;
-        self.of_round(purpose).with(place).with(link)
+        Key::new(self.seed, purpose).with(self.tag.round.into()).with(place).with(link)
     }
 
     /// The random stream that all links and both directions of a layer share in a round: with it the gradients of a
-    /// masked message come back in the columns that went out. Evaluations have their own.
+    /// masked message come back in the columns that went out, even a round later ([`MessageKey::drawn`]). Evaluations
+    /// have their own.
     pub fn shared_stream(&self, purpose: Purpose) -> Key {
         let Tag { kind, layer, .. } = self.tag;
         let place = u64::from(layer) << 1 | u64::from(kind == Kind::Evaluation);
-        self.of_round(purpose).with(place)
-    }
-
-    fn of_round(&self, purpose: Purpose) -> Key {
-        Key::new(self.seed, purpose).with(self.tag.round.into())
+        Key::new(self.seed, purpose).with(self.drawn.into()).with(place)
     }
 }
 

@@ -83,7 +83,7 @@ impl Reducer {
     /// the first row's: it takes the direction that no collective uses.
     fn key(&self, tag: Tag, from: Rank, to: Rank, columns: usize) -> MessageKey {
         let direction = if columns == COLUMNS { Direction::Forward } else { Direction::Reverse };
-        MessageKey { seed: self.seed, tag: Tag { direction, ..tag }, from, to }
+        MessageKey { seed: self.seed, tag: Tag { direction, ..tag }, from, to, drawn: tag.round }
     }
 
     /// Appends a chunk that begins at `start` of the values.

@@ -8,7 +8,7 @@ use crate::{Codec, Direction, Kind, MessageKey, NO_CODEC, Rank, Result, Tag, Wir
 use laconic_key::{Key, Purpose};
 
 const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 3, round: 2, step: 0 };
-const KEY: MessageKey = MessageKey { seed: 1, tag: TAG, from: Rank(0), to: Rank(1) };
+const KEY: MessageKey = MessageKey { seed: 1, tag: TAG, from: Rank(0), to: Rank(1), drawn: TAG.round };
 
 /// Ratios, and bits of the rows in turn, uniform if there is one.
 const LEVELS: [(f64, &[u8]); 13] = [
@@ -157,7 +157,7 @@ impl Case<'_> {
                 let again = RowsRef { data: &gathered, columns, rows: RowSet::Range(0..count) };
                 assert_eq!(self.encode(&mut *other, &KEY, again.clone()), payload, "{self}: the same message");
                 if !self.kind.draws {
-                    let another = MessageKey { seed: 8, tag: Tag { round: 9, ..TAG }, from: Rank(4), ..KEY };
+                    let another = MessageKey { seed: 8, tag: Tag { round: 9, ..TAG }, drawn: 9, from: Rank(4), ..KEY };
                     assert_eq!(self.encode(&mut *other, &another, again), payload, "{self}: depends on chance");
                 }
                 let one = self.arrived(&mut *codec, &payload, count, columns);

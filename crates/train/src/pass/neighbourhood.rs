@@ -1,0 +1,144 @@
+//! A unit's neighbourhood: its messages on their way to the fold, and gradients on their way back.
+//!
+//! What crosses are messages, which are the narrower of a layer's inputs and outputs; or, where rows are late
+//! ([`Walk::carries_rows`]), the rows that messages are made of. A late product `h·W` was made with the weights of the
+//! round before, and its gradient is that of weights which have moved on. Rows are late alone: the receiver makes
+//! messages of them with the weights of now, and the gradients of these weights are made where the messages are
+//! (PipeGCN, Wan et al., 2022, algorithm 1, exchanges h and the gradient by h).
+
+use laconic_nn::kernels::Store;
+use laconic_nn::kernels::elementwise::copy_scaled;
+use laconic_nn::{At, Matrix, Rows, Senders, Side, Sources, State};
+use laconic_wire::Direction;
+
+use super::inputs::{weigh, weigh_adjoint};
+use super::walk::Walk;
+use crate::error::Result;
+use crate::exchange::drawn::Presence;
+
+/// What a unit's forward pass knows of neighbours and its backward pass needs; memory is used again every round.
+#[derive(Default)]
+pub(super) struct Neighbourhood {
+    /// Messages of own rows.
+    pub messages: Matrix,
+    /// Messages of halo rows.
+    pub halo_messages: Matrix,
+    /// Own rows' folds of both.
+    pub folded: Matrix,
+    /// What the layer keeps from one of its functions to the next.
+    pub state: State,
+    /// How much each halo row counted.
+    pub presence: Presence,
+    /// Where rows cross: the halo's, multiplied by their senders' weights.
+    copies: Matrix,
+    /// Where rows cross that are not sent as they stand: own ones, multiplied by their weights.
+    weighted: Matrix,
+}
+
+/// The gradients of a neighbourhood, for whichever unit is at work.
+#[derive(Default)]
+pub(super) struct Returning {
+    /// Of the folds.
+    pub folded: Matrix,
+    /// Of own messages.
+    pub messages: Matrix,
+    /// Of halo messages.
+    pub halo: Matrix,
+    /// Where rows cross: of the halo's copies.
+    copies: Matrix,
+    /// Where rows cross: of own weighted rows, as it comes back from the holders of their copies.
+    returned: Matrix,
+}
+
+impl Neighbourhood {
+    /// Makes messages of `x`, exchanges and folds them, the local block's while the halo's rows travel.
+    ///
+    /// # Errors
+    /// If a peer does not answer, or a codec refuses the rows.
+    pub fn gather(&mut self, walk: &mut Walk<'_, '_>, index: usize, x: Rows<'_>) -> Result<()> {
+        let layer = walk.network.units()[index].layer.as_ref();
+        let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph);
+        let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Forward));
+        let Neighbourhood { messages, halo_messages, folded, state, presence, copies, weighted } = self;
+        layer.message(&mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state }, x, messages);
+        let fold_own = |compute: &mut laconic_nn::Compute, _: &mut Matrix| {
+            let own = Sources { side: Side::Own, block: graph.own, messages };
+            layer.fold(&mut At { compute, p, nodes: graph.nodes, state }, own, folded);
+        };
+        let halo_rows = walk.peers.halo.rows();
+        if rows_cross {
+            let sent = match (x, layer.sender_weight(&graph.nodes)) {
+                (Rows::Dense(x), None) => x,
+                (x, weight) => {
+                    weighted.reshape(x.rows(), x.columns());
+                    copy_scaled(walk.peers.compute, weighted, Store::Set, x, 1.0, weight);
+                    weighted
+                }
+            };
+            copies.reshape(halo_rows, sent.columns());
+            *presence = walk.peers.exchange(tag, sent, copies, fold_own)?;
+            let at = &mut At { compute: walk.peers.compute, p, nodes: graph.halo_nodes, state };
+            layer.message(at, Rows::Dense(copies), halo_messages);
+        } else {
+            halo_messages.reshape(halo_rows, messages.columns());
+            *presence = walk.peers.exchange(tag, messages, halo_messages, fold_own)?;
+        }
+        weigh(walk.peers.compute, layer, presence, halo_messages, state);
+        let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
+        layer.fold(at, Sources { side: Side::Halo, block: graph.halo, messages: halo_messages }, folded);
+        layer.finish_fold(at, folded);
+        Ok(())
+    }
+
+    /// The adjoint of [`Neighbourhood::gather`], from the gradient of the folds: adds to the unit's `g` and, where
+    /// wanted, sets or adds to `dx`. The gradients of frozen rows, of which nothing is wanted, only return as far as
+    /// the weights are.
+    ///
+    /// # Errors
+    /// If a peer does not answer, or a codec refuses the rows.
+    pub fn scatter(
+        &mut self,
+        walk: &mut Walk<'_, '_>,
+        (index, x): (usize, Rows<'_>),
+        gradients: &mut Returning,
+        g: &mut [f32],
+        mut dx: Option<(&mut Matrix, Store)>,
+    ) -> Result<()> {
+        let layer = walk.network.units()[index].layer.as_ref();
+        let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph);
+        let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Reverse));
+        let Neighbourhood { messages, halo_messages, state, presence, copies, .. } = self;
+        let Returning { folded: dfolded, messages: dm, halo: dhalo, copies: dcopies, returned } = gradients;
+        let halo = Sources { side: Side::Halo, block: graph.halo, messages: halo_messages };
+        let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
+        layer.fold_adjoint(at, g, halo, dfolded, dhalo);
+        weigh_adjoint(at.compute, layer, presence, dhalo);
+        if rows_cross {
+            let senders = Senders { side: Side::Halo, x: Rows::Dense(copies), messages: halo_messages };
+            at.nodes = graph.halo_nodes;
+            layer.message_adjoint(at, g, senders, dhalo, dx.is_some().then_some((dcopies, Store::Set)));
+        }
+        let own = Sources { side: Side::Own, block: graph.own, messages };
+        let mut fold_own = |compute: &mut laconic_nn::Compute, g: &mut [f32], dm: &mut Matrix| {
+            layer.fold_adjoint(&mut At { compute, p, nodes: graph.nodes, state }, g, own, dfolded, dm);
+        };
+        // Halo gradients go out before the local product, so that the wire works while we do.
+        match (rows_cross, &dx) {
+            (false, _) => walk.peers.exchange(tag, dhalo, dm, |compute, dm| fold_own(compute, g, dm)).map(drop)?,
+            (true, None) => fold_own(walk.peers.compute, g, dm),
+            (true, Some(_)) => {
+                returned.reshape(x.rows(), x.columns());
+                returned.data_mut().fill(0.0);
+                walk.peers.exchange(tag, dcopies, returned, |compute, _| fold_own(compute, g, dm))?;
+            }
+        }
+        let senders = Senders { side: Side::Own, x, messages };
+        let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
+        layer.message_adjoint(at, g, senders, dm, dx.as_mut().map(|(dx, store)| (&mut **dx, *store)));
+        if let (true, Some((dx, _))) = (rows_cross, dx) {
+            let weight = layer.sender_weight(&graph.nodes);
+            copy_scaled(walk.peers.compute, dx, Store::Add, Rows::Dense(returned), 1.0, weight);
+        }
+        Ok(())
+    }
+}

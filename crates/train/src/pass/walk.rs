@@ -1,0 +1,65 @@
+//! One pass on its way: what it is for, what it runs over, and the way to the peers.
+
+use laconic_key::{Key, Purpose};
+use laconic_nn::Layer;
+use laconic_nn::kernels::elementwise::Dropout;
+use laconic_nn::network::Network;
+use laconic_wire::{Direction, Kind, Tag};
+
+use super::inputs::{Inputs, LocalGraph};
+use crate::exchange::peers::Peers;
+
+/// What a pass is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PassContext {
+    /// The round that messages and dropout masks carry.
+    pub round: u32,
+    /// The number of the network's first layer, counted over stages.
+    pub first_layer: u16,
+    /// With dropout and to be followed by a backward pass, or without.
+    pub training: bool,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+impl PassContext {
+    pub(super) fn tag(&self, unit: usize, direction: Direction) -> Tag {
+        let kind = match (self.training, direction, unit) {
+            (false, ..) => Kind::Evaluation,
+            (true, Direction::Reverse, _) => Kind::ActivationGradients,
+            (true, Direction::Forward, 0) => Kind::Features,
+            (true, Direction::Forward, _) => Kind::Activations,
+        };
+        Tag { kind, direction, layer: self.first_layer + unit as u16, round: self.round, step: 0 }
+    }
+
+    pub(super) fn dropout(&self, purpose: Purpose, unit: usize, probability: f32) -> Option<Dropout> {
+        let layer = u64::from(self.first_layer) + unit as u64;
+        let key = Key::new(self.seed, purpose).with(self.round.into()).with(layer);
+        (self.training && probability > 0.0).then_some(Dropout { probability, key })
+    }
+}
+
+/// What both directions of a pass over a network need.
+pub struct Walk<'a, 'p> {
+    /// Threads, and the way to the peers.
+    pub peers: &'a mut Peers<'p>,
+    /// The rows and edges that it runs over.
+    pub graph: LocalGraph<'a>,
+    /// The layers, first to last.
+    pub network: &'a Network,
+    /// All its parameters, one flat slice.
+    pub p: &'a [f32],
+    /// What its first layer reads.
+    pub inputs: &'a Inputs,
+    /// What it is for.
+    pub context: PassContext,
+}
+
+impl Walk<'_, '_> {
+    /// Whether the rows that a layer's messages are made of cross in their place.
+    pub(super) fn carries_rows(&self, layer: &dyn Layer) -> bool {
+        let late = self.peers.late.as_ref().filter(|_| self.context.training);
+        late.is_some_and(|late| late.carries.rows_of(layer))
+    }
+}
