@@ -251,7 +251,7 @@ fn one_worker(
     let plan = Arc::new(Plan::of(config, &part.global)?.with_stages(vec![stage])?);
     let stage = &plan.stages[0];
     let network = &stage.network;
-    let (mut worker, x) = Worker::start(plan.clone(), end, part, WorkerOptions::default())?;
+    let (mut worker, x) = Worker::start(plan.clone(), laconic_wire::Metered::new(end), part, WorkerOptions::default())?;
     let mut progress = Progress::new(&plan, network, 0);
     let mut at = 0;
     for spec in network.parameters() {

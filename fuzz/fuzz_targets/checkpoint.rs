@@ -4,7 +4,9 @@
 use std::sync::LazyLock;
 
 use laconic_fuzz::apply;
+use laconic_graph::part::GlobalCounts;
 use laconic_train::fit::progress::{Progress, Snapshot};
+use laconic_train::plan::identity::Identity;
 use laconic_train::record::checkpoint::Checkpoint;
 use laconic_train::{Config, Members, Plan};
 
@@ -16,7 +18,8 @@ static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let progress = Progress::new(&plan, &plan.stages[1].network, 1);
     let finished = vec![(vec![0.5; plan.stages[0].network.len()], 7)];
     let snapshot = Snapshot::take(1, &progress, finished, Default::default());
-    Checkpoint { fingerprint: config.fingerprint(), snapshot }.to_bytes().expect("plain values")
+    let identity = Identity::of(&plan, &GlobalCounts::default()).expect("plain values");
+    Checkpoint { run: identity.run(None), identity, snapshot }.to_bytes().expect("plain values")
 });
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

@@ -14,30 +14,7 @@ pub fn digest(dataset: &Dataset) -> String {
     if let Some(weights) = &dataset.graph.weights {
         array(&mut hash, "weights", weights);
     }
-    match &dataset.features {
-        Features::None => {}
-        Features::Dense { columns, values } => {
-            array(&mut hash, "dense columns", &[*columns as u64]);
-            array(&mut hash, "features", values);
-        }
-        Features::Sparse { columns, offsets, indices, values } => {
-            array(&mut hash, "sparse columns", &[*columns as u64]);
-            array(&mut hash, "feature offsets", offsets);
-            array(&mut hash, "feature indices", indices);
-            array(&mut hash, "feature values", values);
-        }
-    }
-    match &dataset.labels {
-        Labels::None => {}
-        Labels::Single { classes, values } => {
-            array(&mut hash, "single classes", &[*classes as u64]);
-            array(&mut hash, "labels", values);
-        }
-        Labels::Multi { classes, values } => {
-            array(&mut hash, "multi classes", &[*classes as u64]);
-            array(&mut hash, "labels", values);
-        }
-    }
+    rows(&mut hash, &dataset.features, &dataset.labels);
     for split in &dataset.splits {
         array(&mut hash, "split", &split.roles);
     }
@@ -49,8 +26,44 @@ pub fn digest(dataset: &Dataset) -> String {
     format!("blake3:{}", hash.finalize().to_hex())
 }
 
+/// A digest of an assignment of nodes to so many parts, in the same words.
+pub(crate) fn digest_of_assignment(assignment: &[u32], parts: u32) -> String {
+    let mut hash = blake3::Hasher::new();
+    array(&mut hash, "parts", &[parts]);
+    array(&mut hash, "assignment", assignment);
+    format!("blake3:{}", hash.finalize().to_hex())
+}
+
+/// What a row has besides its edges.
+pub(crate) fn rows(hash: &mut blake3::Hasher, features: &Features, labels: &Labels) {
+    match features {
+        Features::None => {}
+        Features::Dense { columns, values } => {
+            array(hash, "dense columns", &[*columns as u64]);
+            array(hash, "features", values);
+        }
+        Features::Sparse { columns, offsets, indices, values } => {
+            array(hash, "sparse columns", &[*columns as u64]);
+            array(hash, "feature offsets", offsets);
+            array(hash, "feature indices", indices);
+            array(hash, "feature values", values);
+        }
+    }
+    match labels {
+        Labels::None => {}
+        Labels::Single { classes, values } => {
+            array(hash, "single classes", &[*classes as u64]);
+            array(hash, "labels", values);
+        }
+        Labels::Multi { classes, values } => {
+            array(hash, "multi classes", &[*classes as u64]);
+            array(hash, "labels", values);
+        }
+    }
+}
+
 /// Name and length go in front, so that no two lists of arrays read the same. Bytes are those of a little-endian
 /// machine.
-fn array<T: NoUninit>(hash: &mut blake3::Hasher, name: &str, values: &[T]) {
+pub(crate) fn array<T: NoUninit>(hash: &mut blake3::Hasher, name: &str, values: &[T]) {
     hash.update(name.as_bytes()).update(&(values.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(values));
 }

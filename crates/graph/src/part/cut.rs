@@ -1,7 +1,7 @@
 //! Cutting a dataset into parts along an assignment of its nodes.
 
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
-use crate::digest::digest;
+use crate::digest::{digest, digest_of_assignment};
 use crate::error::{GraphError, Result};
 use crate::part::{GlobalCounts, Part};
 
@@ -44,7 +44,8 @@ pub fn cut_one_by_one<'a>(
     for (node, &part) in assignment.iter().enumerate() {
         members[part as usize].push(node as u32);
     }
-    let global = global_counts(dataset, roles);
+    let global =
+        GlobalCounts { partition_digest: digest_of_assignment(assignment, parts), ..global_counts(dataset, roles) };
     Ok(members.into_iter().enumerate().map(move |(index, members)| {
         let (offsets, sources, weights) = edges_into(dataset, &members);
         Part {
@@ -72,6 +73,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
     GlobalCounts {
         dataset: dataset.name.clone(),
         data_digest: digest(dataset),
+        partition_digest: String::new(),
         nodes: dataset.graph.nodes() as u64,
         edges: dataset.graph.edges() as u64,
         train: count(Split::TRAIN),

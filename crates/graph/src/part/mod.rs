@@ -5,6 +5,7 @@
 
 mod check;
 mod cut;
+mod digest;
 mod folder;
 mod mapped;
 mod meta;
@@ -55,6 +56,9 @@ pub struct GlobalCounts {
     pub dataset: String,
     /// [`crate::digest::digest`] of the dataset the parts were cut from; empty where nobody ever held the whole.
     pub data_digest: String,
+    /// A digest of which node went to which part; empty where nobody ever held the whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub partition_digest: String,
     /// The number of nodes.
     pub nodes: u64,
     /// The number of directed edges.

@@ -49,7 +49,8 @@ pub struct Train {
 pub struct Resume {
     /// The run's folder
     dir: PathBuf,
-    /// Override a key that does not change the model, such as transport.deadline_s
+    /// Go on with another value from here: keys that decide the rounds to come (train.epochs, train.lr, …) or concern
+    /// this machine (data.path, transport.deadline_s, …); config.toml then says so
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -70,24 +71,38 @@ pub fn train(arguments: Train, output: &Output) -> Result<u8> {
         config.out.dir = out;
     }
     let out = config.out.dir.clone();
-    start(&config, &out, false, output)
+    start(&config, &out, None, output)
 }
 
 /// Goes on from the last checkpoint.
 pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
-    let mut config = Config::load(&arguments.dir.join("config.toml"), &arguments.set)
-        .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
+    let load = |set: &[String]| {
+        let config = Config::load(&arguments.dir.join("config.toml"), set);
+        config.with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))
+    };
+    let (before, mut config) = (load(&[])?, load(&arguments.set)?);
+    if config.out.dir != before.out.dir {
+        let what = "out.dir: a resumed run goes on in its folder; copy the folder to go on elsewhere";
+        return Err(laconic_train::TrainError::config(what).into());
+    }
     // The folder may have been moved since.
     config.out.dir = arguments.dir.clone();
-    config.transport.fault = None;
-    start(&config, &arguments.dir, true, output)
+    // What was rehearsed is over.
+    if config.transport.fault == before.transport.fault {
+        config.transport.fault = None;
+    }
+    let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
+    let changes = Some(arguments.set.iter().map(key).collect());
+    start(&config, &arguments.dir, changes, output)
 }
 
-fn start(config: &Config, out: &Path, resume: bool, output: &Output) -> Result<u8> {
+/// Runs, and goes on from the folder's checkpoint where keys are given that may differ from it.
+fn start(config: &Config, out: &Path, goes_on: Option<Vec<String>>, output: &Output) -> Result<u8> {
     let signals = Signals::install(config.transport.kind == TransportKind::Mpi)?;
     let options = Options {
         out: Some(out.to_owned()),
-        resume,
+        resume: goes_on.is_some(),
+        changes: goes_on.unwrap_or_default(),
         interrupt: signals.interrupt.clone(),
         abort: signals.abort.clone(),
         observer: Box::new(Progress::new(output)),

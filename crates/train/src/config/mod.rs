@@ -10,6 +10,7 @@ mod model;
 mod overrides;
 mod partition;
 pub mod ramp;
+mod reach;
 mod schedule;
 mod train;
 mod transport;
@@ -28,6 +29,7 @@ pub use messages::{
 pub use model::ModelConfig;
 pub(crate) use overrides::apply;
 pub use partition::PartitionConfig;
+pub use reach::Reach;
 pub use schedule::{Carried, HandOnChoice, ScheduleConfig, Start};
 pub use train::{SelectBy, TrainConfig};
 pub use transport::{Fault, FaultKind, OutConfig, TransportConfig, TransportKind};

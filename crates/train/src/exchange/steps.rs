@@ -26,6 +26,10 @@ pub enum Step {
     TrainingQuestions = 7,
     /// Which of them are training nodes of each worker.
     TrainingAnswers = 8,
+    /// Digests of what each worker runs, and of its part.
+    Digests = 9,
+    /// What each worker runs, where digests differ.
+    Identities = 10,
     /// What each row counts for at its receivers, for the assigner of bit-widths.
     Weights = 16,
     /// The variance that each message would have, for the assigner.

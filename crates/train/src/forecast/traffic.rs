@@ -12,6 +12,7 @@ use crate::exchange::steps::{Step, checkpoint_tag};
 use crate::plan::{Members, Plan};
 use crate::record::report::WorkerReport;
 use crate::schedule::Position;
+use crate::worker::agree::forecast_agree;
 use crate::worker::discover::forecast_discover;
 use crate::worker::evaluate::Evaluator;
 
@@ -23,6 +24,7 @@ pub fn forecast_worker(forecast: &Forecast<'_>, shapes: &Shapes, checkpoint_byte
     let (rank, size) = (Rank(shapes.rank), shapes.workers());
     let Forecast { plan, position, .. } = *forecast;
     let mut ledger = Ledger::new();
+    forecast_agree(rank, size, &mut ledger);
     forecast_discover(shapes, &mut ledger);
     collectives::forecast_all_reduce_f64(&mut ledger, Step::SplitRows.tag(0), size, rank, 3);
     if plan.messages.budget.is_some() {

@@ -1,9 +1,9 @@
 //! Reading and writing configurations: the file, `--set key=value`, and keys that nothing reads.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::members::{Axis, Members};
-use crate::config::{Config, DataConfig, PartitionConfig, apply, refuse_unknown};
+use crate::config::{Config, apply, refuse_unknown};
 use crate::error::{Result, TrainError};
 
 /// Larger configuration files are refused.
@@ -49,25 +49,6 @@ impl Config {
     /// If there is no such layer.
     pub fn resolved(&self, parts: u32) -> Result<Config> {
         Members::default().resolved(self, parts)
-    }
-
-    /// A digest of what a checkpoint depends on: everything that decides shapes or numbers, but neither paths nor the
-    /// number of rounds.
-    pub fn fingerprint(&self) -> String {
-        let data = DataConfig { path: PathBuf::new(), features_path: None, nodes_path: None, ..self.data.clone() };
-        let partition = PartitionConfig { file: None, ..self.partition.clone() };
-        let (schedule, train, messages) = (&self.schedule, &self.train, &self.messages);
-        let text = serde_json::json!({
-            "data": data,
-            "partition": partition,
-            "model": self.model,
-            "schedule": [&schedule.kind, schedule.start, schedule.hand_on, schedule.own],
-            "smoothing": [schedule.smooth_features, schedule.smooth_gradients],
-            "train": [train.seed, &train.optimiser, train.sync_every, train.select_by],
-            "messages": [messages.forward, messages.backward, messages.evaluation, messages.parameters,
-                messages.error_feedback, messages.selection, messages.skip, &messages.budget, messages.layers],
-        });
-        blake3::hash(text.to_string().as_bytes()).to_hex().to_string()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod cadence;
 mod check;
+pub mod identity;
 mod load;
 mod members;
 

@@ -13,11 +13,12 @@ use super::aside::{read_within, write_aside};
 use super::tensors::Tensors;
 use crate::error::{Result, TrainError};
 use crate::fit::progress::{Counters, Finished, Snapshot};
+use crate::plan::identity::Identity;
 
 /// The file in a run's folder.
 pub const FILE: &str = "checkpoint.safetensors";
 
-const FORMAT: &str = "laconic-checkpoint-1";
+const FORMAT: &str = "laconic-checkpoint-2";
 /// Larger files are refused: no model of ours comes near.
 const BYTES_MAX: u64 = 16 << 30;
 /// No optimiser of ours keeps more arrays of the parameters' size.
@@ -26,8 +27,10 @@ const SLOTS_MAX: usize = 16;
 /// The state of a run between two rounds, with the run that it belongs to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// [`crate::Config::fingerprint`] of the run.
-    pub fingerprint: String,
+    /// What was run.
+    pub identity: Identity,
+    /// The name of what was written of the run at the time: workers' own states of this name belong to it.
+    pub run: String,
     /// The state that all workers share.
     pub snapshot: Snapshot,
 }
@@ -36,7 +39,8 @@ pub struct Checkpoint {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
-    fingerprint: String,
+    identity: Identity,
+    run: String,
     stage: usize,
     rounds_finished: Vec<u32>,
     bytes: Vec<[u64; 3]>,
@@ -53,7 +57,8 @@ impl Checkpoint {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let Snapshot { stage, finished, bytes, counters, parameters, best, slots } = &self.snapshot;
         let header = Header {
-            fingerprint: self.fingerprint.clone(),
+            identity: self.identity.clone(),
+            run: self.run.clone(),
             stage: *stage,
             rounds_finished: finished.iter().map(|(_, rounds)| *rounds).collect(),
             bytes: bytes.iter().map(|(_, c)| [c.frames, c.payload, c.framed]).collect(),
@@ -103,7 +108,7 @@ impl Checkpoint {
             slots: (0..header.slots).map(|i| take(&format!("slot.{i}"))).collect::<Result<_>>()?,
             counters: header.counters,
         };
-        Ok(Checkpoint { fingerprint: header.fingerprint, snapshot })
+        Ok(Checkpoint { identity: header.identity, run: header.run, snapshot })
     }
 
     /// Writes the file into a run's folder, all or nothing.
@@ -148,7 +153,8 @@ mod tests {
             best: Some(vec![0.25; 4]),
             slots: vec![vec![0.1; 4], vec![0.2; 4]],
         };
-        Checkpoint { fingerprint: "f".to_owned(), snapshot }
+        let identity = serde_json::from_str(r#"[["train.lr", "0.1"], ["the data's nodes", "3"]]"#).expect("pairs");
+        Checkpoint { identity, run: "f".to_owned(), snapshot }
     }
 
     #[test]

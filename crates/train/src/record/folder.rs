@@ -5,13 +5,18 @@ use std::path::{Path, PathBuf};
 use laconic_wire::{Ledger, Rank};
 
 use super::aside::write_aside;
+use super::checkpoint::Checkpoint;
 use super::summary::Summary;
 use super::weights;
 use crate::error::{Result, TrainError};
 use crate::exchange::timeline::Timeline;
 use crate::fit::stages::Trained;
 use crate::plan::Plan;
+use crate::plan::identity::Identity;
 use crate::schedule::Stage;
+
+/// The resolved configuration in a run's folder.
+const CONFIG: &str = "config.toml";
 
 /// A table to which every worker has lines: each writes a file of its own, and worker 0 puts them together.
 pub(crate) struct Table {
@@ -74,6 +79,18 @@ pub(crate) fn write_results(
     write_aside(&out.join("summary.json"), (text + "\n").as_bytes())
 }
 
+/// Takes up the folder of a run that goes on: its configuration is from now on the one that it goes on with, and so is
+/// that of its checkpoint.
+///
+/// # Errors
+/// If the operating system refuses.
+pub(crate) fn continue_folder(out: &Path, plan: &Plan, (checkpoint, now): (&Checkpoint, &Identity)) -> Result<()> {
+    if checkpoint.identity != *now {
+        Checkpoint { identity: now.clone(), ..checkpoint.clone() }.write(out)?;
+    }
+    write_aside(&out.join(CONFIG), plan.members.to_toml(&plan.config)?.as_bytes())
+}
+
 /// Makes a run's folder and writes the resolved configuration into it. A run that stands there already is moved aside,
 /// to the first free name `DIR.1`, `DIR.2`, …, which is returned.
 ///
@@ -81,7 +98,7 @@ pub(crate) fn write_results(
 /// If the operating system refuses.
 pub fn prepare_folder(out: &Path, plan: &Plan) -> Result<Option<PathBuf>> {
     let mut moved = None;
-    if out.join("config.toml").exists() {
+    if out.join(CONFIG).exists() {
         let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let free = (1..).map(|n| out.with_file_name(format!("{name}.{n}"))).find(|path| !path.exists());
         let free = free.expect("there are infinitely many numbers");
@@ -89,6 +106,6 @@ pub fn prepare_folder(out: &Path, plan: &Plan) -> Result<Option<PathBuf>> {
         moved = Some(free);
     }
     std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
-    write_aside(&out.join("config.toml"), plan.members.to_toml(&plan.config)?.as_bytes())?;
+    write_aside(&out.join(CONFIG), plan.members.to_toml(&plan.config)?.as_bytes())?;
     Ok(moved)
 }

@@ -13,6 +13,7 @@ use crate::error::{Result, TrainError};
 use crate::fit::observe::{Recorder, RoundReport};
 use crate::fit::progress::Snapshot;
 use crate::plan::Plan;
+use crate::plan::identity::Identity;
 use crate::saved::Saved;
 
 /// The file with a line a round.
@@ -40,8 +41,9 @@ pub struct FolderRecorder {
     own_state: bool,
     /// The round of the last checkpoint.
     remembered: u32,
-    /// [`crate::Config::fingerprint`] of the run.
-    fingerprint: String,
+    /// What is run, and the name of what is written of it.
+    identity: Identity,
+    run: String,
     /// Bytes by kind of the run before it was resumed.
     before: PerKind<Count>,
     /// The state to go on from.
@@ -60,18 +62,20 @@ impl FolderRecorder {
     pub fn new(
         destination: Destination,
         plan: &Plan,
-        fingerprint: String,
+        identity: Identity,
         (checkpoint, before): (Option<Checkpoint>, PerKind<Count>),
         observer: Box<dyn Observer>,
     ) -> Result<FolderRecorder> {
         let done = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
+        let run = identity.run(checkpoint.as_ref().map(|checkpoint| (checkpoint.run.as_str(), done)));
         let log = destination.out().map(|out| open_log(out, done)).transpose()?;
         let own_state = plan.remembers();
         Ok(FolderRecorder {
             destination,
             own_state,
             remembered: 0,
-            fingerprint,
+            identity,
+            run,
             before,
             checkpoint,
             observer,
@@ -89,7 +93,8 @@ impl FolderRecorder {
     fn write(&mut self, snapshot: Snapshot) -> Result<()> {
         if let Some(out) = self.destination.out() {
             let rounds = snapshot.rounds();
-            Checkpoint { fingerprint: self.fingerprint.clone(), snapshot }.write(out)?;
+            let (identity, run) = (self.identity.clone(), self.run.clone());
+            Checkpoint { identity, run, snapshot }.write(out)?;
             self.observer.checkpoint(rounds);
         }
         Ok(())

@@ -17,6 +17,9 @@ pub struct Options {
     pub out: Option<PathBuf>,
     /// Whether to go on from the folder's checkpoint.
     pub resume: bool,
+    /// When resuming, the keys that may be other than they were, such as `train.epochs`: those that decide the rounds
+    /// to come ([`Reach::Course`](crate::config::Reach)). Any other that differs is refused.
+    pub changes: Vec<String>,
     /// Set by the caller to stop at the end of the round, with a checkpoint; never set here.
     pub interrupt: Arc<AtomicBool>,
     /// Set by the caller to give up at once; never set here.
@@ -32,6 +35,7 @@ impl Default for Options {
         Options {
             out: None,
             resume: false,
+            changes: Vec::new(),
             interrupt: Arc::default(),
             abort: Arc::default(),
             observer: Box::new(Silent),

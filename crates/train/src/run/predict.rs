@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use laconic_graph::dataset::Ids;
 use laconic_graph::part::Part;
-use laconic_wire::{Transport, threads};
+use laconic_wire::{Metered, Transport, threads};
 
 use super::threads::panicked;
 use crate::config::Config;
@@ -70,7 +70,7 @@ fn predict_part(plan: Plan, part: Part, end: Box<dyn Transport>, weights: &Weigh
     let (nodes, ids) = (part.nodes.clone(), part.ids.clone());
     let multi_label = part.global.multi_label;
     let parameters = parameters(&plan.stages, weights)?;
-    let (mut worker, x) = Worker::start(Arc::new(plan), end, part, WorkerOptions::default())?;
+    let (mut worker, x) = Worker::start(Arc::new(plan), Metered::new(end), part, WorkerOptions::default())?;
     let inferred = stages::infer(&mut worker, &parameters, x)?;
     worker.transport.finish()?;
     Ok(Predictions { nodes, ids, multi_label, inferred })

@@ -7,8 +7,8 @@ use std::time::Instant;
 use laconic_graph::part::Part;
 use laconic_nn::Operand;
 use laconic_wire::{
-    Clock, Count, Ledger, LinkShape, Mode, PerKind, Rank, Shaped, ThreadClock, Transport, VirtualClock, WallClock,
-    collectives,
+    Clock, Count, Ledger, LinkShape, Metered, Mode, PerKind, Rank, Shaped, ThreadClock, Transport, VirtualClock,
+    WallClock, collectives,
 };
 
 use super::options::Outcome;
@@ -19,15 +19,17 @@ use crate::fit::stages::{self, Trained};
 use crate::forecast::traffic::{forecast_rungs, forecast_worker};
 use crate::forecast::{Forecast, budget, memory};
 use crate::plan::Plan;
+use crate::plan::identity::Identity;
 use crate::record::checkpoint::Checkpoint;
 use crate::record::earlier::read_earlier;
-use crate::record::folder::{LEDGER, TIMELINE, write_results};
+use crate::record::folder::{LEDGER, TIMELINE, continue_folder, write_results};
 use crate::record::observer::Observer;
 use crate::record::recorder::{Destination, FolderRecorder};
 use crate::record::report::{Memory, Seconds, WorkerReport};
 use crate::record::summary::{RunFacts, Summary};
 use crate::record::traffic::Earlier;
 use crate::record::weights;
+use crate::worker::agree::agree;
 use crate::worker::{StopSignal, Worker, WorkerOptions};
 
 /// The process that a worker runs in.
@@ -37,6 +39,8 @@ pub(super) struct Process {
     pub out: Option<PathBuf>,
     /// Whether to go on from the folder's checkpoint.
     pub resume: bool,
+    /// The keys that may be other than the checkpoint's.
+    pub changes: Vec<String>,
     /// Compute threads of each worker.
     pub threads: usize,
     /// Whether all workers share one process.
@@ -82,13 +86,15 @@ impl Session {
         observer: Box<dyn Observer>,
     ) -> Result<Session> {
         let start = Instant::now();
+        let mut transport = Metered::new(transport);
+        let identity = agree(&mut transport, Identity::of(&plan, &part.global)?, &part)?;
         let (transport, clock) = shape(&plan.config, process.threads, transport)?;
         let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
         let options = WorkerOptions { threads: process.threads, stop: process.stop.clone(), clock: simulated };
         let given = plan.config.clone();
         let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
         let plan = Arc::new(within_budget(&mut worker)?);
-        let checkpoint = if process.resume { Some(hand_round(&mut worker, &process)?) } else { None };
+        let checkpoint = if process.resume { Some(hand_round(&mut worker, &process, &identity)?) } else { None };
         let earlier = match &checkpoint {
             Some((checkpoint, _)) if worker.rank() == Rank(0) => {
                 read_earlier(process.out.as_deref(), &checkpoint.snapshot)
@@ -97,8 +103,12 @@ impl Session {
         };
         let forecast = forecast_rest(&mut worker, &plan, checkpoint.as_ref(), &earlier)?;
         let destination = Destination { rank: worker.rank(), folder: process.out.clone() };
-        let goes_on = (checkpoint.map(|(checkpoint, _)| checkpoint), earlier.kinds);
-        let mut recorder = FolderRecorder::new(destination, &plan, given.fingerprint(), goes_on, observer)?;
+        let checkpoint = checkpoint.map(|(checkpoint, _)| checkpoint);
+        if let (Some(checkpoint), Some(out)) = (&checkpoint, destination.out()) {
+            continue_folder(out, &worker.plan, (checkpoint, &identity))?;
+        }
+        let goes_on = (checkpoint, earlier.kinds);
+        let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
         let rounds = plan.stages.iter().map(|stage| stage.rounds).sum();
         recorder.observer().predicted(&forecast.by_kind, forecast.memory, rounds);
         worker.use_plan(plan)?;
@@ -192,11 +202,7 @@ impl Session {
 }
 
 /// Puts the configured link model around a transport.
-fn shape(
-    config: &Config,
-    threads: usize,
-    transport: Box<dyn Transport>,
-) -> Result<(Box<dyn Transport>, Option<VirtualClock>)> {
+fn shape(config: &Config, threads: usize, transport: Metered) -> Result<(Metered, Option<VirtualClock>)> {
     if config.transport.shape.is_empty() {
         return Ok((transport, None));
     }
@@ -206,9 +212,13 @@ fn shape(
     // only of work on this one thread, and not of sleeping.
     let alone = mode == Mode::Virtual && threads == 1;
     let base: Arc<dyn Clock> = if alone { Arc::new(ThreadClock) } else { Arc::new(WallClock::new()) };
-    let shaped = Shaped::new(transport, shape, mode, base);
-    let clock = shaped.clock();
-    Ok((Box::new(shaped), Some(clock)))
+    let mut clock = None;
+    let transport = transport.around(|inner| {
+        let shaped = Shaped::new(inner, shape, mode, base);
+        clock = Some(shaped.clock());
+        Box::new(shaped)
+    });
+    Ok((transport, clock))
 }
 
 /// The worker's plan with codecs as the byte budget allows; itself without a budget. All workers choose the same.
@@ -221,16 +231,15 @@ fn within_budget(worker: &mut Worker) -> Result<Plan> {
 }
 
 /// Worker 0 reads the checkpoint and hands it to all, so that no other needs the file. Returns it with its size.
-fn hand_round(worker: &mut Worker, process: &Process) -> Result<(Checkpoint, usize)> {
+fn hand_round(worker: &mut Worker, process: &Process, identity: &Identity) -> Result<(Checkpoint, usize)> {
     let mut bytes = Vec::new();
     if worker.rank() == Rank(0) {
         let out = process.out.as_deref();
         let out = out.ok_or_else(|| TrainError::config("a run without a folder cannot be resumed"))?;
         bytes = Checkpoint::read_bytes(out)?;
-        if Checkpoint::from_bytes(&bytes)?.fingerprint != worker.plan.config.fingerprint() {
-            let what = "the checkpoint belongs to another model, partition, schedule, seed or preparation of the data";
-            return Err(TrainError::config(format!("{}: {what}", out.display())));
-        }
+        let before = Checkpoint::from_bytes(&bytes)?.identity;
+        let refuse = |what| TrainError::config(format!("{}: {what}", out.display()));
+        identity.check_goes_on(&before, &process.changes).map_err(refuse)?;
     }
     collectives::broadcast(&mut worker.transport, checkpoint_tag(), Rank(0), &mut bytes)?;
     Ok((Checkpoint::from_bytes(&bytes)?, bytes.len()))

@@ -1,5 +1,6 @@
 //! A worker: one part, its end of the network, its threads. The same code runs under every transport.
 
+pub mod agree;
 pub mod discover;
 pub mod evaluate;
 pub mod local;
@@ -98,19 +99,18 @@ impl Times {
 }
 
 impl Worker {
-    /// Finds the worker's place among the others: plan, blocks, global counts. Returns its own features apart, since
-    /// the first stage consumes them.
+    /// Finds the worker's place among the others, who run the same thing: plan, blocks, global counts. Returns its own
+    /// features apart, since the first stage consumes them.
     ///
     /// # Errors
     /// If another worker does not answer.
     pub fn start(
         plan: Arc<Plan>,
-        transport: Box<dyn Transport>,
+        mut transport: Metered,
         part: Part,
         options: WorkerOptions,
     ) -> Result<(Worker, Operand)> {
         let WorkerOptions { threads, stop, clock } = options;
-        let mut transport = Metered::new(transport);
         let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let mut shapes = Shapes::of(&part, &links, &topology);
         let induced = match plan.inductive {

@@ -3,6 +3,7 @@
 mod fixture;
 mod methods;
 
+mod agreement;
 mod assigner;
 mod best_round;
 mod brute_force;

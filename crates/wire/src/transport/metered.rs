@@ -19,6 +19,12 @@ impl Metered {
         Metered { inner, sent: Ledger::new(), received: Ledger::new() }
     }
 
+    /// The same ledgers with another transport around the one that carries the frames, such as a link model.
+    #[must_use]
+    pub fn around(self, wrap: impl FnOnce(Box<dyn Transport>) -> Box<dyn Transport>) -> Metered {
+        Metered { inner: wrap(self.inner), ..self }
+    }
+
     /// What this worker sent: the ledger that counts.
     pub fn sent(&self) -> &Ledger {
         &self.sent

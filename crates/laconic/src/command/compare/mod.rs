@@ -158,7 +158,7 @@ impl Shared<'_> {
 
     fn run_one(&self, method: &Method, seed: u64) -> Result<Ended> {
         let (config, folder) = method.run(&self.out, seed);
-        let found = Found::in_folder(&folder, &config.resolved(self.parts.len() as u32)?);
+        let found = Found::in_folder(&folder, &config.resolved(self.parts.len() as u32)?, &self.parts);
         let (resume, how) = match found {
             Found::Done(recorded) => return Ok(Ended::Done(recorded, "kept")),
             Found::Begun => (true, "resumed"),

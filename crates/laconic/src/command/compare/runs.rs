@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use laconic_train::Config;
+use laconic_graph::part::Part;
+use laconic_train::plan::identity::Identity;
 use laconic_train::record::checkpoint::Checkpoint;
+use laconic_train::{Config, Plan, TrainError};
 
 use crate::recorded::{Recorded, read_text};
 
@@ -18,10 +20,10 @@ pub enum Found {
 }
 
 impl Found {
-    /// Looks into the folder of the run with this resolved configuration. What cannot be read counts as not there, and
-    /// what has another configuration too: the run is then done again, and `prepare_folder` moves what stands there
-    /// aside.
-    pub fn in_folder(folder: &Path, config: &Config) -> Found {
+    /// Looks into the folder of the run with this resolved configuration on these parts. What cannot be read counts as
+    /// not there, and what has another configuration too: the run is then done again, and `prepare_folder` moves what
+    /// stands there aside.
+    pub fn in_folder(folder: &Path, config: &Config, parts: &[Part]) -> Found {
         let summary = folder.join("summary.json");
         if summary.exists() {
             let Ok(recorded) = Recorded::read(folder) else { return Found::Nothing };
@@ -29,23 +31,26 @@ impl Found {
             return match recorded_config {
                 Ok(old) if !is_same(&old, config) => Found::Nothing,
                 Err(_) => Found::Nothing,
-                Ok(_) if recorded.summary.interrupted => Found::checkpoint(folder, config),
+                Ok(_) if recorded.summary.interrupted => Found::checkpoint(folder, config, parts),
                 Ok(_) => Found::Done(Box::new(recorded)),
             };
         }
         let text = read_text(&folder.join("config.toml")).unwrap_or_default();
         match Config::parse(&text, &[]) {
-            Ok(old) if is_same(&old, config) => Found::checkpoint(folder, config),
+            Ok(old) if is_same(&old, config) => Found::checkpoint(folder, config, parts),
             _ => Found::Nothing,
         }
     }
 
-    fn checkpoint(folder: &Path, config: &Config) -> Found {
-        let checkpoint = Checkpoint::read_bytes(folder).and_then(|bytes| Checkpoint::from_bytes(&bytes));
-        match checkpoint {
-            Ok(checkpoint) if checkpoint.fingerprint == config.fingerprint() => Found::Begun,
-            _ => Found::Nothing,
-        }
+    fn checkpoint(folder: &Path, config: &Config, parts: &[Part]) -> Found {
+        let goes_on = || -> laconic_train::Result<bool> {
+            let checkpoint = Checkpoint::from_bytes(&Checkpoint::read_bytes(folder)?)?;
+            let counts = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
+            let identity = Identity::of(&Plan::of(config, counts)?, counts)?;
+            let identity = identity.with_parts(parts.iter().map(Part::digest));
+            Ok(identity.check_goes_on(&checkpoint.identity, &[]).is_ok())
+        };
+        if goes_on().unwrap_or(false) { Found::Begun } else { Found::Nothing }
     }
 }
 

@@ -1,0 +1,20 @@
+//! The fingerprint of a part.
+
+use crate::digest::{array, rows};
+use crate::part::Part;
+
+impl Part {
+    /// A digest of everything that training on this part depends on: all but names and the figures of the whole.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = blake3::Hasher::new();
+        array(&mut hash, "nodes", &self.nodes);
+        array(&mut hash, "offsets", &self.offsets);
+        array(&mut hash, "sources", &self.sources);
+        if let Some(weights) = &self.weights {
+            array(&mut hash, "weights", weights);
+        }
+        rows(&mut hash, &self.features, &self.labels);
+        array(&mut hash, "split", &self.roles);
+        *hash.finalize().as_bytes()
+    }
+}

@@ -1,0 +1,131 @@
+//! How far each key of the configuration reaches: who has to agree on its value, and until when.
+
+/// How far a key reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It decides what is trained or what a frame means: the same on every worker, from the first round to the last.
+    Run,
+    /// It decides the rounds to come: the same on every worker, but whoever resumes a run may give it another value.
+    Course,
+    /// It concerns one process: every worker may have its own value, and a resumed run another.
+    Process,
+}
+
+/// Every key with its reach.
+const REACHES: [(Reach, &[&str]); 3] = [
+    (
+        Reach::Run,
+        &[
+            "data.symmetrise",
+            "data.features",
+            "data.split",
+            "data.split_index",
+            "data.inductive",
+            "partition.parts",
+            "partition.method",
+            "partition.seed",
+            "partition.objective",
+            "partition.balance_train",
+            "partition.imbalance",
+            "model.arch",
+            "model.layers",
+            "model.hidden",
+            "model.heads",
+            "model.head_merge",
+            "model.aggregator",
+            "model.learn_epsilon",
+            "model.dropout",
+            "model.norm",
+            "model.self_loops",
+            "train.optimiser",
+            "train.sync_every",
+            "train.seed",
+            // What has chosen the best round.
+            "train.select_by",
+            "train.metrics",
+            "schedule.kind",
+            "schedule.cache_inputs",
+            "schedule.smooth_features",
+            "schedule.smooth_gradients",
+            "schedule.late",
+            "schedule.start",
+            "schedule.hand_on",
+            "messages.forward",
+            "messages.backward",
+            "messages.evaluation",
+            "messages.parameters",
+            "messages.error_feedback",
+            "messages.selection",
+            "messages.skip",
+            "messages.costs",
+            "messages.budget",
+            "messages.layers",
+        ],
+    ),
+    (
+        Reach::Course,
+        &[
+            "train.epochs",
+            "train.lr",
+            "train.weight_decay",
+            "train.momentum",
+            "train.lr_schedule",
+            "train.lr_step",
+            "train.lr_factor",
+            "train.warmup",
+            "train.clip",
+            "train.eval_every",
+            "train.patience",
+            "schedule.rounds",
+            "schedule.lr",
+            // A link model puts stamps on frames.
+            "transport.shape",
+            "transport.shape_sleeps",
+            // Workers sum up what they have sent for each checkpoint.
+            "out.checkpoint_every",
+        ],
+    ),
+    (
+        Reach::Process,
+        &[
+            // What the paths lead to is compared by its digest.
+            "data.path",
+            "data.features_path",
+            "data.nodes_path",
+            "partition.file",
+            "train.threads",
+            "schedule.overlap",
+            "transport.kind",
+            "transport.deadline_s",
+            "transport.fault",
+            "out.dir",
+        ],
+    ),
+];
+
+impl Reach {
+    /// The reach of a key. What members from outside read decides what is trained.
+    pub fn of(key: &str) -> Reach {
+        REACHES.iter().find(|(_, keys)| keys.contains(&key)).map_or(Reach::Run, |(reach, _)| *reach)
+    }
+
+    /// The keys of this reach.
+    pub fn keys(self) -> impl Iterator<Item = &'static str> {
+        REACHES.iter().filter(move |(reach, _)| *reach == self).flat_map(|(_, keys)| keys.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::KEYS;
+
+    #[test]
+    fn every_key_has_one_reach_and_no_other_has_any() {
+        let mut reached: Vec<&str> = REACHES.iter().flat_map(|(_, keys)| keys.iter().copied()).collect();
+        let mut keys: Vec<&str> = KEYS.iter().map(|key| key.key).collect();
+        reached.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(reached, keys, "who has to agree on it?");
+    }
+}

@@ -1,0 +1,151 @@
+//! What a run is: every value that decides its numbers, by name and in a fixed order.
+//!
+//! Workers compare theirs before they do anything else, and a checkpoint holds that of its run, so that whoever differs
+//! is told in what.
+
+use std::collections::BTreeMap;
+
+use laconic_graph::part::GlobalCounts;
+use serde::{Deserialize, Serialize};
+
+use super::Plan;
+use crate::config::{KEYS, Reach};
+use crate::error::{Result, TrainError};
+
+/// The named values that decide a run's numbers: configuration, data, partition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Identity {
+    values: Vec<(String, String)>,
+}
+
+/// A name under which two identities have different values; `None` where one has no such name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Difference<'a> {
+    /// The key of the configuration, or what it is about the data.
+    pub name: &'a str,
+    /// The value of each.
+    pub values: [Option<&'a str>; 2],
+}
+
+/// The version of the program: workers have the same, a resumed run may have a later one.
+const VERSION: &str = "the program's version";
+
+/// What all parts hold together, where all workers know it.
+const PARTS: &str = "what the parts hold";
+
+impl Identity {
+    /// The identity of a run of this plan on data of these counts.
+    ///
+    /// # Errors
+    /// If the configuration cannot be written as TOML.
+    pub fn of(plan: &Plan, counts: &GlobalCounts) -> Result<Identity> {
+        let mut values = vec![(VERSION.to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+        let mut keys = keys(plan)?;
+        let ours = KEYS.iter().filter_map(|key| keys.remove_entry(key.key)).collect::<Vec<_>>();
+        values.extend(ours.into_iter().chain(keys).filter(|(key, _)| Reach::of(key) != Reach::Process));
+        let shape = [counts.columns as u64, counts.classes as u64, counts.nodes, counts.edges];
+        let roles = [counts.train, counts.val, counts.test];
+        let numbers =
+            ["feature columns", "classes", "nodes", "edges", "training nodes", "validation nodes", "test nodes"];
+        let numbers = numbers.iter().zip(shape.iter().chain(&roles));
+        values.extend(numbers.map(|(name, number)| (format!("the data's {name}"), number.to_string())));
+        for (name, value) in [
+            ("several labels a node", counts.multi_label.to_string()),
+            ("the data's digest", counts.data_digest.clone()),
+            ("the partition's digest", counts.partition_digest.clone()),
+        ] {
+            values.push((name.to_owned(), value));
+        }
+        Ok(Identity { values })
+    }
+
+    /// The same with what all parts hold, by the digest of each.
+    #[must_use]
+    pub fn with_parts(mut self, digests: impl IntoIterator<Item = [u8; 32]>) -> Identity {
+        let mut hasher = blake3::Hasher::new();
+        for digest in digests {
+            hasher.update(&digest);
+        }
+        self.values.push((PARTS.to_owned(), format!("blake3:{}", hasher.finalize().to_hex())));
+        self
+    }
+
+    /// A digest: equal ones mean equal runs.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        for text in self.values.iter().flat_map(|(name, value)| [name, value]) {
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    /// The name of what is written from now on: of a run that begins, or that goes on from what was written under
+    /// `before` after so many rounds. No two differ by chance: the same run again has the same name.
+    pub fn run(&self, before: Option<(&str, u32)>) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.digest());
+        if let Some((run, rounds)) = before {
+            hasher.update(run.as_bytes()).update(&rounds.to_le_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All differences from another, in the order of names.
+    pub fn differences<'a>(&'a self, other: &'a Identity) -> impl Iterator<Item = Difference<'a>> {
+        let names = |of: &'a Identity| of.values.iter().map(|(name, _)| name.as_str());
+        let all = names(self).chain(names(other).filter(|name| self.get(name).is_none()));
+        let both = all.map(|name| Difference { name, values: [self.get(name), other.get(name)] });
+        both.filter(|Difference { values: [a, b], .. }| a != b)
+    }
+
+    /// Checks that a run of this identity may go on from a checkpoint of `before`; `given` are the keys that the user
+    /// has set for it.
+    ///
+    /// # Errors
+    /// If it is another run, or one of another course than the user has asked for; the text says what differs.
+    pub fn check_goes_on(&self, before: &Identity, given: &[String]) -> std::result::Result<(), String> {
+        for difference in self.differences(before).filter(|difference| difference.name != VERSION) {
+            let name = difference.name;
+            let is_key = name.contains('.');
+            let [now, then] = difference.values.map(|value| value.unwrap_or("not set"));
+            let differs = format!("{name} is {now}, and was {then} when the checkpoint was written");
+            let is_given = given.iter().any(|key| is_about(key, name));
+            if is_key && is_given && Reach::of(name) == Reach::Course {
+                continue;
+            }
+            let free = || Reach::Course.keys().chain(Reach::Process.keys()).collect::<Vec<_>>().join(", ");
+            return Err(match (is_key, Reach::of(name)) {
+                (false, _) => format!("{differs}: these are not the data that the run began with"),
+                (true, Reach::Course) => format!("{differs}: to go on with it, say --set {name}={now}"),
+                (true, _) => format!("{differs}; a resumed run may change {}", free()),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Whether `--set given=…` sets a key: itself, its section, or something in it.
+fn is_about(given: &str, key: &str) -> bool {
+    let within = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'));
+    given == key || within(given, key) || within(key, given)
+}
+
+/// Every key that is read, with its value in one form.
+fn keys(plan: &Plan) -> Result<BTreeMap<String, String>> {
+    let text = plan.members.to_toml(&plan.config)?;
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| TrainError::config(error.to_string()))?;
+    let mut keys = BTreeMap::new();
+    for (section, values) in table {
+        for (key, value) in values.as_table().into_iter().flatten() {
+            keys.insert(format!("{section}.{key}"), value.to_string());
+        }
+    }
+    let metrics: Vec<&str> = plan.metrics.iter().map(|metric| metric.name()).collect();
+    keys.insert("train.metrics".to_owned(), metrics.join(", "));
+    Ok(keys)
+}
