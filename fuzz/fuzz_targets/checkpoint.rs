@@ -8,6 +8,7 @@ use laconic_graph::part::GlobalCounts;
 use laconic_train::fit::progress::{Progress, Snapshot};
 use laconic_train::plan::identity::Identity;
 use laconic_train::record::checkpoint::Checkpoint;
+use laconic_train::record::tensors::seal;
 use laconic_train::{Config, Members, Plan};
 
 /// A checkpoint of a small model in its second stage.
@@ -25,6 +26,7 @@ static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let mut bytes = VALID.clone();
     apply(input, &mut bytes);
+    seal(&mut bytes);
     match Checkpoint::from_bytes(&bytes) {
         Ok(checkpoint) => {
             let written = checkpoint.to_bytes().expect("what was read can be written");

@@ -4,7 +4,8 @@
 use std::sync::LazyLock;
 
 use laconic_fuzz::apply;
-use laconic_train::record::state;
+use laconic_train::record::state::{self, Owner};
+use laconic_train::record::tensors::seal;
 use laconic_train::saved::{Name, Saved};
 use laconic_wire::{Direction, Rank};
 
@@ -15,17 +16,18 @@ static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     saved.put(Name::of("widths", (0, Direction::Reverse), Some((Rank(2), true))), &[2u8, 8]);
     saved.put(Name::one("sums"), &[1.5f64]);
     saved.put::<u32>(Name::one("alone"), &[]);
-    state::to_bytes(&saved).expect("plain values")
+    state::to_bytes(&saved, &Owner { run: "a run".to_owned(), rank: 1, round: 2 }).expect("plain values")
 });
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let mut bytes = VALID.clone();
     apply(input, &mut bytes);
+    seal(&mut bytes);
     match state::from_bytes(&bytes) {
-        Ok(saved) => {
-            let written = state::to_bytes(&saved).expect("what was read can be written");
-            let again = state::from_bytes(&written).expect("what was written can be read");
-            assert_eq!(state::to_bytes(&again).expect("as before"), written);
+        Ok((saved, owner)) => {
+            let written = state::to_bytes(&saved, &owner).expect("what was read can be written");
+            let (again, owner) = state::from_bytes(&written).expect("what was written can be read");
+            assert_eq!(state::to_bytes(&again, &owner).expect("as before"), written);
         }
         Err(error) => assert!(!input.is_empty(), "the valid state is refused: {error}"),
     }

@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use laconic_fuzz::{apply, with_file};
+use laconic_train::record::tensors::seal;
 use laconic_train::record::weights;
 use laconic_train::{Config, Members, Plan};
 
@@ -32,6 +33,7 @@ fn plan(widths: [usize; 2]) -> Plan {
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let mut bytes = VALID.clone();
     apply(input, &mut bytes);
+    seal(&mut bytes);
     with_file(weights::FILE, &bytes, |path| match weights::read_with_widths(path) {
         Ok((weights, [inputs, classes])) if inputs.max(classes) <= WIDTH_MAX => {
             let fits = weights::parameters(&plan([inputs, classes]).stages, &weights);

@@ -1,6 +1,6 @@
 //! What can go wrong in a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use laconic_graph::error::GraphError;
 use laconic_wire::WireError;
@@ -68,6 +68,9 @@ pub enum TrainError {
     },
 }
 
+/// Stands for the file of what a worker alone remembers, until it is known which.
+pub(crate) const STATE: &str = "state of a worker";
+
 /// The result of anything in a run.
 pub type Result<T> = std::result::Result<T, TrainError>;
 
@@ -94,7 +97,18 @@ impl TrainError {
 
     /// A worker's own state that is not what it should be.
     pub fn state<T: Into<String>>(expected: T) -> Self {
-        TrainError::file("state of a worker", expected)
+        TrainError::file(STATE, expected)
+    }
+
+    /// The same error, with the whole path of a file of which only the name is known.
+    #[must_use]
+    pub fn within(self, folder: &Path) -> Self {
+        let whole = |path: PathBuf| if path.components().count() == 1 { folder.join(path) } else { path };
+        match self {
+            TrainError::Io { path, source } => TrainError::Io { path: whole(path), source },
+            TrainError::File { path, expected } => TrainError::File { path: whole(path), expected },
+            other => other,
+        }
     }
 
     /// Whether this error only says that another worker is gone, so that the other's own error says more.

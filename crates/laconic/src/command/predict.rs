@@ -60,7 +60,8 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let (weights, widths) = weights::read_with_widths(&arguments.dir.join(weights::FILE))?;
     let source = Source::open(&Members::default(), &config, None)?;
     output.say(format!("predicting with {} workers", source.parts()));
-    let predictions = predict_parts((&Members::default(), &config), source, &weights, widths)?;
+    let predictions = predict_parts((&Members::default(), &config), source, &weights, widths);
+    let predictions = predictions.map_err(|error| error.within(&arguments.dir))?;
     let nodes = predictions.iter().map(|p| p.nodes.len()).sum();
     write(&arguments.out, &predictions, arguments.embeddings)?;
     let bytes = std::fs::metadata(&arguments.out)?.len();

@@ -60,7 +60,7 @@ impl Table {
 
 /// Writes summary, weights and the ledger of all workers whose rows are on this machine.
 pub(crate) fn write_results(
-    out: &Path,
+    (out, run): (&Path, &str),
     summary: &Summary,
     stages: &[Stage],
     trained: &Trained,
@@ -73,8 +73,10 @@ pub(crate) fn write_results(
     let classes = stages.last().map_or(0, Stage::outputs).to_string();
     let digest = summary.parameters.digest.clone();
     let format = "laconic-model-1".to_owned();
-    let metadata = [("format", format), ("digest", digest), ("inputs", inputs), ("classes", classes)];
-    weights::write(&out.join(weights::FILE), &trained_weights, metadata.into())?;
+    let (run, round) = (run.to_owned(), trained.best_round.to_string());
+    let shape = [("format", format), ("digest", digest), ("inputs", inputs), ("classes", classes)];
+    let about = shape.into_iter().chain([("run", run), ("round", round)]).collect();
+    weights::write(&out.join(weights::FILE), &trained_weights, about)?;
     let text = serde_json::to_string_pretty(summary).map_err(|e| TrainError::file("summary.json", e.to_string()))?;
     write_aside(&out.join("summary.json"), (text + "\n").as_bytes())
 }

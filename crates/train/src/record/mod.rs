@@ -9,6 +9,6 @@ pub mod recorder;
 pub mod report;
 pub mod state;
 pub mod summary;
-mod tensors;
+pub mod tensors;
 pub mod traffic;
 pub mod weights;

@@ -8,8 +8,8 @@ use laconic_wire::{Count, PerKind, Rank};
 use super::aside::write_aside;
 use super::checkpoint::Checkpoint;
 use super::observer::Observer;
-use super::state;
-use crate::error::{Result, TrainError};
+use super::state::{self, Owner};
+use crate::error::{Result, STATE, TrainError};
 use crate::fit::observe::{Recorder, RoundReport};
 use crate::fit::progress::Snapshot;
 use crate::plan::Plan;
@@ -84,6 +84,22 @@ impl FolderRecorder {
         })
     }
 
+    /// What the run is called in all that is written of it from now on.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The error, with whole paths of files of this run.
+    pub fn located(&self, error: TrainError) -> TrainError {
+        let Destination { rank, folder: Some(folder) } = &self.destination else { return error };
+        match error {
+            TrainError::File { path, expected } if path == Path::new(STATE) => {
+                TrainError::file(state::path(folder, rank.0, self.remembered), expected)
+            }
+            error => error.within(folder),
+        }
+    }
+
     /// The one who watches.
     pub fn observer(&mut self) -> &mut dyn Observer {
         self.observer.as_mut()
@@ -135,7 +151,8 @@ impl Recorder for FolderRecorder {
 
     fn remember(&mut self, saved: &Saved, round: u32) -> Result<()> {
         if let Some(folder) = &self.destination.folder {
-            state::write(saved, folder, self.destination.rank.0, round, self.remembered)?;
+            let owner = Owner { run: self.run.clone(), rank: self.destination.rank.0, round };
+            state::write(saved, folder, &owner, self.remembered)?;
             self.remembered = round;
         }
         Ok(())
@@ -153,12 +170,13 @@ impl Recorder for FolderRecorder {
     }
 
     fn resume(&mut self) -> Result<Option<(Snapshot, Saved)>> {
-        let Some(Checkpoint { snapshot, .. }) = self.checkpoint.take() else { return Ok(None) };
+        let Some(Checkpoint { snapshot, run, .. }) = self.checkpoint.take() else { return Ok(None) };
+        self.remembered = snapshot.rounds();
+        let owner = Owner { run, rank: self.destination.rank.0, round: self.remembered };
         let saved = match &self.destination.folder {
-            Some(folder) if self.own_state => state::read(folder, self.destination.rank.0, snapshot.rounds())?,
+            Some(folder) if self.own_state => state::read(folder, &owner)?,
             _ => Saved::default(),
         };
-        self.remembered = snapshot.rounds();
         Ok(Some((snapshot, saved)))
     }
 

@@ -1,6 +1,10 @@
 //! Files of named tensors (safetensors): the one place that encodes and decodes them.
+//!
+//! A file with a text about it also has a checksum in that text, over every byte of the file but the checksum's own. So
+//! other programs read the files as they are, and here not one bit of them can change unnoticed.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
@@ -12,12 +16,46 @@ use crate::saved::Numbers;
 pub struct Tensors {
     /// Shape and numbers of each.
     pub tensors: BTreeMap<String, (Vec<usize>, Numbers)>,
-    /// The file's metadata: a key and its text. More than one would stand in an order that changes from run to run.
+    /// The file's metadata: a key and a JSON object as its text. More than one key would stand in an order that changes
+    /// from run to run.
     pub metadata: Option<(String, String)>,
 }
 
 /// What is wrong with a file of tensors: what was expected.
 type Expected = String;
+
+/// The text's first field, the checksum; and how it looks in the file's header, which is JSON around that text.
+const FIELD: &str = "\"blake3\":\"";
+const FIELD_IN_HEADER: &[u8] = br#"\"blake3\":\""#;
+
+/// A checksum, in hexadecimal; while it is computed its place holds zeros.
+const ZEROS: [u8; 64] = [b'0'; 64];
+
+/// Where a file without a checksum may come from.
+const FOREIGN: &str = "is it of an earlier build, or of another program?";
+
+/// The place of a file's checksum, if it has one.
+fn place_of_checksum(bytes: &[u8]) -> Option<Range<usize>> {
+    let (len, rest) = bytes.split_first_chunk()?;
+    let header = rest.get(..usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+    let found = header.windows(FIELD_IN_HEADER.len()).position(|window| window == FIELD_IN_HEADER)?;
+    let start = len.len() + found + FIELD_IN_HEADER.len();
+    (start + ZEROS.len() <= len.len() + header.len()).then_some(start..start + ZEROS.len())
+}
+
+fn checksum(bytes: &[u8], place: &Range<usize>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&bytes[..place.start]).update(&ZEROS).update(&bytes[place.end..]);
+    hasher.finalize()
+}
+
+/// Writes the checksum of a file into its place, if it has one.
+pub fn seal(bytes: &mut [u8]) {
+    if let Some(place) = place_of_checksum(bytes) {
+        let sum = checksum(bytes, &place).to_hex();
+        bytes[place].copy_from_slice(sum.as_bytes());
+    }
+}
 
 impl Tensors {
     /// Adds a flat tensor of f32.
@@ -37,9 +75,9 @@ impl Tensors {
         }
     }
 
-    /// The text under a key of the metadata.
-    pub fn text(&self, key: &str) -> Option<&str> {
-        self.metadata.as_ref().filter(|(known, _)| known == key).map(|(_, text)| text.as_str())
+    /// The text about the tensors.
+    pub fn text(&self) -> &str {
+        self.metadata.as_ref().map_or("", |(_, text)| text)
     }
 
     /// The file's bytes.
@@ -58,18 +96,36 @@ impl Tensors {
             let view = TensorView::new(dtype, shape.clone(), bytes).map_err(|error| format!("{name}: {error}"))?;
             views.push((name.clone(), view));
         }
-        let metadata = self.metadata.clone().map(|pair| HashMap::from([pair]));
-        safetensors::serialize(views, metadata).map_err(|error| error.to_string())
+        let with_field = |(key, text): &(String, String)| {
+            let rest = text.strip_prefix('{').unwrap_or(text);
+            let comma = if rest == "}" { "" } else { "," };
+            (key.clone(), format!("{{{FIELD}{}\"{comma}{rest}", String::from_utf8_lossy(&ZEROS)))
+        };
+        let metadata = self.metadata.as_ref().map(|pair| HashMap::from([with_field(pair)]));
+        let mut bytes = safetensors::serialize(views, metadata).map_err(|error| error.to_string())?;
+        if self.metadata.is_some() {
+            seal(&mut bytes);
+        }
+        Ok(bytes)
     }
 
-    /// Reads a file's bytes; of its metadata the text under `key`.
+    /// Reads a file's bytes, with the text under `key` of its metadata.
     ///
     /// # Errors
-    /// If it is no such file, or holds a kind of number that nothing here writes.
+    /// If it is no such file, has another checksum than it should, or holds a kind of number that nothing here writes.
     pub fn from_bytes(bytes: &[u8], key: &str) -> Result<Tensors, Expected> {
         let malformed = |error: safetensors::SafeTensorError| format!("expected a safetensors file: {error}");
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(malformed)?;
-        let text = metadata.metadata().as_ref().and_then(|fields| fields.get(key)).cloned();
+        let text = metadata.metadata().as_ref().and_then(|fields| fields.get(key));
+        let text = text.ok_or_else(|| format!("expected metadata {key}; {FOREIGN}"))?;
+        let rest = text.strip_prefix('{').and_then(|text| text.strip_prefix(FIELD)?.get(ZEROS.len() + 1..));
+        let (Some(rest), Some(place)) = (rest, place_of_checksum(bytes)) else {
+            return Err(format!("expected a checksum; {FOREIGN}"));
+        };
+        if checksum(bytes, &place).to_hex().as_bytes() != &bytes[place] {
+            return Err("its checksum is not that of its content: the file is damaged, or was changed".to_owned());
+        }
+        let text = format!("{{{}", rest.strip_prefix(',').unwrap_or(rest));
         let mut tensors = BTreeMap::new();
         for (name, view) in SafeTensors::deserialize(bytes).map_err(malformed)?.tensors() {
             let data = view.data();
@@ -82,6 +138,6 @@ impl Tensors {
             };
             tensors.insert(name, (view.shape().to_vec(), numbers));
         }
-        Ok(Tensors { tensors, metadata: text.map(|text| (key.to_owned(), text)) })
+        Ok(Tensors { tensors, metadata: Some((key.to_owned(), text)) })
     }
 }

@@ -57,7 +57,8 @@ pub fn parameters(stages: &[Stage], weights: &Weights) -> Result<Vec<Vec<f32>>> 
     stages.iter().map(of_stage).collect()
 }
 
-/// Writes weights, all or nothing. `about` goes into the file's metadata as one JSON value.
+/// Writes weights, all or nothing. `about` goes into the file's metadata as one JSON value, with a checksum; a file for
+/// other programs has neither.
 ///
 /// # Errors
 /// If the operating system refuses.
@@ -80,7 +81,7 @@ pub fn read_with_widths(path: &Path) -> Result<(Weights, [usize; 2])> {
     const BYTES_MAX: u64 = 16 << 30;
     let refuse = |what: String| TrainError::file(path, what);
     let file = Tensors::from_bytes(&read_within(path, BYTES_MAX)?, METADATA).map_err(refuse)?;
-    let about: BTreeMap<String, String> = serde_json::from_str(file.text(METADATA).unwrap_or("{}")).unwrap_or_default();
+    let about: BTreeMap<String, String> = serde_json::from_str(file.text()).unwrap_or_default();
     let width = |name: &str| {
         let value = about.get(name).and_then(|text| text.parse().ok()).filter(|v| (1..=1 << 24).contains(v));
         value.ok_or_else(|| refuse(format!("expected metadata {name}, a width")))
@@ -89,6 +90,9 @@ pub fn read_with_widths(path: &Path) -> Result<(Weights, [usize; 2])> {
     let mut weights = Weights::new();
     for (name, (shape, numbers)) in file.tensors {
         let Numbers::F32(values) = numbers else { return Err(refuse(format!("{name}: expected f32"))) };
+        if let Some(odd) = values.iter().find(|value| !value.is_finite()) {
+            return Err(refuse(format!("{name}: expected finite numbers, found {odd}: the model's file is broken")));
+        }
         weights.insert(name, (shape, values));
     }
     Ok((weights, widths))
@@ -105,4 +109,50 @@ pub fn digest(chosen: &[Vec<f32>], last: &[f32]) -> [u8; 32] {
         }
     }
     *hasher.finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(value: f32) -> Weights {
+        Weights::from([("convs.0.weight".to_owned(), (vec![2, 1], vec![value, 0.5]))])
+    }
+
+    fn about() -> BTreeMap<&'static str, String> {
+        [("inputs", "2"), ("classes", "1"), ("digest", "blake3:0")].map(|(key, value)| (key, value.to_owned())).into()
+    }
+
+    /// Whatever is refused is an error of files that names this one.
+    fn refused(path: &Path) -> String {
+        let error = read_with_widths(path).expect_err("a refusal");
+        assert_eq!(error.exit_code(), 5, "{error}");
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn a_model_of_which_one_bit_is_another_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(FILE);
+        write(&path, &model(0.25), about()).expect("written");
+        assert_eq!(read_with_widths(&path).expect("a model"), (model(0.25), [2, 1]));
+        let sound = std::fs::read(&path).expect("a file");
+        for bit in (0..8 * sound.len()).step_by(3) {
+            let mut bytes = sound.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &bytes).expect("written");
+            refused(&path);
+        }
+    }
+
+    #[test]
+    fn a_model_with_what_is_no_number_and_one_without_a_checksum_are_refused_with_what_is_wrong() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(FILE);
+        write(&path, &model(f32::NAN), about()).expect("written");
+        assert!(refused(&path).contains("convs.0.weight: expected finite numbers, found NaN"));
+        write(&path, &model(0.25), BTreeMap::new()).expect("written");
+        assert!(refused(&path).contains("earlier build"));
+    }
 }

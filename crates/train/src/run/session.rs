@@ -121,7 +121,8 @@ impl Session {
     /// If another worker does not answer, or training leaves the numbers.
     pub fn train(&mut self) -> Result<Trained> {
         let x = self.x.take().expect("a session trains once");
-        stages::train(&mut self.worker, x, &mut self.recorder)
+        let trained = stages::train(&mut self.worker, x, &mut self.recorder);
+        trained.map_err(|error| self.recorder.located(error))
     }
 
     /// Writes down and reports what came out; worker 0 summarises.
@@ -195,7 +196,9 @@ impl Session {
         };
         let summary = Summary::of(&facts, reports)?;
         if let Some(out) = &self.process.out {
-            write_results(out, &summary, &plan.stages, trained, &self.earlier.rows)?;
+            let place = (out.as_path(), self.recorder.run());
+            let written = write_results(place, &summary, &plan.stages, trained, &self.earlier.rows);
+            written.map_err(|error| self.recorder.located(error))?;
         }
         Ok(summary)
     }
@@ -237,7 +240,7 @@ fn hand_round(worker: &mut Worker, process: &Process, identity: &Identity) -> Re
         let out = process.out.as_deref();
         let out = out.ok_or_else(|| TrainError::config("a run without a folder cannot be resumed"))?;
         bytes = Checkpoint::read_bytes(out)?;
-        let before = Checkpoint::from_bytes(&bytes)?.identity;
+        let before = Checkpoint::from_bytes(&bytes).map_err(|error| error.within(out))?.identity;
         let refuse = |what| TrainError::config(format!("{}: {what}", out.display()));
         identity.check_goes_on(&before, &process.changes).map_err(refuse)?;
     }

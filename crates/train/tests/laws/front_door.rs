@@ -70,11 +70,25 @@ fn a_workers_state_that_does_not_fit_is_an_error_of_files_and_names_what_it_is_a
     let of = |rank: u32| out.join(format!("state-{rank}-4.safetensors"));
     let sound = std::fs::read(of(1)).expect("a worker's state");
     let another = std::fs::read(of(0)).expect("another worker's state");
-    for (bytes, said) in [(&another[..], "another run"), (&sound[..sound.len() / 2], "state-1-4"), (&[], "state-1-4")] {
+    // That of a run which differs in its seed alone.
+    let mut seeded = config(&data);
+    seeded.train.seed = 7;
+    stop_after_three(&seeded, &place.path().join("seeded"));
+    let foreign = std::fs::read(place.path().join("seeded/state-1-4.safetensors")).expect("a worker's state");
+    let mut changed = sound.clone();
+    *changed.last_mut().expect("it holds numbers") ^= 1;
+    for (bytes, said) in [
+        (&another[..], "found that of worker 0, round 4"),
+        (&foreign, "another run"),
+        (&changed, "checksum"),
+        (&sound[..sound.len() / 2], "expected a safetensors file"),
+        (&[], "expected a safetensors file"),
+    ] {
         std::fs::write(of(1), bytes).expect("written");
         let error = resume(&out, Options::default()).err().expect("a refusal");
         assert_eq!(error.exit_code(), 5, "{error}");
-        assert!(error.to_string().contains(said), "{said}: {error}");
+        let (error, path) = (error.to_string(), of(1).display().to_string());
+        assert!(error.contains(said) && error.contains(&path), "{said}: {error}");
     }
     std::fs::write(of(1), &sound).expect("written");
     resume(&out, Options::default()).expect("nothing was lost");

@@ -51,7 +51,7 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     let plan = Plan::for_model(&Members::default(), &config, [inputs, classes])?;
     let stages = &plan.stages;
     // Complain about a model that does not fit its configuration now rather than in Python.
-    weights::parameters(stages, &weights)?;
+    weights::parameters(stages, &weights).map_err(|error| error.within(&arguments.dir))?;
     let norms = kept(&plan).filter_map(|unit| if let After::NormRelu(norm) = &unit.after { Some(norm) } else { None });
     let names: Vec<&String> = kept(&plan).map(|unit| &unit.name).chain(norms).collect();
     let is_kept = |tensor: &str| {

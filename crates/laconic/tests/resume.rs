@@ -1,0 +1,105 @@
+//! A run goes on from its own folder and from nothing else, and the folder says what is run.
+
+mod program;
+
+use program::Place;
+
+const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 3\n[model]\nhidden = 16\n[train]\nepochs = 5\n";
+
+/// A run that crashed in its fourth round, with a checkpoint and workers' own states after the second.
+fn crashed() -> Place {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 400 --features 8 --out graph.npz");
+    place.write("run.toml", RUN);
+    let fault = "--set out.checkpoint_every=2 --set transport.fault={rank=2,round=4,kind=\"crash\"}";
+    place.refused(&format!("train run.toml --out run --set schedule.kind=pipelined {fault}"), 4, &["worker 2"]);
+    place
+}
+
+#[test]
+fn a_resumed_run_writes_down_what_it_was_set_to_and_goes_on_with_it() {
+    let place = crashed();
+    let config = || std::fs::read_to_string(place.path("run/config.toml")).expect("a configuration");
+    let summary = place.json("resume run --set train.epochs=7 --set train.lr=0.02");
+    assert_eq!((&summary["rounds"], &summary["config"]["train"]["lr"]), (&7.into(), &0.02f32.into()));
+    let lines = config();
+    for line in ["epochs = 7\n", "lr = 0.02\n"] {
+        assert!(lines.contains(line), "{lines}");
+    }
+    assert!(!lines.contains("fault"), "what was rehearsed is over: {lines}");
+    let again = place.json("resume run");
+    assert_eq!((&again["rounds"], &again["parameters"]), (&7.into(), &summary["parameters"]));
+    assert_eq!(config(), lines);
+    assert!(place.run("report run").code == 0);
+    let page = std::fs::read_to_string(place.path("run/report.html")).expect("a page");
+    assert!(page.contains("lr = 0.02"), "the report shows the run that was made");
+}
+
+#[test]
+fn what_may_not_change_in_a_resumed_run_is_refused_with_its_key() {
+    let place = crashed();
+    let untouched = |name: &str| std::fs::read(place.path("run").join(name)).expect("a file");
+    let files = ["config.toml", "checkpoint.safetensors", "metrics.jsonl"];
+    let before = files.map(untouched);
+    place.refused("resume run --set out.dir=elsewhere", 2, &["out.dir", "goes on in its folder"]);
+    for (set, words) in [
+        ("train.seed=3", "train.seed is 3, and was 0"),
+        ("model.hidden=8", "model.hidden is 8, and was 16"),
+        ("train.metrics=[\"macro_f1\"]", "train.metrics is macro_f1, and was accuracy"),
+        ("messages.forward=half", "messages.forward is"),
+    ] {
+        place.refused(&format!("resume run --set {set}"), 2, &["run: ", words, "train.epochs", "transport.deadline_s"]);
+    }
+    let text = String::from_utf8(before[0].clone()).expect("text");
+    place.write("run/config.toml", &text.replace("lr = 0.01\n", "lr = 0.5\n"));
+    let said = place.run("resume run");
+    assert!(said.code == 2 && said.err.contains("train.lr is 0.5, and was 0.01"), "{}", said.err);
+    assert!(said.err.contains("--set train.lr=0.5"), "{}", said.err);
+    place.write("run/config.toml", &text);
+    assert_eq!(files.map(untouched), before, "refusals change nothing");
+    place.json("resume run");
+}
+
+#[test]
+fn a_run_is_not_resumed_on_other_data_under_the_same_path() {
+    let place = crashed();
+    let graph = std::fs::read(place.path("graph.npz")).expect("a graph");
+    for (synth, words) in [
+        ("--nodes 400 --features 8 --seed 9", "the data's edges is"),
+        ("--nodes 400 --features 9", "the data's feature columns is 9, and was 8"),
+        ("--nodes 401 --features 8", "the data's nodes is 401, and was 400"),
+    ] {
+        place.json(&format!("data synth sbm {synth} --out graph.npz --force"));
+        for line in ["resume run", "resume run --set data.path=graph.npz --set train.epochs=9"] {
+            // A partition of other data differs as well; the data come first.
+            place.refused(line, 2, &[words, "not the data that the run began with"]);
+        }
+    }
+    std::fs::write(place.path("elsewhere.npz"), graph).expect("written");
+    place.json("resume run --set data.path=elsewhere.npz");
+}
+
+#[test]
+fn files_of_which_a_bit_is_another_are_refused_with_their_names() {
+    let place = crashed();
+    let flip_each = |name: &str, lines: &[&str]| {
+        let path = place.path("run").join(name);
+        let sound = std::fs::read(&path).expect("a file");
+        for at in (0..sound.len()).step_by(sound.len() / 20 + 1) {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 0x10;
+            std::fs::write(&path, &bytes).expect("written");
+            lines.iter().for_each(|line| place.refused(line, 5, &[&format!("run/{name}")]));
+        }
+        std::fs::write(&path, &sound).expect("written");
+    };
+    flip_each("checkpoint.safetensors", &["resume run"]);
+    flip_each("state-1-2.safetensors", &["resume run"]);
+    place.json("resume run");
+    flip_each("model.safetensors", &["predict run --out p.parquet", "export run --to pyg"]);
+    place.json("predict run --out p.parquet");
+    assert_eq!(place.run("export run --to pyg").code, 0);
+    // A file for other programs has no checksum.
+    std::fs::copy(place.path("run/pyg/model.safetensors"), place.path("run/model.safetensors")).expect("copied");
+    place.refused("predict run --out q.parquet", 5, &["run/model.safetensors", "of another program"]);
+}
