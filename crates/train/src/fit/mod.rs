@@ -4,6 +4,7 @@ mod agreement;
 mod inputs;
 pub mod observe;
 pub mod progress;
+mod report;
 pub mod stages;
 pub mod trainer;
 

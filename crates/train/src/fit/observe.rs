@@ -1,36 +1,11 @@
 //! What is told of a run while it goes on, and to whom.
 
 use laconic_wire::{Count, PerKind};
-use serde::{Deserialize, Serialize};
 
 use super::progress::Snapshot;
+pub use super::report::RoundReport;
 use crate::error::{Result, TrainError};
 use crate::saved::Saved;
-use crate::worker::evaluate::Scores;
-
-/// What is known after a round; the same on every worker.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RoundReport {
-    /// The round, from 1, counted over stages.
-    pub round: u32,
-    /// The stage, from 0.
-    pub stage: usize,
-    /// The training loss before the round's step.
-    pub loss: f64,
-    /// The learning rate.
-    pub lr: f32,
-    /// Figures after the step, where the round was evaluated.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub scores: Option<Scores>,
-    /// Bytes that all workers have sent so far, framing included, where the round was evaluated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-    /// Seconds that the round took on this worker; on the link model's clock, where there is one.
-    pub seconds: f64,
-    /// Seconds on the link model's clock since the start, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock: Option<f64>,
-}
 
 /// Who writes a run down while it goes on; called on every worker. Worker 0 keeps log and checkpoints.
 pub trait Recorder {

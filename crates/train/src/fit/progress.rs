@@ -6,6 +6,7 @@ use laconic_nn::optimiser::{Optimiser, OptimiserSpec};
 use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
+use super::report::RoundReport;
 use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
 use crate::plan::Plan;
@@ -37,8 +38,8 @@ pub struct Progress {
     pub since_best: u32,
     /// Whether patience has run out.
     pub stopped: bool,
-    /// Whether the last round still has to be evaluated: the run broke off in between.
-    pub unjudged: bool,
+    /// The last round, where it still has to be evaluated: the run broke off in between.
+    pub unjudged: Option<RoundReport>,
     /// What the clocks of controllers show.
     pub clocks: Clocks,
 }
@@ -89,7 +90,7 @@ impl Progress {
             best: None,
             since_best: 0,
             stopped: false,
-            unjudged: false,
+            unjudged: None,
             clocks: Clocks::default(),
         }
     }
@@ -139,8 +140,8 @@ pub struct Counters {
     pub since_best: u32,
     /// Whether patience has run out.
     pub stopped: bool,
-    /// Whether the last round still has to be evaluated: the run broke off in between.
-    pub unjudged: bool,
+    /// The last round, where it still has to be evaluated: the run broke off in between.
+    pub unjudged: Option<RoundReport>,
     /// Round and figures of the best.
     pub best: Option<(u32, Scores)>,
     /// What the clocks of controllers show.
@@ -161,7 +162,7 @@ impl Snapshot {
                 steps,
                 since_best: progress.since_best,
                 stopped: progress.stopped,
-                unjudged: progress.unjudged,
+                unjudged: progress.unjudged.clone(),
                 best: progress.best.as_ref().map(|b| (b.round, b.scores.clone())),
                 clocks: progress.clocks,
             },

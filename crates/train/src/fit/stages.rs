@@ -4,7 +4,7 @@ use laconic_nn::{Matrix, Operand};
 use laconic_wire::{Count, Kind, PerKind, collectives};
 
 use super::inputs::{Handed, StageInputs};
-use super::observe::Recorder;
+use super::observe::{Recorder, RoundReport};
 use super::progress::{Finished, Progress, Snapshot};
 use super::trainer::{Fit, RoundEnd, StageRun};
 use crate::error::Result;
@@ -102,7 +102,10 @@ fn finish(
     finished: &[Finished],
     recorder: &mut dyn Recorder,
 ) -> Result<bool> {
-    fit.settle(worker, progress)?;
+    if let Some(mut report) = fit.settle(worker, progress)? {
+        count_before(&mut report, recorder);
+        recorder.after_round(&report)?;
+    }
     let take = |progress: &Progress, bytes| Snapshot::take(finished.len(), progress, finished.to_vec(), bytes);
     while !progress.is_over(fit.rounds()) {
         let end = match recorded_round(worker, fit, progress, recorder, &take) {
@@ -122,6 +125,13 @@ fn finish(
     Ok(false)
 }
 
+/// Adds what was sent before the run was resumed.
+fn count_before(report: &mut RoundReport, recorder: &dyn Recorder) {
+    if let Some(bytes) = &mut report.bytes {
+        *bytes += recorder.bytes_before().iter().map(|(_, count)| count.framed).sum::<u64>();
+    }
+}
+
 /// One round with what follows it: the log, and a checkpoint where one is due.
 fn recorded_round(
     worker: &mut Worker,
@@ -131,9 +141,7 @@ fn recorded_round(
     take: &dyn Fn(&Progress, PerKind<Count>) -> Snapshot,
 ) -> Result<RoundEnd> {
     let mut end = fit.train_round(worker, progress)?;
-    if let Some(bytes) = &mut end.report.bytes {
-        *bytes += recorder.bytes_before().iter().map(|(_, count)| count.framed).sum::<u64>();
-    }
+    count_before(&mut end.report, recorder);
     recorder.after_round(&end.report)?;
     let due = worker.plan.cadence.writes(progress.done, fit.rounds());
     if due || end.interrupted || progress.is_over(fit.rounds()) {

@@ -205,10 +205,9 @@ impl<'a> Fit<'a> {
             progress.clocks.elapsed = extras.seconds / worker.size() as f64;
         }
         worker.halo.timeline.end();
-        progress.unjudged = plan.cadence.evaluates(progress.done, self.rounds());
         let took = worker.now().saturating_sub(start);
         worker.times.rounds.push(took);
-        let mut report = RoundReport {
+        let report = RoundReport {
             round,
             stage: self.at.index,
             loss: extras.loss,
@@ -218,11 +217,8 @@ impl<'a> Fit<'a> {
             seconds: took.as_secs_f64(),
             clock: worker.simulated(),
         };
-        if progress.unjudged {
-            let (scores, bytes) = self.judge(worker, progress, round)?;
-            report.scores = Some(scores);
-            report.bytes = Some(bytes);
-        }
+        progress.unjudged = plan.cadence.evaluates(progress.done, self.rounds()).then(|| report.clone());
+        let report = self.settle(worker, progress)?.unwrap_or(report);
         Ok(RoundEnd { report, interrupted: agrees && extras.stop > 0.0 })
     }
 
@@ -328,25 +324,18 @@ impl<'a> Fit<'a> {
         Ok(Some(pass))
     }
 
-    /// Evaluates the parameters after a round and keeps them if they are the best.
-    fn judge(&mut self, worker: &mut Worker, progress: &mut Progress, round: u32) -> Result<(Scores, u64)> {
-        let (scores, bytes) = self.evaluate(worker, &progress.parameters, round)?;
-        refuse_infinite(&scores, round)?;
-        select(&worker.plan, progress, round, &scores);
-        progress.unjudged = false;
-        Ok((scores, bytes))
-    }
-
-    /// Makes up for the evaluation that a broken-off run still owes.
+    /// Evaluates the parameters after a round that still has to be, keeps them if they are the best, and returns all
+    /// that is known after it. Where a run broke off in between, that is what it does first when it goes on.
     ///
     /// # Errors
     /// If another worker does not answer.
-    pub fn settle(&mut self, worker: &mut Worker, progress: &mut Progress) -> Result<()> {
-        if progress.unjudged {
-            let round = self.at.rounds_before + progress.done;
-            self.judge(worker, progress, round)?;
-        }
-        Ok(())
+    pub fn settle(&mut self, worker: &mut Worker, progress: &mut Progress) -> Result<Option<RoundReport>> {
+        let Some(report) = progress.unjudged.clone() else { return Ok(None) };
+        let (scores, bytes) = self.evaluate(worker, &progress.parameters, report.round)?;
+        refuse_infinite(&scores, report.round)?;
+        select(&worker.plan, progress, report.round, &scores);
+        progress.unjudged = None;
+        Ok(Some(RoundReport { scores: Some(scores), bytes: Some(bytes), ..report }))
     }
 
     fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(Scores, u64)> {

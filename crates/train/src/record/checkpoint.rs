@@ -130,6 +130,7 @@ impl Checkpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit::observe::RoundReport;
     use crate::fit::progress::Clocks;
     use crate::worker::evaluate::Scores;
     use proptest::prelude::*;
@@ -144,7 +145,16 @@ mod tests {
                 steps: 3,
                 since_best: 1,
                 stopped: false,
-                unjudged: false,
+                unjudged: Some(RoundReport {
+                    round: 10,
+                    stage: 1,
+                    loss: 0.7,
+                    lr: 0.01,
+                    scores: None,
+                    bytes: None,
+                    seconds: 0.1,
+                    clock: None,
+                }),
                 best: Some((9, Scores::default())),
                 clocks: Clocks { elapsed: 1.5, bytes: 7e9, first_gradient: 0.3, least_gradient: 0.1 },
             },

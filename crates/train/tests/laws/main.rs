@@ -24,6 +24,7 @@ mod late_rows;
 mod ledger_is_prediction;
 mod ledger_of_methods;
 mod one_is_many;
+mod peers;
 mod pipelined;
 mod real_data;
 mod retexo_closed_form;

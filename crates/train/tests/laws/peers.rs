@@ -1,0 +1,157 @@
+//! What a peer does wrong is an error of the network that names it, and what was reached before is not lost.
+
+use std::path::Path;
+
+use laconic_graph::dataset::Dataset;
+use laconic_train::TrainError;
+use laconic_train::config::Config;
+use laconic_train::error::Result;
+use laconic_train::fit::observe::RoundReport;
+use laconic_train::run::source::Source;
+use laconic_train::run::{Options, Outcome, run_threads, run_worker};
+use laconic_wire::transport::End;
+use laconic_wire::{Frame, HEADER_BYTES, Kind, Rank, Tag, Transport, WireError, threads};
+
+use crate::fixture::{config, folder, graph, into_folder, parts};
+use crate::same_bits::{bits, log, resume};
+
+/// What happens to a frame that is sent.
+type Change = fn(&mut Frame) -> laconic_wire::Result<()>;
+
+/// A worker's end of the network through which something happens to what it sends.
+struct Changed {
+    inner: Box<dyn Transport>,
+    change: Change,
+}
+
+impl Transport for Changed {
+    fn end(&self) -> &End {
+        self.inner.end()
+    }
+
+    fn end_mut(&mut self) -> &mut End {
+        self.inner.end_mut()
+    }
+
+    fn send(&mut self, to: Rank, mut frame: Frame) -> laconic_wire::Result<()> {
+        (self.change)(&mut frame)?;
+        self.inner.send(to, frame)
+    }
+
+    fn recv(&mut self, from: Rank, tag: Tag) -> laconic_wire::Result<Frame> {
+        self.inner.recv(from, tag)
+    }
+
+    fn finish(&mut self) -> laconic_wire::Result<()> {
+        self.inner.finish()
+    }
+}
+
+/// Three workers, of which what worker 1 sends is changed; worker 0 writes into the folder.
+fn run_changed(config: &Config, dataset: &Dataset, out: Option<&Path>, change: Change) -> Vec<Result<Outcome>> {
+    std::thread::scope(|scope| {
+        let one = |(rank, end): (usize, _)| {
+            let inner: Box<dyn Transport> = Box::new(end);
+            let end = if rank == 1 { Box::new(Changed { inner, change }) } else { inner };
+            let source = Source::of(parts(config, dataset, 3));
+            let options = out.map(into_folder).unwrap_or_default();
+            scope.spawn(move || run_worker(config, end, source, options))
+        };
+        let all: Vec<_> = threads(3, config.deadline()).into_iter().enumerate().map(one).collect();
+        all.into_iter().map(|worker| worker.join().expect("no worker panics")).collect()
+    })
+}
+
+/// Whether this is the control frame of a step before the first round.
+fn is_step(frame: &Frame, step: u16) -> bool {
+    (frame.tag().kind, frame.tag().round, frame.tag().step) == (Kind::Control, 0, step)
+}
+
+#[test]
+fn a_malformed_message_is_an_error_of_the_network_and_names_its_peer() {
+    let (config, dataset) = (config(&["train.epochs=1"]), graph(60, 3));
+    let digests: Change = |frame| {
+        if is_step(frame, 9) {
+            frame.payload_mut().truncate(HEADER_BYTES + 63);
+        }
+        Ok(())
+    };
+    let questions: Change = |frame| {
+        if is_step(frame, 0) {
+            frame.payload_mut().splice(HEADER_BYTES.., [0xff; 40]);
+        }
+        Ok(())
+    };
+    let answers: Change = |frame| {
+        if is_step(frame, 1) {
+            frame.payload_mut().splice(HEADER_BYTES.., [1, 0]);
+        }
+        Ok(())
+    };
+    let report: Change = |frame| {
+        if (frame.tag().kind, frame.tag().step) == (Kind::Control, 5) {
+            frame.payload_mut().pop();
+        }
+        Ok(())
+    };
+    for (change, words) in [
+        (digests, "digests of another size came"),
+        (questions, "ids of another form"),
+        (answers, "ids of another form"),
+        (report, "a report of another shape came"),
+    ] {
+        let error = run_changed(&config, &dataset, None, change).swap_remove(0).err().expect(words);
+        let TrainError::Wire(WireError::WithPeer { peer: Rank(1), source, .. }) = &error else { panic!("{error}") };
+        assert!(matches!(**source, WireError::Malformed { .. }), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+        assert_eq!(error.exit_code(), 4, "{error}");
+    }
+}
+
+/// The log without what may differ.
+fn curve(out: &Path) -> Vec<RoundReport> {
+    log(out).into_iter().map(|report| RoundReport { bytes: None, ..report }).collect()
+}
+
+#[test]
+fn the_log_has_a_line_of_every_round_after_a_failure_in_an_evaluation() {
+    let dataset = graph(90, 4);
+    let fails: Change = |frame| {
+        let tag = frame.tag();
+        if (tag.kind, tag.round) == (Kind::Evaluation, 3) {
+            return Err(WireError::Gone { rank: Rank(1), peer: Rank(0), tag, sending: true });
+        }
+        Ok(())
+    };
+    for keys in [&["train.epochs=5"][..], &["schedule.kind=lazy", "train.epochs=3"]] {
+        let (config, place) = (config(keys), folder());
+        let (straight, out) = (place.path().join("straight"), place.path().join("run"));
+        let source = || Source::of(parts(&config, &dataset, 3));
+        let expected = run_threads(&config, source(), into_folder(&straight)).expect("a run");
+        let failed = run_changed(&config, &dataset, Some(&out), fails);
+        assert!(failed.iter().all(std::result::Result::is_err), "{keys:?}");
+        assert_eq!(log(&out).len(), 2, "{keys:?}: the third round was not judged");
+        for _ in 0..2 {
+            // A run that has ended resumes into itself.
+            let resumed = run_threads(&config, source(), resume(&out)).expect("a resumed run");
+            assert_eq!(bits(&resumed), bits(&expected), "{keys:?}");
+            assert_eq!(curve(&out), curve(&straight), "{keys:?}");
+        }
+    }
+}
+
+#[test]
+fn files_of_a_run_are_named_with_their_folder() {
+    let (config, dataset, place) = (config(&[]), graph(60, 3), folder());
+    let out = place.path().join("run");
+    let source = || Source::of(parts(&config, &dataset, 2));
+    run_threads(&config, source(), into_folder(&out)).expect("a run");
+    let path = out.join("checkpoint.safetensors");
+    for bytes in [&b"nothing of use"[..], &[]] {
+        std::fs::write(&path, bytes).expect("written");
+        let options = Options { resume: true, ..into_folder(&out) };
+        let error = run_threads(&config, source(), options).err().expect("a refusal");
+        assert_eq!(error.exit_code(), 5);
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    }
+}
