@@ -86,7 +86,7 @@ pub enum Start {
 
 /// `schedule.hand_on`: what a stage of lazy training hands on to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", try_from = "toml::Value")]
 pub enum HandOnChoice {
     /// The class scores of its throw-away classifier.
     Scores,
@@ -94,4 +94,21 @@ pub enum HandOnChoice {
     Hidden,
     /// So many columns, a linear map of the hidden rows that is trained with the stage.
     Columns(usize),
+}
+
+impl TryFrom<toml::Value> for HandOnChoice {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, Self::Error> {
+        let columns = match &value {
+            toml::Value::Table(table) if table.len() == 1 => table.get("columns").and_then(toml::Value::as_integer),
+            _ => None,
+        };
+        match (value.as_str(), columns.map(usize::try_from)) {
+            (Some("scores"), _) => Ok(HandOnChoice::Scores),
+            (Some("hidden"), _) => Ok(HandOnChoice::Hidden),
+            (_, Some(Ok(columns))) => Ok(HandOnChoice::Columns(columns)),
+            _ => Err(format!("expected \"scores\", \"hidden\" or {{ columns = k }}, found {value}")),
+        }
+    }
 }

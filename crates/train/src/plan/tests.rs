@@ -62,9 +62,9 @@ fn mistakes_are_named_with_the_nearest_right_word() {
             "schedule = { kind = 'lazy', hand_on = { columns = 16 } }\nmodel = { hidden = 16 }",
             "schedule.hand_on.columns = 16: expected 1 to 15, fewer than hidden rows have",
         ),
-        ("schedule = { kind = 'lazy', hand_on = 'columns' }", "hand_on"),
-        ("schedule = { kind = 'lazy', hand_on = 'rows' }", "`scores`"),
-        ("schedule = { kind = 'lazy', hand_on = { columns = -1 } }", "hand_on"),
+        ("schedule = { kind = 'lazy', hand_on = 'columns' }", "or { columns = k }, found \"columns\""),
+        ("schedule = { kind = 'lazy', hand_on = { columns = -1 } }", "or { columns = k }, found { columns = -1 }"),
+        ("schedule = { kind = 'lazy', hand_on = { columns = 2, rows = 3 } }", "schedule.hand_on"),
         ("model = 3", "expected a section"),
     ] {
         let error = parse(text, &[]).expect_err(text).to_string();
