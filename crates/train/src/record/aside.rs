@@ -10,16 +10,25 @@ use crate::error::{Result, TrainError};
 /// # Errors
 /// If the operating system refuses.
 pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(bytes)?;
         make_readable(file.as_file())?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|e| e.error)?;
-        Ok(())
+        sync_folder(folder)
     };
     write().map_err(|source| TrainError::io(path, source))
+}
+
+/// Waits until the disk has the folder's names as well: otherwise a power cut could undo the renaming.
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    std::fs::File::open(folder)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
 }
 
 /// Temporary files are private; what they become is not.
