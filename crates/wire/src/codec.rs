@@ -45,6 +45,20 @@ pub trait Codec: Send {
     /// May panic at levels that the codec does not know, which are a defect of the program.
     fn bytes(&self, level: &Level<'_>, rows: usize, columns: usize) -> usize;
 
+    /// Told, before its first message, that what it takes from values is added to the next message's. What is left over
+    /// then stays bounded only if it is always less than what was to be sent (Stich et al., 2018; Karimireddy et al.,
+    /// 2019), which holds for rounding to the nearest and not for coarse unbiased rounding. Codecs for which it holds
+    /// at every level need do nothing; [`laws::codecs::check_feedback`](crate::laws::codecs::check_feedback) tells.
+    fn expect_feedback(&mut self) {}
+
+    /// How far apart the ends of the grid are onto which a row is rounded with so many bits: what its rounding errors
+    /// are measured by. By default from the row's smallest value to its largest.
+    fn span(&self, bits: u8, row: &[f32]) -> f64 {
+        let _ = bits;
+        let (low, high) = row.iter().fold((f32::MAX, f32::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+        (f64::from(high) - f64::from(low)).max(0.0)
+    }
+
     /// Appends the rows to `into`.
     ///
     /// # Errors

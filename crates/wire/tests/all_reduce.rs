@@ -56,7 +56,7 @@ fn drift(name: &str, bits: u8, feedback: bool, rounds: u32) -> f64 {
 
 #[test]
 fn with_feedback_the_sums_of_all_rounds_lack_no_more_than_those_of_a_few() {
-    for (name, bits) in [("half", 32), ("quantised", 8), ("quantised", 4)] {
+    for (name, bits) in [("half", 32), ("quantised", 8), ("quantised", 4), ("quantised", 2), ("quantised", 1)] {
         let (few, many) = (drift(name, bits, true, 10), drift(name, bits, true, 400));
         assert!(many < 2.0 * few, "{name} with {bits} bits: {few:e} after 10 rounds, {many:e} after 400");
         let without = drift(name, bits, false, 400);

@@ -13,6 +13,7 @@ mod defects_of_adaqp;
 mod defects_of_retexo;
 mod defects_of_varco;
 mod divergence;
+mod error_feedback;
 mod every_method;
 mod exact_ends;
 mod front_door;

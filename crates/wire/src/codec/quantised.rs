@@ -9,6 +9,7 @@
 //! at once; with neighbours in one word each register would have to be taken apart. The layout belongs to the codec's
 //! id: another layout takes another id.
 
+mod fitted;
 mod grid;
 mod noise;
 
@@ -31,12 +32,17 @@ use std::{hint, iter};
 /// width; -0.0 may become 0.0; points beyond f32's largest number, which rows that reach within 1 % of it may have,
 /// become that number.) Not linear; the backward pass treats it as the identity.
 ///
+/// Under error feedback ([`Codec::expect_feedback`]) 1 and 2 bits are not drawn but fitted: biased, and never further
+/// from a row than 0 is.
+///
 /// Encoding reads a row twice, first for its ends and then, from the nearest cache, for its codes, and draws 16 random
 /// bits a value. The loops are plain and compiled once for each instruction set; which one runs is decided once per
 /// run of rows of one width, and all give the same bits.
 #[derive(Debug, Clone, Default)]
 pub struct Quantised {
     arch: pulp::Arch,
+    /// Whether what is dropped comes back with the next message.
+    feedback: bool,
 }
 
 impl Codec for Quantised {
@@ -61,6 +67,21 @@ impl Codec for Quantised {
             }
         }
         Ok(())
+    }
+
+    /// Wider than the row: its ends are bfloat16 numbers. 0 for what arrives exactly.
+    fn span(&self, bits: u8, row: &[f32]) -> f64 {
+        match ends(row) {
+            Some((min, max)) if min < max && bits < 32 => {
+                let levels = levels(bits.into());
+                f64::from(levels) * Grid::covering(min, max, levels).step()
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn expect_feedback(&mut self) {
+        self.feedback = true;
     }
 
     fn decode(&mut self, message: Message<'_>, mut payload: &[u8], into: RowsMut<'_>, store: Store) -> Result<()> {
@@ -94,6 +115,8 @@ impl Quantised {
             return Ok(());
         }
         let finite = match bits {
+            1 if self.feedback => fit_rows::<1>(rows, into),
+            2 if self.feedback => fit_rows::<2>(rows, into),
             1 => self.arch.dispatch(Encode::<1> { key, first, rows, into }),
             2 => self.arch.dispatch(Encode::<2> { key, first, rows, into }),
             4 => self.arch.dispatch(Encode::<4> { key, first, rows, into }),
@@ -119,6 +142,17 @@ impl Quantised {
         }
         Ok(())
     }
+}
+
+/// Appends rows of at least one column whose grids are fitted, and says whether all values were finite; stops where one
+/// is not.
+fn fit_rows<const BITS: u32>(rows: &RowsRef<'_>, into: &mut Vec<u8>) -> bool {
+    let (row_bytes, mut codes) = (row_bytes(BITS as u8, rows.columns), Vec::with_capacity(rows.columns));
+    (0..rows.rows.len()).all(|position| {
+        let before = into.len();
+        into.resize(before + row_bytes, 0);
+        fitted::encode_row::<BITS>(rows.row(position), &mut codes, &mut into[before..])
+    })
 }
 
 /// The bytes of one row.

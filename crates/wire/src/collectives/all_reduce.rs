@@ -10,7 +10,8 @@ use std::ops::Range;
 ///
 /// With error feedback, what a rank's rounding took from a value is added to the next round's value, and what the
 /// rounding of a sum took is added to the next sum: the sums of all rounds then differ from the exact ones by what is
-/// left over now, however many rounds there were. Without it, an unbiased codec's errors add up like a random walk and
+/// left over now, however many rounds there were; and that stays bounded, because the codec is told
+/// ([`Codec::expect_feedback`]). Without it, an unbiased codec's errors add up like a random walk and
 /// a biased one's like a slope. One reducer serves one sequence of sums of the same values, a worker's gradients;
 /// leftovers of another length are forgotten.
 pub struct Reducer {
@@ -41,7 +42,10 @@ impl Reducer {
     /// Values through a codec, whose ratio is 1 and whose values have `bits` bits, with the run's seed. Values must be
     /// finite unless the codec is `exact`. Every chunk is a message without memory, and its size must follow from its
     /// shape: codecs that remember or vary do not suit.
-    pub fn new(codec: Box<dyn Codec>, bits: u8, seed: u64, feedback: bool) -> Reducer {
+    pub fn new(mut codec: Box<dyn Codec>, bits: u8, seed: u64, feedback: bool) -> Reducer {
+        if feedback {
+            codec.expect_feedback();
+        }
         let (residual, sum_residual, below, extras) = Default::default();
         Reducer { codec, bits, seed, feedback, residual, sum_residual, below, extras }
     }

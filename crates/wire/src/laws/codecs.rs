@@ -63,6 +63,63 @@ pub fn check(kind: &'static CodecKind, registry: &CodecRegistry, options: &[Opti
     }
 }
 
+/// Rounds that error feedback is tried for.
+const FED_BACK: usize = 1000;
+
+/// Holds a codec to what error feedback needs of it, at this many bits: what is left over of the rows of so many rounds,
+/// with what was left over before, stays bounded, whether rows are even, mostly zeros or far from zero. For codecs
+/// without memory that send all columns.
+///
+/// # Panics
+///
+/// Where it grows, with the codec, the bits and the rows in the message.
+pub fn check_feedback(kind: &'static CodecKind, registry: &CodecRegistry, options: &Options, bits: u8) {
+    let key = Key::new(4, Purpose::Test);
+    let normal = |round: usize, i: usize| key.with(round as u64).with(i as u64).normal();
+    // A slope that lasts and noise; a large value of either sign somewhere among small ones; one huge value; an offset.
+    let slope = |round: usize, i: usize| 0.01 * (i % 7) as f64 + 0.1 * normal(round, i);
+    let outliers = |round: usize, i: usize| match (i + 255 - round % 256) % 256 {
+        0 => 1.0,
+        1 => -1.0,
+        _ => 1e-3 * normal(round, i),
+    };
+    let huge = |round: usize, i: usize| normal(round, i) + if i == 7 { 1e3 } else { 0.0 };
+    let offset = |round: usize, i: usize| 50.0 + normal(round, i);
+    let rows: [(&str, &dyn Fn(usize, usize) -> f64); 4] =
+        [("a slope", &slope), ("outliers", &outliers), ("one huge value", &huge), ("an offset", &offset)];
+    for (name, value) in rows {
+        for columns in [1, 5, 256] {
+            let mut codec = (kind.build)(options, registry).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
+            codec.expect_feedback();
+            let norms = left_over(codec.as_mut(), bits, columns, value);
+            let largest = |norms: &[f64]| norms.iter().copied().fold(0.0, f64::max);
+            let (early, late) = (largest(&norms[..FED_BACK / 4]), largest(&norms[3 * FED_BACK / 4..]));
+            let what = format!("{}, {bits} bits, {columns} columns of {name}", kind.name);
+            assert!(late <= 2.0 * early, "{what}: {early:e} is left over at first, {late:e} later");
+        }
+    }
+}
+
+/// The norm of what is left over after each round.
+fn left_over(codec: &mut dyn Codec, bits: u8, columns: usize, value: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
+    let (level, mut residual) = (Level { ratio: 1.0, bits: Bits::Uniform(bits) }, vec![0.0; columns]);
+    let mut round_of = |round: usize| {
+        let key = MessageKey { tag: Tag { round: round as u32, ..TAG }, ..KEY };
+        let row: Vec<f32> = residual.iter().enumerate().map(|(i, left)| value(round, i) as f32 + left).collect();
+        let mut payload = Vec::new();
+        let source = RowsRef { data: &row, columns, rows: RowSet::Range(0..1) };
+        let mut memory = Memory::default();
+        let coded = codec.encode(Message { key: &key, level: &level, memory: &mut memory }, source, &mut payload);
+        coded.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        let into = RowsMut { data: &mut residual, columns, rows: RowSet::Range(0..1) };
+        let read = codec.decode(Message { key: &key, level: &level, memory: &mut memory }, &payload, into, Store::Set);
+        read.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        residual.iter_mut().zip(&row).for_each(|(left, value)| *left = value - *left);
+        residual.iter().map(|left| f64::from(*left).powi(2)).sum::<f64>().sqrt()
+    };
+    (0..FED_BACK).map(&mut round_of).collect()
+}
+
 /// A codec, its options and the level at which it is tried.
 struct Case<'a> {
     /// With what is inside.

@@ -31,6 +31,11 @@ impl Grid {
         Grid::of([zero, round_up((f64::from(max) - widen(zero)) / f64::from(levels))])
     }
 
+    /// The grid whose zero point and step are nearest to these; a step is at least 0.
+    pub fn nearest(zero: f64, step: f64) -> Grid {
+        Grid::of([nearest(zero), nearest(step.max(0.0))])
+    }
+
     #[inline(always)]
     fn of(fields: [u16; 2]) -> Grid {
         let [zero, step] = fields.map(widen);
@@ -109,6 +114,13 @@ fn round_up(value: f64) -> u16 {
     (((above.to_bits() + 0xffff) >> 16) + exponents).min(0x7fff) as u16
 }
 
+/// The field that stands for the number nearest to `value`, none of the highest exponent.
+fn nearest(value: f64) -> u16 {
+    let bits = (value as f32).to_bits();
+    let magnitude = (((bits & 0x7fff_ffff) + 0x8000) >> 16).min(0x7f7f);
+    (magnitude | bits >> 16 & u32::from(CONSTANT)) as u16
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +157,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_nearest_grid_is_within_half_a_bfloat16_of_what_was_asked_for() {
+        for value in [1e-30, 0.1, 1.0, 255.9, 3e38] {
+            for zero in [value, -value] {
+                let grid = Grid::nearest(zero, value);
+                assert!((grid.zero() - zero).abs() <= value / 256.0 && (grid.step() - value).abs() <= value / 256.0);
+            }
+        }
+        assert_eq!(Grid::nearest(0.0, -1.0), Grid::nearest(0.0, 0.0));
     }
 
     #[test]
