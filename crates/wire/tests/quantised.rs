@@ -288,3 +288,26 @@ fn the_layout_is_version_one() {
     let value = f32::from_bits(0x3fc0_0003);
     assert_eq!(encode(0, 2, &[value; 4], 4), [0xc0, 0x3f, 0x01, 0x80, 0x01]);
 }
+
+/// D/6 · (span / (2^b − 1))² is what the errors of rows add up to, wherever rows lie; their own ranges would say a
+/// hundredth of it where they are far from zero and narrow.
+#[test]
+fn the_span_of_a_row_tells_the_variance_of_what_arrives() {
+    const COLUMNS: usize = 64;
+    for (offset, bits) in [(0.0, 2), (0.0, 4), (0.0, 8), (1000.0, 2), (1000.0, 4), (1000.0, 8), (-50.0, 4)] {
+        let (mut measured, mut expected, mut of_ranges) = (0.0, 0.0, 0.0);
+        for row in 0..40 {
+            let data = normal(30 + row, COLUMNS, offset * (1.0 + 0.01 * row as f64), 1.0);
+            let unit = COLUMNS as f64 / 6.0 / f64::from((1u32 << bits) - 1).powi(2);
+            expected += unit * Quantised::default().span(bits, &data).powi(2);
+            let (low, high) = data.iter().fold((f32::MAX, f32::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+            of_ranges += unit * f64::from(high - low).powi(2);
+            for round in 0..50 {
+                let came = send(round, bits, &data, COLUMNS);
+                measured += came.iter().zip(&data).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>() / 50.0;
+            }
+        }
+        assert!((measured / expected - 1.0).abs() < 0.15, "{offset}, {bits} bits: {measured:e}, {expected:e}");
+        assert!(offset < 1000.0 || measured > 3.0 * of_ranges, "{bits} bits: {measured:e}, {of_ranges:e}");
+    }
+}

@@ -17,6 +17,36 @@ fn adjoints_agree_with_finite_differences() {
     }
 }
 
+/// What a layer says that it multiplies rows by on their way into messages is what it does, and its adjoint too.
+#[test]
+fn messages_and_their_gradients_are_weighted_as_a_layer_says() {
+    let values = |stream: u64| (0..12).map(|i| (i as f32 + stream as f32).sin()).collect::<Vec<f32>>();
+    let (x, g) = (Matrix::from_vec(3, 4, values(1)), Matrix::from_vec(3, 4, values(2)));
+    let nodes = Nodes { ids: &[0, 1, 2], inverse_degree: &[0.2, 1.0, 0.25], inverse_root_degree: &[0.4, 1.0, 0.5] };
+    for kind in LayerRegistry::default().iter() {
+        let layer = (kind.build)(&LayerSpec { aggregate_first: true, ..LayerSpec::new(4, 4) });
+        if layer.message_width() == 0 || layer.message_has_parameters() {
+            continue;
+        }
+        let ones = [1.0; 3];
+        let weights = layer.sender_weight(&nodes).unwrap_or(&ones);
+        let (mut out, mut back, mut dm) = (Matrix::default(), Matrix::default(), g.clone());
+        let (mut compute, mut state) = (Compute::new(1), State::default());
+        let p = vec![0.0; layer.parameters().iter().map(|p| p.shape.iter().product::<usize>()).sum()];
+        let mut unused = p.clone();
+        let at = &mut At { compute: &mut compute, p: &p, nodes, state: &mut state };
+        layer.message(at, Rows::Dense(&x), &mut out);
+        let senders = Senders { side: Side::Own, x: Rows::Dense(&x), messages: &out };
+        layer.message_adjoint(at, &mut unused, senders, &mut dm, Some((&mut back, Store::Set)));
+        for row in 0..3 {
+            for column in 0..4 {
+                assert_eq!(out.row(row)[column], weights[row] * x.row(row)[column], "{}", kind.name);
+                assert_eq!(back.row(row)[column], weights[row] * g.row(row)[column], "{}", kind.name);
+            }
+        }
+    }
+}
+
 #[test]
 fn names_and_shapes_are_those_of_pytorch_geometric() {
     let names = |name: &str, spec: LayerSpec| {

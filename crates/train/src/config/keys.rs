@@ -75,7 +75,8 @@ keys! {
     "schedule.rounds": "lazy: rounds of each stage ([]: train.epochs)",
     "schedule.lr": "lazy: learning rate of each stage ([]: train.lr)",
     "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \
-        quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period, lambda; masked: ratio = \
+        quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period, lambda, \
+        menu = widths that random and adaptive choose from ([2, 4, 8]); masked: ratio = \
         number or a ramp { law = fixed | linear | exponential | staircase | columns, clock = epoch | elapsed | bytes | \
         gradient_norm (needs train.sync_every = 1), from, to, slope, steps, limit }, inner, columns = random | prefix, \
         rescale, whole_last; both: reveal (exact)",

@@ -105,6 +105,9 @@ pub struct CodecConfig {
     /// `bits = "adaptive"`: what the variance weighs against the time, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
+    /// `bits = "random"` and `"adaptive"`: the widths to choose from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub menu: Option<Vec<u8>>,
     /// What the codec itself reads, such as a mask's `inner`, `columns` and `rescale`.
     #[serde(flatten)]
     pub options: Options,

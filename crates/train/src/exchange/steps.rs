@@ -40,6 +40,8 @@ pub enum Step {
     Profile = 19,
     /// What all links cost, as measured.
     LinkCosts = 20,
+    /// What the gradients of each row count for at its owner, for the assigner.
+    OwnWeights = 21,
 }
 
 impl Step {

@@ -1,15 +1,19 @@
 //! The adaptive bit-width assigner (AdaQP, Wan et al., 2023): traces how wide the rows of each message range, and every
-//! so many rounds gives each message 2, 4 or 8 bits so that variance and time are smallest together
+//! so many rounds gives each message a width of its menu so that variance and time are smallest together
 //! ([`crate::messages::assign`]).
 //!
-//! A message's β is (Σ α)² · D/6 · Σ (max − min)², with Σ α what its row counts for in all rows that it is folded into:
-//! one noisy row feeds them all, so the weights add before they are squared. Receivers compute Σ α once from their own
-//! edges and the layer's kind and tell the senders, anew in every run. Gradients return to one row each, so theirs is
-//! 1. Only training is traced.
+//! A message's β is (Σ α)² · D/6 · span², span being how wide the codec's grid of its row is (a mean over messages)
+//! and Σ α what its row counts for in all rows that it is folded into: one noisy row feeds them all, so the weights add
+//! before they are squared. Receivers compute Σ α once from their own edges and the layer and tell the senders, anew in
+//! every run. A gradient returns to one row, whose owner multiplies it by what it multiplies the row by; where a layer
+//! has such a factor, owners tell theirs. Only training is traced, and of a row that has never travelled nothing is
+//! known.
 //!
-//! An assignment is an all-gather of every message's β (4 bytes) and, to each peer, a map of 2 bits a message. Every
-//! worker solves the same problem; no part of it depends on the clock unless `messages.costs = "measured"`.
+//! An assignment is an all-gather of every message's β (4 bytes) and, to each peer, a map of 2 bits a message (4 where
+//! there are more than four widths). Every worker solves the same problem; no part of it depends on the clock unless
+//! `messages.costs = "measured"`.
 
+use laconic_graph::plan::Link;
 use laconic_wire::codec::RowsRef;
 use laconic_wire::{Direction, Ledger, LinkShape, Rank, Tag, Transport, WireError, collectives};
 
@@ -17,7 +21,7 @@ use super::halo::Halo;
 use super::shapes::PeerRows;
 use super::steps::Step;
 use crate::error::{Result, TrainError};
-use crate::messages::assign::{self, LinkCost};
+use crate::messages::assign::{self, LinkCost, Menu};
 use crate::messages::coders::End;
 
 /// A peer's frame that is not what this run's shapes say.
@@ -25,32 +29,57 @@ fn malformed(rank: Rank, peer: usize, tag: Tag, what: &str) -> TrainError {
     WireError::malformed(what).from_peer(rank, Rank(peer as u32), tag).into()
 }
 
-/// Tells every peer what its rows count for here: `weights` has one value a halo row.
+/// Tells every peer what its rows count for here: `halo_weights` has one value a halo row. And, where the gradients of
+/// own rows are multiplied by `own_weights` when they have come back, what theirs of own rows count for.
 ///
 /// # Errors
 /// If another worker does not answer, or sends something else.
-pub fn exchange_scores(halo: &mut Halo, transport: &mut dyn Transport, weights: &[f32]) -> Result<()> {
-    let rank = halo.rank;
-    let bytes = |link: &laconic_graph::plan::Link| {
-        let rows = link.receive.start as usize..link.receive.end as usize;
-        weights[rows].iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>()
-    };
-    let outgoing = halo.links.iter().map(bytes).collect();
-    let came = collectives::all_to_all(transport, Step::Weights.tag(0), outgoing)?;
-    let read = |(peer, bytes): (usize, &Vec<u8>)| {
-        if peer != rank.index() && bytes.len() != 4 * halo.links[peer].send.len() {
-            return Err(malformed(rank, peer, Step::Weights.tag(0), "weights of another shape"));
-        }
-        Ok(bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
-    };
-    halo.assigner.scores = Some(came.iter().enumerate().map(read).collect::<Result<_>>()?);
+pub fn exchange_scores(
+    halo: &mut Halo,
+    transport: &mut dyn Transport,
+    halo_weights: &[f32],
+    own_weights: Option<&[f32]>,
+) -> Result<()> {
+    let bytes = |weights: Vec<f32>| weights.into_iter().flat_map(f32::to_le_bytes).collect::<Vec<u8>>();
+    let of_halo = |link: &Link| halo_weights[link.receive.start as usize..link.receive.end as usize].to_vec();
+    let outgoing = halo.links.iter().map(|link| bytes(of_halo(link))).collect();
+    halo.assigner.scores[Direction::Forward as usize] =
+        cross(halo, transport, (Step::Weights, outgoing), |link| link.send.len())?;
+    if let Some(weights) = own_weights {
+        let of_own = |link: &Link| link.send.iter().map(|&row| weights[row as usize]).collect();
+        let outgoing = halo.links.iter().map(|link| bytes(of_own(link))).collect();
+        halo.assigner.scores[Direction::Reverse as usize] =
+            cross(halo, transport, (Step::OwnWeights, outgoing), |link| link.receive.len())?;
+    }
     Ok(())
 }
 
-/// Enters what [`exchange_scores`] sends.
-pub fn forecast_scores(links: &[PeerRows], rank: Rank, ledger: &mut Ledger) {
+/// Sends each peer its values and reads those of each, as many as the link says.
+fn cross(
+    halo: &Halo,
+    transport: &mut dyn Transport,
+    (step, outgoing): (Step, Vec<Vec<u8>>),
+    count: impl Fn(&Link) -> usize,
+) -> Result<Vec<Vec<f32>>> {
+    let (rank, tag) = (halo.rank, step.tag(0));
+    let came = collectives::all_to_all(transport, tag, outgoing)?;
+    let read = |(peer, bytes): (usize, &Vec<u8>)| {
+        if peer != rank.index() && bytes.len() != 4 * count(&halo.links[peer]) {
+            return Err(malformed(rank, peer, tag, "weights of another shape"));
+        }
+        Ok(bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
+    };
+    came.iter().enumerate().map(read).collect()
+}
+
+/// Enters what [`exchange_scores`] sends, own weights too if they are exchanged.
+pub fn forecast_scores(links: &[PeerRows], rank: Rank, own_weights: bool, ledger: &mut Ledger) {
     let lens: Vec<usize> = links.iter().map(|link| link.receive * 4).collect();
     collectives::forecast_all_to_all(ledger, Step::Weights.tag(0), rank, &lens);
+    if own_weights {
+        let lens: Vec<usize> = links.iter().map(|link| link.send * 4).collect();
+        collectives::forecast_all_to_all(ledger, Step::OwnWeights.tag(0), rank, &lens);
+    }
 }
 
 /// The shape that costs follow where the configuration names none: a data centre's.
@@ -160,18 +189,20 @@ pub fn assign_widths(
                 cost: costs[from.index() * size + to.index()],
             })
             .collect();
-        let assignment = assign::assign(&channels, size as u32, halo.coders.coding(*tag).lambda());
+        let coding = halo.coders.coding(*tag);
+        let menu = coding.menu().cloned().unwrap_or_default();
+        let assignment = assign::assign(&channels, size as u32, coding.lambda(), &menu);
         let mut mine: Vec<Vec<u8>> = vec![Vec::new(); size];
         for ((from, to, _), bits) in everyones.iter().zip(assignment.bits) {
             if *from == rank {
                 mine[to.index()] = bits;
             }
         }
-        let maps = mine.iter().map(|bits| assign::pack_widths(bits)).collect();
+        let maps = mine.iter().map(|bits| menu.pack(bits)).collect();
         let came = collectives::all_to_all(transport, Step::WidthMaps.of_exchange(round, number), maps)?;
         for peer in rank.others(size) {
             let rows = incoming_rows(halo, *tag, peer);
-            let bits = assign::unpack_widths(&came[peer.index()], rows).ok_or_else(|| {
+            let bits = menu.unpack(&came[peer.index()], rows).ok_or_else(|| {
                 malformed(
                     rank,
                     peer.index(),
@@ -234,10 +265,10 @@ fn gather_betas(
     Ok(channels)
 }
 
-/// Enters what [`assign_widths`] sends.
-pub fn forecast_assign(links: &[PeerRows], rank: Rank, exchanges: &[(Tag, usize)], round: u32, ledger: &mut Ledger) {
+/// Enters what [`assign_widths`] sends for exchanges with these menus.
+pub fn forecast_assign(links: &[PeerRows], rank: Rank, exchanges: &[(Tag, &Menu)], round: u32, ledger: &mut Ledger) {
     let size = links.len();
-    for (number, (tag, _)) in exchanges.iter().enumerate() {
+    for (number, (tag, menu)) in exchanges.iter().enumerate() {
         let rows = |link: &PeerRows| if tag.direction == Direction::Forward { link.send } else { link.receive };
         let all: usize = links.iter().map(rows).sum();
         collectives::forecast_all_gather(
@@ -247,7 +278,7 @@ pub fn forecast_assign(links: &[PeerRows], rank: Rank, exchanges: &[(Tag, usize)
             rank,
             4 * (size + all),
         );
-        let maps: Vec<usize> = links.iter().map(|link| rows(link).div_ceil(4)).collect();
+        let maps: Vec<usize> = links.iter().map(|link| menu.map_bytes(rows(link))).collect();
         collectives::forecast_all_to_all(ledger, Step::WidthMaps.of_exchange(round, number), rank, &maps);
     }
 }

@@ -1,5 +1,6 @@
 //! What the rounds of a run will send from a worker of given shapes.
 
+use laconic_nn::Nodes;
 use laconic_wire::{Kind, Ledger, Rank, Tag, collectives};
 
 use super::Forecast;
@@ -27,7 +28,10 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes) -> Result<Ledge
     let seed = plan.config.train.seed;
     let mut coders = Coders::new(&plan.messages.at_most(), seed);
     if plan.messages.are_adaptive() {
-        widths::forecast_scores(shapes.training_links(), Rank(shapes.rank), &mut ledger);
+        // Whether there are any does not depend on the nodes.
+        let nobody = Nodes { ids: &[], inverse_degree: &[], inverse_root_degree: &[] };
+        let own_weights = plan.messaging_layer().is_some_and(|layer| layer.sender_weight(&nobody).is_some());
+        widths::forecast_scores(shapes.training_links(), Rank(shapes.rank), own_weights, &mut ledger);
         if plan.messages.measures_costs {
             widths::forecast_measure(Rank(shapes.rank), shapes.workers(), &mut ledger);
         }
@@ -105,7 +109,8 @@ impl StageForecast<'_> {
             );
         }
         if scope != Scope::Nothing && coding.is_adaptive() {
-            widths::forecast_assign(self.route.links, self.route.rank, &[(tag, width)], tag.round, self.ledger);
+            let exchanges: Vec<_> = coding.menu().map(|menu| (tag, menu)).into_iter().collect();
+            widths::forecast_assign(self.route.links, self.route.rank, &exchanges, tag.round, self.ledger);
         }
         Halo::forecast(&self.route, self.coders, request, width, self.ledger)
     }
@@ -139,11 +144,12 @@ impl StageForecast<'_> {
     fn exchanges(&mut self, done: u32, round: u32, evaluated: bool) -> Result<()> {
         let (plan, stage) = (self.forecast.plan, self.stage);
         let live = stage.live_exchanges();
-        let is_due = |(tag, _): &&(Tag, usize)| {
+        let due = live.iter().filter_map(|(tag, _)| {
             let coding = plan.messages.coding(*tag);
-            coding.is_adaptive() && widths::is_due(done - 1, coding.period(stage.rounds))
-        };
-        let due: Vec<(Tag, usize)> = live.iter().filter(is_due).copied().collect();
+            let is_due = coding.is_adaptive() && widths::is_due(done - 1, coding.period(stage.rounds));
+            coding.menu().filter(|_| is_due).map(|menu| (*tag, menu))
+        });
+        let due: Vec<_> = due.collect();
         widths::forecast_assign(self.route.links, self.route.rank, &due, round, self.ledger);
         for (tag, width) in live {
             let tag = Tag { round, ..tag };

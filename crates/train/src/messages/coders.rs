@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use laconic_key::{Key, Purpose};
-use laconic_nn::kernels::measure::row_range;
 use laconic_wire::codec::{self, Bits, Codec, Level, Memory, Message, MessageKey, RowsMut, RowsRef, Skipping, Store};
 use laconic_wire::{Direction, Frame, Kind, Rank, Tag, WireError};
 
 use super::Messages;
-use super::assign;
-use super::coding::{Coding, FIRST_BITS, WidthCounts, Widths, width_below};
+use super::assign::Menu;
+use super::coding::{Coding, WidthCounts, Widths, width_below};
 use crate::config::ramp::Reading;
 use crate::error::Result;
 use crate::saved::{Name, Remembers, Saved, Stream, odd};
@@ -45,10 +44,35 @@ pub struct Coder {
     traced: bool,
     /// Bits of each message by peer and whether it goes out, and the period that they belong to.
     widths: BTreeMap<Heading, (u32, Arc<[u8]>)>,
-    /// Per peer, of each message that goes out: D/6 · Σ (max − min)² since the last assignment.
-    traces: BTreeMap<Rank, Vec<f64>>,
+    /// Per peer what is known of each message that goes out.
+    traces: BTreeMap<Rank, Trace>,
     /// What the codec remembers of the messages of a link.
     memories: BTreeMap<Heading, Memory>,
+}
+
+/// What is known of the messages of a link: D/6 · Σ span² of the codec's grids, over how many messages. What was seen
+/// before the last assignment counts as one.
+#[derive(Debug, Default)]
+struct Trace {
+    sums: Vec<f64>,
+    counts: Vec<u32>,
+}
+
+impl Trace {
+    fn add(&mut self, at: usize, value: f64) {
+        self.sums[at] += value;
+        self.counts[at] += 1;
+    }
+
+    /// The mean of each message, NaN of those that never were, which stands for all that is known from now on.
+    fn take_means(&mut self) -> Vec<f64> {
+        for (sum, count) in self.sums.iter_mut().zip(&mut self.counts).filter(|(_, count)| **count > 0) {
+            *sum /= f64::from(*count);
+            *count = 1;
+        }
+        let mean = |(sum, count): (&f64, &u32)| if *count > 0 { *sum } else { f64::NAN };
+        self.sums.iter().zip(&self.counts).map(mean).collect()
+    }
 }
 
 /// The level of a message as it was sent.
@@ -169,6 +193,7 @@ impl Coders {
 const READING: &str = "reading";
 const WIDTHS: &str = "widths";
 const TRACE: &str = "trace";
+const TRACED: &str = "traced";
 
 impl Remembers for Coders {
     fn save(&self, saved: &mut Saved) {
@@ -195,9 +220,14 @@ impl Remembers for Coders {
                 self.of_stream(stream)?.set_widths(end, widths);
             }
         }
-        for (stream, _, trace) in saved.take_streams::<f64>(TRACE)? {
-            if let Some((peer, _)) = stream.end {
-                self.of_stream(stream)?.traces.insert(peer, trace);
+        for (stream, _, sums) in saved.take_streams::<f64>(TRACE)? {
+            if let Some((peer, outgoing)) = stream.end {
+                let name = Name::of(TRACED, (stream.layer, stream.direction), Some((peer, outgoing)));
+                let counts: Vec<u32> = saved.take(&name)?.unwrap_or_default();
+                if sums.len() != counts.len() {
+                    return Err(odd(&name, "messages of another number"));
+                }
+                self.of_stream(stream)?.traces.insert(peer, Trace { sums, counts });
             }
         }
         for (stream, _, values) in saved.take_streams::<f32>(&memory_name(0, "values"))? {
@@ -240,7 +270,8 @@ impl Coder {
             }
         }
         for (peer, trace) in &self.traces {
-            saved.put(Name::of(TRACE, self.place, Some((*peer, true))), trace);
+            saved.put(Name::of(TRACE, self.place, Some((*peer, true))), &trace.sums);
+            saved.put(Name::of(TRACED, self.place, Some((*peer, true))), &trace.counts);
         }
         for (end, memory) in self.memories.iter().filter(|(_, memory)| !memory.is_empty()) {
             let (mut rounds, mut at) = (Vec::new(), Some(memory));
@@ -297,22 +328,21 @@ impl Coder {
         codec::read(self.codec.as_mut(), Message { key, level, memory }, frame, into, store)
     }
 
-    /// Adds the ranges of the rows of a message that goes out.
+    /// Adds the spans of the rows of a message that goes out.
     pub fn trace(&mut self, end: End<'_>, rows: &RowsRef<'_>) {
-        let trace = self.traces.entry(end.peer).or_default();
-        trace.resize(end.rows, 0.0);
+        let (trace, bits) = (self.traces.entry(end.peer).or_default(), self.coding.first_bits());
+        trace.sums.resize(end.rows, 0.0);
+        trace.counts.resize(end.rows, 0);
         for position in 0..rows.rows.len() {
-            let range = row_range(rows.row(position));
+            let span = self.codec.span(bits, rows.row(position));
             let at = end.drawn.map_or(position, |drawn| drawn[position] as usize);
-            if range.is_finite() && range > 0.0 {
-                trace[at] += rows.columns as f64 / 6.0 * range * range;
-            }
+            trace.add(at, rows.columns as f64 / 6.0 * span * span);
         }
     }
 
-    /// What was traced of the messages to a peer; forgets it.
+    /// The variance of each message to a peer, for each unit of noise, as far as it was ever traced; NaN of the others.
     pub fn take_trace(&mut self, peer: Rank) -> Vec<f64> {
-        self.traces.remove(&peer).unwrap_or_default()
+        self.traces.get_mut(&peer).map(Trace::take_means).unwrap_or_default()
     }
 
     /// The level of a message on this link now.
@@ -322,7 +352,7 @@ impl Coder {
             return Setting { ratio, bits: width_below(bits.at(reading)), widths: None };
         }
         let widths = self.coding.kind.reads.bits.then(|| self.widths_of(reading, end));
-        Setting { ratio, bits: FIRST_BITS, widths }.at(end.drawn)
+        Setting { ratio, bits: self.coding.first_bits(), widths }.at(end.drawn)
     }
 
     /// Bits of each message of a link: drawn for this period, or as assigned, or what comes before the first
@@ -335,7 +365,7 @@ impl Coder {
             Some((known, widths)) if *known == number && widths.len() == end.rows => widths.clone(),
             _ => {
                 let widths: Arc<[u8]> =
-                    if random { self.drawn(number, end) } else { vec![FIRST_BITS; end.rows].into() };
+                    if random { self.drawn(number, end) } else { vec![self.coding.first_bits(); end.rows].into() };
                 self.widths.insert(at, (number, widths.clone()));
                 widths
             }
@@ -348,7 +378,8 @@ impl Coder {
         let place = u64::from(self.place.0) << 1 | self.place.1 as u64;
         let link = u64::from(from.0) << 32 | u64::from(to.0);
         let key = Key::new(self.seed, Purpose::Width).with(period.into()).with(place).with(link);
-        (0..end.rows).map(|row| assign::MENU[key.with(row as u64).below(assign::MENU.len() as u64) as usize]).collect()
+        let menu = self.coding.menu().map(Menu::widths).unwrap_or_default();
+        (0..end.rows).map(|row| menu[key.with(row as u64).below(menu.len() as u64) as usize]).collect()
     }
 
     /// Sets the bits of each message of a link.

@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use laconic_wire::codec::{Bits, Codec, CodecKind, CodecRegistry, Exact, Level, Options, travelling};
 
+use super::assign::Menu;
 use crate::config::ramp::{Clock, Controller};
 use crate::config::{BitsChoice, CodecChoice, CodecConfig, EachMessage, WIDTHS, one_of};
 use crate::error::{Result, TrainError};
-
-/// Bits before the first assignment, and of what has no bits of its own.
-pub const FIRST_BITS: u8 = 8;
 
 /// What the variance weighs where nobody says otherwise: as much as the time.
 const LAMBDA: f64 = 0.5;
@@ -26,6 +24,8 @@ pub enum Widths {
     Drawn {
         /// Rounds between two draws.
         period: u32,
+        /// The widths that are drawn from.
+        menu: Menu,
     },
     /// Each message's own, as the assigner chooses.
     Assigned {
@@ -33,20 +33,24 @@ pub enum Widths {
         period: u32,
         /// What the variance weighs against the time, 0 to 1.
         lambda: f64,
+        /// The widths to choose from.
+        menu: Menu,
     },
 }
 
 impl Widths {
-    fn of(config: &CodecConfig) -> Widths {
+    fn of(key: &str, config: &CodecConfig) -> Result<Widths> {
         let period = config.period.unwrap_or(0);
-        match config.bits.clone() {
+        let menu = config.menu.as_deref().map_or(Ok(Menu::default()), Menu::of);
+        let menu = menu.map_err(|what| TrainError::config(format!("{key}.menu = {what}")))?;
+        Ok(match config.bits.clone() {
             None => Widths::Same(Controller::Fixed(4.0)),
             Some(BitsChoice::Same(bits)) => Widths::Same(bits),
-            Some(BitsChoice::Each(EachMessage::Random)) => Widths::Drawn { period },
+            Some(BitsChoice::Each(EachMessage::Random)) => Widths::Drawn { period, menu },
             Some(BitsChoice::Each(EachMessage::Adaptive)) => {
-                Widths::Assigned { period, lambda: config.lambda.unwrap_or(LAMBDA) }
+                Widths::Assigned { period, lambda: config.lambda.unwrap_or(LAMBDA), menu }
             }
-        }
+        })
     }
 
     fn map(&self, change: impl Fn(&Controller) -> Controller) -> Widths {
@@ -98,7 +102,7 @@ impl Coding {
             kind,
             options: config.options.clone(),
             ratio: config.ratio.unwrap_or(Controller::Fixed(4.0)),
-            widths: Widths::of(&config),
+            widths: Widths::of(key, &config)?,
             reveal: config.reveal.unwrap_or(true),
             whole: None,
             whole_last: config.whole_last.unwrap_or(true),
@@ -128,6 +132,7 @@ impl Coding {
             ("whole_last", config.whole_last.is_some(), self.kind.wraps),
             ("reveal", config.reveal.is_some(), reads.ratio || self.refines()),
             ("period", config.period.is_some(), reads.bits && each),
+            ("menu", config.menu.is_some(), reads.bits && each),
             ("lambda", config.lambda.is_some(), reads.bits && assigned),
         ];
         let own: BTreeSet<&str> =
@@ -141,7 +146,7 @@ impl Coding {
             what += "; only bits = \"adaptive\" does";
         } else if name == "reveal" && reads.bits {
             what += "; only bits that are a ramp do";
-        } else if name == "period" {
+        } else if name == "period" || (name == "menu" && reads.bits) {
             what += "; only bits = \"random\" and \"adaptive\" do";
         } else if let Some(other) = registry.iter().find(|other| reader(other, name)) {
             what += &format!("; {:?} does", other.name);
@@ -230,14 +235,27 @@ impl Coding {
     pub fn most_bits(&self) -> u8 {
         match &self.widths {
             Widths::Same(bits) => width_below(bits.range().1),
-            Widths::Drawn { .. } | Widths::Assigned { .. } => FIRST_BITS,
+            Widths::Drawn { menu, .. } | Widths::Assigned { menu, .. } => menu.most(),
         }
+    }
+
+    /// The widths that each message's own are chosen from; `None` where all rows have the same.
+    pub fn menu(&self) -> Option<&Menu> {
+        match &self.widths {
+            Widths::Drawn { menu, .. } | Widths::Assigned { menu, .. } => Some(menu),
+            Widths::Same(_) => None,
+        }
+    }
+
+    /// Bits before the first assignment, and of what has no bits of its own.
+    pub fn first_bits(&self) -> u8 {
+        self.menu().unwrap_or(&Menu::default()).first()
     }
 
     /// Rounds between two draws or assignments in a stage of `rounds`.
     pub fn period(&self, rounds: u32) -> u32 {
         match self.widths {
-            Widths::Drawn { period } | Widths::Assigned { period, .. } if period > 0 => period,
+            Widths::Drawn { period, .. } | Widths::Assigned { period, .. } if period > 0 => period,
             _ => rounds.div_ceil(10).max(1),
         }
     }
@@ -279,7 +297,7 @@ impl Coding {
         };
         let widths = match &self.widths {
             Widths::Same(bits) => Widths::Same(most(bits, bits.range().1)),
-            Widths::Assigned { .. } => Widths::Same(Controller::Fixed(FIRST_BITS.into())),
+            Widths::Assigned { menu, .. } => Widths::Same(Controller::Fixed(menu.most().into())),
             drawn => drawn.clone(),
         };
         let whole = self.whole.as_ref().map(|whole| Box::new(whole.at_most()));
@@ -314,7 +332,7 @@ impl Coding {
 /// Whether a kind reads an option of this name.
 fn reader(kind: &CodecKind, name: &str) -> bool {
     let common = match name {
-        "bits" | "period" | "lambda" => kind.reads.bits,
+        "bits" | "period" | "lambda" | "menu" => kind.reads.bits,
         "ratio" => kind.reads.ratio,
         "whole_last" => kind.wraps,
         "reveal" => kind.reads.bits || kind.reads.ratio,

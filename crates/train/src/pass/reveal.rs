@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::exchange::drawn::{Presence, Route};
 use crate::exchange::halo::{Request, refused};
 use crate::exchange::peers::Peers;
-use crate::messages::coding::{Coding, FIRST_BITS, Widths, width_above, width_below};
+use crate::messages::coding::{Coding, Widths, width_above, width_below};
 use crate::pass::inputs::{Inputs, LocalGraph, Neighbours, travelling, weigh};
 use crate::selection::Scope;
 
@@ -60,7 +60,7 @@ impl Agenda {
             Widths::Same(bits) if reads.bits => width_below(bits.at(reading)),
             // Widths of single messages are for messages that repeat; what is revealed has the assigner's first width
             // throughout.
-            _ => FIRST_BITS,
+            _ => self.coding.first_bits(),
         };
         // A residual ranges over two steps, so that with a single bit its own step would be wider than the one it
         // refines.

@@ -12,6 +12,7 @@ mod members;
 use std::sync::Arc;
 
 use laconic_graph::part::GlobalCounts;
+use laconic_nn::Layer;
 use laconic_nn::layer::LayerKind;
 use laconic_nn::metric::Metric;
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
@@ -159,6 +160,12 @@ impl Plan {
             }
             None => Ok(()),
         }
+    }
+
+    /// The first layer that reads neighbours; all that do are of one kind.
+    pub fn messaging_layer(&self) -> Option<&dyn Layer> {
+        let units = self.stages.iter().flat_map(|stage| stage.network.units());
+        units.map(|unit| unit.layer.as_ref()).find(|layer| layer.message_width() > 0)
     }
 
     /// Which rows cross for a stage's frozen inputs while training.

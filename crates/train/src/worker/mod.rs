@@ -170,7 +170,9 @@ impl Worker {
             return Ok(());
         }
         let weights = self.halo_weights();
-        widths::exchange_scores(&mut self.halo, &mut self.transport, &weights)?;
+        // Per own row what its gradients are multiplied by once they are here.
+        let own = self.plan.messaging_layer().and_then(|layer| layer.sender_weight(&self.local.nodes()));
+        widths::exchange_scores(&mut self.halo, &mut self.transport, &weights, own)?;
         if self.plan.messages.measures_costs {
             return widths::measure_costs(&mut self.halo, &mut self.transport);
         }
@@ -205,10 +207,8 @@ impl Worker {
 
     /// Per halo row the sum of what it counts for in the rows here that it is folded into.
     fn halo_weights(&self) -> Vec<f32> {
-        let units = self.plan.stages.iter().flat_map(|stage| stage.network.units());
         let nodes = self.local.nodes();
-        let layer = units.map(|unit| unit.layer.as_ref()).find(|layer| layer.message_width() > 0);
-        let of_destination = layer.and_then(|layer| layer.destination_weight(&nodes));
+        let of_destination = self.plan.messaging_layer().and_then(|layer| layer.destination_weight(&nodes));
         let ones = vec![1.0; self.local.ids.len()];
         let mut gradient = Matrix::from_vec(ones.len(), 1, of_destination.map_or(ones, <[f32]>::to_vec));
         gradient.reshape(self.local.halo.destinations(), 1);

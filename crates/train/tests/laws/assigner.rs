@@ -9,10 +9,10 @@ use laconic_train::config::ramp::Reading;
 use laconic_train::exchange::halo::Halo;
 use laconic_train::exchange::widths;
 use laconic_train::messages::Messages;
-use laconic_train::messages::assign::{Channel, LinkCost, assign, evaluate};
+use laconic_train::messages::assign::{Channel, LinkCost, Menu, assign, evaluate};
 use laconic_train::messages::coders::{Coders, End};
 use laconic_train::run::Outcome;
-use laconic_wire::codec::Bits;
+use laconic_wire::codec::{Bits, RowSet, RowsRef};
 use laconic_wire::{Direction, Kind, Rank, Tag, ThreadsTransport, threads};
 
 use crate::fixture::{config, draw, graph, run};
@@ -27,8 +27,31 @@ fn range(row: usize) -> f32 {
 
 /// Widths that rank 0 gives its rows on their way to rank 1; a row's score is what it counts for there.
 fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<u8> {
-    let key = format!("messages.forward={{codec=\"quantised\",bits=\"adaptive\",period=1,lambda={lambda}}}");
-    let config = config(&[key.as_str()]);
+    let options = format!("lambda={lambda}");
+    assigned(Direction::Forward, (shape, &options), &[&EVERY], score)
+}
+
+/// Every position of a link.
+const EVERY: [u32; ROWS] = {
+    let mut every = [0; ROWS];
+    let mut at = 0;
+    while at < ROWS {
+        every[at] = at as u32;
+        at += 1;
+    }
+    every
+};
+
+/// The same in a direction, with options of the codec, where only `drawn` rows have travelled before each of several
+/// assignments.
+fn assigned(
+    direction: Direction,
+    (shape, options): (&str, &str),
+    drawn: &[&[u32]],
+    score: impl Fn(usize) -> f32 + Sync,
+) -> Vec<u8> {
+    let codec = format!("{{codec=\"quantised\",bits=\"adaptive\",period=1,{options}}}");
+    let config = config(&[&format!("messages.forward={codec}"), &format!("messages.backward={codec}")]);
     let every: Vec<u32> = (0..ROWS as u32).collect();
     let one = |rank: usize, mut channel: ThreadsTransport| {
         let mut links = vec![Link::default(); 2];
@@ -37,14 +60,21 @@ fn widths(shape: &str, lambda: f64, score: impl Fn(usize) -> f32 + Sync) -> Vec<
         let mut halo = Halo::new(HaloPlan { rank: rank as u32, links }, ROWS, codecs, 7, None);
         let value = |i: usize| range(i / COLUMNS) * draw(61).with(i as u64).unit() as f32;
         let rows = Matrix::from_vec(ROWS, COLUMNS, (0..ROWS * COLUMNS).map(value).collect());
-        let tag = Tag { kind: Kind::Activations, direction: Direction::Forward, layer: 1, round: 1, step: 0 };
-        let scores: Vec<f32> = (0..ROWS).map(&score).collect();
-        widths::exchange_scores(&mut halo, &mut channel, &scores).expect("scores");
+        let tag = Tag { kind: Kind::Activations, direction, layer: 1, round: 1, step: 0 };
+        let (scores, ones): (Vec<f32>, Vec<f32>) = ((0..ROWS).map(&score).collect(), vec![1.0; ROWS]);
+        let forward = direction == Direction::Forward;
+        let (of_halo, of_own) = if forward { (&scores, None) } else { (&ones, Some(&scores[..])) };
+        widths::exchange_scores(&mut halo, &mut channel, of_halo, of_own).expect("scores");
         widths::costs_of_shape(&mut halo, 2, shape).expect("costs");
-        widths::trace_once(&mut halo, tag, &rows).expect("a codec");
-        widths::assign_widths(&mut halo, &mut channel, &[(tag, COLUMNS)], 1).expect("widths");
+        let (rank, peer) = (Rank(rank as u32), Rank(1 - rank as u32));
+        for (drawn, round) in drawn.iter().zip(1..) {
+            let end = End { rank, peer, outgoing: true, rows: ROWS, drawn: Some(drawn) };
+            let travelling = RowsRef { data: rows.data(), columns: COLUMNS, rows: RowSet::Indices(drawn) };
+            halo.coders.coder(tag).expect("a codec").0.trace(end, &travelling);
+            widths::assign_widths(&mut halo, &mut channel, &[(tag, COLUMNS)], round).expect("widths");
+        }
         let setting = |halo: &mut Halo, outgoing: bool| {
-            let end = End { rank: Rank(rank as u32), peer: Rank(1 - rank as u32), outgoing, rows: ROWS, drawn: None };
+            let end = End { rank, peer, outgoing, rows: ROWS, drawn: None };
             let (coder, _) = halo.coders.coder(tag).expect("a codec");
             match coder.setting(&Reading::default(), end).level().bits {
                 Bits::Rows(widths) => widths.to_vec(),
@@ -85,6 +115,59 @@ fn rows_that_count_for_more_get_the_wider_codes() {
     let row = narrow.iter().position(|&width| width == 2).expect("a narrow row");
     let wide = widths("", 0.5, |at| if at == row { 1e6 } else { 1.0 });
     assert_eq!(wide[row], 8, "{wide:?}");
+}
+
+/// A gradient counts for what its owner multiplies it by.
+#[test]
+fn gradients_that_count_for_more_get_the_wider_codes() {
+    let of = |score: &(dyn Fn(usize) -> f32 + Sync)| assigned(Direction::Reverse, ("", "lambda=0.5"), &[&EVERY], score);
+    let narrow = of(&|_| 1.0);
+    let row = narrow.iter().position(|&width| width == 2).expect("a narrow row");
+    assert_eq!(of(&|at| if at == row { 1e6 } else { 1.0 })[row], 8);
+    let wide = narrow.iter().position(|&width| width > 2).expect("a wide row");
+    assert_eq!(of(&|at| if at == wide { 1e-6 } else { 1.0 })[wide], 2);
+}
+
+/// Of rows that were never drawn nothing is known, so they keep the width that all begin with; what was seen before an
+/// earlier assignment is not forgotten.
+#[test]
+fn rows_that_have_not_travelled_are_not_taken_for_rows_without_variance() {
+    let (some, others): (Vec<u32>, Vec<u32>) = EVERY.iter().partition(|row| **row % 3 == 0);
+    for lambda in ["lambda=0", "lambda=1"] {
+        let widths = assigned(Direction::Forward, ("", lambda), &[&some], |_| 1.0);
+        let known = if lambda == "lambda=0" { 2 } else { 8 };
+        let least = others.iter().all(|&row| widths[row as usize] == 8);
+        assert!(least && some.iter().all(|&row| widths[row as usize] == known), "{lambda}: {widths:?}");
+    }
+    let later = assigned(Direction::Forward, ("", "lambda=0.5"), &[&some, &others], |_| 1.0);
+    assert_eq!(later, assigned(Direction::Forward, ("", "lambda=0.5"), &[&EVERY], |_| 1.0));
+}
+
+/// Where a tenth of the boundary travels in a round, most rows are unknown in a short period; with λ = 1 only rows that
+/// are constant have a reason for 2 bits.
+#[test]
+fn sampled_rows_get_no_narrow_codes_where_variance_alone_matters() {
+    let adaptive = [
+        r#"messages.forward={codec="quantised",bits="adaptive",period=2,lambda=1}"#,
+        r#"messages.backward={codec="quantised",bits="adaptive",period=2,lambda=1}"#,
+    ];
+    let keys = ["messages.evaluation=none", "train.epochs=10", "model.dropout=0.0", "model.arch=gin"];
+    let sample = r#"messages.selection={kind="boundary_sample",rate=0.1}"#;
+    let found = shares(&run(&config(&[&adaptive[..], &keys, &[sample]].concat()), &graph(150, 4), 3));
+    assert!(found.get("2").is_none_or(|share| *share < 0.1), "{found:?}");
+}
+
+/// A menu may hold any of the quantiser's widths, and the assigner uses all of them.
+#[test]
+fn wider_menus_are_chosen_from() {
+    let of = |options: &str| assigned(Direction::Forward, ("", options), &[&EVERY], |_| 1.0);
+    assert_eq!(of("lambda=1,menu=[2,4,8,16]"), [16; ROWS]);
+    // What 32 bits gain over 16 for the quietest rows is less than a sum can hold.
+    assert!(of("lambda=1,menu=[1,2,4,8,16,32]").iter().all(|width| *width >= 16));
+    assert_eq!(of("lambda=0,menu=[1,2,4,8,16,32]"), [1; ROWS]);
+    let mixed = of("lambda=0.999,menu=[2,4,8,16]");
+    assert!([4, 8, 16].iter().all(|width| mixed.contains(width)), "{mixed:?}");
+    assert_eq!(of("lambda=0.5,menu=[2,4,8]"), of("lambda=0.5"));
 }
 
 /// λ = 1 asks for the least variance, λ = 0 for the least time.
@@ -185,10 +268,11 @@ fn rows_on_the_slower_link_get_the_narrower_codes() {
     };
     let sum = |bits: &[u8]| bits.iter().map(|&width| u32::from(width)).sum::<u32>();
     let channels = [channel(0, 1e-6), channel(1, 4e-6)];
-    let found = assign(&channels, 2, 0.5);
+    let found = assign(&channels, 2, 0.5, &Menu::default());
     assert!(sum(&found.bits[0]) > sum(&found.bits[1]), "{:?}", found.bits);
     for uniform in [2, 4, 8] {
-        let (.., objective) = evaluate(&channels, 2, 0.5, &[vec![uniform; ROWS], vec![uniform; ROWS]]);
+        let (.., objective) =
+            evaluate(&channels, 2, (0.5, &Menu::default()), &[vec![uniform; ROWS], vec![uniform; ROWS]]);
         assert!(found.objective <= objective + 1e-12, "{} against {objective} with {uniform} bits", found.objective);
     }
 }

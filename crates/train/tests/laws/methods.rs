@@ -32,7 +32,7 @@ pub const CODECS: [&[&str]; 16] = [
     &[r#"messages.forward={codec="quantised",bits=16}"#, r#"messages.backward={codec="quantised",bits=32}"#],
     &[
         r#"messages.forward={codec="quantised",bits="random",period=2}"#,
-        r#"messages.backward={codec="quantised",bits="random",period=3}"#,
+        r#"messages.backward={codec="quantised",bits="random",period=3,menu=[1,16,32]}"#,
     ],
     // Inputs that never change arrive coarsely and are refined.
     &[r#"messages.forward={codec="quantised",bits={from=1,to=8}}"#, "messages.backward=half"],
@@ -83,7 +83,11 @@ pub const OTHERS: [&[&str]; 14] = [
 ];
 
 /// Methods that decide while they run how much they send: their prediction is a bound.
-pub const BOUNDED: [&[&str]; 8] = [
+pub const BOUNDED: [&[&str]; 9] = [
+    &[
+        r#"messages.forward={codec="quantised",bits="adaptive",period=2,menu=[1,2,4,8,16,32]}"#,
+        r#"messages.backward={codec="quantised",bits="adaptive",period=1,menu=[4,16],lambda=0.9}"#,
+    ],
     &[
         r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#,
         r#"messages.backward={codec="quantised",bits="adaptive",period=3}"#,
@@ -113,8 +117,8 @@ pub const TIMED: [&[&str]; 2] = [
     &[r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#, r#"messages.costs="measured""#],
 ];
 
-/// Whether these keys go together: an average over rows or columns that are drawn anew in every round is refused, and so
-/// is to reveal inputs that cross in every round.
+/// Whether these keys go together: an average over rows or columns that are drawn anew in every round is refused, and
+/// so is to reveal inputs that cross in every round.
 pub fn go_together(keys: &[&str]) -> bool {
     let has = |what: &str| keys.iter().any(|key| key.contains(what));
     let random_columns = keys.iter().any(|key| key.contains("masked") && !key.contains("prefix"));

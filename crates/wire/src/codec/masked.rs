@@ -110,6 +110,10 @@ impl Codec for Masked {
         self.inner.bytes(level, rows, travelling(columns, level.ratio))
     }
 
+    fn span(&self, bits: u8, row: &[f32]) -> f64 {
+        self.inner.span(bits, row)
+    }
+
     fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
         let (d, k, count) = (rows.columns, travelling(rows.columns, message.level.ratio), rows.rows.len());
         if k == d {

@@ -81,6 +81,10 @@ impl Codec for Skipping {
         self.inner.bytes(level, rows, columns)
     }
 
+    fn span(&self, bits: u8, row: &[f32]) -> f64 {
+        self.inner.span(bits, row)
+    }
+
     fn encode(&mut self, message: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {
         let Message { key, level, memory } = message;
         let (compared, round) = (key.tag.step == 0, key.tag.round);

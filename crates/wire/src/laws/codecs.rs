@@ -63,10 +63,13 @@ pub fn check(kind: &'static CodecKind, registry: &CodecRegistry, options: &[Opti
     }
 }
 
+/// The values of rows by round and column.
+type Values<'a> = dyn Fn(usize, usize) -> f64 + 'a;
+
 /// Rounds that error feedback is tried for.
 const FED_BACK: usize = 1000;
 
-/// Holds a codec to what error feedback needs of it, at this many bits: what is left over of the rows of so many rounds,
+/// Holds a codec to what error feedback needs of it, at this many bits: what is left over of the rows of many rounds,
 /// with what was left over before, stays bounded, whether rows are even, mostly zeros or far from zero. For codecs
 /// without memory that send all columns.
 ///
@@ -85,7 +88,7 @@ pub fn check_feedback(kind: &'static CodecKind, registry: &CodecRegistry, option
     };
     let huge = |round: usize, i: usize| normal(round, i) + if i == 7 { 1e3 } else { 0.0 };
     let offset = |round: usize, i: usize| 50.0 + normal(round, i);
-    let rows: [(&str, &dyn Fn(usize, usize) -> f64); 4] =
+    let rows: [(&str, &Values<'_>); 4] =
         [("a slope", &slope), ("outliers", &outliers), ("one huge value", &huge), ("an offset", &offset)];
     for (name, value) in rows {
         for columns in [1, 5, 256] {
@@ -101,7 +104,7 @@ pub fn check_feedback(kind: &'static CodecKind, registry: &CodecRegistry, option
 }
 
 /// The norm of what is left over after each round.
-fn left_over(codec: &mut dyn Codec, bits: u8, columns: usize, value: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
+fn left_over(codec: &mut dyn Codec, bits: u8, columns: usize, value: &Values<'_>) -> Vec<f64> {
     let (level, mut residual) = (Level { ratio: 1.0, bits: Bits::Uniform(bits) }, vec![0.0; columns]);
     let mut round_of = |round: usize| {
         let key = MessageKey { tag: Tag { round: round as u32, ..TAG }, ..KEY };

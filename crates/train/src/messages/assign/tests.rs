@@ -1,5 +1,14 @@
 use super::*;
 
+/// As most runs do, from the default menu.
+fn assign(channels: &[Channel<'_>], workers: u32, lambda: f64) -> Assignment {
+    super::assign(channels, workers, lambda, &Menu::default())
+}
+
+fn evaluate(channels: &[Channel<'_>], workers: u32, lambda: f64, bits: &[Vec<u8>]) -> (f64, f64, f64) {
+    super::evaluate(channels, workers, (lambda, &Menu::default()), bits)
+}
+
 /// Splitmix64, so that every case can be had again from its seed.
 struct Dice(u64);
 
@@ -65,29 +74,44 @@ fn uniform(channels: &[Channel<'_>], width: u8) -> Vec<Vec<u8>> {
     channels.iter().map(|channel| vec![width; channel.beta.len()]).collect()
 }
 
-/// The least objective of all 3^messages assignments.
-fn brute_force(channels: &[Channel<'_>], workers: u32, lambda: f64) -> f64 {
+/// Menus besides the default, and how many messages all their assignments can be tried for.
+const MENUS: [(&[u8], usize); 7] = [
+    (&[2, 4, 8], 8),
+    (&[2, 4, 8, 16], 6),
+    (&[2, 4, 8, 16, 32], 5),
+    (&[1, 2, 4, 8, 16, 32], 4),
+    (&[1, 2], 9),
+    (&[4, 16, 32], 7),
+    (&[2, 32], 9),
+];
+
+/// The least objective of all assignments; what is unknown keeps its width.
+fn brute_force(channels: &[Channel<'_>], workers: u32, lambda: f64, menu: &Menu) -> f64 {
     let messages: usize = channels.iter().map(|channel| channel.beta.len()).sum();
-    let mut bits = uniform(channels, 2);
+    let mut bits = uniform(channels, menu.least());
+    let unknown: Vec<bool> =
+        channels.iter().flat_map(|channel| channel.beta.iter().map(|beta| beta.is_nan())).collect();
     let mut least = f64::INFINITY;
-    for mut number in 0..3_usize.pow(messages as u32) {
-        for width in bits.iter_mut().flatten() {
-            *width = MENU[number % 3];
-            number /= 3;
+    for mut number in 0..menu.widths().len().pow(messages as u32) {
+        for (width, unknown) in bits.iter_mut().flatten().zip(&unknown) {
+            *width = if *unknown { menu.first() } else { menu.widths()[number % menu.widths().len()] };
+            number /= menu.widths().len();
         }
-        least = least.min(evaluate(channels, workers, lambda, &bits).2);
+        least = least.min(super::evaluate(channels, workers, (lambda, menu), &bits).2);
     }
     least
 }
 
 #[test]
-fn assignment_is_the_best_of_all() {
+fn assignment_is_the_best_of_all_from_every_menu() {
     let mut dice = Dice(1);
-    for case in 0..120 {
-        let workers = 2 + case % 2;
+    for case in 0..210 {
+        let (widths, most) = MENUS[case % MENUS.len()];
+        let menu = Menu::of(widths).expect("a menu");
+        let workers = 2 + case as u32 % 2;
         let pairs = (workers * (workers - 1)) as usize;
-        let mut left = 1 + dice.below(8);
-        let betas: Vec<Vec<f32>> = (0..pairs)
+        let mut left = 1 + dice.below(most);
+        let mut betas: Vec<Vec<f32>> = (0..pairs)
             .map(|pair| {
                 let count = if pair + 1 == pairs { left } else { dice.below(left + 1) };
                 left -= count;
@@ -97,39 +121,50 @@ fn assignment_is_the_best_of_all() {
         if betas.iter().flatten().all(|&beta| beta == 0.0) {
             continue;
         }
+        if case % 3 == 2 {
+            // Nothing is known of one, which is not the one that is known to matter.
+            betas[0].push(f32::NAN);
+            betas[1].push(1.0);
+        }
         let channels = all_pairs(&betas, workers, &mut dice);
         for lambda in [0.0, 0.2, 0.5, 0.8, 1.0] {
-            let found = assign(&channels, workers, lambda);
-            let best = brute_force(&channels, workers, lambda);
+            let found = super::assign(&channels, workers, lambda, &menu);
+            let best = brute_force(&channels, workers, lambda, &menu);
             let gap = (found.objective - best).abs();
             assert!(gap <= 1e-9, "case {case}, lambda {lambda}: {found:?}, best {best}, {channels:?}");
         }
     }
 }
 
+/// Against the recurrence over messages, noisiest first: each has some width, and no constraint ties it to the others.
 #[test]
-fn frontier_is_the_best_split_for_every_number_of_steps() {
+fn frontier_is_the_least_variance_for_every_number_of_steps() {
     let mut dice = Dice(2);
-    for case in 0..400 {
-        let count = dice.below(41);
-        let mut beta: Vec<f64> = dice.betas(count).into_iter().map(f64::from).collect();
+    for case in 0..280 {
+        let menu = Menu::of(MENUS[case % MENUS.len()].0).expect("a menu");
+        let count = dice.below(25);
+        let mut beta: Vec<f64> = dice.betas(count).into_iter().map(f64::from).filter(|beta| *beta > 0.0).collect();
         beta.sort_by(|a, b| b.total_cmp(a));
-        let mut least = vec![f64::INFINITY; 3 * count + 1];
-        for eights in 0..=count {
-            for fours in 0..=count - eights {
-                let width = |place| usize::from(place < eights) + usize::from(place < eights + fours);
-                let variance: f64 = beta.iter().enumerate().map(|(place, beta)| NOISE[width(place)] * beta).sum();
-                let steps = 3 * eights + fours;
-                least[steps] = least[steps].min(variance);
+        let last = menu.widths().len() - 1;
+        let mut least = vec![0.0; menu.steps(last) * beta.len() + 1];
+        for beta in &beta {
+            let before = least.clone();
+            for (steps, least) in least.iter_mut().enumerate() {
+                let fits = (0..=last).filter(|&place| menu.steps(place) <= steps);
+                let variance = fits.map(|place| before[steps - menu.steps(place)] + menu.noise(place) * beta);
+                *least = variance.fold(f64::INFINITY, f64::min);
             }
         }
-        let mut running = f64::INFINITY;
-        let tolerance = 1e-14 * beta.iter().sum::<f64>();
-        for (steps, split) in frontier(&beta).into_iter().enumerate() {
-            running = running.min(least[steps]);
-            let gap = (split.variance - running).abs();
-            assert!(gap <= tolerance, "case {case}, {steps} steps of {beta:?}: {split:?}, best {running}");
-            assert!(split.raised <= count as u32 && (2 * split.eights + split.raised) as usize <= steps);
+        let (frontier, tolerance) = (Frontier::of(&beta, &menu), 1e-12 * beta.iter().sum::<f64>());
+        assert_eq!(frontier.steps() + 1, least.len());
+        for (steps, least) in least.into_iter().enumerate() {
+            let risen = frontier.risen(steps);
+            assert!(risen.is_sorted_by(|a, b| a >= b), "case {case}: {risen:?}");
+            let used: usize = risen.iter().zip(1..).map(|(&count, place)| count as usize * menu.rise(place)).sum();
+            let place = |rank: usize| risen.iter().filter(|&&count| rank < count as usize).count();
+            let found: f64 = beta.iter().enumerate().map(|(rank, beta)| menu.noise(place(rank)) * beta).sum();
+            let gap = (found - least).abs().max((frontier.variance(steps) - least).abs());
+            assert!(used <= steps && gap <= tolerance, "case {case}, {steps} steps of {beta:?}: {risen:?}, {least}");
         }
     }
 }
@@ -148,7 +183,7 @@ fn larger_instances_are_never_worse_than_any_uniform_width() {
         let channels = all_pairs(&betas, workers, &mut dice);
         for lambda in [0.2, 0.5, 0.8] {
             let found = assign(&channels, workers, lambda);
-            for width in MENU {
+            for width in [2, 4, 8] {
                 let (_, _, objective) = evaluate(&channels, workers, lambda, &uniform(&channels, width));
                 assert!(found.objective <= objective + 1e-12, "case {case}, {width} bits: {}", found.objective);
             }
@@ -197,11 +232,9 @@ fn widths_follow_a_vector_that_was_worked_by_hand() {
 }
 
 #[test]
-fn ties_go_to_the_shorter_round_and_then_to_more_eights() {
+fn ties_go_to_the_shorter_round() {
     // Time weighs nothing, and still nothing is spent on messages that gain nothing by it.
     assert_eq!(assign(&[channel(0, 1, &[0.0, 5.0, 0.0])], 2, 1.0).bits, [[2, 8, 2]]);
-    let eights: Vec<u32> = frontier(&[0.0; 3]).iter().map(|split| split.eights).collect();
-    assert_eq!(eights, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
 }
 
 #[test]
@@ -215,7 +248,7 @@ fn permuting_messages_permutes_widths() {
     let permuted: Vec<f32> = order.iter().map(|&index| beta[index]).collect();
     let bits = assign(&[channel(0, 1, &beta)], 2, 0.9).bits.remove(0);
     let expected: Vec<u8> = order.iter().map(|&index| bits[index]).collect();
-    assert!(MENU.iter().all(|width| bits.contains(width)), "the case should need all widths: {bits:?}");
+    assert!([2, 4, 8].iter().all(|width| bits.contains(width)), "the case should need all widths: {bits:?}");
     assert_eq!(assign(&[channel(0, 1, &permuted)], 2, 0.9).bits.remove(0), expected);
 }
 
@@ -287,9 +320,29 @@ fn without_any_variance_all_messages_get_eight_bits() {
 }
 
 #[test]
-fn betas_that_are_no_numbers_count_as_nothing() {
-    let (broken, clean) = ([1.0, f32::NAN, 9.0, f32::INFINITY, -4.0], [1.0, 0.0, 9.0, 0.0, 0.0]);
+fn betas_that_no_row_can_have_count_as_nothing() {
+    let (broken, clean) = ([1.0, 9.0, f32::INFINITY, -4.0], [1.0, 9.0, 0.0, 0.0]);
     assert_eq!(assign(&[channel(0, 1, &broken)], 2, 0.5), assign(&[channel(0, 1, &clean)], 2, 0.5));
+}
+
+#[test]
+fn what_is_unknown_has_the_first_width_and_what_has_no_variance_the_narrowest() {
+    let beta = [1.0, f32::NAN, 0.0, 9.0, f32::NAN];
+    for lambda in [0.0, 0.5, 1.0] {
+        let bits = assign(&[channel(0, 1, &beta)], 2, lambda).bits.remove(0);
+        assert_eq!((bits[1], bits[2], bits[4]), (8, 2, 8), "lambda {lambda}: {bits:?}");
+    }
+    let wide = Menu::of(&[16, 32]).expect("a menu");
+    assert_eq!(super::assign(&[channel(0, 1, &beta)], 2, 1.0, &wide).bits, [[32, 16, 16, 32, 16]]);
+    let narrow = Menu::of(&[1, 2, 4]).expect("a menu");
+    assert_eq!(super::assign(&[channel(0, 1, &beta)], 2, 0.0, &narrow).bits, [[1, 4, 1, 1, 4]]);
+}
+
+#[test]
+fn menus_that_are_none_are_refused() {
+    for widths in [&[][..], &[8], &[4, 2], &[2, 2], &[2, 3], &[2, 64]] {
+        assert!(Menu::of(widths).is_err(), "{widths:?}");
+    }
 }
 
 #[test]
@@ -322,29 +375,37 @@ fn channels_to_oneself_are_refused() {
 #[test]
 fn bit_maps_round_trip() {
     let mut dice = Dice(7);
-    for count in 0..40_usize {
-        let bits: Vec<u8> = (0..count).map(|_| MENU[dice.below(3)]).collect();
-        let bytes = pack_widths(&bits);
-        assert_eq!(bytes.len(), count.div_ceil(4));
-        assert_eq!(unpack_widths(&bytes, count), Some(bits));
+    for (widths, _) in MENUS {
+        let menu = Menu::of(widths).expect("a menu");
+        for count in 0..40_usize {
+            let bits: Vec<u8> = (0..count).map(|_| widths[dice.below(widths.len())]).collect();
+            let bytes = menu.pack(&bits);
+            assert_eq!(bytes.len(), menu.map_bytes(count));
+            assert_eq!(bytes.len(), if widths.len() <= 4 { count.div_ceil(4) } else { count.div_ceil(2) });
+            assert_eq!(menu.unpack(&bytes, count), Some(bits));
+        }
     }
-    assert_eq!(pack_widths(&[2, 4, 8, 2, 8]), [0b00_10_01_00, 0b10]);
+    assert_eq!(Menu::default().pack(&[2, 4, 8, 2, 8]), [0b00_10_01_00, 0b10]);
+    assert_eq!(Menu::of(&[1, 2, 4, 8, 16]).expect("a menu").pack(&[16, 2, 1]), [0b0001_0100, 0]);
 }
 
 #[test]
 fn bit_maps_of_any_other_form_are_refused() {
-    let bytes = pack_widths(&[8, 4, 2, 8, 4]);
+    let menu = Menu::default();
+    let bytes = menu.pack(&[8, 4, 2, 8, 4]);
     for count in [0, 3, 4, 9, usize::MAX] {
-        assert_eq!(unpack_widths(&bytes, count), None, "{count} widths in 2 bytes");
+        assert_eq!(menu.unpack(&bytes, count), None, "{count} widths in 2 bytes");
     }
-    assert_eq!(unpack_widths(&[0b11], 1), None, "reserved selector");
+    assert_eq!(menu.unpack(&[0b11], 1), None, "reserved selector");
     for padding in 1..4 {
-        assert_eq!(unpack_widths(&[1 << (2 * padding)], padding), None, "padding from selector {padding}");
+        assert_eq!(menu.unpack(&[1 << (2 * padding)], padding), None, "padding from selector {padding}");
     }
+    let five = Menu::of(&[1, 2, 4, 8, 16]).expect("a menu");
+    assert_eq!((five.unpack(&[5], 1), five.unpack(&[0x10], 1)), (None, None), "reserved selector and padding");
 }
 
 #[test]
 #[should_panic(expected = "a width of 3 bits")]
 fn widths_outside_the_menu_are_not_packed() {
-    pack_widths(&[2, 3]);
+    Menu::default().pack(&[2, 3]);
 }

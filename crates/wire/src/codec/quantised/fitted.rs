@@ -6,9 +6,10 @@
 //! ‖x‖². For the rows of 256 columns that are added up this is 64, 7.1 and 0.28 times as much with 1, 2 and 4 bits.
 //!
 //! So 1 and 2 bits go by the nearest code instead, and zero point and step are those of the straight line over codes
-//! that fits the row best. Least squares leave (1 − r²) of what the row varies by, r the correlation of codes and values,
-//! which is above 0 for codes that rise with their values. One bit tells whether a value is above the row's mean, and
-//! its two points are the means of both halves: the sign coder scaled by the mean magnitude, on a row's own mean.
+//! that fits the row best. Least squares leave (1 − r²) of what the row varies by, r the correlation of codes and
+//! values, which is above 0 for codes that rise with their values. One bit tells whether a value is above the row's
+//! mean, and its two points are the means of both halves: the sign coder scaled by the mean magnitude, on a row's own
+//! mean.
 
 use super::grid::{Grid, constant};
 use super::{ends, levels, shape};
