@@ -152,7 +152,7 @@ impl Plain<'_> {
         let mut g = vec![0.0; p.len()];
         let mut dz = self.loss_gradient(&rows[LAYERS]);
         for number in (0..LAYERS).rev() {
-            let held = std::mem::replace(&mut self.late[number], None);
+            let held = self.late[number].take();
             let at = Moment { p, number, round, x: &rows[number], z: &rows[number + 1], fold: &folds[number] };
             let (dx, dlate) = self.layer_back(&at, &mut g, held, dz);
             self.late[number] = Some((std::mem::take(&mut sent[number]), dlate));
