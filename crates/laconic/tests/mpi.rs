@@ -74,6 +74,20 @@ fn a_run_stopped_and_resumed_under_mpi_ends_with_the_bits_of_one_straight_throug
         assert!(!mpirun(&place, &crash).output().expect("mpirun is installed").status.success());
         let resumed = summary(&mpirun(&place, "resume part --json --quiet").output().expect("mpirun is installed"));
         assert_eq!(resumed["parameters"]["digest"], straight["parameters"]["digest"], "{keys}");
+        // Processes that failed have left their rows; the resumed run puts them together.
+        let ledger = std::fs::read_to_string(place.path("part/ledger.csv")).expect("a ledger");
+        let rows: Vec<laconic_wire::Row> = ledger.lines().skip(1).map(|line| line.parse().expect("a row")).collect();
+        let framed = |start: Option<u32>| -> u64 {
+            let of = rows.iter().filter(|row| start.is_none_or(|start| row.start == start));
+            of.map(|row| row.count.framed).sum()
+        };
+        let bytes = &resumed["bytes"];
+        assert_eq!((&bytes["total"], &bytes["unlisted"]), (&framed(None).into(), &0.into()), "{keys}");
+        for start in 0..2 {
+            assert_eq!(bytes["starts"][start as usize]["bytes"], framed(Some(start)), "{keys}: start {start}");
+        }
+        assert_eq!(framed(Some(0)) + framed(Some(1)), framed(None), "{keys}");
+        assert!(framed(Some(0)) > framed(Some(1)) / 4, "{keys}: two rounds of four, and start-up");
     }
 }
 

@@ -88,6 +88,67 @@ fn ctrl_c_leaves_a_checkpoint_from_which_the_run_goes_on() {
     assert_eq!(resumed["metrics"], straight["metrics"]);
 }
 
+/// A run that is killed twice without a chance to say anything. Per round and start there are as many bytes of
+/// gradients in the ledger as parameters and workers say, for all rounds that had ended; and all adds up to one total.
+#[cfg(unix)]
+#[test]
+fn what_a_killed_run_had_sent_is_in_the_ledger_of_the_resumed_run() {
+    use std::process::{Command, Stdio};
+    let place = place();
+    let mut ended = Vec::new();
+    let line = "train run.toml --out run --set train.epochs=1000000 --set out.checkpoint_every=10";
+    for line in [line, "resume run --set train.epochs=1000000"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_laconic"));
+        command.args(line.split_whitespace()).arg("--quiet").current_dir(place.path(""));
+        let mut job = command.stdout(Stdio::null()).spawn().expect("starts");
+        let rounds = || std::fs::read_to_string(place.path("run/metrics.jsonl")).unwrap_or_default().lines().count();
+        // A resumed run first takes the rounds after its checkpoint out of the log.
+        let before = rounds();
+        while rounds() < before + 25 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        job.kill().expect("it runs");
+        job.wait().expect("it ends");
+        ended.push(rounds() as u64);
+    }
+    let last = ended[1] + 20;
+    let summary = place.json(&format!("resume run --set train.epochs={last}"));
+    let bytes = &summary["bytes"];
+    let text = std::fs::read_to_string(place.path("run/ledger.csv")).expect("a ledger");
+    let rows: Vec<laconic_wire::Row> = text.lines().skip(1).map(|line| line.parse().expect("a row")).collect();
+    let framed = |of: &dyn Fn(&laconic_wire::Row) -> bool| -> u64 {
+        rows.iter().filter(|row| of(row)).map(|row| row.count.framed).sum()
+    };
+    assert_eq!(bytes["total"], framed(&|_| true));
+    assert_eq!(bytes["by_kind"]["activations"], framed(&|row| row.entry.kind.name() == "activations"));
+    let listed = |list: &serde_json::Value| -> u64 {
+        list.as_array().expect("a list").iter().map(|entry| entry["bytes"].as_u64().expect("bytes")).sum()
+    };
+    assert_eq!((listed(&bytes["by_link"]), listed(&bytes["starts"])), (framed(&|_| true), framed(&|_| true)));
+    // Three workers: chunks there with two numbers beside each, and back without.
+    let parameters = summary["parameters"]["count"].as_u64().expect("a number");
+    let a_round = 2 * 2 * parameters * 4 + 3 * 2 * 16 + 2 * 3 * 2 * 24;
+    let starts = bytes["starts"].as_array().expect("starts");
+    assert_eq!(starts.len(), 3);
+    for (start, end) in starts.iter().zip([ended[0], ended[1], last + 1]) {
+        let (number, after) = (start["start"].as_u64().expect("a number"), start["after_round"].as_u64().expect("one"));
+        assert_eq!(after % 10, 0, "{start}: runs go on from checkpoints");
+        // The last line of the log is worker 0's; others may have been killed before they wrote the rows of its round.
+        for round in after + 1..end {
+            let gradients = |row: &laconic_wire::Row| {
+                let at = (u64::from(row.start), u64::from(row.entry.round), row.entry.kind.name());
+                at == (number, round, "parameter_gradients")
+            };
+            assert_eq!(framed(&gradients), a_round, "start {number}, round {round}");
+        }
+    }
+    let closed: Vec<bool> = starts.iter().map(|start| start["closed"].as_bool().expect("a flag")).collect();
+    assert_eq!(closed, [false, false, true]);
+    assert!(bytes["repeated"].as_u64().expect("bytes") > 0);
+    let straight = place.json(&format!("train run.toml --out straight --set train.epochs={last}"));
+    assert_eq!(straight["parameters"], summary["parameters"]);
+}
+
 #[test]
 fn predictions_are_keyed_by_the_users_ids_and_exports_load_by_name() {
     let place = Place::new();

@@ -1,79 +1,26 @@
 //! The ledger: how many frames and bytes went where, in which round, for what.
 
-use crate::{Direction, HEADER_BYTES, Kind, PerKind, Rank, Tag};
-use serde::{Deserialize, Serialize};
+use crate::account::{Count, Entry, Row};
+use crate::{Direction, Kind, PerKind, Rank, Tag};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::ops::{Add, AddAssign};
-
-/// One account of the ledger. Steps share an account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Entry {
-    /// The round of training.
-    pub round: u32,
-    /// The other end of the link.
-    pub peer: Rank,
-    /// What the bytes are about.
-    pub kind: Kind,
-    /// The layer, 0 where there is none.
-    pub layer: u16,
-    /// Which way they run through the model.
-    pub direction: Direction,
-}
-
-/// What an account holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Count {
-    /// How many frames.
-    pub frames: u64,
-    /// Bytes of payload, without headers.
-    pub payload: u64,
-    /// Payload and header bytes.
-    pub framed: u64,
-}
-
-impl Count {
-    /// `frames` frames that carry `payload` bytes together.
-    pub fn of(frames: u64, payload: u64) -> Count {
-        Count { frames, payload, framed: payload + frames * HEADER_BYTES as u64 }
-    }
-}
-
-impl Add for Count {
-    type Output = Count;
-
-    fn add(self, other: Count) -> Count {
-        Count {
-            frames: self.frames + other.frames,
-            payload: self.payload + other.payload,
-            framed: self.framed + other.framed,
-        }
-    }
-}
-
-impl AddAssign for Count {
-    fn add_assign(&mut self, other: Count) {
-        *self = *self + other;
-    }
-}
-
-impl std::iter::Sum for Count {
-    fn sum<I: Iterator<Item = Count>>(counts: I) -> Count {
-        counts.fold(Count::default(), Add::add)
-    }
-}
 
 /// Frames, payload bytes and framed bytes per (round, peer, kind, layer, direction).
 ///
 /// A worker keeps one for what it sent, and that is the one that counts. A second one, of what it received, is the
 /// other side of a double entry. Predictions are ledgers too, so comparing a prediction with a measurement is `==`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<(Entry, Count)>", into = "Vec<(Entry, Count)>")]
+///
+/// Accounts grow with the rounds and links, so whoever can write them down takes them out from time to time
+/// ([`Ledger::take_accounts`]), and whoever wants no more than sums keeps none ([`Ledger::of_totals`]). Totals stay.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     accounts: BTreeMap<Entry, Count>,
-    /// Running totals: they are asked for every round, and accounts grow with the rounds.
+    /// Running totals: they are asked for every round, and outlive the accounts.
     kinds: PerKind<Count>,
+    /// Running totals by the peers' numbers.
+    peers: Vec<Count>,
+    is_of_totals: bool,
 }
 
 /// One account in which two ledgers differ.
@@ -97,12 +44,19 @@ impl fmt::Display for Difference {
 }
 
 impl Ledger {
-    /// The columns of [`Ledger::write_csv`].
-    pub const CSV_HEADER: &str = "round,from,to,kind,layer,direction,frames,payload_bytes,framed_bytes";
-
     /// An empty ledger, in which nothing was entered.
     pub fn new() -> Ledger {
         Ledger::default()
+    }
+
+    /// An empty ledger that keeps totals by kind and by peer, and no account.
+    pub fn of_totals() -> Ledger {
+        Ledger { is_of_totals: true, ..Ledger::default() }
+    }
+
+    /// Whether accounts are kept, not totals alone.
+    pub fn keeps_accounts(&self) -> bool {
+        !self.is_of_totals
     }
 
     /// Enters one frame. Allocates only where an account is new, that is once per round and link.
@@ -120,33 +74,56 @@ impl Ledger {
 
     /// The one place where accounts and totals grow, so that they agree.
     fn enter(&mut self, entry: Entry, count: Count) {
-        *self.accounts.entry(entry).or_default() += count;
+        if !self.is_of_totals {
+            *self.accounts.entry(entry).or_default() += count;
+        }
         self.kinds[entry.kind] += count;
+        *self.of_peer(entry.peer.index()) += count;
     }
 
-    /// Adds another ledger, account by account.
-    pub fn add(&mut self, other: &Ledger) {
-        for (entry, &count) in &other.accounts {
-            self.enter(*entry, count);
+    fn of_peer(&mut self, peer: usize) -> &mut Count {
+        if self.peers.len() <= peer {
+            self.peers.resize(peer + 1, Count::default());
+        }
+        &mut self.peers[peer]
+    }
+
+    /// Adds another ledger so many times: totals, and to a ledger that keeps accounts those that the other still has.
+    pub fn add_times(&mut self, other: &Ledger, times: u64) {
+        if !self.is_of_totals {
+            for (entry, &count) in &other.accounts {
+                *self.accounts.entry(*entry).or_default() += count.times(times);
+            }
+        }
+        for (kind, count) in other.kinds.iter() {
+            self.kinds[kind] += count.times(times);
+        }
+        for (peer, count) in other.peers.iter().enumerate() {
+            *self.of_peer(peer) += count.times(times);
         }
     }
 
-    /// The accounts in ascending order.
+    /// Takes the accounts out, so that they can be kept elsewhere. Totals stay.
+    pub fn take_accounts(&mut self) -> BTreeMap<Entry, Count> {
+        std::mem::take(&mut self.accounts)
+    }
+
+    /// The accounts that are here, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (Entry, Count)> {
         self.accounts.iter().map(|(entry, count)| (*entry, *count))
     }
 
     /// Whether nothing was entered.
     pub fn is_empty(&self) -> bool {
-        self.accounts.is_empty()
+        self.total() == Count::default()
     }
 
-    /// What all accounts hold together.
+    /// What was entered, all together.
     pub fn total(&self) -> Count {
         self.kinds.iter().map(|(_, count)| *count).sum()
     }
 
-    /// The totals of one round.
+    /// The totals of one round, of the accounts that are here.
     pub fn total_of_round(&self, round: u32) -> Count {
         let first =
             |round| Entry { round, peer: Rank(0), kind: Kind::Features, layer: 0, direction: Direction::Forward };
@@ -161,16 +138,13 @@ impl Ledger {
         self.kinds
     }
 
-    /// The totals of every peer that has an account.
+    /// The totals of every peer with which there was traffic.
     pub fn totals_by_peer(&self) -> BTreeMap<Rank, Count> {
-        let mut totals = BTreeMap::new();
-        for (entry, count) in self.iter() {
-            *totals.entry(entry.peer).or_insert_with(Count::default) += count;
-        }
-        totals
+        let peers = self.peers.iter().enumerate().map(|(peer, count)| (Rank(peer as u32), *count));
+        peers.filter(|(_, count)| *count != Count::default()).collect()
     }
 
-    /// The accounts in which the two ledgers differ.
+    /// The accounts in which the two ledgers differ, of those that are here.
     pub fn difference(&self, other: &Ledger) -> Vec<Difference> {
         let entries = self.accounts.keys().chain(other.accounts.keys().filter(|e| !self.accounts.contains_key(e)));
         let held = |ledger: &Ledger, entry| ledger.accounts.get(entry).copied().unwrap_or_default();
@@ -182,50 +156,30 @@ impl Ledger {
         differences
     }
 
-    /// Writes what `rank` sent as CSV, with the header line.
+    /// Writes what `rank` sent as CSV, with the header line: the accounts that are here, as of the first start of a
+    /// run.
     ///
     /// # Errors
     ///
     /// Those of writing.
     pub fn write_csv(&self, rank: Rank, into: &mut impl io::Write) -> io::Result<()> {
-        writeln!(into, "{}", Ledger::CSV_HEADER)?;
-        self.write_csv_rows(rank, into)
-    }
-
-    /// The lines of [`Ledger::write_csv`] without the header, so that several ranks make one file.
-    ///
-    /// # Errors
-    ///
-    /// Those of writing.
-    pub fn write_csv_rows(&self, rank: Rank, into: &mut impl io::Write) -> io::Result<()> {
-        for (Entry { round, peer, kind, layer, direction }, count) in self.iter() {
-            let (kind, direction) = (kind.name(), direction.name());
-            write!(into, "{round},{rank},{peer},{kind},{layer},{direction},")?;
-            writeln!(into, "{},{},{}", count.frames, count.payload, count.framed)?;
-        }
-        Ok(())
+        writeln!(into, "{}", Row::CSV_HEADER)?;
+        self.iter().try_for_each(|(entry, count)| writeln!(into, "{}", Row { from: rank, entry, count, start: 0 }))
     }
 }
 
-impl From<Vec<(Entry, Count)>> for Ledger {
-    fn from(accounts: Vec<(Entry, Count)>) -> Ledger {
+impl FromIterator<(Entry, Count)> for Ledger {
+    fn from_iter<I: IntoIterator<Item = (Entry, Count)>>(accounts: I) -> Ledger {
         let mut ledger = Ledger::new();
-        for (entry, count) in accounts {
-            ledger.enter(entry, count);
-        }
+        accounts.into_iter().for_each(|(entry, count)| ledger.enter(entry, count));
         ledger
-    }
-}
-
-impl From<Ledger> for Vec<(Entry, Count)> {
-    fn from(ledger: Ledger) -> Vec<(Entry, Count)> {
-        ledger.accounts.into_iter().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HEADER_BYTES;
 
     fn tag(kind: Kind, round: u32) -> Tag {
         Tag { kind, direction: Direction::Forward, layer: 1, round, step: 0 }
@@ -248,16 +202,28 @@ mod tests {
         assert_eq!(ledger.total_of_round(3) + ledger.total_of_round(4), ledger.total());
         assert_eq!(ledger.total_of_round(u32::MAX), Count::default());
         let mut twice = sample();
-        twice.add(&ledger);
+        twice.add_times(&ledger, 1);
         assert_eq!(twice.total(), ledger.total() + ledger.total());
+        let mut at_once = Ledger::new();
+        at_once.add_times(&ledger, 2);
+        assert_eq!(at_once, twice);
     }
 
     #[test]
-    fn a_ledger_that_was_written_and_read_is_the_same() {
-        let text = serde_json::to_string(&sample()).unwrap();
-        let back: Ledger = serde_json::from_str(&text).unwrap();
-        assert_eq!((back.total(), back.totals_by_kind()), (sample().total(), sample().totals_by_kind()));
-        assert_eq!(back, sample());
+    fn totals_stay_when_accounts_are_taken_out_or_were_never_kept() {
+        let sums = |ledger: &Ledger| (ledger.total(), ledger.totals_by_kind(), ledger.totals_by_peer());
+        let mut of_totals = Ledger::of_totals();
+        of_totals.record(tag(Kind::Activations, 3), Rank(1), 100);
+        of_totals.record(tag(Kind::Activations, 3).later(1), Rank(1), 0);
+        of_totals.record(tag(Kind::Control, 4), Rank(0), 7);
+        assert_eq!((sums(&of_totals), of_totals.iter().count()), (sums(&sample()), 0));
+        let mut taken = sample();
+        let accounts = taken.take_accounts();
+        assert_eq!((sums(&taken), taken.iter().count()), (sums(&sample()), 0));
+        assert_eq!(accounts.into_iter().collect::<Ledger>(), sample());
+        taken.record(tag(Kind::Control, 4), Rank(0), 7);
+        assert_eq!(taken.iter().map(|(_, count)| count.framed).collect::<Vec<_>>(), [31], "accounts begin anew");
+        assert_eq!(taken.total().framed, sample().total().framed + 31);
     }
 
     #[test]
@@ -266,9 +232,9 @@ mod tests {
         sample().write_csv(Rank(2), &mut text).unwrap();
         assert_eq!(
             String::from_utf8(text).unwrap(),
-            "round,from,to,kind,layer,direction,frames,payload_bytes,framed_bytes\n\
-             3,2,1,activations,1,forward,2,100,148\n\
-             4,2,0,control,1,forward,1,7,31\n"
+            "round,from,to,kind,layer,direction,frames,payload_bytes,framed_bytes,start\n\
+             3,2,1,activations,1,forward,2,100,148,0\n\
+             4,2,0,control,1,forward,1,7,31,0\n"
         );
     }
 

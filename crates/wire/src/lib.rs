@@ -46,6 +46,7 @@
 //! [`codec`] writes rows of a matrix into a frame. Every wait has a deadline, and its error says who waited for whom.
 //! Codecs and transports of others join by a trait and are held to the same [`laws`].
 
+pub mod account;
 pub mod clock;
 pub mod codec;
 pub mod collectives;
@@ -57,11 +58,12 @@ mod per_kind;
 pub mod rank;
 pub mod transport;
 
+pub use account::{Count, Entry, Row};
 pub use clock::{Clock, ManualClock, ThreadClock, WallClock};
 pub use codec::{Codec, CodecKind, CodecRegistry, MessageKey};
 pub use error::{Result, WireError};
 pub use frame::{Direction, Frame, HEADER_BYTES, Header, Kind, NO_CODEC, Tag};
-pub use ledger::{Count, Difference, Entry, Ledger};
+pub use ledger::{Difference, Ledger};
 pub use per_kind::PerKind;
 pub use rank::Rank;
 pub use transport::link::{LINKS, LinkShape};

@@ -150,6 +150,13 @@ fn describe(summary: &Summary, out: &Path) -> String {
     for (kind, sent) in bytes.by_kind.iter().filter(|(_, sent)| **sent > 0) {
         let _ = writeln!(text, "  {kind:<22} {:>12}", human_bytes(*sent));
     }
+    if bytes.repeated > 0 {
+        let (again, starts) = (human_bytes(bytes.repeated), bytes.starts.len());
+        let _ = writeln!(text, "  {again} of it in rounds that were sent again: the run was started {starts} times");
+    }
+    if bytes.unlisted > 0 {
+        let _ = writeln!(text, "  {} of it has no row in ledger.csv here", human_bytes(bytes.unlisted));
+    }
     let seconds = &summary.seconds;
     let _ = writeln!(
         text,

@@ -1,6 +1,6 @@
 //! What is told of a run while it goes on, and to whom.
 
-use laconic_wire::{Count, PerKind};
+use laconic_wire::{Count, Metered, PerKind};
 
 use super::progress::Snapshot;
 pub use super::report::RoundReport;
@@ -9,6 +9,12 @@ use crate::saved::Saved;
 
 /// Who writes a run down while it goes on; called on every worker. Worker 0 keeps log and checkpoints.
 pub trait Recorder {
+    /// What has crossed since the last time: after a stage's inputs, after each round, and before a checkpoint.
+    ///
+    /// # Errors
+    /// If it cannot be written down.
+    fn crossed(&mut self, transport: &mut Metered) -> Result<()>;
+
     /// After each round.
     ///
     /// # Errors

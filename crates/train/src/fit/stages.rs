@@ -52,6 +52,7 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
         let known = resumed.as_ref().and_then(|(snapshot, _)| snapshot.finished.get(index)).cloned();
         let goes_on = if known.is_none() { resumed.take() } else { None };
         let (mut fit, mut progress) = open(worker, at, own, goes_on, known.as_ref().map_or(0, |(_, rounds)| *rounds))?;
+        recorder.crossed(&mut worker.transport)?;
         let (parameters, rounds) = match known {
             Some(known) => known,
             None => {
@@ -142,6 +143,8 @@ fn recorded_round(
 ) -> Result<RoundEnd> {
     let mut end = fit.train_round(worker, progress)?;
     count_before(&mut end.report, recorder);
+    // Every worker's rows are written down before any of them can take part in a checkpoint.
+    recorder.crossed(&mut worker.transport)?;
     recorder.after_round(&end.report)?;
     let due = worker.plan.cadence.writes(progress.done, fit.rounds());
     if due || end.interrupted || progress.is_over(fit.rounds()) {
@@ -152,6 +155,7 @@ fn recorded_round(
             recorder.remember(&saved, end.report.round)?;
         }
         let bytes = total_bytes(worker, end.report.round, &recorder.bytes_before())?;
+        recorder.crossed(&mut worker.transport)?;
         recorder.checkpoint(&|| take(progress, bytes))?;
     }
     Ok(end)

@@ -5,7 +5,7 @@
 //! finer ones (compress first, open up later), so little of the budget is left over. Every rung is predictable, so the
 //! run stays within the budget whatever happens: patience and interrupts only send less. The choice depends on
 //! configuration and shapes alone, so a resumed run makes the same; it is refused where what is left does not suffice
-//! for starting again. What a killed run sent after its last checkpoint nobody has counted.
+//! for starting again, after all that a killed run had written down as sent.
 
 use laconic_wire::codec::{Half, Masked, Options, Quantised};
 

@@ -16,29 +16,34 @@ use crate::worker::agree::forecast_agree;
 use crate::worker::discover::forecast_discover;
 use crate::worker::evaluate::Evaluator;
 
-/// What one worker will send from its first to its last frame; a resumed run first hands `checkpoint_bytes` round.
+/// Enters what one worker will send from its first to its last frame; a resumed run first hands `checkpoint_bytes`
+/// round.
 ///
 /// # Errors
 /// If a codec cannot be made.
-pub fn forecast_worker(forecast: &Forecast<'_>, shapes: &Shapes, checkpoint_bytes: Option<usize>) -> Result<Ledger> {
+pub fn forecast_worker(
+    forecast: &Forecast<'_>,
+    shapes: &Shapes,
+    checkpoint_bytes: Option<usize>,
+    ledger: &mut Ledger,
+) -> Result<()> {
     let (rank, size) = (Rank(shapes.rank), shapes.workers());
     let Forecast { plan, position, .. } = *forecast;
-    let mut ledger = Ledger::new();
-    forecast_agree(rank, size, &mut ledger);
-    forecast_discover(shapes, &mut ledger);
-    collectives::forecast_all_reduce_f64(&mut ledger, Step::SplitRows.tag(0), size, rank, 3);
+    forecast_agree(rank, size, ledger);
+    forecast_discover(shapes, ledger);
+    collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);
     if plan.messages.budget.is_some() {
-        collectives::forecast_all_reduce_f64(&mut ledger, Step::Rungs.tag(0), size, rank, budget::rungs(&plan.config));
+        collectives::forecast_all_reduce_f64(ledger, Step::Rungs.tag(0), size, rank, budget::rungs(&plan.config));
     }
     if let Some(bytes) = checkpoint_bytes {
-        collectives::forecast_broadcast(&mut ledger, checkpoint_tag(), size, (Rank(0), rank), bytes);
+        collectives::forecast_broadcast(ledger, checkpoint_tag(), size, (Rank(0), rank), bytes);
     }
-    collectives::forecast_all_reduce_f64(&mut ledger, Step::PredictedBytes.tag(0), size, rank, Kind::ALL.len());
-    ledger.add(&forecast_stages(forecast, shapes)?);
+    collectives::forecast_all_reduce_f64(ledger, Step::PredictedBytes.tag(0), size, rank, Kind::ALL.len());
+    forecast_stages(forecast, shapes, ledger)?;
     let finished: u32 = position.finished.iter().sum();
     let to_come = plan.stages.iter().skip(position.finished.len()).map(|stage| stage.rounds);
-    WorkerReport::forecast(rank, size, finished + to_come.sum::<u32>(), &mut ledger);
-    Ok(ledger)
+    WorkerReport::forecast(rank, size, finished + to_come.sum::<u32>(), ledger);
+    Ok(())
 }
 
 /// What every rung of the ladder would send from a worker of these shapes, from the first round on.
@@ -49,8 +54,9 @@ pub fn forecast_rungs(plan: &Plan, evaluator: &Evaluator, shapes: &Shapes) -> Re
     let position = Position::default();
     let one = |messages| {
         let plan = &plan.with_messages(&messages)?;
-        let forecast = Forecast { plan, evaluator, position: &position };
-        Ok(forecast_worker(&forecast, shapes, None)?.total().framed as f64)
+        let mut ledger = Ledger::of_totals();
+        forecast_worker(&Forecast { plan, evaluator, position: &position }, shapes, None, &mut ledger)?;
+        Ok(ledger.total().framed as f64)
     };
     budget::candidates(&plan.config).into_iter().map(one).collect()
 }
@@ -63,11 +69,12 @@ pub struct Costs {
     pub workers: Vec<(Shapes, Ledger, u64)>,
 }
 
-/// What every worker of a configuration would send, with shapes and memory; nothing runs.
+/// What every worker of a configuration would send, with shapes and memory; nothing runs. `ledger` makes the ledgers
+/// that are filled, such as [`Ledger::of_totals`].
 ///
 /// # Errors
 /// If the parts cannot be trained on, or a byte budget cannot be kept.
-pub fn forecast(members: &Members, config: &Config, parts: &[Part]) -> Result<Costs> {
+pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn() -> Ledger) -> Result<Costs> {
     let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
     let mut plan = Plan::with(members, config, global)?;
     plan.check_workers(parts.len())?;
@@ -92,7 +99,8 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part]) -> Result<Co
     let position = Position::default();
     let forecast = Forecast { plan: &plan, evaluator: &evaluator, position: &position };
     let one = |shapes: Shapes| {
-        let ledger = forecast_worker(&forecast, &shapes, None)?;
+        let mut ledger = ledger();
+        forecast_worker(&forecast, &shapes, None, &mut ledger)?;
         let memory = memory::forecast(&shapes, &plan.stages);
         Ok((shapes, ledger, memory))
     };

@@ -243,7 +243,7 @@ impl Case<'_> {
     /// Runs until worker 1 fails in this round, and goes on from the last checkpoint.
     fn crash_and_resume(&self, round: u32) -> Vec<Outcome> {
         let folder = tempfile::tempdir().expect("a folder for a while");
-        let out = || Options { out: Some(folder.path().join("run")), ..Options::default() };
+        let out = || Options { out: Some(folder.path().join("run")), keep_accounts: true, ..Options::default() };
         let fault = format!("transport.fault={{rank=1,round={round},kind=\"crash\"}}");
         let every = "out.checkpoint_every=1";
         match self.try_run(&[every, &fault], out()) {

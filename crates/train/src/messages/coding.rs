@@ -277,6 +277,13 @@ impl Coding {
         ratio.into_iter().chain(bits.filter(|_| self.kind.reads.bits))
     }
 
+    /// Whether messages of a shape have the same size in every round.
+    pub fn has_constant_size(&self) -> bool {
+        let fixed = |controller: &Controller| matches!(controller, Controller::Fixed(_));
+        let bits = matches!(&self.widths, Widths::Same(bits) if fixed(bits));
+        (fixed(&self.ratio) || !self.kind.reads.ratio) && (bits || !self.kind.reads.bits)
+    }
+
     /// Whether ratio and bits follow from the round alone.
     pub fn has_steady_controllers(&self) -> bool {
         self.clocks().all(|clock| clock == Clock::Epoch)

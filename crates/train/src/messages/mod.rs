@@ -209,6 +209,11 @@ impl Messages {
         self.skip.is_none() && self.named.iter().all(Coding::is_predictable)
     }
 
+    /// Whether messages of a link have the same size in every round.
+    pub fn have_constant_sizes(&self) -> bool {
+        self.rows.iter().chain(self.layers.values()).chain([&self.evaluation]).all(Coding::has_constant_size)
+    }
+
     fn has_feedback(&self) -> bool {
         self.error_feedback && !self.parameters.kind.lossless
     }

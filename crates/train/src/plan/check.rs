@@ -9,7 +9,7 @@ use crate::config::{Config, HandOnChoice, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
 use crate::messages::{ColumnsLeftOut, Messages};
 
-/// Rounds of a stage at most: predictions and ledgers hold an account a round and link.
+/// Rounds of a stage at most: logs and ledgers have rows for each, and predictions may walk through all.
 const ROUNDS_MAX: usize = 1_000_000;
 
 fn positive(key: &str, value: f64) -> Result<()> {

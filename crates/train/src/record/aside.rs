@@ -1,6 +1,6 @@
 //! Writing files so that they are never seen half-written, and reading them within limits.
 
-use std::io::{Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 
 use crate::error::{Result, TrainError};
@@ -10,16 +10,27 @@ use crate::error::{Result, TrainError};
 /// # Errors
 /// If the operating system refuses.
 pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
+    let io = |source| TrainError::io(path, source);
+    write_aside_with(path, |file| file.write_all(bytes).map_err(io))
+}
+
+/// As [`write_aside`], of what `fill` writes piece by piece.
+///
+/// # Errors
+/// If `fill` fails, or the operating system refuses.
+pub fn write_aside_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(bytes)?;
+    let io = |source| TrainError::io(path, source);
+    let mut file = BufWriter::new(tempfile::NamedTempFile::new_in(folder).map_err(io)?);
+    fill(&mut file)?;
+    let finish = || {
+        let file = file.into_inner().map_err(|error| error.into_error())?;
         make_readable(file.as_file())?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|e| e.error)?;
         sync_folder(folder)
     };
-    write().map_err(|source| TrainError::io(path, source))
+    finish().map_err(io)
 }
 
 /// Waits until the disk has the folder's names as well: otherwise a power cut could undo the renaming.

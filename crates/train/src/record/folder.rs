@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use laconic_wire::{Ledger, Rank};
+use laconic_wire::Rank;
 
 use super::aside::write_aside;
 use super::checkpoint::Checkpoint;
+use super::ledger;
 use super::summary::Summary;
 use super::weights;
 use crate::error::{Result, TrainError};
@@ -24,9 +25,6 @@ pub(crate) struct Table {
     header: &'static str,
 }
 
-/// Every account of every worker's ledger.
-pub(crate) const LEDGER: Table = Table { name: "ledger", header: Ledger::CSV_HEADER };
-
 /// What every worker did when in one round.
 pub(crate) const TIMELINE: Table = Table { name: "timeline", header: Timeline::CSV_HEADER };
 
@@ -44,9 +42,9 @@ impl Table {
         write_aside(&self.part(out, rank.index()), lines)
     }
 
-    /// Puts the lines of all workers whose files are here behind `earlier` ones.
-    fn join(&self, out: &Path, workers: usize, earlier: &str) -> Result<()> {
-        let mut table = format!("{}\n{earlier}", self.header).into_bytes();
+    /// Puts the lines of all workers together whose files are here.
+    fn join(&self, out: &Path, workers: usize) -> Result<()> {
+        let mut table = format!("{}\n", self.header).into_bytes();
         for rank in 0..workers {
             let path = self.part(out, rank);
             if let Ok(lines) = std::fs::read(&path) {
@@ -58,16 +56,18 @@ impl Table {
     }
 }
 
-/// Writes summary, weights and the ledger of all workers whose rows are on this machine.
+/// Writes summary, weights and the ledger of all workers whose rows are on this machine, behind those of earlier
+/// starts where the run `continues`.
 pub(crate) fn write_results(
     (out, run): (&Path, &str),
-    summary: &Summary,
-    stages: &[Stage],
-    trained: &Trained,
-    earlier: &str,
+    summary: &mut Summary,
+    (stages, trained): (&[Stage], &Trained),
+    continues: bool,
 ) -> Result<()> {
-    LEDGER.join(out, summary.workers as usize, earlier)?;
-    TIMELINE.join(out, summary.workers as usize, "")?;
+    let mut listed = 0;
+    ledger::put_together(out, summary.workers as usize, continues, &mut |row| listed += row.count.framed)?;
+    summary.bytes.unlisted = summary.bytes.total.saturating_sub(listed);
+    TIMELINE.join(out, summary.workers as usize)?;
     let trained_weights = weights::weights(&stages[..trained.chosen.len()], &trained.chosen);
     let inputs = stages.first().map_or(0, |stage| stage.first().inputs()).to_string();
     let classes = stages.last().map_or(0, Stage::outputs).to_string();

@@ -4,6 +4,7 @@ pub mod aside;
 pub mod checkpoint;
 pub mod earlier;
 pub mod folder;
+pub mod ledger;
 pub mod observer;
 pub mod recorder;
 pub mod report;

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use laconic_wire::{Count, PerKind, Rank};
+use laconic_wire::{Count, Ledger, Metered, PerKind, Rank, Transport};
 
 use super::aside::write_aside;
 use super::checkpoint::Checkpoint;
+use super::ledger::PartFile;
 use super::observer::Observer;
+use super::report::WorkerReport;
 use super::state::{self, Owner};
 use crate::error::{Result, STATE, TrainError};
 use crate::fit::observe::{Recorder, RoundReport};
@@ -25,6 +27,10 @@ pub struct Destination {
     pub rank: Rank,
     /// The run's folder; nothing is written without.
     pub folder: Option<PathBuf>,
+    /// Which start of the run it is: 0, and one more each time that it was resumed.
+    pub start: u32,
+    /// Whether accounts of the ledgers stay in memory although they are written down.
+    pub keeps_accounts: bool,
 }
 
 impl Destination {
@@ -52,6 +58,10 @@ pub struct FolderRecorder {
     /// Bytes by kind at the last checkpoint: all that is known of them when a worker has failed.
     before_rescue: PerKind<Count>,
     log: Option<File>,
+    /// Where this worker's rows of the ledger go; without a folder they stay with the transport.
+    rows: Option<PartFile>,
+    /// What was sent and received, where it stays in memory although it is written down.
+    kept: Option<[Ledger; 2]>,
 }
 
 impl FolderRecorder {
@@ -72,7 +82,11 @@ impl FolderRecorder {
         let owed = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.snapshot.counters.unjudged.is_some());
         let log = destination.out().map(|out| open_log(out, done.saturating_sub(owed.into()))).transpose()?;
         let own_state = plan.remembers();
+        let Destination { rank, folder, start, keeps_accounts } = &destination;
+        let rows = folder.as_deref().map(|folder| PartFile::open(folder, *rank, *start)).transpose()?;
         Ok(FolderRecorder {
+            kept: (rows.is_some() && *keeps_accounts).then(Default::default),
+            rows,
             destination,
             own_state,
             remembered: 0,
@@ -93,7 +107,7 @@ impl FolderRecorder {
 
     /// The error, with whole paths of files of this run.
     pub fn located(&self, error: TrainError) -> TrainError {
-        let Destination { rank, folder: Some(folder) } = &self.destination else { return error };
+        let Destination { rank, folder: Some(folder), .. } = &self.destination else { return error };
         match error {
             TrainError::File { path, expected } if path == Path::new(STATE) => {
                 TrainError::file(state::path(folder, rank.0, self.remembered), expected)
@@ -105,6 +119,25 @@ impl FolderRecorder {
     /// The one who watches.
     pub fn observer(&mut self) -> &mut dyn Observer {
         self.observer.as_mut()
+    }
+
+    /// What was sent and received, as far as it is kept, with this worker's closing report, which is still to be sent.
+    ///
+    /// # Errors
+    /// If the last rows cannot be written down.
+    pub fn close(&mut self, transport: &mut Metered, rounds: u32) -> Result<[Ledger; 2]> {
+        self.crossed(transport)?;
+        let (rank, size) = (transport.rank(), transport.size());
+        let [mut sent, mut received] = [Ledger::new(), Ledger::new()];
+        WorkerReport::count_itself(rank, size, rounds, &mut sent, &mut received);
+        if let Some(rows) = &mut self.rows {
+            rows.append(sent.iter())?;
+        }
+        let known = || [transport.sent().clone(), transport.received().clone()];
+        let [mut all_sent, mut all_received] = self.kept.take().unwrap_or_else(known);
+        all_sent.add_times(&sent, 1);
+        all_received.add_times(&received, 1);
+        Ok([all_sent, all_received])
     }
 
     /// Writes a checkpoint into the folder.
@@ -131,6 +164,16 @@ fn open_log(out: &Path, done: u32) -> Result<File> {
 }
 
 impl Recorder for FolderRecorder {
+    fn crossed(&mut self, transport: &mut Metered) -> Result<()> {
+        let Some(rows) = &mut self.rows else { return Ok(()) };
+        let [sent, received] = transport.take_accounts();
+        if let Some([all_sent, all_received]) = &mut self.kept {
+            all_sent.add_times(&sent.iter().map(|(entry, count)| (*entry, *count)).collect(), 1);
+            all_received.add_times(&received.into_iter().collect(), 1);
+        }
+        rows.append(sent)
+    }
+
     fn after_round(&mut self, report: &RoundReport) -> Result<()> {
         use std::io::Write;
         if let Some(log) = &mut self.log {

@@ -6,7 +6,7 @@ use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
 use super::report::{Seconds, WorkerReport};
-use super::traffic::{Earlier, LinkBytes};
+use super::traffic::{Earlier, LinkBytes, StartBytes};
 use crate::config::{Config, MessagesConfig, WIDTHS};
 use crate::error::{Result, TrainError};
 use crate::fit::stages::Trained;
@@ -81,6 +81,16 @@ pub struct BytesSummary {
     pub by_kind: BTreeMap<String, u64>,
     /// Bytes by sender and receiver.
     pub by_link: Vec<LinkBytes>,
+    /// Bytes by the starts of the run: one, and one more each time that it was resumed.
+    #[serde(default)]
+    pub starts: Vec<StartBytes>,
+    /// Bytes of rounds that were sent again because the run had broken off after its last checkpoint; counted in
+    /// `total` as often as they were sent.
+    #[serde(default)]
+    pub repeated: u64,
+    /// Bytes whose rows are not in the ledger: those of workers whose folder is on another machine.
+    #[serde(default)]
+    pub unlisted: u64,
 }
 
 /// `seconds`: total and median are the slowest worker's, the others means over workers.
@@ -131,6 +141,8 @@ pub struct RunFacts<'a> {
     pub trained: &'a Trained,
     /// The run before it was resumed.
     pub earlier: &'a Earlier,
+    /// The round that it went on from then; 0 without.
+    pub after_round: u32,
     /// Predicted framed bytes over all workers, by kind.
     pub predicted: &'a PerKind<u64>,
     /// Whether all workers shared one process, whose memory is theirs together.
@@ -188,7 +200,19 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
             by_link.push(LinkBytes { from: from as u32, to: to as u32, frames, payload, bytes });
         }
     }
+    let since: Count =
+        by_link.iter().map(|link| Count { frames: link.frames, payload: link.payload, framed: link.bytes }).sum();
     facts.earlier.add_links(&mut by_link);
+    let mut starts = facts.earlier.starts.clone();
+    starts.push(StartBytes {
+        start: facts.earlier.next_start(),
+        after_round: facts.after_round,
+        frames: since.frames,
+        payload: since.payload,
+        bytes: since.framed,
+        repeated: 0,
+        closed: true,
+    });
     BytesSummary {
         total: total.framed,
         predicted: facts.predicted.iter().map(|(_, bytes)| bytes).sum(),
@@ -199,6 +223,9 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
         received,
         by_kind: by_name(&kinds.map(|count| count.framed)),
         by_link,
+        repeated: starts.iter().map(|start| start.repeated).sum(),
+        starts,
+        unlisted: 0,
     }
 }
 

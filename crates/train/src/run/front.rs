@@ -62,7 +62,8 @@ impl Data {
 pub struct Run {
     /// What other programs read of it.
     pub summary: Summary,
-    /// What each worker sent, in rank order, by round, peer, kind, layer and direction.
+    /// What each worker sent, in rank order, by round, peer, kind, layer and direction; totals alone where accounts
+    /// were written into a folder and not kept ([`Options::keep_accounts`]).
     pub ledgers: Vec<Ledger>,
     trained: Trained,
     plan: Plan,
@@ -98,13 +99,13 @@ pub fn train(config: &Config, data: impl Into<Data>, options: Options) -> Result
     Run::of(run_threads(config, source, options)?)
 }
 
-/// What every worker would send, and the memory that it would take; nothing runs.
+/// What every worker would send, in all, and the memory that it would take; nothing runs.
 ///
 /// # Errors
 /// If the configuration or the data cannot be used, or a byte budget cannot be kept.
 pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result<Costs> {
     members.check(config)?;
-    forecast(members, config, &data.into().source(members, config)?.all()?)
+    forecast(members, config, &data.into().source(members, config)?.all()?, Ledger::of_totals)
 }
 
 /// What a trained model says about the nodes of a graph, in the order of its parts. The data need no labels, and as

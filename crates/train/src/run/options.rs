@@ -28,6 +28,9 @@ pub struct Options {
     pub observer: Box<dyn Observer>,
     /// Who the names of the configuration stand for.
     pub members: Members,
+    /// Whether every account of the ledgers stays in memory until the end, as it does where there is no folder to write
+    /// it into. Accounts grow with rounds, links and layers.
+    pub keep_accounts: bool,
 }
 
 impl Default for Options {
@@ -40,6 +43,7 @@ impl Default for Options {
             abort: Arc::default(),
             observer: Box::new(Silent),
             members: Members::default(),
+            keep_accounts: false,
         }
     }
 }
@@ -52,7 +56,8 @@ pub struct Outcome {
     pub plan: Arc<Plan>,
     /// Parameters and figures; the same on every worker.
     pub trained: Trained,
-    /// What it sent.
+    /// What it sent. This and the other two hold totals alone where accounts are written into a folder, and not kept
+    /// ([`Options::keep_accounts`]).
     pub sent: Ledger,
     /// What it received.
     pub received: Ledger,

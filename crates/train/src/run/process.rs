@@ -31,13 +31,14 @@ pub fn run_worker(
     let part = source.take(rank.0)?;
     let plan = Plan::with(&options.members, &config, &part.global)?;
     plan.check_workers(size)?;
-    let Options { out, resume, changes, interrupt, abort, observer, .. } = options;
+    let Options { out, resume, changes, interrupt, abort, observer, keep_accounts, .. } = options;
     transport.add_interrupt(abort);
     let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };
     if rank == Rank(0) {
         start_folder(&plan, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
     }
-    let process = Process { out, resume, changes, threads, is_shared: false, stop: StopSignal::of(interrupt) };
+    let (keeps_accounts, stop) = (keep_accounts || out.is_none(), StopSignal::of(interrupt));
+    let process = Process { out, resume, changes, keeps_accounts, threads, is_shared: false, stop };
     let mut session = Session::open(plan, transport, part, process, observer)?;
     let trained = session.train()?;
     session.close(trained)

@@ -15,6 +15,7 @@ use super::options::Outcome;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::exchange::steps::{Step, checkpoint_tag};
+use crate::fit::observe::Recorder;
 use crate::fit::stages::{self, Trained};
 use crate::forecast::traffic::{forecast_rungs, forecast_worker};
 use crate::forecast::{Forecast, budget, memory};
@@ -22,7 +23,7 @@ use crate::plan::Plan;
 use crate::plan::identity::Identity;
 use crate::record::checkpoint::Checkpoint;
 use crate::record::earlier::read_earlier;
-use crate::record::folder::{LEDGER, TIMELINE, continue_folder, write_results};
+use crate::record::folder::{TIMELINE, continue_folder, write_results};
 use crate::record::observer::Observer;
 use crate::record::recorder::{Destination, FolderRecorder};
 use crate::record::report::{Memory, Seconds, WorkerReport};
@@ -41,6 +42,8 @@ pub(super) struct Process {
     pub resume: bool,
     /// The keys that may be other than the checkpoint's.
     pub changes: Vec<String>,
+    /// Whether all accounts of the ledgers stay in memory.
+    pub keeps_accounts: bool,
     /// Compute threads of each worker.
     pub threads: usize,
     /// Whether all workers share one process.
@@ -59,13 +62,15 @@ pub(super) struct Session {
     x: Option<Operand>,
     clock: Option<VirtualClock>,
     earlier: Earlier,
+    /// The round that the run goes on from; 0 at the beginning.
+    after_round: u32,
     forecast: Predicted,
     recorder: FolderRecorder,
 }
 
 /// What was predicted before the first round.
 struct Predicted {
-    /// What this worker will send.
+    /// What this worker will send; totals alone where accounts are not kept.
     ledger: Ledger,
     /// Framed bytes of all workers by kind, with what was sent before the run was resumed.
     by_kind: PerKind<u64>,
@@ -94,25 +99,26 @@ impl Session {
         let given = plan.config.clone();
         let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
         let plan = Arc::new(within_budget(&mut worker)?);
-        let checkpoint = if process.resume { Some(hand_round(&mut worker, &process, &identity)?) } else { None };
-        let earlier = match &checkpoint {
-            Some((checkpoint, _)) if worker.rank() == Rank(0) => {
-                read_earlier(process.out.as_deref(), &checkpoint.snapshot)
-            }
-            _ => Earlier::default(),
+        let resumed = if process.resume { Some(hand_round(&mut worker, &process, &identity)?) } else { None };
+        let earlier = resumed.as_ref().map(|resumed| &resumed.earlier).cloned().unwrap_or_default();
+        let forecast = forecast_rest(&mut worker, &plan, resumed.as_ref(), process.keeps_accounts)?;
+        let destination = Destination {
+            rank: worker.rank(),
+            folder: process.out.clone(),
+            start: resumed.as_ref().map_or(0, |resumed| resumed.start),
+            keeps_accounts: process.keeps_accounts,
         };
-        let forecast = forecast_rest(&mut worker, &plan, checkpoint.as_ref(), &earlier)?;
-        let destination = Destination { rank: worker.rank(), folder: process.out.clone() };
-        let checkpoint = checkpoint.map(|(checkpoint, _)| checkpoint);
+        let checkpoint = resumed.map(|resumed| resumed.checkpoint);
         if let (Some(checkpoint), Some(out)) = (&checkpoint, destination.out()) {
             continue_folder(out, &worker.plan, (checkpoint, &identity))?;
         }
+        let after_round = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
         let goes_on = (checkpoint, earlier.kinds);
         let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
         let rounds = plan.stages.iter().map(|stage| stage.rounds).sum();
         recorder.observer().predicted(&forecast.by_kind, forecast.memory, rounds);
         worker.use_plan(plan)?;
-        Ok(Session { start, process, given, worker, x: Some(x), clock, earlier, forecast, recorder })
+        Ok(Session { start, process, given, worker, x: Some(x), clock, earlier, after_round, forecast, recorder })
     }
 
     /// Trains all stages.
@@ -122,6 +128,10 @@ impl Session {
     pub fn train(&mut self) -> Result<Trained> {
         let x = self.x.take().expect("a session trains once");
         let trained = stages::train(&mut self.worker, x, &mut self.recorder);
+        if trained.is_err() {
+            // What has left is written down however a run ends; why it ends is said by the first error.
+            let _ = self.recorder.crossed(&mut self.worker.transport);
+        }
         trained.map_err(|error| self.recorder.located(error))
     }
 
@@ -130,14 +140,9 @@ impl Session {
     /// # Errors
     /// If another worker does not answer, or the results cannot be written down.
     pub fn close(mut self, trained: Trained) -> Result<Outcome> {
-        let (rank, size) = (self.worker.rank(), self.worker.size());
-        let mut sent = self.worker.transport.sent().clone();
-        let mut received = self.worker.transport.received().clone();
-        WorkerReport::count_itself(rank, size, trained.rounds, &mut sent, &mut received);
+        let rank = self.worker.rank();
+        let [sent, received] = self.recorder.close(&mut self.worker.transport, trained.rounds)?;
         if let Some(out) = &self.process.out {
-            let mut rows = Vec::new();
-            sent.write_csv_rows(rank, &mut rows).map_err(|source| TrainError::io(out, source))?;
-            LEDGER.write_part(out, rank, &rows)?;
             TIMELINE.write_part(out, rank, self.worker.halo.timeline.rows(rank).as_bytes())?;
         }
         let report = self.report(&trained, &sent, &received);
@@ -191,13 +196,14 @@ impl Session {
             plan,
             trained,
             earlier: &self.earlier,
+            after_round: self.after_round,
             predicted: &self.forecast.by_kind,
             one_process: self.process.is_shared,
         };
-        let summary = Summary::of(&facts, reports)?;
+        let mut summary = Summary::of(&facts, reports)?;
         if let Some(out) = &self.process.out {
             let place = (out.as_path(), self.recorder.run());
-            let written = write_results(place, &summary, &plan.stages, trained, &self.earlier.rows);
+            let written = write_results(place, &mut summary, (&plan.stages, trained), self.process.resume);
             written.map_err(|error| self.recorder.located(error))?;
         }
         Ok(summary)
@@ -233,35 +239,53 @@ fn within_budget(worker: &mut Worker) -> Result<Plan> {
     budget::on_rung(&plan, budget::choose(&totals, bytes)?)
 }
 
-/// Worker 0 reads the checkpoint and hands it to all, so that no other needs the file. Returns it with its size.
-fn hand_round(worker: &mut Worker, process: &Process, identity: &Identity) -> Result<(Checkpoint, usize)> {
-    let mut bytes = Vec::new();
+/// Where a resumed run goes on from.
+struct Resumed {
+    checkpoint: Checkpoint,
+    /// How many bytes worker 0 handed round.
+    bytes: usize,
+    /// Which start of the run this is.
+    start: u32,
+    /// What was sent before; known to worker 0 alone.
+    earlier: Earlier,
+}
+
+/// Worker 0 reads the checkpoint and hands it to all with the number of this start, so that no other needs the file.
+fn hand_round(worker: &mut Worker, process: &Process, identity: &Identity) -> Result<Resumed> {
+    let (mut bytes, mut earlier) = (Vec::new(), Earlier::default());
     if worker.rank() == Rank(0) {
         let out = process.out.as_deref();
         let out = out.ok_or_else(|| TrainError::config("a run without a folder cannot be resumed"))?;
-        bytes = Checkpoint::read_bytes(out)?;
-        let before = Checkpoint::from_bytes(&bytes).map_err(|error| error.within(out))?.identity;
+        let file = Checkpoint::read_bytes(out)?;
+        let Checkpoint { identity: before, snapshot, .. } =
+            Checkpoint::from_bytes(&file).map_err(|error| error.within(out))?;
         let refuse = |what| TrainError::config(format!("{}: {what}", out.display()));
         identity.check_goes_on(&before, &process.changes).map_err(refuse)?;
+        earlier = read_earlier(out, worker.size(), &snapshot)?;
+        bytes = [&earlier.next_start().to_le_bytes()[..], &file].concat();
     }
     collectives::broadcast(&mut worker.transport, checkpoint_tag(), Rank(0), &mut bytes)?;
-    Ok((Checkpoint::from_bytes(&bytes)?, bytes.len()))
+    let (start, file) = bytes.split_first_chunk().ok_or_else(|| TrainError::checkpoint("expected the run's start"))?;
+    let (checkpoint, start) = (Checkpoint::from_bytes(file)?, u32::from_le_bytes(*start));
+    Ok(Resumed { checkpoint, bytes: bytes.len(), start, earlier })
 }
 
 /// Forecasts what is still to be sent, and refuses what does not fit into the budget.
 fn forecast_rest(
     worker: &mut Worker,
     plan: &Plan,
-    checkpoint: Option<&(Checkpoint, usize)>,
-    earlier: &Earlier,
+    resumed: Option<&Resumed>,
+    keeps_accounts: bool,
 ) -> Result<Predicted> {
-    let position = checkpoint.map(|(checkpoint, _)| checkpoint.snapshot.position()).unwrap_or_default();
+    let position = resumed.map(|resumed| resumed.checkpoint.snapshot.position()).unwrap_or_default();
     let forecast = Forecast { plan, evaluator: &worker.evaluator, position: &position };
-    let ledger = forecast_worker(&forecast, &worker.shapes, checkpoint.map(|(_, len)| *len))?;
+    let mut ledger = if keeps_accounts { Ledger::new() } else { Ledger::of_totals() };
+    forecast_worker(&forecast, &worker.shapes, resumed.map(|resumed| resumed.bytes), &mut ledger)?;
     let memory = memory::forecast(&worker.shapes, &plan.stages);
     let mut all = ledger.totals_by_kind().iter().map(|(_, count)| count.framed as f64).collect::<Vec<f64>>();
     collectives::all_reduce_f64(&mut worker.transport, Step::PredictedBytes.tag(0), &mut all)?;
-    let mut by_kind = earlier.kinds.map(|before| before.framed);
+    let before = resumed.map(|resumed| resumed.earlier.kinds).unwrap_or_default();
+    let mut by_kind = before.map(|before| before.framed);
     by_kind.iter_mut().zip(&all).for_each(|((_, bytes), sum)| *bytes += *sum as u64);
     let total: u64 = by_kind.iter().map(|(_, bytes)| bytes).sum();
     if plan.messages.budget.is_some_and(|budget| total > budget) {

@@ -34,10 +34,11 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let parts = (0..size as u32).map(|rank| source.take(rank)).collect::<Result<Vec<Part>>>()?;
     let plan = Plan::with(&options.members, &config, &parts[0].global)?;
     plan.check_workers(size)?;
-    let Options { out, resume, changes, interrupt, abort, mut observer, .. } = options;
+    let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, .. } = options;
     start_folder(&plan, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
     let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));
-    let process = Process { out, resume, changes, threads: each, is_shared: true, stop: stop.clone() };
+    let keeps_accounts = keep_accounts || out.is_none();
+    let process = Process { out, resume, changes, keeps_accounts, threads: each, is_shared: true, stop: stop.clone() };
     let work = |transport: Box<dyn Transport>, part: Part, observer: Box<dyn Observer>| {
         let mut session = Session::open(plan.clone(), transport, part, process.clone(), observer)?;
         let trained = session.train()?;

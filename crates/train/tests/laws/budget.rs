@@ -13,6 +13,7 @@ use laconic_train::forecast::traffic::forecast;
 use laconic_train::plan::Members;
 use laconic_train::record::observer::Observer;
 use laconic_train::run::{Options, Outcome};
+use laconic_wire::Ledger;
 
 use crate::fixture::{config, folder, graph, parts, run, try_run};
 use crate::ledger_is_prediction::assert_predicted;
@@ -28,7 +29,9 @@ fn with_budget(keys: &[&str], bytes: u64) -> Config {
 fn rungs(keys: &[&str], dataset: &Dataset) -> Vec<u64> {
     let base = with_budget(keys, 1 << 50);
     let total = |config: Config| {
-        let workers = forecast(&Members::default(), &config, &parts(&config, dataset, 3)).expect("a forecast").workers;
+        let workers = forecast(&Members::default(), &config, &parts(&config, dataset, 3), Ledger::of_totals)
+            .expect("a forecast")
+            .workers;
         workers.iter().map(|(_, ledger, _)| ledger.total().framed).sum()
     };
     // A candidate has no codec left at exact but on the top rung, so its own budget of 10^15 bytes chooses nothing

@@ -17,7 +17,7 @@ use laconic_train::record::weights::{self, Weights};
 use laconic_train::run::predict::predict_parts;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
-use laconic_wire::Kind;
+use laconic_wire::{Kind, Row};
 
 use crate::fixture::{config, draw, graph, into_folder, is_source_only, multi_label, parts, run, try_run};
 use crate::ledger_is_prediction::assert_exact;
@@ -314,8 +314,7 @@ fn a_second_run_moves_the_first_aside() {
         assert_eq!(*moved.0.lock().expect("unpoisoned"), aside);
         assert_eq!(log(&out).len(), epochs);
         let ledger = std::fs::read_to_string(out.join("ledger.csv")).expect("a ledger");
-        let framed = ledger.lines().skip(1).map(|line| line.rsplit(',').next().expect("fields").parse::<u64>());
-        let total: u64 = framed.map(|bytes| bytes.expect("bytes in the last field")).sum();
+        let total: u64 = ledger.lines().skip(1).map(|row| row.parse::<Row>().expect("a row").count.framed).sum();
         assert_eq!(total, summary(&out).bytes.total);
         assert_eq!(Some(&summary(&out)), outcomes[0].summary.as_ref());
     }

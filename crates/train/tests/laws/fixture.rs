@@ -181,9 +181,9 @@ pub fn losses(keys: &[&str], dataset: &Dataset, count: u32) -> Vec<f64> {
     found.lock().expect("nobody panics with it").clone()
 }
 
-/// Writes into this folder.
+/// Writes into this folder, and keeps every account in memory as well.
 pub fn into_folder(out: &Path) -> Options {
-    Options { out: Some(out.to_owned()), ..Options::default() }
+    Options { out: Some(out.to_owned()), keep_accounts: true, ..Options::default() }
 }
 
 /// A file of the folder shared beside the repository, if it is there.

@@ -45,7 +45,8 @@ pub fn assert_exact(outcomes: &[Outcome], what: &str) {
 pub fn assert_predicted(dataset: &Dataset, keys: &[&str], workers: u32) {
     let config = config(keys);
     let what = format!("{keys:?} on {workers} workers");
-    let forecasts = forecast(&Members::default(), &config, &parts(&config, dataset, workers)).expect("a forecast");
+    let forecasts =
+        forecast(&Members::default(), &config, &parts(&config, dataset, workers), Ledger::new).expect("a forecast");
     let outcomes = run(&config, dataset, workers);
     assert_exact(&outcomes, &what);
     for (outcome, (_, predicted, _)) in outcomes.iter().zip(&forecasts.workers) {

@@ -6,7 +6,7 @@ use laconic_train::forecast::traffic::forecast;
 use laconic_train::messages::Messages;
 use laconic_train::plan::Members;
 use laconic_train::run::Outcome;
-use laconic_wire::Rank;
+use laconic_wire::{Ledger, Rank};
 
 use crate::fixture::{config, draw, graph, parts, run};
 use crate::ledger_is_prediction::{assert_predicted, with_peer};
@@ -25,7 +25,7 @@ fn others(case: u64) -> (Vec<String>, u32) {
 
 /// Calls `check` with every method under every schedule; each method also meets every layer, and each layer every
 /// schedule.
-fn every_pair(methods: &[&[&str]], check: impl Fn(&Dataset, &[&str], u32)) {
+pub fn every_pair(methods: &[&[&str]], check: impl Fn(&Dataset, &[&str], u32)) {
     let dataset = graph(120, 3);
     let mut seen = std::collections::BTreeSet::new();
     for (m, method) in methods.iter().enumerate() {
@@ -92,9 +92,8 @@ fn what_decides_while_it_runs_keeps_the_stated_bound() {
             let what = format!("{keys:?} on {workers} workers");
             let outcomes = run(&config, dataset, workers);
             let (sent, predicted) = assert_bounded(&outcomes, &what);
-            for (outcome, (_, forecast, _)) in outcomes.iter().zip(
-                forecast(&Members::default(), &config, &parts(&config, dataset, workers)).expect("a forecast").workers,
-            ) {
+            let forecasts = forecast(&Members::default(), &config, &parts(&config, dataset, workers), Ledger::new);
+            for (outcome, (_, forecast, _)) in outcomes.iter().zip(forecasts.expect("a forecast").workers) {
                 assert!(outcome.predicted == forecast, "{what}: the forecast from parts is another");
             }
             let mut sums = sums.borrow_mut();

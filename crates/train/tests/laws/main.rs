@@ -24,6 +24,7 @@ mod inference;
 mod late_rows;
 mod ledger_is_prediction;
 mod ledger_of_methods;
+mod ledger_of_starts;
 mod one_is_many;
 mod peers;
 mod pipelined;

@@ -21,7 +21,8 @@ fn payload(ledger: &Ledger, kinds: &[Kind]) -> u64 {
 
 /// S + R of each worker.
 fn rows(config: &Config, dataset: &Dataset) -> Vec<u64> {
-    let forecasts = forecast(&Members::default(), config, &parts(config, dataset, WORKERS)).expect("a forecast");
+    let forecasts =
+        forecast(&Members::default(), config, &parts(config, dataset, WORKERS), Ledger::new).expect("a forecast");
     let of =
         |links: &[laconic_train::exchange::shapes::PeerRows]| links.iter().map(|l| (l.send + l.receive) as u64).sum();
     let rows: Vec<u64> = forecasts.workers.iter().map(|(shapes, ..)| of(&shapes.links)).collect();

@@ -236,7 +236,7 @@ fn forecasts_equal_the_meter(transport: &mut Metered) -> Result<()> {
                 assert_eq!(all_reduce_bytes(size, rank, len, extras, &reducer), forecast.total(), "{len} values");
                 compare(
                     transport,
-                    |ledger| ledger.add(&forecast),
+                    |ledger| ledger.add_times(&forecast, 1),
                     |t| all_reduce(t, tag, &mut vec![1.0; len], &mut vec![1.0; extras], &mut reducer),
                 )?;
             }
@@ -244,7 +244,7 @@ fn forecasts_equal_the_meter(transport: &mut Metered) -> Result<()> {
         let mut forecast = Ledger::new();
         forecast_all_reduce_f64(&mut forecast, tag, size, rank, len);
         assert_eq!(all_reduce_f64_bytes(size, len), forecast.total(), "{len} values");
-        compare(transport, |ledger| ledger.add(&forecast), |t| all_reduce_f64(t, tag, &mut vec![1.0; len]))?;
+        compare(transport, |ledger| ledger.add_times(&forecast, 1), |t| all_reduce_f64(t, tag, &mut vec![1.0; len]))?;
         let mine = len + rank.index();
         compare(
             transport,

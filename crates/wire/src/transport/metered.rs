@@ -1,7 +1,8 @@
 //! The one door every byte passes: a wrapper that keeps the ledger.
 
 use super::{End, Transport};
-use crate::{Frame, Ledger, Rank, Result, Tag};
+use crate::{Count, Entry, Frame, Ledger, Rank, Result, Tag};
+use std::collections::BTreeMap;
 
 /// Counts every frame once where it is sent and, as the other side of a double entry, once where it is received.
 ///
@@ -33,6 +34,11 @@ impl Metered {
     /// What this worker received, the other side of the double entry.
     pub fn received(&self) -> &Ledger {
         &self.received
+    }
+
+    /// Takes the accounts out of both ledgers, sent and received, so that they can be kept elsewhere; totals stay.
+    pub fn take_accounts(&mut self) -> [BTreeMap<Entry, Count>; 2] {
+        [self.sent.take_accounts(), self.received.take_accounts()]
     }
 }
 

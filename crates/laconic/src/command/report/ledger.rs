@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use laconic_train::TrainError;
-use laconic_wire::{Direction, Kind, Ledger as Written};
+use laconic_wire::{Direction, Kind, Row};
 
 use crate::plot::{Bar, Bars, Unit};
 use crate::recorded::read_lines;
@@ -23,28 +23,24 @@ impl Ledger {
     pub fn read(path: &Path) -> Result<Ledger, TrainError> {
         let mut ledger = Ledger::default();
         read_lines(path, &mut |number, line| {
-            let wrong = |what: &str| Err(TrainError::file(path, format!("line {number}: expected {what}")));
+            let wrong = |what: String| Err(TrainError::file(path, format!("line {number}: {what}")));
             if number == 1 {
-                return if line == Written::CSV_HEADER { Ok(()) } else { wrong(Written::CSV_HEADER) };
+                let expected = format!("expected {}", Row::CSV_HEADER);
+                return if Row::is_header(line) { Ok(()) } else { wrong(expected) };
             }
-            match ledger.enter(line) {
-                Some(()) if ledger.sums.len() <= 2 * LAYERS_MAX => Ok(()),
-                Some(()) => wrong(&format!("at most {LAYERS_MAX} layers")),
-                None => wrong("an account: nine fields, as the first line names them"),
+            match line.parse().and_then(|row| ledger.enter(&row)) {
+                Ok(()) if ledger.sums.len() <= 2 * LAYERS_MAX => Ok(()),
+                Ok(()) => wrong(format!("expected at most {LAYERS_MAX} layers")),
+                Err(error) => wrong(error),
             }
         })?;
         Ok(ledger)
     }
 
-    fn enter(&mut self, line: &str) -> Option<()> {
-        let fields: Vec<&str> = line.splitn(10, ',').collect();
-        let [_, _, _, kind, layer, direction, _, _, framed] = fields[..] else { return None };
-        let kind = Kind::ALL.iter().position(|known| known.name() == kind)?;
-        let directions = [Direction::Forward, Direction::Reverse];
-        let direction = directions.into_iter().find(|known| known.name() == direction)?;
-        let sums = self.sums.entry((layer.parse().ok()?, direction)).or_default();
-        sums[kind] = sums[kind].checked_add(framed.parse().ok()?)?;
-        Some(())
+    fn enter(&mut self, row: &Row) -> Result<(), String> {
+        let sum = &mut self.sums.entry((row.entry.layer, row.entry.direction)).or_default()[row.entry.kind as usize];
+        *sum = sum.checked_add(row.count.framed).ok_or("more bytes than there can be")?;
+        Ok(())
     }
 
     /// The sums as stacked bars.
@@ -65,15 +61,19 @@ mod tests {
 
     #[test]
     fn accounts_add_up_by_layer_and_direction_and_what_is_none_is_refused() {
-        let mut ledger = Ledger::default();
-        for line in ["1,0,1,activations,1,forward,1,10,34", "2,1,0,activations,1,forward,1,20,44"] {
-            assert_eq!(ledger.enter(line), Some(()), "{line}");
-        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("ledger.csv");
+        let read = |header: &str, rows: &[&str]| {
+            std::fs::write(&path, [&[header], rows].concat().join("\n") + "\n").expect("written");
+            Ledger::read(&path)
+        };
+        let rows = ["1,0,1,activations,1,forward,1,10,34,0", "2,1,0,activations,1,forward,1,20,44,1"];
+        let ledger = read(Row::CSV_HEADER, &rows).expect("a ledger");
         assert_eq!(ledger.sums[&(1, Direction::Forward)].iter().sum::<u64>(), 78);
-        let wrong =
-            ["", "1,0,1,gossip,1,forward,1,10,34", "1,0,1,control,70000,forward,1,1,1", "1,0,1,control,1,up,1,1,1"];
-        for line in wrong.into_iter().chain(["1,0,1,control,1,forward,1,1,-1", "1,0,1,control,1,forward,1,1,1,1"]) {
-            assert_eq!(ledger.enter(line), None, "{line}");
-        }
+        let older = rows.map(|row| &row[..row.len() - 2]);
+        let header = Row::CSV_HEADER.strip_suffix(",start").expect("the last field");
+        assert_eq!(read(header, &older).expect("a ledger without starts"), ledger);
+        assert!(read("round,from,to", &rows).is_err());
+        assert!(read(Row::CSV_HEADER, &["1,0,1,gossip,1,forward,1,10,34,0"]).is_err());
     }
 }

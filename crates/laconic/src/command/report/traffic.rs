@@ -59,6 +59,11 @@ pub fn prediction(runs: &[Run]) -> String {
                 rows.push(row("", kind, *predicted, sent));
             }
         }
+        if bytes.repeated > 0 {
+            let said = "predicted with what was sent before".to_owned();
+            let sent_again = format!("sent again, in {} starts", bytes.starts.len());
+            rows.push(vec![String::new(), sent_again, String::new(), bytes.repeated.to_string(), said]);
+        }
     }
     table(&["run", "kind", "predicted bytes", "sent bytes", "difference"], &rows)
 }

@@ -1,0 +1,257 @@
+//! The ledger on disk: every worker's rows as they come about, and the one file that they are put together in.
+//!
+//! After each round a worker appends its accounts to a file of its own, in one write: what has left stays written down
+//! however the process ends, and memory does not grow with the rounds. When a run ends, and before one goes on, worker
+//! 0 puts the rows of all workers that it sees behind those of earlier starts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use laconic_wire::{Count, Entry, Rank, Row};
+
+use super::aside::write_aside_with;
+use crate::error::{Result, TrainError};
+
+/// The rows of all workers and starts.
+pub const FILE: &str = "ledger.csv";
+
+/// More than any row takes.
+const LINE_MAX: u64 = 512;
+
+/// One worker's rows that are not in [`FILE`] yet.
+fn part(out: &Path, rank: Rank) -> PathBuf {
+    out.join(format!("ledger.{rank}.csv"))
+}
+
+/// One worker's file, to which it appends.
+pub struct PartFile {
+    path: PathBuf,
+    file: File,
+    rank: Rank,
+    start: u32,
+    /// Text that is still to be written: more than nothing only where the last attempt has failed.
+    waiting: Vec<u8>,
+}
+
+impl PartFile {
+    /// Opens a worker's file for a start of the run; the first one starts it anew.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn open(out: &Path, rank: Rank, start: u32) -> Result<PartFile> {
+        let path = part(out, rank);
+        let open = || {
+            std::fs::create_dir_all(out)?;
+            let mut file = OpenOptions::new().create(true).read(true).write(true).truncate(start == 0).open(&path)?;
+            let whole = whole_lines(&mut file)?;
+            file.set_len(whole)?;
+            file.seek(SeekFrom::Start(whole))?;
+            Ok(file)
+        };
+        let file = open().map_err(|source| TrainError::io(&path, source))?;
+        Ok(PartFile { path, file, rank, start, waiting: Vec::new() })
+    }
+
+    /// Appends accounts, in one write where the system takes it. What it refuses is kept for the next time.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn append(&mut self, accounts: impl IntoIterator<Item = (Entry, Count)>) -> Result<()> {
+        let (from, start) = (self.rank, self.start);
+        let rows = accounts.into_iter().map(|(entry, count)| Row { from, entry, count, start });
+        let write = || {
+            rows.into_iter().try_for_each(|row| writeln!(self.waiting, "{row}"))?;
+            while !self.waiting.is_empty() {
+                let written = self.file.write(&self.waiting)?;
+                if written == 0 {
+                    return Err(std::io::ErrorKind::WriteZero.into());
+                }
+                self.waiting.drain(..written);
+            }
+            Ok(())
+        };
+        write().map_err(|source| TrainError::io(&self.path, source))
+    }
+}
+
+/// The length of a file up to the end of its last whole line.
+fn whole_lines(file: &mut File) -> std::io::Result<u64> {
+    let len = file.seek(SeekFrom::End(0))?;
+    let from = file.seek(SeekFrom::Start(len.saturating_sub(LINE_MAX)))?;
+    let mut tail = Vec::new();
+    file.take(LINE_MAX).read_to_end(&mut tail)?;
+    match tail.iter().rposition(|byte| *byte == b'\n') {
+        None if from > 0 => Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "no row is so long")),
+        end => Ok(from + end.map_or(0, |at| at as u64 + 1)),
+    }
+}
+
+/// Puts the rows of workers' files behind those of [`FILE`], if it `continues`, and removes the workers' files; `each`
+/// is shown every row, in order.
+///
+/// # Errors
+/// If a line is no row, or the operating system refuses.
+pub fn put_together(out: &Path, workers: usize, continues: bool, each: &mut dyn FnMut(&Row)) -> Result<()> {
+    let path = out.join(FILE);
+    let parts: Vec<PathBuf> = Rank::all(workers).map(|rank| part(out, rank)).filter(|path| path.is_file()).collect();
+    let continues = continues && path.is_file();
+    if continues && parts.is_empty() {
+        return read_rows(&path, &mut |row| {
+            each(row);
+            Ok(())
+        });
+    }
+    write_aside_with(&path, |file| {
+        let io = |source| TrainError::io(&path, source);
+        writeln!(file, "{}", Row::CSV_HEADER).map_err(io)?;
+        let mut put = |row: &Row| {
+            each(row);
+            writeln!(file, "{row}").map_err(io)
+        };
+        let mut known = BTreeSet::new();
+        if continues {
+            read_rows(&path, &mut |row| {
+                known.insert((row.start, row.from));
+                put(row)
+            })?;
+        }
+        for part in &parts {
+            let mut rounds = Rounds::default();
+            read_rows(part, &mut |row| {
+                // A file whose rows are in already was left by somebody who was killed before it could be removed.
+                if known.contains(&(row.start, row.from)) { Ok(()) } else { rounds.add(row, &mut put) }
+            })?;
+            rounds.finish(&mut put)?;
+        }
+        Ok(())
+    })?;
+    parts.iter().try_for_each(|part| std::fs::remove_file(part).map_err(|source| TrainError::io(part, source)))
+}
+
+/// Adds up rows of one account: frames of a round may have come after its rows were written.
+#[derive(Default)]
+struct Rounds {
+    /// Start and round of what is being added up.
+    at: (u32, u32),
+    accounts: BTreeMap<(Rank, Entry), Count>,
+}
+
+impl Rounds {
+    fn add(&mut self, row: &Row, put: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+        let at = (row.start, row.entry.round);
+        if at != self.at {
+            self.finish(put)?;
+            self.at = at;
+        }
+        *self.accounts.entry((row.from, row.entry)).or_default() += row.count;
+        Ok(())
+    }
+
+    fn finish(&mut self, put: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+        let start = self.at.0;
+        let rows = std::mem::take(&mut self.accounts).into_iter();
+        rows.map(|((from, entry), count)| Row { from, entry, count, start }).try_for_each(|row| put(&row))
+    }
+}
+
+/// Shows every row of a file. A last line without an end was not finished and does not count.
+fn read_rows(path: &Path, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+    let io = |source| TrainError::io(path, source);
+    let mut file = BufReader::new(File::open(path).map_err(io)?);
+    let mut line = String::new();
+    for number in 1.. {
+        line.clear();
+        file.by_ref().take(LINE_MAX).read_line(&mut line).map_err(io)?;
+        let Some(text) = line.strip_suffix('\n') else {
+            let is_end = (line.len() as u64) < LINE_MAX;
+            return if is_end {
+                Ok(())
+            } else {
+                Err(TrainError::file(path, format!("line {number}: no row is so long")))
+            };
+        };
+        if number > 1 || !Row::is_header(text) {
+            each(&text.parse().map_err(|error| TrainError::file(path, format!("line {number}: {error}")))?)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laconic_wire::{Direction, Kind};
+
+    fn entry(round: u32, peer: u32) -> Entry {
+        Entry { round, peer: Rank(peer), kind: Kind::Activations, layer: 1, direction: Direction::Forward }
+    }
+
+    fn rows(out: &Path, workers: usize, continues: bool) -> Vec<String> {
+        let mut shown = Vec::new();
+        put_together(out, workers, continues, &mut |row| shown.push(row.to_string())).expect("rows");
+        let text = std::fs::read_to_string(out.join(FILE)).expect("a ledger");
+        let (header, written) = text.split_once('\n').expect("a header");
+        assert_eq!(header, Row::CSV_HEADER);
+        assert_eq!(written.lines().collect::<Vec<_>>(), shown, "what is shown is what is written");
+        shown
+    }
+
+    #[test]
+    fn rows_are_ordered_by_start_rank_and_account_and_none_is_lost_or_counted_twice() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path();
+        for rank in [1, 0] {
+            let mut file = PartFile::open(out, Rank(rank), 0).expect("a file");
+            file.append([(entry(1, 1 - rank), Count::of(1, 10)), (entry(1, 2), Count::of(1, 1))]).expect("appended");
+            file.append([(entry(1, 1 - rank), Count::of(2, 5)), (entry(2, 2), Count::of(1, 1))]).expect("appended");
+        }
+        let first = rows(out, 3, false);
+        let expected = [
+            "1,0,1,activations,1,forward,3,15,87,0",
+            "1,0,2,activations,1,forward,1,1,25,0",
+            "2,0,2,activations,1,forward,1,1,25,0",
+        ];
+        assert_eq!(first[..3], expected);
+        assert_eq!(first.len(), 6);
+        assert!(!part(out, Rank(0)).exists() && !part(out, Rank(1)).exists());
+        let mut file = PartFile::open(out, Rank(1), 1).expect("a file");
+        file.append([(entry(2, 0), Count::of(1, 0))]).expect("appended");
+        let again = std::fs::read(part(out, Rank(1))).expect("a part");
+        let second = rows(out, 3, true);
+        assert_eq!(second[..6], first);
+        assert_eq!(second[6..], ["2,1,0,activations,1,forward,1,0,24,1"]);
+        // Killed between writing the ledger and removing the part.
+        std::fs::write(part(out, Rank(1)), again).expect("written");
+        assert_eq!(rows(out, 3, true), second);
+    }
+
+    #[test]
+    fn a_line_that_was_not_finished_is_left_out_and_overwritten_and_other_text_is_an_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path();
+        let row = "1,0,1,activations,1,forward,1,10,34,0";
+        std::fs::write(part(out, Rank(0)), format!("{row}\n1,0,2,activations,1,for")).expect("written");
+        let mut file = PartFile::open(out, Rank(0), 1).expect("a file");
+        file.append([(entry(2, 1), Count::of(1, 0))]).expect("appended");
+        assert_eq!(rows(out, 2, true), [row, "2,0,1,activations,1,forward,1,0,24,1"]);
+        for wrong in ["1,0,1,gossip,1,forward,1,10,34,0\n", &format!("{}\n", "1".repeat(600))] {
+            std::fs::write(part(out, Rank(0)), wrong).expect("written");
+            let error = put_together(out, 2, true, &mut |_| {}).expect_err("no row").to_string();
+            assert!(error.contains("ledger.0.csv") && error.contains("line 1"), "{error}");
+        }
+    }
+
+    #[test]
+    fn rows_of_runs_without_starts_are_of_the_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let header = "round,from,to,kind,layer,direction,frames,payload_bytes,framed_bytes";
+        let text = format!("{header}\n1,0,1,activations,1,forward,1,10,34\n");
+        std::fs::write(folder.path().join(FILE), text).expect("written");
+        let mut file = PartFile::open(folder.path(), Rank(0), 1).expect("a file");
+        file.append([(entry(2, 1), Count::of(1, 0))]).expect("appended");
+        let rows = rows(folder.path(), 2, true);
+        assert_eq!(rows, ["1,0,1,activations,1,forward,1,10,34,0", "2,0,1,activations,1,forward,1,0,24,1"]);
+    }
+}

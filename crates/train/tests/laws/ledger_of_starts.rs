@@ -1,0 +1,179 @@
+//! Every byte that has left is in the ledger, however often a run broke off and was resumed, and everything that a run
+//! leaves behind says the same of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use laconic_graph::dataset::Dataset;
+use laconic_graph::plan::plan_all;
+use laconic_train::TrainError;
+use laconic_train::forecast::traffic::forecast;
+use laconic_train::plan::Members;
+use laconic_train::record::summary::{BytesSummary, Summary};
+use laconic_train::run::Options;
+use laconic_wire::{Count, Kind, Ledger, Row};
+
+use crate::fixture::{config, folder, graph, parts, try_run};
+use crate::ledger_of_methods::every_pair;
+use crate::methods::{BOUNDED, CODECS, OTHERS};
+use crate::same_bits::stop_after;
+
+const WORKERS: u32 = 3;
+
+/// Options that keep nothing in memory that is written down.
+fn spilling(out: &Path) -> Options {
+    Options { out: Some(out.to_owned()), ..Options::default() }
+}
+
+fn rows(out: &Path) -> Vec<Row> {
+    let text = std::fs::read_to_string(out.join("ledger.csv")).expect("a ledger");
+    text.lines().skip(1).map(|line| line.parse().expect("a row")).collect()
+}
+
+fn summary(out: &Path) -> Summary {
+    serde_json::from_str(&std::fs::read_to_string(out.join("summary.json")).expect("a summary")).expect("a summary")
+}
+
+fn framed<'a>(rows: impl IntoIterator<Item = &'a Row>) -> u64 {
+    rows.into_iter().map(|row| row.count.framed).sum()
+}
+
+/// Total, kinds, links and starts of a summary are the rows of the ledger, cut in four ways.
+pub fn assert_agrees(bytes: &BytesSummary, rows: &[Row], what: &str) {
+    assert_eq!((bytes.total, bytes.unlisted), (framed(rows), 0), "{what}");
+    assert_eq!(bytes.received, bytes.total, "{what}");
+    for kind in Kind::ALL {
+        let listed = framed(rows.iter().filter(|row| row.entry.kind == kind));
+        assert_eq!(bytes.by_kind[kind.name()], listed, "{what}: {}", kind.name());
+    }
+    for link in &bytes.by_link {
+        let on_link = |row: &&Row| (row.from.0, row.entry.peer.0) == (link.from, link.to);
+        assert_eq!(link.bytes, framed(rows.iter().filter(on_link)), "{what}: {link:?}");
+    }
+    for start in &bytes.starts {
+        let listed = framed(rows.iter().filter(|row| row.start == start.start));
+        assert_eq!(start.bytes, listed, "{what}: {start:?}");
+    }
+    assert_eq!(bytes.starts.iter().map(|start| start.bytes).sum::<u64>(), bytes.total, "{what}: starts");
+    assert!(rows.is_sorted_by_key(|row| (row.start, row.from, row.entry)), "{what}: order");
+}
+
+/// Frames and payload bytes that all workers together send in a round of one layer's training: each halo row of 16
+/// numbers there and its gradient back, and the parameters' gradient in chunks, there with two numbers beside it and
+/// back without.
+fn of_a_round(dataset: &Dataset, parameters: u64) -> BTreeMap<Kind, Count> {
+    let parts = parts(&config(&[]), dataset, WORKERS);
+    let plans = plan_all(&parts, true).expect("plans");
+    let links = || plans.iter().flat_map(|(plan, _)| &plan.links);
+    let (halo, frames) =
+        (links().map(|link| link.send.len() as u64).sum::<u64>(), links().filter(|link| !link.send.is_empty()).count());
+    let (workers, peers) = (u64::from(WORKERS), u64::from(WORKERS) - 1);
+    let rows = Count::of(frames as u64, halo * 4 * 16);
+    let sums = Count::of(2 * workers * peers, 2 * peers * parameters * 4 + workers * peers * 16);
+    [(Kind::Activations, rows), (Kind::ActivationGradients, rows), (Kind::ParameterGradients, sums)].into()
+}
+
+/// Three starts: two crash, at round 7 and at round 6, each after the checkpoint of round 4. The rounds that were
+/// finished are in the ledger as often as they were sent, counted here without the program.
+#[test]
+fn rounds_that_were_sent_again_are_in_the_ledger_as_often_as_they_were_sent() {
+    let dataset = graph(150, 4);
+    let keys = ["model.arch=gin", "model.layers=2", "train.epochs=8", "train.eval_every=0", "out.checkpoint_every=4"];
+    let keys = [&keys[..], &["messages.parameters={codec=\"exact\"}", "messages.forward={codec=\"exact\"}"]].concat();
+    let folder = folder();
+    let out = folder.path().join("run");
+    for (start, round) in [(0, 7), (1, 6)] {
+        let fault = format!("transport.fault={{ rank = 1, round = {round}, kind = \"crash\" }}");
+        // What worker 0 rescues would be the state of the round before: a run that was killed has the checkpoint alone.
+        let checkpoint = out.join("checkpoint.safetensors");
+        let before = std::fs::read(&checkpoint).ok();
+        let crashing = config(&[&keys[..], &[fault.as_str()]].concat());
+        let error = try_run(&crashing, &dataset, WORKERS, Options { resume: start > 0, ..spilling(&out) });
+        assert!(matches!(error.err(), Some(TrainError::Fault { .. })));
+        if let Some(before) = before {
+            std::fs::write(&checkpoint, before).expect("written");
+        } else {
+            rewind(&keys, &dataset, &checkpoint);
+        }
+    }
+    let outcomes =
+        try_run(&config(&keys), &dataset, WORKERS, Options { resume: true, ..spilling(&out) }).expect("a resumed run");
+    let (bytes, rows) = (summary(&out).bytes, rows(&out));
+    assert_agrees(&bytes, &rows, "three starts");
+    let parameters = outcomes[0].trained.last.len() as u64;
+    let expected = of_a_round(&dataset, parameters);
+    // Rounds 1 to 6, 5, and 5 to 8 are whole; the crashed worker sent nothing in its last round.
+    for (start, rounds) in [(0, 1..=6), (1, 5..=5), (2, 5..=8)] {
+        for round in rounds {
+            for (kind, expected) in &expected {
+                let of = |row: &&Row| (row.start, row.entry.round, row.entry.kind) == (start, round, *kind);
+                let found: Count = rows.iter().filter(of).map(|row| row.count).sum();
+                assert_eq!(found, *expected, "start {start}, round {round}, {}", kind.name());
+            }
+        }
+    }
+    assert_eq!(bytes.starts.iter().map(|start| start.after_round).collect::<Vec<_>>(), [0, 4, 4]);
+    assert_eq!(bytes.starts.iter().map(|start| start.closed).collect::<Vec<_>>(), [false, false, true]);
+    let again = |start: u32| framed(rows.iter().filter(|row| row.start == start && row.entry.round > 4));
+    assert_eq!(bytes.starts.iter().map(|start| start.repeated).collect::<Vec<_>>(), [again(0), again(1), 0]);
+    assert_eq!(bytes.repeated, again(0) + again(1));
+    assert_eq!(bytes.predicted, bytes.total, "what was sent before, and what was still to come");
+}
+
+/// Puts the checkpoint of round 4 where a crash has left a later one.
+fn rewind(keys: &[&str], dataset: &Dataset, checkpoint: &Path) {
+    let folder = folder();
+    let out = folder.path().join("run");
+    try_run(&config(keys), dataset, WORKERS, stop_after(4, &out)).expect("a run that stops after round 4");
+    std::fs::copy(out.join("checkpoint.safetensors"), checkpoint).expect("copied");
+}
+
+/// What is written down round by round is the ledger that is kept in memory, for every way to say less.
+#[test]
+fn the_rows_on_disk_are_the_accounts_in_memory() {
+    every_pair(&[&CODECS[..], &OTHERS, &BOUNDED].concat(), |dataset, keys, workers| {
+        let folder = folder();
+        let out = folder.path().join("run");
+        let kept = Options { keep_accounts: true, ..spilling(&out) };
+        let outcomes = try_run(&config(keys), dataset, workers, kept).expect("a run");
+        let rows = rows(&out);
+        let bytes = &outcomes[0].summary.as_ref().expect("worker 0 sums up").bytes;
+        assert_agrees(bytes, &rows, &format!("{keys:?}"));
+        for outcome in &outcomes {
+            let own = rows.iter().filter(|row| row.from.0 == outcome.rank).map(|row| (row.entry, row.count));
+            assert!(own.collect::<Ledger>() == outcome.sent, "{keys:?}: worker {}", outcome.rank);
+        }
+        let names = std::fs::read_dir(&out).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+        let parts = names.filter(|name| name.to_string_lossy().starts_with("ledger.") && name != "ledger.csv");
+        assert_eq!(parts.count(), 0, "{keys:?}: workers' files are left");
+    });
+}
+
+/// Where accounts are written down they are not kept; sums are, and they are those of the accounts that were predicted.
+#[test]
+fn totals_without_accounts_are_the_sums_of_the_accounts() {
+    every_pair(&[&CODECS[..], &OTHERS, &BOUNDED].concat(), |dataset, keys, workers| {
+        let config = config(keys);
+        let of = |ledger: fn() -> Ledger| {
+            let costs = forecast(&Members::default(), &config, &parts(&config, dataset, workers), ledger);
+            costs.expect("a forecast").workers.into_iter().map(|(_, ledger, _)| ledger).collect::<Vec<_>>()
+        };
+        for (totals, accounts) in of(Ledger::of_totals).iter().zip(&of(Ledger::new)) {
+            assert_eq!(totals.iter().count(), 0, "{keys:?}");
+            assert_eq!(totals.total(), accounts.total(), "{keys:?}");
+            assert_eq!(totals.totals_by_kind(), accounts.totals_by_kind(), "{keys:?}");
+            assert_eq!(totals.totals_by_peer(), accounts.totals_by_peer(), "{keys:?}");
+            let sum: Count = accounts.iter().map(|(_, count)| count).sum();
+            assert_eq!(sum, totals.total(), "{keys:?}");
+        }
+        let folder = folder();
+        let out = folder.path().join("run");
+        let outcomes = try_run(&config, dataset, workers, spilling(&out)).expect("a run");
+        for outcome in &outcomes {
+            for ledger in [&outcome.sent, &outcome.received, &outcome.predicted] {
+                // All that is left is what came after the last rows were written: the closing report.
+                assert!(ledger.iter().count() <= workers as usize, "{keys:?}: {} accounts", ledger.iter().count());
+            }
+        }
+    });
+}
