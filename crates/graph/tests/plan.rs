@@ -5,7 +5,9 @@ mod sample;
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels};
 use laconic_graph::graph::Graph;
 use laconic_graph::part::{Part, cut};
-use laconic_graph::plan::{HaloPlan, Topology, needed, owned_of, plan_all, resolve_owners};
+use laconic_graph::plan::{
+    Counting, HaloPlan, Topology, count_needed, encode_ids, needed, owned_of, plan_all, resolve_owners,
+};
 use laconic_key::{Key, Purpose};
 use proptest::prelude::*;
 
@@ -27,6 +29,42 @@ fn edges_of(part: &Part, topology: &Topology, row: usize) -> Vec<(u64, f32)> {
     edges.extend(block(&topology.halo, &topology.halo_ids));
     edges.sort_by(|a, b| a.partial_cmp(b).unwrap());
     edges
+}
+
+/// Compares what is counted of parts with their plans.
+fn assert_counted(parts: &[Part]) {
+    let mut counting = Counting::default();
+    parts.iter().for_each(|part| counting.see(part));
+    let counts = counting.finish();
+    let (plain, looped) = (plan_all(parts, false).unwrap(), plan_all(parts, true).unwrap());
+    for (part, ((plan, topology), (_, looped))) in parts.iter().zip(plain.iter().zip(&looped)) {
+        let found = &counts[&part.index];
+        assert_eq!(count_needed(part), (plan.halo_rows(), topology.halo.edges()));
+        let edges = [topology.own.edges(), topology.halo.edges()].map(|edges| edges as u64);
+        assert_eq!([found.own_edges, found.halo_edges], edges);
+        assert_eq!(found.own_edges - found.loops + part.rows() as u64, looped.own.edges() as u64);
+        for (peer, link) in plan.links.iter().enumerate() {
+            let needs = found.needs.get(&(peer as u32)).copied().unwrap_or_default();
+            assert_eq!(needs.rows, link.receive.len() as u64);
+            let rows = &plain[peer].0.links[part.index as usize].send;
+            let ids: Vec<u64> = rows.iter().map(|&row| parts[peer].nodes[row as usize]).collect();
+            assert_eq!(needs.bytes, encode_ids(&ids).len() as u64);
+        }
+    }
+}
+
+/// With ids of rows, and with ids far apart.
+#[test]
+fn counts_of_parts_are_those_of_their_plans() {
+    for (nodes, count, seed) in [(1, 1, 0), (20, 3, 1), (80, 5, 2), (80, 8, 3)] {
+        let (_, mut parts) = cut_up(nodes, count, seed);
+        assert_counted(&parts);
+        for part in &mut parts {
+            part.nodes.iter_mut().chain(&mut part.sources).for_each(|id| *id *= 1_000_000_007);
+            part.ids = Ids::Integers((0..part.rows() as i64).collect());
+        }
+        assert_counted(&parts);
+    }
 }
 
 proptest! {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use laconic_train::config::TransportKind;
 use laconic_train::{Config, Observer, RoundReport};
 use laconic_wire::PerKind;
 
@@ -18,6 +19,8 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     last_line: Instant,
     rounds: u32,
+    /// Whose memory is predicted.
+    whose: String,
 }
 
 /// How often a line is printed where there is no terminal.
@@ -27,7 +30,15 @@ impl Progress {
     /// Progress for this output.
     pub fn new(output: &Output) -> Progress {
         let (quiet, lively) = (output.is_quiet(), output.is_lively());
-        Progress { name: String::new(), quiet, lively, bar: None, last_line: Instant::now(), rounds: 0 }
+        Progress {
+            name: String::new(),
+            quiet,
+            lively,
+            bar: None,
+            last_line: Instant::now(),
+            rounds: 0,
+            whose: String::new(),
+        }
     }
 
     /// A progress bar with a name and no words.
@@ -51,6 +62,12 @@ impl Observer for Progress {
             self.say(&format!("an earlier run was moved to {}", moved.display()));
         }
         self.say(&format!("{workers} workers"));
+        let shares = config.transport.kind == TransportKind::Threads && workers > 1;
+        self.whose = if shares { format!("{workers} workers") } else { "worker 0".to_owned() };
+    }
+
+    fn warned(&mut self, what: &str) {
+        self.say(&format!("warning: {what}"));
     }
 
     fn predicted(&mut self, by_kind: &PerKind<u64>, memory: u64, rounds: u32) {
@@ -59,7 +76,7 @@ impl Observer for Progress {
         let parts: Vec<String> =
             named.map(|(kind, bytes)| format!("{} {}", kind.name(), human_bytes(*bytes))).collect();
         self.say(&format!("predicted: {} ({})", human_bytes(total), parts.join(", ")));
-        self.say(&format!("predicted: {} of memory for worker 0, {rounds} rounds", human_bytes(memory)));
+        self.say(&format!("predicted: {} of memory for {}, {rounds} rounds", human_bytes(memory), self.whose));
         self.rounds = rounds;
         if self.lively {
             let bar = ProgressBar::new(rounds.into());

@@ -45,6 +45,55 @@ fn a_folder_of_parts_trains_the_same_bits_as_the_dataset_it_was_cut_from() {
     assert_eq!(parts["bytes"], whole["bytes"]);
 }
 
+/// The meta data of a folder say what a prediction needs: it is the same with every part gone, and the same as that of
+/// the dataset, which is cut and counted anew.
+#[test]
+fn a_plan_of_a_folder_of_parts_opens_no_part() {
+    let place = place();
+    place.json("partition graph.npz --parts 3 --method random --out parts");
+    place.json("partition graph.npz --parts 3 --method random --out kept");
+    for part in 0..3 {
+        std::fs::remove_dir_all(place.path(&format!("parts/part-{part}"))).expect("removed");
+    }
+    let keys = ["model.arch=gcn", "model.arch=gat", "schedule.kind=lazy", "messages.selection=boundary_sample"];
+    for key in keys.into_iter().chain(["messages.budget=1MB", "messages.forward={codec=\"quantised\",bits=\"random\"}"])
+    {
+        let plan = |path: &str| place.json(&format!("plan run.toml --set {key} --set data.path={path}"));
+        assert_eq!(plan("parts"), plan("graph.npz"), "{key}");
+    }
+    // A folder of before there were counts is opened.
+    let meta = std::fs::read_to_string(place.path("kept/meta.json")).expect("meta data");
+    assert!(meta.contains("\"counts\""), "{meta}");
+    place.refused("train run.toml --set data.path=parts", 3, &["part-0"]);
+}
+
+/// Before anything is made or moved a run is refused that needs more memory than the process may have.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_does_not_fit_into_memory_is_refused_before_anything_is_made() {
+    let place = place();
+    place.json("train run.toml --out run");
+    let limited = |line: &str| {
+        let line = format!("ulimit -v 6000000; exec {} {line}", env!("CARGO_BIN_EXE_laconic"));
+        std::process::Command::new("sh").args(["-c", &line]).current_dir(place.path("")).output().expect("sh is there")
+    };
+    let huge = "--set model.hidden=65536 --set model.layers=3";
+    let before = std::fs::read(place.path("run/summary.json")).expect("a summary");
+    for line in ["train run.toml --out run", "train run.toml --out other", "verify run.toml"] {
+        let done = limited(&format!("{line} {huge}"));
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(2), "{line}: {said}");
+        for words in ["of memory", "parameters and optimiser", "model.hidden", "--force"] {
+            assert!(said.contains(words), "{line}: {words}: {said}");
+        }
+        assert!(!line.starts_with("train") || said.contains("3 workers need"), "{said}");
+    }
+    assert!(!place.path("run.1").exists() && !place.path("other").exists());
+    assert_eq!(std::fs::read(place.path("run/summary.json")).expect("a summary"), before);
+    let said = place.run("train run.toml --out run");
+    assert!(said.err.contains("of memory for 3 workers"), "{}", said.err);
+}
+
 #[test]
 fn verify_agrees_and_its_exit_code_says_so() {
     let place = place();
@@ -142,9 +191,13 @@ fn what_a_killed_run_had_sent_is_in_the_ledger_of_the_resumed_run() {
             assert_eq!(framed(&gradients), a_round, "start {number}, round {round}");
         }
     }
-    let closed: Vec<bool> = starts.iter().map(|start| start["closed"].as_bool().expect("a flag")).collect();
-    assert_eq!(closed, [false, false, true]);
-    assert!(bytes["repeated"].as_u64().expect("bytes") > 0);
+    assert!(starts.iter().map(|start| start["closed"].as_bool()).eq([false, false, true].map(Some)));
+    // Rounds that came after the checkpoint from which the next start, or the one after it, went on.
+    let after: Vec<u64> = starts.iter().map(|start| start["after_round"].as_u64().expect("a number")).collect();
+    let again = |row: &laconic_wire::Row| {
+        after.iter().skip(row.start as usize + 1).any(|after| u64::from(row.entry.round) > *after)
+    };
+    assert_eq!(bytes["repeated"], framed(&again));
     let straight = place.json(&format!("train run.toml --out straight --set train.epochs={last}"));
     assert_eq!(straight["parameters"], summary["parameters"]);
 }

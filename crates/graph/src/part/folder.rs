@@ -24,7 +24,7 @@ use crate::dataset::{Features, Ids, Labels};
 use crate::error::{GraphError, Result};
 use crate::part::meta::{Meta, PartEntry, Provenance};
 use crate::part::tensors::{self, Tensor, Tensors};
-use crate::part::{GlobalCounts, Part};
+use crate::part::{GlobalCounts, Part, PartCounts};
 
 const META: &str = "meta.json";
 const GRAPH: &str = "graph.safetensors";
@@ -143,6 +143,23 @@ pub fn write_part(dir: &Path, part: &Part, provenance: &Provenance) -> Result<()
     rename(&aside.path(META), &path)
 }
 
+/// Adds what predictions need to know of each part to the meta data of a folder, so that they open no part.
+///
+/// # Errors
+///
+/// If this is not a folder of these parts, or the system refuses to write.
+pub fn write_counts(dir: &Path, counts: BTreeMap<u32, PartCounts>) -> Result<()> {
+    let path = dir.join(META);
+    let mut meta = Meta::read(&path)?;
+    for (part, counts) in counts {
+        let missing = || GraphError::format(&path, format!("part {part}"), "expected in the folder");
+        meta.files.get_mut(&part).ok_or_else(missing)?.counts = Some(counts);
+    }
+    let aside = Aside::beside(&path)?;
+    meta.write(&aside.path(META))?;
+    rename(&aside.path(META), &path)
+}
+
 /// Reads and verifies the meta data of the part folder `dir`.
 ///
 /// # Errors
@@ -251,7 +268,7 @@ fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
     for (name, tensors) in [(GRAPH, graph), (NODES, nodes), (FEATURES, features)] {
         files.insert(name.to_owned(), tensors::write(&folder.join(name), tensors)?);
     }
-    let entry = PartEntry { nodes: part.rows() as u64, edges: part.sources.len() as u64, files };
+    let entry = PartEntry { nodes: part.rows() as u64, edges: part.sources.len() as u64, files, counts: None };
     if meta.files.insert(part.index, entry).is_some() {
         return Err(GraphError::invalid(format!("part {} was given twice", part.index)));
     }

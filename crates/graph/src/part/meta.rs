@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{GraphError, Result};
 use crate::limits::read_limited;
-use crate::part::GlobalCounts;
+use crate::part::{GlobalCounts, PartCounts};
 
 /// The name in [`Meta::format`].
 pub const FORMAT: &str = "laconic-parts";
@@ -60,6 +60,9 @@ pub struct PartEntry {
     pub edges: u64,
     /// The files in the folder `part-<k>` by name: `graph`, `nodes` and `features`, each `.safetensors`.
     pub files: BTreeMap<String, FileEntry>,
+    /// What predictions need to know, where the folder was written by somebody who saw all parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<PartCounts>,
 }
 
 /// One file of a part, as it must be found.

@@ -4,6 +4,7 @@
 //! needs the whole graph: owners find out who holds which source by exchanging ids, see [`crate::plan`].
 
 mod check;
+mod counts;
 mod cut;
 mod digest;
 mod folder;
@@ -15,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Features, Ids, Labels};
 
+pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
-pub use folder::{open_meta, open_part, write_part, write_parts};
+pub use folder::{open_meta, open_part, write_counts, write_part, write_parts};
 pub use meta::{FORMAT, FileEntry, Meta, PartEntry, Provenance, VERSION};
 
 /// All that the owner of one part knows. Rows of `features`, `labels`, `roles` and `ids` are the nodes of `nodes`.

@@ -99,6 +99,32 @@ pub fn needed(part: &Part) -> Vec<u64> {
     ids
 }
 
+/// How many nodes `part` needs from others ([`needed`]), and how many of its edges start there. Where ids are those of
+/// a graph's rows this takes two bits a node of the graph besides the part.
+pub fn count_needed(part: &Part) -> (usize, usize) {
+    let own = IdIndex::new(&part.nodes);
+    let nodes = part.global.nodes;
+    let is_small = nodes / 32 <= (part.rows() + part.sources.len()) as u64;
+    if !is_small || part.sources.iter().chain(&part.nodes).any(|&id| id >= nodes) {
+        let edges = part.sources.iter().filter(|&&id| own.row(id).is_none()).count();
+        return (needed(part).len(), edges);
+    }
+    let bits = || vec![0u64; nodes as usize / 64 + 1];
+    let (mut own, mut seen) = (bits(), bits());
+    let at = |id: u64| ((id / 64) as usize, 1u64 << (id % 64));
+    for (word, bit) in part.nodes.iter().map(|&id| at(id)) {
+        own[word] |= bit;
+    }
+    let mut edges = 0;
+    for (word, bit) in part.sources.iter().map(|&id| at(id)) {
+        if own[word] & bit == 0 {
+            seen[word] |= bit;
+            edges += 1;
+        }
+    }
+    (seen.iter().map(|word| word.count_ones() as usize).sum(), edges)
+}
+
 /// For each of the `asked` ids, in any order, the own row, or `None` where another part owns it.
 pub fn owned_of(part: &Part, asked: &[u64]) -> Vec<Option<u32>> {
     let own = IdIndex::new(&part.nodes);

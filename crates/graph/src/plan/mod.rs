@@ -10,6 +10,7 @@
 //!
 //! Nothing is sent after that: what a peer answered is what it will send, in the order in which it answered.
 
+mod counts;
 mod halo;
 mod ids;
 mod index;
@@ -17,7 +18,8 @@ mod induced;
 mod memory;
 mod topology;
 
-pub use halo::{HaloPlan, Link, needed, owned_of, resolve_owners};
+pub use counts::Counting;
+pub use halo::{HaloPlan, Link, count_needed, needed, owned_of, resolve_owners};
 pub use ids::{decode_ids, encode_ids};
 pub use induced::{among_training, into_training, plan_training, trained_of};
 pub use memory::plan_all;

@@ -8,6 +8,7 @@ use laconic_train::Members;
 use laconic_train::config::MessagesConfig;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
+use laconic_train::run::source::is_part_folder;
 use laconic_wire::transport::link::NamedLink;
 use laconic_wire::{Count, LINKS, PerKind};
 use serde::Serialize;
@@ -58,6 +59,9 @@ struct LinkTime {
 /// Prints what every worker will send, its memory, and the time on the named links.
 pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let config = arguments.run.load()?;
+    if !is_part_folder(&config.data.path) {
+        output.say(format_args!("reading and cutting {}", config.data.path.display()));
+    }
     let laconic_train::Costs { plan, workers } = laconic_train::plan(&Members::default(), &config, Data::Configured)?;
     let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
     let mut by_link = Vec::new();

@@ -41,6 +41,9 @@ pub struct Train {
     /// The run's folder (otherwise out.dir, otherwise runs/NAME); an earlier run there is moved aside
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Start even if the workers may need more memory than there is
+    #[arg(long)]
+    force: bool,
 }
 
 /// Arguments of `resume`.
@@ -53,6 +56,9 @@ pub struct Resume {
     /// this machine (data.path, transport.deadline_s, …); config.toml then says so
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Start even if the workers may need more memory than there is
+    #[arg(long)]
+    force: bool,
 }
 
 /// Lists all keys of a configuration.
@@ -71,7 +77,7 @@ pub fn train(arguments: Train, output: &Output) -> Result<u8> {
         config.out.dir = out;
     }
     let out = config.out.dir.clone();
-    start(&config, &out, None, output)
+    start(&config, &out, None, (arguments.force, output))
 }
 
 /// Goes on from the last checkpoint.
@@ -93,11 +99,11 @@ pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
     }
     let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
     let changes = Some(arguments.set.iter().map(key).collect());
-    start(&config, &arguments.dir, changes, output)
+    start(&config, &arguments.dir, changes, (arguments.force, output))
 }
 
 /// Runs, and goes on from the folder's checkpoint where keys are given that may differ from it.
-fn start(config: &Config, out: &Path, goes_on: Option<Vec<String>>, output: &Output) -> Result<u8> {
+fn start(config: &Config, out: &Path, goes_on: Option<Vec<String>>, (force, output): (bool, &Output)) -> Result<u8> {
     let signals = Signals::install(config.transport.kind == TransportKind::Mpi)?;
     let options = Options {
         out: Some(out.to_owned()),
@@ -106,6 +112,7 @@ fn start(config: &Config, out: &Path, goes_on: Option<Vec<String>>, output: &Out
         interrupt: signals.interrupt.clone(),
         abort: signals.abort.clone(),
         observer: Box::new(Progress::new(output)),
+        force,
         ..Options::default()
     };
     let summary = match config.transport.kind {

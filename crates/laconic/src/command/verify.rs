@@ -20,12 +20,15 @@ pub struct Verify {
     /// Largest relative difference of a parameter that passes
     #[arg(long, default_value_t = 1e-4)]
     tolerance: f64,
+    /// Start even if the workers may need more memory than there is
+    #[arg(long)]
+    force: bool,
 }
 
 /// Compares; 1 if something differs.
 pub fn run(arguments: Verify, output: &Output) -> Result<u8> {
     let config = arguments.run.load()?;
-    let found = verify(&Members::default(), &config, arguments.rounds, arguments.tolerance)?;
+    let found = verify(&Members::default(), &config, arguments.rounds, arguments.tolerance, arguments.force)?;
     output.result(describe(&found), &found)?;
     Ok(if found.passes() { 0 } else { 1 })
 }

@@ -1,8 +1,8 @@
 //! What predictions must know about one worker: shapes alone.
 
 use laconic_graph::dataset::{Features, Labels, Split};
-use laconic_graph::part::Part;
-use laconic_graph::plan::{HaloPlan, Link, Topology, encode_ids};
+use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
+use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids};
 
 /// How many rows travel between this worker and one peer in one exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,6 +67,14 @@ impl TrainingShapes {
     }
 }
 
+/// Stored feature values.
+fn feature_values(part: &Part) -> usize {
+    match &part.features {
+        Features::None => 0,
+        Features::Dense { values, .. } | Features::Sparse { values, .. } => values.len(),
+    }
+}
+
 /// Bytes of the answer to the peer at the other end: the ids of the rows that it gets.
 fn answer_bytes(part: &Part, link: &Link) -> usize {
     encode_ids(&link.send.iter().map(|&row| part.nodes[row as usize]).collect::<Vec<u64>>()).len()
@@ -88,6 +96,55 @@ impl Shapes {
         self.links.iter().map(|link| link.receive).sum()
     }
 
+    /// What can be said of a part before anybody was asked who owns what: the halo as if one peer had all of it and
+    /// needed as many rows in return. Enough to estimate memory by.
+    pub fn outline(part: &Part, self_loops: bool) -> Shapes {
+        let (halo, edges) = count_needed(part);
+        let mut links = vec![PeerRows::default(); part.parts as usize];
+        let peer = (part.index as usize + 1) % links.len();
+        links[peer] = PeerRows { send: halo, receive: halo };
+        let own = part.sources.len() - edges + if self_loops { part.rows() } else { 0 };
+        Shapes {
+            rank: part.index,
+            rows: part.rows(),
+            links,
+            edges: [own, edges],
+            feature_values: feature_values(part),
+            ..Shapes::default()
+        }
+    }
+
+    /// The shapes of all parts of a folder, from what its meta data say of them; `None` if they do not.
+    pub fn counted(meta: &Meta, self_loops: bool) -> Option<Vec<Shapes>> {
+        let entries: Vec<(&PartEntry, &PartCounts)> =
+            meta.files.values().map(|entry| Some((entry, entry.counts.as_ref()?))).collect::<Option<_>>()?;
+        if entries.len() != meta.parts as usize {
+            return None;
+        }
+        let nothing = Needs { rows: 0, bytes: encode_ids(&[]).len() as u64 };
+        let needs = |of: usize, owner: usize| entries[of].1.needs.get(&(owner as u32)).copied().unwrap_or(nothing);
+        let all = 0..entries.len();
+        let shapes = |(rank, (entry, counts)): (usize, &(&PartEntry, &PartCounts))| {
+            let rows = entry.nodes as usize;
+            let own = counts.own_edges as usize;
+            let own = if self_loops { own.saturating_sub(counts.loops as usize) + rows } else { own };
+            let link =
+                |peer| PeerRows { send: needs(peer, rank).rows as usize, receive: needs(rank, peer).rows as usize };
+            Shapes {
+                rank: rank as u32,
+                rows,
+                links: all.clone().map(link).collect(),
+                asked_bytes: counts.asked_bytes as usize,
+                answer_bytes: all.clone().map(|peer| needs(peer, rank).bytes as usize).collect(),
+                split_rows: counts.labelled.map(|rows| rows as usize),
+                edges: [own, counts.halo_edges as usize],
+                feature_values: counts.feature_values as usize,
+                training: None,
+            }
+        };
+        Some(entries.iter().enumerate().map(shapes).collect())
+    }
+
     /// The shapes of a part whose plan is known.
     pub fn of(part: &Part, plan: &HaloPlan, topology: &Topology) -> Shapes {
         let mut asked = topology.halo_ids.clone();
@@ -105,10 +162,7 @@ impl Shapes {
             answer_bytes: plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
             split_rows: [count(Split::TRAIN), count(Split::VAL), count(Split::TEST)],
             edges: [topology.own.edges(), topology.halo.edges()],
-            feature_values: match &part.features {
-                Features::None => 0,
-                Features::Dense { values, .. } | Features::Sparse { values, .. } => values.len(),
-            },
+            feature_values: feature_values(part),
             training: None,
         }
     }

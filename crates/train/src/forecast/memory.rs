@@ -1,59 +1,200 @@
-//! Memory of a worker, forecast from shapes: what is allocated once and kept.
+//! Memory of a worker, forecast from shapes: what is allocated once and kept, by what it is for.
 
+use laconic_nn::network::After;
+
+use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
+use crate::plan::Plan;
 use crate::schedule::Stage;
 
 const FLOAT: usize = size_of::<f32>();
 
-/// Bytes that a worker of these shapes holds at its peak: the graph in both orientations, features, frozen inputs, the
-/// buffers of the largest stage, parameters with optimiser, and the frames of one exchange. Dense features are assumed
-/// where sparse ones would be smaller after folding, so it is an upper estimate for bags of words.
-pub fn forecast(shapes: &Shapes, stages: &[Stage]) -> u64 {
-    let (rows, halo) = (shapes.rows, shapes.halo_rows());
-    let edges: usize = shapes.edges.iter().sum();
-    // The part as read (u64 ids), then both orientations of both blocks with positions.
-    let graph = 8 * (2 * rows + edges) + 3 * FLOAT * edges + 8 * (6 * rows + 2 * halo);
-    // Where training sees a part of the graph, its edges and inputs are held beside those of evaluations.
-    let (apart, trained) = match &shapes.training {
-        Some(training) => (2, 3 * FLOAT * training.edges.iter().sum::<usize>() + 8 * 6 * rows),
-        None => (1, 0),
-    };
-    let graph = graph + trained;
-    let features = apart * FLOAT * shapes.feature_values;
-    let of_stage = |stage: &Stage| {
-        let units = stage.network.units();
-        let first = units[0].layer.as_ref();
-        let frozen =
-            apart * FLOAT * first.inputs() * (rows * 2 + if first.message_has_parameters() { halo } else { 0 });
-        let dropped = if units[0].dropout > 0.0 { frozen } else { 0 };
-        let mut widest = 0;
-        let mut tapes = 0;
-        for (index, unit) in units.iter().enumerate() {
-            let layer = unit.layer.as_ref();
-            let (message, output) = (layer.message_width(), layer.outputs());
-            let live = index > 0 || first.message_has_parameters();
-            let exchanged = if live { rows * 2 * message + halo * message } else { 0 };
-            let hidden = if index + 1 == units.len() { 0 } else { rows * output };
-            tapes += FLOAT * (exchanged + rows * output + hidden);
-            widest = widest.max(output).max(layer.inputs()).max(message);
+/// An account in the maps of a ledger, with its share of their nodes.
+const ACCOUNT: usize = 100;
+/// What a link holds at both ends before anything is on its way: a channel's first block in each direction.
+const LINK: usize = 3 << 10;
+/// The program, its libraries and the stacks of a few threads.
+const PROGRAM: u64 = 32 << 20;
+
+/// Bytes by what they are for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Memory(Vec<(&'static str, u64)>);
+
+impl Memory {
+    /// All of them together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
+    }
+
+    /// Adds what something takes.
+    pub fn add(&mut self, name: &'static str, bytes: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum = sum.saturating_add(bytes),
+            None => self.0.push((name, bytes)),
         }
-        // Gradients of rows, of folds, of messages, of halo messages.
-        let gradients = FLOAT * widest * (4 * rows + halo);
-        let frames = FLOAT * widest * (shapes.links.iter().map(|l| l.send + l.receive).sum::<usize>());
-        let parameters = FLOAT * stage.network.len() * (6 + 16);
-        // Late rows and gradients, as they arrive and as they are used, for each layer but the first.
-        let live = units.len().saturating_sub(1);
-        let late = if stage.late.is_some() { FLOAT * widest * live * 2 * (halo + rows) } else { 0 };
-        frozen + dropped + tapes + gradients + frames + parameters + late
+    }
+
+    /// Adds another worker's.
+    pub fn add_all(&mut self, other: &Memory) {
+        other.0.iter().for_each(|(name, bytes)| self.add(name, *bytes));
+    }
+
+    /// The same so many times.
+    #[must_use]
+    pub fn times(&self, times: u64) -> Memory {
+        Memory(self.0.iter().map(|(name, bytes)| (*name, bytes.saturating_mul(times))).collect())
+    }
+
+    /// The items, largest first.
+    pub fn items(&self) -> Vec<(&'static str, u64)> {
+        let mut items = self.0.clone();
+        items.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        items
+    }
+}
+
+/// What a worker of these shapes holds at its peak: the graph in both orientations, features, frozen inputs, the
+/// buffers of the largest stage, parameters with optimiser, the frames of one exchange, and accounts of the ledgers.
+/// Dense features are assumed where sparse ones would be smaller after folding, so it is an upper estimate for bags of
+/// words.
+pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
+    let (rows, halo) = (shapes.rows, shapes.halo_rows());
+    let of_training = shapes.training.as_ref().map_or(0, |training| training.edges.iter().sum());
+    let edges: usize = shapes.edges.iter().sum::<usize>() + of_training;
+    let mut memory = Memory::default();
+    // The part as read (u64 ids), then both orientations of both blocks with positions.
+    memory.add("graph", (8 * (2 * rows + edges) + 3 * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
+    memory.add("features", (FLOAT * shapes.feature_values) as u64);
+    let stages = plan.stages.iter().map(|stage| of_stage(shapes, stage));
+    memory.add_all(&stages.max_by_key(Memory::total).unwrap_or_default());
+    memory.add("ledger", ledger(shapes, plan, keeps_accounts));
+    memory.add("links", (LINK * shapes.workers().saturating_sub(1)) as u64);
+    let rounds: u64 = plan.stages.iter().map(|stage| u64::from(stage.rounds)).sum();
+    memory.add("times of rounds", 16 * rounds);
+    memory
+}
+
+fn of_stage(shapes: &Shapes, stage: &Stage) -> Memory {
+    let (rows, halo) = (shapes.rows, shapes.halo_rows());
+    let mut memory = Memory::default();
+    let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
+    let units = stage.network.units();
+    let first = units[0].layer.as_ref();
+    let frozen = first.inputs() * (rows * 2 + if first.message_has_parameters() { halo } else { 0 });
+    floats("frozen inputs", if units[0].dropout > 0.0 { 2 * frozen } else { frozen });
+    let mut widest = 0;
+    for (index, unit) in units.iter().enumerate() {
+        let layer = unit.layer.as_ref();
+        let (message, output) = (layer.message_width(), layer.outputs());
+        let live = index > 0 || first.message_has_parameters();
+        floats("messages and halo rows", if live { (rows * 2 + halo) * message } else { 0 });
+        floats("activations", if unit.after == After::Nothing { rows * output } else { 2 * rows * output });
+        widest = widest.max(output).max(layer.inputs()).max(message);
+    }
+    // Gradients of rows, of folds, of messages, of halo messages.
+    floats("gradients of rows", widest * (4 * rows + halo));
+    floats("frames", widest * shapes.links.iter().map(|l| l.send + l.receive).sum::<usize>());
+    floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
+    // Late rows and gradients, as they arrive and as they are used, for each layer but the first.
+    let live = units.len().saturating_sub(1);
+    floats("late rows", if stage.late.is_some() { widest * live * 2 * (halo + rows) } else { 0 });
+    memory
+}
+
+/// Accounts of what is sent and received: of two rounds where they are written down, else of all, with those that were
+/// predicted.
+fn ledger(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> u64 {
+    let peers = shapes.workers().saturating_sub(1);
+    let of_round = |stage: &Stage| peers * (stage.live_exchanges().len() + stage.network.units().len() + 4);
+    let accounts = |stage: &Stage| {
+        let rounds = if keeps_accounts { u64::from(stage.rounds) } else { 2 };
+        rounds.saturating_mul((of_round(stage) * ACCOUNT) as u64)
     };
-    let largest = stages.iter().map(of_stage).max().unwrap_or(0);
-    (graph + features + largest) as u64
+    let rounds: u64 = match keeps_accounts {
+        true => plan.stages.iter().map(accounts).fold(0, u64::saturating_add).saturating_mul(3),
+        false => plan.stages.iter().map(accounts).max().unwrap_or(0).saturating_mul(2),
+    };
+    rounds.saturating_add((2 * peers * 4 * ACCOUNT) as u64)
+}
+
+/// Refuses workers that need more memory than there is, unless they are `forced` to start; the text is a warning where
+/// they come near it, or are.
+///
+/// # Errors
+/// If there is not enough; the text says what takes most, and what helps.
+pub fn admit(memory: &Memory, workers: usize, forced: bool) -> Result<Option<String>> {
+    // What is here already, such as parts that were read, is needed but no longer available.
+    let room = laconic_graph::memory::available().map(|free| free.saturating_add(resident_bytes()));
+    judge(memory, workers, forced, room)
+}
+
+fn judge(memory: &Memory, workers: usize, forced: bool, room: Option<u64>) -> Result<Option<String>> {
+    let needed = memory.total().saturating_add(PROGRAM);
+    let Some(room) = room.filter(|room| needed > room / 5 * 4) else { return Ok(None) };
+    let named = |(name, bytes): &(&str, u64)| format!("{name} {}", gigabytes(*bytes));
+    let largest: Vec<String> = memory.items().iter().take(5).filter(|(_, bytes)| *bytes > 0).map(named).collect();
+    let who = if workers == 1 { "a worker needs".to_owned() } else { format!("{workers} workers need") };
+    let what = format!(
+        "{who} about {} of memory on this machine, and there are {}: {}",
+        gigabytes(needed),
+        gigabytes(room),
+        largest.join(", ")
+    );
+    if forced || needed <= room {
+        return Ok(Some(what));
+    }
+    let help = "a smaller model.hidden or model.layers, a schedule that trains one layer at a time, or parts on \
+                several machines (transport.kind = \"mpi\") need less; --force starts all the same";
+    Err(TrainError::config(format!("{what}; {help}")))
+}
+
+fn gigabytes(bytes: u64) -> String {
+    if bytes < 10_000_000 { format!("{:.2} MB", bytes as f64 / 1e6) } else { format!("{:.2} GB", bytes as f64 / 1e9) }
 }
 
 /// The largest resident size of this process so far, in bytes; 0 where the system does not tell.
 pub fn peak_bytes() -> u64 {
+    of_status("VmHWM:")
+}
+
+/// The resident size of this process now, in bytes; 0 where the system does not tell.
+fn resident_bytes() -> u64 {
+    of_status("VmRSS:")
+}
+
+fn of_status(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").trim().parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_what_hardly_fits_is_warned_about() {
+        let mut memory = Memory::default();
+        memory.add("graph", 1_000_000_000);
+        memory.add("activations", 6_000_000_000);
+        memory.add("activations", 2_000_000_000);
+        let needed = memory.total() + PROGRAM;
+        assert_eq!(needed, 9_000_000_000 + PROGRAM);
+        let at = |share: f64, forced| judge(&memory, 3, forced, Some((needed as f64 * share) as u64));
+        assert_eq!(
+            (at(1.3, false).expect("fits"), judge(&memory, 3, false, None).expect("nobody knows")),
+            (None, None)
+        );
+        let warning = at(1.1, false).expect("fits").expect("a warning");
+        let error = at(0.5, false).expect_err("does not fit");
+        assert_eq!(error.exit_code(), 2);
+        for text in [&warning, &error.to_string()] {
+            for words in ["3 workers", "9.03 GB", "activations 8.00 GB, graph 1.00 GB"] {
+                assert!(text.contains(words), "{words}: {text}");
+            }
+        }
+        assert!(error.to_string().contains("--force") && error.to_string().contains("model.hidden"));
+        assert!(at(0.5, true).expect("forced").expect("a warning").contains("9.03 GB"));
+    }
 }

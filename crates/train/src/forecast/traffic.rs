@@ -1,6 +1,6 @@
 //! Forecasting a whole run: what every worker will send, to the byte, before anything runs.
 
-use laconic_graph::part::Part;
+use laconic_graph::part::{GlobalCounts, Meta, Part};
 use laconic_wire::{Kind, Ledger, Rank, collectives};
 
 use super::stages::forecast_stages;
@@ -76,9 +76,7 @@ pub struct Costs {
 /// If the parts cannot be trained on, or a byte budget cannot be kept.
 pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn() -> Ledger) -> Result<Costs> {
     let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
-    let mut plan = Plan::with(members, config, global)?;
-    plan.check_workers(parts.len())?;
-    let evaluator = Evaluator::new(&plan.metrics, global);
+    let plan = Plan::with(members, config, global)?;
     let plans = laconic_graph::plan::plan_all(parts, plan.self_loops)?;
     let mut shapes: Vec<Shapes> =
         parts.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect();
@@ -88,6 +86,32 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
             shapes.training = Some(TrainingShapes::of(part, asked, plan, topology));
         }
     }
+    costs(plan, global, shapes, ledger)
+}
+
+/// As [`forecast`] from the meta data of a folder of parts alone; `None` where they do not say enough.
+///
+/// # Errors
+/// As [`forecast`].
+pub fn forecast_counted(
+    members: &Members,
+    config: &Config,
+    meta: &Meta,
+    ledger: fn() -> Ledger,
+) -> Result<Option<Costs>> {
+    let plan = Plan::with(members, config, &meta.global)?;
+    if plan.inductive {
+        // Nobody has counted the graph that training nodes induce.
+        return Ok(None);
+    }
+    let shapes = Shapes::counted(meta, plan.self_loops);
+    shapes.map(|shapes| costs(plan, &meta.global, shapes, ledger)).transpose()
+}
+
+/// What workers of these shapes would send and take.
+fn costs(mut plan: Plan, global: &GlobalCounts, shapes: Vec<Shapes>, ledger: fn() -> Ledger) -> Result<Costs> {
+    plan.check_workers(shapes.len())?;
+    let evaluator = Evaluator::new(&plan.metrics, global);
     if let Some(budget) = plan.messages.budget {
         let mut totals = vec![0.0; budget::rungs(&plan.config)];
         for shapes in &shapes {
@@ -101,7 +125,7 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     let one = |shapes: Shapes| {
         let mut ledger = ledger();
         forecast_worker(&forecast, &shapes, None, &mut ledger)?;
-        let memory = memory::forecast(&shapes, &plan.stages);
+        let memory = memory::forecast(&shapes, &plan, false).total();
         Ok((shapes, ledger, memory))
     };
     let workers = shapes.into_iter().map(one).collect::<Result<_>>()?;

@@ -12,7 +12,11 @@ pub trait Observer: Send {
     /// Before anything else: the resolved configuration, the number of workers, and where an earlier run was moved to.
     fn started(&mut self, _config: &Config, _workers: usize, _moved: Option<&Path>) {}
 
-    /// Before the first round: predicted framed bytes over all workers by kind, memory of this worker, rounds in all.
+    /// Something that may go wrong, before anything runs.
+    fn warned(&mut self, _what: &str) {}
+
+    /// Before the first round: predicted framed bytes over all workers by kind, memory of the workers in this process,
+    /// rounds in all.
     fn predicted(&mut self, _by_kind: &PerKind<u64>, _memory: u64, _rounds: u32) {}
 
     /// After each round.

@@ -13,7 +13,7 @@ use super::threads::run_threads;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::fit::stages::Trained;
-use crate::forecast::traffic::{Costs, forecast};
+use crate::forecast::traffic::{Costs, forecast, forecast_counted};
 use crate::plan::{Members, Plan};
 use crate::record::summary::Summary;
 use crate::record::weights::{Weights, weights};
@@ -105,7 +105,13 @@ pub fn train(config: &Config, data: impl Into<Data>, options: Options) -> Result
 /// If the configuration or the data cannot be used, or a byte budget cannot be kept.
 pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result<Costs> {
     members.check(config)?;
-    forecast(members, config, &data.into().source(members, config)?.all()?, Ledger::of_totals)
+    let source = data.into().source(members, config)?;
+    if let Source::Folder(_, meta) = &source
+        && let Some(costs) = forecast_counted(members, config, meta, Ledger::of_totals)?
+    {
+        return Ok(costs);
+    }
+    forecast(members, config, &source.all()?, Ledger::of_totals)
 }
 
 /// What a trained model says about the nodes of a graph, in the order of its parts. The data need no labels, and as

@@ -6,7 +6,7 @@ use laconic_wire::Transport;
 use laconic_wire::transport::mpi::{MpiTransport, abort};
 
 use super::options::{Options, Outcome};
-use super::process::run_worker;
+use super::process::run_among;
 use super::source::Source;
 use crate::config::Config;
 use crate::error::Result;
@@ -25,12 +25,12 @@ pub fn run_mpi(config: &Config, options: Options) -> Result<Outcome> {
     let size = transport.size();
     let source = Source::open(&options.members, config, Some(size as u32))?;
     let mut config = config.clone();
+    let local = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|v| v.parse().ok()).unwrap_or(size).max(1);
     if config.train.threads == 0 {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let local = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|v| v.parse().ok()).unwrap_or(size);
-        config.train.threads = (cores / local.max(1)).max(1);
+        config.train.threads = (cores / local).max(1);
     }
-    run_worker(&config, Box::new(transport), source, options)
+    run_among(&config, Box::new(transport), source, options, local)
 }
 
 /// Ends every process of this MPI job with this exit code; for errors after which the others would only wait.

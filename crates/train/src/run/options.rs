@@ -31,6 +31,8 @@ pub struct Options {
     /// Whether every account of the ledgers stays in memory until the end, as it does where there is no folder to write
     /// it into. Accounts grow with rounds, links and layers.
     pub keep_accounts: bool,
+    /// Whether to start although the workers may need more memory than there is.
+    pub force: bool,
 }
 
 impl Default for Options {
@@ -44,6 +46,7 @@ impl Default for Options {
             observer: Box::new(Silent),
             members: Members::default(),
             keep_accounts: false,
+            force: false,
         }
     }
 }

@@ -5,7 +5,7 @@ use laconic_wire::{Rank, Transport};
 use super::options::{Options, Outcome};
 use super::session::{Process, Session};
 use super::source::Source;
-use super::start::start_folder;
+use super::start::{admit, start_folder};
 use crate::config::Config;
 use crate::error::Result;
 use crate::plan::Plan;
@@ -18,11 +18,17 @@ use crate::worker::StopSignal;
 ///
 /// # Errors
 /// If the configuration or the part cannot be used, or this worker or another fails.
-pub fn run_worker(
+pub fn run_worker(config: &Config, transport: Box<dyn Transport>, source: Source, options: Options) -> Result<Outcome> {
+    run_among(config, transport, source, options, 1)
+}
+
+/// As [`run_worker`], one of so many on this machine.
+pub(super) fn run_among(
     config: &Config,
     mut transport: Box<dyn Transport>,
     mut source: Source,
     options: Options,
+    alike: usize,
 ) -> Result<Outcome> {
     let (rank, size) = (transport.rank(), transport.size());
     let config = options.members.resolved(config, size as u32)?;
@@ -31,14 +37,15 @@ pub fn run_worker(
     let part = source.take(rank.0)?;
     let plan = Plan::with(&options.members, &config, &part.global)?;
     plan.check_workers(size)?;
-    let Options { out, resume, changes, interrupt, abort, observer, keep_accounts, .. } = options;
+    let Options { out, resume, changes, interrupt, abort, observer, keep_accounts, force, .. } = options;
     transport.add_interrupt(abort);
     let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };
+    let (keeps_accounts, stop) = (keep_accounts || out.is_none(), StopSignal::of(interrupt));
+    let memory = admit(&plan, (std::slice::from_ref(&part), alike), keeps_accounts, force, observer.as_mut())?;
     if rank == Rank(0) {
         start_folder(&plan, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
     }
-    let (keeps_accounts, stop) = (keep_accounts || out.is_none(), StopSignal::of(interrupt));
-    let process = Process { out, resume, changes, keeps_accounts, threads, is_shared: false, stop };
+    let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared: false, stop };
     let mut session = Session::open(plan, transport, part, process, observer)?;
     let trained = session.train()?;
     session.close(trained)

@@ -44,6 +44,8 @@ pub(super) struct Process {
     pub changes: Vec<String>,
     /// Whether all accounts of the ledgers stay in memory.
     pub keeps_accounts: bool,
+    /// The memory that all workers in this process were estimated to take, in bytes.
+    pub memory: u64,
     /// Compute threads of each worker.
     pub threads: usize,
     /// Whether all workers share one process.
@@ -116,7 +118,7 @@ impl Session {
         let goes_on = (checkpoint, earlier.kinds);
         let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
         let rounds = plan.stages.iter().map(|stage| stage.rounds).sum();
-        recorder.observer().predicted(&forecast.by_kind, forecast.memory, rounds);
+        recorder.observer().predicted(&forecast.by_kind, process.memory, rounds);
         worker.use_plan(plan)?;
         Ok(Session { start, process, given, worker, x: Some(x), clock, earlier, after_round, forecast, recorder })
     }
@@ -281,7 +283,7 @@ fn forecast_rest(
     let forecast = Forecast { plan, evaluator: &worker.evaluator, position: &position };
     let mut ledger = if keeps_accounts { Ledger::new() } else { Ledger::of_totals() };
     forecast_worker(&forecast, &worker.shapes, resumed.map(|resumed| resumed.bytes), &mut ledger)?;
-    let memory = memory::forecast(&worker.shapes, &plan.stages);
+    let memory = memory::forecast(&worker.shapes, plan, keeps_accounts).total();
     let mut all = ledger.totals_by_kind().iter().map(|(_, count)| count.framed as f64).collect::<Vec<f64>>();
     collectives::all_reduce_f64(&mut worker.transport, Step::PredictedBytes.tag(0), &mut all)?;
     let before = resumed.map(|resumed| resumed.earlier.kinds).unwrap_or_default();

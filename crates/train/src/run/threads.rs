@@ -10,7 +10,7 @@ use laconic_wire::{Transport, threads};
 use super::options::{Options, Outcome};
 use super::session::{Process, Session};
 use super::source::Source;
-use super::start::start_folder;
+use super::start::{admit, start_folder};
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::plan::Plan;
@@ -34,11 +34,13 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let parts = (0..size as u32).map(|rank| source.take(rank)).collect::<Result<Vec<Part>>>()?;
     let plan = Plan::with(&options.members, &config, &parts[0].global)?;
     plan.check_workers(size)?;
-    let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, .. } = options;
+    let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, force, .. } = options;
+    let keeps_accounts = keep_accounts || out.is_none();
+    let memory = admit(&plan, (&parts, 1), keeps_accounts, force, observer.as_mut())?;
     start_folder(&plan, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
     let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));
-    let keeps_accounts = keep_accounts || out.is_none();
-    let process = Process { out, resume, changes, keeps_accounts, threads: each, is_shared: true, stop: stop.clone() };
+    let stops = stop.clone();
+    let process = Process { out, resume, changes, keeps_accounts, memory, threads: each, is_shared: true, stop: stops };
     let work = |transport: Box<dyn Transport>, part: Part, observer: Box<dyn Observer>| {
         let mut session = Session::open(plan.clone(), transport, part, process.clone(), observer)?;
         let trained = session.train()?;

@@ -51,11 +51,12 @@ impl Verification {
 }
 
 /// Runs `config` for `rounds` rounds a stage on one worker and on its own number. Rounds are not selected by
-/// validation: a tie decided by a rounding error would compare different rounds.
+/// validation: a tie decided by a rounding error would compare different rounds. With `force` they start although they
+/// may need more memory than there is.
 ///
 /// # Errors
 /// If the data are parts, or one of the runs fails.
-pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64) -> Result<Verification> {
+pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, force: bool) -> Result<Verification> {
     let mut config = config.clone();
     config.train.epochs = rounds;
     config.schedule.rounds = Vec::new();
@@ -68,7 +69,7 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64) -
     }
     let (dataset, split) = prepared(&config.data)?;
     let workers = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
-    let options = || Options { members: members.clone(), ..Options::default() };
+    let options = || Options { members: members.clone(), force, ..Options::default() };
     let many_parts = parts((members, &config), (&dataset, split), workers)?;
     let plan = Plan::with(members, &config, &many_parts[0].global)?;
     let one = run_threads(&config, Source::of(parts((members, &config), (&dataset, split), 1)?), options())?;

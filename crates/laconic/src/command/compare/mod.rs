@@ -62,6 +62,9 @@ pub struct Compare {
     /// Take the time on this link's virtual clock instead of the file's
     #[arg(long, value_name = "NAME")]
     link: Option<String>,
+    /// Start even if the workers may need more memory than there is
+    #[arg(long)]
+    force: bool,
 }
 
 /// How one run ended.
@@ -75,6 +78,7 @@ struct Shared<'a> {
     parts: Vec<Part>,
     out: PathBuf,
     signals: Signals,
+    force: bool,
     output: &'a Output,
 }
 
@@ -94,7 +98,7 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
     }
     let mut comparison = Comparison::new(&matrix, Graph::of(&parts));
     prepare(&out, &comparison)?;
-    let shared = Shared { parts, out, signals, output };
+    let shared = Shared { parts, out, signals, force: arguments.force, output };
     let Some(recorded) = shared.run_all(&matrix, &mut comparison)? else {
         output.say("stopped; the same command goes on where it stopped");
         return Ok(130);
@@ -171,7 +175,8 @@ impl Shared<'_> {
         let observer = Box::new(Progress::bar_only(self.output, format!("{}, seed {seed}", method.name)));
         let abort = self.signals.abort.clone();
         let out = Some(folder.clone());
-        let options = Options { out, resume, interrupt, abort, observer, ..Options::default() };
+        let force = self.force;
+        let options = Options { out, resume, interrupt, abort, observer, force, ..Options::default() };
         if train(&config, self.parts.clone(), options)?.summary.interrupted {
             return Ok(Ended::Stopped);
         }

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use laconic_graph::dataset::Dataset;
 use laconic_graph::part::{self, Provenance};
+use laconic_graph::plan::Counting;
 use laconic_train::TrainError;
 use laconic_train::record::aside::write_aside;
 use laconic_train::run::source::is_part_folder;
@@ -53,9 +54,14 @@ impl Target {
         let bar = if output.is_lively() { ProgressBar::new(parts.into()) } else { ProgressBar::hidden() };
         bar.set_style(ProgressStyle::with_template("{wide_bar} part {pos} of {len}").expect("the template is valid"));
         let cut = part::cut_one_by_one(dataset, split, assignment, parts)?;
-        let written = part::write_parts(dir, cut.inspect(|_| bar.inc(1)), provenance, self.force);
+        let mut counting = Counting::default();
+        let cut = cut.inspect(|part| {
+            counting.see(part);
+            bar.inc(1);
+        });
+        let written = part::write_parts(dir, cut, provenance, self.force);
         bar.finish_and_clear();
-        written.map_err(not_written)
+        written.and_then(|()| part::write_counts(dir, counting.finish())).map_err(not_written)
     }
 
     /// The folder, for people to read.
