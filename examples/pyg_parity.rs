@@ -246,8 +246,18 @@ fn one_worker(
 ) -> Result<OneWorker> {
     let network = network(&config.model.arch, &case.parameters)?;
     let (hand_on, rounds) = (HandOn::Nothing, case.losses.len() as u32);
-    let stage =
-        Stage { network, cache_inputs: true, sample_inputs: false, late: None, hand_on, first_layer: 0, rounds, lr };
+    let stage = Stage {
+        network,
+        cache_inputs: true,
+
+        redraws: false,
+        sample_inputs: false,
+        late: None,
+        hand_on,
+        first_layer: 0,
+        rounds,
+        lr,
+    };
     let plan = Arc::new(Plan::of(config, &part.global)?.with_stages(vec![stage])?);
     let stage = &plan.stages[0];
     let network = &stage.network;

@@ -60,6 +60,7 @@ fn in_turn(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let stage = |index: usize| Stage {
         network: architecture.stage(kind, index, Handed::Hidden),
         cache_inputs: true,
+        redraws: false,
         sample_inputs: true,
         late: None,
         hand_on: if index + 1 == architecture.layers { HandOn::Nothing } else { HandOn::Hidden },

@@ -29,6 +29,11 @@ pub struct HaloPlan {
 }
 
 impl HaloPlan {
+    /// The plan of a graph without the edges to other parts: nothing is sent.
+    pub fn own_alone(&self) -> HaloPlan {
+        HaloPlan { rank: self.rank, links: vec![Link::default(); self.links.len()] }
+    }
+
     /// Turns the answers of the id exchange into plan and blocks. `owners[i]` is the rank that owns the `i`-th id of
     /// [`needed`]; `asked_by[p]` are the ids, ascending, that rank `p` gets from this part; its length is the number of
     /// ranks. With `self_loops`, each own node gets exactly one loop, see [`Topology`].

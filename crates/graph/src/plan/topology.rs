@@ -29,6 +29,14 @@ pub struct Topology {
     pub halo_ids: Vec<u64>,
 }
 
+impl Topology {
+    /// Own rows with the edges between them alone: a graph without the edges to other parts.
+    pub fn own_alone(&self) -> Topology {
+        let halo = Csr { offsets: vec![0; self.own.offsets.len()], ..Csr::default() };
+        Topology { own: self.own.clone(), halo, halo_ids: Vec::new() }
+    }
+}
+
 /// Splits the edges of `part`; `halo_rows[i]` is the halo row of the `i`-th id of `needed`.
 pub(super) fn split(part: &Part, needed: &[u64], halo_rows: &[u32], self_loops: bool) -> (Csr, Csr) {
     let (own_index, halo_index) = (IdIndex::new(&part.nodes), IdIndex::new(needed));

@@ -78,6 +78,7 @@ const METHODS: [(&str, &str, &[&str]); 6] = [
             "schedule.kind=lazy",
             "schedule.start=mlp",
             "messages.forward={codec=\"quantised\",bits=4}",
+            "messages.evaluation_inputs=training",
             "messages.parameters={codec=\"quantised\",bits=8}",
             "train.sync_every=10",
             "train.eval_every=10",

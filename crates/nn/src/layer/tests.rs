@@ -38,10 +38,10 @@ fn messages_and_their_gradients_are_weighted_as_a_layer_says() {
         layer.message(at, Rows::Dense(&x), &mut out);
         let senders = Senders { side: Side::Own, x: Rows::Dense(&x), messages: &out };
         layer.message_adjoint(at, &mut unused, senders, &mut dm, Some((&mut back, Store::Set)));
-        for row in 0..3 {
+        for (row, weight) in weights.iter().enumerate().take(3) {
             for column in 0..4 {
-                assert_eq!(out.row(row)[column], weights[row] * x.row(row)[column], "{}", kind.name);
-                assert_eq!(back.row(row)[column], weights[row] * g.row(row)[column], "{}", kind.name);
+                assert_eq!(out.row(row)[column], weight * x.row(row)[column], "{}", kind.name);
+                assert_eq!(back.row(row)[column], weight * g.row(row)[column], "{}", kind.name);
             }
         }
     }

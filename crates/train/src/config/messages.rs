@@ -16,6 +16,8 @@ pub struct MessagesConfig {
     pub backward: CodecChoice,
     /// The codec of evaluation passes, or `none`: evaluate without the other workers' rows.
     pub evaluation: CodecChoice,
+    /// What evaluations know of the neighbours' inputs where these cross once.
+    pub evaluation_inputs: EvaluationInputs,
     /// The codec of parameter gradients, or of parameters where they are averaged.
     pub parameters: CodecChoice,
     /// Whether what a lossy codec of `parameters` drops is added to the next round's.
@@ -51,6 +53,7 @@ impl Default for MessagesConfig {
             forward: CodecChoice::exact(),
             backward: CodecChoice::exact(),
             evaluation: CodecChoice::exact(),
+            evaluation_inputs: EvaluationInputs::Whole,
             parameters: CodecChoice::exact(),
             error_feedback: true,
             selection: SelectionChoice::Name("all".to_owned()),
@@ -60,6 +63,17 @@ impl Default for MessagesConfig {
             layers: Default::default(),
         }
     }
+}
+
+/// `messages.evaluation_inputs`: what evaluations know of the neighbours' inputs where these cross once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvaluationInputs {
+    /// Every row, through the codec of evaluations: fetched apart, once, where training's are rounded, masked, sampled
+    /// or missing.
+    Whole,
+    /// What training knows of them, at no further bytes.
+    Training,
 }
 
 /// `messages.costs`: where the assigner's costs of links come from.

@@ -23,8 +23,8 @@ pub(crate) use keys::serialised as serialised_keys;
 pub use keys::{KEYS, KeyDoc};
 pub(crate) use keys::{one_of, refuse_unknown};
 pub use messages::{
-    BitsChoice, CodecChoice, CodecConfig, CostsChoice, EachMessage, LayerMessages, MessagesConfig, SelectionChoice,
-    SelectionConfig, SkipConfig, WIDTHS,
+    BitsChoice, CodecChoice, CodecConfig, CostsChoice, EachMessage, EvaluationInputs, LayerMessages, MessagesConfig,
+    SelectionChoice, SelectionConfig, SkipConfig, WIDTHS,
 };
 pub use model::ModelConfig;
 pub(crate) use overrides::apply;

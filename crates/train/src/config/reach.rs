@@ -53,6 +53,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "messages.forward",
             "messages.backward",
             "messages.evaluation",
+            "messages.evaluation_inputs",
             "messages.parameters",
             "messages.error_feedback",
             "messages.selection",

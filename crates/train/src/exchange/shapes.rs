@@ -42,15 +42,14 @@ pub struct Shapes {
     pub training: Option<TrainingShapes>,
 }
 
-/// The sizes of the subgraph that training nodes induce.
+/// The sizes of the graph that training sees, where that is not the whole one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrainingShapes {
     /// Rows exchanged with each peer.
     pub links: Vec<PeerRows>,
-    /// Bytes of the question sent to every peer at start-up.
-    pub asked_bytes: usize,
-    /// Bytes of the answer sent to each peer at start-up.
-    pub answer_bytes: Vec<usize>,
+    /// Bytes of the question sent to every peer at start-up, and of the answer sent to each; `None` where nobody has to
+    /// be asked.
+    pub questions: Option<(usize, Vec<usize>)>,
     /// Edges of the own block and the halo block.
     pub edges: [usize; 2],
 }
@@ -60,10 +59,21 @@ impl TrainingShapes {
     pub fn of(part: &Part, asked: &[u64], plan: &HaloPlan, topology: &Topology) -> TrainingShapes {
         TrainingShapes {
             links: plan.links.iter().map(PeerRows::from).collect(),
-            asked_bytes: encode_ids(asked).len(),
-            answer_bytes: plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
+            questions: Some((
+                encode_ids(asked).len(),
+                plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
+            )),
             edges: [topology.own.edges(), topology.halo.edges()],
         }
+    }
+
+    /// The same, or that of the whole graph, without the edges to other parts.
+    pub fn own_alone(shapes: &Shapes) -> TrainingShapes {
+        let (questions, edges) = match &shapes.training {
+            Some(training) => (training.questions.clone(), training.edges),
+            None => (None, shapes.edges),
+        };
+        TrainingShapes { links: vec![PeerRows::default(); shapes.links.len()], questions, edges: [edges[0], 0] }
     }
 }
 

@@ -204,11 +204,12 @@ pub struct Inferred {
 /// If another worker does not answer.
 pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result<Inferred> {
     let stages = worker.plan.stages.clone();
-    let mut x = Some(x);
+    let (mut x, mut apart) = (Some(x), false);
     for (index, (stage, parameters)) in stages.iter().zip(parameters).enumerate() {
         let own = x.take().expect("every stage but the last hands rows on");
         let round = index as u32;
-        let inputs = inputs(worker, stage, own, round)?;
+        apart |= worker.plan.evaluates_apart(stage);
+        let inputs = inputs(worker, (stage, apart), own, round)?;
         let embedding = match &inputs.x {
             Operand::Dense(rows) if index > 0 => Some(rows.clone()),
             _ => None,
@@ -224,15 +225,16 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
     unreachable!("a schedule has at least one stage, and the last returns")
 }
 
-/// The inputs of a trained stage, as it was trained and judged on them where that does not depend on chance.
-fn inputs(worker: &mut Worker, stage: &Stage, x: Operand, round: u32) -> Result<Inputs> {
+/// The inputs of a trained stage, as it was judged on them: those of evaluations, or where these had training's and
+/// that does not depend on chance, as it was trained on them.
+fn inputs(worker: &mut Worker, (stage, apart): (&Stage, bool), x: Operand, round: u32) -> Result<Inputs> {
     let layer = stage.first();
     if layer.message_width() > 0 && !stage.freezes() {
         return Ok(Inputs { x, neighbours: Neighbours::Exchanged, presence: None });
     }
     let tag = stage.input_tag(round);
     let by_chance = worker.plan.messages.coding(tag).kind.draws;
-    let tag = if by_chance { stage.evaluation_input_tag(round) } else { tag };
+    let tag = if apart || by_chance { stage.evaluation_input_tag(round) } else { tag };
     let (mut peers, graph) = worker.split();
     Inputs::freeze(&mut peers, graph, layer, x, (tag, Scope::Whole))
 }

@@ -65,7 +65,7 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
     // The part as read (u64 ids), then both orientations of both blocks with positions.
     memory.add("graph", (8 * (2 * rows + edges) + 3 * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
     memory.add("features", (FLOAT * shapes.feature_values) as u64);
-    let stages = plan.stages.iter().map(|stage| of_stage(shapes, stage));
+    let stages = plan.stages.iter().map(|stage| of_stage(shapes, stage, plan.evaluates_apart(stage)));
     memory.add_all(&stages.max_by_key(Memory::total).unwrap_or_default());
     memory.add("ledger", ledger(shapes, plan, keeps_accounts));
     memory.add("links", (LINK * shapes.workers().saturating_sub(1)) as u64);
@@ -74,7 +74,7 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
     memory
 }
 
-fn of_stage(shapes: &Shapes, stage: &Stage) -> Memory {
+fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = Memory::default();
     let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
@@ -82,6 +82,7 @@ fn of_stage(shapes: &Shapes, stage: &Stage) -> Memory {
     let first = units[0].layer.as_ref();
     let frozen = first.inputs() * (rows * 2 + if first.message_has_parameters() { halo } else { 0 });
     floats("frozen inputs", if units[0].dropout > 0.0 { 2 * frozen } else { frozen });
+    floats("inputs of evaluations", if evaluates_apart { frozen } else { 0 });
     let mut widest = 0;
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
@@ -89,15 +90,18 @@ fn of_stage(shapes: &Shapes, stage: &Stage) -> Memory {
         let live = index > 0 || first.message_has_parameters();
         floats("messages and halo rows", if live { (rows * 2 + halo) * message } else { 0 });
         floats("activations", if unit.after == After::Nothing { rows * output } else { 2 * rows * output });
-        widest = widest.max(output).max(layer.inputs()).max(message);
+        // Nobody asks for the gradients of inputs.
+        let input = if index > 0 { layer.inputs() } else { 0 };
+        widest = widest.max(output).max(input).max(message);
     }
     // Gradients of rows, of folds, of messages, of halo messages.
     floats("gradients of rows", widest * (4 * rows + halo));
     floats("frames", widest * shapes.links.iter().map(|l| l.send + l.receive).sum::<usize>());
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
-    // Late rows and gradients, as they arrive and as they are used, for each layer but the first.
+    // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one layer
+    // on their way, where rows cross in place of messages.
     let live = units.len().saturating_sub(1);
-    floats("late rows", if stage.late.is_some() { widest * live * 2 * (halo + rows) } else { 0 });
+    floats("late rows", if stage.late.is_some() { widest * (live + 1) * 2 * (halo + rows) } else { 0 });
     memory
 }
 

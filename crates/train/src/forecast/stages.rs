@@ -41,7 +41,7 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, ledger: &mut Le
         }
     }
     let alike = !ledger.keeps_accounts() && most.have_constant_sizes();
-    let mut rounds_before = 0;
+    let (mut rounds_before, mut apart) = (0, false);
     for (number, stage) in plan.stages.iter().enumerate() {
         let selection = plan.selection.as_deref();
         let route = Route { rank: Rank(shapes.rank), links: shapes.training_links(), selection, seed };
@@ -50,8 +50,10 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, ledger: &mut Le
         let current = number == position.finished.len();
         let done_before = finished.unwrap_or(if current { position.done } else { 0 });
         let last = if finished.is_some() || (current && position.stopped) { done_before } else { stage.rounds };
-        let mut at =
-            StageForecast { forecast: *forecast, shapes, route, whole, coders: &mut coders, stage, rounds_before };
+        // Once evaluations have rows of their own, so have those of later stages.
+        apart |= plan.evaluates_apart(stage);
+        let coders = &mut coders;
+        let mut at = StageForecast { forecast: *forecast, shapes, route, whole, coders, stage, apart, rounds_before };
         at.inputs(last, ledger)?;
         if alike {
             at.rounds_alike(done_before + 1..=last, ledger)?;
@@ -73,6 +75,8 @@ struct StageForecast<'a> {
     whole: Route<'a>,
     coders: &'a mut Coders,
     stage: &'a Stage,
+    /// Whether evaluations have frozen inputs of their own.
+    apart: bool,
     rounds_before: u32,
 }
 
@@ -131,7 +135,7 @@ impl StageForecast<'_> {
         let (tag, scope, width) =
             (stage.input_tag(self.rounds_before), plan.frozen_scope(stage), stage.first().inputs());
         self.coders.turn(reading(stage, 0));
-        if plan.evaluates_apart(stage) {
+        if self.apart {
             let request = Request::now(stage.evaluation_input_tag(self.rounds_before), plan.evaluation);
             Halo::forecast(&self.whole, self.coders, request, width, ledger)?;
         }

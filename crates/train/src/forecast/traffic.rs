@@ -109,9 +109,12 @@ pub fn forecast_counted(
 }
 
 /// What workers of these shapes would send and take.
-fn costs(mut plan: Plan, global: &GlobalCounts, shapes: Vec<Shapes>, ledger: fn() -> Ledger) -> Result<Costs> {
+fn costs(mut plan: Plan, global: &GlobalCounts, mut shapes: Vec<Shapes>, ledger: fn() -> Ledger) -> Result<Costs> {
     plan.check_workers(shapes.len())?;
     let evaluator = Evaluator::new(&plan.metrics, global);
+    if plan.deletes_edges {
+        shapes.iter_mut().for_each(|shapes| shapes.training = Some(TrainingShapes::own_alone(shapes)));
+    }
     if let Some(budget) = plan.messages.budget {
         let mut totals = vec![0.0; budget::rungs(&plan.config)];
         for shapes in &shapes {

@@ -121,6 +121,12 @@ impl Coding {
         Ok(coding)
     }
 
+    /// Whether both round alike, at no level and without chance.
+    pub fn is_same_rounding(&self, other: &Coding) -> bool {
+        let steady = |kind: &CodecKind| !kind.draws && !kind.remembers && !kind.reads.ratio && !kind.reads.bits;
+        self.kind.name == other.kind.name && self.options == other.options && steady(&self.kind)
+    }
+
     /// Refuses options that nothing reads.
     fn refuse_idle(&self, key: &str, config: &CodecConfig, registry: &CodecRegistry) -> Result<()> {
         let reads = self.kind.reads;

@@ -60,7 +60,7 @@ pub fn evaluates_alone(config: &MessagesConfig) -> bool {
 /// Refuses `reveal` where nothing is revealed: only rows that go forward into a layer whose inputs cross once are.
 fn refuse_idle_reveal(config: &MessagesConfig, stages: &[Stage]) -> Result<()> {
     let own = |layer: &str, key: &str| format!("layers.{layer}.{key}");
-    let frozen = || stages.iter().filter(|stage| stage.freezes()).map(|stage| stage.first_layer.to_string());
+    let frozen = || stages.iter().filter(|stage| stage.may_freeze()).map(|stage| stage.first_layer.to_string());
     let has_own = |layer: &String| config.layers.get(layer).is_some_and(|layer| layer.forward.is_some());
     let mut idle = vec![("backward".to_owned(), &config.backward)];
     idle.extend([("evaluation".to_owned(), &config.evaluation), ("parameters".to_owned(), &config.parameters)]);
@@ -176,6 +176,18 @@ impl Messages {
             Kind::Evaluation => &self.evaluation,
             _ => self.of_layer(tag.layer, tag.direction),
         }
+    }
+
+    /// Whether what crosses once in training is what evaluations would fetch, or better.
+    pub fn evaluates_as_it_trains(&self, inputs: Tag) -> bool {
+        let training = self.coding(inputs);
+        training.kind.lossless || training.is_same_rounding(&self.evaluation)
+    }
+
+    /// Whether other columns of these inputs cross in every round: a mask leaves some out and nothing is revealed.
+    pub fn redraw(&self, inputs: Tag) -> bool {
+        let coding = self.coding(inputs);
+        coding.kind.reads.ratio && !coding.reveal
     }
 
     /// The same messages where nothing depends on what happens during a run: the most that they can be.

@@ -17,7 +17,7 @@ use laconic_nn::layer::LayerKind;
 use laconic_nn::metric::Metric;
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
-use crate::config::{Config, MessagesConfig};
+use crate::config::{Config, EvaluationInputs, MessagesConfig};
 use crate::error::{Result, TrainError};
 use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
@@ -49,8 +49,12 @@ pub struct Plan {
     frozen: Scope,
     /// Which rows evaluations exchange.
     pub evaluation: Scope,
+    /// What evaluations know of the neighbours' inputs where these cross once.
+    evaluation_inputs: EvaluationInputs,
     /// Whether training sees nothing but training nodes and the edges between them.
     pub inductive: bool,
+    /// Whether training is on the graph without the edges between workers.
+    pub deletes_edges: bool,
     /// When workers agree, evaluate and write checkpoints.
     pub cadence: Cadence,
     /// How the learning rate changes.
@@ -87,7 +91,9 @@ impl Plan {
         }
         let metrics = metrics(&config.train.metrics, counts)?;
         let model = Plan::for_model(members, config, [counts.columns, counts.classes])?;
-        let plan = Plan { metrics, inductive: config.data.inductive, ..model };
+        // Where evaluations exchange nothing either, there is no other graph.
+        let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
+        let plan = Plan { metrics, inductive: config.data.inductive, deletes_edges, ..model };
         let last = plan.stages.iter().map(|stage| usize::from(stage.last_layer())).max();
         let beyond = |layer: &&String| layer.parse().is_ok_and(|layer: usize| Some(layer) > last);
         if let Some(layer) = config.messages.layers.keys().find(beyond) {
@@ -106,16 +112,22 @@ impl Plan {
         let kind = members.layer(config)?;
         let architecture = config.model.architecture(columns, classes);
         let blueprint = Blueprint { config, kind, architecture: &architecture };
-        let stages: Arc<[Stage]> = (members.schedule(config)?.stages)(&blueprint).into();
+        let mut stages = (members.schedule(config)?.stages)(&blueprint);
+        let messages = Messages::of(&config.messages, &members.codecs, &stages)?;
+        for stage in &mut stages {
+            stage.cache_inputs &= !(stage.redraws && messages.redraw(stage.input_tag(0)));
+        }
         let selection = members.selection(config)?;
         let drawn = (selection.build)(&config.messages.selection.config().options).map_err(check::refused_selection)?;
         let rate = RateSpec { step: config.train.lr_step, factor: config.train.lr_factor };
         Ok(Plan {
-            messages: Messages::of(&config.messages, &members.codecs, &stages)?,
+            messages,
+            evaluation_inputs: config.messages.evaluation_inputs,
             selection: drawn.map(Arc::from),
             frozen: if selection.cuts { Scope::Nothing } else { Scope::Whole },
             evaluation: if evaluates_alone(&config.messages) { Scope::Nothing } else { Scope::Whole },
             inductive: false,
+            deletes_edges: false,
             cadence: Cadence::of(config),
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,
@@ -124,7 +136,7 @@ impl Plan {
             self_loops: config.model.has_self_loops(kind),
             config: Arc::new(config.clone()),
             members: members.clone(),
-            stages,
+            stages: stages.into(),
         })
     }
 
@@ -176,11 +188,20 @@ impl Plan {
         }
     }
 
-    /// Whether evaluations have frozen inputs of their own: those of the whole graph, where training sees a part of it,
-    /// or with the rows that training goes without.
+    /// Whether evaluations have frozen inputs of their own: those of the whole graph, where training sees a part of it;
+    /// or the rows that training goes without, or has through a codec that loses something. A stage whose own rows were
+    /// handed on apart has inputs of its own for them whatever this says.
     pub fn evaluates_apart(&self, stage: &Stage) -> bool {
-        let goes_without = self.frozen_scope(stage) == Scope::Nothing && self.evaluation == Scope::Whole;
-        stage.freezes() && (self.inductive || goes_without)
+        let whole = self.evaluation == Scope::Whole && self.evaluation_inputs == EvaluationInputs::Whole;
+        let lossy = || !self.messages.evaluates_as_it_trains(stage.input_tag(0));
+        let lacks = whole && (self.frozen_scope(stage) != Scope::Whole || lossy());
+        stage.freezes() && (self.inductive || lacks)
+    }
+
+    /// Whether evaluations see more of the graph than training does, where that sees a part of it: not where they go
+    /// without the others' rows as well.
+    pub fn evaluates_whole_graph(&self) -> bool {
+        !self.deletes_edges || self.evaluation == Scope::Whole
     }
 
     /// Whether a worker remembers between rounds what no other knows, so that a checkpoint needs a file of each.

@@ -25,6 +25,7 @@ fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
             false => architecture.stage(kind, index, handed),
         },
         cache_inputs: true,
+        redraws: false,
         sample_inputs: true,
         late: None,
         hand_on: match (index + 1 == count, handed) {

@@ -12,6 +12,9 @@ pub struct Stage {
     pub network: Network,
     /// Whether the inputs' halo is fetched once and kept.
     pub cache_inputs: bool,
+    /// Whether inputs that would be kept cross in every round after all, in other columns each time, where a mask
+    /// reveals nothing; the plan then takes `cache_inputs` back.
+    pub redraws: bool,
     /// Whether the selection applies to inputs that are fetched once.
     pub sample_inputs: bool,
     /// Where rows are used a round after they were sent.
@@ -91,6 +94,11 @@ impl Stage {
     /// Whether the first layer's halo crosses once.
     pub fn freezes(&self) -> bool {
         self.cache_inputs && self.first().message_width() > 0
+    }
+
+    /// Whether the first layer's halo may cross once.
+    pub fn may_freeze(&self) -> bool {
+        (self.cache_inputs || self.redraws) && self.first().message_width() > 0
     }
 
     /// The tag of frozen inputs: features cross before the first layer, hidden rows before later ones.

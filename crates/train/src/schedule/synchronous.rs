@@ -14,6 +14,7 @@ pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     vec![Stage {
         network: architecture.end_to_end(kind),
         cache_inputs: config.schedule.cache_inputs,
+        redraws: config.schedule.cache_inputs,
         sample_inputs: false,
         late: None,
         hand_on: HandOn::Nothing,

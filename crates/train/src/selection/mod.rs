@@ -22,6 +22,11 @@ pub trait Selection: Send + Sync {
     /// How many of a link's rows travel in a round; must depend on the number alone, since predictions ask for it.
     fn count(&self, rows: usize) -> usize;
 
+    /// Whether training is on the graph without the edges between workers: rows that never come leave degrees, too.
+    fn deletes_edges(&self) -> bool {
+        false
+    }
+
     /// Puts the positions that travel, ascending and different, into `into`; called with the same key at both ends of a
     /// link.
     fn draw(&self, key: Key, rows: usize, into: &mut Vec<u32>) {

@@ -95,9 +95,9 @@ pub fn forecast_discover(shapes: &Shapes, ledger: &mut Ledger) {
     for peer in Rank(shapes.rank).others(shapes.workers()) {
         ledger.record(Step::Questions.tag(0), peer, shapes.asked_bytes);
         ledger.record(Step::Answers.tag(0), peer, shapes.answer_bytes[peer.index()]);
-        if let Some(training) = &shapes.training {
-            ledger.record(Step::TrainingQuestions.tag(0), peer, training.asked_bytes);
-            ledger.record(Step::TrainingAnswers.tag(0), peer, training.answer_bytes[peer.index()]);
+        if let Some((asked, answers)) = shapes.training.as_ref().and_then(|training| training.questions.as_ref()) {
+            ledger.record(Step::TrainingQuestions.tag(0), peer, *asked);
+            ledger.record(Step::TrainingAnswers.tag(0), peer, answers[peer.index()]);
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::error::{Result, TrainError};
 use crate::exchange::halo::Halo;
 use crate::exchange::late::Late;
 use crate::exchange::peers::Peers;
-use crate::exchange::shapes::Shapes;
+use crate::exchange::shapes::{Shapes, TrainingShapes};
 use crate::exchange::steps::Step;
 use crate::exchange::timeline::Timeline;
 use crate::exchange::widths;
@@ -50,7 +50,7 @@ pub struct Worker {
     pub local: Local,
     /// The halo exchange.
     pub halo: Halo,
-    /// What evaluations see, where training sees training nodes alone: own rows with all their edges, and the exchange
+    /// What evaluations see, where training sees a part of the graph: own rows with all their edges, and the exchange
     /// along these.
     whole: Option<Box<(Local, Halo)>>,
     /// Rows that are used a round after they were sent, in a stage where they are.
@@ -113,10 +113,19 @@ impl Worker {
         let WorkerOptions { threads, stop, clock } = options;
         let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let mut shapes = Shapes::of(&part, &links, &topology);
-        let induced = match plan.inductive {
-            true => Some(discover_training(&mut transport, &part, plan.self_loops)?),
-            false => None,
-        };
+        let mut seen = None;
+        if plan.inductive {
+            let (links, topology, training) = discover_training(&mut transport, &part, plan.self_loops)?;
+            shapes.training = Some(training);
+            seen = Some((links, topology));
+        }
+        if plan.deletes_edges {
+            seen = Some(match seen {
+                Some((links, topology)) => (links.own_alone(), topology.own_alone()),
+                None => (links.own_alone(), topology.own_alone()),
+            });
+            shapes.training = Some(TrainingShapes::own_alone(&shapes));
+        }
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology);
         let mut rows = shapes.split_rows.map(|rows| rows as f64);
@@ -126,20 +135,18 @@ impl Worker {
             let coders = Coders::new(&plan.messages, seed);
             Halo::new(links, local.ids.len(), coders, seed, plan.selection.clone())
         };
-        let (local, mut halo, whole) = match induced {
+        let (local, mut halo, whole) = match seen {
             None => {
                 let halo = exchange(links, &local);
                 (local, halo, None)
             }
-            Some((training_links, topology, training_shapes)) => {
-                shapes.training = Some(training_shapes);
+            Some((training_links, topology)) => {
                 let (training, whole) = (local.over(topology), exchange(links, &local));
                 let halo = exchange(training_links, &training);
-                (training, halo, Some(Box::new((local, whole))))
+                (training, halo, plan.evaluates_whole_graph().then(|| Box::new((local, whole))))
             }
         };
-        let simulated = clock.clone();
-        halo.timeline = Timeline::new(clock.unwrap_or_else(|| Arc::new(WallClock::new())));
+        halo.timeline = Timeline::new(clock.clone().unwrap_or_else(|| Arc::new(WallClock::new())));
         let worker = Worker {
             plan,
             transport,
@@ -153,7 +160,7 @@ impl Worker {
             evaluator,
             times: Times::default(),
             stop,
-            simulated,
+            simulated: clock,
         };
         Ok((worker, x))
     }

@@ -44,6 +44,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "messages.forward=half",
             "messages.backward={ codec = \"quantised\", bits = 8 }",
             "messages.evaluation=half",
+            "messages.evaluation_inputs=training",
             "messages.parameters=half",
             "messages.error_feedback=false",
             "messages.selection=boundary_sample",

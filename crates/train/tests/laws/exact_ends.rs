@@ -16,7 +16,7 @@ const EXACT: [&[&str]; 11] = [
         r#"messages.forward={codec="masked",ratio=1,whole_last=false}"#,
         r#"messages.backward={codec="masked",ratio=1,whole_last=false}"#,
     ],
-    &[r#"messages.forward={codec="masked",ratio=1,reveal=false,rescale=true,whole_last=false}"#],
+    &[r#"messages.forward={codec="masked",ratio=1,rescale=true,whole_last=false}"#],
     &[
         r#"messages.forward={codec="masked",ratio=1,inner="quantised",bits=32,whole_last=false}"#,
         r#"messages.backward={codec="masked",ratio=1,columns="prefix",whole_last=false}"#,

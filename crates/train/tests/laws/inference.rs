@@ -7,7 +7,7 @@ use crate::defects_of_retexo::{accuracy, logits};
 use crate::fixture::{config, folder, graph, into_folder, parts, try_run};
 use crate::methods::{ARCHS, BOUNDED, CODECS, OTHERS, SCHEDULES, go_together};
 
-/// Where evaluations see what inference sees, every row as it is, the figures are the same; elsewhere there are some.
+/// Evaluations see what inference sees, every row as it is, unless they are told otherwise: the figures are the same.
 #[test]
 fn the_model_of_every_method_gives_its_figures_again() {
     let dataset = graph(120, 4);
@@ -25,11 +25,9 @@ fn the_model_of_every_method_gives_its_figures_again() {
             let logits = logits(&config, parts(&config, &dataset, 3), &weights);
             let found = accuracy(&dataset, &logits, Split::TEST).0;
             let scores = &outcomes[0].trained.scores.test;
-            let whole = !keys.iter().any(|key| key.starts_with("messages.evaluation"));
-            if whole && keys.contains(&"schedule.cache_inputs=false") {
+            if !keys.iter().any(|key| key.starts_with("messages.evaluation")) {
                 assert_eq!(found, scores["accuracy"], "{keys:?}");
             }
-            assert!(found > 0.0, "{keys:?}: {found}");
         }
     }
 }

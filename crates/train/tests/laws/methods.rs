@@ -69,10 +69,10 @@ pub const OTHERS: [&[&str]; 14] = [
     &[
         r#"messages.selection={kind="boundary_sample",rate=0.2}"#,
         r#"messages.forward={codec="quantised",bits={from=1,to=4}}"#,
-        "messages.evaluation=none",
+        "messages.evaluation_inputs=training",
     ],
     &["messages.selection=none"],
-    &["messages.selection=none", "messages.evaluation=none"],
+    &[r#"messages.selection={kind="none",degrees="global"}"#, "messages.evaluation=none"],
     &["messages.evaluation=none"],
     &[r#"messages.evaluation={codec="quantised",bits=8}"#, "messages.parameters=half"],
     &[r#"messages.parameters={codec="quantised",bits=4}"#],

@@ -14,7 +14,7 @@ fn the_first_round_knows_no_neighbours_of_other_workers() {
     for arch in ARCHS {
         let keys = [&deep(arch)[..], &["schedule.cache_inputs=false"]].concat();
         let gradient = |more: &str| first_gradient(&[&keys[..], &[more]].concat(), &dataset, 3);
-        let alone = gradient("messages.selection=none");
+        let alone = gradient(r#"messages.selection={kind="none",degrees="global"}"#);
         assert!(gradient("schedule.kind=pipelined") == alone, "{arch:?}");
         assert!(gradient("schedule.kind=synchronous") != alone, "{arch:?}");
     }
