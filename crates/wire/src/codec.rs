@@ -38,7 +38,8 @@ pub trait Codec: Send {
     /// What frames and errors say of it.
     fn id(&self) -> CodecId;
 
-    /// The payload bytes of a message of this level and shape, exactly; the most where the kind varies.
+    /// The payload bytes of a message of this level and shape, exactly; the most where the kind varies. Never fewer for
+    /// more bits, more columns or a smaller ratio: the finest level that a message may have bounds it.
     ///
     /// # Panics
     ///

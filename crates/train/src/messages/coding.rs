@@ -302,7 +302,8 @@ impl Coding {
         fixed && !self.kind.reads.ratio && !self.kind.wraps && !self.kind.remembers
     }
 
-    /// The same codec where nothing depends on what happens during the run: the most that it can send.
+    /// The same codec where nothing depends on what happens during the run: the most that it can send. The finest level
+    /// is the dearest ([`Codec::bytes`]).
     #[must_use]
     pub fn at_most(&self) -> Coding {
         let most = |controller: &Controller, value: f64| {
@@ -327,10 +328,12 @@ impl Coding {
         counts: &mut WidthCounts,
     ) {
         let columns = if self.kind.reads.ratio { travelling(columns, level.ratio) } else { columns };
+        // What is not smaller rounded travels as it is.
+        let whole = payload == 4 * rows * columns;
         let place = |width: u8| WIDTHS.iter().position(|known| *known >= width).unwrap_or(WIDTHS.len() - 1);
         match level.bits {
-            Bits::Uniform(bits) if self.kind.reads.bits => counts[place(bits)] += (rows * columns) as u64,
-            Bits::Rows(widths) if self.kind.reads.bits => {
+            Bits::Uniform(bits) if self.kind.reads.bits && !whole => counts[place(bits)] += (rows * columns) as u64,
+            Bits::Rows(widths) if self.kind.reads.bits && !whole => {
                 widths.iter().for_each(|&width| counts[place(width)] += columns as u64);
             }
             _ if rows * columns > 0 => {

@@ -107,6 +107,24 @@ fn what_decides_while_it_runs_keeps_the_stated_bound() {
     }
 }
 
+/// Messages of one column, whose widths are all as dear as exact values, reach none that is above the widest's bound.
+#[test]
+fn messages_of_one_column_keep_their_bound_in_every_width() {
+    let dataset = graph(120, 3);
+    let mask = |bits: &str| format!("{{codec=\"masked\",ratio=16,whole_last=false,inner=\"quantised\",{bits}}}");
+    for bits in [
+        "bits=\"adaptive\",period=1,menu=[1,8,16,32]",
+        "bits={clock=\"gradient_norm\",from=1,to=32}",
+        "bits={clock=\"elapsed\",limit=1000.0,from=8,to=32}",
+    ] {
+        let [forward, backward] =
+            ["forward", "backward"].map(|direction| format!("messages.{direction}={}", mask(bits)));
+        let keys = ["schedule.cache_inputs=false", "model.layers=3", &forward, &backward];
+        let (sent, predicted) = assert_bounded(&run(&config(&keys), &dataset, 3), bits);
+        assert_eq!(sent, predicted, "{bits}: one column takes as much in every width");
+    }
+}
+
 /// A frame that stands for skipped rows carries nothing, so a round in which every row has stayed costs headers alone.
 #[test]
 fn rows_that_never_change_are_sent_once_in_so_many_rounds() {

@@ -1,7 +1,8 @@
 //! `quantised`: every value as a code of a few bits on its row's own grid, rounded at random and unbiased.
 //!
-//! A row of `D` columns with `b` bits is `4 + ⌈D·b/8⌉` bytes: its [grid], then the codes. With 32 bits it is its
-//! `4·D` bytes as they are, without a grid; without columns it is nothing. Rows follow one another without padding.
+//! A row of `D` columns with `b` bits is `4 + ⌈D·b/8⌉` bytes: its [grid], then the codes. Where that is not less than
+//! its `4·D` bytes as they are, with 32 bits and in rows of one column, these are sent instead. Rows follow one another
+//! without padding.
 //!
 //! Codes lie in `n = ⌊D/p⌋` little-endian words of 16 bits, `p = 16/b` codes in each: word `j` holds column `k·n + j`
 //! in its bits `k·b..k·b+b`. The remaining `D − p·n` columns, fewer than `p`, follow in as many bytes as they need,
@@ -72,7 +73,7 @@ impl Codec for Quantised {
     /// Wider than the row: its ends are bfloat16 numbers. 0 for what arrives exactly.
     fn span(&self, bits: u8, row: &[f32]) -> f64 {
         match ends(row) {
-            Some((min, max)) if min < max && bits < 32 => {
+            Some((min, max)) if min < max && !travels_whole(bits, row.len()) => {
                 let levels = levels(bits.into());
                 f64::from(levels) * Grid::covering(min, max, levels).step()
             }
@@ -115,14 +116,16 @@ impl Quantised {
             return Ok(());
         }
         let finite = match bits {
+            _ if travels_whole(bits, rows.columns) => {
+                return append_values(Quantised::KIND.name, rows, into, u32::to_le_bytes);
+            }
             1 if self.feedback => fit_rows::<1>(rows, into),
             2 if self.feedback => fit_rows::<2>(rows, into),
             1 => self.arch.dispatch(Encode::<1> { key, first, rows, into }),
             2 => self.arch.dispatch(Encode::<2> { key, first, rows, into }),
             4 => self.arch.dispatch(Encode::<4> { key, first, rows, into }),
             8 => self.arch.dispatch(Encode::<8> { key, first, rows, into }),
-            16 => self.arch.dispatch(Encode::<16> { key, first, rows, into }),
-            _ => return append_values(Quantised::KIND.name, rows, into, u32::to_le_bytes),
+            _ => self.arch.dispatch(Encode::<16> { key, first, rows, into }),
         };
         if finite { Ok(()) } else { Err(not_finite(Quantised::KIND.name, rows)) }
     }
@@ -133,12 +136,14 @@ impl Quantised {
             return Ok(());
         }
         match bits {
+            _ if travels_whole(bits, into.columns) => {
+                return read_values(Quantised::KIND.name, payload, into, store, f32::from_le_bytes);
+            }
             1 => self.arch.dispatch(Decode::<1> { payload, into, store }),
             2 => self.arch.dispatch(Decode::<2> { payload, into, store }),
             4 => self.arch.dispatch(Decode::<4> { payload, into, store }),
             8 => self.arch.dispatch(Decode::<8> { payload, into, store }),
-            16 => self.arch.dispatch(Decode::<16> { payload, into, store }),
-            _ => return read_values(Quantised::KIND.name, payload, into, store, f32::from_le_bytes),
+            _ => self.arch.dispatch(Decode::<16> { payload, into, store }),
         }
         Ok(())
     }
@@ -158,11 +163,12 @@ fn fit_rows<const BITS: u32>(rows: &RowsRef<'_>, into: &mut Vec<u8>) -> bool {
 /// The bytes of one row.
 fn row_bytes(bits: u8, columns: usize) -> usize {
     assert!(matches!(bits, 1 | 2 | 4 | 8 | 16 | 32), "a value has 1, 2, 4, 8, 16 or 32 bits, not {bits}");
-    match (columns, bits) {
-        (0, _) => 0,
-        (_, 32) => columns * 4,
-        _ => 4 + (columns * usize::from(bits)).div_ceil(8),
-    }
+    (4 + (columns * usize::from(bits)).div_ceil(8)).min(columns * 4)
+}
+
+/// Whether rows travel as they are, because codes and a grid would not be smaller.
+fn travels_whole(bits: u8, columns: usize) -> bool {
+    row_bytes(bits, columns) == columns * 4
 }
 
 impl Bits<'_> {
@@ -444,7 +450,7 @@ mod tests {
 
     #[test]
     fn every_instruction_set_gives_the_same_bits() {
-        for columns in [1, 2, 7, 16, 37, 100, 256, 1030] {
+        for columns in [2, 3, 7, 16, 37, 100, 256, 1030] {
             let key = Key::new(2, Purpose::Test);
             let data: Vec<f32> = (0..columns * 20).map(|i| key.with(i as u64).normal() as f32).collect();
             let rows = RowsRef { data: &data, columns, rows: RowSet::Range(0..20) };

@@ -30,6 +30,7 @@ const LEVELS: [(f64, &[u8]); 13] = [
 /// Holds a codec to its laws, once for each of these options; `registry` holds the codecs that may be inside.
 ///
 /// - What it writes has the bytes that it says, behind what was there, and names itself in frames.
+/// - More bits, more columns or a smaller ratio never take fewer bytes.
 /// - The same message has the same bytes, whatever the codec wrote before and however its rows lie in memory.
 /// - A value that is not finite is refused by its row and column, and the payload is as before.
 /// - A payload of another size is an error, and no payload makes it panic.
@@ -47,6 +48,7 @@ pub fn check(kind: &'static CodecKind, registry: &CodecRegistry, options: &[Opti
         let id = build().id();
         assert_ne!(id.number, NO_CODEC, "{} with {options:?}: frames must say who wrote them", kind.name);
         assert!(kind.wraps || id == kind.id(), "{} calls itself {id:?}", kind.name);
+        finer_levels_never_take_fewer_bytes(build().as_ref(), kind.name);
         for (ratio, widths) in LEVELS {
             let case = Case { kind: described, options, build: &build, ratio, widths };
             case.payloads_have_their_size_and_do_not_depend_on_what_was_before();
@@ -59,6 +61,22 @@ pub fn check(kind: &'static CodecKind, registry: &CodecRegistry, options: &[Opti
                 case.every_bit_arrives();
             }
             case.what_the_kind_does_not_read_changes_nothing();
+        }
+    }
+}
+
+fn finer_levels_never_take_fewer_bytes(codec: &dyn Codec, name: &str) {
+    let bytes = |ratio, bits, columns| codec.bytes(&Level { ratio, bits: Bits::Uniform(bits) }, 3, columns);
+    for columns in 0..70 {
+        let ratios = [128.0, 16.0, 5.0, 3.0, 2.0, 1.5, 1.0];
+        for (ratio, finer) in ratios.into_iter().zip(ratios.into_iter().skip(1).chain([1.0])) {
+            let widths = [1, 2, 4, 8, 16, 32];
+            for (bits, wider) in widths.into_iter().zip(widths.into_iter().skip(1).chain([32])) {
+                let of = bytes(ratio, bits, columns);
+                let least = bytes(finer, bits, columns).min(bytes(ratio, wider, columns));
+                let least = least.min(bytes(ratio, bits, columns + 1));
+                assert!(of <= least, "{name}: {columns} columns at ratio {ratio} in {bits} bits: {of} above {least}");
+            }
         }
     }
 }
