@@ -70,6 +70,10 @@ impl Observer for Progress {
         self.say(&format!("warning: {what}"));
     }
 
+    fn noted(&mut self, note: &str) {
+        self.say(&format!("note: {note}"));
+    }
+
     fn predicted(&mut self, by_kind: &PerKind<u64>, memory: u64, rounds: u32) {
         let total: u64 = by_kind.iter().map(|(_, bytes)| bytes).sum();
         let named = by_kind.iter().filter(|(_, bytes)| **bytes > 0);

@@ -36,6 +36,21 @@ fn a_run_leaves_its_files_and_sends_what_the_plan_said() {
 }
 
 #[test]
+fn a_mask_that_cannot_act_is_noted_before_the_run_and_in_its_results() {
+    let place = place();
+    let keys = "--set messages.backward=masked";
+    let note = "messages.backward: no message of a round is masked: the last layer travels whole";
+    for command in ["plan run.toml", "train run.toml --out run"] {
+        let ran = place.run(&format!("{command} {keys}"));
+        assert!(ran.code == 0 && ran.err.contains(&format!("note: {note}")), "{command}: {}", ran.err);
+        let notes = place.json(&format!("{command} {keys}"))["notes"].clone();
+        assert!(notes.as_array().is_some_and(|notes| notes.len() == 1), "{command}: {notes}");
+        assert!(notes[0].as_str().is_some_and(|found| found.starts_with(note)), "{command}: {notes}");
+        assert!(place.json(&format!("{command} {keys} --set model.layers=3"))["notes"].is_null(), "{command}");
+    }
+}
+
+#[test]
 fn a_folder_of_parts_trains_the_same_bits_as_the_dataset_it_was_cut_from() {
     let place = place();
     let whole = place.json("train run.toml --out whole");

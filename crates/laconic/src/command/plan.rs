@@ -48,6 +48,9 @@ struct Costs {
     /// The messages that the budget allows, where they are others than the configuration's.
     #[serde(skip_serializing_if = "Option::is_none")]
     messages: Option<MessagesConfig>,
+    /// What the configuration asks for and the run has no use for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -100,7 +103,9 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         is_bound: !plan.messages.are_predictable(),
         budget: plan.messages.budget,
         messages: (plan.config.messages != config.messages).then(|| plan.config.messages.clone()),
+        notes: plan.with_messages(&config.messages)?.notes(),
     };
+    costs.notes.iter().for_each(|note| output.say(format!("note: {note}")));
     output.result(describe(&costs), &costs)?;
     Ok(0)
 }

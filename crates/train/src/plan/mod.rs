@@ -8,6 +8,7 @@ mod check;
 pub mod identity;
 mod load;
 mod members;
+mod notes;
 
 use std::sync::Arc;
 

@@ -146,6 +146,42 @@ fn reveal_is_refused_where_nothing_crosses_once() {
     }
 }
 
+/// A mask that leaves every message of a round whole is said to, with what would change it.
+#[test]
+fn masks_that_cannot_act_are_noted_before_anything_runs() {
+    let both = "messages = { forward = MASK, backward = MASK }";
+    let notes = |text: &str, more: &str, mask: &str| {
+        let more: Vec<&str> = more.split_whitespace().collect();
+        let config = parse(&text.replace("MASK", mask), &more).expect("valid");
+        Plan::for_model(&Members::default(), &config, [12, 4]).expect("a plan").notes()
+    };
+    let (masked, all) = ("{ codec = 'masked', ratio = 4 }", "{ codec = 'masked', ratio = 4, whole_last = false }");
+    let forward = "messages.forward: no message of a round is masked: \
+        the last layer travels whole (whole_last = false masks it); only inputs that cross once are";
+    let backward = "messages.backward: no message of a round is masked: \
+        the last layer travels whole (whole_last = false masks it); inputs that cross once have no way back";
+    assert_eq!(notes(both, "model.layers=2", masked), [forward, backward]);
+    let whole = "the last layer travels whole (whole_last = false masks it)";
+    for (text, more, mask, expected) in [
+        (both, "model.layers=3", masked, vec![]),
+        (both, "model.layers=2", all, vec![]),
+        ("messages = { backward = MASK }", "model.layers=2", masked, vec![backward.to_owned()]),
+        ("messages = { layers = { 1 = { backward = MASK } } }", "model.layers=2", masked, vec![backward.to_owned()]),
+        (
+            both,
+            "model.layers=2 schedule.cache_inputs=false",
+            masked,
+            vec![format!("messages.backward: no message of a round is masked: {whole}")],
+        ),
+        ("", "model.layers=2", masked, vec![]),
+    ] {
+        assert_eq!(notes(text, more, mask), expected, "{text} {more} {mask}");
+    }
+    let lazy = notes(both, "schedule.kind=lazy", masked);
+    assert!(lazy[0].ends_with("masked: only inputs that cross once are"), "{lazy:?}");
+    assert!(lazy[1].ends_with("masked: inputs that cross once have no way back"), "{lazy:?}");
+}
+
 #[test]
 fn a_clock_of_gradients_is_refused_where_models_are_averaged() {
     let ramp = "messages = { backward = { codec = 'masked', ratio = { clock = 'gradient_norm', from = 4 } } }";

@@ -12,6 +12,9 @@ pub trait Observer: Send {
     /// Before anything else: the resolved configuration, the number of workers, and where an earlier run was moved to.
     fn started(&mut self, _config: &Config, _workers: usize, _moved: Option<&Path>) {}
 
+    /// Before anything runs: something that the configuration asks for and that this run has no use for.
+    fn noted(&mut self, _note: &str) {}
+
     /// Something that may go wrong, before anything runs.
     fn warned(&mut self, _what: &str) {}
 

@@ -44,6 +44,9 @@ pub struct Summary {
     /// The messages that a byte budget has chosen, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesConfig>,
+    /// What the configuration asks for and the run had no use for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// How many, and their digest.
     pub parameters: ParametersSummary,
 }
@@ -162,6 +165,7 @@ impl Summary {
         for (kind, before) in earlier.kinds.iter() {
             reports[0].kinds[kind] += *before;
         }
+        let notes = plan.with_messages(&given.messages)?.notes();
         let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let chosen = &plan.config.messages;
         Ok(Summary {
@@ -178,6 +182,7 @@ impl Summary {
             memory: memory(&reports, facts.one_process),
             bits: bit_shares(&reports),
             messages: (*chosen != given.messages).then(|| chosen.clone()),
+            notes,
             parameters: ParametersSummary {
                 count: trained.chosen.iter().map(|values| values.len() as u64).sum(),
                 digest: format!("blake3:{digest}"),

@@ -34,5 +34,6 @@ pub(super) fn admit(
 pub(super) fn start_folder(plan: &Plan, out: Option<&Path>, workers: usize, observer: &mut dyn Observer) -> Result<()> {
     let moved = out.map(|out| prepare_folder(out, plan)).transpose()?.flatten();
     observer.started(&plan.config, workers, moved.as_deref());
+    plan.notes().iter().for_each(|note| observer.noted(note));
     Ok(())
 }

@@ -1,0 +1,55 @@
+//! What a run should know of its own configuration before it starts: what is allowed and does less than it says.
+
+use laconic_wire::{Direction, Tag};
+
+use super::Plan;
+use crate::config::CodecChoice;
+
+/// The configuration's word for a direction.
+const fn key(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "messages.forward",
+        Direction::Reverse => "messages.backward",
+    }
+}
+
+impl Plan {
+    /// What the configuration asks for and this run has no use for, a line each.
+    pub fn notes(&self) -> Vec<String> {
+        [Direction::Forward, Direction::Reverse].into_iter().filter_map(|direction| self.idle_mask(direction)).collect()
+    }
+
+    /// Says why, where masks are configured for a direction and leave all of its messages whole.
+    fn idle_mask(&self, direction: Direction) -> Option<String> {
+        let masks = |tag: &Tag| self.messages.coding(*tag).kind.reads.ratio;
+        let live = self.stages.iter().flat_map(|stage| stage.live_exchanges()).map(|(tag, _)| tag);
+        let live: Vec<Tag> = live.filter(|tag| tag.direction == direction).collect();
+        if !self.configures_mask(direction) || live.iter().any(masks) {
+            return None;
+        }
+        let mut reasons = Vec::new();
+        if self.stages.iter().any(|stage| live.iter().any(|tag| tag.layer == stage.last_layer())) {
+            reasons.push("the last layer travels whole (whole_last = false masks it)");
+        }
+        let mut frozen = self.stages.iter().filter(|stage| stage.freezes()).map(|stage| stage.input_tag(0));
+        match direction {
+            Direction::Forward if frozen.any(|tag| masks(&tag)) => reasons.push("only inputs that cross once are"),
+            Direction::Reverse if frozen.next().is_some() => reasons.push("inputs that cross once have no way back"),
+            _ if live.is_empty() => reasons.push("no layer sends any"),
+            _ => {}
+        }
+        Some(format!("{}: no message of a round is masked: {}", key(direction), reasons.join("; ")))
+    }
+
+    fn configures_mask(&self, direction: Direction) -> bool {
+        let messages = &self.config.messages;
+        let pick = |forward, backward| if direction == Direction::Forward { forward } else { backward };
+        let layers = messages.layers.values().filter_map(|own| pick(own.forward.as_ref(), own.backward.as_ref()));
+        let mut choices = layers.chain(pick(Some(&messages.forward), Some(&messages.backward)));
+        choices.any(|choice: &CodecChoice| {
+            let config = choice.config();
+            let kind = self.members.codecs.describe(&config.codec, &config.options);
+            kind.is_ok_and(|kind| kind.reads.ratio)
+        })
+    }
+}
