@@ -22,6 +22,8 @@ pub struct Block {
     positions: Vec<u32>,
     /// Edge weights in the order of `forward`.
     weights: Option<Vec<f32>>,
+    /// The number of each source row among those of all blocks.
+    names: Vec<u32>,
 }
 
 impl Block {
@@ -42,7 +44,26 @@ impl Block {
             reverse: Csr { offsets: reverse_offsets, columns: destinations },
             positions,
             weights,
+            names: (0..sources as u32).collect(),
         }
+    }
+
+    /// The same with a number for each source row that no source of another block has; what depends on the order of
+    /// sources goes by it, so that it does not depend on how they are divided. Otherwise sources count from 0.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many numbers as source rows, or one is `u32::MAX`.
+    #[must_use]
+    pub fn naming(self, names: Vec<u32>) -> Self {
+        assert_eq!(names.len(), self.sources, "one number a source row");
+        assert!(names.iter().all(|&name| name != u32::MAX), "the last number stands for nobody");
+        Block { names, ..self }
+    }
+
+    /// The number of each source row among those of all blocks.
+    pub fn names(&self) -> &[u32] {
+        &self.names
     }
 
     /// The number of rows that edges may start from.

@@ -200,7 +200,7 @@ impl Subject {
             layer,
             p: random(1, len, 5).into_vec(),
             own: Block::new(OWN, own.0, own.1, None),
-            halo: Block::new(HALO, halo.0, halo.1, None),
+            halo: Block::new(HALO, halo.0, halo.1, None).naming((OWN as u32..ALL as u32).collect()),
             whole: Block::new(ALL, whole.0, whole.1, None),
             nothing: Block::new(0, vec![0; OWN + 1], vec![], None),
             ids: (0..ALL as u64).collect(),

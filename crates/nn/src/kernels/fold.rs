@@ -166,45 +166,32 @@ pub fn end_maximum(compute: &Compute, maximum: &mut Matrix, winner: &[u32]) {
 }
 
 /// Raises `maximum` to the largest message of the block's sources, column by column, and notes in `winner` which source
-/// that was: its row plus `first_source`. The first of equals wins. Begin with [`begin_maximum`], end with
-/// [`end_maximum`].
-pub fn max_fold(
-    compute: &Compute,
-    maximum: &mut Matrix,
-    winner: &mut [u32],
-    block: &Block,
-    messages: &Matrix,
-    first_source: u32,
-) {
-    let width = messages.columns();
+/// that was, by its name ([`Block::names`]). Of equals the one with the smallest name wins, whichever block it is in.
+/// Begin with [`begin_maximum`], end with [`end_maximum`].
+pub fn max_fold(compute: &Compute, maximum: &mut Matrix, winner: &mut [u32], block: &Block, messages: &Matrix) {
+    let (width, names) = (messages.columns(), block.names());
     let Csr { offsets, columns } = block.forward();
     compute.rows2(maximum.rows_mut(), (winner, width), |row, maximum, winner| {
         for &source in &columns[offsets[row]..offsets[row + 1]] {
-            let message = messages.row(source as usize);
+            let (message, name) = (messages.row(source as usize), names[source as usize]);
             for ((best, who), &value) in maximum.iter_mut().zip(winner.iter_mut()).zip(message) {
-                // A NaN wins over everything, so that it is not lost.
-                if (value > *best) | value.is_nan() {
-                    *best = value;
-                    *who = first_source + source;
-                }
+                // A NaN wins over everything, so that it is not lost, and −∞, which stands for a message that is not
+                // there, over nothing. Without branches, so that it stays vectors.
+                let ties = (value == *best) & (name < *who) & (*who != NO_WINNER);
+                let wins = (value > *best) | ties | value.is_nan();
+                *best = if wins { value } else { *best };
+                *who = if wins { name } else { *who };
             }
         }
     });
 }
 
 /// The adjoint of [`max_fold`]: each source row gets the gradients of the maxima that it won.
-pub fn max_fold_adjoint(
-    compute: &Compute,
-    out: &mut Matrix,
-    block: &Block,
-    gradient: &Matrix,
-    winner: &[u32],
-    first_source: u32,
-) {
+pub fn max_fold_adjoint(compute: &Compute, out: &mut Matrix, block: &Block, gradient: &Matrix, winner: &[u32]) {
     let width = gradient.columns();
     let Csr { offsets, columns } = block.reverse();
     compute.rows(out.rows_mut(), |source, out| {
-        let me = first_source + source as u32;
+        let me = block.names()[source];
         out.fill(0.0);
         for &destination in &columns[offsets[source]..offsets[source + 1]] {
             let won = &winner[destination as usize * width..][..width];
@@ -284,7 +271,7 @@ mod tests {
             m.row_mut(place)[0] = f32::NAN;
             let (mut maximum, mut winner) = (Matrix::zeros(1, 1), Vec::new());
             begin_maximum(&Compute::new(1), &mut maximum, &mut winner);
-            max_fold(&Compute::new(1), &mut maximum, &mut winner, &block, &m, 0);
+            max_fold(&Compute::new(1), &mut maximum, &mut winner, &block, &m);
             end_maximum(&Compute::new(1), &mut maximum, &winner);
             assert!(maximum.data()[0].is_nan(), "{place}");
         }
@@ -292,14 +279,14 @@ mod tests {
 
     #[test]
     fn maximum_and_its_adjoint_follow_the_winners() {
-        let block = random_block(300, 60, false);
+        let block = random_block(300, 60, false).naming((5..65).collect());
         let (m, g) = (random(60, 9, 1), random(300, 9, 2));
         let compute = Compute::new(2);
         let mut maximum = Matrix::from_vec(300, 9, vec![f32::NEG_INFINITY; 2700]);
         let mut winner = vec![NO_WINNER; 2700];
-        max_fold(&compute, &mut maximum, &mut winner, &block, &m, 5);
+        max_fold(&compute, &mut maximum, &mut winner, &block, &m);
         let mut back = Matrix::zeros(60, 9);
-        max_fold_adjoint(&compute, &mut back, &block, &g, &winner, 5);
+        max_fold_adjoint(&compute, &mut back, &block, &g, &winner);
         let mut expected = Matrix::zeros(60, 9);
         for d in 0..300 {
             let sources = &block.forward().columns[block.forward().offsets[d]..block.forward().offsets[d + 1]];
@@ -318,5 +305,33 @@ mod tests {
         for (a, b) in back.data().iter().zip(expected.data()) {
             assert!((a - b).abs() < 1e-5);
         }
+    }
+
+    #[test]
+    fn of_equal_maxima_the_smallest_name_wins_however_sources_are_divided() {
+        let compute = Compute::new(1);
+        let messages = |values: &[f32]| Matrix::from_vec(values.len(), 1, values.to_vec());
+        // One destination; sources by name: 0 and 3 own, 1 and 2 from elsewhere. 1, 2 and 3 are equal.
+        let values = [0.5, 0.75, 0.75, 0.75];
+        let divide = |parts: &[&[u32]]| {
+            let (mut maximum, mut winner) = (Matrix::zeros(1, 1), Vec::new());
+            begin_maximum(&compute, &mut maximum, &mut winner);
+            for names in parts {
+                let columns = (0..names.len() as u32).collect();
+                let block = Block::new(names.len(), vec![0, names.len()], columns, None).naming(names.to_vec());
+                let rows: Vec<f32> = names.iter().map(|&name| values[name as usize]).collect();
+                max_fold(&compute, &mut maximum, &mut winner, &block, &messages(&rows));
+            }
+            (maximum.data()[0], winner[0])
+        };
+        for parts in [&[&[0, 1, 2, 3][..]][..], &[&[0, 3], &[1, 2]], &[&[3], &[2, 0, 1]], &[&[3, 2, 1, 0], &[]]] {
+            assert_eq!(divide(parts), (0.75, 1), "{parts:?}");
+        }
+        let (mut maximum, mut winner) = (Matrix::zeros(1, 1), Vec::new());
+        begin_maximum(&compute, &mut maximum, &mut winner);
+        let absent = messages(&[f32::NEG_INFINITY]);
+        max_fold(&compute, &mut maximum, &mut winner, &Block::new(1, vec![0, 1], vec![0], None), &absent);
+        end_maximum(&compute, &mut maximum, &winner);
+        assert_eq!((maximum.data()[0], winner[0]), (0.0, NO_WINNER), "nobody is there");
     }
 }

@@ -5,7 +5,6 @@
 use super::{
     Absence, Aggregator, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, Wanted, store,
 };
-use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, relu, relu_adjoint, scale_and_shift};
 use crate::kernels::fold::{begin_maximum, end_maximum, max_fold, max_fold_adjoint, sum_fold, sum_fold_adjoint};
@@ -151,7 +150,7 @@ impl Layer for Sage {
         if side == Side::Own {
             begin_maximum(compute, folded, winner);
         }
-        max_fold(compute, folded, winner, block, messages, first_source(side, block));
+        max_fold(compute, folded, winner, block, messages);
     }
 
     fn finish_fold(&self, At { compute, state, .. }: &mut At<'_>, folded: &mut Matrix) {
@@ -207,14 +206,14 @@ impl Layer for Sage {
         &self,
         At { compute, state, .. }: &mut At<'_>,
         _g: &mut [f32],
-        Sources { side, block, .. }: Sources<'_>,
+        Sources { block, .. }: Sources<'_>,
         dfolded: &Matrix,
         dmessages: &mut Matrix,
     ) {
         dmessages.reshape(block.sources(), self.message_width());
         if self.pool {
             let Memory { winner } = state.own.get();
-            max_fold_adjoint(compute, dmessages, block, dfolded, winner, first_source(side, block));
+            max_fold_adjoint(compute, dmessages, block, dfolded, winner);
         } else {
             sum_fold_adjoint(compute, dmessages, Store::Set, block, dfolded);
         }
@@ -247,13 +246,5 @@ impl Layer for Sage {
                 None => copy_scaled(compute, dx, store, Rows::Dense(dmessages), 1.0, None),
             }
         }
-    }
-}
-
-/// Winners are named by their row among own rows, then halo rows; own rows are as many as destinations.
-fn first_source(side: Side, block: &Block) -> u32 {
-    match side {
-        Side::Own => 0,
-        Side::Halo => block.destinations() as u32,
     }
 }

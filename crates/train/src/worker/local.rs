@@ -68,7 +68,9 @@ impl Local {
         [columns, classes]: [usize; 2],
     ) -> Local {
         let block = |sources: usize, csr: Csr| Block::new(sources, csr.offsets, csr.sources, csr.weights);
-        let (own, halo) = (block(ids.len(), topology.own), block(topology.halo_ids.len(), topology.halo));
+        let [own_names, halo_names] = names(&ids, &topology.halo_ids);
+        let own = block(ids.len(), topology.own).naming(own_names);
+        let halo = block(topology.halo_ids.len(), topology.halo).naming(halo_names);
         let inverse = |power: f32| {
             let mut degrees = vec![0.0; ids.len()];
             own.add_in_degrees(&mut degrees);
@@ -113,6 +115,18 @@ impl Local {
             Labels::None => Targets::Classes(&[]),
         }
     }
+}
+
+/// The place of each own and each halo row in the order of all global ids here, so that what goes by the order of rows
+/// is the same on one worker and on many.
+fn names(own: &[u64], halo: &[u64]) -> [Vec<u32>; 2] {
+    let mut order: Vec<u32> = (0..(own.len() + halo.len()) as u32).collect();
+    let id = |&row: &u32| own.get(row as usize).unwrap_or_else(|| &halo[row as usize - own.len()]);
+    order.sort_unstable_by_key(|row| *id(row));
+    let mut names = vec![0; order.len()];
+    order.iter().zip(0..).for_each(|(&row, place)| names[row as usize] = place);
+    let halo = names.split_off(own.len());
+    [names, halo]
 }
 
 fn operand(features: Features, rows: usize, columns: usize) -> Operand {

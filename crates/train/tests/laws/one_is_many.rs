@@ -4,7 +4,7 @@
 //! Evaluation is off until the last round (`train.eval_every = 0`): best-round selection compares figures that jump by
 //! whole nodes, and a tie decided by a rounding error would compare the parameters of different rounds.
 
-use laconic_graph::dataset::Dataset;
+use laconic_graph::dataset::{Dataset, Features};
 use laconic_train::TrainError;
 use laconic_train::plan::{Members, Plan};
 use laconic_train::run::verify::relative_difference;
@@ -102,6 +102,22 @@ fn mlp_on_many_workers_is_mlp_on_one() {
 fn the_maximum_over_neighbours_is_the_same_on_many_workers() {
     let sgd = ["model.arch=sage", "model.aggregator=max", "train.optimiser=sgd"];
     every_schedule(&graph(180, 4), &sgd);
+}
+
+/// Whoever wins among equals does so by its number in the whole graph. Edges that weigh next to nothing make sums equal
+/// that are none, and features of few values make many rows alike.
+#[test]
+fn ties_of_a_maximum_are_broken_alike_on_many_workers() {
+    let mut dataset = weighted(180, 4);
+    dataset.graph.weights.iter_mut().flatten().for_each(|weight| *weight = 1e-38);
+    let Features::Dense { values, .. } = &mut dataset.features else { unreachable!("generated features are dense") };
+    values.iter_mut().for_each(|value| *value = value.signum());
+    let keys = ["model.arch=sage", "model.aggregator=max", "train.optimiser=sgd"];
+    for schedule in SCHEDULES {
+        for more in [&["model.dropout=0.0"][..], &["model.norm=none"], &["model.layers=3"]] {
+            compare(&dataset, &[&keys, schedule, more].concat(), &[3]);
+        }
+    }
 }
 
 #[test]
