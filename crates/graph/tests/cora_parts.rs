@@ -1,19 +1,17 @@
 //! The whole way on a real graph: read, partition, cut, write, open, plan.
 
-use std::path::Path;
+#[path = "../../../tests/needs.rs"]
+mod needs;
 
 use laconic_graph::part::{Part, Provenance, cut, open_part, write_parts};
 use laconic_graph::partition::{Objective, PartitionInput, PartitionOptions, PartitionerRegistry, quality};
 use laconic_graph::plan::plan_all;
 use laconic_graph::read::{ReadOptions, read};
+use needs::shared;
 
 #[test]
 fn cora_survives_cutting_writing_and_planning_and_metis_cuts_it_well() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/cora.npz");
-    if !path.exists() {
-        println!("skipped: {} is not here", path.display());
-        return;
-    }
+    let Some(path) = shared("data/cora.npz") else { return };
     let dataset = read(&path, &ReadOptions::default()).unwrap();
     let roles = Some(&dataset.splits[0].roles[..]);
     let partition = |method: &str, objective| {

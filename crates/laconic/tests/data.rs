@@ -4,7 +4,8 @@ mod program;
 
 use laconic_graph::dataset::{Features, Ids, Labels, Split};
 use laconic_graph::read::{ReadOptions, read};
-use program::{Place, real_data};
+use program::Place;
+use program::needs::shared;
 
 const FRIENDS: &str = "src,dst,w\nann,bob,2\nbob,cem,1\ndan,ann,3\n";
 const PEOPLE: &str = "name,age,party,role\ndan,30,red,train\nann,20,blue,val\ncem,50,red,test\nbob,40,blue,train\n";
@@ -141,7 +142,7 @@ fn generators_refuse_what_makes_no_graph() {
 
 #[test]
 fn cora_is_described_as_the_literature_does() {
-    let Some(cora) = real_data("cora.npz") else { return };
+    let Some(cora) = shared("data/cora.npz") else { return };
     let place = Place::new();
     let info = place.json(&format!("data info {}", cora.display()));
     assert_eq!(

@@ -4,7 +4,8 @@ mod program;
 
 use laconic_graph::dataset::Ids;
 use laconic_graph::part::{open_meta, open_part};
-use program::{Place, real_data};
+use program::Place;
+use program::needs::shared;
 
 /// A folder with a generated graph of 300 nodes.
 fn generated() -> Place {
@@ -131,7 +132,7 @@ fn split_and_features_are_prepared_before_the_cut() {
 
 #[test]
 fn cora_is_cut_with_few_edges_between_parts() {
-    let Some(cora) = real_data("cora.npz") else { return };
+    let Some(cora) = shared("data/cora.npz") else { return };
     let place = Place::new();
     let line = format!("partition {} --parts 4 --method multilevel --out parts", cora.display());
     let result = place.json(&line);

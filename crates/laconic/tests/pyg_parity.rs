@@ -1,38 +1,41 @@
 //! Parity with PyTorch Geometric on every stored case: one worker and several, under both partitioners. Runs
 //! `examples/pyg_parity.rs`, which `cargo test` builds together with this.
 
+#[path = "../../../tests/needs.rs"]
+mod needs;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The example's program: beside this test's own folder.
-fn program() -> Option<PathBuf> {
+/// The example's program, beside this test's own folder; as new as the sources that it was made from, which stand in
+/// the list that the compiler leaves beside it.
+fn program() -> PathBuf {
     let test = std::env::current_exe().expect("this test is a file");
     let folder = test.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
     let path = folder.join("examples").join(format!("pyg_parity{}", std::env::consts::EXE_SUFFIX));
-    if !path.is_file() {
-        println!("skipped: {} is not built", path.display());
-        return None;
-    }
-    Some(path)
+    let build = "cargo build --release --examples makes it, and so does cargo test without --test";
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
+    let Some(made) = changed(&path) else { panic!("{} is not there; {build}", path.display()) };
+    let list = std::fs::read_to_string(path.with_extension("d")).expect("the compiler's list of sources");
+    let sources = list.split_once(": ").map(|(_, sources)| sources).unwrap_or_default().replace("\\ ", "\0");
+    let sources = sources.split_whitespace().map(|path| PathBuf::from(path.replace('\0', " ")));
+    let newer: Vec<PathBuf> = sources.filter(|source| changed(source).is_none_or(|changed| changed > made)).collect();
+    assert!(newer.is_empty(), "{} is older than {newer:?}; {build}", path.display());
+    path
 }
 
 /// The cases in a folder, by name.
-fn cases(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: {} is not there", folder.display());
-        return Vec::new();
-    };
+fn cases(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("an entry").path());
     let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "npz")).collect();
     paths.sort();
     paths
 }
 
-fn assert_parity(folder: &str, expected: usize) {
-    let Some(program) = program() else { return };
-    let cases = cases(folder);
-    assert!(cases.is_empty() || cases.len() >= expected, "{folder}: {cases:?}");
+fn assert_parity(folder: &Path, expected: usize) {
+    let (program, cases) = (program(), cases(folder));
+    assert!(cases.len() >= expected, "{}: {cases:?}", folder.display());
     let mut worst = (0.0f64, String::new());
     for case in cases {
         let name = case.file_stem().expect("a name").to_string_lossy();
@@ -51,15 +54,16 @@ fn assert_parity(folder: &str, expected: usize) {
             }
         }
     }
-    println!("{folder}: largest {:.1e} ({})", worst.0, worst.1);
+    println!("{}: largest {:.1e} ({})", folder.display(), worst.0, worst.1);
 }
 
 #[test]
 fn the_stored_cases_agree_with_pytorch_geometric() {
-    assert_parity("tests/fixtures/pyg", 16);
+    assert_parity(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/pyg"), 16);
 }
 
 #[test]
 fn the_shared_references_agree_with_pytorch_geometric() {
-    assert_parity("../shared/reference", 4);
+    let Some(folder) = needs::shared("reference") else { return };
+    assert_parity(&folder, 4);
 }

@@ -2,7 +2,8 @@
 
 mod program;
 
-use program::{Place, real_data};
+use program::Place;
+use program::needs::shared;
 
 const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 3\n[model]\nhidden = 16\n[train]\nepochs = 5\n";
 
@@ -337,7 +338,7 @@ fn the_demo_shows_fewer_bytes_at_like_accuracy() {
 
 #[test]
 fn coras_public_split_reaches_the_literatures_accuracy_on_three_parts() {
-    let Some(path) = real_data("cora.npz") else { return };
+    let Some(path) = shared("data/cora.npz") else { return };
     let place = Place::new();
     place.write("run.toml", include_str!("../../../examples/cora_public.toml"));
     let summary = place.json(&format!("train run.toml --out run --set data.path={}", path.display()));

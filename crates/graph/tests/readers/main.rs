@@ -3,5 +3,7 @@
 mod fixtures;
 mod formats;
 mod hostile;
+#[path = "../../../../tests/needs.rs"]
+mod needs;
 mod pickles;
 mod real_data;

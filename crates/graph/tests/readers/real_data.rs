@@ -4,19 +4,11 @@ use laconic_graph::dataset::{Dataset, Features, Labels, Split};
 use laconic_graph::info::{Info, Severity, check};
 use laconic_graph::read::{ReadOptions, read};
 use laconic_graph::write::write_interchange;
-use std::path::PathBuf;
 
-fn data(file: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")).join(file);
-    if !path.is_file() {
-        println!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
-}
+use crate::needs::shared;
 
 fn load(name: &str, change: impl FnOnce(&mut ReadOptions)) -> Option<(Dataset, Info)> {
-    let path = data(&format!("{name}.npz"))?;
+    let path = shared(&format!("data/{name}.npz"))?;
     let mut options = ReadOptions::default();
     change(&mut options);
     let dataset = read(&path, &options).unwrap();
@@ -54,7 +46,7 @@ fn ogbn_arxiv_is_directed_until_symmetrised_and_takes_other_features() {
     let Some((arxiv, info)) = load("ogbn_arxiv", |_| {}) else { return };
     assert_eq!((info.nodes, info.edges, info.directed, info.classes), (169_343, 1_166_243, true, 40));
     assert_eq!(roles(&arxiv.splits[0]), [90_941, 29_799, 48_603]);
-    let Some(features) = data("ogbn_arxiv.prone128.npz") else { return };
+    let Some(features) = shared("data/ogbn_arxiv.prone128.npz") else { return };
     let both = load("ogbn_arxiv", |options| {
         options.symmetrise = true;
         options.features_path = Some(features);
@@ -84,7 +76,7 @@ fn tolokers_has_ten_splits() {
 
 #[test]
 fn every_real_graph_survives_being_written_and_read() {
-    let Some(folder) = data("README.md").map(|path| path.parent().unwrap().to_owned()) else { return };
+    let Some(folder) = shared("data/README.md").map(|path| path.parent().unwrap().to_owned()) else { return };
     let aside = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -3,7 +3,10 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
-use std::path::{Path, PathBuf};
+#[path = "../../../../tests/needs.rs"]
+pub mod needs;
+
+use std::path::PathBuf;
 use std::process::Command;
 
 /// A fresh folder to run the program in.
@@ -67,14 +70,4 @@ impl Place {
             assert!(ran.err.contains(word), "{line}: expected '{word}' in: {}", ran.err);
         }
     }
-}
-
-/// The real dataset of this name, if it is on this machine.
-pub fn real_data(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
-    if !path.is_file() {
-        println!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
 }

@@ -3,7 +3,7 @@
 //! Every graph is directed, has nodes without in-edges and nodes without a label, and every random partition into three
 //! parts or more has a part without training and validation nodes: what published code tends to forget.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use laconic_graph::build::{BuildOptions, build_graph};
@@ -184,14 +184,4 @@ pub fn losses(keys: &[&str], dataset: &Dataset, count: u32) -> Vec<f64> {
 /// Writes into this folder, and keeps every account in memory as well.
 pub fn into_folder(out: &Path) -> Options {
     Options { out: Some(out.to_owned()), keep_accounts: true, ..Options::default() }
-}
-
-/// A file of the folder shared beside the repository, if it is there.
-pub fn shared(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
-    if !path.is_file() {
-        println!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
 }

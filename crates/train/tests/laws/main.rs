@@ -2,6 +2,8 @@
 
 mod fixture;
 mod methods;
+#[path = "../../../../tests/needs.rs"]
+mod needs;
 
 mod agreement;
 mod assigner;

@@ -5,7 +5,7 @@ use laconic_train::plan::Members;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 
-use crate::fixture::shared;
+use crate::needs::shared;
 
 /// Kipf and Welling's recipe on the public split of Cora, on 3 workers. They report 81.5 %; 0.79 allows for one seed.
 #[test]
