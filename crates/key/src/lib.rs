@@ -116,6 +116,24 @@ fn mix(mut z: u64) -> u64 {
 mod tests {
     use super::*;
 
+    /// Made by another program, in Python, from the description of keys: streams are part of every result.
+    #[test]
+    fn streams_are_those_that_runs_were_made_with() {
+        let of = |seed, purpose, coordinates: &[u64]| {
+            coordinates.iter().fold(Key::new(seed, purpose), |key, &c| key.with(c))
+        };
+        for (key, bits, below) in [
+            (of(0, Purpose::Mask, &[]), 0x07e6_f56f_faf1_fd73, 30),
+            (of(7, Purpose::Dropout, &[3, 1, 4711, 5]), 0x038b_f680_6e3f_5f73, 13),
+            (of(u64::MAX, Purpose::Test, &[u64::MAX]), 0xd847_dc54_2f0e_2332, 844),
+        ] {
+            assert_eq!((key.bits(), key.below(1000)), (bits, below));
+        }
+        let mut items = [0, 1, 2, 3, 4, 5, 6, 7];
+        Key::new(5, Purpose::Test).shuffle(&mut items);
+        assert_eq!(items, [7, 2, 1, 6, 5, 4, 0, 3]);
+    }
+
     #[test]
     fn order_and_purpose_separate_streams() {
         let a = Key::new(1, Purpose::Test);

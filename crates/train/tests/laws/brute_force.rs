@@ -1,21 +1,14 @@
 //! Losses and gradients of many workers against a few lines of double precision that know nothing of workers: a network
 //! of two layers on the whole graph, whose messages along cut edges are masked, or missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Features, Labels, Split};
-use laconic_train::config::Config;
-use laconic_train::exchange::halo::{Halo, Request};
-use laconic_train::messages::Messages;
-use laconic_train::messages::coders::Coders;
-use laconic_train::plan::{Members, Plan};
-use laconic_train::selection::Scope;
-use laconic_wire::codec::{MessageKey, columns, travelling};
-use laconic_wire::{Direction, Kind, Rank, Tag};
 
 use crate::fixture::{FEATURES, PLAIN, config, first_gradient, graph, losses, parts, run};
 use crate::same_bits::bits;
+use crate::streams::{columns, positions};
 
 const WORKERS: u32 = 3;
 
@@ -144,8 +137,9 @@ fn assert_brute_force_weighed(keys: &[&str], (classes, hidden): (usize, usize), 
     let run_keys = [&PLAIN[..], &keys, &["train.epochs=1"]].concat();
     let before = run(&config(&[&run_keys[..], &["train.epochs=0"]].concat()), &dataset, WORKERS).swap_remove(0);
     let parameters: Vec<f64> = before.trained.last.iter().map(|value| f64::from(*value)).collect();
-    let weights = sampled.then(|| drawn(&config(&run_keys), &dataset));
-    let network = Sage { dataset: &dataset, owners: owners(&keys, &dataset), hidden, cut, weights };
+    let owners = owners(&keys, &dataset);
+    let weights = sampled.then(|| drawn(&owners, &dataset));
+    let network = Sage { dataset: &dataset, owners, hidden, cut, weights };
     assert_eq!(parameters.len(), one_len(&network), "{keys:?}");
     let (loss, expected) = (losses(&run_keys, &dataset, WORKERS)[0], network.loss(&parameters));
     assert!((loss - expected).abs() < 1e-6 * expected, "{keys:?}: loss {loss} instead of {expected}");
@@ -165,8 +159,7 @@ fn gradients_of_many_workers_are_those_of_the_whole_graph() {
 }
 
 /// G3: with the same mask in both directions, many workers have the loss and gradient of one process that masks the
-/// messages along cut edges. Which columns random masks keep is a matter of the wire's keys; which the prefix keeps is
-/// plain.
+/// messages along cut edges.
 #[test]
 fn gradients_under_a_mask_are_those_of_masked_messages() {
     for widths in WIDTHS {
@@ -175,14 +168,10 @@ fn gradients_under_a_mask_are_those_of_masked_messages() {
             let mask = |way: &str| format!("messages.{way}={{codec=\"masked\",ratio=2,whole_last=false,{options}}}");
             let masks = ["forward", "backward"].map(mask);
             let cut = move |layer: u16, width: usize| {
-                let kind = if layer == 0 { Kind::Features } else { Kind::Activations };
-                let tag = Tag { kind, direction: Direction::Forward, layer, round: 1, step: 0 };
-                let key = MessageKey { seed: 0, tag, from: Rank(0), to: Rank(1), drawn: tag.round };
-                let (kept, mut drawn) = (travelling(width, 2.0), Vec::new());
-                columns(&key, prefix, width, kept, &mut drawn);
-                assert!(!prefix || drawn == (0..width as u32 / 2).collect::<Vec<_>>(), "the first half");
+                let kept = width / 2;
+                let travels = if prefix { (0..kept).collect() } else { columns(0, 1, layer, width, kept) };
                 let factor = if rescale { width as f64 / kept as f64 } else { 1.0 };
-                (0..width as u32).map(|column| if drawn.contains(&column) { factor } else { 0.0 }).collect()
+                (0..width).map(|column| if travels.contains(&column) { factor } else { 0.0 }).collect()
             };
             assert_brute_force(&masks.each_ref().map(String::as_str), widths, Box::new(cut));
         }
@@ -198,22 +187,23 @@ fn gradients_without_messages_and_with_global_degrees_are_those_of_rows_of_zeros
     }
 }
 
-/// What every node counts for at every other worker that reads it in the first round.
-fn drawn(config: &Config, dataset: &Dataset) -> Weights {
-    let parts = parts(config, dataset, WORKERS);
-    let plans = laconic_graph::plan::plan_all(&parts, false).expect("plans");
+/// The share of boundary rows that travel in the test below.
+const RATE: f64 = 0.4;
+
+/// What every node counts for at every other worker that reads it in the first round. A link's rows are the nodes that
+/// its holder has edges from, in the order of their ids.
+fn drawn(owners: &[u32], dataset: &Dataset) -> Weights {
     let mut weights = Weights::new();
-    for (part, (plan, topology)) in parts.iter().zip(plans) {
-        let codecs = Coders::new(
-            &Messages::of(&config.messages, &Default::default(), &[]).expect("messages"),
-            config.train.seed,
-        );
-        let selection = Plan::for_model(&Members::default(), config, [FEATURES, 4]).expect("a plan").selection;
-        let mut halo = Halo::new(plan, part.rows(), codecs, config.train.seed, selection);
-        let tag = Tag { kind: Kind::Features, direction: Direction::Forward, layer: 0, round: 1, step: 0 };
-        let presence = halo.presence(Request::now(tag, Scope::Selected)).expect("not every row travels");
-        let of_row = topology.halo_ids.iter().zip(presence.iter());
-        weights.extend(of_row.map(|(&node, &weight)| ((node as u32, part.index), f64::from(weight))));
+    for (owner, holder) in (0..WORKERS).flat_map(|owner| (0..WORKERS).map(move |holder| (owner, holder))) {
+        let reads = |target: usize| dataset.graph.in_neighbours(target).iter().copied();
+        let held = (0..owners.len()).filter(|&target| owners[target] == holder).flat_map(reads);
+        let link: BTreeSet<u32> = held.filter(|&source| owners[source as usize] == owner && owner != holder).collect();
+        let count = (RATE * link.len() as f64).ceil() as usize;
+        let travels = positions(0, 1, [owner, holder], link.len(), count);
+        for (at, node) in link.iter().enumerate() {
+            let weight = if travels.contains(&at) { link.len() as f64 / count as f64 } else { 0.0 };
+            weights.insert((*node, holder), weight);
+        }
     }
     weights
 }
@@ -222,8 +212,8 @@ fn drawn(config: &Config, dataset: &Dataset) -> Weights {
 #[test]
 fn gradients_of_sampled_boundaries_are_those_of_weighed_messages() {
     for widths in WIDTHS {
-        let sample = r#"messages.selection={kind="boundary_sample",rate=0.4}"#;
-        assert_brute_force_weighed(&[sample], widths, Box::new(|_, width| vec![1.0; width]), true);
+        let sample = format!("messages.selection={{kind=\"boundary_sample\",rate={RATE}}}");
+        assert_brute_force_weighed(&[&sample], widths, Box::new(|_, width| vec![1.0; width]), true);
     }
 }
 

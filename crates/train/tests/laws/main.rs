@@ -4,6 +4,7 @@ mod fixture;
 mod methods;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
+mod streams;
 
 mod agreement;
 mod assigner;
