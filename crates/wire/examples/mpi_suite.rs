@@ -23,7 +23,7 @@ fn main() {
     // Rank 0 comes back after four deadlines, long after the others have given up.
     let deadline = match &*scenario {
         "suite" | "cut" | "shaped" | "huge" => Duration::from_secs(60),
-        _ => Duration::from_millis(700),
+        _ => Duration::from_secs(1),
     };
     let transport = MpiTransport::init(deadline).unwrap_or_else(|error| {
         eprintln!("{error}");

@@ -66,6 +66,41 @@ fn with_feedback_the_sums_of_all_rounds_lack_no_more_than_those_of_a_few() {
 }
 
 #[test]
+fn one_sum_is_as_near_as_its_codec_says() {
+    let spread = |values: &[f32]| {
+        let (least, most) = values.iter().fold((f32::MAX, f32::MIN), |(a, b), &v| (a.min(v), b.max(v)));
+        f64::from(most - least)
+    };
+    let gradients: Vec<Vec<f32>> = Rank::all(SIZE).map(|rank| gradient(rank, 0)).collect();
+    let exact: Vec<f32> = (0..LEN).map(|i| gradients.iter().fold(0.0, |sum, own| sum + own[i])).collect();
+    for (name, bits) in [("exact", 32), ("half", 32), ("quantised", 16), ("quantised", 8), ("quantised", 4)] {
+        let most = |i: usize| match name {
+            "exact" => 0.0,
+            // A bfloat16 has eight bits, so half of the last is 2⁻⁸ at most: of each term, and of their sum.
+            "half" => {
+                let terms = gradients.iter().map(|own| f64::from(own[i].abs())).sum::<f64>();
+                (1.01 * terms + f64::from(exact[i].abs())) / 256.0
+            }
+            // A step of each term and one of their sum, each a little widened.
+            _ => {
+                (gradients.iter().map(|own| spread(own)).sum::<f64>() + spread(&exact)) * 1.05 / (2f64.powi(bits) - 1.0)
+            }
+        };
+        assert!((0..LEN).any(|i| f64::from(exact[i].abs()) > 2.0 * most(i)), "{name}: zeros are not near");
+        for sums in on_ranks(|end| {
+            let mut values = gradient(end.rank(), 0);
+            all_reduce(end, tag(0), &mut values, &mut [], &mut reducer(name, bits as u8, false)).unwrap();
+            values
+        }) {
+            for (i, (sum, exact)) in sums.iter().zip(&exact).enumerate() {
+                let error = f64::from(sum - exact).abs();
+                assert!(error <= most(i), "{name} with {bits} bits: {sum} instead of {exact}, {error:e} apart");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_quantised_sum_is_unbiased() {
     let rounds = 4000;
     let worst = on_ranks(|end| {
