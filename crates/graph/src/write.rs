@@ -1,10 +1,11 @@
 //! Writing datasets in the interchange format, so that [`crate::read::interchange`] gets back exactly what was written.
 
+use crate::aside::write_aside;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
 use crate::npy::write_header;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 use zip::write::SimpleFileOptions;
 
@@ -17,27 +18,39 @@ use zip::write::SimpleFileOptions;
 ///
 /// If the system refuses to write; what was at `path` is then as it was.
 pub fn write_interchange(path: &Path, dataset: &Dataset) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let aside = tempfile::NamedTempFile::new_in(folder).map_err(|e| GraphError::io(folder, e))?;
-    let mut archive = Archive(zip::ZipWriter::new(BufWriter::new(aside)));
-    archive.dataset(dataset).map_err(|e| GraphError::io(path, e))?;
-    let finished = archive.0.finish().map_err(io::Error::from).and_then(|file| Ok(file.into_inner()?));
-    let aside = finished.map_err(|e| GraphError::io(path, e))?;
-    make_readable(aside.as_file()).map_err(|e| GraphError::io(path, e))?;
-    aside.persist(path).map_err(|e| GraphError::io(path, e.error))?;
-    Ok(())
+    write_aside(path, |file| {
+        let mut archive = Archive(zip::ZipWriter::new(BufWriter::new(Fuse { file, blown: false })));
+        archive.dataset(dataset)?;
+        archive.0.finish()?.into_inner()?;
+        Ok(())
+    })
+    .map_err(|source: io::Error| GraphError::io(path, source))
 }
 
-/// Temporary files are private; a dataset gets the permissions of any new file.
-#[cfg(unix)]
-fn make_readable(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+/// A file that after a first error takes everything and writes nothing: an archive that is given up still tries to
+/// write its directory, and complains in words of its own.
+struct Fuse<'a> {
+    file: &'a mut File,
+    blown: bool,
 }
 
-#[cfg(not(unix))]
-fn make_readable(_: &File) -> io::Result<()> {
-    Ok(())
+impl Write for Fuse<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.blown {
+            return Ok(bytes.len());
+        }
+        self.file.write(bytes).inspect_err(|error| self.blown = error.kind() != io::ErrorKind::Interrupted)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.blown { Ok(()) } else { self.file.flush() }
+    }
+}
+
+impl Seek for Fuse<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
 }
 
 /// A number as the bytes that `.npy` files hold.
@@ -64,9 +77,9 @@ item!(i32, "<i4");
 item!(i64, "<i8");
 item!(f32, "<f4");
 
-struct Archive<W: Write + io::Seek>(zip::ZipWriter<W>);
+struct Archive<W: Write + Seek>(zip::ZipWriter<W>);
 
-impl<W: Write + io::Seek> Archive<W> {
+impl<W: Write + Seek> Archive<W> {
     fn dataset(&mut self, dataset: &Dataset) -> io::Result<()> {
         let graph = &dataset.graph;
         let nodes = graph.nodes();

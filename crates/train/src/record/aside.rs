@@ -3,6 +3,8 @@
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 
+use laconic_graph::aside;
+
 use crate::error::{Result, TrainError};
 
 /// Writes a file under another name beside it and renames it, so that it is never seen half-written.
@@ -10,8 +12,7 @@ use crate::error::{Result, TrainError};
 /// # Errors
 /// If the operating system refuses.
 pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
-    let io = |source| TrainError::io(path, source);
-    write_aside_with(path, |file| file.write_all(bytes).map_err(io))
+    write_aside_with(path, |file| file.write_all(bytes).map_err(|source| TrainError::io(path, source)))
 }
 
 /// As [`write_aside`], of what `fill` writes piece by piece.
@@ -19,39 +20,16 @@ pub fn write_aside(path: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// If `fill` fails, or the operating system refuses.
 pub fn write_aside_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let io = |source| TrainError::io(path, source);
-    let mut file = BufWriter::new(tempfile::NamedTempFile::new_in(folder).map_err(io)?);
-    fill(&mut file)?;
-    let finish = || {
-        let file = file.into_inner().map_err(|error| error.into_error())?;
-        make_readable(file.as_file())?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|e| e.error)?;
-        sync_folder(folder)
-    };
-    finish().map_err(io)
-}
-
-/// Waits until the disk has the folder's names as well: otherwise a power cut could undo the renaming.
-fn sync_folder(folder: &Path) -> std::io::Result<()> {
-    #[cfg(unix)]
-    std::fs::File::open(folder)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = folder;
-    Ok(())
-}
-
-/// Temporary files are private; what they become is not.
-fn make_readable(file: &std::fs::File) -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    }
-    #[cfg(not(unix))]
-    let _ = file;
-    Ok(())
+    let mut failed = None;
+    let written = aside::write_aside(path, |file| {
+        let mut file = BufWriter::new(file);
+        fill(&mut file).or_else(|error| {
+            failed = Some(error);
+            Err(std::io::Error::other("given up"))
+        })?;
+        file.flush()
+    });
+    failed.map_or(written.map_err(|source: std::io::Error| TrainError::io(path, source)), Err)
 }
 
 /// The bytes of a file of at most `most` bytes; what is read counts, not what the file system says.
