@@ -39,3 +39,35 @@ fn a_key_that_its_member_does_not_read_is_refused_with_the_one_that_does() {
         place.refused(&format!("plan run.toml --set {set}"), 2, &words);
     }
 }
+
+/// A key that nothing reads would hide a mistake, whatever decides that nothing does.
+#[test]
+fn keys_that_would_do_nothing_are_refused_by_name() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 60 --features 4 --out graph.npz");
+    place.write("run.toml", "[data]\npath = \"graph.npz\"\n[partition]\nparts = 2\n[train]\nepochs = 1\n");
+    for key in [
+        "model.heads=7",
+        "model.head_merge=mean",
+        "model.learn_epsilon=false",
+        "train.momentum=0.5",
+        "train.lr_step=3",
+        "train.lr_factor=0.3",
+        "schedule.start=mlp",
+        "schedule.hand_on=hidden",
+        "schedule.smooth_features=0.3",
+        "schedule.smooth_gradients=0.3",
+        "schedule.rounds=[3]",
+        "schedule.lr=[0.1]",
+        "schedule.cache_inputs=false --set schedule.kind=lazy",
+        "partition.file=/etc/passwd",
+        "partition.imbalance=0.2",
+        "partition.objective=cut",
+        "data.nodes_path=run.toml",
+        "data.split_index=1 --set data.split={train=5,val=5}",
+    ] {
+        let name = key.split('=').next().expect("a key");
+        place.refused(&format!("train run.toml --quiet --out run --set {key}"), 2, &[name]);
+        assert!(!place.path("run").exists(), "{key}");
+    }
+}

@@ -14,15 +14,22 @@ pub struct Compute {
 
 impl Compute {
     /// `threads` compute threads; 1 means that everything runs on the calling thread.
+    ///
+    /// # Panics
+    /// If the operating system refuses to start them.
     pub fn new(threads: usize) -> Self {
-        let pool = (threads > 1).then(|| {
-            rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .thread_name(|i| format!("compute-{i}"))
-                .build()
-                .expect("the operating system refused to start compute threads")
-        });
-        Compute { pool, threads: threads.max(1), scratch: Vec::new() }
+        Compute::start(threads).expect("the operating system starts compute threads")
+    }
+
+    /// As [`Compute::new`], for numbers of threads that a user has chosen.
+    ///
+    /// # Errors
+    /// If the operating system refuses to start them.
+    pub fn start(threads: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
+        let name = |i| format!("compute-{i}");
+        let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build();
+        let pool = (threads > 1).then(build).transpose()?;
+        Ok(Compute { pool, threads: threads.max(1), scratch: Vec::new() })
     }
 
     /// The number of compute threads.

@@ -18,6 +18,14 @@ pub enum TrainError {
     /// A message did not come, or was not what it should be.
     #[error("network: {0}")]
     Wire(#[from] WireError),
+    /// Another worker was not there in time when the run was to start.
+    #[error("network: {source}; the run had not started: {stage} (transport.start_deadline_s)")]
+    Start {
+        /// Who waited for whom.
+        source: WireError,
+        /// What the other one was still to do.
+        stage: &'static str,
+    },
     /// A file of a run cannot be read or written.
     #[error("{path}: {source}")]
     Io {
@@ -125,7 +133,8 @@ impl TrainError {
     /// The worker that this one waited for in vain, where that is the error.
     pub fn waited_for(&self) -> Option<u32> {
         match self {
-            TrainError::Wire(WireError::Deadline { peer, .. }) => Some(peer.0),
+            TrainError::Wire(WireError::Deadline { peer, .. })
+            | TrainError::Start { source: WireError::Deadline { peer, .. }, .. } => Some(peer.0),
             _ => None,
         }
     }
@@ -135,7 +144,7 @@ impl TrainError {
         match self {
             TrainError::Config(_) => 2,
             TrainError::Data(_) => 3,
-            TrainError::Wire(_) | TrainError::Fault { .. } => 4,
+            TrainError::Wire(_) | TrainError::Start { .. } | TrainError::Fault { .. } => 4,
             TrainError::Io { .. } | TrainError::File { .. } => 5,
             TrainError::Diverged { .. } => 6,
             TrainError::Panicked { .. } | TrainError::ReplicasDiffer { .. } => 70,

@@ -102,6 +102,13 @@ fn a_late_peer_is_named_when_the_deadline_passes() {
 }
 
 #[test]
+fn a_deadline_may_change_between_waits() {
+    let mut ends = threads(2, Duration::from_secs(3600));
+    ends[0].end_mut().set_deadline(Duration::from_secs(1));
+    assert!(matches!(ends[0].recv(Rank(1), TAG), Err(WireError::Deadline { .. })));
+}
+
+#[test]
 fn a_late_peer_fails_a_collective_for_everyone_by_name() {
     let both_have_failed = Barrier::new(3);
     let errors = spawn(threads(3, Duration::from_secs(1)), |end| {

@@ -97,6 +97,7 @@ keys! {
     "messages.layers": "codecs of single layers: messages.layers.N.forward, messages.layers.N.backward",
     "transport.kind": "threads | mpi (threads)",
     "transport.deadline_s": "seconds a worker waits for another (60)",
+    "transport.start_deadline_s": "the same before the first round, while others may still read and cut data (600)",
     "transport.shape": "link model: a named link or numbers such as \"100mbit,40ms\" (none)",
     "transport.shape_sleeps": "the link model really waits (false: virtual clock)",
     "transport.fault": "rehearse a failure: { rank, round, kind = \"crash\" | \"stall\" }",

@@ -62,6 +62,11 @@ impl Config {
         std::time::Duration::from_secs_f64(self.transport.deadline_s)
     }
 
+    /// How long a worker waits for another before the first round.
+    pub fn start_deadline(&self) -> std::time::Duration {
+        std::time::Duration::from_secs_f64(self.transport.start_deadline_s)
+    }
+
     /// Rounds of stage `index`.
     pub fn rounds_of(&self, index: usize) -> u32 {
         self.schedule.rounds.get(index).copied().unwrap_or(self.train.epochs)

@@ -98,6 +98,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "schedule.overlap",
             "transport.kind",
             "transport.deadline_s",
+            "transport.start_deadline_s",
             "transport.fault",
             "out.dir",
         ],

@@ -12,6 +12,8 @@ pub struct TransportConfig {
     pub kind: TransportKind,
     /// Seconds that a worker waits for another before it gives up and says for whom.
     pub deadline_s: f64,
+    /// The same before the first round, where the other may have to read and cut its data first.
+    pub start_deadline_s: f64,
     /// A link model: a named link (`wan-100mbit-40ms`) or numbers (`100mbit,40ms`). Empty: as fast as it goes.
     pub shape: String,
     /// Whether the link model really waits rather than keeping a virtual clock.
@@ -48,6 +50,7 @@ impl Default for TransportConfig {
         TransportConfig {
             kind: TransportKind::Threads,
             deadline_s: 60.0,
+            start_deadline_s: 600.0,
             shape: String::new(),
             shape_sleeps: false,
             fault: None,

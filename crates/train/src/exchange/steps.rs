@@ -57,6 +57,19 @@ impl Step {
     }
 }
 
+/// What a worker that sends no frame of start-up with this tag has not done yet.
+pub fn missing_at_start(tag: Tag) -> &'static str {
+    match tag.step {
+        _ if tag.kind == Kind::Parameters => "it has not handed the checkpoint round yet",
+        step if step == Step::Digests as u16 => "it may still be reading or cutting its data",
+        step if step == Step::Identities as u16 => "it has not said yet what it runs",
+        step if step == Step::Questions as u16 => "it has not said yet which nodes it needs",
+        step if step == Step::Answers as u16 => "it has not answered yet which nodes it has",
+        step if step == Step::SplitRows as u16 => "it has not counted its rows yet",
+        _ => "it has not predicted its traffic yet",
+    }
+}
+
 /// The tag of the checkpoint that worker 0 hands round when a run is resumed.
 pub fn checkpoint_tag() -> Tag {
     Tag { kind: Kind::Parameters, direction: Direction::Forward, layer: 0, round: 0, step: 0 }

@@ -26,6 +26,14 @@ fn at_least_0(key: &str, value: f64) -> Result<()> {
     Err(TrainError::config(format!("{key} = {value}: expected 0 or a number above")))
 }
 
+/// How long somebody waits: not so short that an ordinary pause of the system ends a run.
+fn seconds(key: &str, value: f64) -> Result<()> {
+    if (0.1..=1e6).contains(&value) {
+        return Ok(());
+    }
+    Err(TrainError::config(format!("{key} = {value}: expected 0.1 to 1000000 seconds")))
+}
+
 fn within(key: &str, value: usize, range: std::ops::RangeInclusive<usize>) -> Result<()> {
     if range.contains(&value) {
         return Ok(());
@@ -44,8 +52,8 @@ impl Members {
         self.check_partition(config)?;
         self.check_schedule(config)?;
         self.check_messages(config)?;
-        positive("transport.deadline_s", config.transport.deadline_s)?;
-        within("transport.deadline_s", config.transport.deadline_s as usize, 0..=1_000_000)?;
+        seconds("transport.deadline_s", config.transport.deadline_s)?;
+        seconds("transport.start_deadline_s", config.transport.start_deadline_s)?;
         if let SplitChoice::Random(split) = &config.data.split {
             split.spec()?;
         }

@@ -1,5 +1,6 @@
 //! Workers as processes of an MPI job.
 
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use laconic_wire::Transport;
@@ -9,18 +10,21 @@ use super::options::{Options, Outcome};
 use super::process::run_among;
 use super::source::Source;
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 
 /// How long a process waits before it ends the job: an abort kills at once, and worker 0 first gets the time to write
 /// down what it had reached.
 const BEFORE_ABORT: Duration = Duration::from_millis(500);
+
+/// The exit code of errors of the network.
+const EXIT_CODE: i32 = 4;
 
 /// Runs the one worker of this MPI process. Processes on one machine share its cores.
 ///
 /// # Errors
 /// As [`run_worker`], and if this process cannot join the job.
 pub fn run_mpi(config: &Config, options: Options) -> Result<Outcome> {
-    let mut transport = MpiTransport::init(config.deadline())?;
+    let mut transport = join(config)?;
     transport.add_interrupt(options.abort.clone());
     let size = transport.size();
     let source = Source::open(&options.members, config, Some(size as u32))?;
@@ -31,6 +35,25 @@ pub fn run_mpi(config: &Config, options: Options) -> Result<Outcome> {
         config.train.threads = (cores / local).max(1);
     }
     run_among(&config, Box::new(transport), source, options, local)
+}
+
+/// Joins the job. The library waits there for all other processes and knows no deadline, so this process ends by itself
+/// when one of them does not come.
+fn join(config: &Config) -> Result<MpiTransport> {
+    let (deadline, seconds) = (config.start_deadline(), config.transport.start_deadline_s);
+    let (joined, watched) = channel::<()>();
+    let watch = move || {
+        if watched.recv_timeout(deadline) == Err(RecvTimeoutError::Timeout) {
+            let what = "not every process of this job has joined it";
+            eprintln!("laconic: network: {what} after {seconds} s (transport.start_deadline_s)");
+            std::process::exit(EXIT_CODE);
+        }
+    };
+    let thread = std::thread::Builder::new().name("watchdog".to_owned());
+    thread.spawn(watch).map_err(|source| TrainError::io("a thread that watches the start", source))?;
+    let transport = MpiTransport::init(config.deadline())?;
+    drop(joined);
+    Ok(transport)
 }
 
 /// Ends every process of this MPI job with this exit code; for errors after which the others would only wait.

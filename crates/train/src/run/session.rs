@@ -8,13 +8,13 @@ use laconic_graph::part::Part;
 use laconic_nn::Operand;
 use laconic_wire::{
     Clock, Count, Ledger, LinkShape, Metered, Mode, PerKind, Rank, Shaped, ThreadClock, Transport, VirtualClock,
-    WallClock, collectives,
+    WallClock, WireError, collectives,
 };
 
 use super::options::Outcome;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
-use crate::exchange::steps::{Step, checkpoint_tag};
+use crate::exchange::steps::{Step, checkpoint_tag, missing_at_start};
 use crate::fit::observe::Recorder;
 use crate::fit::stages::{self, Trained};
 use crate::forecast::traffic::{forecast_rungs, forecast_worker};
@@ -87,23 +87,19 @@ impl Session {
     /// If another worker does not answer, the checkpoint is another run's, or a byte budget cannot be kept.
     pub fn open(
         plan: Plan,
-        transport: Box<dyn Transport>,
+        mut transport: Box<dyn Transport>,
         part: Part,
         process: Process,
         observer: Box<dyn Observer>,
     ) -> Result<Session> {
         let start = Instant::now();
-        let mut transport = Metered::new(transport);
-        let identity = agree(&mut transport, Identity::of(&plan, &part.global)?, &part)?;
-        let (transport, clock) = shape(&plan.config, process.threads, transport)?;
-        let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
-        let options = WorkerOptions { threads: process.threads, stop: process.stop.clone(), clock: simulated };
         let given = plan.config.clone();
-        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
-        let plan = Arc::new(within_budget(&mut worker)?);
-        let resumed = if process.resume { Some(hand_round(&mut worker, &process, &identity)?) } else { None };
+        let deadline = transport.patience().deadline();
+        transport.end_mut().set_deadline(given.start_deadline());
+        let ready = Ready::new(plan, transport, part, &process).map_err(at_start)?;
+        let Ready { mut worker, x, clock, plan, identity, resumed, forecast } = ready;
+        worker.transport.end_mut().set_deadline(deadline);
         let earlier = resumed.as_ref().map(|resumed| &resumed.earlier).cloned().unwrap_or_default();
-        let forecast = forecast_rest(&mut worker, &plan, resumed.as_ref(), process.keeps_accounts)?;
         let destination = Destination {
             rank: worker.rank(),
             folder: process.out.clone(),
@@ -209,6 +205,47 @@ impl Session {
             written.map_err(|error| self.recorder.located(error))?;
         }
         Ok(summary)
+    }
+}
+
+/// A worker that can run. Whatever may refuse a run does so here, while nothing of it is written down yet.
+struct Ready {
+    worker: Worker,
+    x: Operand,
+    clock: Option<VirtualClock>,
+    /// With the messages that a byte budget has chosen.
+    plan: Arc<Plan>,
+    /// What all workers run.
+    identity: Identity,
+    /// What to go on from.
+    resumed: Option<Resumed>,
+    forecast: Predicted,
+}
+
+impl Ready {
+    /// Starts the worker. Its last step is one that all take together, so who gets through it knows that no other has
+    /// refused.
+    fn new(plan: Plan, transport: Box<dyn Transport>, part: Part, process: &Process) -> Result<Ready> {
+        let mut transport = Metered::new(transport);
+        let identity = agree(&mut transport, Identity::of(&plan, &part.global)?, &part)?;
+        let (transport, clock) = shape(&plan.config, process.threads, transport)?;
+        let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
+        let options = WorkerOptions { threads: process.threads, stop: process.stop.clone(), clock: simulated };
+        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
+        let plan = Arc::new(within_budget(&mut worker)?);
+        let resumed = if process.resume { Some(hand_round(&mut worker, process, &identity)?) } else { None };
+        let forecast = forecast_rest(&mut worker, &plan, resumed.as_ref(), process.keeps_accounts)?;
+        Ok(Ready { worker, x, clock, plan, identity, resumed, forecast })
+    }
+}
+
+/// A wait that was in vain before the run had started, with what the other worker was still to do.
+fn at_start(error: TrainError) -> TrainError {
+    match error {
+        TrainError::Wire(source @ WireError::Deadline { tag, .. }) => {
+            TrainError::Start { source, stage: missing_at_start(tag) }
+        }
+        other => other,
     }
 }
 

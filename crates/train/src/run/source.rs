@@ -6,7 +6,7 @@ use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::{self, Meta, Part};
 use laconic_graph::partition::PartitionInput;
 use laconic_graph::prepare;
-use laconic_graph::read::{ReadOptions, read};
+use laconic_graph::read::{READERS, ReadOptions, Reader, edge_list, read};
 
 use crate::config::{Config, DataConfig, FeaturePreparation, SplitChoice};
 use crate::error::{Result, TrainError};
@@ -111,6 +111,15 @@ fn open_folder(config: &Config) -> Result<Meta> {
 /// # Errors
 /// If the data cannot be read, or have not the split that is asked for.
 pub fn prepared(config: &DataConfig) -> Result<(Dataset, Option<usize>)> {
+    let lists = edge_list::EdgeList.name();
+    let format = || READERS.iter().find(|reader| reader.recognises(&config.path)).map(|reader| reader.name());
+    if let (Some(_), Some(format)) = (&config.nodes_path, format().filter(|format| *format != lists)) {
+        let what = format!("data.nodes_path belongs to an {lists}, but {} is {format}", config.path.display());
+        return Err(TrainError::config(what));
+    }
+    if matches!(config.split, SplitChoice::Random(_)) && config.split_index > 0 {
+        return Err(TrainError::config("data.split_index is read by nothing: data.split draws one split"));
+    }
     let options = ReadOptions {
         symmetrise: config.symmetrise,
         nodes: config.nodes_path.clone(),

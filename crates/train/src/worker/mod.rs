@@ -103,7 +103,7 @@ impl Worker {
     /// features apart, since the first stage consumes them.
     ///
     /// # Errors
-    /// If another worker does not answer.
+    /// If another worker does not answer, or the system starts no compute threads.
     pub fn start(
         plan: Arc<Plan>,
         mut transport: Metered,
@@ -111,6 +111,10 @@ impl Worker {
         options: WorkerOptions,
     ) -> Result<(Worker, Operand)> {
         let WorkerOptions { threads, stop, clock } = options;
+        let compute = Compute::start(threads).map_err(|error| {
+            let what = format!("train.threads = {threads}: the system starts not so many for this worker: {error}");
+            TrainError::config(what)
+        })?;
         let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let mut shapes = Shapes::of(&part, &links, &topology);
         let mut seen = None;
@@ -150,7 +154,7 @@ impl Worker {
         let worker = Worker {
             plan,
             transport,
-            compute: Compute::new(threads),
+            compute,
             local,
             halo,
             whole,

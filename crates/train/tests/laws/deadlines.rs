@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use laconic_graph::build::{BuildOptions, build_graph};
-use laconic_graph::part::cut;
-use laconic_train::TrainError;
+use laconic_graph::part::{Part, cut};
 use laconic_train::run::source::Source;
-use laconic_train::run::{Options, run_threads};
-use laconic_wire::{Rank, WireError};
+use laconic_train::run::{Options, run_threads, run_worker};
+use laconic_train::{Config, TrainError};
+use laconic_wire::{Rank, WireError, threads};
 
-use crate::fixture::{config, graph, try_run};
+use crate::fixture::{config, graph, parts, try_run};
 use crate::one_is_many::SCHEDULES;
 
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -91,5 +91,57 @@ fn the_error_names_the_worker_that_stalled_and_not_one_that_waits_for_it() {
         let config = config(&[keys, &["transport.deadline_s=1", &fault(2, 2, "stall")]].concat());
         let result = within_deadline("stall", || run_threads(&config, Source::of(parts), Options::default()));
         assert_names(&result.err().expect("a stall"), 2, 2);
+    }
+}
+
+/// Reading and cutting may take one worker much longer than another; that is no stall.
+#[test]
+fn a_worker_that_starts_late_is_waited_for_by_a_deadline_of_its_own() {
+    let dataset = graph(60, 4);
+    let deadlines = |rounds: &str, start: &str| {
+        config(&[&format!("transport.deadline_s={rounds}"), &format!("transport.start_deadline_s={start}")])
+    };
+    let work = |config: &Config, late: Duration| {
+        let ends = threads(2, config.deadline()).into_iter().zip(parts(config, &dataset, 2));
+        std::thread::scope(|scope| {
+            let handles: Vec<_> = ends
+                .enumerate()
+                .map(|(rank, (end, part))| {
+                    scope.spawn(move || {
+                        std::thread::sleep(late * rank as u32);
+                        let source = Source::of(alone(part, rank));
+                        run_worker(config, Box::new(end), source, Options::default()).map(drop)
+                    })
+                })
+                .collect();
+            handles.into_iter().map(|handle| handle.join().expect("no panic")).collect::<Vec<_>>()
+        })
+    };
+    let late = Duration::from_secs(2);
+    assert!(work(&deadlines("1", "60"), late).iter().all(Result::is_ok));
+    let errors = work(&deadlines("60", "1"), late);
+    let Some(Err(error @ TrainError::Start { source: WireError::Deadline { peer, .. }, .. })) = errors.first() else {
+        panic!("{errors:?}")
+    };
+    assert_eq!((*peer, error.exit_code()), (Rank(1), 4));
+    for words in ["rank 0 waited 1", "for rank 1", "reading or cutting", "transport.start_deadline_s"] {
+        assert!(error.to_string().contains(words), "{words}: {error}");
+    }
+}
+
+/// The parts as a worker has them: only its own is whole.
+fn alone(part: Part, rank: usize) -> Vec<Part> {
+    let others = (0..rank).map(|index| Part { index: index as u32, ..part.clone() });
+    others.chain([part.clone()]).collect()
+}
+
+#[test]
+fn deadlines_have_a_least_value() {
+    for key in ["transport.deadline_s", "transport.start_deadline_s"] {
+        for value in ["1e-308", "0", "-1", "0.09", "inf", "nan", "2e6"] {
+            let error = Config::parse("", &[format!("{key}={value}")]).expect_err("a refusal").to_string();
+            assert!(error.contains(key) && error.contains("0.1 to 1000000"), "{error}");
+        }
+        assert!(Config::parse("", &[format!("{key}=0.1")]).is_ok());
     }
 }

@@ -50,6 +50,11 @@ impl End {
         &self.patience
     }
 
+    /// Lets waits that begin from now on last up to `deadline`.
+    pub fn set_deadline(&mut self, deadline: Duration) {
+        self.patience.set_deadline(deadline);
+    }
+
     /// Makes every wait end when the flag becomes true, too; flags given before still count.
     pub fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
         self.patience.add_interrupt(flag);

@@ -26,6 +26,11 @@ impl Patience {
         self.deadline
     }
 
+    /// Lets waits that begin from now on last up to `deadline`.
+    pub fn set_deadline(&mut self, deadline: Duration) {
+        self.deadline = deadline;
+    }
+
     /// From now on every wait also ends when the flag becomes true, for instance in a handler of SIGTERM; flags given
     /// before still count.
     pub fn add_interrupt(&mut self, flag: Arc<AtomicBool>) {
