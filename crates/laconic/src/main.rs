@@ -38,7 +38,7 @@ Exit codes:
   5    a file of a run cannot be read or written
   6    training diverged
   70   an error of this program
-  130  stopped by the user; a checkpoint was written";
+  130  stopped by the user; what trained has written a checkpoint, unless it was told twice";
 
 fn main() -> ExitCode {
     let Cli { command, json, quiet } = Cli::parse();

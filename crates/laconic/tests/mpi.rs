@@ -117,6 +117,33 @@ fn a_killed_process_ends_the_others_with_a_message_that_names_it() {
 }
 
 #[test]
+fn processes_of_a_job_without_the_transport_are_refused_before_anything_is_made() {
+    let place = place();
+    let mut job = Command::new("mpirun");
+    job.args(["--oversubscribe", "-n", "2", env!("CARGO_BIN_EXE_laconic"), "train", "run.toml", "--out", "run"]);
+    job.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+    let done = job.current_dir(place.path("")).output().expect("mpirun is installed");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && said.contains("transport.kind=mpi"), "{said}");
+    assert_eq!(place.names(), ["graph.npz", "run.toml"]);
+}
+
+#[test]
+fn a_process_whose_peer_never_joins_the_job_ends_by_itself() {
+    let place = place();
+    let mut job = Command::new("mpirun");
+    job.args(["--oversubscribe", "-n", "1", "sleep", "60", ":", "-n", "1", env!("CARGO_BIN_EXE_laconic")]);
+    job.args(["train", "run.toml", "--out", "run", "--set", "transport.kind=mpi", "--set", "partition.parts=2"]);
+    job.args(["--set", "transport.start_deadline_s=2"]).current_dir(place.path(""));
+    job.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+    let start = Instant::now();
+    let done = job.output().expect("mpirun is installed");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("transport.start_deadline_s") && start.elapsed() < Duration::from_secs(40), "{said}");
+    assert!(!done.status.success() && !place.path("run").exists());
+}
+
+#[test]
 fn ctrl_c_under_mpi_leaves_a_checkpoint_from_which_the_run_goes_on() {
     let place = place();
     let mut job = mpirun(&place, "train run.toml --out run --quiet --set train.epochs=1000000");

@@ -18,8 +18,12 @@ fn program() -> PathBuf {
     let Some(made) = changed(&path) else { panic!("{} is not there; {build}", path.display()) };
     let list = std::fs::read_to_string(path.with_extension("d")).expect("the compiler's list of sources");
     let sources = list.split_once(": ").map(|(_, sources)| sources).unwrap_or_default().replace("\\ ", "\0");
-    let sources = sources.split_whitespace().map(|path| PathBuf::from(path.replace('\0', " ")));
-    let newer: Vec<PathBuf> = sources.filter(|source| changed(source).is_none_or(|changed| changed > made)).collect();
+    let sources: Vec<PathBuf> = sources.split_whitespace().map(|path| PathBuf::from(path.replace('\0', " "))).collect();
+    let canonical = |path: &Path| std::fs::canonicalize(path).ok();
+    let own = canonical(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/pyg_parity.rs"));
+    assert!(sources.iter().any(|source| canonical(source) == own), "{} is of other sources; {build}", path.display());
+    let is_newer = |source: &&PathBuf| changed(source).is_none_or(|changed| changed > made);
+    let newer: Vec<&PathBuf> = sources.iter().filter(is_newer).collect();
     assert!(newer.is_empty(), "{} is older than {newer:?}; {build}", path.display());
     path
 }

@@ -42,6 +42,14 @@ pub enum TrainError {
         /// What was expected and what was found.
         expected: String,
     },
+    /// Another process writes into a run's folder.
+    #[error("{folder} is being written by {}", named(.process))]
+    Busy {
+        /// The folder.
+        folder: PathBuf,
+        /// The number of the process, where it is known.
+        process: String,
+    },
     /// Training left the numbers.
     #[error("training diverged in round {round}: {what}; a smaller train.lr or train.clip may help")]
     Diverged {
@@ -78,6 +86,11 @@ pub enum TrainError {
 
 /// Stands for the file of what a worker alone remembers, until it is known which.
 pub(crate) const STATE: &str = "state of a worker";
+
+/// A process by its number, where it is known.
+fn named(process: &str) -> String {
+    if process.is_empty() { "another process".to_owned() } else { format!("process {process}") }
+}
 
 /// The result of anything in a run.
 pub type Result<T> = std::result::Result<T, TrainError>;
@@ -145,7 +158,7 @@ impl TrainError {
             TrainError::Config(_) => 2,
             TrainError::Data(_) => 3,
             TrainError::Wire(_) | TrainError::Start { .. } | TrainError::Fault { .. } => 4,
-            TrainError::Io { .. } | TrainError::File { .. } => 5,
+            TrainError::Io { .. } | TrainError::File { .. } | TrainError::Busy { .. } => 5,
             TrainError::Diverged { .. } => 6,
             TrainError::Panicked { .. } | TrainError::ReplicasDiffer { .. } => 70,
         }

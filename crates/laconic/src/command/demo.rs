@@ -12,7 +12,7 @@ use laconic_train::{Config, Members, Options, Summary, TrainError, train};
 use serde::Serialize;
 
 use super::report;
-use super::signals::Signals;
+use super::signals::{STOPPED, Signals};
 use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -116,11 +116,13 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
         let (interrupt, abort) = (signals.interrupt.clone(), signals.abort.clone());
         let out = folder.path().join(style.to_string());
         let options = Options { out: Some(out.clone()), interrupt, abort, observer, ..Options::default() };
-        let summary = train(&config, parts.clone(), options)?.summary;
-        if summary.interrupted {
+        let ended = train(&config, parts.clone(), options);
+        let is_stopped = ended.as_ref().is_ok_and(|run| run.summary.interrupted);
+        if is_stopped || signals.gave_up() {
             output.say("stopped");
-            return Ok(130);
+            return Ok(STOPPED);
         }
+        let summary = ended?.summary;
         let first = lines.first().map_or(summary.bytes.total, |line| line.bytes);
         lines.push(line(method, crosses, first, &summary));
         let name = method.to_owned();

@@ -5,6 +5,7 @@ pub mod data;
 pub mod demo;
 pub mod export;
 pub mod partition;
+mod place;
 pub mod plan;
 pub mod predict;
 pub mod report;

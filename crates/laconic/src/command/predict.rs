@@ -3,19 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
+use laconic_graph::aside::write_aside;
 use laconic_graph::dataset::Ids;
 use laconic_train::record::weights;
 use laconic_train::run::predict::{Predictions, predict_parts};
 use laconic_train::run::source::Source;
-use laconic_train::{Config, Members};
+use laconic_train::{Config, Members, TrainError};
 use parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use serde::Serialize;
 
+use super::data::refuse_occupied;
+use super::signals::clean_up;
 use crate::bytes::human_bytes;
 use crate::output::Output;
 
@@ -53,7 +56,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let config_path = arguments.dir.join("config.toml");
     let mut config = Config::load(&config_path, &[])
         .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
-    ensure!(arguments.force || !arguments.out.exists(), "{} exists; --force replaces it", arguments.out.display());
+    refuse_occupied(&arguments.out, arguments.force)?;
     if let Some(data) = arguments.data {
         config.data.path = data;
     }
@@ -64,7 +67,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let predictions = predictions.map_err(|error| error.within(&arguments.dir))?;
     let nodes = predictions.iter().map(|p| p.nodes.len()).sum();
     write(&arguments.out, &predictions, arguments.embeddings)?;
-    let bytes = std::fs::metadata(&arguments.out)?.len();
+    let bytes = std::fs::metadata(&arguments.out).map_err(|source| TrainError::io(&arguments.out, source))?.len();
     let path = arguments.out;
     let text = format!("{nodes} nodes in {} ({})", path.display(), human_bytes(bytes));
     output.result(text, &Written { path, nodes, bytes })?;
@@ -98,20 +101,20 @@ fn write(path: &Path, predictions: &[Predictions], embeddings: bool) -> Result<(
     (0..classes).for_each(|class| schema += &format!("required float prob_{class}; "));
     (0..width).for_each(|column| schema += &format!("required float emb_{column}; "));
     let schema = Arc::new(parse_message_type(&(schema + "}"))?);
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let aside =
-        tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write in {}", folder.display()))?;
-    let properties = Arc::new(WriterProperties::builder().build());
-    let mut file = SerializedFileWriter::new(aside.reopen()?, schema, properties)?;
-    let places = order(predictions);
-    for places in places.chunks(1 << 16) {
-        let mut group = file.next_row_group()?;
-        write_group(&mut group, predictions, places, first.multi_label, width)?;
-        group.close()?;
-    }
-    file.close()?;
-    aside.persist(path).map_err(|e| e.error)?;
-    Ok(())
+    clean_up(path)?;
+    let written = write_aside(path, |file| {
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut file = SerializedFileWriter::new(file, schema, properties)?;
+        for places in order(predictions).chunks(1 << 16) {
+            let mut group = file.next_row_group()?;
+            write_group(&mut group, predictions, places, first.multi_label, width)?;
+            group.close()?;
+        }
+        file.close()?;
+        Ok(())
+    });
+    // What the system says comes wrapped by the format's own errors.
+    written.map_err(|error: anyhow::Error| TrainError::file(path, error.root_cause().to_string()).into())
 }
 
 fn write_group<W: std::io::Write + Send>(

@@ -6,9 +6,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use laconic_train::config::{KEYS, TransportKind};
 use laconic_train::run::Data;
-use laconic_train::{Config, Options, Summary};
+use laconic_train::{Config, Options, Summary, TrainError};
 
-use super::signals::Signals;
+use super::place::{folder, named};
+use super::signals::{STOPPED, Signals};
 use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -39,7 +40,7 @@ pub struct Train {
     #[command(flatten)]
     run: RunFile,
     /// The run's folder (otherwise out.dir, otherwise runs/NAME); an earlier run there is moved aside
-    #[arg(long)]
+    #[arg(long, value_parser = folder())]
     out: Option<PathBuf>,
     /// Start even if the workers may need more memory than there is
     #[arg(long)]
@@ -76,8 +77,8 @@ pub fn train(arguments: Train, output: &Output) -> Result<u8> {
     if let Some(out) = arguments.out {
         config.out.dir = out;
     }
-    let out = config.out.dir.clone();
-    start(&config, &out, None, (arguments.force, output))
+    config.out.dir = named(&config.out.dir).map_err(|source| TrainError::io(&config.out.dir, source))?;
+    start(&config, None, (arguments.force, output))
 }
 
 /// Goes on from the last checkpoint.
@@ -89,7 +90,7 @@ pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
     let (before, mut config) = (load(&[])?, load(&arguments.set)?);
     if config.out.dir != before.out.dir {
         let what = "out.dir: a resumed run goes on in its folder; copy the folder to go on elsewhere";
-        return Err(laconic_train::TrainError::config(what).into());
+        return Err(TrainError::config(what).into());
     }
     // The folder may have been moved since.
     config.out.dir = arguments.dir.clone();
@@ -99,11 +100,32 @@ pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
     }
     let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
     let changes = Some(arguments.set.iter().map(key).collect());
-    start(&config, &arguments.dir, changes, (arguments.force, output))
+    start(&config, changes, (arguments.force, output))
+}
+
+/// What starts processes that belong together tells each how many they are; the last is Slurm's `srun`.
+const LAUNCHERS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"];
+
+/// Refuses a whole run in each of several processes that were started together: they would share a folder.
+pub fn refuse_several_processes(config: &Config) -> Result<()> {
+    let several = |variable: &&&str| {
+        let processes = std::env::var(variable).ok().and_then(|processes| processes.parse::<u32>().ok());
+        processes.is_some_and(|processes| processes > 1)
+    };
+    match LAUNCHERS.iter().find(several) {
+        Some(variable) if config.transport.kind == TransportKind::Threads => {
+            let what = "this is one of several processes that were started together";
+            let hint = "with --set transport.kind=mpi they are the workers of one run";
+            Err(TrainError::config(format!("{what} ({variable}), and each would be a run of its own; {hint}")).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Runs, and goes on from the folder's checkpoint where keys are given that may differ from it.
-fn start(config: &Config, out: &Path, goes_on: Option<Vec<String>>, (force, output): (bool, &Output)) -> Result<u8> {
+fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, &Output)) -> Result<u8> {
+    refuse_several_processes(config)?;
+    let out = config.out.dir.as_path();
     let signals = Signals::install(config.transport.kind == TransportKind::Mpi)?;
     let options = Options {
         out: Some(out.to_owned()),
@@ -115,16 +137,23 @@ fn start(config: &Config, out: &Path, goes_on: Option<Vec<String>>, (force, outp
         force,
         ..Options::default()
     };
-    let summary = match config.transport.kind {
-        TransportKind::Mpi => mpi(config, options)?,
-        TransportKind::Threads => Some(laconic_train::train(config, Data::Configured, options)?.summary),
+    let ended = match config.transport.kind {
+        TransportKind::Mpi => mpi(config, options),
+        TransportKind::Threads => {
+            let run = laconic_train::train(config, Data::Configured, options);
+            run.map(|run| Some(run.summary)).map_err(anyhow::Error::from)
+        }
     };
-    let Some(summary) = summary else {
+    if ended.is_err() && signals.gave_up() {
+        output.say("stopped at once; a checkpoint, if there is one, is as old as its round");
+        return Ok(STOPPED);
+    }
+    let Some(summary) = ended? else {
         // Another process reports.
         return Ok(0);
     };
     output.result(describe(&summary, out), &summary)?;
-    Ok(if summary.interrupted { 130 } else { 0 })
+    Ok(if summary.interrupted { STOPPED } else { 0 })
 }
 
 #[cfg(feature = "mpi")]
@@ -135,7 +164,7 @@ fn mpi(config: &Config, options: Options) -> Result<Option<Summary>> {
 #[cfg(not(feature = "mpi"))]
 fn mpi(_config: &Config, _options: Options) -> Result<Option<Summary>> {
     let what = "transport.kind = \"mpi\": this program was built without MPI; build it with --features mpi";
-    Err(laconic_train::TrainError::config(what).into())
+    Err(TrainError::config(what).into())
 }
 
 /// The end of a run in a few lines.

@@ -1,4 +1,4 @@
-//! A run's folder: how it begins, and what is written into it at the end.
+//! What is written into a run's folder at the end.
 
 use std::path::{Path, PathBuf};
 
@@ -6,6 +6,7 @@ use laconic_wire::Rank;
 
 use super::aside::write_aside;
 use super::checkpoint::Checkpoint;
+use super::claim::CONFIG;
 use super::ledger;
 use super::summary::Summary;
 use super::weights;
@@ -15,9 +16,6 @@ use crate::fit::stages::Trained;
 use crate::plan::Plan;
 use crate::plan::identity::Identity;
 use crate::schedule::Stage;
-
-/// The resolved configuration in a run's folder.
-const CONFIG: &str = "config.toml";
 
 /// A table to which every worker has lines: each writes a file of its own, and worker 0 puts them together.
 pub(crate) struct Table {
@@ -38,7 +36,6 @@ impl Table {
     /// # Errors
     /// If the operating system refuses.
     pub fn write_part(&self, out: &Path, rank: Rank, lines: &[u8]) -> Result<()> {
-        std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
         write_aside(&self.part(out, rank.index()), lines)
     }
 
@@ -77,7 +74,8 @@ pub(crate) fn write_results(
     let shape = [("format", format), ("digest", digest), ("inputs", inputs), ("classes", classes)];
     let about = shape.into_iter().chain([("run", run), ("round", round)]).collect();
     weights::write(&out.join(weights::FILE), &trained_weights, about)?;
-    let text = serde_json::to_string_pretty(summary).map_err(|e| TrainError::file("summary.json", e.to_string()))?;
+    let text =
+        serde_json::to_string_pretty(summary).map_err(|e| TrainError::file(out.join("summary.json"), e.to_string()))?;
     write_aside(&out.join("summary.json"), (text + "\n").as_bytes())
 }
 
@@ -91,23 +89,4 @@ pub(crate) fn continue_folder(out: &Path, plan: &Plan, (checkpoint, now): (&Chec
         Checkpoint { identity: now.clone(), ..checkpoint.clone() }.write(out)?;
     }
     write_aside(&out.join(CONFIG), plan.members.to_toml(&plan.config)?.as_bytes())
-}
-
-/// Makes a run's folder and writes the resolved configuration into it. A run that stands there already is moved aside,
-/// to the first free name `DIR.1`, `DIR.2`, …, which is returned.
-///
-/// # Errors
-/// If the operating system refuses.
-pub fn prepare_folder(out: &Path, plan: &Plan) -> Result<Option<PathBuf>> {
-    let mut moved = None;
-    if out.join(CONFIG).exists() {
-        let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let free = (1..).map(|n| out.with_file_name(format!("{name}.{n}"))).find(|path| !path.exists());
-        let free = free.expect("there are infinitely many numbers");
-        std::fs::rename(out, &free).map_err(|source| TrainError::io(out, source))?;
-        moved = Some(free);
-    }
-    std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
-    write_aside(&out.join(CONFIG), plan.members.to_toml(&plan.config)?.as_bytes())?;
-    Ok(moved)
 }

@@ -2,6 +2,7 @@
 
 pub mod aside;
 pub mod checkpoint;
+pub mod claim;
 pub mod earlier;
 pub mod folder;
 pub mod ledger;

@@ -7,6 +7,7 @@ use laconic_wire::{Count, Ledger, Metered, PerKind, Rank, Transport};
 
 use super::aside::write_aside;
 use super::checkpoint::Checkpoint;
+use super::claim::Claim;
 use super::ledger::PartFile;
 use super::observer::Observer;
 use super::report::WorkerReport;
@@ -31,12 +32,19 @@ pub struct Destination {
     pub start: u32,
     /// Whether accounts of the ledgers stay in memory although they are written down.
     pub keeps_accounts: bool,
+    /// The right to write into it, on worker 0.
+    pub claim: Option<Claim>,
 }
 
 impl Destination {
     /// The folder, on worker 0, which alone writes log, checkpoints and results.
     pub fn out(&self) -> Option<&Path> {
         self.folder.as_deref().filter(|_| self.rank == Rank(0))
+    }
+
+    /// Checks that the folder is still there.
+    fn check(&self) -> Result<()> {
+        self.claim.as_ref().map_or(Ok(()), Claim::check)
     }
 }
 
@@ -82,7 +90,7 @@ impl FolderRecorder {
         let owed = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.snapshot.counters.unjudged.is_some());
         let log = destination.out().map(|out| open_log(out, done.saturating_sub(owed.into()))).transpose()?;
         let own_state = plan.remembers();
-        let Destination { rank, folder, start, keeps_accounts } = &destination;
+        let Destination { rank, folder, start, keeps_accounts, .. } = &destination;
         let rows = folder.as_deref().map(|folder| PartFile::open(folder, *rank, *start)).transpose()?;
         Ok(FolderRecorder {
             kept: (rows.is_some() && *keeps_accounts).then(Default::default),
@@ -142,6 +150,7 @@ impl FolderRecorder {
 
     /// Writes a checkpoint into the folder.
     fn write(&mut self, snapshot: Snapshot) -> Result<()> {
+        self.destination.check()?;
         if let Some(out) = self.destination.out() {
             let rounds = snapshot.rounds();
             let (identity, run) = (self.identity.clone(), self.run.clone());
@@ -176,9 +185,11 @@ impl Recorder for FolderRecorder {
 
     fn after_round(&mut self, report: &RoundReport) -> Result<()> {
         use std::io::Write;
-        if let Some(log) = &mut self.log {
-            let line = serde_json::to_string(report).map_err(|e| TrainError::file(METRICS, e.to_string()))? + "\n";
-            log.write_all(line.as_bytes()).map_err(|source| TrainError::io(METRICS, source))?;
+        self.destination.check()?;
+        if let (Some(log), Some(out)) = (&mut self.log, self.destination.out()) {
+            let path = out.join(METRICS);
+            let line = serde_json::to_string(report).map_err(|e| TrainError::file(&path, e.to_string()))? + "\n";
+            log.write_all(line.as_bytes()).map_err(|source| TrainError::io(&path, source))?;
         }
         self.observer.round(report);
         Ok(())

@@ -72,7 +72,6 @@ pub fn from_bytes(bytes: &[u8]) -> std::result::Result<(Saved, Owner), String> {
 /// If the operating system refuses.
 pub fn write(saved: &Saved, out: &Path, owner: &Owner, last: u32) -> Result<()> {
     let (file, rank) = (owner.path(out), owner.rank);
-    std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
     write_aside(&file, &to_bytes(saved, owner).map_err(|error| TrainError::file(&file, error))?)?;
     let keeps = [file, path(out, rank, last)];
     let prefix = format!("state-{rank}-");

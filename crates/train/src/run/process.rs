@@ -5,7 +5,7 @@ use laconic_wire::{Rank, Transport};
 use super::options::{Options, Outcome};
 use super::session::{Process, Session};
 use super::source::Source;
-use super::start::{admit, start_folder};
+use super::start::admit;
 use crate::config::Config;
 use crate::error::Result;
 use crate::plan::Plan;
@@ -42,9 +42,6 @@ pub(super) fn run_among(
     let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };
     let (keeps_accounts, stop) = (keep_accounts || out.is_none(), StopSignal::of(interrupt));
     let memory = admit(&plan, (std::slice::from_ref(&part), alike), keeps_accounts, force, observer.as_mut())?;
-    if rank == Rank(0) {
-        start_folder(&plan, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
-    }
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared: false, stop };
     let mut session = Session::open(plan, transport, part, process, observer)?;
     let trained = session.train()?;

@@ -22,6 +22,7 @@ use crate::forecast::{Forecast, budget, memory};
 use crate::plan::Plan;
 use crate::plan::identity::Identity;
 use crate::record::checkpoint::Checkpoint;
+use crate::record::claim::Claim;
 use crate::record::earlier::read_earlier;
 use crate::record::folder::{TIMELINE, continue_folder, write_results};
 use crate::record::observer::Observer;
@@ -81,10 +82,12 @@ struct Predicted {
 }
 
 impl Session {
-    /// Starts the worker, chooses messages within the budget, takes up the checkpoint, and predicts.
+    /// Starts the worker, chooses messages within the budget, takes up the checkpoint, and predicts; then, when no
+    /// worker has found a reason not to run, the run's folder begins.
     ///
     /// # Errors
-    /// If another worker does not answer, the checkpoint is another run's, or a byte budget cannot be kept.
+    /// If another worker does not answer, the checkpoint is another run's, a byte budget cannot be kept, or the folder
+    /// cannot be written.
     pub fn open(
         plan: Plan,
         mut transport: Box<dyn Transport>,
@@ -94,15 +97,19 @@ impl Session {
     ) -> Result<Session> {
         let start = Instant::now();
         let given = plan.config.clone();
+        let folder = process.out.as_deref().filter(|_| transport.rank() == Rank(0));
+        let mut claim = folder.map(|folder| Claim::new(folder, &plan, process.resume)).transpose()?;
         let deadline = transport.patience().deadline();
         transport.end_mut().set_deadline(given.start_deadline());
         let ready = Ready::new(plan, transport, part, &process).map_err(at_start)?;
         let Ready { mut worker, x, clock, plan, identity, resumed, forecast } = ready;
         worker.transport.end_mut().set_deadline(deadline);
         let earlier = resumed.as_ref().map(|resumed| &resumed.earlier).cloned().unwrap_or_default();
+        let moved = begin(&process, worker.rank(), claim.as_mut())?;
         let destination = Destination {
             rank: worker.rank(),
             folder: process.out.clone(),
+            claim,
             start: resumed.as_ref().map_or(0, |resumed| resumed.start),
             keeps_accounts: process.keeps_accounts,
         };
@@ -114,6 +121,8 @@ impl Session {
         let goes_on = (checkpoint, earlier.kinds);
         let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
         let rounds = plan.stages.iter().map(|stage| stage.rounds).sum();
+        recorder.observer().started(&given, worker.size(), moved.as_deref());
+        plan.notes().iter().for_each(|note| recorder.observer().noted(note));
         recorder.observer().predicted(&forecast.by_kind, process.memory, rounds);
         worker.use_plan(plan)?;
         Ok(Session { start, process, given, worker, x: Some(x), clock, earlier, after_round, forecast, recorder })
@@ -246,6 +255,18 @@ fn at_start(error: TrainError) -> TrainError {
             TrainError::Start { source, stage: missing_at_start(tag) }
         }
         other => other,
+    }
+}
+
+/// Begins the run's folder; returns where an earlier run was moved to. A process of its own makes the folder on its
+/// machine if it is not there.
+fn begin(process: &Process, rank: Rank, claim: Option<&mut Claim>) -> Result<Option<PathBuf>> {
+    match (claim, &process.out) {
+        (Some(claim), _) => claim.begin(),
+        (None, Some(out)) if !process.is_shared && rank != Rank(0) => {
+            std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source)).map(|()| None)
+        }
+        _ => Ok(None),
     }
 }
 

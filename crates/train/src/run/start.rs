@@ -1,6 +1,4 @@
-//! What happens once, before any worker of a run works.
-
-use std::path::Path;
+//! What is asked once, before any worker of a run works.
 
 use laconic_graph::part::Part;
 
@@ -8,7 +6,6 @@ use crate::error::Result;
 use crate::exchange::shapes::Shapes;
 use crate::forecast::memory::{self, Memory};
 use crate::plan::Plan;
-use crate::record::folder::prepare_folder;
 use crate::record::observer::Observer;
 
 /// What the workers of these parts will take, in bytes, unless that is more than there is and they are not `forced` to
@@ -28,12 +25,4 @@ pub(super) fn admit(
         observer.warned(&warning);
     }
     Ok(all.total())
-}
-
-/// Makes the folder of a run that starts anew and says that it starts.
-pub(super) fn start_folder(plan: &Plan, out: Option<&Path>, workers: usize, observer: &mut dyn Observer) -> Result<()> {
-    let moved = out.map(|out| prepare_folder(out, plan)).transpose()?.flatten();
-    observer.started(&plan.config, workers, moved.as_deref());
-    plan.notes().iter().for_each(|note| observer.noted(note));
-    Ok(())
 }

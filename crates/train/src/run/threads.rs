@@ -10,7 +10,7 @@ use laconic_wire::{Transport, threads};
 use super::options::{Options, Outcome};
 use super::session::{Process, Session};
 use super::source::Source;
-use super::start::{admit, start_folder};
+use super::start::admit;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::plan::Plan;
@@ -37,7 +37,6 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, force, .. } = options;
     let keeps_accounts = keep_accounts || out.is_none();
     let memory = admit(&plan, (&parts, 1), keeps_accounts, force, observer.as_mut())?;
-    start_folder(&plan, out.as_deref().filter(|_| !resume), size, observer.as_mut())?;
     let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));
     let stops = stop.clone();
     let process = Process { out, resume, changes, keeps_accounts, memory, threads: each, is_shared: true, stop: stops };

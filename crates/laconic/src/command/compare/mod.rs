@@ -12,13 +12,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use laconic_graph::part::Part;
+use laconic_train::record::claim::Lock;
 use laconic_train::run::source::Source;
 use laconic_train::{Config, Members, Options, Plan, TrainError, train};
 
 pub use outcome::Comparison;
 
-use super::signals::Signals;
-use super::train::RunFile;
+use super::place::{folder, named};
+use super::signals::{STOPPED, Signals};
+use super::train::{RunFile, refuse_several_processes};
 use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -54,7 +56,7 @@ pub struct Compare {
     #[arg(long, value_name = "FILE")]
     runs: PathBuf,
     /// The comparison's folder (otherwise that of the run with -compare at its end)
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder())]
     out: Option<PathBuf>,
     /// Seeds 0 to N-1 instead of the file's
     #[arg(long, value_name = "N")]
@@ -87,7 +89,9 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
     let base = arguments.run.load()?;
     let wishes = Wishes { seeds: arguments.seeds, link: arguments.link };
     let matrix = Matrix::load(&arguments.runs, &arguments.run, &base, wishes)?;
+    refuse_several_processes(&base)?;
     let out = arguments.out.unwrap_or_else(|| default_folder(&base));
+    let out = named(&out).map_err(|source| TrainError::io(&out, source))?;
     let signals = Signals::install(false)?;
     let parts = Source::open(&Members::default(), &base, None)?.all()?;
     for method in &matrix.methods {
@@ -97,11 +101,14 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
             .map_err(|error| TrainError::config(format!("method {:?}: {}", method.name, bare(&error))))?;
     }
     let mut comparison = Comparison::new(&matrix, Graph::of(&parts));
-    prepare(&out, &comparison)?;
+    let _lock = prepare(&out, &comparison)?;
     let shared = Shared { parts, out, signals, force: arguments.force, output };
-    let Some(recorded) = shared.run_all(&matrix, &mut comparison)? else {
+    let ended = shared.run_all(&matrix, &mut comparison);
+    // Asked twice, a run ends with an error.
+    let recorded = if shared.signals.gave_up() { None } else { ended? };
+    let Some(recorded) = recorded else {
         output.say("stopped; the same command goes on where it stopped");
-        return Ok(130);
+        return Ok(STOPPED);
     };
     figures::write(&shared.out, &comparison, &recorded)?;
     output.result(table::table(&comparison), &comparison)?;
@@ -115,8 +122,9 @@ fn default_folder(base: &Config) -> PathBuf {
     base.out.dir.with_file_name(name)
 }
 
-/// Makes the folder. One that holds runs on another graph, or a run itself, is left alone.
-fn prepare(out: &Path, comparison: &Comparison) -> Result<()> {
+/// Makes the folder and takes the right to write into it. One that holds runs on another graph, or a run itself, is
+/// left alone.
+fn prepare(out: &Path, comparison: &Comparison) -> Result<Lock> {
     if out.join("config.toml").exists() {
         bail!("{} is the folder of a run; name another with --out", out.display());
     }
@@ -135,7 +143,7 @@ fn prepare(out: &Path, comparison: &Comparison) -> Result<()> {
         );
     }
     std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
-    Ok(())
+    Ok(Lock::take(out)?)
 }
 
 impl Shared<'_> {

@@ -21,8 +21,8 @@ pub enum Found {
 
 impl Found {
     /// Looks into the folder of the run with this resolved configuration on these parts. What cannot be read counts as
-    /// not there, and what has another configuration too: the run is then done again, and `prepare_folder` moves what
-    /// stands there aside.
+    /// not there, and what has another configuration too: the run is then done again, and what stands there is
+    /// moved aside.
     pub fn in_folder(folder: &Path, config: &Config, parts: &[Part]) -> Found {
         let summary = folder.join("summary.json");
         if summary.exists() {

@@ -14,6 +14,7 @@ use laconic_train::TrainError;
 use serde::Serialize;
 
 use crate::bytes::human_bytes;
+use crate::command::signals::clean_up;
 
 /// The file that a command makes, and whether it may take the place of another.
 #[derive(clap::Args)]
@@ -53,6 +54,7 @@ impl NewFile {
 
     /// Writes the dataset in the interchange format. Seconds are counted from `started`.
     pub fn write(&self, dataset: &Dataset, started: Instant) -> Result<Written> {
+        clean_up(&self.out)?;
         write_interchange(&self.out, dataset).map_err(not_written)?;
         let file = std::fs::metadata(&self.out).map_err(|source| TrainError::io(&self.out, source))?;
         Ok(Written {

@@ -1,0 +1,172 @@
+//! The right to write into a folder, which one process at a time has, and how the folder of a run begins.
+//!
+//! Whether a run can start shows only when all its workers are ready. So its folder is claimed first, and nothing in it
+//! or beside it changes before [`Claim::begin`]: a run that cannot start leaves everything as it was.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use laconic_graph::aside::{Held, sweep};
+use laconic_graph::limits::read_file;
+
+use super::aside::write_aside;
+use super::{checkpoint, recorder};
+use crate::error::{Result, TrainError};
+use crate::plan::{Members, Plan};
+
+/// The configuration in a run's folder.
+pub const CONFIG: &str = "config.toml";
+/// The file that whoever writes into a folder holds. It is there as long as somebody does.
+const LOCK: &str = "lock";
+/// What other processes read of it at most, and of a configuration.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// A folder into which no other process writes.
+#[derive(Debug)]
+pub struct Lock(Option<Held>);
+
+impl Lock {
+    /// Takes the right to write into a folder that is there.
+    ///
+    /// # Errors
+    /// If another process has it; which one is said.
+    pub fn take(folder: &Path) -> Result<Lock> {
+        let path = folder.join(LOCK);
+        let io = |source| TrainError::io(&path, source);
+        let Some(mut held) = Held::take(&path).map_err(io)? else {
+            let mut process = String::new();
+            // Where the number cannot be read, it is not said.
+            let _ = std::fs::File::open(&path).and_then(|file| file.take(BYTES_MAX).read_to_string(&mut process));
+            let process = process.trim().to_owned();
+            return Err(TrainError::Busy { folder: folder.to_owned(), process });
+        };
+        held.file.set_len(0).and_then(|()| write!(held.file, "{}", std::process::id())).map_err(io)?;
+        Ok(Lock(Some(held)))
+    }
+
+    /// Says that the folder was renamed.
+    fn moved_to(&mut self, folder: &Path) {
+        self.0.iter_mut().for_each(|held| held.moved_to(folder.join(LOCK)));
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(Held::remove);
+    }
+}
+
+/// A run's claim to its folder.
+pub struct Claim {
+    folder: PathBuf,
+    members: Members,
+    /// The configuration to begin with; `None` for a run that goes on in its folder.
+    config: Option<String>,
+    /// `None` as long as there is no folder.
+    lock: Option<Lock>,
+}
+
+impl Claim {
+    /// Claims the folder for a run that starts anew, or goes on (`resume`) in it.
+    ///
+    /// # Errors
+    /// If another process writes into it, or a run cannot begin or go on there.
+    pub fn new(folder: &Path, plan: &Plan, resume: bool) -> Result<Claim> {
+        let config = if resume { None } else { Some(plan.members.to_toml(&plan.config)?) };
+        let lock = if resume || folder.is_dir() { Some(Lock::take(folder)?) } else { None };
+        let claim = Claim { folder: folder.to_owned(), members: plan.members.clone(), config, lock };
+        if claim.is_occupied() {
+            claim.check_movable()?;
+        }
+        Ok(claim)
+    }
+
+    /// Begins, now that the run can: moves an earlier run aside, to the first free name `DIR.1`, `DIR.2`, …, which is
+    /// returned, makes the folder and writes the configuration into it. In a folder where a run goes on it removes what
+    /// a killed process has left.
+    ///
+    /// # Errors
+    /// If the operating system refuses, or another process was faster.
+    pub fn begin(&mut self) -> Result<Option<PathBuf>> {
+        let folder = self.folder.clone();
+        let io = |source| TrainError::io(&folder, source);
+        let mut moved = None;
+        if let Some(config) = self.config.clone() {
+            std::fs::create_dir_all(&folder).map_err(io)?;
+            if self.lock.is_none() {
+                self.lock = Some(Lock::take(&folder)?);
+            }
+            if self.is_occupied() {
+                self.check_movable()?;
+                moved = Some(self.move_aside()?);
+                std::fs::create_dir_all(&folder).map_err(io)?;
+                // The old lock goes after the new one is taken.
+                self.lock = Some(Lock::take(&folder)?);
+            }
+            sweep(&folder).map_err(io)?;
+            write_aside(&folder.join(CONFIG), config.as_bytes())?;
+        } else {
+            sweep(&folder).map_err(io)?;
+        }
+        Ok(moved)
+    }
+
+    /// Whether a run that starts anew finds another in its folder.
+    fn is_occupied(&self) -> bool {
+        self.config.is_some() && self.folder.join(CONFIG).exists()
+    }
+
+    fn check_movable(&self) -> Result<()> {
+        refuse_foreign(&self.folder, &self.members)?;
+        refuse_current(&self.folder)
+    }
+
+    fn move_aside(&mut self) -> Result<PathBuf> {
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let free = (1..).map(|n| self.folder.with_file_name(format!("{name}.{n}"))).find(|path| !path.exists());
+        let free = free.expect("there are infinitely many numbers");
+        std::fs::rename(&self.folder, &free).map_err(|source| TrainError::io(&self.folder, source))?;
+        self.lock.iter_mut().for_each(|lock| lock.moved_to(&free));
+        Ok(free)
+    }
+
+    /// Checks that the folder is still where it was, so that nothing is written into another in its place.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check(&self) -> Result<()> {
+        match &self.lock {
+            Some(Lock(Some(held))) if !held.is_in_place() => {
+                Err(TrainError::file(&self.folder, "the folder of this run is no longer there"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses to move a folder aside that is somebody else's.
+fn refuse_foreign(folder: &Path, members: &Members) -> Result<()> {
+    let has = |name: &str| folder.join(name).is_file();
+    let is_ours = || {
+        let text = String::from_utf8(read_file(&folder.join(CONFIG), BYTES_MAX).ok()?).ok()?;
+        let keys = text.parse::<toml::Table>().ok()?;
+        (!keys.is_empty() && members.parse(&text, &[]).is_ok()).then_some(())
+    };
+    if [checkpoint::FILE, recorder::METRICS, "summary.json"].into_iter().any(has) || is_ours().is_some() {
+        return Ok(());
+    }
+    let what = format!("{CONFIG} there is not that of a run, so the folder is left alone; name another with --out");
+    Err(TrainError::config(format!("{}: {what}", folder.display())))
+}
+
+/// Refuses to move the folder aside that this process is in, or one around it.
+fn refuse_current(folder: &Path) -> Result<()> {
+    let canonical = |path: &Path| std::fs::canonicalize(path).ok();
+    match (canonical(folder), canonical(Path::new("."))) {
+        (Some(folder_path), Some(current)) if current.starts_with(&folder_path) => {
+            let what = "holds an earlier run, and is or holds the current folder, so that it cannot be moved aside";
+            Err(TrainError::config(format!("{} {what}; name another with --out", folder.display())))
+        }
+        _ => Ok(()),
+    }
+}
