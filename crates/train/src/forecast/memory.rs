@@ -98,8 +98,8 @@ fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool) -> Memory {
     floats("gradients of rows", widest * (4 * rows + halo));
     floats("frames", widest * shapes.links.iter().map(|l| l.send + l.receive).sum::<usize>());
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
-    // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one layer
-    // on their way, where rows cross in place of messages.
+    // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
+    // layer on their way, where rows cross in place of messages.
     let live = units.len().saturating_sub(1);
     floats("late rows", if stage.late.is_some() { widest * (live + 1) * 2 * (halo + rows) } else { 0 });
     memory

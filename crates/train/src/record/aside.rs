@@ -23,9 +23,9 @@ pub fn write_aside_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result
     let mut failed = None;
     let written = aside::write_aside(path, |file| {
         let mut file = BufWriter::new(file);
-        fill(&mut file).or_else(|error| {
+        fill(&mut file).map_err(|error| {
             failed = Some(error);
-            Err(std::io::Error::other("given up"))
+            std::io::Error::other("given up")
         })?;
         file.flush()
     });

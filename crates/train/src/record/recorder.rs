@@ -32,6 +32,8 @@ pub struct Destination {
     pub start: u32,
     /// Whether accounts of the ledgers stay in memory although they are written down.
     pub keeps_accounts: bool,
+    /// Frames that had come from worker 0 before it began the folder.
+    pub heard: u64,
     /// The right to write into it, on worker 0.
     pub claim: Option<Claim>,
 }
@@ -66,7 +68,8 @@ pub struct FolderRecorder {
     /// Bytes by kind at the last checkpoint: all that is known of them when a worker has failed.
     before_rescue: PerKind<Count>,
     log: Option<File>,
-    /// Where this worker's rows of the ledger go; without a folder they stay with the transport.
+    /// Where this worker's rows of the ledger go; without a folder they stay with the transport, and elsewhere than on
+    /// worker 0 until that has begun it.
     rows: Option<PartFile>,
     /// What was sent and received, where it stays in memory although it is written down.
     kept: Option<[Ledger; 2]>,
@@ -90,11 +93,10 @@ impl FolderRecorder {
         let owed = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.snapshot.counters.unjudged.is_some());
         let log = destination.out().map(|out| open_log(out, done.saturating_sub(owed.into()))).transpose()?;
         let own_state = plan.remembers();
-        let Destination { rank, folder, start, keeps_accounts, .. } = &destination;
-        let rows = folder.as_deref().map(|folder| PartFile::open(folder, *rank, *start)).transpose()?;
+        let keeps = destination.folder.is_some() && destination.keeps_accounts;
         Ok(FolderRecorder {
-            kept: (rows.is_some() && *keeps_accounts).then(Default::default),
-            rows,
+            kept: keeps.then(Default::default),
+            rows: None,
             destination,
             own_state,
             remembered: 0,
@@ -134,6 +136,7 @@ impl FolderRecorder {
     /// # Errors
     /// If the last rows cannot be written down.
     pub fn close(&mut self, transport: &mut Metered, rounds: u32) -> Result<[Ledger; 2]> {
+        self.open_rows()?;
         self.crossed(transport)?;
         let (rank, size) = (transport.rank(), transport.size());
         let [mut sent, mut received] = [Ledger::new(), Ledger::new()];
@@ -146,6 +149,15 @@ impl FolderRecorder {
         all_sent.add_times(&sent, 1);
         all_received.add_times(&received, 1);
         Ok([all_sent, all_received])
+    }
+
+    /// Opens this worker's file of the ledger, if there is a folder, which worker 0 must have begun.
+    fn open_rows(&mut self) -> Result<()> {
+        let Destination { rank, folder, start, .. } = &self.destination;
+        if let (None, Some(folder)) = (&self.rows, folder) {
+            self.rows = Some(PartFile::open(folder, *rank, *start)?);
+        }
+        Ok(())
     }
 
     /// Writes a checkpoint into the folder.
@@ -161,6 +173,11 @@ impl FolderRecorder {
     }
 }
 
+/// Frames that have come from worker 0.
+pub fn heard(transport: &Metered) -> u64 {
+    transport.received().totals_by_peer().get(&Rank(0)).map_or(0, |count| count.frames)
+}
+
 /// Opens the log of rounds, keeping those up to round `done`.
 fn open_log(out: &Path, done: u32) -> Result<File> {
     let path = out.join(METRICS);
@@ -174,6 +191,11 @@ fn open_log(out: &Path, done: u32) -> Result<File> {
 
 impl Recorder for FolderRecorder {
     fn crossed(&mut self, transport: &mut Metered) -> Result<()> {
+        // Worker 0 begins the folder before it sends anything more; who has not heard of it yet might write into what
+        // is about to be moved aside.
+        if self.destination.rank == Rank(0) || heard(transport) > self.destination.heard {
+            self.open_rows()?;
+        }
         let Some(rows) = &mut self.rows else { return Ok(()) };
         let [sent, received] = transport.take_accounts();
         if let Some([all_sent, all_received]) = &mut self.kept {

@@ -26,7 +26,7 @@ use crate::record::claim::Claim;
 use crate::record::earlier::read_earlier;
 use crate::record::folder::{TIMELINE, continue_folder, write_results};
 use crate::record::observer::Observer;
-use crate::record::recorder::{Destination, FolderRecorder};
+use crate::record::recorder::{Destination, FolderRecorder, heard};
 use crate::record::report::{Memory, Seconds, WorkerReport};
 use crate::record::summary::{RunFacts, Summary};
 use crate::record::traffic::Earlier;
@@ -112,6 +112,7 @@ impl Session {
             claim,
             start: resumed.as_ref().map_or(0, |resumed| resumed.start),
             keeps_accounts: process.keeps_accounts,
+            heard: heard(&worker.transport),
         };
         let checkpoint = resumed.map(|resumed| resumed.checkpoint);
         if let (Some(checkpoint), Some(out)) = (&checkpoint, destination.out()) {

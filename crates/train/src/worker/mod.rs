@@ -98,6 +98,14 @@ impl Times {
     }
 }
 
+/// Compute threads.
+fn compute(threads: usize) -> Result<Compute> {
+    Compute::start(threads).map_err(|error| {
+        let what = format!("train.threads = {threads}: the system starts not so many for this worker: {error}");
+        TrainError::config(what)
+    })
+}
+
 impl Worker {
     /// Finds the worker's place among the others, who run the same thing: plan, blocks, global counts. Returns its own
     /// features apart, since the first stage consumes them.
@@ -111,10 +119,7 @@ impl Worker {
         options: WorkerOptions,
     ) -> Result<(Worker, Operand)> {
         let WorkerOptions { threads, stop, clock } = options;
-        let compute = Compute::start(threads).map_err(|error| {
-            let what = format!("train.threads = {threads}: the system starts not so many for this worker: {error}");
-            TrainError::config(what)
-        })?;
+        let compute = compute(threads)?;
         let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let mut shapes = Shapes::of(&part, &links, &topology);
         let mut seen = None;

@@ -84,11 +84,12 @@ const OTHERS: &[(&[&str], &[&str])] = &[
 ];
 
 /// What each process may have for itself.
-const OWN: [&str; 6] = [
+const OWN: [&str; 7] = [
     "data.path=elsewhere",
     "train.threads=2",
     "schedule.overlap=false",
     "transport.deadline_s=30",
+    "transport.start_deadline_s=300",
     "transport.fault={ rank = 0, round = 90, kind = \"crash\" }",
     "out.dir=elsewhere",
 ];
