@@ -140,17 +140,40 @@ pub enum Labels {
     Multi {
         /// Number of classes.
         classes: usize,
-        /// 0 or 1, row-major, rows × `classes`.
+        /// 0, 1 or [`Labels::UNKNOWN`], row-major, rows × `classes`. A node that is unknown in all classes has no label.
         values: Vec<u8>,
     },
 }
 
 impl Labels {
+    /// What stands in [`Labels::Multi`] where it is not known whether the node has the class.
+    pub const UNKNOWN: u8 = u8::MAX;
+
     /// The number of classes; 0 without labels.
     pub fn classes(&self) -> usize {
         match self {
             Labels::None => 0,
             Labels::Single { classes, .. } | Labels::Multi { classes, .. } => *classes,
+        }
+    }
+
+    /// How many labels a node can have: one for each class of a multi-label set, otherwise one.
+    pub fn per_node(&self) -> usize {
+        match self {
+            Labels::None | Labels::Single { .. } => 1,
+            Labels::Multi { classes, .. } => *classes,
+        }
+    }
+
+    /// How many labels of node `row` are known; a node of which none is has no part in training and figures.
+    pub fn known(&self, row: usize) -> usize {
+        match self {
+            Labels::None => 0,
+            Labels::Single { values, .. } => usize::from(values[row] >= 0),
+            Labels::Multi { classes, values } => {
+                let row = &values[row * classes..][..*classes];
+                row.iter().filter(|&&value| value != Labels::UNKNOWN).count()
+            }
         }
     }
 }
@@ -221,8 +244,8 @@ pub(crate) fn label_violation(labels: &Labels, rows: usize) -> Option<Violation>
         }),
         Labels::Multi { classes, values } => length_violation("labels", values.len(), rows.saturating_mul(*classes))
             .or_else(|| {
-                let bad = values.iter().find(|&&value| value > 1)?;
-                Some(("labels", format!("expected 0 or 1, found {bad}")))
+                let bad = values.iter().find(|&&value| value > 1 && value != Labels::UNKNOWN)?;
+                Some(("labels", format!("expected 0, 1 or {} for unknown, found {bad}", Labels::UNKNOWN)))
             }),
     }
 }
@@ -312,7 +335,9 @@ mod tests {
                 d.labels = Labels::Single { classes: 2, values: vec![0, 2] };
             }),
             ("labels: expected 4 values", &|d| d.labels = Labels::Multi { classes: 2, values: vec![0; 3] }),
-            ("labels: expected 0 or 1, found 2", &|d| d.labels = Labels::Multi { classes: 1, values: vec![0, 2] }),
+            ("labels: expected 0, 1 or 255 for unknown, found 2", &|d| {
+                d.labels = Labels::Multi { classes: 1, values: vec![0, 2] }
+            }),
             ("roles: split 1: expected 2 values, found 1", &|d| d.splits.push(Split { roles: vec![1] })),
             ("roles: split 0: expected sets of the flags", &|d| d.splits[0].roles[0] = 8),
             ("ids: expected 2 values, found 3", &|d| d.ids = Ids::Integers(vec![1, 2, 3])),

@@ -130,6 +130,10 @@ impl<W: Write + Seek> Archive<W> {
         match labels {
             Labels::None => return Ok(()),
             Labels::Single { values, .. } => self.array("labels", &[nodes], values.iter().copied())?,
+            Labels::Multi { classes, values } if values.contains(&Labels::UNKNOWN) => {
+                let number = |&value| if value == Labels::UNKNOWN { f32::NAN } else { f32::from(value) };
+                self.array("labels", &[nodes, *classes], values.iter().map(number))?
+            }
             Labels::Multi { classes, values } => self.array("labels", &[nodes, *classes], values.iter().copied())?,
         }
         self.array("num_classes", &[1], [labels.classes() as i64])
@@ -194,7 +198,8 @@ mod tests {
     fn labels() -> impl Strategy<Value = Labels> {
         let single = prop::collection::vec(-1i32..5, 7).prop_map(|values| Labels::Single { classes: 6, values });
         let multi = (1usize..4).prop_flat_map(|classes| {
-            prop::collection::vec(0u8..2, 7 * classes).prop_map(move |values| Labels::Multi { classes, values })
+            let value = prop_oneof![8 => 0u8..2, 1 => Just(Labels::UNKNOWN)];
+            prop::collection::vec(value, 7 * classes).prop_map(move |values| Labels::Multi { classes, values })
         });
         prop_oneof![Just(Labels::None), single, multi]
     }

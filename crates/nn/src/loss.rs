@@ -11,12 +11,14 @@ use crate::threads::{Compute, ROWS_PER_PIECE};
 pub enum Targets<'a> {
     /// The class of each row, −1 where unknown.
     Classes(&'a [i32]),
-    /// 0 or 1 for each row and class, row-major.
+    /// 0 or 1 for each row and class, row-major; whatever else stands there is unknown and has no part in anything.
     Sets(&'a [u8]),
 }
 
 /// The summed loss over the rows that `counts` selects, times `scale`; `gradient`, if given, is set to its gradient (0
-/// in other rows). For sets, a row's loss is the mean over classes, as in PyTorch's `BCEWithLogitsLoss`.
+/// in other rows). For sets, a row's loss is the sum over its known classes, divided by the number of classes: where all
+/// are known the mean over classes, as in PyTorch's `BCEWithLogitsLoss`. With a `scale` of one by the sum of what rows
+/// count for ([`crate::metric::Tally::rows`]) it is the mean over all known entries.
 pub fn loss(
     compute: &Compute,
     gradient: Option<&mut Matrix>,
@@ -60,7 +62,10 @@ fn row_gradient(gradient: &mut [f32], logits: &[f32], targets: Targets<'_>, row:
         Targets::Sets(sets) => {
             let width = logits.len();
             for ((g, l), t) in gradient.iter_mut().zip(logits).zip(&sets[row * width..]) {
-                *g = (1.0 / (1.0 + (-l).exp()) - f32::from(*t)) * scale / width as f32;
+                *g = match t {
+                    0 | 1 => (1.0 / (1.0 + (-l).exp()) - f32::from(*t)) * scale / width as f32,
+                    _ => 0.0,
+                };
             }
         }
     }
@@ -75,7 +80,8 @@ fn row_loss(logits: &[f32], targets: Targets<'_>, row: usize) -> f64 {
         }
         Targets::Sets(sets) => {
             let width = logits.len();
-            let each = logits.iter().zip(&sets[row * width..]).map(|(&l, &t)| {
+            let known = logits.iter().zip(&sets[row * width..]).filter(|(_, t)| **t <= 1);
+            let each = known.map(|(&l, &t)| {
                 let l = f64::from(l);
                 // ln(1 + e^l) − t·l without overflow.
                 l.max(0.0) + (-l.abs()).exp().ln_1p() - f64::from(t) * l
@@ -99,10 +105,39 @@ mod tests {
     }
 
     #[test]
+    fn the_loss_of_sets_is_the_mean_over_known_entries_and_their_logits_alone_matter() {
+        let logits = [0.3f32, -1.2, 2.0, 0.0, 0.5, -0.25, 5.0, -3.0, 1.0];
+        let sets = [1, 255, 0, 255, 255, 255, 0, 1, 255];
+        let counts = [true, false, true];
+        let at = |logits: &[f32], gradient: Option<&mut Matrix>| {
+            let matrix = Matrix::from_vec(3, 3, logits.to_vec());
+            let rows = crate::metric::Tally::of(&matrix, Targets::Sets(&sets), &counts, 0.0, false).rows;
+            loss(&Compute::new(1), gradient, &matrix, Targets::Sets(&sets), &counts, (1.0 / rows) as f32)
+        };
+        let mut gradient = Matrix::default();
+        let found = at(&logits, Some(&mut gradient));
+        // Entry by entry, in the words of the definition.
+        let known: Vec<usize> = (0..9).filter(|&i| sets[i] <= 1).collect();
+        let probability = |i: usize| 1.0 / (1.0 + (-f64::from(logits[i])).exp());
+        let entry = |&i: &usize| -(if sets[i] == 1 { probability(i) } else { 1.0 - probability(i) }).ln();
+        let expected = known.iter().map(entry).sum::<f64>() / known.len() as f64;
+        assert!((found - expected).abs() < 1e-6, "{found} against {expected}");
+        for i in 0..9 {
+            let derivative = (probability(i) - f64::from(sets[i])) / known.len() as f64;
+            let expected = if known.contains(&i) { derivative } else { 0.0 };
+            assert!((f64::from(gradient.data()[i]) - expected).abs() < 1e-6, "{i}");
+            let mut changed = logits;
+            changed[i] += 1.0;
+            assert_eq!(at(&changed, None) != found, known.contains(&i), "{i}");
+        }
+    }
+
+    #[test]
     fn gradients_agree_with_finite_differences() {
         let values = [0.3f32, -1.2, 2.0, 0.0, 0.5, -0.25, 30.0, -30.0, 1.0];
         let counts = [true, false, true];
-        for targets in [Targets::Classes(&[2, -1, 0]), Targets::Sets(&[1, 0, 1, 0, 0, 0, 0, 1, 1])] {
+        let sets = Targets::Sets(&[1, 0, 1, 0, 0, 0, 0, 1, 1]);
+        for targets in [Targets::Classes(&[2, -1, 0]), sets, Targets::Sets(&[1, 255, 1, 0, 0, 0, 255, 255, 1])] {
             let compute = Compute::new(1);
             let mut gradient = Matrix::default();
             let at = |values: &[f32], gradient: Option<&mut Matrix>| {

@@ -41,7 +41,7 @@ impl Metric {
 /// What is counted over the rows of one split. All but AUC follow from it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tally {
-    /// The number of rows that were counted.
+    /// The number of rows that were counted. A row of sets counts for the share of its entries that are known.
     pub rows: f64,
     /// Σ loss of rows.
     pub loss: f64,
@@ -64,7 +64,6 @@ impl Tally {
         let width = logits.columns();
         let mut tally = Tally { loss, classes: vec![[0.0; 3]; if per_class { width } else { 0 }], ..Tally::default() };
         for row in (0..logits.rows()).filter(|&row| counts[row]) {
-            tally.rows += 1.0;
             match targets {
                 Targets::Classes(classes) => {
                     let (guess, truth) = (argmax(logits.row(row)), classes[row] as usize);
@@ -80,7 +79,8 @@ impl Tally {
                     }
                 }
                 Targets::Sets(sets) => {
-                    for (class, (&logit, &truth)) in logits.row(row).iter().zip(&sets[row * width..]).enumerate() {
+                    let known = logits.row(row).iter().zip(&sets[row * width..]).enumerate();
+                    for (class, (&logit, &truth)) in known.filter(|(_, (_, truth))| **truth <= 1) {
                         let guess = logit > 0.0;
                         tally.decisions += 1.0;
                         tally.correct += f64::from(u8::from(guess == (truth != 0)));
@@ -96,6 +96,10 @@ impl Tally {
                 }
             }
         }
+        tally.rows = match targets {
+            Targets::Classes(_) => tally.decisions,
+            Targets::Sets(_) => tally.decisions / width.max(1) as f64,
+        };
         tally
     }
 
@@ -200,6 +204,16 @@ mod tests {
         }
         assert_eq!(roc_auc(&mut scored), Some(pairs / total));
         assert_eq!(roc_auc(&mut [(1.0, true)]), None);
+    }
+
+    #[test]
+    fn unknown_entries_have_no_part_in_any_count() {
+        let logits = Matrix::from_vec(3, 2, vec![1.0, -1.0, -1.0, 1.0, 2.0, 3.0]);
+        let sets = [1, 255, 0, 1, 255, 0];
+        let tally = Tally::of(&logits, Targets::Sets(&sets), &[true; 3], 0.0, true);
+        // Known: yes as yes, no as no, yes as yes, no as yes.
+        assert_eq!((tally.rows, tally.decisions, tally.correct), (2.0, 4.0, 3.0));
+        assert_eq!(tally.classes, [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]);
     }
 
     #[test]

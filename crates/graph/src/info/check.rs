@@ -2,6 +2,7 @@
 
 use crate::build::transpose;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
+use crate::info::summary::unknown_labels;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
@@ -43,7 +44,7 @@ pub fn check(dataset: &Dataset) -> Vec<Finding> {
     if findings.0.is_empty() {
         findings.graph(dataset);
         findings.features(&dataset.features, dataset.graph.nodes());
-        findings.labels(&dataset.labels);
+        findings.labels(&dataset.labels, dataset.graph.nodes());
         for (number, split) in dataset.splits.iter().enumerate() {
             findings.split(number, split, &dataset.labels);
         }
@@ -108,9 +109,8 @@ impl Findings {
         }
         let loops = (0..nodes).filter(|&v| graph.in_neighbours(v).binary_search(&(v as u32)).is_ok()).count();
         if loops > 0 {
-            self.warning(format!(
-                "{loops} nodes have an edge to themselves; models that add self-loops count them twice"
-            ));
+            let effect = "models without self-loops of their own count them among their own neighbours";
+            self.warning(format!("{loops} nodes have an edge to themselves; {effect}"));
         }
         let weights = graph.weights.as_deref().unwrap_or(&[]);
         let broken = weights.iter().filter(|weight| !weight.is_finite()).count();
@@ -143,7 +143,7 @@ impl Findings {
         }
     }
 
-    fn labels(&mut self, labels: &Labels) {
+    fn labels(&mut self, labels: &Labels, nodes: usize) {
         let counts = match labels {
             Labels::None => return,
             Labels::Single { classes, values } => {
@@ -153,13 +153,19 @@ impl Findings {
             }
             Labels::Multi { classes, values } => {
                 let mut counts = vec![0usize; *classes];
-                values.iter().enumerate().for_each(|(place, &value)| counts[place % classes] += usize::from(value));
+                let present = values.iter().enumerate().filter(|(_, value)| **value == 1);
+                present.for_each(|(place, _)| counts[place % classes] += 1);
                 counts
             }
         };
         let empty = counts.iter().filter(|&&count| count == 0).count();
         if empty > 0 {
             self.warning(format!("{empty} of {} classes have no nodes", counts.len()));
+        }
+        let unknown = unknown_labels(labels);
+        if unknown > 0 {
+            let all = labels.per_node() * nodes;
+            self.warning(format!("{unknown} of {all} labels are not known and have no part in loss and figures"));
         }
         if matches!(labels, Labels::Single { .. }) && counts.len() < 2 {
             self.warning("there are fewer than two classes");
@@ -179,16 +185,15 @@ impl Findings {
                 self.warning(format!("split {number}: no node is for {name}"));
             }
         }
-        let Labels::Single { classes, values } = labels else {
-            if *labels == Labels::None {
-                self.warning(format!("split {number}: there are no labels to learn"));
-            }
+        if *labels == Labels::None {
+            self.warning(format!("split {number}: there are no labels to learn"));
             return;
-        };
-        let unlabelled = split.roles.iter().zip(values).filter(|(roles, class)| **roles != 0 && **class < 0).count();
+        }
+        let unlabelled = (0..split.roles.len()).filter(|&v| split.roles[v] != 0 && labels.known(v) == 0).count();
         if unlabelled > 0 {
             self.error(format!("split {number}: {unlabelled} nodes have a role but no label"));
         }
+        let Labels::Single { classes, values } = labels else { return };
         let mut learned = vec![false; *classes];
         let mut needed = vec![false; *classes];
         for (roles, &class) in split.roles.iter().zip(values).filter(|(_, class)| **class >= 0) {
@@ -277,13 +282,27 @@ mod tests {
     #[test]
     fn each_defect_is_found() {
         type Defect = (&'static str, fn(&mut Dataset));
-        let defects: [Defect; 12] = [
+        let defects: [Defect; 15] = [
             ("error: 1 labels for 3 nodes", |d| d.labels = Labels::Single { classes: 1, values: vec![0] }),
             ("error: split 0: 1 nodes have more than one role", |d| d.splits[0].roles[0] |= Split::TEST),
             ("error: split 0: no node is for training", |d| d.splits[0].roles = vec![0, 0, Split::TEST]),
             ("error: split 0: 1 nodes have a role but no label", |d| {
                 d.labels = Labels::Single { classes: 2, values: vec![0, 1, -1] };
             }),
+            ("error: split 0: 1 nodes have a role but no label", |d| {
+                d.labels = Labels::Multi { classes: 2, values: vec![0, 1, Labels::UNKNOWN, Labels::UNKNOWN, 1, 0] };
+            }),
+            ("warning: 2 of 6 labels are not known and have no part in loss and figures", |d| {
+                d.labels = Labels::Multi { classes: 2, values: vec![0, Labels::UNKNOWN, 1, 1, Labels::UNKNOWN, 0] };
+            }),
+            (
+                "warning: 1 nodes have an edge to themselves; \
+                 models without self-loops of their own count them among their own neighbours",
+                |d| {
+                    let options = BuildOptions { symmetrise: true, keep_self_loops: true };
+                    d.graph = build_graph(3, vec![0, 1, 2], vec![1, 2, 2], None, options).unwrap().0;
+                },
+            ),
             ("warning: split 0: 1 classes have no training node: 1", |d| d.splits[0].roles[1] = 0),
             ("error: 1 feature values are not finite, the first at node 1, column 0", |d| {
                 d.features = Features::Dense { columns: 1, values: vec![0.0, f32::NAN, 1.0] };

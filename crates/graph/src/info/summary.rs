@@ -33,8 +33,10 @@ pub struct Info {
     pub multi_label: bool,
     /// How many nodes each class has.
     pub label_counts: Vec<usize>,
-    /// Nodes without a label.
+    /// Nodes without a label; in a multi-label set, nodes of which no class is known.
     pub unlabelled: usize,
+    /// Labels that are not known of the nodes that have others; only multi-label sets can have some.
+    pub unknown_labels: usize,
     /// The share of edges, among those with a label at both ends, that join nodes of one class; not for multi-label
     /// sets.
     pub edge_homophily: Option<f64>,
@@ -107,6 +109,7 @@ impl Info {
             multi_label: matches!(dataset.labels, Labels::Multi { .. }),
             label_counts,
             unlabelled,
+            unknown_labels: unknown_labels(&dataset.labels),
             edge_homophily: homophily(graph, &dataset.labels),
             splits: dataset.splits.iter().map(split).collect(),
         }
@@ -143,12 +146,21 @@ fn count_labels(labels: &Labels) -> (Vec<usize>, usize) {
             (counts, values.iter().filter(|&&class| class < 0).count())
         }
         Labels::Multi { classes, values } => {
+            let mut unlabelled = 0;
             for row in values.chunks_exact((*classes).max(1)) {
-                row.iter().zip(&mut counts).for_each(|(&value, count)| *count += usize::from(value));
+                row.iter().zip(&mut counts).for_each(|(&value, count)| *count += usize::from(value == 1));
+                unlabelled += usize::from(row.iter().all(|&value| value == Labels::UNKNOWN));
             }
-            (counts, 0)
+            (counts, unlabelled)
         }
     }
+}
+
+/// Labels that are not known of nodes that have others.
+pub(super) fn unknown_labels(labels: &Labels) -> usize {
+    let Labels::Multi { classes, values } = labels else { return 0 };
+    let unknown = |row: &[u8]| row.iter().filter(|&&value| value == Labels::UNKNOWN).count();
+    values.chunks_exact((*classes).max(1)).map(unknown).filter(|&unknown| unknown < *classes).sum()
 }
 
 fn homophily(graph: &Graph, labels: &Labels) -> Option<f64> {
@@ -189,6 +201,10 @@ impl fmt::Display for Info {
         let labels = match self.classes {
             0 => "none".to_owned(),
             classes => format!("{classes} classes, {kind}, {} without", plural(self.unlabelled, "node")),
+        };
+        let labels = match self.unknown_labels {
+            0 => labels,
+            unknown => format!("{labels}, {} unknown in others", thousands(unknown)),
         };
         row(f, "labels", labels)?;
         if self.classes > 0 {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dataset::{Features, Labels, Split};
+use crate::dataset::{Features, Split};
 use crate::part::{Needs, Part, PartCounts};
 use crate::plan::{decode_ids, encode_ids, needed};
 
@@ -25,12 +25,8 @@ impl Counting {
         let halo_edges = part.sources.iter().filter(|id| is_needed(id)).count() as u64;
         let is_loop = |row: usize| part.in_edges(row).filter(|&edge| part.sources[edge] == part.nodes[row]).count();
         let coded = encode_ids(&ids);
-        let labelled = |row: usize| match &part.labels {
-            Labels::Single { values, .. } => values[row] >= 0,
-            _ => true,
-        };
-        let of =
-            |role| (0..part.roles.len()).filter(|&row| part.roles[row] & role != 0 && labelled(row)).count() as u64;
+        let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
+        let of = |role| (0..part.roles.len()).filter(|&row| is_of(row, role)).count() as u64;
         let counts = PartCounts {
             own_edges: part.sources.len() as u64 - halo_edges,
             loops: (0..part.rows()).map(is_loop).sum::<usize>() as u64,

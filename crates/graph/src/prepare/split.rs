@@ -24,7 +24,7 @@ pub struct SplitSpec {
     pub val: Amount,
 }
 
-/// Draws a split among the labelled nodes, the same for the same labels, amounts and seed. Nodes without a label (−1)
+/// Draws a split among the labelled nodes, the same for the same labels, amounts and seed. Nodes without a label
 /// get no role.
 ///
 /// More nodes than there are is an error for counts and fractions; for a class it means all of the class. A split
@@ -40,7 +40,7 @@ pub fn random_split(labels: &Labels, spec: &SplitSpec, seed: u64) -> Result<Spli
         Labels::Single { values, .. } => values.len(),
         Labels::Multi { classes, values } => values.len() / (*classes).max(1),
     };
-    let labelled = |&node: &u32| !matches!(labels, Labels::Single { values, .. } if values[node as usize] < 0);
+    let labelled = |&node: &u32| labels.known(node as usize) > 0;
     let mut order: Vec<u32> = (0..nodes as u32).filter(labelled).collect();
     let all = order.len();
     Key::new(seed, Purpose::Split).shuffle(&mut order);
@@ -163,6 +163,15 @@ mod tests {
         let labels = Labels::Multi { classes: 2, values: vec![0; 2 * 5] };
         let spec = SplitSpec { train: Amount::Fraction(0.5), val: Amount::Fraction(0.5) };
         assert_eq!(counts(&random_split(&labels, &spec, 1).unwrap()), [3, 2, 0]);
+    }
+
+    #[test]
+    fn a_node_gets_a_role_where_at_least_one_of_its_labels_is_known() {
+        const U: u8 = Labels::UNKNOWN;
+        let labels = Labels::Multi { classes: 2, values: vec![U, U, 0, U, U, 1, 0, 0] };
+        let spec = SplitSpec { train: Amount::Fraction(1.0), val: Amount::Count(0) };
+        let split = random_split(&labels, &spec, 1).unwrap();
+        assert_eq!(split.roles, [0, Split::TRAIN, Split::TRAIN, Split::TRAIN]);
     }
 
     #[test]

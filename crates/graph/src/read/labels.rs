@@ -24,7 +24,7 @@ pub fn single(values: &[f64], classes: usize, limits: &Limits) -> Result<Labels,
     Ok(Labels::Single { classes: classes as usize, values: labels })
 }
 
-/// Any number of classes a node: 0 or 1, row-major. NaN counts as 0.
+/// Any number of classes a node: 0 or 1, row-major. NaN means unknown.
 pub fn multi(values: &[f64], classes: usize) -> Result<Labels, String> {
     let mut labels = Vec::with_capacity(values.len());
     for (place, &value) in values.iter().enumerate() {
@@ -32,7 +32,7 @@ pub fn multi(values: &[f64], classes: usize) -> Result<Labels, String> {
             let (node, class) = (place / classes, place % classes);
             return Err(format!("class {class} of node {node} is {value}, expected 0 or 1"));
         }
-        labels.push(u8::from(value == 1.0));
+        labels.push(if value.is_nan() { Labels::UNKNOWN } else { u8::from(value == 1.0) });
     }
     Ok(Labels::Multi { classes, values: labels })
 }

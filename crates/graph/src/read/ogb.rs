@@ -2,8 +2,8 @@
 //! `split/<name>/{train,valid,test}.csv.gz`, packed or not.
 //!
 //! Edges are read as they are. Where OGB's own loader adds the other directions (`add_inverse_edge` in its table of
-//! datasets, which is not in the folder), so does this one, by the folder's name. A label `nan` is unknown; several
-//! columns of labels are a multi-label set.
+//! datasets, which is not in the folder), so does this one, by the folder's name. A label `nan` is unknown, also
+//! one of several columns, which are a multi-label set.
 
 use super::numbers::read_numbers;
 use super::text::find_text;

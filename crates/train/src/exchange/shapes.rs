@@ -1,6 +1,6 @@
 //! What predictions must know about one worker: shapes alone.
 
-use laconic_graph::dataset::{Features, Labels, Split};
+use laconic_graph::dataset::{Features, Split};
 use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
 use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids};
 
@@ -32,7 +32,7 @@ pub struct Shapes {
     pub asked_bytes: usize,
     /// Bytes of the answer sent to each peer at start-up.
     pub answer_bytes: Vec<usize>,
-    /// Rows of each split.
+    /// Rows with a label of each split.
     pub split_rows: [usize; 3],
     /// Edges of the own block and the halo block.
     pub edges: [usize; 2],
@@ -159,18 +159,15 @@ impl Shapes {
     pub fn of(part: &Part, plan: &HaloPlan, topology: &Topology) -> Shapes {
         let mut asked = topology.halo_ids.clone();
         asked.sort_unstable();
-        let labelled = |row: usize| match &part.labels {
-            Labels::Single { values, .. } => values[row] >= 0,
-            _ => true,
-        };
-        let count = |role: u8| (0..part.roles.len()).filter(|&r| part.roles[r] & role != 0 && labelled(r)).count();
+        let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
+        let count = |role: u8| (0..part.roles.len()).filter(|&row| is_of(row, role)).count();
         Shapes {
             rank: part.index,
             rows: part.rows(),
             links: plan.links.iter().map(PeerRows::from).collect(),
             asked_bytes: encode_ids(&asked).len(),
             answer_bytes: plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
-            split_rows: [count(Split::TRAIN), count(Split::VAL), count(Split::TEST)],
+            split_rows: [Split::TRAIN, Split::VAL, Split::TEST].map(count),
             edges: [topology.own.edges(), topology.halo.edges()],
             feature_values: feature_values(part),
             training: None,

@@ -174,7 +174,8 @@ struct AveragedModels {
 
 impl Agreement for AveragedModels {
     fn rows(&self, worker: &Worker) -> f64 {
-        (worker.shapes.split_rows[0] as f64).max(1.0)
+        let rows = worker.own_rows[0];
+        if rows > 0.0 { rows } else { 1.0 }
     }
 
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {

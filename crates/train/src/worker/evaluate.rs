@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use laconic_graph::dataset::Labels;
 use laconic_graph::part::GlobalCounts;
 use laconic_nn::loss::{Targets, loss};
 use laconic_nn::metric::{Metric, Tally, roc_auc};
@@ -110,11 +111,13 @@ impl Evaluator {
             for row in (0..logits.rows()).filter(|&row| mask[row]) {
                 for class in 0..width {
                     let (score, truth) = match local.targets() {
-                        Targets::Sets(sets) => (logits.row(row)[class], sets[row * width + class] != 0),
-                        Targets::Classes(classes) => (logits.row(row)[1] - logits.row(row)[0], classes[row] == 1),
+                        Targets::Sets(sets) => (logits.row(row)[class], sets[row * width + class]),
+                        Targets::Classes(classes) => {
+                            (logits.row(row)[1] - logits.row(row)[0], u8::from(classes[row] == 1))
+                        }
                     };
                     mine.extend(score.to_le_bytes());
-                    mine.push(truth.into());
+                    mine.push(truth);
                 }
             }
         }
@@ -137,7 +140,10 @@ impl Evaluator {
                 for _ in 0..rows {
                     for class in 0..width {
                         let &[a, b, c, d, truth] = entries.next().ok_or_else(malformed)?;
-                        scored[split * width + class].push((f32::from_le_bytes([a, b, c, d]), truth != 0));
+                        // Unknown entries travel too, so that the number of bytes does not depend on labels.
+                        if truth != Labels::UNKNOWN {
+                            scored[split * width + class].push((f32::from_le_bytes([a, b, c, d]), truth != 0));
+                        }
                     }
                 }
             }

@@ -25,7 +25,7 @@ pub struct Local {
     pub halo_ids: Vec<u64>,
     /// A 1 for each halo row.
     halo_ones: Vec<f32>,
-    /// Which rows belong to each split and have a label.
+    /// Which rows belong to each split and have a label, or several of which one at least is known.
     pub masks: [Vec<bool>; 3],
     /// What own rows should say.
     pub labels: Labels,
@@ -40,13 +40,8 @@ impl Local {
     pub fn new(part: Part, topology: Topology) -> (Local, Operand) {
         let rows = part.rows();
         let (columns, classes) = (part.global.columns, part.global.classes);
-        let labelled = |row: usize| match &part.labels {
-            Labels::None => false,
-            Labels::Single { values, .. } => values[row] >= 0,
-            Labels::Multi { .. } => true,
-        };
         let mask = |role: u8| {
-            let has = |row: usize| part.roles.get(row).is_some_and(|r| r & role != 0) && labelled(row);
+            let has = |row: usize| part.roles.get(row).is_some_and(|r| r & role != 0) && part.labels.known(row) > 0;
             (0..rows).map(has).collect::<Vec<bool>>()
         };
         let masks = [mask(Split::TRAIN), mask(Split::VAL), mask(Split::TEST)];
@@ -94,6 +89,13 @@ impl Local {
             columns,
             classes,
         }
+    }
+
+    /// What the rows of each split count for: a row for 1, or for the share of its labels that are known.
+    pub fn split_weights(&self) -> [f64; 3] {
+        let known = |mask: &Vec<bool>| (0..mask.len()).filter(|&row| mask[row]).map(|row| self.labels.known(row));
+        let all = self.labels.per_node().max(1) as f64;
+        self.masks.each_ref().map(|mask| known(mask).sum::<usize>() as f64 / all)
     }
 
     /// Own rows as layers see them.

@@ -57,7 +57,9 @@ pub struct Worker {
     pub late: Option<Late>,
     /// Shapes, for predictions.
     pub shapes: Shapes,
-    /// Rows of each split over all workers.
+    /// What the rows of each split here count for ([`Local::split_weights`]).
+    pub own_rows: [f64; 3],
+    /// Rows of each split over all workers; a row counts for the share of its labels that are known.
     pub global_rows: [f64; 3],
     /// What is measured, and how.
     pub evaluator: Evaluator,
@@ -137,7 +139,8 @@ impl Worker {
         }
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology);
-        let mut rows = shapes.split_rows.map(|rows| rows as f64);
+        let own_rows = local.split_weights();
+        let mut rows = own_rows;
         collectives::all_reduce_f64(&mut transport, Step::SplitRows.tag(0), &mut rows)?;
         let seed = plan.config.train.seed;
         let exchange = |links: HaloPlan, local: &Local| {
@@ -165,6 +168,7 @@ impl Worker {
             whole,
             late: None,
             shapes,
+            own_rows,
             global_rows: rows,
             evaluator,
             times: Times::default(),
@@ -245,7 +249,8 @@ impl Worker {
 
     /// The share of all training rows that this worker has.
     pub fn weight(&self) -> f32 {
-        (self.shapes.split_rows[0] as f64 / self.global_rows[0].max(1.0)) as f32
+        let all = self.global_rows[0];
+        if all > 0.0 { (self.own_rows[0] / all) as f32 } else { 0.0 }
     }
 
     /// This worker's number.

@@ -43,14 +43,17 @@ pub fn weighted(nodes: usize, classes: usize) -> Dataset {
     directed(nodes, classes, true)
 }
 
-/// The same with any number of classes a node.
+/// The same with any number of classes a node; a tenth of the labels are not known, and nothing at all of some nodes.
 pub fn multi_label(nodes: usize, classes: usize) -> Dataset {
     let mut dataset = graph(nodes, classes);
     let Labels::Single { values, .. } = &dataset.labels else { unreachable!("generated graphs have classes") };
     let has = |node: usize, class: usize| {
         values[node] == class as i32 || draw(2).with(node as u64).with(class as u64).unit() < 0.2
     };
-    let sets = (0..nodes * classes).map(|i| u8::from(has(i / classes, i % classes))).collect();
+    let is_unknown =
+        |node: usize, class: usize| node % 13 == 6 || draw(4).with(node as u64).with(class as u64).unit() < 0.1;
+    let label = |node, class| if is_unknown(node, class) { Labels::UNKNOWN } else { u8::from(has(node, class)) };
+    let sets = (0..nodes * classes).map(|i| label(i / classes, i % classes)).collect();
     dataset.labels = Labels::Multi { classes, values: sets };
     dataset
 }

@@ -36,3 +36,4 @@ mod retexo_closed_form;
 mod same_bits;
 mod same_bits_of_methods;
 mod unbiased;
+mod unknown_labels;
