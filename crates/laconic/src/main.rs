@@ -7,6 +7,7 @@ mod output;
 mod plot;
 mod progress;
 mod recorded;
+mod visible;
 
 use std::process::ExitCode;
 
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
                 // Whoever read our output has seen enough, as in `laconic … | head`.
                 return ExitCode::SUCCESS;
             }
-            eprintln!("laconic: {}", message(&error));
+            eprintln!("laconic: {}", visible::visible(&message(&error)));
             let code = exit_code(&error);
             command::give_up(code);
             ExitCode::from(code)

@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 
+use crate::visible::visible;
+
 /// The two streams.
 pub struct Output {
     json: bool,
@@ -28,7 +30,7 @@ impl Output {
     pub fn say(&self, text: impl std::fmt::Display) {
         if !self.quiet {
             // A closed standard error is no reason to stop working.
-            let _ = writeln!(std::io::stderr().lock(), "{text}");
+            let _ = writeln!(std::io::stderr().lock(), "{}", visible(&text.to_string()));
         }
     }
 
@@ -39,7 +41,7 @@ impl Output {
             serde_json::to_writer_pretty(&mut out, json)?;
             writeln!(out)?;
         } else {
-            writeln!(out, "{text}")?;
+            writeln!(out, "{}", visible(&text.to_string()))?;
         }
         out.flush()?;
         Ok(())

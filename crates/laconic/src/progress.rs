@@ -10,6 +10,7 @@ use laconic_wire::PerKind;
 
 use crate::bytes::human_bytes;
 use crate::output::Output;
+use crate::visible::visible;
 
 /// A progress bar on a terminal; elsewhere a line now and then.
 pub struct Progress {
@@ -49,7 +50,7 @@ impl Progress {
     fn say(&self, text: &str) {
         match &self.bar {
             _ if self.quiet => {}
-            Some(bar) => bar.println(text),
+            Some(bar) => bar.println(visible(text)),
             None => Output::new(false, false).say(text),
         }
     }

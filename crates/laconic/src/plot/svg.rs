@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::visible::visible;
+
 /// Eight colours that people with any common colour blindness tell apart on white (Okabe and Ito, 2008; their yellow,
 /// which is hard to see on white, is Tol's olive here).
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333", "#999933"];
@@ -19,18 +21,17 @@ pub fn dash(index: usize) -> &'static str {
     DASHES[index / COLOURS.len() % DASHES.len()]
 }
 
-/// Text that markup cannot be hidden in; control characters, which XML does not allow, become a question mark.
+/// Text that markup cannot be hidden in; what nobody would see is an escape, and what XML does not allow a question mark.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in visible(text).chars() {
         match c {
             '&' => escaped += "&amp;",
             '<' => escaped += "&lt;",
             '>' => escaped += "&gt;",
             '"' => escaped += "&quot;",
             '\'' => escaped += "&#39;",
-            '\n' | '\t' => escaped.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('?'),
             c => escaped.push(c),
         }
     }
