@@ -230,7 +230,7 @@ impl Machine<'_> {
                 self.push(Node::Bytes(bytes))?;
             }
             b'V' => {
-                let text = unescape_unicode(self.line()?)?;
+                let text = unescape_unicode(self.raw_line()?)?;
                 self.push(Node::Text(text))?;
             }
             b'X' => {
@@ -344,11 +344,15 @@ impl Machine<'_> {
         usize::try_from(size).map_err(|_| format!("expected a size, found {size}"))
     }
 
-    fn line(&mut self) -> Result<&str, String> {
+    fn raw_line(&mut self) -> Result<&[u8], String> {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|&b| b == b'\n').ok_or_else(|| "expected a line that ends".to_owned())?;
         self.at += length + 1;
-        let line = std::str::from_utf8(&rest[..length]).map_err(|_| "expected a line of text".to_owned())?;
+        Ok(&rest[..length])
+    }
+
+    fn line(&mut self) -> Result<&str, String> {
+        let line = std::str::from_utf8(self.raw_line()?).map_err(|_| "expected a line of text".to_owned())?;
         Ok(line.strip_suffix('\r').unwrap_or(line))
     }
 
@@ -491,10 +495,11 @@ fn unquote(literal: &str) -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
-/// Python's `raw-unicode-escape`: `\uXXXX`, `\UXXXXXXXX`, everything else as it is.
-fn unescape_unicode(line: &str) -> Result<String, String> {
+/// Python's `raw-unicode-escape`: `\uXXXX`, `\UXXXXXXXX`, everything else a character a byte (Latin-1).
+fn unescape_unicode(line: &[u8]) -> Result<String, String> {
+    let line: String = line.strip_suffix(b"\r").unwrap_or(line).iter().copied().map(char::from).collect();
     let mut text = String::with_capacity(line.len());
-    let mut rest = line;
+    let mut rest = line.as_str();
     while let Some(start) = rest.find("\\u").into_iter().chain(rest.find("\\U")).min() {
         let digits = if rest.as_bytes()[start + 1] == b'u' { 4 } else { 8 };
         let code = rest.get(start + 2..start + 2 + digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
@@ -559,6 +564,9 @@ mod tests {
         let items = pickle.items(pickle.root()).unwrap();
         assert_eq!(pickle.node(items[0]), &Node::Bytes(b"a\n\0\\'".to_vec()));
         assert_eq!(pickle.text(items[1]), Some("ét😀\\"));
+        // pickle.dumps('é\xff\u20ac', 0) under Python 3: what Latin-1 has stands there as its byte.
+        let pickle = read(b"V\xe9\xff\\u20ac\np0\n.").unwrap();
+        assert_eq!(pickle.text(pickle.root()), Some("é\u{ff}€"));
     }
 
     #[test]
