@@ -19,4 +19,4 @@ pub use bars::{Bar, Bars};
 pub use chart::{Chart, Curve, Dot, thin};
 pub use grid::Grid;
 pub use lanes::{Lanes, Span};
-pub use svg::escape;
+pub use svg::{escape, short};

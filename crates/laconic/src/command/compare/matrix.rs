@@ -3,17 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use laconic_graph::limits::read_file;
 use laconic_train::config::TransportKind;
 use laconic_train::{Config, TrainError};
 use laconic_wire::LinkShape;
 use serde::Deserialize;
 
 use crate::command::train::RunFile;
+use crate::plot::short;
 
 /// Runs of one matrix at most.
 const RUNS_MAX: usize = 1000;
 /// Letters of a method's name at most: it becomes the name of a folder.
 const NAME_MAX: usize = 60;
+/// Letters at most of a line of the file that an error shows.
+const SHOWN: usize = 120;
 /// Bytes of the file at most.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -109,12 +113,13 @@ impl Matrix {
 
 impl MatrixFile {
     fn read(path: &Path) -> Result<MatrixFile> {
-        let size = std::fs::metadata(path).map_err(|source| TrainError::io(path, source))?.len();
-        if size > BYTES_MAX {
-            return Err(TrainError::file(path, format!("expected at most {BYTES_MAX} bytes, found {size}")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|source| TrainError::io(path, source))?;
-        let malformed = |error: toml::de::Error| format!("{}: {}", path.display(), error.to_string().trim_end());
+        let bytes = read_file(path, BYTES_MAX).map_err(|source| TrainError::io(path, source))?;
+        let text = String::from_utf8(bytes).map_err(|_| TrainError::file(path, "expected text in UTF-8"))?;
+        let shown = |line: &str| short(line, SHOWN);
+        let malformed = |error: toml::de::Error| {
+            let lines: Vec<String> = error.to_string().trim_end().lines().map(shown).collect();
+            format!("{}: {}", path.display(), lines.join("\n"))
+        };
         toml::from_str(&text).map_err(|error| TrainError::config(malformed(error)))
     }
 }
