@@ -10,7 +10,7 @@ use crate::error::{Result, TrainError};
 use crate::messages::{ColumnsLeftOut, Messages};
 
 /// Rounds of a stage at most: logs and ledgers have rows for each, and predictions may walk through all.
-const ROUNDS_MAX: usize = 1_000_000;
+pub(crate) const ROUNDS_MAX: usize = 1_000_000;
 
 fn positive(key: &str, value: f64) -> Result<()> {
     if value.is_finite() && value > 0.0 {

@@ -1,5 +1,6 @@
 //! Reading and writing configurations: the file, `--set key=value`, and keys that nothing reads.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::members::{Axis, Members};
@@ -58,7 +59,12 @@ impl Members {
     /// # Errors
     /// If the file cannot be read, a key is unknown or read by nobody, or a value makes no sense.
     pub fn load(&self, path: &Path, overrides: &[String]) -> Result<Config> {
-        let bytes = laconic_graph::limits::read_file(path, BYTES_MAX).map_err(|source| TrainError::io(path, source))?;
+        let bytes = laconic_graph::limits::read_file(path, BYTES_MAX).map_err(|source| match source.kind() {
+            ErrorKind::FileTooLarge | ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
+                TrainError::config(format!("{}: {source}", path.display()))
+            }
+            _ => TrainError::io(path, source),
+        })?;
         let text = String::from_utf8(bytes).map_err(|_| TrainError::file(path, "expected text in UTF-8"))?;
         let mut config = self.parse(&text, overrides).map_err(|error| {
             TrainError::config(format!("{}: {error}", path.display()).replace("configuration: ", ""))

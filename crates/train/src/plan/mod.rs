@@ -25,6 +25,7 @@ use crate::schedule::{Blueprint, Stage};
 use crate::selection::{Scope, Selection};
 
 pub use cadence::Cadence;
+pub(crate) use check::ROUNDS_MAX;
 pub use members::Members;
 
 /// A run, resolved.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::config::{Config, TransportKind};
 use crate::error::{Result, TrainError};
-use crate::plan::{Members, Plan};
+use crate::plan::{Members, Plan, ROUNDS_MAX};
 use crate::run::source::{PARTS_DEFAULT, Source, assign, prepared};
 use crate::run::{Options, run_threads};
 
@@ -57,6 +57,9 @@ impl Verification {
 /// # Errors
 /// If the data are parts, or one of the runs fails.
 pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, force: bool) -> Result<Verification> {
+    if rounds as usize > ROUNDS_MAX {
+        return Err(TrainError::config(format!("{rounds} rounds to verify: expected at most {ROUNDS_MAX}")));
+    }
     let mut config = config.clone();
     config.train.epochs = rounds;
     config.schedule.rounds = Vec::new();
