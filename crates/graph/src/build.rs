@@ -2,6 +2,7 @@
 
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
+use crate::memory::afford;
 
 /// How [`build_graph`] treats the edges it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,6 +79,11 @@ pub fn build_graph(
     if let Some((edge, (s, t))) = ends.enumerate().find(|(_, (s, t))| **s.max(t) as usize >= nodes) {
         return Err(GraphError::invalid(format!("edge {edge} joins nodes {s} and {t}, but nodes are 0..{nodes}")));
     }
+
+    let (copies, weighted) = (if options.symmetrise { 3 } else { 2 }, if weights.is_some() { 2 } else { 1 });
+    let bytes = (nodes as u64 * 8).saturating_add(edges as u64 * 4 * weighted).saturating_mul(copies);
+    let graph = |what| GraphError::invalid(format!("a graph of {nodes} nodes and {edges} edges {what}"));
+    afford(bytes).map_err(graph)?;
 
     let mut removed = Removed::default();
     let mut offsets = vec![0u64; nodes + 1];

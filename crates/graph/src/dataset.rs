@@ -210,6 +210,17 @@ pub enum Ids {
     Strings(Vec<String>),
 }
 
+impl Ids {
+    /// What node `row` is called in messages.
+    pub fn name(&self, row: usize) -> String {
+        match self {
+            Ids::Row => row.to_string(),
+            Ids::Integers(ids) => ids.get(row).map_or_else(|| row.to_string(), i64::to_string),
+            Ids::Strings(ids) => ids.get(row).map_or_else(|| row.to_string(), |id| format!("{id:?}")),
+        }
+    }
+}
+
 /// The shape of features: as many rows as nodes, and in sparse ones columns that ascend and are there. Whether the
 /// values are finite is another question: readers take those that are not, and [`crate::info::check()`] names them.
 pub(crate) fn feature_violation(features: &Features, rows: usize) -> Option<Violation> {

@@ -46,6 +46,7 @@ pub mod build;
 pub mod dataset;
 pub mod digest;
 pub mod error;
+mod files;
 pub mod graph;
 pub mod info;
 pub mod laws;

@@ -7,8 +7,9 @@ use std::path::Path;
 
 /// Bounds that every reader keeps.
 ///
-/// They are the second fence. The first one holds whatever the limits: a count in a header is never believed before it
-/// has been compared with the bytes that are there, so memory stays within a small multiple of the (unpacked) file.
+/// They are one fence of three. Another holds whatever the limits: a count in a header is never believed before it has been
+/// compared with the bytes that are there, so memory stays within a multiple of the (unpacked) file. And what that allows is
+/// not asked for where the memory is not there ([`crate::memory`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Nodes of a graph; never more than 32-bit ids can name.
@@ -51,27 +52,62 @@ impl Default for Limits {
     }
 }
 
-/// A file of so many bytes may claim 1024 times as many nodes: what deflate could at best pack into it.
-const NODES_PER_BYTE_MAX: u64 = 1024;
+/// So many nodes or columns need not be vouched for.
+const FREE: u64 = 1 << 20;
+
+/// So many more nodes for each byte, or columns for each stored value, may be there without anything about them.
+const EMPTY_MAX: u64 = 64;
+
+/// So long a line needs no file of its own size.
+const LINE_FREE: u64 = 64 << 20;
 
 impl Limits {
-    /// Accepts a count of `nodes` that nothing but `place` in a file of `bytes` bytes vouches for.
-    pub(crate) fn accept_nodes(&self, path: &Path, place: &str, nodes: u64, bytes: u64) -> Result<usize> {
+    /// Accepts a count of `nodes` in a file of `bytes` bytes, of which `rows` have a row of something.
+    pub(crate) fn accept_nodes(
+        &self,
+        path: &Path,
+        place: &str,
+        nodes: u64,
+        (rows, bytes): (u64, u64),
+    ) -> Result<usize> {
         if nodes > self.nodes_max {
             return Err(GraphError::too_large(path, format!("{place}: {nodes} nodes"), self.nodes_max));
         }
-        if nodes > bytes.saturating_add(1).saturating_mul(NODES_PER_BYTE_MAX) {
-            let expected = format!("{nodes} nodes cannot be described by {bytes} bytes");
+        if nodes > rows.saturating_add(FREE).saturating_add(bytes.saturating_mul(EMPTY_MAX)) {
+            let expected = format!("{nodes} nodes, but {bytes} bytes of file and {rows} rows of anything for them");
             return Err(GraphError::format(path, place, expected));
         }
         Ok(nodes as usize)
+    }
+
+    /// The number of columns of sparse features with so many stored values, if it is within the limits.
+    pub(crate) fn accept_columns(&self, columns: i64, stored: usize) -> std::result::Result<u32, String> {
+        let most = self.columns_max.min(FREE + EMPTY_MAX.saturating_mul(stored as u64));
+        let accepted = u32::try_from(columns).ok().filter(|&columns| u64::from(columns) <= most);
+        accepted.ok_or_else(|| format!("{columns} columns, expected at most {most} with {stored} stored values"))
+    }
+
+    /// The longest line of a text file of so many bytes on the disk.
+    pub(crate) fn line_max(&self, bytes: u64) -> u64 {
+        self.line_bytes_max.min(bytes.saturating_mul(EMPTY_MAX).max(LINE_FREE))
+    }
+}
+
+/// Opens a file and nothing else: a folder, a pipe, or a device without end is an error, and is not waited for.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    // Asked before opening, because opening a pipe waits for whoever writes to it.
+    let kind = std::fs::metadata(path)?.file_type();
+    match kind.is_file() {
+        true => File::open(path),
+        false if kind.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a folder")),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "expected a file, found a pipe or a device")),
     }
 }
 
 /// Reads the whole of the file `path` if it has at most `bytes_max` bytes.
 ///
-/// The bytes are counted as they come, so a file that grows meanwhile, a pipe or a device is held to the limit too, and
-/// no more than `bytes_max` bytes are ever in memory. The system's errors and this function's one are of one type, so
+/// The bytes are counted as they come, so a file that grows meanwhile is held to the limit too, and no more than
+/// `bytes_max` bytes are ever in memory. Pipes and devices are refused. The system's errors and this function's one are of one type, so
 /// that a caller can wrap all of them in an error of its own:
 ///
 /// ```
@@ -87,12 +123,13 @@ impl Limits {
 ///
 /// # Errors
 ///
-/// Of kind [`io::ErrorKind::FileTooLarge`] if there are more bytes, and otherwise whatever the system says about
+/// Of kind [`io::ErrorKind::FileTooLarge`] if there are more bytes, [`io::ErrorKind::IsADirectory`] or
+/// [`io::ErrorKind::InvalidInput`] if this is no file, and otherwise whatever the system says about
 /// opening and reading.
 pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let too_large =
         || Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than the limit of {bytes_max} bytes")));
-    let file = File::open(path)?;
+    let file = open_file(path)?;
     let claimed = file.metadata()?.len();
     if claimed > bytes_max {
         return too_large();
@@ -107,9 +144,18 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 pub(crate) fn read_limited(path: &Path, place: &str, bytes_max: u64) -> Result<Vec<u8>> {
     read_file(path, bytes_max).map_err(|source| match source.kind() {
         io::ErrorKind::FileTooLarge => GraphError::too_large(path, place, bytes_max),
-        io::ErrorKind::IsADirectory => GraphError::format(path, "folder", "expected a file"),
-        _ => GraphError::io(path, source),
+        _ => not_opened(path, source),
     })
+}
+
+/// The error of this crate for a file that [`open_file`] refused.
+pub(crate) fn not_opened(path: &Path, source: io::Error) -> GraphError {
+    match source.kind() {
+        io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput => {
+            GraphError::format(path, "input", source.to_string())
+        }
+        _ => GraphError::io(path, source),
+    }
 }
 
 #[cfg(test)]
@@ -130,8 +176,13 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_device_that_claims_no_size_is_held_to_the_limit() {
+    fn a_device_and_a_pipe_are_refused_and_not_waited_for() {
         let error = read_file("/dev/zero".as_ref(), 1 << 16).unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::FileTooLarge);
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.csv");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let error = crate::read::read(&pipe, &Default::default()).unwrap_err().to_string();
+        assert!(error.ends_with("pipe.csv: input: expected a file, found a pipe or a device"), "{error}");
     }
 }

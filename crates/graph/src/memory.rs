@@ -20,6 +20,44 @@ pub fn available() -> Option<u64> {
     available_below(Path::new("/"))
 }
 
+/// So many bytes are asked for without looking whether they are there.
+const SMALL: u64 = 64 << 20;
+
+/// Refuses to take `bytes` more where there are fewer; the text says how many are needed and how many there are.
+pub(crate) fn afford(bytes: u64) -> Result<(), String> {
+    match if bytes > SMALL { available() } else { None } {
+        Some(there) if bytes > there => {
+            Err(format!("needs {} of memory, and there are {}", megabytes(bytes), megabytes(there)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
+}
+
+/// Watches something grow whose size nobody knows beforehand.
+pub(crate) struct Growth {
+    seen: u64,
+}
+
+impl Growth {
+    /// Nothing yet.
+    pub(crate) fn new() -> Growth {
+        Growth { seen: SMALL }
+    }
+
+    /// Refuses to let it grow beyond `bytes` where it could not be doubled.
+    pub(crate) fn to(&mut self, bytes: u64) -> Result<(), String> {
+        if bytes <= self.seen {
+            return Ok(());
+        }
+        self.seen = bytes.saturating_mul(2);
+        afford(bytes)
+    }
+}
+
 /// [`available`] on a system whose `proc` and `sys` are in `root`.
 fn available_below(root: &Path) -> Option<u64> {
     let proc = root.join("proc");
@@ -168,6 +206,17 @@ mod tests {
         };
         assert_eq!(files(&limits("500000")), Some(500_000 - 300 * 1024));
         assert_eq!(files(&limits("unlimited")), Some(800 * 1024));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_is_not_there_is_refused_with_both_figures() {
+        assert_eq!(afford(SMALL), Ok(()));
+        let error = afford(1 << 60).unwrap_err();
+        assert!(error.starts_with("needs 1152921504607 MB of memory, and there are "), "{error}");
+        let mut growth = Growth::new();
+        assert_eq!(growth.to(SMALL), Ok(()));
+        assert!(growth.to(1 << 60).is_err());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::build::transpose;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
+use crate::info::defects::{broken_features, broken_weights, overlapping_roles};
 use crate::info::summary::unknown_labels;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -43,10 +44,10 @@ pub fn check(dataset: &Dataset) -> Vec<Finding> {
     findings.sizes(dataset);
     if findings.0.is_empty() {
         findings.graph(dataset);
-        findings.features(&dataset.features, dataset.graph.nodes());
+        findings.features(&dataset.features, &dataset.ids, dataset.graph.nodes());
         findings.labels(&dataset.labels, dataset.graph.nodes());
         for (number, split) in dataset.splits.iter().enumerate() {
-            findings.split(number, split, &dataset.labels);
+            findings.split(number, split, dataset);
         }
         findings.ids(&dataset.ids);
     }
@@ -112,30 +113,20 @@ impl Findings {
             let effect = "models without self-loops of their own count them among their own neighbours";
             self.warning(format!("{loops} nodes have an edge to themselves; {effect}"));
         }
-        let weights = graph.weights.as_deref().unwrap_or(&[]);
-        let broken = weights.iter().filter(|weight| !weight.is_finite()).count();
-        if broken > 0 {
-            self.error(format!("{broken} edge weights are not finite"));
+        if let Some(what) = broken_weights(graph, &dataset.ids) {
+            self.error(what);
         }
+        let weights = graph.weights.as_deref().unwrap_or(&[]);
         let negative = weights.iter().filter(|weight| **weight < 0.0).count();
         if negative > 0 {
             self.warning(format!("{negative} edge weights are negative"));
         }
     }
 
-    fn features(&mut self, features: &Features, nodes: usize) {
+    fn features(&mut self, features: &Features, ids: &Ids, nodes: usize) {
         let columns = features.columns();
-        let (Features::Dense { values, .. } | Features::Sparse { values, .. }) = features else { return };
-        let broken = values.iter().filter(|value| !value.is_finite()).count();
-        if broken > 0 {
-            let first = values.iter().position(|value| !value.is_finite()).unwrap_or(0);
-            let (row, column) = match features {
-                Features::Sparse { offsets, indices, .. } => {
-                    (offsets.partition_point(|&start| start as usize <= first) - 1, indices[first] as usize)
-                }
-                _ => (first / columns, first % columns),
-            };
-            self.error(format!("{broken} feature values are not finite, the first at node {row}, column {column}"));
+        if let Some(what) = broken_features(features, ids) {
+            self.error(what);
         }
         let constant = constant_columns(features, nodes);
         if constant > 0 && nodes > 1 {
@@ -172,10 +163,10 @@ impl Findings {
         }
     }
 
-    fn split(&mut self, number: usize, split: &Split, labels: &Labels) {
-        let overlapping = split.roles.iter().filter(|roles| roles.count_ones() > 1).count();
-        if overlapping > 0 {
-            self.error(format!("split {number}: {overlapping} nodes have more than one role"));
+    fn split(&mut self, number: usize, split: &Split, dataset: &Dataset) {
+        let labels = &dataset.labels;
+        if let Some(what) = overlapping_roles(&split.roles, &dataset.ids) {
+            self.error(format!("split {number}: {what}"));
         }
         if split.count(Split::TRAIN) == 0 {
             self.error(format!("split {number}: no node is for training"));
@@ -284,7 +275,9 @@ mod tests {
         type Defect = (&'static str, fn(&mut Dataset));
         let defects: [Defect; 15] = [
             ("error: 1 labels for 3 nodes", |d| d.labels = Labels::Single { classes: 1, values: vec![0] }),
-            ("error: split 0: 1 nodes have more than one role", |d| d.splits[0].roles[0] |= Split::TEST),
+            ("error: split 0: 1 nodes have more than one role, the first is node 5", |d| {
+                d.splits[0].roles[0] |= Split::TEST
+            }),
             ("error: split 0: no node is for training", |d| d.splits[0].roles = vec![0, 0, Split::TEST]),
             ("error: split 0: 1 nodes have a role but no label", |d| {
                 d.labels = Labels::Single { classes: 2, values: vec![0, 1, -1] };
@@ -304,10 +297,10 @@ mod tests {
                 },
             ),
             ("warning: split 0: 1 classes have no training node: 1", |d| d.splits[0].roles[1] = 0),
-            ("error: 1 feature values are not finite, the first at node 1, column 0", |d| {
+            ("error: 1 feature values are not finite, the first at node 7, column 0", |d| {
                 d.features = Features::Dense { columns: 1, values: vec![0.0, f32::NAN, 1.0] };
             }),
-            ("error: 1 feature values are not finite, the first at node 2, column 4", |d| {
+            ("error: 1 feature values are not finite, the first at node 9, column 4", |d| {
                 let (offsets, indices, values) = (vec![0, 1, 1, 2], vec![0, 4], vec![1.0, f32::INFINITY]);
                 d.features = Features::Sparse { columns: 5, offsets, indices, values };
             }),

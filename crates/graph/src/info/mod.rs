@@ -1,7 +1,10 @@
 //! What a dataset holds, and whether that is what it should.
 
 mod check;
+mod defects;
 mod summary;
 
 pub use check::{Finding, Severity, check};
+pub use defects::unusable;
+pub(crate) use defects::{broken_features, overlapping_roles};
 pub use summary::{Degrees, FeatureInfo, Info, SplitInfo};

@@ -1,8 +1,10 @@
 //! The rules that every part keeps, checked wherever one comes from outside.
 
-use crate::dataset::{Features, Ids, Labels};
+use crate::dataset::{Features, Ids, Labels, Split};
 use crate::dataset::{feature_violation, id_violation, label_violation, role_violation};
 use crate::error::{GraphError, Result};
+use crate::info::{broken_features, overlapping_roles};
+use crate::limits::Limits;
 use crate::part::{GlobalCounts, Part};
 use crate::rules::{Violation, finite_violation, length_violation, offsets_violation};
 
@@ -35,11 +37,65 @@ impl Part {
         if let Some(last) = self.nodes.last().filter(|&&last| called_by_row && last >= self.global.nodes) {
             return Some(("nodes", format!("expected ids below {}, found {last}", self.global.nodes)));
         }
-        self.edge_violation(called_by_row)
-            .or_else(|| part_feature_violation(&self.features, rows, self.global.columns))
+        self.count_violation()
+            .or_else(|| self.edge_violation(called_by_row))
+            .or_else(|| self.feature_violation())
             .or_else(|| part_label_violation(&self.labels, rows, &self.global))
-            .or_else(|| if self.roles.is_empty() { None } else { role_violation(&self.roles, rows) })
             .or_else(|| id_violation(&self.ids, rows))
+            .or_else(|| self.role_violation())
+    }
+
+    /// What is said about the whole is within the limits, and at least what the part holds.
+    fn count_violation(&self) -> Option<Violation> {
+        let (global, limits) = (&self.global, Limits::default());
+        let widths = [
+            ("features", "columns", global.columns, limits.columns_max),
+            ("labels", "classes", global.classes, limits.classes_max),
+        ];
+        if let Some((array, what, found, most)) = widths.into_iter().find(|(_, _, found, most)| *found as u64 > *most) {
+            return Some((array, format!("expected at most {most} {what} in all parts, found {found}")));
+        }
+        let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
+        let counts = [
+            ("nodes", "nodes", self.rows() as u64, global.nodes),
+            ("sources", "edges", self.sources.len() as u64, global.edges),
+            ("roles", "training nodes", of_role(Split::TRAIN), global.train),
+            ("roles", "validation nodes", of_role(Split::VAL), global.val),
+            ("roles", "test nodes", of_role(Split::TEST), global.test),
+        ];
+        let (array, what, found, all) = counts.into_iter().find(|(_, _, found, all)| found > all)?;
+        Some((array, format!("expected at most {all} {what}, which all parts together hold, found {found}")))
+    }
+
+    /// One set of flags a node, and no node that learns and is judged.
+    fn role_violation(&self) -> Option<Violation> {
+        if self.roles.is_empty() {
+            return None;
+        }
+        let overlapping = || overlapping_roles(&self.roles, &self.names()).map(|what| ("roles", what));
+        role_violation(&self.roles, self.rows()).or_else(overlapping)
+    }
+
+    /// Features as wide as those of the other parts, all of them finite.
+    fn feature_violation(&self) -> Option<Violation> {
+        let (index, values) = match &self.features {
+            Features::None | Features::Dense { .. } => ("features", "features"),
+            Features::Sparse { .. } => ("features_indices", "features_values"),
+        };
+        let (columns, expected) = (self.features.columns(), self.global.columns);
+        if columns != expected {
+            return Some((index, format!("expected {expected} columns as the other parts have, found {columns}")));
+        }
+        feature_violation(&self.features, self.rows())
+            .or_else(|| broken_features(&self.features, &self.names()).map(|what| (values, what)))
+    }
+
+    /// What nodes are called in messages.
+    fn names(&self) -> Ids {
+        match &self.ids {
+            Ids::Row => Ids::Integers(self.nodes.iter().map(|&node| node as i64).collect()),
+            ids => ids.clone(),
+        }
     }
 
     fn edge_violation(&self, called_by_row: bool) -> Option<Violation> {
@@ -63,23 +119,6 @@ impl Part {
         let weights = self.weights.as_ref()?;
         length_violation("weights", weights.len(), self.sources.len()).or_else(|| finite_violation("weights", weights))
     }
-}
-
-/// Features as wide as those of the other parts, all of them finite.
-fn part_feature_violation(features: &Features, rows: usize, expected: usize) -> Option<Violation> {
-    let array = match features {
-        Features::None | Features::Dense { .. } => "features",
-        Features::Sparse { .. } => "features_indices",
-    };
-    let columns = features.columns();
-    if columns != expected {
-        return Some((array, format!("expected {expected} columns as the other parts have, found {columns}")));
-    }
-    feature_violation(features, rows).or_else(|| match features {
-        Features::None => None,
-        Features::Dense { values, .. } => finite_violation("features", values),
-        Features::Sparse { values, .. } => finite_violation("features_values", values),
-    })
 }
 
 /// Labels of the kind that the other parts have.

@@ -3,6 +3,7 @@
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::digest::{digest, digest_of_assignment};
 use crate::error::{GraphError, Result};
+use crate::info::overlapping_roles;
 use crate::part::{GlobalCounts, Part};
 
 /// Cuts `dataset` into `parts` parts: node `v` goes to part `assignment[v]`, each edge to the part of its target.
@@ -10,7 +11,7 @@ use crate::part::{GlobalCounts, Part};
 ///
 /// # Errors
 ///
-/// If there is not a part below `parts` for each node, or no such split.
+/// If there is not a part below `parts` for each node, no such split, or a node that is for more than one thing in it.
 pub fn cut(dataset: &Dataset, split: Option<usize>, assignment: &[u32], parts: u32) -> Result<Vec<Part>> {
     Ok(cut_one_by_one(dataset, split, assignment, parts)?.collect())
 }
@@ -40,6 +41,9 @@ pub fn cut_one_by_one<'a>(
             GraphError::invalid(format!("{} has {} splits, no split {index}", dataset.name, dataset.splits.len()))
         })?[..],
     };
+    if let Some(what) = overlapping_roles(roles, &dataset.ids) {
+        return Err(GraphError::invalid(format!("{}: split {}: {what}", dataset.name, split.unwrap_or(0))));
+    }
     let mut members = vec![Vec::new(); parts as usize];
     for (node, &part) in assignment.iter().enumerate() {
         members[part as usize].push(node as u32);

@@ -22,6 +22,7 @@ use safetensors::Dtype;
 
 use crate::dataset::{Features, Ids, Labels};
 use crate::error::{GraphError, Result};
+use crate::files::{keep_names, parent};
 use crate::part::meta::{Meta, PartEntry, Provenance};
 use crate::part::tensors::{self, Tensor, Tensors};
 use crate::part::{GlobalCounts, Part, PartCounts};
@@ -63,12 +64,14 @@ pub fn write_parts<P: Borrow<Part>>(
     let mut meta = meta.ok_or_else(|| GraphError::invalid("expected at least one part to write"))?;
     meta.write(&folder.join(META))?;
     if !occupied {
-        return rename(&folder, dir);
+        rename(&folder, dir)?;
+        return keep(dir);
     }
     let old = aside.path("old");
     rename(dir, &old)?;
     // If the new folder cannot take the place, the old one takes it again.
-    rename(&folder, dir).or_else(|error| rename(&old, dir).and(Err(error)))
+    rename(&folder, dir).or_else(|error| rename(&old, dir).and(Err(error)))?;
+    keep(dir)
 }
 
 /// Adds one part to a folder, which is made if it is not there. So a site can write its part without the whole graph;
@@ -140,7 +143,17 @@ pub fn write_part(dir: &Path, part: &Part, provenance: &Provenance) -> Result<()
     add(aside.0.path(), &mut meta, part)?;
     meta.write(&aside.path(META))?;
     rename(&aside.path(&part_name(part.index)), &place)?;
-    rename(&aside.path(META), &path)
+    rename(&aside.path(META), &path)?;
+    keep(&path)
+}
+
+/// Whether `dir` seems to be a part folder: it has meta data or a part. Whether they are sound is [`open_meta`]'s and
+/// [`open_part`]'s to say.
+pub fn is_part_folder(dir: &Path) -> bool {
+    let is_part = |entry: fs::DirEntry| {
+        entry.file_name().to_string_lossy().starts_with("part-") && entry.path().join(GRAPH).is_file()
+    };
+    fs::symlink_metadata(dir.join(META)).is_ok() || fs::read_dir(dir).is_ok_and(|dir| dir.flatten().any(is_part))
 }
 
 /// Adds what predictions need to know of each part to the meta data of a folder, so that they open no part.
@@ -336,16 +349,18 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|source| GraphError::io(to, source))
 }
 
+/// Waits until the disk has the names in the folder of `place`.
+fn keep(place: &Path) -> Result<()> {
+    keep_names(parent(place)).map_err(|source| GraphError::io(place, source))
+}
+
 /// A folder beside the final place, hence on the same file system, that is removed with all that is still in it. What
 /// is renamed out of it are files and folders made inside it, which have the usual rights, unlike itself.
 struct Aside(tempfile::TempDir);
 
 impl Aside {
     fn beside(place: &Path) -> Result<Self> {
-        let parent = match place.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let parent = parent(place);
         fs::create_dir_all(parent).map_err(|source| GraphError::io(parent, source))?;
         let folder = tempfile::Builder::new().prefix(".laconic-").tempdir_in(parent);
         Ok(Aside(folder.map_err(|source| GraphError::io(parent, source))?))

@@ -102,10 +102,6 @@ impl Meta {
 
     /// Reads and verifies `path`.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        // Asked before opening, because opening a pipe waits for whoever writes to it.
-        if !std::fs::metadata(path).map_err(|source| GraphError::io(path, source))?.is_file() {
-            return Err(GraphError::format(path, "file", "expected a regular file"));
-        }
         let text = read_limited(path, "bytes of the file", BYTES_MAX)?;
         let bad = |place: &str, what: String| Err(GraphError::format(path, place, what));
         // The version first: a file of another version is allowed to look different.
@@ -131,6 +127,16 @@ impl Meta {
         }
         if let Some((&part, _)) = meta.files.iter().next_back().filter(|(part, _)| **part >= meta.parts) {
             return bad("files", format!("expected parts below {}, found {part}", meta.parts));
+        }
+        for (what, all, parts) in [
+            ("nodes", meta.global.nodes, meta.files.values().map(|part| part.nodes).collect::<Vec<u64>>()),
+            ("edges", meta.global.edges, meta.files.values().map(|part| part.edges).collect()),
+        ] {
+            let held = parts.iter().try_fold(0u64, |sum, &count| sum.checked_add(count)).unwrap_or(u64::MAX);
+            let complete = parts.len() as u64 == u64::from(meta.parts);
+            if held > all || complete && held != all {
+                return bad("global", format!("expected as many {what} as the parts hold, {held}, found {all}"));
+            }
         }
         Ok(meta)
     }

@@ -18,7 +18,7 @@ use crate::dataset::{Features, Ids, Labels};
 
 pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
-pub use folder::{open_meta, open_part, write_counts, write_part, write_parts};
+pub use folder::{is_part_folder, open_meta, open_part, write_counts, write_part, write_parts};
 pub use meta::{FORMAT, FileEntry, Meta, PartEntry, Provenance, VERSION};
 
 /// All that the owner of one part knows. Rows of `features`, `labels`, `roles` and `ids` are the nodes of `nodes`.
@@ -41,7 +41,8 @@ pub struct Part {
     pub features: Features,
     /// Labels of the own nodes.
     pub labels: Labels,
-    /// The flags of [`crate::dataset::Split`] of each own node; empty without a split.
+    /// The flag of [`crate::dataset::Split`] of each own node, at most one: what is learned from is not judged by. Empty
+    /// without a split.
     pub roles: Vec<u8>,
     /// The user's ids of the own nodes. [`Ids::Row`] says that a node is called by its global id, and that global ids
     /// lie below [`GlobalCounts::nodes`].

@@ -3,6 +3,7 @@
 use crate::dataset::{Features, Split};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
+use crate::memory::afford;
 
 /// Divides each row by its sum, as papers do with bags of words.
 ///
@@ -103,6 +104,9 @@ fn make_dense(features: &mut Features, limits: &Limits) -> Result<()> {
             limits.dense_values_max
         )));
     }
+    afford(rows as u64 * columns as u64 * size_of::<f32>() as u64).map_err(|what| {
+        GraphError::invalid(format!("standardised features are dense: {rows} rows × {columns} columns, which {what}"))
+    })?;
     let mut dense = vec![0.0; rows * columns];
     for row in 0..rows {
         for item in offsets[row] as usize..offsets[row + 1] as usize {

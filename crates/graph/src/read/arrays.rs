@@ -1,7 +1,8 @@
 //! Arrays from `.npy` and `.npz` files, as the element type that is wanted.
 
 use crate::error::{GraphError, Result};
-use crate::limits::Limits;
+use crate::limits::{Limits, not_opened, open_file};
+use crate::memory::afford;
 use crate::npy::{Header, Kind};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -119,24 +120,9 @@ impl Npz {
     ///
     /// If it is not there, broken, larger than `values_max` or than its file, or holds a value that `T` cannot.
     pub fn read<T: Element>(&mut self, name: &str, values_max: u64) -> Result<Array<T>> {
-        let (path, limits) = (self.path.clone(), self.limits.clone());
-        let mut member = self.member(name)?;
-        let bound = member.compressed_size().saturating_mul(UNPACKING_RATIO_MAX).min(limits.unpacked_bytes_max);
-        let start = member.compressed_size().saturating_mul(4);
-        let header = Header::read(&mut member).map_err(|e| member_error(&path, name, &e))?;
-        let bytes = check_size(&path, name, &header, values_max)?;
-        if bytes > bound {
-            return Err(GraphError::format(
-                &path,
-                format!("array '{name}'"),
-                format!(
-                    "its shape {:?} needs {bytes} bytes, more than the {bound} that fit its packed form",
-                    header.shape
-                ),
-            ));
-        }
-        let reserve = start.min(bytes) as usize / header.item_bytes.max(1);
-        let array = decode(&mut member, &header, reserve).map_err(|e| member_error(&path, name, &e))?;
+        let path = self.path.clone();
+        let (header, mut member) = self.open_array(name, values_max)?;
+        let array = decode(&mut member, &header).map_err(|e| member_error(&path, name, &e))?;
         // Reading to the end also makes the archive compare the checksum.
         match member.read(&mut [0u8]) {
             Ok(0) => Ok(array),
@@ -145,14 +131,33 @@ impl Npz {
         }
     }
 
-    /// The header of the array `name`.
+    /// The number of rows of the array `name`; 0 if it is not there.
     ///
     /// # Errors
     ///
-    /// If the array is not there or its header is broken.
-    pub fn header(&mut self, name: &str) -> Result<Header> {
-        let path = self.path.clone();
-        Header::read(&mut self.member(name)?).map_err(|e| member_error(&path, name, &e))
+    /// If its header is broken, or it is larger than its packed form can be.
+    pub(super) fn rows(&mut self, name: &str) -> Result<u64> {
+        if !self.has(name) {
+            return Ok(0);
+        }
+        let header = self.open_array(name, u64::MAX)?.0;
+        Ok(header.shape.first().copied().unwrap_or(0))
+    }
+
+    /// The header of the array `name`, which can be as large as it says, and the member that goes on with its values.
+    fn open_array(&mut self, name: &str, values_max: u64) -> Result<(Header, zip::read::ZipFile<'_, BufReader<File>>)> {
+        let (path, unpacked_max) = (self.path.clone(), self.limits.unpacked_bytes_max);
+        let mut member = self.member(name)?;
+        let bound = member.compressed_size().saturating_mul(UNPACKING_RATIO_MAX).min(unpacked_max);
+        let header = Header::read(&mut member).map_err(|e| member_error(&path, name, &e))?;
+        let bytes = check_size(&path, name, &header, values_max)?;
+        if bytes > bound {
+            let shape = &header.shape;
+            let what =
+                format!("its shape {shape:?} needs {bytes} bytes, more than the {bound} that fit its packed form");
+            return Err(GraphError::format(&path, format!("array '{name}'"), what));
+        }
+        Ok((header, member))
     }
 
     /// An error about the array `name`.
@@ -183,16 +188,13 @@ pub fn read_npy<T: Element>(path: &Path, limits: &Limits, values_max: u64) -> Re
         let expected = format!("its shape {:?} needs {bytes} bytes, but the file has {there}", header.shape);
         return Err(GraphError::format(path, "array 'data'", expected));
     }
-    decode(&mut file, &header, bytes as usize / header.item_bytes.max(1)).map_err(|e| member_error(path, "data", &e))
+    decode(&mut file, &header).map_err(|e| member_error(path, "data", &e))
 }
 
 /// Opens a file that is within the limits.
 pub(crate) fn open_limited(path: &Path, limits: &Limits) -> Result<File> {
-    let file = File::open(path).map_err(|e| GraphError::io(path, e))?;
+    let file = open_file(path).map_err(|e| not_opened(path, e))?;
     let metadata = file.metadata().map_err(|e| GraphError::io(path, e))?;
-    if metadata.is_dir() {
-        return Err(GraphError::format(path, "folder", "expected a file"));
-    }
     if metadata.len() > limits.file_bytes_max {
         return Err(GraphError::too_large(path, "bytes of the file", limits.file_bytes_max));
     }
@@ -224,10 +226,14 @@ fn member_error(path: &Path, name: &str, error: &io::Error) -> GraphError {
     GraphError::format(path, format!("array '{name}'"), what)
 }
 
-/// Reads the values; the vector starts with room for `reserve` and then grows with what really arrives.
-fn decode<T: Element>(from: &mut impl Read, header: &Header, reserve: usize) -> io::Result<Array<T>> {
+/// Reads the values, which are no more than the file can hold.
+fn decode<T: Element>(from: &mut impl Read, header: &Header) -> io::Result<Array<T>> {
     let count = header.values().unwrap_or(u64::MAX) as usize;
-    let mut values: Vec<T> = Vec::with_capacity(reserve.min(count));
+    let copies = if header.fortran && header.shape.len() > 1 { 2 } else { 1 };
+    let out_of_memory = |what| io::Error::new(io::ErrorKind::OutOfMemory, what);
+    afford((count as u64).saturating_mul(copies * size_of::<T>() as u64)).map_err(out_of_memory)?;
+    let mut values: Vec<T> = Vec::new();
+    values.try_reserve_exact(count).map_err(|error| out_of_memory(error.to_string()))?;
     let mut chunk = vec![0u8; 1 << 16];
     let mut left = count.saturating_mul(header.item_bytes);
     while left > 0 {

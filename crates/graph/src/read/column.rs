@@ -1,6 +1,7 @@
 //! What a table of named columns is, and what the readers of text and of Parquet both make their tables of.
 
 use crate::error::Result;
+use std::path::Path;
 
 /// What all values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,9 @@ pub enum Cell<'a> {
 
 /// A table on disk.
 pub trait Table {
+    /// The file.
+    fn path(&self) -> &Path;
+
     /// The columns in the order of the file.
     fn columns(&self) -> &[ColumnInfo];
 

@@ -9,7 +9,7 @@
 use super::id_index::{IdIndex, distinct, into_ids};
 use super::node_table::NodeTable;
 use super::numbers::shorten;
-use super::table::{IdColumn, Kind, Table, find_column, load_ids, load_matrix, open_table};
+use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, open_table};
 use super::text::find_text;
 use super::{ReadOptions, Reader, dataset_name, extension};
 use crate::build::build_graph;
@@ -76,7 +76,7 @@ impl Reader for EdgeList {
         let number = |ids: &IdColumn| number(ids, &index).map_err(|what| GraphError::format(&edges_path, "ids", what));
         let (sources, targets) = (number(&columns_of_ids[0])?, number(&columns_of_ids[1])?);
         drop((index, columns_of_ids));
-        let weights = columns.weight.map(|column| read_weights(&*table, &edges_path, column)).transpose()?;
+        let weights = columns.weight.map(|column| read_weights(&*table, column)).transpose()?;
         let built = build_graph(count, sources, targets, weights, options.build());
         let graph = built.map_err(|error| GraphError::format(&edges_path, "edges", error.to_string()))?.0;
         let (features, labels, splits) = match nodes {
@@ -143,13 +143,14 @@ fn number(ids: &IdColumn, index: &IdIndex) -> std::result::Result<Vec<u32>, Stri
     }
 }
 
-fn read_weights(table: &dyn Table, path: &Path, column: usize) -> Result<Vec<f32>> {
-    let weights = load_matrix(table, &[column])?;
-    match weights.iter().position(|weight| weight.is_nan()) {
-        Some(row) => {
-            let place = format!("column '{}'", table.columns()[column].name);
-            Err(GraphError::format(path, place, format!("edge {row} has no weight")))
+fn read_weights(table: &dyn Table, column: usize) -> Result<Vec<f32>> {
+    let mut weights = Vec::new();
+    table.scan(&[(column, Kind::Float)], &mut |_, _, cell| match cell {
+        Cell::Float(weight) if !weight.is_nan() => {
+            weights.push(weight as f32);
+            Ok(())
         }
-        None => Ok(weights),
-    }
+        _ => Err("expected a weight, found none".to_owned()),
+    })?;
+    Ok(weights)
 }

@@ -39,10 +39,10 @@ pub fn npz_csr_features(npz: &mut Npz, name: &str, nodes: usize, limits: &Limits
     if rows != nodes as i64 {
         return Err(npz.error(&member("shape"), format!("expected {nodes} rows, one a node, found {rows}")));
     }
-    let columns = accept_columns(columns, limits).map_err(|what| npz.error(&member("shape"), what))?;
     let offsets = npz.read(&member("indptr"), limits.features_values_max)?.values;
     let indices = npz.read(&member("indices"), limits.features_values_max)?.values;
-    let values = npz.read(&member("data"), limits.features_values_max)?.values;
+    let values: Vec<f32> = npz.read(&member("data"), limits.features_values_max)?.values;
+    let columns = limits.accept_columns(columns, values.len()).map_err(|what| npz.error(&member("shape"), what))?;
     sparse(nodes, columns, offsets, indices, values).map_err(|what| npz.error(&member("indptr"), what))
 }
 
@@ -103,12 +103,6 @@ pub fn sparse(
     indices.truncate(end);
     values.truncate(end);
     Ok(Features::Sparse { columns: columns as usize, offsets, indices, values })
-}
-
-/// The number of columns of sparse features, if it is within the limits.
-pub fn accept_columns(columns: i64, limits: &Limits) -> std::result::Result<u32, String> {
-    let accepted = u32::try_from(columns).ok().filter(|&columns| u64::from(columns) <= limits.columns_max);
-    accepted.ok_or_else(|| format!("{columns} columns, expected at most {}", limits.columns_max))
 }
 
 /// Checks that `offsets` are the boundaries of `rows` rows over `stored` items.

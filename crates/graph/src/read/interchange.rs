@@ -65,6 +65,13 @@ fn edge_index(npz: &mut Npz, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
 fn count_nodes(npz: &mut Npz, path: &Path, sources: &[u32], targets: &[u32], limits: &Limits) -> Result<usize> {
     let in_edges = sources.iter().chain(targets).max().map_or(0, |&largest| u64::from(largest) + 1);
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let mut rows = 0;
+    for name in ["features", "labels", "train_mask", "val_mask", "test_mask", "ids"] {
+        rows = rows.max(npz.rows(name)?);
+    }
+    for name in ["features_indptr", "ids_offsets"] {
+        rows = rows.max(npz.rows(name)?.saturating_sub(1));
+    }
     if let Some(array) = npz.optional::<i64>("num_nodes", 1)? {
         let nodes = array.values.first().and_then(|&nodes| u64::try_from(nodes).ok());
         let nodes =
@@ -73,18 +80,13 @@ fn count_nodes(npz: &mut Npz, path: &Path, sources: &[u32], targets: &[u32], lim
             let expected = format!("expected ids in 0..{nodes} (num_nodes), found {}", in_edges - 1);
             return Err(npz.error("edge_index", expected));
         }
-        return limits.accept_nodes(path, "array 'num_nodes'", nodes, bytes);
+        return limits.accept_nodes(path, "array 'num_nodes'", nodes, (rows, bytes));
     }
-    let mut nodes = in_edges;
-    for name in ["features", "labels"] {
-        if npz.has(name) {
-            nodes = nodes.max(npz.header(name)?.shape.first().copied().unwrap_or(0));
-        }
-    }
+    let mut nodes = in_edges.max(npz.rows("features")?).max(npz.rows("labels")?);
     if let Some(shape) = npz.optional::<i64>("features_shape", 2)? {
         nodes = nodes.max(shape.values.first().map_or(0, |&rows| rows.max(0) as u64));
     }
-    limits.accept_nodes(path, "rows and edges", nodes, bytes)
+    limits.accept_nodes(path, "rows and edges", nodes, (rows, bytes))
 }
 
 fn build(npz: &mut Npz, nodes: usize, sources: Vec<u32>, targets: Vec<u32>, options: &ReadOptions) -> Result<Graph> {

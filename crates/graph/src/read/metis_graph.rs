@@ -36,8 +36,8 @@ impl Reader for MetisGraph {
             None => Err("expected the header 'nodes edges', found the end of the file".to_owned()),
         };
         let header = header.map_err(|what| lines.error(what))?;
-        let bytes = std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?.len();
-        let nodes = limits.accept_nodes(path, "header", header.nodes, bytes)?;
+        // Nothing is made for nodes before each has had its line.
+        let nodes = limits.accept_nodes(path, "header", header.nodes, (header.nodes, 0))?;
         if header.edges > limits.edges_max / 2 {
             return Err(GraphError::too_large(path, "header", limits.edges_max));
         }

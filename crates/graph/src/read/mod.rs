@@ -119,7 +119,10 @@ pub const READERS: &[&dyn Reader] = &[
 /// If the path is not there, no reader recognises it, or it does not hold what its format promises or keep the limits;
 /// the message names the file, the place and what was expected there.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
-    std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?;
+    let kind = std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?;
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(GraphError::format(path, "input", "expected a file, found a pipe or a device"));
+    }
     let reader = READERS.iter().find(|reader| reader.recognises(path)).ok_or_else(|| unrecognised(path, options))?;
     let mut dataset = reader.read(path, options)?;
     if let Some(from) = &options.features_path {
@@ -136,7 +139,8 @@ fn unrecognised(path: &Path, options: &ReadOptions) -> GraphError {
         return error;
     }
     let known: Vec<String> = READERS.iter().map(|r| format!("{} ({})", r.name(), r.looks_for())).collect();
-    GraphError::format(path, "input", format!("expected one of: {}; found none of them", known.join("; ")))
+    let parts = "to train on, a part folder (a folder with meta.json and part-0, as it is cut from a dataset)";
+    GraphError::format(path, "input", format!("expected one of: {}; or, {parts}; found none of them", known.join("; ")))
 }
 
 /// The extension in lower case, of `edges.csv.gz` it is `csv`.

@@ -4,6 +4,7 @@ use super::arrays::{Array, Element};
 use super::text::Lines;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
+use crate::memory::Growth;
 use std::path::Path;
 
 /// All numbers of `path` as [rows, columns]; every line must have as many as the first. At most `values_max` values.
@@ -11,6 +12,7 @@ pub fn read_numbers<T: Element + std::str::FromStr>(path: &Path, limits: &Limits
     let mut lines = Lines::open(path, limits)?;
     let mut values = Vec::new();
     let (mut rows, mut columns) = (0, 0);
+    let mut growth = Growth::new();
     loop {
         let before = values.len();
         let outcome = match lines.next_line()? {
@@ -25,6 +27,9 @@ pub fn read_numbers<T: Element + std::str::FromStr>(path: &Path, limits: &Limits
         } else if found != columns {
             return Err(lines.error(format!("expected {columns} numbers, found {found}")));
         }
+        growth
+            .to((values.len() * size_of::<T>()) as u64)
+            .map_err(|what| lines.error(format!("what it unpacks to {what}")))?;
         if values.len() as u64 > values_max {
             return Err(GraphError::too_large(path, "values", values_max));
         }

@@ -39,13 +39,8 @@ impl Reader for Ogb {
         let raw = path.join("raw");
         let edge_path = required(&raw, "edge.csv")?;
         let (sources, targets) = read_edges(&edge_path, limits)?;
-        let nodes = count_nodes(&required(&raw, "num-node-list.csv")?, sources.len(), limits)?;
-        let name = dataset_name(path);
-        let inverse = INVERSE_EDGES.iter().any(|part| name.contains(part));
-        let how = if inverse { options.build_undirected() } else { options.build() };
-        let built = build_graph(nodes, sources, targets, None, how);
-        let graph = built.map_err(|error| GraphError::format(&edge_path, "edges", error.to_string()))?.0;
-
+        let count_path = required(&raw, "num-node-list.csv")?;
+        let nodes = count_nodes(&count_path, limits)?;
         let features = match find_text(&raw, &["node-feat.csv"]) {
             Some(path) => {
                 let array = read_numbers::<f32>(&path, limits, limits.features_values_max)?;
@@ -62,6 +57,14 @@ impl Reader for Ogb {
             }
             None => Labels::None,
         };
+        let rows = if features == Features::None && labels == Labels::None { 0 } else { nodes as u64 };
+        let edges = sources.len() as u64;
+        limits.accept_nodes(&count_path, "line 1", nodes as u64, (rows, edges.saturating_mul(2)))?;
+        let name = dataset_name(path);
+        let inverse = INVERSE_EDGES.iter().any(|part| name.contains(part));
+        let how = if inverse { options.build_undirected() } else { options.build() };
+        let built = build_graph(nodes, sources, targets, None, how);
+        let graph = built.map_err(|error| GraphError::format(&edge_path, "edges", error.to_string()))?.0;
         let splits = read_splits(&path.join("split"), nodes, limits)?;
         Dataset { name, graph, features, labels, splits, ids: Ids::Row }.checked()
     }
@@ -85,11 +88,11 @@ fn read_edges(path: &Path, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
     Ok(array.values.chunks_exact(2).map(|edge| (edge[0], edge[1])).unzip())
 }
 
-/// The one line of `num-node-list`; a set of many graphs has many. `edges` stand for the bytes that vouch for nodes.
-fn count_nodes(path: &Path, edges: usize, limits: &Limits) -> Result<usize> {
+/// The one line of `num-node-list`; a set of many graphs has many.
+fn count_nodes(path: &Path, limits: &Limits) -> Result<usize> {
     let counts = read_numbers::<i64>(path, limits, 1 << 20)?.values;
     match counts[..] {
-        [nodes] if nodes >= 0 => limits.accept_nodes(path, "line 1", nodes as u64, edges as u64),
+        [nodes] if nodes >= 0 => limits.accept_nodes(path, "line 1", nodes as u64, (nodes as u64, 0)),
         _ => Err(GraphError::format(
             path,
             "lines",

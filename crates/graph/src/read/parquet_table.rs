@@ -2,36 +2,48 @@
 //!
 //! Flat columns of booleans, integers, floating-point numbers and text are columns here; nested ones, decimals and
 //! other types are not seen. The `parquet` crate without Arrow reads the pages. What it would believe of a hostile file
-//! is checked in [`Guard`] before, a panic in it becomes an error, and the one allocation that the file's size does not
-//! bound is a single page, at most 2 GiB by the format's own 32-bit sizes.
+//! is checked in [`Source`] and [`Guard`] before, and a panic in it becomes an error.
 
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
+use bytes::Bytes;
 use parquet::basic::{ConvertedType, Encoding, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::reader::FileReader;
+use parquet::file::reader::{ChunkReader, FileReader, Length};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::ColumnDescPtr;
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// A table in a Parquet file.
 pub struct ParquetTable {
     path: PathBuf,
-    reader: SerializedFileReader<File>,
+    reader: SerializedFileReader<Source>,
     columns: Vec<ColumnInfo>,
     /// The place of each of `columns` among the file's leaf columns.
     leaves: Vec<usize>,
     rows: usize,
+    /// What the texts of one column may unpack to.
+    text_max: u64,
 }
 
 /// How many rows are decoded at a time.
 const BATCH: usize = 8192;
+
+/// A file may unpack to so many times its size, in rows, in a page, or in the texts of a column.
+const UNPACKING_RATIO_MAX: u64 = 1024;
+
+/// A page may unpack to so many bytes whatever its packed size.
+const PAGE_FREE: u64 = 64 << 20;
+
+/// The texts of a column may be so many bytes whatever the file's size: a dictionary repeats a text for nothing.
+const TEXT_FREE: u64 = 64 << 20;
 
 impl ParquetTable {
     /// Opens the file and reads its footer.
@@ -39,13 +51,13 @@ impl ParquetTable {
         let file = super::arrays::open_limited(path, limits)?;
         let bytes = file.metadata().map_err(|e| GraphError::io(path, e))?.len();
         let error = |e: ParquetError| GraphError::format(path, "footer", format!("expected Parquet: {e}"));
-        let reader = contained(path, || SerializedFileReader::new(file).map_err(error))?;
+        let reader = contained(path, || SerializedFileReader::new(Source { file, bytes }).map_err(error))?;
         let metadata = reader.metadata();
         let groups = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
         let rows = groups.into_iter().try_fold(0u64, |sum, rows| sum.checked_add(rows?));
         let rows = rows.filter(|&rows| rows <= limits.edges_max);
         let rows = rows.ok_or_else(|| GraphError::too_large(path, "rows", limits.edges_max))?;
-        if rows > bytes.saturating_mul(1024) {
+        if rows > bytes.saturating_mul(UNPACKING_RATIO_MAX) {
             return Err(GraphError::format(path, "footer", format!("{rows} rows do not fit {bytes} bytes")));
         }
         let (mut columns, mut leaves) = (Vec::new(), Vec::new());
@@ -55,7 +67,8 @@ impl ParquetTable {
                 leaves.push(leaf);
             }
         }
-        Ok(ParquetTable { path: path.to_owned(), reader, columns, leaves, rows: rows as usize })
+        let text_max = bytes.saturating_mul(UNPACKING_RATIO_MAX).max(TEXT_FREE);
+        Ok(ParquetTable { path: path.to_owned(), reader, columns, leaves, rows: rows as usize, text_max })
     }
 
     fn scan_column(&self, slot: usize, wanted: (usize, Kind), sink: Sink) -> Result<()> {
@@ -63,7 +76,7 @@ impl ParquetTable {
         let place = format!("column '{}'", self.columns[column].name);
         let error = |what: String| GraphError::format(&self.path, place.as_str(), what);
         let descr = self.reader.metadata().file_metadata().schema_descr().column(self.leaves[column]);
-        let mut start = 0;
+        let (mut start, mut text_left) = (0, self.text_max);
         for number in 0..self.reader.num_row_groups() {
             // The crate asserts this only when it is too late for an error.
             let chunk = self.reader.metadata().row_group(number).column(self.leaves[column]);
@@ -82,6 +95,11 @@ impl ParquetTable {
                 if row == start + rows {
                     return Err(format!("more than the {rows} values of row group {number}"));
                 }
+                if let Cell::Text(text) = cell {
+                    let left = text_left.checked_sub(text.len() as u64);
+                    text_left =
+                        left.ok_or_else(|| format!("row {row}: texts unpack to over {} bytes", self.text_max))?;
+                }
                 sink(row, slot, cell).map_err(|what| format!("row {row}: {what}"))?;
                 row += 1;
                 Ok(())
@@ -97,6 +115,10 @@ impl ParquetTable {
 }
 
 impl Table for ParquetTable {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn columns(&self) -> &[ColumnInfo] {
         &self.columns
     }
@@ -115,6 +137,51 @@ impl Table for ParquetTable {
             .enumerate()
             .try_for_each(|(slot, &wanted)| contained(&self.path, || self.scan_column(slot, wanted, sink)))
     }
+}
+
+/// The file, which gives no more than there is, and no page that unpacks to more than it can hold.
+struct Source {
+    file: File,
+    bytes: u64,
+}
+
+impl Length for Source {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl ChunkReader for Source {
+    type T = BufReader<File>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<BufReader<File>> {
+        let mut reader = self.file.get_read(start)?;
+        match page_sizes(reader.fill_buf()?) {
+            Some([unpacked, packed]) if unpacked > packed.saturating_mul(UNPACKING_RATIO_MAX).max(PAGE_FREE) => {
+                Err(ParquetError::General(format!("a page of {packed} bytes that unpacks to {unpacked}")))
+            }
+            _ => Ok(reader),
+        }
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        if length as u64 > self.bytes.saturating_sub(start) {
+            return Err(ParquetError::EOF(format!("{length} bytes from byte {start} on, of {}", self.bytes)));
+        }
+        self.file.get_bytes(start, length)
+    }
+}
+
+/// The unpacked and the packed size in the header of a page, if `bytes` begin with one: its first three fields are
+/// 32-bit integers in Thrift's compact protocol, the kind and the two sizes.
+fn page_sizes(bytes: &[u8]) -> Option<[u64; 2]> {
+    let mut bytes = bytes.iter().copied();
+    let mut field = || match bytes.next()? {
+        0x15 => varint(&mut bytes).map(|zigzag| zigzag >> 1),
+        _ => None,
+    };
+    let [_, unpacked, packed] = [field()?, field()?, field()?];
+    Some([unpacked, packed])
 }
 
 /// A panic inside becomes an error. Nothing that is used afterwards can be left half-changed: the caller gives up.

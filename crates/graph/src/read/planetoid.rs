@@ -5,7 +5,7 @@
 //! `test.index` names, row by row. Nodes that occur in neither (15 isolated ones of CiteSeer) get no features and no
 //! label. `x` repeats the start of `allx` and is not read. Edges get both directions.
 
-use super::features::{accept_columns, sparse};
+use super::features::sparse;
 use super::numbers::{read_numbers, shorten};
 use super::pickle::Pickle;
 use super::pickled_arrays::{GLOBALS, SparseMatrix, array, sparse_matrix};
@@ -52,7 +52,12 @@ impl Reader for Planetoid {
         let bytes = files.bytes()?;
         let edges = files.edges(bytes)?;
         let largest = tests.iter().chain(&edges.0).chain(&edges.1).max().map_or(0, |&largest| largest as usize + 1);
-        let nodes = limits.accept_nodes(path, "test.index and graph", allx.rows.max(largest) as u64, bytes)?;
+        let nodes = limits.accept_nodes(
+            path,
+            "test.index and graph",
+            allx.rows.max(largest) as u64,
+            (allx.rows as u64, bytes),
+        )?;
         let source_row = files.rows(nodes, &allx, &tx, &tests)?;
 
         let features = gather_features(&allx, &tx, &source_row, limits)
@@ -242,6 +247,6 @@ fn gather_features(
         }
         offsets.push(indices.len() as i64);
     }
-    let columns = accept_columns(allx.columns, limits)?;
+    let columns = limits.accept_columns(allx.columns, allx.values.len().saturating_add(tx.values.len()))?;
     sparse(rows.len(), columns, offsets, indices, values)
 }

@@ -3,6 +3,7 @@
 use super::{extension, parquet_table::ParquetTable, text_table::TextTable};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
+use crate::memory::{Growth, afford};
 use std::path::Path;
 
 pub use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
@@ -98,13 +99,20 @@ impl Texts {
 ///
 /// # Errors
 ///
-/// If a value is missing, not of the kind, or longer than the limits allow.
+/// If a value is missing, not of the kind, or longer than the limits allow, or there is no memory for all of them.
 pub fn load_ids(table: &dyn Table, columns: &[usize], as_text: bool, limits: &Limits) -> Result<Vec<IdColumn>> {
     let kind = if as_text { Kind::Text } else { Kind::Integer };
     let empty = if as_text { IdColumn::Texts(Texts::default()) } else { IdColumn::Integers(Vec::new()) };
     let mut loaded = vec![empty; columns.len()];
     let wanted: Vec<_> = columns.iter().map(|&column| (column, kind)).collect();
+    let refuse = |what: String| GraphError::format(table.path(), "ids", format!("what they unpack to {what}"));
+    afford((table.rows() * columns.len()) as u64 * size_of::<i64>() as u64).map_err(refuse)?;
+    let (mut bytes, mut growth) = (0, Growth::new());
     table.scan(&wanted, &mut |_, slot, cell| {
+        if let Cell::Text(id) = cell {
+            bytes += id.len() as u64;
+            growth.to(bytes).map_err(|what| format!("what it unpacks to {what}"))?;
+        }
         match (&mut loaded[slot], cell) {
             (IdColumn::Integers(ids), Cell::Integer(id)) => ids.push(id),
             (IdColumn::Texts(ids), Cell::Text(id)) if id.len() as u64 <= limits.string_bytes_max => ids.push(id),
@@ -122,9 +130,12 @@ pub fn load_ids(table: &dyn Table, columns: &[usize], as_text: bool, limits: &Li
 ///
 /// # Errors
 ///
-/// If a value is no number.
+/// If a value is no number, or there is no memory for all of them.
 pub fn load_matrix(table: &dyn Table, columns: &[usize]) -> Result<Vec<f32>> {
-    let mut values = vec![f32::NAN; table.rows() * columns.len()];
+    let count = table.rows().saturating_mul(columns.len());
+    let refuse = |what: String| GraphError::format(table.path(), "columns of numbers", what);
+    afford((count as u64).saturating_mul(size_of::<f32>() as u64)).map_err(refuse)?;
+    let mut values = vec![f32::NAN; count];
     let wanted: Vec<_> = columns.iter().map(|&column| (column, Kind::Float)).collect();
     table.scan(&wanted, &mut |row, slot, cell| {
         if let Cell::Float(value) = cell {

@@ -58,7 +58,8 @@ impl Lines {
     /// Opens the file.
     pub fn open(path: &Path, limits: &Limits) -> Result<Lines> {
         let from = open_text(path, limits)?;
-        Ok(Lines { path: path.to_owned(), from, line: Vec::new(), number: 0, bytes_max: limits.line_bytes_max })
+        let bytes = std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?.len();
+        Ok(Lines { path: path.to_owned(), from, line: Vec::new(), number: 0, bytes_max: limits.line_max(bytes) })
     }
 
     /// The next line, without white space around it; `None` at the end.

@@ -1,8 +1,9 @@
 //! Tables in text: CSV, TSV, and columns separated by spaces.
 //!
 //! The separator is the first of tab, comma, semicolon and space that occurs in the first line. The first line is a
-//! header unless all it has are numbers. Lines that start with `#` (or with `%`, if the file does) are comments. Text
-//! is read twice: first to learn the columns' kinds, then into them, so that nothing is kept as text that is a number
+//! header unless all it has are numbers. Lines that start with `#` or `%` are comments where they stand before all others;
+//! below, and where a first line such as `#1,#2` has the fields of a row, they are rows, because names such as `#1` are
+//! common and no row may get lost. A header may begin with `#`, too. Text is read twice: first to learn the columns' kinds, then into them, so that nothing is kept as text that is a number
 //! and no integer is called `7` that was written `007`.
 
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
@@ -10,15 +11,18 @@ use super::numbers::shorten;
 use super::text::open_text;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
+use std::cell::Cell as Shared;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// A table in a text file.
 pub struct TextTable {
     path: PathBuf,
     limits: Limits,
     separator: u8,
-    comment: u8,
+    /// How many lines of comments stand before the header or the first row.
+    comments: u64,
     header: bool,
     columns: Vec<ColumnInfo>,
     rows: usize,
@@ -30,9 +34,9 @@ const COLUMNS_MAX: usize = 1 << 20;
 impl TextTable {
     /// Opens the file and goes through it once.
     pub fn open(path: &Path, limits: &Limits) -> Result<TextTable> {
-        let (separator, comment) = detect(path, limits)?;
+        let (separator, comments) = detect(path, limits)?;
         let (path, limits) = (path.to_owned(), limits.clone());
-        let mut table = TextTable { path, limits, separator, comment, header: false, columns: vec![], rows: 0 };
+        let mut table = TextTable { path, limits, separator, comments, header: false, columns: vec![], rows: 0 };
         let mut kinds: Vec<Seen> = Vec::new();
         let mut names: Option<Vec<String>> = None;
         let mut rows = 0;
@@ -40,7 +44,9 @@ impl TextTable {
             if kinds.is_empty() {
                 kinds = fields.iter().map(|_| Seen::default()).collect();
                 if fields.iter().any(|field| !field.is_empty() && field.parse::<f64>().is_err()) {
-                    names = Some(fields.iter().map(|&field| field.to_owned()).collect());
+                    let name = |field: &&str| field.trim_start_matches('#').trim_start().to_owned();
+                    let rest = fields.iter().skip(1).map(|&field| field.to_owned());
+                    names = Some(fields.iter().take(1).map(name).chain(rest).collect());
                     return Ok(());
                 }
             }
@@ -59,25 +65,30 @@ impl TextTable {
     /// Calls `each(record, fields)` for the header and every row; all must have as many fields as the first. An error,
     /// saying what was expected, gets the number of the line.
     fn each_record(&self, mut each: impl FnMut(usize, &[&str]) -> std::result::Result<(), String>) -> Result<()> {
-        let text =
-            LimitedLines { from: open_text(&self.path, &self.limits)?, line: 0, line_max: self.limits.line_bytes_max };
+        let bytes = std::fs::metadata(&self.path).map_err(|e| GraphError::io(&self.path, e))?.len();
+        let mut from = open_text(&self.path, &self.limits)?;
+        for _ in 0..self.comments {
+            from.skip_until(b'\n').map_err(|e| GraphError::io(&self.path, e))?;
+        }
+        let row = Rc::new(Shared::new(0));
+        let text = LimitedRows { from, row: row.clone(), row_max: self.limits.line_max(bytes) };
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(self.separator)
-            .comment(Some(self.comment))
             .trim(csv::Trim::All)
             .from_reader(text);
         let mut record = csv::ByteRecord::new();
         let mut width = None;
         let mut number = 0;
         loop {
-            let line = reader.position().line();
+            row.set(0);
+            let line = reader.position().line() + self.comments;
             let error = |what: String| GraphError::format(&self.path, format!("line {line}"), what);
             if !reader.read_byte_record(&mut record).map_err(|e| error(e.to_string()))? {
                 return Ok(());
             }
-            let line = record.position().map_or(line, csv::Position::line);
+            let line = record.position().map_or(line, |position| position.line() + self.comments);
             let error = |what: String| GraphError::format(&self.path, format!("line {line}"), what);
             // Several spaces are one separator; a single empty field is an empty line.
             let spaces = self.separator == b' ';
@@ -95,7 +106,11 @@ impl TextTable {
             }
             let expected = *width.get_or_insert(fields.len());
             if fields.len() != expected {
-                return Err(error(format!("expected {expected} fields, found {}", fields.len())));
+                let hint = match fields[0].starts_with(['#', '%']) {
+                    true => "; comments are read before the first row only",
+                    false => "",
+                };
+                return Err(error(format!("expected {expected} fields, found {}{hint}", fields.len())));
             }
             if expected > COLUMNS_MAX {
                 return Err(error(format!("expected at most {COLUMNS_MAX} fields, found {expected}")));
@@ -110,6 +125,10 @@ impl TextTable {
 }
 
 impl Table for TextTable {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn columns(&self) -> &[ColumnInfo] {
         &self.columns
     }
@@ -211,39 +230,61 @@ impl Seen {
     }
 }
 
-/// Separator and comment sign, from the first line that is not a comment.
-fn detect(path: &Path, limits: &Limits) -> Result<(u8, u8)> {
+/// The separator, and how many lines of comments come first.
+fn detect(path: &Path, limits: &Limits) -> Result<(u8, u64)> {
     let mut lines = super::text::Lines::open(path, limits)?;
-    let mut comment = b'#';
+    // The first of the lines that begin with a sign and may yet be rows, with what all of them have.
+    let mut rows: Option<(u64, Shape)> = None;
+    let mut number = 0;
     while let Some(line) = lines.next_line()? {
-        if line.starts_with('%') {
-            comment = b'%';
-        }
-        if line.is_empty() || line.as_bytes()[0] == comment {
+        let here = number;
+        number += 1;
+        if line.is_empty() {
             continue;
         }
-        let separator = [b'\t', b',', b';', b' '].into_iter().find(|separator| line.as_bytes().contains(separator));
-        return Ok((separator.unwrap_or(b','), comment));
+        let shape = Shape::of(line);
+        if !line.starts_with(['#', '%']) {
+            let start = rows.filter(|(_, earlier)| *earlier == shape).map_or(here, |(start, _)| start);
+            return Ok((shape.separator, start));
+        }
+        let glued = line.starts_with('#') && line[1..].starts_with(|c: char| c != '#' && !c.is_whitespace());
+        if glued && rows.is_none_or(|(_, earlier)| earlier != shape) {
+            rows = Some((here, shape));
+        }
     }
-    Ok((b',', comment))
+    Ok(rows.map_or((b',', number), |(start, shape)| (shape.separator, start)))
 }
 
-/// Fails when a line gets longer than is allowed, so that a packed file cannot unpack into one endless field.
-struct LimitedLines {
+/// How a line is divided.
+#[derive(Clone, Copy, PartialEq)]
+struct Shape {
+    separator: u8,
+    fields: usize,
+}
+
+impl Shape {
+    fn of(line: &str) -> Shape {
+        let separator = [b'\t', b',', b';', b' '].into_iter().find(|separator| line.as_bytes().contains(separator));
+        let separator = separator.unwrap_or(b',');
+        let fields = line.split(char::from(separator)).filter(|field| separator != b' ' || !field.is_empty()).count();
+        Shape { separator, fields }
+    }
+}
+
+/// Fails when a row gets longer than is allowed, so that a packed file cannot unpack into one endless field.
+struct LimitedRows {
     from: Box<dyn BufRead>,
-    line: u64,
-    line_max: u64,
+    /// Bytes read since whoever reads rows set it to 0.
+    row: Rc<Shared<u64>>,
+    row_max: u64,
 }
 
-impl std::io::Read for LimitedLines {
+impl std::io::Read for LimitedRows {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let count = self.from.read(into)?;
-        match into[..count].iter().rposition(|&b| b == b'\n') {
-            Some(end) => self.line = (count - end - 1) as u64,
-            None => self.line += count as u64,
-        }
-        if self.line > self.line_max {
-            return Err(std::io::Error::other(format!("a line is longer than {} bytes", self.line_max)));
+        self.row.set(self.row.get() + count as u64);
+        if self.row.get() > self.row_max {
+            return Err(std::io::Error::other(format!("a row is longer than {} bytes", self.row_max)));
         }
         Ok(count)
     }

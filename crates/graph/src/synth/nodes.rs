@@ -4,6 +4,7 @@ use laconic_key::{Key, Purpose};
 use rayon::prelude::*;
 
 use crate::dataset::{Features, Split};
+use crate::memory::afford;
 
 /// A class for each node, each as likely as the other.
 pub(super) fn classes(nodes: usize, classes: usize, seed: u64) -> Vec<i32> {
@@ -30,6 +31,14 @@ pub(super) fn degree_key(seed: u64) -> Key {
 
 fn property(seed: u64, which: u64) -> Key {
     Key::new(seed, Purpose::GraphNodes).with(which)
+}
+
+/// Refuses matrices of these shapes and so many directed edges where there is no memory for them. Edges are in memory as
+/// they were drawn and, sorted, up to four times more.
+pub(super) fn affordable(matrices: &[[usize; 2]], edges: f64) -> Result<(), String> {
+    let nodes = matrices[0][0] as f64 * 64.0;
+    let values: f64 = matrices.iter().map(|[rows, columns]| *rows as f64 * *columns as f64 * 4.0).sum();
+    afford((nodes + values + edges * 16.0) as u64).map_err(|what| format!("a graph of that size {what}"))
 }
 
 /// Standard normal noise round `mean` rows: node `v` has the mean `means[mean_of(v)]`, where `means` is a row-major

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::build::{BuildOptions, build_graph};
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
-use crate::synth::nodes;
+use crate::synth::nodes::{self, affordable};
 
 /// What [`rmat`] generates. The default probabilities are those of Graph500.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +59,8 @@ pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
     let quadrants = spec.quadrants()?;
     let nodes = 1usize << spec.scale;
     let edges = nodes.checked_mul(spec.edge_factor).ok_or_else(|| GraphError::invalid("rmat: too many edges"))?;
+    let directed = edges as f64 * if spec.symmetric { 2.0 } else { 1.0 };
+    affordable(&[[nodes, spec.features]], directed).map_err(|what| GraphError::invalid(format!("rmat: {what}")))?;
     let key = Key::new(spec.seed, Purpose::GraphEdges);
     let scramble = Scramble::new(spec.scale, Key::new(spec.seed, Purpose::GraphNodes).with(3));
     let edge = |edge| {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::build::{BuildOptions, build_graph};
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
-use crate::synth::nodes;
+use crate::synth::nodes::{self, affordable};
 use crate::synth::weighted::Weighted;
 
 /// What [`sbm`] generates. The default is shaped like ogbn-arxiv (mean degree, tail, homophily), with fewer classes.
@@ -111,6 +111,9 @@ impl SbmSpec {
         if self.classes == 0 || self.classes > i32::MAX as usize {
             return refuse("classes", "at least one", &self.classes);
         }
+        let directed = self.nodes as f64 * self.mean_degree;
+        affordable(&[[self.nodes, self.features], [self.classes, self.features]], directed)
+            .map_err(|what| GraphError::invalid(format!("sbm: {what}")))?;
         if !share(self.homophily) {
             return refuse("homophily", "a number from 0 to 1", &self.homophily);
         }

@@ -253,6 +253,34 @@ fn parquet_nodes() -> Vec<u8> {
     })
 }
 
+/// Edges that all have one long text for both ends, which the file holds once.
+pub fn parquet_of_one_long_text(rows: usize, letters: usize) -> Fixture {
+    let id = ByteArray::from("x".repeat(letters).into_bytes());
+    let schema = "message edges { required binary src (UTF8); required binary dst (UTF8); }";
+    let file = write_parquet(schema, |group| {
+        for _ in 0..2 {
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<ByteArrayType>().write_batch(&vec![id.clone(); rows], None, None).unwrap();
+            column.close().unwrap();
+        }
+    });
+    Fixture { reader: &EdgeList, path: "long", files: vec![bytes("long/edges.parquet", file)] }
+}
+
+/// Features of so many zeros, a byte each, packed.
+pub fn interchange_of_zeros(zeros: usize) -> Fixture {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default().compression_level(Some(1));
+    archive.start_file("edge_index.npy", options).unwrap();
+    archive.write_all(&int32(&[2, 1], &[0, 1])).unwrap();
+    archive.start_file("features.npy", options).unwrap();
+    write_header(&mut archive, "|u1", &[2, zeros / 8]).unwrap();
+    let chunk = vec![0; 1 << 20];
+    (0..(zeros / 4).div_ceil(chunk.len())).for_each(|_| archive.write_all(&chunk).unwrap());
+    let file = archive.finish().unwrap().into_inner();
+    Fixture { reader: &Interchange, path: "zeros.npz", files: vec![bytes("zeros.npz", file)] }
+}
+
 type Group<'a, 'b> = &'a mut SerializedRowGroupWriter<'b, Vec<u8>>;
 
 fn write_parquet(schema: &str, columns: impl FnOnce(Group)) -> Vec<u8> {

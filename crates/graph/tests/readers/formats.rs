@@ -241,6 +241,31 @@ fn edges_without_header_are_source_target_weight() {
 }
 
 #[test]
+fn no_row_is_lost_because_it_begins_like_a_comment() {
+    let read = |text: &str| read_plain(&text_file("list.csv", text));
+    let strings = |ids: &[&str]| Ids::Strings(ids.iter().map(|id| id.to_string()).collect());
+    let got = read("src,dst\n#1,#2\n#2,#3\n4,5\n5,#1\n");
+    assert_eq!((got.ids, got.graph.edges()), (strings(&["#1", "#2", "#3", "4", "5"]), 4));
+    // Comments as SNAP, KONECT and others write them, a header that is one, and ids that all begin so.
+    let plain = Ids::Integers(vec![3, 4, 5]);
+    for text in [
+        "# Directed graph\n# FromNodeId\tToNodeId\n3\t4\n4\t5\n",
+        "% sym unweighted\n%%\n3 4\n4 5\n",
+        "\n#drawn by hand, twice, yes\n#src,dst\n3,4\n4,5\n",
+        "#dst,src\n4,3\n5,4\n",
+        "\u{feff}# one\n##two\n#\nu,v\n3,4\n4,5\n",
+    ] {
+        let got = read(text);
+        assert_eq!((&got.ids, arcs(&got.graph)), (&plain, vec![(0, 1), (1, 2)]), "{text}");
+    }
+    assert_eq!(read("#a,#b\n#1,#2\n#2,#1\n").ids, strings(&["#1", "#2"]));
+    // What is neither a row nor above all rows is not passed over.
+    let error = read_with(&text_file("list.csv", "# top\nu,v\n1,2\n# three edges\n2,3\n"), |_, _| {});
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("line 4: expected 2 fields, found 1; comments are read before the first row"), "{error}");
+}
+
+#[test]
 fn text_ids_are_numbered_as_they_appear_and_are_never_taken_for_integers() {
     let got = read_plain(&text_file("list.csv", "from;to\n7;007\n007;x\n"));
     assert_eq!(got.ids, Ids::Strings(["7", "007", "x"].map(str::to_owned).to_vec()));
@@ -284,7 +309,7 @@ fn errors_in_tables_name_line_and_column() {
         ("source,target\n1,2\n3\n", "line 3: expected 2 fields, found 1"),
         ("source,target\n1,\n", "line 2: column 'target': expected a node id"),
         ("source,target,weight\n1,2,x\n", "column 'weight': expected a number, found 'x'"),
-        ("source,target,weight\n1,2,\n1,3,4\n", "column 'weight': edge 0 has no weight"),
+        ("source,target,weight\n1,2,\n1,3,4\n", "line 2: column 'weight': expected a weight, found none"),
         ("only\n1\n", "expected a source and a target column, found [only]"),
     ];
     for (text, expected) in cases {

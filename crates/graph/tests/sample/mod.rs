@@ -22,7 +22,8 @@ pub fn rich(nodes: usize, seed: u64) -> Dataset {
         offsets.push(indices.len() as u64);
     }
     let values = (0..indices.len()).map(|at| key.with(4).with(at as u64).normal() as f32).collect();
-    let split = |which| Split { roles: (0..nodes as u64).map(|v| key.with(which).with(v).below(8) as u8).collect() };
+    let role = |which, v| [0, Split::TRAIN, Split::VAL, Split::TEST][key.with(which).with(v).below(4) as usize];
+    let split = |which| Split { roles: (0..nodes as u64).map(|v| role(which, v)).collect() };
     Dataset {
         name: format!("rich-{seed}"),
         graph,

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use laconic_graph::dataset::{Dataset, Split};
+use laconic_graph::error::GraphError;
+use laconic_graph::info::unusable;
 use laconic_graph::part::{self, Meta, Part};
 use laconic_graph::partition::PartitionInput;
 use laconic_graph::prepare;
@@ -17,7 +19,27 @@ pub enum Source {
     /// A dataset that was read, prepared and cut here.
     Cut(Vec<Option<Part>>),
     /// A folder of parts, opened one at a time: no worker reads another's.
-    Folder(PathBuf, Box<Meta>),
+    Folder(PathBuf, Box<Meta>, Held),
+}
+
+/// What the parts hold that were opened so far: their number, and training, validation and test nodes.
+#[derive(Default)]
+pub struct Held(u32, [u64; 3]);
+
+impl Held {
+    /// Counts one more part; once all have been, they must hold what each of them says that all do.
+    fn add(&mut self, part: &Part) -> laconic_graph::error::Result<()> {
+        self.0 += 1;
+        for (count, role) in self.1.iter_mut().zip([Split::TRAIN, Split::VAL, Split::TEST]) {
+            *count += part.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
+        }
+        let said = [part.global.train, part.global.val, part.global.test];
+        if self.0 == part.parts && self.1 != said {
+            let what = format!("expected {said:?} training, validation and test nodes, found {:?}", self.1);
+            return Err(GraphError::invalid(format!("{} parts of {}: {what}", part.parts, part.global.dataset)));
+        }
+        Ok(())
+    }
 }
 
 /// What stands for `partition.parts = 0` where nothing else decides.
@@ -34,7 +56,7 @@ impl Source {
             return Err(TrainError::config("data.path is not set: which graph?"));
         }
         let source = if is_part_folder(path) {
-            Source::Folder(path.clone(), Box::new(open_folder(config)?))
+            Source::Folder(path.clone(), Box::new(open_folder(config)?), Held::default())
         } else {
             let (dataset, split) = prepared(&config.data)?;
             let parts = match config.partition.parts {
@@ -62,7 +84,7 @@ impl Source {
     pub fn parts(&self) -> u32 {
         match self {
             Source::Cut(parts) => parts.len() as u32,
-            Source::Folder(_, meta) => meta.parts,
+            Source::Folder(_, meta, _) => meta.parts,
         }
     }
 
@@ -73,7 +95,11 @@ impl Source {
     pub fn take(&mut self, index: u32) -> Result<Part> {
         match self {
             Source::Cut(parts) => Ok(parts[index as usize].take().expect("each part is taken once")),
-            Source::Folder(dir, _) => Ok(part::open_part(dir, index)?),
+            Source::Folder(dir, _, held) => {
+                let part = part::open_part(dir, index)?;
+                held.add(&part)?;
+                Ok(part)
+            }
         }
     }
 
@@ -86,9 +112,9 @@ impl Source {
     }
 }
 
-/// Whether this is a folder of parts rather than a dataset.
+/// Whether this is a folder of parts, sound or broken, rather than a dataset.
 pub fn is_part_folder(path: &Path) -> bool {
-    path.join("meta.json").is_file() && part::open_meta(path).is_ok()
+    part::is_part_folder(path) && !READERS.iter().any(|reader| reader.recognises(path))
 }
 
 fn open_folder(config: &Config) -> Result<Meta> {
@@ -139,6 +165,9 @@ pub fn prepared(config: &DataConfig) -> Result<(Dataset, Option<usize>)> {
             Some(0)
         }
     };
+    if let Some(what) = unusable(&dataset, split) {
+        return Err(GraphError::format(&config.path, "data", what).into());
+    }
     match config.features {
         FeaturePreparation::Given => {}
         FeaturePreparation::RowNormalised => prepare::row_normalise(&mut dataset.features),

@@ -7,7 +7,7 @@ use super::{open_meta, open_part, write_part, write_parts};
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
-use crate::part::{FileEntry, Part, Provenance, cut};
+use crate::part::{FileEntry, GlobalCounts, Part, Provenance, cut};
 
 /// A star of five nodes with a loop, a weight an edge, sparse features, several labels a node and text ids.
 fn dataset() -> Dataset {
@@ -25,7 +25,7 @@ fn dataset() -> Dataset {
             values: vec![1.0, 2.0, 3.0, 4.0, 5.0],
         },
         labels: Labels::Multi { classes: 2, values: vec![0, 1, 1, 1, 0, 0, 1, 0, 1, 1] },
-        splits: vec![Split { roles: vec![1, 2, 4, 0, 3] }],
+        splits: vec![Split { roles: vec![1, 2, 4, 0, 1] }],
         ids: Ids::Strings(["ä", "", "b c", "d\n", "日本"].map(str::to_owned).to_vec()),
     }
 }
@@ -209,6 +209,43 @@ proptest! {
             Err(error) => prop_assert!(error.to_string().contains("safetensors"), "{}", error),
         }
     }
+}
+
+#[test]
+fn what_is_said_about_the_whole_is_compared_with_what_the_parts_hold() {
+    type Change<'a> = (&'a str, &'a dyn Fn(&mut GlobalCounts));
+    let changes: [Change; 9] = [
+        ("at most 1048576 classes in all parts, found 2147483648", &|global| global.classes = 1 << 31),
+        ("at most 16777216 columns in all parts", &|global| global.columns = usize::MAX),
+        ("at most 16777216 columns in all parts, found 1099511627776", &|global| global.columns = 1 << 40),
+        ("expected as many nodes as the parts hold, 5, found 6", &|global| global.nodes = 6),
+        ("expected as many nodes as the parts hold, 5, found 4", &|global| global.nodes = 4),
+        ("expected as many edges as the parts hold, 6, found 9223372036854775807", &|global| {
+            global.edges = u64::MAX / 2
+        }),
+        ("expected at most 0 training nodes, which all parts together hold, found 1", &|global| global.train = 0),
+        ("expected at most 0 test nodes, which all parts together hold, found 1", &|global| global.test = 0),
+        ("expected 3 classes, any number a node, as the other parts have, found 2", &|global| global.classes = 3),
+    ];
+    for (expected, change) in changes {
+        let folder = written(&parts(&dataset()));
+        let path = folder.dir.join("meta.json");
+        let mut meta = open_meta(&folder.dir).unwrap();
+        change(&mut meta.global);
+        meta.write(&path).unwrap();
+        let message = open_part(&folder.dir, 0).unwrap_err().to_string();
+        assert!(message.contains(expected), "expected '{expected}' in: {message}");
+    }
+}
+
+#[test]
+fn a_node_with_two_roles_is_in_no_part() {
+    let twice = Dataset { splits: vec![Split { roles: vec![1, 2, 4, 0, 5] }], ..dataset() };
+    let message = cut(&twice, Some(0), &[0, 2, 0, 2, 2], 3).unwrap_err().to_string();
+    assert!(message.contains("1 nodes have more than one role, the first is node \"日本\""), "{message}");
+    let mut part = parts(&dataset())[2].clone();
+    part.roles[2] |= Split::TEST;
+    assert!(part.check().unwrap_err().to_string().contains("more than one role, the first is node \"日本\""));
 }
 
 #[test]
