@@ -80,11 +80,7 @@ pub fn build_graph(
         return Err(GraphError::invalid(format!("edge {edge} joins nodes {s} and {t}, but nodes are 0..{nodes}")));
     }
 
-    let (copies, weighted) = (if options.symmetrise { 3 } else { 2 }, if weights.is_some() { 2 } else { 1 });
-    let bytes = (nodes as u64 * 8).saturating_add(edges as u64 * 4 * weighted).saturating_mul(copies);
-    let graph = |what| GraphError::invalid(format!("a graph of {nodes} nodes and {edges} edges {what}"));
-    afford(bytes).map_err(graph)?;
-
+    affordable([nodes, edges], options.symmetrise, weights.is_some())?;
     let mut removed = Removed::default();
     let mut offsets = vec![0u64; nodes + 1];
     for (&s, &t) in sources.iter().zip(&targets) {
@@ -118,6 +114,14 @@ pub fn build_graph(
         graph = union(&graph, &other);
     }
     Ok((graph, removed))
+}
+
+/// Refuses to build a graph for whose copies, two or with both directions three at a time, there is no memory.
+fn affordable([nodes, edges]: [usize; 2], symmetrise: bool, weighted: bool) -> Result<()> {
+    let copies = if symmetrise { 3 } else { 2 };
+    let edge = if weighted { 8 } else { 4 };
+    let bytes = (nodes as u64 * 8).saturating_add(edges as u64 * edge).saturating_mul(copies);
+    afford(bytes).map_err(|what| GraphError::invalid(format!("a graph of {nodes} nodes and {edges} edges {what}")))
 }
 
 /// The graph with every edge turned round; rows come out ascending whatever the order within the rows that go in.

@@ -140,7 +140,8 @@ pub enum Labels {
     Multi {
         /// Number of classes.
         classes: usize,
-        /// 0, 1 or [`Labels::UNKNOWN`], row-major, rows × `classes`. A node that is unknown in all classes has no label.
+        /// 0, 1 or [`Labels::UNKNOWN`], row-major, rows × `classes`. A node that is unknown in all classes has no
+        /// label.
         values: Vec<u8>,
     },
 }

@@ -7,9 +7,9 @@ use std::path::Path;
 
 /// Bounds that every reader keeps.
 ///
-/// They are one fence of three. Another holds whatever the limits: a count in a header is never believed before it has been
-/// compared with the bytes that are there, so memory stays within a multiple of the (unpacked) file. And what that allows is
-/// not asked for where the memory is not there ([`crate::memory`]).
+/// They are one fence of three. Another holds whatever the limits: a count in a header is never believed before it has
+/// been compared with the bytes that are there, so memory stays within a multiple of the (unpacked) file. And what that
+/// allows is not asked for where the memory is not there ([`crate::memory`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Nodes of a graph; never more than 32-bit ids can name.
@@ -107,8 +107,8 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
 /// Reads the whole of the file `path` if it has at most `bytes_max` bytes.
 ///
 /// The bytes are counted as they come, so a file that grows meanwhile is held to the limit too, and no more than
-/// `bytes_max` bytes are ever in memory. Pipes and devices are refused. The system's errors and this function's one are of one type, so
-/// that a caller can wrap all of them in an error of its own:
+/// `bytes_max` bytes are ever in memory. Pipes and devices are refused. The system's errors and this function's own are
+/// of one type, so that a caller can wrap all of them in an error of its own:
 ///
 /// ```
 /// use laconic_graph::limits::read_file;

@@ -23,7 +23,8 @@ fn pipe(place: &Place, name: &str) {
 fn a_broken_part_folder_says_what_is_broken() {
     let place = place();
     let commands = ["train run.toml --out run --set data.path=parts", "plan run.toml --set data.path=parts"];
-    let cases: [(&dyn Fn(String) -> Option<String>, &str); 5] = [
+    type Case<'a> = (&'a dyn Fn(String) -> Option<String>, &'a str);
+    let cases: [Case; 5] = [
         (&|meta| Some(meta.replace("\"nodes\": 60", "\"nodes\": 61")), "meta.json: blake3 checksum: expected"),
         (
             &|meta| Some(meta.replace("\"version\": 1", "\"version\": 2")),

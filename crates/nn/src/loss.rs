@@ -16,9 +16,9 @@ pub enum Targets<'a> {
 }
 
 /// The summed loss over the rows that `counts` selects, times `scale`; `gradient`, if given, is set to its gradient (0
-/// in other rows). For sets, a row's loss is the sum over its known classes, divided by the number of classes: where all
-/// are known the mean over classes, as in PyTorch's `BCEWithLogitsLoss`. With a `scale` of one by the sum of what rows
-/// count for ([`crate::metric::Tally::rows`]) it is the mean over all known entries.
+/// in other rows). For sets, a row's loss is the sum over its known classes, divided by the number of classes: where
+/// all are known the mean over classes, as in PyTorch's `BCEWithLogitsLoss`. With a `scale` of one by the sum of what
+/// rows count for ([`crate::metric::Tally::rows`]) it is the mean over all known entries.
 pub fn loss(
     compute: &Compute,
     gradient: Option<&mut Matrix>,

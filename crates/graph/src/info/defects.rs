@@ -1,4 +1,4 @@
-//! What makes a dataset useless for training whatever the model: found here for `data check`, for runs and for cuts alike.
+//! What makes a dataset useless for training whatever the model: found here for checks, runs and cuts alike.
 
 use crate::dataset::{Dataset, Features, Ids};
 use crate::graph::Graph;

@@ -41,8 +41,8 @@ pub struct Part {
     pub features: Features,
     /// Labels of the own nodes.
     pub labels: Labels,
-    /// The flag of [`crate::dataset::Split`] of each own node, at most one: what is learned from is not judged by. Empty
-    /// without a split.
+    /// The flag of [`crate::dataset::Split`] of each own node, at most one: what is learned from is not judged by.
+    /// Empty without a split.
     pub roles: Vec<u8>,
     /// The user's ids of the own nodes. [`Ids::Row`] says that a node is called by its global id, and that global ids
     /// lie below [`GlobalCounts::nodes`].

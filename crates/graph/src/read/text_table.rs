@@ -1,10 +1,11 @@
 //! Tables in text: CSV, TSV, and columns separated by spaces.
 //!
 //! The separator is the first of tab, comma, semicolon and space that occurs in the first line. The first line is a
-//! header unless all it has are numbers. Lines that start with `#` or `%` are comments where they stand before all others;
-//! below, and where a first line such as `#1,#2` has the fields of a row, they are rows, because names such as `#1` are
-//! common and no row may get lost. A header may begin with `#`, too. Text is read twice: first to learn the columns' kinds, then into them, so that nothing is kept as text that is a number
-//! and no integer is called `7` that was written `007`.
+//! header unless all it has are numbers. Lines that start with `#` or `%` are comments where they stand before all
+//! others; below, and where a first line such as `#1,#2` has the fields of a row, they are rows, because names such as
+//! `#1` are common and no row may get lost. A header may begin with `#`, too. Text is read twice: first to learn the
+//! columns' kinds, then into them, so that nothing is kept as text that is a number and no integer is called `7` that
+//! was written `007`.
 
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 use super::numbers::shorten;

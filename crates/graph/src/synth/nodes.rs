@@ -33,8 +33,8 @@ fn property(seed: u64, which: u64) -> Key {
     Key::new(seed, Purpose::GraphNodes).with(which)
 }
 
-/// Refuses matrices of these shapes and so many directed edges where there is no memory for them. Edges are in memory as
-/// they were drawn and, sorted, up to four times more.
+/// Refuses matrices of these shapes and so many directed edges where there is no memory for them. Edges are in memory
+/// as they were drawn and, sorted, up to four times more.
 pub(super) fn affordable(matrices: &[[usize; 2]], edges: f64) -> Result<(), String> {
     let nodes = matrices[0][0] as f64 * 64.0;
     let values: f64 = matrices.iter().map(|[rows, columns]| *rows as f64 * *columns as f64 * 4.0).sum();

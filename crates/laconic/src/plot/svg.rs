@@ -21,7 +21,7 @@ pub fn dash(index: usize) -> &'static str {
     DASHES[index / COLOURS.len() % DASHES.len()]
 }
 
-/// Text that markup cannot be hidden in; what nobody would see is an escape, and what XML does not allow a question mark.
+/// Text that markup cannot be hidden in; what nobody would see is an escape, what XML does not allow a question mark.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in visible(text).chars() {
