@@ -37,7 +37,7 @@ impl Part {
         if let Some(last) = self.nodes.last().filter(|&&last| called_by_row && last >= self.global.nodes) {
             return Some(("nodes", format!("expected ids below {}, found {last}", self.global.nodes)));
         }
-        self.count_violation()
+        self.width_violation()
             .or_else(|| self.edge_violation(called_by_row))
             .or_else(|| self.feature_violation())
             .or_else(|| part_label_violation(&self.labels, rows, &self.global))
@@ -45,16 +45,21 @@ impl Part {
             .or_else(|| self.role_violation())
     }
 
-    /// What is said about the whole is within the limits, and at least what the part holds.
-    fn count_violation(&self) -> Option<Violation> {
+    /// Matrices of all parts are no wider than the limits allow.
+    fn width_violation(&self) -> Option<Violation> {
         let (global, limits) = (&self.global, Limits::default());
         let widths = [
             ("features", "columns", global.columns, limits.columns_max),
             ("labels", "classes", global.classes, limits.classes_max),
         ];
-        if let Some((array, what, found, most)) = widths.into_iter().find(|(_, _, found, most)| *found as u64 > *most) {
-            return Some((array, format!("expected at most {most} {what} in all parts, found {found}")));
-        }
+        let (array, what, found, most) = widths.into_iter().find(|(_, _, found, most)| *found as u64 > *most)?;
+        Some((array, format!("expected at most {most} {what} in all parts, found {found}")))
+    }
+
+    /// What is said about the whole is at least what the part holds. Asked of parts from outside, since who makes one
+    /// in memory need not know the whole.
+    pub(super) fn count_violation(&self) -> Option<Violation> {
+        let global = &self.global;
         let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
         let counts = [
             ("nodes", "nodes", self.rows() as u64, global.nodes),

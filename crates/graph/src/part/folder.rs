@@ -219,7 +219,7 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
         nodes: own,
         global: meta.global,
     };
-    if let Some((array, what)) = part.violation() {
+    if let Some((array, what)) = part.violation().or_else(|| part.count_violation()) {
         let file = match array {
             "offsets" | "sources" | "weights" => &graph,
             array if array.starts_with("features") => &features,
