@@ -106,7 +106,7 @@ pub fn train(config: &Config, data: impl Into<Data>, options: Options) -> Result
 pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result<Costs> {
     members.check(config)?;
     let source = data.into().source(members, config)?;
-    if let Source::Folder(_, meta) = &source
+    if let Source::Folder(_, meta, _) = &source
         && let Some(costs) = forecast_counted(members, config, meta, Ledger::of_totals)?
     {
         return Ok(costs);

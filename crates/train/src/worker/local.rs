@@ -93,9 +93,11 @@ impl Local {
 
     /// What the rows of each split count for: a row for 1, or for the share of its labels that are known.
     pub fn split_weights(&self) -> [f64; 3] {
-        let known = |mask: &Vec<bool>| (0..mask.len()).filter(|&row| mask[row]).map(|row| self.labels.known(row));
         let all = self.labels.per_node().max(1) as f64;
-        self.masks.each_ref().map(|mask| known(mask).sum::<usize>() as f64 / all)
+        self.masks.each_ref().map(|mask| {
+            let rows = (0..mask.len()).filter(|&row| mask[row]);
+            rows.map(|row| self.labels.known(row)).sum::<usize>() as f64 / all
+        })
     }
 
     /// Own rows as layers see them.
