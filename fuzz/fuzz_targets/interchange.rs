@@ -1,9 +1,10 @@
-//! The interchange npz, with dense and with sparse features.
+//! The interchange npz: dense features, sparse ones, and several labels a node of which some are not known.
 #![no_main]
 
 use laconic_fuzz::{choice, fixtures, read};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let (which, input) = choice(input);
-    read(if which % 2 == 0 { fixtures::interchange() } else { fixtures::interchange_sparse() }, input);
+    let fixtures = [fixtures::interchange, fixtures::interchange_sparse, fixtures::interchange_unknown];
+    read(fixtures[which % fixtures.len()](), input);
 });

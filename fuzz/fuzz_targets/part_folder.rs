@@ -1,5 +1,6 @@
 //! Folders of parts with one file changed and every checksum made right again, so that what lies behind them is
-//! reached.
+//! reached: opening, and what a run does first with the parts that open (its plan, who needs whose rows, a worker's
+//! own rows).
 #![no_main]
 
 use std::path::Path;
@@ -9,11 +10,21 @@ use laconic_fuzz::{apply, choice};
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
 use laconic_graph::graph::Graph;
 use laconic_graph::part::{Meta, Provenance, cut, open_meta, open_part, write_parts};
+use laconic_graph::plan::plan_all;
+use laconic_train::worker::local::Local;
+use laconic_train::{Config, Members, Plan};
 
 const META: &str = "meta.json";
 
-/// The files of a valid folder by their paths in it.
-static FOLDER: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
+/// The files of valid folders by their paths in them: one class a node, and several of which some are not known.
+static FOLDERS: LazyLock<[Vec<(String, Vec<u8>)>; 2]> = LazyLock::new(|| {
+    let one = Labels::Single { classes: 3, values: vec![0, 1, 2, -1, 0] };
+    let unknown = Labels::UNKNOWN;
+    let several = Labels::Multi { classes: 2, values: vec![0, 1, unknown, 1, unknown, unknown, 0, 0, 1, unknown] };
+    [one, several].map(files)
+});
+
+fn files(labels: Labels) -> Vec<(String, Vec<u8>)> {
     let dataset = Dataset {
         name: "star".to_owned(),
         graph: Graph {
@@ -27,8 +38,8 @@ static FOLDER: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
             indices: vec![0, 8, 4, 1, 2],
             values: vec![1.0, 2.0, 3.0, 4.0, 5.0],
         },
-        labels: Labels::Single { classes: 3, values: vec![0, 1, 2, -1, 0] },
-        splits: vec![Split { roles: vec![1, 2, 4, 0, 3] }],
+        labels,
+        splits: vec![Split { roles: vec![1, 2, 4, 0, 1] }],
         ids: Ids::Strings(["ä", "", "b c", "d\n", "日本"].map(str::to_owned).to_vec()),
     };
     let folder = tempfile::tempdir().expect("a folder for temporary files");
@@ -40,11 +51,10 @@ static FOLDER: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     let parts = meta.files.iter().flat_map(|(part, entry)| entry.files.keys().map(move |f| format!("part-{part}/{f}")));
     let names = parts.chain([META.to_owned()]);
     names.map(|name| (name.clone(), std::fs::read(dir.join(name)).expect("what was just written"))).collect()
-});
+}
 
 /// Writes the files with one changed, and the checksums that belong to them.
-fn write(dir: &Path, changed: usize, input: &[u8]) {
-    let mut files = FOLDER.clone();
+fn write(dir: &Path, mut files: Vec<(String, Vec<u8>)>, changed: usize, input: &[u8]) {
     apply(input, &mut files[changed].1);
     let (_, meta) = files.pop().expect("the meta data comes last");
     let mut meta_text = meta.clone();
@@ -74,16 +84,33 @@ fn write(dir: &Path, changed: usize, input: &[u8]) {
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let unchanged = input.is_empty();
     let (which, input) = choice(input);
+    let (files, changed) = (&FOLDERS[which % 2], which / 2);
     let folder = tempfile::tempdir().expect("a folder for temporary files");
-    write(folder.path(), which % FOLDER.len(), input);
+    write(folder.path(), files.clone(), changed % files.len(), input);
     if let Err(error) = open_meta(folder.path()) {
         assert!(!unchanged, "the valid folder is refused: {error}");
         return;
     }
+    let mut parts = Vec::new();
     for part in 0..2 {
         match open_part(folder.path(), part) {
-            Ok(part) => part.check().expect("a part that opens is sound"),
+            Ok(part) => {
+                part.check().expect("a part that opens is sound");
+                parts.push(part);
+            }
             Err(error) => assert!(!unchanged, "the valid part is refused: {error}"),
         }
+    }
+    let Some(first) = parts.first() else { return };
+    let planned = Plan::with(&Members::default(), &Config::default(), &first.global);
+    assert!(planned.is_ok() || !unchanged, "nothing can be trained on the valid folder");
+    match plan_all(&parts, true) {
+        Ok(planned) => {
+            for (part, (_, topology)) in parts.into_iter().zip(planned) {
+                let (local, _) = Local::new(part, topology);
+                assert_eq!(local.masks[0].len(), local.ids.len());
+            }
+        }
+        Err(error) => assert!(!unchanged, "the valid parts do not go together: {error}"),
     }
 });

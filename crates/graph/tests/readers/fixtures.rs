@@ -131,6 +131,16 @@ pub fn interchange_sparse() -> Fixture {
     Fixture { reader: &Interchange, path: "sparse.npz", files: vec![("sparse.npz".to_owned(), Content::Npz(members))] }
 }
 
+/// An edge and two classes a node, of which some are not known.
+pub fn interchange_unknown() -> Fixture {
+    let members = vec![
+        ("edge_index", int64(&[2, 1], &[0, 1])),
+        ("labels", float32(&[3, 2], &[1.0, f32::NAN, f32::NAN, f32::NAN, 0.0, 1.0])),
+        ("test_mask", uint8(&[3], &[1, 1, 0])),
+    ];
+    Fixture { reader: &Interchange, path: "some.npz", files: vec![("some.npz".to_owned(), Content::Npz(members))] }
+}
+
 pub fn gnn_benchmark() -> Fixture {
     let mut names = Vec::new();
     write_header(&mut names, "|O", &[3]).unwrap();
@@ -203,6 +213,12 @@ pub fn edge_list() -> Fixture {
         ),
     ];
     Fixture { reader: &EdgeList, path: "bank", files }
+}
+
+/// Edges with weights below a comment, whose ids begin like one.
+pub fn edges_alone() -> Fixture {
+    let files = vec![text("alone.txt", "# three edges\n#from to w\n#1 #2 0.5\n#2 3 1\n3 #1 2\n")];
+    Fixture { reader: &EdgeList, path: "alone.txt", files }
 }
 
 /// The same as [`edge_list`], in Parquet.
@@ -297,6 +313,7 @@ pub fn all() -> Vec<Fixture> {
     vec![
         interchange(),
         interchange_sparse(),
+        interchange_unknown(),
         gnn_benchmark(),
         planetoid(&pickles::PROTOCOL_0),
         planetoid(&pickles::PROTOCOL_2),
@@ -304,6 +321,7 @@ pub fn all() -> Vec<Fixture> {
         graphsaint(),
         metis(),
         edge_list(),
+        edges_alone(),
         parquet(),
     ]
 }

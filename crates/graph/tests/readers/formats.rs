@@ -5,6 +5,7 @@ use crate::pickles;
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
 use laconic_graph::error::Result;
 use laconic_graph::graph::Graph;
+use laconic_graph::info::{Info, check};
 use laconic_graph::read::{Columns, READERS, ReadOptions, read};
 use std::path::PathBuf;
 
@@ -89,6 +90,17 @@ fn interchange_holds_arcs_weights_and_sparse_features() {
     assert_eq!(got.labels, Labels::Multi { classes: 2, values: vec![1, 1, 0, 0, 0, 1] });
     let both = read_with(&fixture, |options, _| options.symmetrise = true).unwrap();
     assert_eq!(arcs(&both.graph), both_ways(&[(0, 1), (1, 2), (2, 0)]));
+}
+
+#[test]
+fn labels_that_are_not_known_stay_unknown() {
+    const U: u8 = Labels::UNKNOWN;
+    let got = read_plain(&fixtures::interchange_unknown());
+    assert_eq!(got.labels, Labels::Multi { classes: 2, values: vec![1, U, U, U, 0, 1] });
+    let info = Info::of(&got);
+    assert_eq!((info.unlabelled, info.unknown_labels, info.label_counts), (1, 1, vec![1, 1]));
+    let findings: Vec<String> = check(&got).iter().map(ToString::to_string).collect();
+    assert!(findings.contains(&"error: split 0: 1 nodes have a role but no label".to_owned()), "{findings:?}");
 }
 
 #[test]
