@@ -131,16 +131,13 @@ impl Worker {
             seen = Some((links, topology));
         }
         if plan.deletes_edges {
-            seen = Some(match seen {
-                Some((links, topology)) => (links.own_alone(), topology.own_alone()),
-                None => (links.own_alone(), topology.own_alone()),
-            });
+            let (links, topology) = seen.as_ref().map_or((&links, &topology), |(links, topology)| (links, topology));
+            seen = Some((links.own_alone(), topology.own_alone()));
             shapes.training = Some(TrainingShapes::own_alone(&shapes));
         }
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology);
-        let own_rows = local.split_weights();
-        let mut rows = own_rows;
+        let [own_rows, mut rows] = [local.split_weights(); 2];
         collectives::all_reduce_f64(&mut transport, Step::SplitRows.tag(0), &mut rows)?;
         let seed = plan.config.train.seed;
         let exchange = |links: HaloPlan, local: &Local| {
