@@ -9,7 +9,7 @@
 //!
 //! Why this is easy: messages of a channel cost the same, so by exchange the noisiest get the widest code, the next the
 //! one before, and so on. That leaves, for each channel, the least variance within a number of extra bits
-//! ([`frontier`]) and, for each round, a scan over the times at which one of its channels can afford one more step
+//! (`frontier`) and, for each round, a scan over the times at which one of its channels can afford one more step
 //! (`best_deadline`). Every width counts as if it had a quantiser's parameters; 32 bits do without their four bytes.
 //!
 //! The outcome depends on its arguments alone, so every rank can compute it and nobody needs to send it. It takes
