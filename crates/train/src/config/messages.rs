@@ -260,7 +260,35 @@ impl Default for SkipConfig {
     }
 }
 
+impl CodecChoice {
+    /// The same choice, where ramps over bytes that state no limit run to this many.
+    #[must_use]
+    fn with_limit(&self, bytes: f64) -> CodecChoice {
+        let CodecChoice::Table(config) = self else { return self.clone() };
+        let bits = match &config.bits {
+            Some(BitsChoice::Same(bits)) => Some(BitsChoice::Same(bits.with_limit(bytes))),
+            other => other.clone(),
+        };
+        let ratio = config.ratio.map(|ratio| ratio.with_limit(bytes));
+        CodecChoice::Table(Box::new(CodecConfig { bits, ratio, ..config.as_ref().clone() }))
+    }
+}
+
 impl MessagesConfig {
+    /// The same messages, where ramps over bytes that state no limit run to this many.
+    #[must_use]
+    pub fn with_limit(&self, bytes: f64) -> MessagesConfig {
+        let own = |choice: &Option<CodecChoice>| choice.as_ref().map(|choice| choice.with_limit(bytes));
+        let of_layer =
+            |layer: &LayerMessages| LayerMessages { forward: own(&layer.forward), backward: own(&layer.backward) };
+        MessagesConfig {
+            forward: self.forward.with_limit(bytes),
+            backward: self.backward.with_limit(bytes),
+            layers: self.layers.iter().map(|(number, layer)| (number.clone(), of_layer(layer))).collect(),
+            ..self.clone()
+        }
+    }
+
     /// `messages.budget` in bytes.
     ///
     /// # Errors

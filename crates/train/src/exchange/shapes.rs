@@ -3,9 +3,10 @@
 use laconic_graph::dataset::{Features, Split};
 use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
 use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids};
+use serde::{Deserialize, Serialize};
 
 /// How many rows travel between this worker and one peer in one exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PeerRows {
     /// Forward, from here; in reverse, to here.
     pub send: usize,
@@ -20,7 +21,7 @@ impl From<&Link> for PeerRows {
 }
 
 /// The sizes of one worker's part and of its exchanges.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Shapes {
     /// The worker's number.
     pub rank: u32,
@@ -43,7 +44,7 @@ pub struct Shapes {
 }
 
 /// The sizes of the graph that training sees, where that is not the whole one.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TrainingShapes {
     /// Rows exchanged with each peer.
     pub links: Vec<PeerRows>,
@@ -91,6 +92,22 @@ fn answer_bytes(part: &Part, link: &Link) -> usize {
 }
 
 impl Shapes {
+    /// As workers tell each other.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// The shapes of worker `rank` of `workers`; `None` if they are not.
+    pub fn from_bytes(bytes: &[u8], rank: usize, workers: usize) -> Option<Shapes> {
+        let shapes: Shapes = serde_json::from_slice(bytes).ok()?;
+        let links = [Some(&shapes.links), shapes.training.as_ref().map(|training| &training.links)];
+        let fits = links.into_iter().flatten().all(|links| links.len() == workers);
+        let answers = shapes.training.as_ref().and_then(|training| training.questions.as_ref());
+        let fits = fits && shapes.answer_bytes.len() == workers;
+        let fits = fits && answers.is_none_or(|(_, answers)| answers.len() == workers);
+        (fits && shapes.rank as usize == rank).then_some(shapes)
+    }
+
     /// The number of workers.
     pub fn workers(&self) -> usize {
         self.links.len()

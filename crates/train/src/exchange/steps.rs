@@ -30,6 +30,8 @@ pub enum Step {
     Digests = 9,
     /// What each worker runs, where digests differ.
     Identities = 10,
+    /// The shapes of every worker, where a controller follows the bytes of all of them.
+    Shapes = 11,
     /// What each row counts for at its receivers, for the assigner of bit-widths.
     Weights = 16,
     /// The variance that each message would have, for the assigner.

@@ -17,26 +17,24 @@ pub(super) struct Extras {
     pub loss: f64,
     /// How many workers were asked to stop.
     pub stop: f64,
-    /// Bytes sent, where a controller reads them.
-    pub bytes: f64,
     /// Seconds since the stage began, where a controller reads them.
     pub seconds: f64,
 }
 
 impl Extras {
     fn values(&self, count: usize) -> Vec<f64> {
-        [self.loss, self.stop, self.bytes, self.seconds][..count].to_vec()
+        [self.loss, self.stop, self.seconds][..count].to_vec()
     }
 
     fn take(&mut self, values: &[f64]) {
         (self.loss, self.stop) = (values[0], values[1]);
-        (self.bytes, self.seconds) = (values.get(2).copied().unwrap_or(0.0), values.get(3).copied().unwrap_or(0.0));
+        self.seconds = values.get(2).copied().unwrap_or(0.0);
     }
 }
 
-/// How many values ride along with a round's reduction: bytes and seconds only if a controller of messages reads them.
+/// How many values ride along with a round's reduction: seconds only if a controller of messages reads clocks.
 pub fn extras_count(plan: &Plan) -> usize {
-    if plan.messages.read_clocks() { 4 } else { 2 }
+    if plan.messages.read_clocks() { 3 } else { 2 }
 }
 
 /// One round on its way to an agreement.
@@ -61,12 +59,6 @@ impl Reduction {
     /// If the codec of parameters cannot be made.
     pub fn new(plan: &Plan, first_layer: u16) -> Result<Reduction> {
         Ok(Reduction { reducer: plan.messages.reducer(plan.config.train.seed)?, first_layer })
-    }
-
-    /// Bytes that one sum of `len` values sends from this worker.
-    pub fn bytes(&self, worker: &Worker, len: usize) -> u64 {
-        let (size, rank) = (worker.size(), worker.rank());
-        collectives::all_reduce_bytes(size, rank, len, extras_count(&worker.plan), &self.reducer).framed
     }
 
     /// Adds up over workers the values and what rides along.

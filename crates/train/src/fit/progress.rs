@@ -50,8 +50,6 @@ pub struct Progress {
 pub struct Clocks {
     /// Mean seconds over workers since the stage began, as of the last reduction.
     pub elapsed: f64,
-    /// Bytes of rows and parameters that all workers have sent in rounds of training, as of the last reduction.
-    pub bytes: f64,
     /// Norm of the first gradient.
     pub first_gradient: f64,
     /// The smallest norm of a gradient.
@@ -59,10 +57,10 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// What controllers read before the round after `done` of `rounds`.
+    /// What controllers read before the round after `done` of `rounds`, but for bytes, which the plan knows.
     pub fn reading(&self, done: u32, rounds: u32) -> Reading {
         let gradient = if self.first_gradient > 0.0 { self.least_gradient / self.first_gradient } else { 1.0 };
-        Reading { done, rounds, elapsed: self.elapsed, bytes: self.bytes, gradient }
+        Reading { done, rounds, elapsed: self.elapsed, gradient, ..Reading::default() }
     }
 
     /// Notes the norm of a round's gradient.

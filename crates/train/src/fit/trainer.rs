@@ -168,7 +168,8 @@ impl<'a> Fit<'a> {
     /// What happens before a round's pass: controllers turn, bits are assigned, frozen inputs are revealed further.
     fn prepare(&mut self, worker: &mut Worker, progress: &Progress, round: u32) -> Result<()> {
         let rounds = self.rounds();
-        let reading = progress.clocks.reading(progress.done, rounds);
+        let bytes = worker.plan.bytes_before(self.at.index).get(progress.done as usize).copied().unwrap_or(0.0);
+        let reading = Reading { bytes, ..progress.clocks.reading(progress.done, rounds) };
         worker.turn(reading);
         let messages = &worker.plan.messages;
         let is_due = |(tag, _): &&(Tag, usize)| widths::is_due(progress.done, messages.coding(*tag).period(rounds));
@@ -196,12 +197,11 @@ impl<'a> Fit<'a> {
         let plan = worker.plan.clone();
         let agrees = plan.cadence.agrees(progress.done + 1, self.rounds());
         let value = self.gradient(worker, &progress.parameters, round)?;
-        self.since.add(value, worker.transport.sent().total_of_round(round).framed);
-        let mut extras = self.extras(worker, agrees);
+        self.since.add(value);
+        let mut extras = self.extras(worker);
         let lr = self.step(worker, progress, &mut extras, round)?;
         if agrees {
             self.since = Since::default();
-            progress.clocks.bytes += extras.bytes;
             progress.clocks.elapsed = extras.seconds / worker.size() as f64;
         }
         worker.halo.timeline.end();
@@ -222,13 +222,10 @@ impl<'a> Fit<'a> {
         Ok(RoundEnd { report, interrupted: agrees && extras.stop > 0.0 })
     }
 
-    /// What rides along with the round's reduction, which counts itself where a controller reads bytes.
-    fn extras(&self, worker: &Worker, agrees: bool) -> Extras {
+    /// What rides along with the round's reduction.
+    fn extras(&self, worker: &Worker) -> Extras {
         let mut extras = self.since.extras(worker, worker.now().saturating_sub(self.started));
         extras.seconds += self.elapsed_before;
-        if worker.plan.messages.read_clocks() && agrees {
-            extras.bytes += self.reduction.bytes(worker, self.network().len()) as f64;
-        }
         extras
     }
 
@@ -378,19 +375,17 @@ fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores) {
 struct Since {
     loss: f64,
     rounds: u32,
-    bytes: u64,
 }
 
 impl Since {
-    fn add(&mut self, loss: f64, bytes: u64) {
-        (self.loss, self.rounds, self.bytes) = (self.loss + loss, self.rounds + 1, self.bytes + bytes);
+    fn add(&mut self, loss: f64) {
+        (self.loss, self.rounds) = (self.loss + loss, self.rounds + 1);
     }
 
     fn extras(&self, worker: &Worker, elapsed: Duration) -> Extras {
         Extras {
             loss: self.loss / f64::from(self.rounds),
             stop: f64::from(u8::from(worker.is_interrupted())),
-            bytes: self.bytes as f64,
             seconds: elapsed.as_secs_f64(),
         }
     }

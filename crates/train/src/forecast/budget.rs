@@ -3,9 +3,10 @@
 //! Codecs that the configuration names itself stay as they are; those left at `exact` climb the ladder. Between two
 //! widths the rungs are ramps that switch from one to the other after some share of the rounds, later rounds being the
 //! finer ones (compress first, open up later), so little of the budget is left over. Every rung is predictable, so the
-//! run stays within the budget whatever happens: patience and interrupts only send less. The choice depends on
-//! configuration and shapes alone, so a resumed run makes the same; it is refused where what is left does not suffice
-//! for starting again, after all that a killed run had written down as sent.
+//! run stays within the budget whatever happens: patience and interrupts only send less. A ramp over bytes that states
+//! no limit takes part as if it ran to the whole budget, and then gets the limit with which the run uses most of it.
+//! The choice depends on configuration and shapes alone, so a resumed run makes the same; it is refused where what is
+//! left does not suffice for starting again, after all that a killed run had written down as sent.
 
 use laconic_wire::codec::{Half, Masked, Options, Quantised};
 
@@ -102,6 +103,21 @@ pub fn candidates(config: &Config) -> Vec<MessagesConfig> {
 /// If a codec cannot be made.
 pub fn on_rung(plan: &Plan, rung: usize) -> Result<Plan> {
     plan.with_messages(&candidates(&plan.config).swap_remove(rung))
+}
+
+/// Limits that are tried for ramps over bytes which leave theirs to the budget.
+const LIMITS: u32 = 64;
+
+/// The run with each limit that its ramps over bytes may have, none above the budget; itself where they have theirs.
+///
+/// # Errors
+/// If a codec cannot be made.
+pub fn paces(plan: &Plan, budget: u64) -> Result<Vec<Plan>> {
+    if !plan.messages.lack_limit() {
+        return Ok(Vec::new());
+    }
+    let limits = (1..=LIMITS).map(|part| budget as f64 * f64::from(part) / f64::from(LIMITS));
+    limits.map(|limit| plan.with_messages(&plan.config.messages.with_limit(limit))).collect()
 }
 
 /// The best rung whose bytes (of all workers, as predicted) stay within the budget. An error says how much would be

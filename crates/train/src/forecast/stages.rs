@@ -18,6 +18,7 @@ use crate::exchange::widths;
 use crate::fit::extras_count;
 use crate::messages::coders::Coders;
 use crate::pass::reveal;
+use crate::plan::Plan;
 use crate::schedule::Stage;
 use crate::selection::Scope;
 
@@ -28,56 +29,106 @@ use crate::selection::Scope;
 /// If a codec cannot be made.
 pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, ledger: &mut Ledger) -> Result<()> {
     let Forecast { plan, position, .. } = *forecast;
-    let seed = plan.config.train.seed;
     let most = plan.messages.at_most();
-    let mut coders = Coders::new(&most, seed);
-    if plan.messages.are_adaptive() {
-        // Whether there are any does not depend on the nodes.
-        let nobody = Nodes { ids: &[], inverse_degree: &[], inverse_root_degree: &[] };
-        let own_weights = plan.messaging_layer().is_some_and(|layer| layer.sender_weight(&nobody).is_some());
-        widths::forecast_scores(shapes.training_links(), Rank(shapes.rank), own_weights, ledger);
-        if plan.messages.measures_costs {
-            widths::forecast_measure(Rank(shapes.rank), shapes.workers(), ledger);
-        }
-    }
+    let mut coders = Coders::new(&most, plan.config.train.seed);
+    before_stages(plan, shapes, ledger);
     let alike = !ledger.keeps_accounts() && most.have_constant_sizes();
     let (mut rounds_before, mut apart) = (0, false);
     for (number, stage) in plan.stages.iter().enumerate() {
-        let selection = plan.selection.as_deref();
-        let route = Route { rank: Rank(shapes.rank), links: shapes.training_links(), selection, seed };
-        let whole = Route { links: &shapes.links, ..route };
         let finished = position.finished.get(number).copied();
         let current = number == position.finished.len();
         let done_before = finished.unwrap_or(if current { position.done } else { 0 });
         let last = if finished.is_some() || (current && position.stopped) { done_before } else { stage.rounds };
         // Once evaluations have rows of their own, so have those of later stages.
         apart |= plan.evaluates_apart(stage);
+        let clock = plan.bytes_before(number);
         let coders = &mut coders;
-        let mut at = StageForecast { forecast: *forecast, shapes, route, whole, coders, stage, apart, rounds_before };
+        let mut at = StageForecast { forecast: *forecast, shapes, coders, stage, apart, rounds_before, clock };
         at.inputs(last, ledger)?;
         if alike {
             at.rounds_alike(done_before + 1..=last, ledger)?;
         } else {
-            (done_before + 1..=last).try_for_each(|done| at.round(done, ledger))?;
+            for done in done_before + 1..=last {
+                at.round(done, ledger)?;
+                at.checkpoint(done, ledger);
+            }
         }
         rounds_before += last;
     }
     Ok(())
 }
 
+/// What the clock of bytes shows before each round of each stage of a straight run on workers of these shapes, which
+/// have sent `start` bytes before the first stage: its levels make the bytes that it shows in the next round.
+///
+/// # Errors
+/// If a codec cannot be made.
+pub fn clock_of_bytes(forecast: &Forecast<'_>, all: &[Shapes], start: f64) -> Result<Vec<Vec<f64>>> {
+    let plan = forecast.plan;
+    let most = plan.messages.at_most();
+    let mut coders: Vec<Coders> = all.iter().map(|_| Coders::new(&most, plan.config.train.seed)).collect();
+    let mut sent = start;
+    let mut enter = |ledger: &Ledger| {
+        sent += ledger.total().framed as f64;
+        sent
+    };
+    for shapes in all {
+        let mut ledger = Ledger::of_totals();
+        before_stages(plan, shapes, &mut ledger);
+        enter(&ledger);
+    }
+    let (mut rounds_before, mut apart, mut clocks) = (0, false, Vec::new());
+    for stage in plan.stages.iter() {
+        apart |= plan.evaluates_apart(stage);
+        let mut clock = Vec::new();
+        let mut now = 0.0;
+        for done in 0..=stage.rounds {
+            for (shapes, coders) in all.iter().zip(&mut coders) {
+                let forecast = *forecast;
+                let mut at = StageForecast { forecast, shapes, coders, stage, apart, rounds_before, clock: &clock };
+                let mut ledger = Ledger::of_totals();
+                match done {
+                    0 => at.inputs(stage.rounds, &mut ledger)?,
+                    done => at.round(done, &mut ledger)?,
+                }
+                if done > 0 && done == stage.rounds {
+                    at.checkpoint(done, &mut ledger);
+                }
+                now = enter(&ledger);
+            }
+            clock.push(now);
+        }
+        rounds_before += stage.rounds;
+        clocks.push(clock);
+    }
+    Ok(clocks)
+}
+
+/// Enters what the assigner tells before the first stage.
+fn before_stages(plan: &Plan, shapes: &Shapes, ledger: &mut Ledger) {
+    if !plan.messages.are_adaptive() {
+        return;
+    }
+    // Whether there are any does not depend on the nodes.
+    let nobody = Nodes { ids: &[], inverse_degree: &[], inverse_root_degree: &[] };
+    let own_weights = plan.messaging_layer().is_some_and(|layer| layer.sender_weight(&nobody).is_some());
+    widths::forecast_scores(shapes.training_links(), Rank(shapes.rank), own_weights, ledger);
+    if plan.messages.measures_costs {
+        widths::forecast_measure(Rank(shapes.rank), shapes.workers(), ledger);
+    }
+}
+
 /// One stage on its way into the ledger.
 struct StageForecast<'a> {
     forecast: Forecast<'a>,
     shapes: &'a Shapes,
-    /// The links along which training exchanges.
-    route: Route<'a>,
-    /// The links along which evaluations do.
-    whole: Route<'a>,
     coders: &'a mut Coders,
     stage: &'a Stage,
     /// Whether evaluations have frozen inputs of their own.
     apart: bool,
     rounds_before: u32,
+    /// What the clock of bytes shows before each round, as far as that is known.
+    clock: &'a [f64],
 }
 
 /// What happens in a round besides the exchanges of every round.
@@ -90,12 +141,30 @@ struct Occasion {
     due: Vec<Tag>,
 }
 
-/// What controllers see before the round after `done`.
-fn reading(stage: &Stage, done: u32) -> Reading {
-    Reading { done, rounds: stage.rounds, ..Reading::default() }
-}
+impl<'a> StageForecast<'a> {
+    /// The links along which training exchanges.
+    fn route(&self) -> Route<'a> {
+        let (plan, shapes) = (self.forecast.plan, self.shapes);
+        let (selection, seed) = (plan.selection.as_deref(), plan.config.train.seed);
+        Route { rank: Rank(shapes.rank), links: shapes.training_links(), selection, seed }
+    }
 
-impl StageForecast<'_> {
+    /// The links along which evaluations do.
+    fn whole(&self) -> Route<'a> {
+        Route { links: &self.shapes.links, ..self.route() }
+    }
+
+    /// What controllers see before the round after `done`.
+    fn reading(&self, done: u32) -> Reading {
+        let bytes = self.clock.get(done as usize).copied().unwrap_or(0.0);
+        Reading { bytes, ..self.start(done) }
+    }
+
+    /// The same for what crosses once, for which no bytes have been sent yet.
+    fn start(&self, done: u32) -> Reading {
+        Reading { done, rounds: self.stage.rounds, ..Reading::default() }
+    }
+
     fn occasion(&self, done: u32, live: &[(Tag, usize)]) -> Occasion {
         let (plan, rounds) = (self.forecast.plan, self.stage.rounds);
         let is_due = |tag: &Tag| {
@@ -121,6 +190,7 @@ impl StageForecast<'_> {
         for (first, times) in occasions.into_values() {
             let mut one = Ledger::of_totals();
             self.round(first, &mut one)?;
+            self.checkpoint(first, &mut one);
             ledger.add_times(&one, times);
         }
         Ok(())
@@ -134,22 +204,34 @@ impl StageForecast<'_> {
         }
         let (tag, scope, width) =
             (stage.input_tag(self.rounds_before), plan.frozen_scope(stage), stage.first().inputs());
-        self.coders.turn(reading(stage, 0));
+        self.coders.turn(self.start(0));
         if self.apart {
             let request = Request::now(stage.evaluation_input_tag(self.rounds_before), plan.evaluation);
-            Halo::forecast(&self.whole, self.coders, request, width, ledger)?;
+            Halo::forecast(&self.whole(), self.coders, request, width, ledger)?;
         }
         let (request, coding) = (Request::now(tag, scope), plan.messages.coding(tag));
         if scope != Scope::Nothing && reveal::reveals(coding) {
             let before = self.rounds_before;
-            let rounds = (1..=last).map(|done| (before + done, reading(stage, done - 1)));
-            return reveal::forecast(&self.route, (plan.messages.registry(), coding), (request, width), rounds, ledger);
+            let rounds = (1..=last).map(|done| (before + done, self.start(done - 1)));
+            return reveal::forecast(
+                &self.route(),
+                (plan.messages.registry(), coding),
+                (request, width),
+                rounds,
+                ledger,
+            );
         }
         if scope != Scope::Nothing && coding.is_adaptive() {
             let exchanges: Vec<_> = coding.menu().map(|menu| (tag, menu)).into_iter().collect();
-            widths::forecast_assign(self.route.links, self.route.rank, &exchanges, tag.round, ledger);
+            widths::forecast_assign(
+                self.shapes.training_links(),
+                Rank(self.shapes.rank),
+                &exchanges,
+                tag.round,
+                ledger,
+            );
         }
-        Halo::forecast(&self.route, self.coders, request, width, ledger)
+        Halo::forecast(&self.route(), self.coders, request, width, ledger)
     }
 
     fn round(&mut self, done: u32, ledger: &mut Ledger) -> Result<()> {
@@ -159,19 +241,19 @@ impl StageForecast<'_> {
         let live = stage.live_exchanges();
         let occasion = self.occasion(done, &live);
         // As in a run, where what answers late rows has the level of the round before.
-        self.coders.turn(reading(stage, done.saturating_sub(2)));
-        self.coders.turn(reading(stage, done - 1));
+        self.coders.turn(self.reading(done.saturating_sub(2)));
+        self.coders.turn(self.reading(done - 1));
         let with_menu = |tag: &Tag| plan.messages.coding(*tag).menu().map(|menu| (*tag, menu));
         let due: Vec<_> = occasion.due.iter().filter_map(with_menu).collect();
-        widths::forecast_assign(self.route.links, self.route.rank, &due, round, ledger);
+        widths::forecast_assign(self.shapes.training_links(), Rank(self.shapes.rank), &due, round, ledger);
         for (tag, width) in live {
             let tag = Tag { round, ..tag };
             let request = Request::of(tag, Scope::Selected, stage.late.is_some());
-            Halo::forecast(&self.route, self.coders, request, width, ledger)?;
+            Halo::forecast(&self.route(), self.coders, request, width, ledger)?;
         }
         for (tag, width) in stage.evaluation_exchanges().into_iter().filter(|_| occasion.evaluates) {
             let request = Request::now(Tag { round, ..tag }, plan.evaluation);
-            Halo::forecast(&self.whole, self.coders, request, width, ledger)?;
+            Halo::forecast(&self.whole(), self.coders, request, width, ledger)?;
         }
         if occasion.agrees {
             let tag = plan.cadence.reduction_tag(stage.first_layer, round);
@@ -182,10 +264,16 @@ impl StageForecast<'_> {
         if occasion.evaluates {
             evaluator.forecast(self.shapes, round, ledger);
         }
-        if occasion.writes {
-            let (tag, values) = (Step::SentBytes.tag(round), 3 * Kind::ALL.len());
+        Ok(())
+    }
+
+    /// What a checkpoint after a round sends. The clock of bytes leaves out all but those at the ends of stages, which
+    /// are always there, so that checkpoints change no bit.
+    fn checkpoint(&self, done: u32, ledger: &mut Ledger) {
+        if self.occasion(done, &[]).writes {
+            let (tag, values) = (Step::SentBytes.tag(self.rounds_before + done), 3 * Kind::ALL.len());
+            let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
             collectives::forecast_all_reduce_f64(ledger, tag, size, rank, values);
         }
-        Ok(())
     }
 }

@@ -3,9 +3,10 @@
 use laconic_graph::part::{GlobalCounts, Meta, Part};
 use laconic_wire::{Kind, Ledger, Rank, collectives};
 
-use super::stages::forecast_stages;
+use super::stages::{clock_of_bytes, forecast_stages};
 use super::{Forecast, budget, memory};
 use crate::config::Config;
+use crate::config::ramp::Clock;
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::{Shapes, TrainingShapes};
 use crate::exchange::steps::{Step, checkpoint_tag};
@@ -29,16 +30,10 @@ pub fn forecast_worker(
 ) -> Result<()> {
     let (rank, size) = (Rank(shapes.rank), shapes.workers());
     let Forecast { plan, position, .. } = *forecast;
-    forecast_agree(rank, size, ledger);
-    forecast_discover(shapes, ledger);
-    collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);
-    if plan.messages.budget.is_some() {
-        collectives::forecast_all_reduce_f64(ledger, Step::Rungs.tag(0), size, rank, budget::rungs(&plan.config));
-    }
+    forecast_start(plan, shapes, ledger);
     if let Some(bytes) = checkpoint_bytes {
         collectives::forecast_broadcast(ledger, checkpoint_tag(), size, (Rank(0), rank), bytes);
     }
-    collectives::forecast_all_reduce_f64(ledger, Step::PredictedBytes.tag(0), size, rank, Kind::ALL.len());
     forecast_stages(forecast, shapes, ledger)?;
     let finished: u32 = position.finished.iter().sum();
     let to_come = plan.stages.iter().skip(position.finished.len()).map(|stage| stage.rounds);
@@ -46,19 +41,79 @@ pub fn forecast_worker(
     Ok(())
 }
 
-/// What every rung of the ladder would send from a worker of these shapes, from the first round on.
+/// Enters what one worker sends before the first stage, but for a checkpoint.
+fn forecast_start(plan: &Plan, shapes: &Shapes, ledger: &mut Ledger) {
+    let (rank, size) = (Rank(shapes.rank), shapes.workers());
+    forecast_agree(rank, size, ledger);
+    forecast_discover(shapes, ledger);
+    collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);
+    if plan.messages.follow(Clock::Bytes) {
+        collectives::forecast_all_gather(ledger, Step::Shapes.tag(0), size, rank, shapes.to_bytes().len());
+    }
+    if plan.messages.budget.is_some() {
+        collectives::forecast_all_reduce_f64(ledger, Step::Rungs.tag(0), size, rank, budget::rungs(&plan.config));
+    }
+    collectives::forecast_all_reduce_f64(ledger, Step::PredictedBytes.tag(0), size, rank, Kind::ALL.len());
+}
+
+/// The run with its clock of bytes, if a controller follows it, from the shapes of all workers.
 ///
 /// # Errors
 /// If a codec cannot be made.
-pub fn forecast_rungs(plan: &Plan, evaluator: &Evaluator, shapes: &Shapes) -> Result<Vec<f64>> {
+pub fn clocked(plan: Plan, evaluator: &Evaluator, all: &[Shapes]) -> Result<Plan> {
+    if !plan.messages.follow(Clock::Bytes) {
+        return Ok(plan);
+    }
+    let mut ledger = Ledger::of_totals();
+    all.iter().for_each(|shapes| forecast_start(&plan, shapes, &mut ledger));
     let position = Position::default();
-    let one = |messages| {
-        let plan = &plan.with_messages(&messages)?;
-        let mut ledger = Ledger::of_totals();
-        forecast_worker(&Forecast { plan, evaluator, position: &position }, shapes, None, &mut ledger)?;
-        Ok(ledger.total().framed as f64)
-    };
+    let forecast = Forecast { plan: &plan, evaluator, position: &position };
+    let clock = clock_of_bytes(&forecast, all, ledger.total().framed as f64)?;
+    Ok(plan.with_clock(clock))
+}
+
+/// What a straight run sends from workers of these shapes.
+fn forecast_total(plan: &Plan, evaluator: &Evaluator, whose: &[Shapes]) -> Result<f64> {
+    let (position, mut ledger) = (Position::default(), Ledger::of_totals());
+    let forecast = Forecast { plan, evaluator, position: &position };
+    whose.iter().try_for_each(|shapes| forecast_worker(&forecast, shapes, None, &mut ledger))?;
+    Ok(ledger.total().framed as f64)
+}
+
+/// What every rung of the ladder would send from workers of these shapes, from the first round on; `all` are those of
+/// all workers, where a controller follows the clock of bytes.
+///
+/// # Errors
+/// If a codec cannot be made.
+pub fn forecast_rungs(plan: &Plan, evaluator: &Evaluator, whose: &[Shapes], all: &[Shapes]) -> Result<Vec<f64>> {
+    let one = |messages| forecast_total(&clocked(plan.with_messages(&messages)?, evaluator, all)?, evaluator, whose);
     budget::candidates(&plan.config).into_iter().map(one).collect()
+}
+
+/// The run on the best rung, by what each sends from all workers, with its clock of bytes: ramps over it that leave
+/// their limit to the budget get the one with which most of it is used.
+///
+/// # Errors
+/// If no rung fits; the text says how much would be needed.
+pub fn on_best_rung(
+    plan: &Plan,
+    evaluator: &Evaluator,
+    all: &[Shapes],
+    (bytes, budget): (&[f64], u64),
+) -> Result<Plan> {
+    let plan = budget::on_rung(plan, budget::choose(bytes, budget)?)?;
+    let mut best: Option<(f64, Plan)> = None;
+    for paced in budget::paces(&plan, budget)? {
+        let paced = clocked(paced, evaluator, all)?;
+        let sent = forecast_total(&paced, evaluator, all)?;
+        if sent <= budget as f64 && best.as_ref().is_none_or(|(most, _)| sent > *most) {
+            best = Some((sent, paced));
+        }
+    }
+    match best {
+        Some((_, paced)) => Ok(paced),
+        None => clocked(plan, evaluator, all),
+    }
 }
 
 /// What a run would cost before anything runs.
@@ -116,12 +171,10 @@ fn costs(mut plan: Plan, global: &GlobalCounts, mut shapes: Vec<Shapes>, ledger:
         shapes.iter_mut().for_each(|shapes| shapes.training = Some(TrainingShapes::own_alone(shapes)));
     }
     if let Some(budget) = plan.messages.budget {
-        let mut totals = vec![0.0; budget::rungs(&plan.config)];
-        for shapes in &shapes {
-            let rungs = forecast_rungs(&plan, &evaluator, shapes)?;
-            totals.iter_mut().zip(rungs).for_each(|(sum, bytes)| *sum += bytes);
-        }
-        plan = budget::on_rung(&plan, budget::choose(&totals, budget)?)?;
+        let totals = forecast_rungs(&plan, &evaluator, &shapes, &shapes)?;
+        plan = on_best_rung(&plan, &evaluator, &shapes, (&totals, budget))?;
+    } else {
+        plan = clocked(plan, &evaluator, &shapes)?;
     }
     let position = Position::default();
     let forecast = Forecast { plan: &plan, evaluator: &evaluator, position: &position };

@@ -290,9 +290,9 @@ impl Coding {
         (fixed(&self.ratio) || !self.kind.reads.ratio) && (bits || !self.kind.reads.bits)
     }
 
-    /// Whether ratio and bits follow from the round alone.
+    /// Whether ratio and bits can be predicted.
     pub fn has_steady_controllers(&self) -> bool {
-        self.clocks().all(|clock| clock == Clock::Epoch)
+        self.clocks().all(Clock::is_predictable)
     }
 
     /// Whether it can code values that are summed over workers, or that figures are made of: the same number of bits in

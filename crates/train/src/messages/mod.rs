@@ -149,7 +149,7 @@ impl Messages {
                 return Err(TrainError::config(format!("messages.{key}: {what}")));
             }
         }
-        if self.budget.is_none() && self.named.iter().any(Coding::lacks_limit) {
+        if self.budget.is_none() && self.lack_limit() {
             let what = "clock = \"bytes\" needs a limit, or messages.budget";
             return Err(TrainError::config(format!("messages: {what}")));
         }
@@ -209,6 +209,11 @@ impl Messages {
     /// Whether a controller reads clocks that only show during a run.
     pub fn read_clocks(&self) -> bool {
         self.named.iter().any(|coding| !coding.has_steady_controllers())
+    }
+
+    /// Whether a ramp over bytes leaves it to the budget how many.
+    pub fn lack_limit(&self) -> bool {
+        self.named.iter().any(Coding::lacks_limit)
     }
 
     /// Whether a controller follows this clock.

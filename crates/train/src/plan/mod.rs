@@ -63,6 +63,8 @@ pub struct Plan {
     pub rate: RateSchedule,
     /// What is measured; the first chooses the best round.
     pub metrics: Vec<Metric>,
+    /// What the clock of bytes shows before each round of each stage; nothing where no controller follows it.
+    bytes_before: Arc<[Vec<f64>]>,
 }
 
 impl Plan {
@@ -134,6 +136,7 @@ impl Plan {
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,
             metrics: Vec::new(),
+            bytes_before: Arc::default(),
             layer: kind,
             self_loops: config.model.has_self_loops(kind),
             config: Arc::new(config.clone()),
@@ -150,6 +153,17 @@ impl Plan {
         let config = Config { messages: messages.clone(), ..Config::clone(&self.config) };
         let messages = Messages::of(messages, &self.members.codecs, &self.stages)?;
         Ok(Plan { messages, config: Arc::new(config), ..self.clone() })
+    }
+
+    /// The same run with what its clock of bytes shows before each round of each stage.
+    #[must_use]
+    pub fn with_clock(self, bytes_before: Vec<Vec<f64>>) -> Plan {
+        Plan { bytes_before: bytes_before.into(), ..self }
+    }
+
+    /// What the clock of bytes shows before each round of a stage; nothing where no controller follows it.
+    pub fn bytes_before(&self, stage: usize) -> &[f64] {
+        self.bytes_before.get(stage).map_or(&[], Vec::as_slice)
     }
 
     /// The same run with other stages: for networks that no schedule makes.

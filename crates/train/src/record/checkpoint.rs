@@ -156,7 +156,7 @@ mod tests {
                     clock: None,
                 }),
                 best: Some((9, Scores::default())),
-                clocks: Clocks { elapsed: 1.5, bytes: 7e9, first_gradient: 0.3, least_gradient: 0.1 },
+                clocks: Clocks { elapsed: 1.5, first_gradient: 0.3, least_gradient: 0.1 },
             },
             parameters: vec![0.5; 4],
             best: Some(vec![0.25; 4]),

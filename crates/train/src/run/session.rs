@@ -13,12 +13,14 @@ use laconic_wire::{
 
 use super::options::Outcome;
 use crate::config::Config;
+use crate::config::ramp::Clock as RampClock;
 use crate::error::{Result, TrainError};
+use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::{Step, checkpoint_tag, missing_at_start};
 use crate::fit::observe::Recorder;
 use crate::fit::stages::{self, Trained};
-use crate::forecast::traffic::{forecast_rungs, forecast_worker};
-use crate::forecast::{Forecast, budget, memory};
+use crate::forecast::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
+use crate::forecast::{Forecast, memory};
 use crate::plan::Plan;
 use crate::plan::identity::Identity;
 use crate::record::checkpoint::Checkpoint;
@@ -291,13 +293,25 @@ fn shape(config: &Config, threads: usize, transport: Metered) -> Result<(Metered
     Ok((transport, clock))
 }
 
-/// The worker's plan with codecs as the byte budget allows; itself without a budget. All workers choose the same.
+/// The worker's plan with its clock of bytes, and with codecs as the byte budget allows. All workers choose the same.
 fn within_budget(worker: &mut Worker) -> Result<Plan> {
     let plan = worker.plan.clone();
-    let Some(bytes) = plan.messages.budget else { return Ok(Plan::clone(&plan)) };
-    let mut totals = forecast_rungs(&plan, &worker.evaluator, &worker.shapes)?;
+    let all = if plan.messages.follow(RampClock::Bytes) { gather_shapes(worker)? } else { Vec::new() };
+    let Some(bytes) = plan.messages.budget else { return clocked(Plan::clone(&plan), &worker.evaluator, &all) };
+    let mut totals = forecast_rungs(&plan, &worker.evaluator, std::slice::from_ref(&worker.shapes), &all)?;
     collectives::all_reduce_f64(&mut worker.transport, Step::Rungs.tag(0), &mut totals)?;
-    budget::on_rung(&plan, budget::choose(&totals, bytes)?)
+    on_best_rung(&plan, &worker.evaluator, &all, (&totals, bytes))
+}
+
+/// The shapes of all workers.
+fn gather_shapes(worker: &mut Worker) -> Result<Vec<Shapes>> {
+    let (rank, size, tag) = (worker.rank(), worker.size(), Step::Shapes.tag(0));
+    let all = collectives::all_gather(&mut worker.transport, tag, &worker.shapes.to_bytes())?;
+    let read = |(peer, bytes): (Rank, &Vec<u8>)| {
+        let shapes = Shapes::from_bytes(bytes, peer.index(), size);
+        shapes.ok_or_else(|| WireError::malformed("shapes of another form").from_peer(rank, peer, tag).into())
+    };
+    Rank::all(size).zip(&all).map(read).collect()
 }
 
 /// Where a resumed run goes on from.

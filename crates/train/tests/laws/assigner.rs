@@ -227,15 +227,18 @@ fn every_exchange_is_assigned_by_its_own_lambda() {
 #[test]
 fn a_ramp_over_bytes_or_seconds_moves_beside_adaptive_bits() {
     let dataset = graph(150, 4);
-    for clock in ["bytes", "elapsed"] {
-        // A limit that the first round passes, and a period that no assignment ends.
-        let coding = format!(
-            "{{codec=\"masked\",ratio={{clock=\"{clock}\",from=8,limit=1e-9}},inner=\"quantised\",bits=\"adaptive\",\
-             period=100,whole_last=false}}"
-        );
-        let (forward, backward) = (format!("messages.forward={coding}"), format!("messages.backward={coding}"));
-        let keys = ["model.arch=gin", "model.layers=2", forward.as_str(), backward.as_str()];
-        let outcomes = run(&config(&keys), &dataset, 3);
+    let run = |clock: &str, limit: f64| {
+        // One step at the limit, and a period that no assignment ends.
+        let ramp = format!("{{clock=\"{clock}\",law=\"staircase\",steps=1,from=8,limit={limit:?}}}");
+        let inner = "inner=\"quantised\",bits=\"adaptive\",period=100,whole_last=false";
+        let both = ["forward", "backward"]
+            .map(|direction| format!("messages.{direction}={{codec=\"masked\",ratio={ramp},{inner}}}"));
+        run(&config(&["model.arch=gin", "model.layers=2", &both[0], &both[1]]), &dataset, 3)
+    };
+    let before = run("bytes", 1e12)[0].plan.bytes_before(0)[0];
+    // Limits that the first round passes.
+    for (clock, limit) in [("bytes", before + 1.0), ("elapsed", 1e-9)] {
+        let outcomes = run(clock, limit);
         for direction in [Direction::Forward, Direction::Reverse] {
             // Of 16 columns 2 at first, all of them later, a byte each behind 4 bytes of parameters.
             let bytes: Vec<u64> = payloads(&outcomes, direction).iter().map(|round| round.values().sum()).collect();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::TrainError;
-use laconic_train::config::Config;
+use laconic_train::config::{CodecChoice, Config};
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::forecast::budget::candidates;
 use laconic_train::forecast::traffic::forecast;
@@ -17,7 +17,7 @@ use laconic_wire::Ledger;
 
 use crate::fixture::{config, folder, graph, parts, run, try_run};
 use crate::ledger_is_prediction::assert_predicted;
-use crate::methods::{ARCHS, SCHEDULES};
+use crate::methods::{ARCHS, SCHEDULES, go_together};
 use crate::same_bits::{assert_resumes, resume, stop_after, straight};
 
 fn with_budget(keys: &[&str], bytes: u64) -> Config {
@@ -86,6 +86,72 @@ fn between_two_widths_most_of_a_budget_is_used() {
         let budget = two + (eight - two) * sixteenth / 16;
         let used = sent(&run(&with_budget(&keys, budget), &dataset, 3));
         assert!(used <= budget && used as f64 >= 0.8 * budget as f64, "{used} of {budget} bytes; rungs {rungs:?}");
+    }
+}
+
+/// A ramp over bytes that leaves its limit to the budget opens as far as the budget allows, never beyond, and what it
+/// leaves alone stays exact.
+#[test]
+fn a_ramp_over_bytes_uses_its_budget_and_keeps_it() {
+    let dataset = graph(300, 4);
+    let mask = |direction| format!(r#"messages.{direction}={{codec="masked",ratio={{clock="bytes",from=8}}}}"#);
+    let (forward, backward) = (mask("forward"), mask("backward"));
+    let base = ["model.layers=3", "model.hidden=64", "train.epochs=40", "train.eval_every=10"];
+    let exact = sent(&run(&config(&base), &dataset, 3));
+    let keys = [&base[..], &[&forward, &backward]].concat();
+    for share in [0.67, 0.75, 0.85] {
+        let budget = (exact as f64 * share) as u64;
+        let outcomes = run(&with_budget(&keys, budget), &dataset, 3);
+        let used = sent(&outcomes);
+        assert!(used <= budget && used as f64 > 0.8 * budget as f64, "{used} of {budget} bytes, {exact} exact");
+        let chosen = &outcomes[0].plan.config.messages;
+        assert_eq!((&chosen.evaluation, &chosen.parameters), (&CodecChoice::exact(), &CodecChoice::exact()));
+        let rows = |round: u32| {
+            let of_round = |(entry, _): &(laconic_wire::Entry, laconic_wire::Count)| {
+                entry.round == round && entry.kind == laconic_wire::Kind::ActivationGradients
+            };
+            outcomes[0].sent.iter().filter(of_round).map(|(_, count)| count.payload).sum::<u64>()
+        };
+        assert!(rows(40) > 3 * rows(1), "the ramp opens: {} and {} bytes", rows(1), rows(40));
+    }
+    for tenths in [3, 4, 5] {
+        let budget = exact * tenths / 10;
+        let used = sent(&run(&with_budget(&keys, budget), &dataset, 3));
+        assert!(used <= budget && used > 2 * budget / 3, "{used} of {budget} bytes, {exact} exact");
+    }
+    let tight = format!("messages.budget=\"{} B\"", exact * 3 / 4);
+    assert_predicted(&dataset, &[&keys[..], &[tight.as_str()]].concat(), 3);
+}
+
+/// Before every round the clock of bytes shows what all workers have sent by then, from the first frame of start-up on:
+/// parameters, evaluations and control frames as well.
+#[test]
+fn the_clock_of_bytes_shows_what_the_ledger_says_by_then() {
+    let dataset = graph(150, 4);
+    let ramp = r#"messages.forward={codec="quantised",reveal=false,bits={clock="bytes",from=1,to=16,limit=400000}}"#;
+    let often = ["train.epochs=6", "train.eval_every=2", "out.checkpoint_every=0", "model.layers=3"];
+    for schedule in SCHEDULES {
+        for more in ["train.sync_every=1", "train.sync_every=2", "messages.budget=1 GB"] {
+            let keys = [schedule, &often, &[ramp, more]].concat();
+            if !go_together(&keys) {
+                continue;
+            }
+            let outcomes = run(&config(&keys), &dataset, 3);
+            let plan = &outcomes[0].plan;
+            let mut rounds_before = 0;
+            for (number, stage) in plan.stages.iter().enumerate() {
+                for done in 0..stage.rounds {
+                    let by_then = |outcome: &Outcome| {
+                        let entries = outcome.sent.iter().filter(|(entry, _)| entry.round <= rounds_before + done);
+                        entries.map(|(_, count)| count.framed).sum::<u64>()
+                    };
+                    let sent: u64 = outcomes.iter().map(by_then).sum();
+                    let shown = plan.bytes_before(number)[done as usize];
+                    assert_eq!(shown, sent as f64, "{keys:?}: stage {number}, after {done} rounds");
+                }
+                rounds_before += stage.rounds;
+            }
+        }
     }
 }
 

@@ -58,7 +58,7 @@ pub const CODECS: [&[&str]; 16] = [
 ];
 
 /// Everything else whose bytes follow from shapes and rounds.
-pub const OTHERS: [&[&str]; 14] = [
+pub const OTHERS: [&[&str]; 16] = [
     &[r#"messages.selection={kind="boundary_sample",rate=0.3}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=0}"#],
     &[r#"messages.selection={kind="boundary_sample",rate=1}"#],
@@ -80,10 +80,15 @@ pub const OTHERS: [&[&str]; 14] = [
     &["train.sync_every=3"],
     &["train.sync_every=3", r#"messages.parameters={codec="quantised",bits=8}"#, "messages.forward=half"],
     &["train.sync_every=2", r#"messages.forward={codec="masked",ratio={from=4}}"#],
+    &[
+        r#"messages.forward={codec="masked",ratio={clock="bytes",from=8,limit=600000},whole_last=false}"#,
+        r#"messages.backward={codec="masked",ratio={clock="bytes",from=8,limit=600000},whole_last=false}"#,
+    ],
+    &[r#"messages.forward={codec="quantised",bits={clock="bytes",from=1,to=16,limit=400000}}"#, "train.sync_every=2"],
 ];
 
 /// Methods that decide while they run how much they send: their prediction is a bound.
-pub const BOUNDED: [&[&str]; 9] = [
+pub const BOUNDED: [&[&str]; 8] = [
     &[
         r#"messages.forward={codec="quantised",bits="adaptive",period=2,menu=[1,2,4,8,16,32]}"#,
         r#"messages.backward={codec="quantised",bits="adaptive",period=1,menu=[4,16],lambda=0.9}"#,
@@ -99,10 +104,9 @@ pub const BOUNDED: [&[&str]; 9] = [
     &["messages.skip={change=0.3,staleness=3}"],
     &["messages.skip={change=0.5,staleness=2}", r#"messages.forward={codec="quantised",bits=4}"#],
     &[
-        r#"messages.forward={codec="masked",ratio={clock="bytes",from=8,limit=60000},whole_last=false}"#,
-        r#"messages.backward={codec="masked",ratio={clock="bytes",from=8,limit=60000},whole_last=false}"#,
+        r#"messages.forward={codec="masked",ratio={clock="bytes",from=8,limit=600000},whole_last=false}"#,
+        r#"messages.backward={codec="quantised",bits="adaptive",period=2}"#,
     ],
-    &[r#"messages.forward={codec="quantised",bits={clock="bytes",from=1,to=16,limit=40000}}"#, "train.sync_every=2"],
     &[r#"messages.backward={codec="masked",ratio={clock="gradient_norm",from=4},whole_last=false}"#],
     &[
         r#"messages.forward={codec="quantised",bits="adaptive",period=2}"#,

@@ -43,7 +43,8 @@ pub enum Clock {
     Epoch,
     /// Seconds since the start, over `limit`.
     Elapsed,
-    /// Bytes sent, over `limit`.
+    /// Bytes that the run has sent, over `limit`: all but those of checkpoints within a stage, as predicted for a run
+    /// that nothing ends early.
     Bytes,
     /// How far the smallest gradient norm has fallen below the first one.
     GradientNorm,
@@ -116,6 +117,13 @@ impl Default for Reading {
     }
 }
 
+impl Clock {
+    /// Whether it reads the same in every run of these shapes, so that bytes can be predicted exactly.
+    pub fn is_predictable(self) -> bool {
+        matches!(self, Clock::Epoch | Clock::Bytes)
+    }
+}
+
 impl Controller {
     /// The value for the round that `reading` precedes. Finite for every controller that passed [`Controller::check`].
     pub fn at(&self, reading: &Reading) -> f64 {
@@ -142,9 +150,9 @@ impl Controller {
         }
     }
 
-    /// Whether the value follows from the round alone, so that bytes can be predicted exactly.
+    /// Whether the value can be predicted exactly.
     pub fn is_predictable(&self) -> bool {
-        self.clock().is_none_or(|clock| clock == Clock::Epoch)
+        self.clock().is_none_or(Clock::is_predictable)
     }
 
     /// The smallest and the largest value it can take.
