@@ -95,7 +95,6 @@ impl Plan {
         }
         let metrics = metrics(&config.train.metrics, counts)?;
         let model = Plan::for_model(members, config, [counts.columns, counts.classes])?;
-        // Where evaluations exchange nothing either, there is no other graph.
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
         let plan = Plan { metrics, inductive: config.data.inductive, deletes_edges, ..model };
         let last = plan.stages.iter().map(|stage| usize::from(stage.last_layer())).max();
@@ -210,7 +209,12 @@ impl Plan {
     pub fn evaluates_apart(&self, stage: &Stage) -> bool {
         let whole = self.evaluation == Scope::Whole && self.evaluation_inputs == EvaluationInputs::Whole;
         let lossy = || !self.messages.evaluates_as_it_trains(stage.input_tag(0));
-        let lacks = whole && (self.frozen_scope(stage) != Scope::Whole || lossy());
+        let all_cross = match self.frozen_scope(stage) {
+            Scope::Whole => true,
+            Scope::Selected => self.selection.is_none(),
+            Scope::Nothing => false,
+        };
+        let lacks = whole && (!all_cross || lossy());
         stage.freezes() && (self.inductive || lacks)
     }
 
