@@ -63,6 +63,22 @@ fn lazy_training_moves_each_boundary_row_once_a_layer() {
     }
 }
 
+/// What a stage trains on has crossed, so its evaluations exchange figures, whose size no graph decides.
+#[test]
+fn evaluations_of_lazy_stages_send_no_row() {
+    let graphs = [graph(90, 4), graph(180, 4)];
+    for arch in ["model.arch=gcn", "model.arch=sage", "model.arch=gin", "model.arch=gat"] {
+        for start in ["schedule.start=features", "schedule.start=mlp"] {
+            let config = config(&["schedule.kind=lazy", arch, start, "model.layers=3", "train.epochs=2"]);
+            let [small, large] = graphs.each_ref().map(|dataset| {
+                let outcomes = run(&config, dataset, WORKERS);
+                outcomes.iter().map(|o| payload(&o.sent, &[Kind::Evaluation])).collect::<Vec<_>>()
+            });
+            assert!(small == large && small.iter().all(|&bytes| bytes > 0), "{arch} {start}: {small:?}, {large:?}");
+        }
+    }
+}
+
 /// What crosses between two stages is as wide as what is handed on; features cross once before the first, or never.
 #[test]
 fn each_boundary_row_is_as_wide_as_what_is_handed_on() {
