@@ -232,7 +232,12 @@ impl Messages {
     }
 
     fn has_feedback(&self) -> bool {
-        self.error_feedback && !self.parameters.kind.lossless
+        self.error_feedback && self.round_parameters()
+    }
+
+    /// Whether parameters lose anything on their way.
+    pub fn round_parameters(&self) -> bool {
+        !self.parameters.kind.lossless
     }
 
     /// Whether what is sent depends on what a worker alone remembers.
@@ -257,7 +262,7 @@ impl Messages {
     /// Whether anything is lost between sender and receiver.
     pub fn are_lossy(&self) -> bool {
         let lossless = |coding: &Coding| coding.kind.lossless;
-        self.skip.is_some() || !lossless(&self.parameters) || !self.named.iter().all(lossless)
+        self.skip.is_some() || self.round_parameters() || !self.named.iter().all(lossless)
     }
 
     /// How parameters travel.

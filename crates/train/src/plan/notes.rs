@@ -3,7 +3,7 @@
 use laconic_wire::{Direction, Tag};
 
 use super::Plan;
-use crate::config::CodecChoice;
+use crate::config::{CodecChoice, Config, CostsChoice};
 
 /// The configuration's word for a direction.
 const fn key(direction: Direction) -> &'static str {
@@ -16,7 +16,34 @@ const fn key(direction: Direction) -> &'static str {
 impl Plan {
     /// What the configuration asks for and this run has no use for, a line each.
     pub fn notes(&self) -> Vec<String> {
-        [Direction::Forward, Direction::Reverse].into_iter().filter_map(|direction| self.idle_mask(direction)).collect()
+        let masks = [Direction::Forward, Direction::Reverse].into_iter();
+        masks.filter_map(|direction| self.idle_mask(direction)).chain(self.idle_keys()).collect()
+    }
+
+    /// Keys that have been set and that nothing in this run reads, since another key decides so.
+    fn idle_keys(&self) -> Vec<String> {
+        let Config { messages, train, transport, .. } = &*self.config;
+        let mut notes = Vec::new();
+        if messages.costs == CostsChoice::Measured && !self.messages.are_adaptive() {
+            notes
+                .push("messages.costs = \"measured\": no message has adaptive bits, so no cost is measured".to_owned());
+        }
+        // A byte budget may choose other codecs for them.
+        if !messages.error_feedback && self.messages.budget.is_none() && !self.messages.round_parameters() {
+            notes.push(
+                "messages.error_feedback = false: messages.parameters lose nothing, so nothing is fed back".to_owned(),
+            );
+        }
+        if transport.shape_sleeps && transport.shape.is_empty() {
+            notes.push(
+                "transport.shape_sleeps = true: no link is shaped (transport.shape), so nobody sleeps".to_owned(),
+            );
+        }
+        if train.patience > 0 && train.eval_every == 0 {
+            let why = "only a stage's last round is evaluated (train.eval_every = 0), so none ends early";
+            notes.push(format!("train.patience = {}: {why}", train.patience));
+        }
+        notes
     }
 
     /// Says why, where masks are configured for a direction and leave all of its messages whole.

@@ -182,6 +182,28 @@ fn masks_that_cannot_act_are_noted_before_anything_runs() {
     assert!(lazy[1].ends_with("masked: inputs that cross once have no way back"), "{lazy:?}");
 }
 
+/// A key that another key leaves without a reader is said to, and not where it has one.
+#[test]
+fn keys_that_nothing_reads_are_noted_before_anything_runs() {
+    let notes = |keys: &str| {
+        let keys: Vec<&str> = keys.split_whitespace().collect();
+        let config = parse("", &keys).expect("valid");
+        Plan::for_model(&Members::default(), &config, [12, 4]).expect("a plan").notes()
+    };
+    let adaptive = "messages.backward={codec=\"quantised\",bits=\"adaptive\"}";
+    let eight = "messages.parameters={codec=\"quantised\",bits=8}";
+    for (keys, key, reader) in [
+        ("messages.costs=measured", "messages.costs = \"measured\": ", adaptive),
+        ("messages.error_feedback=false", "messages.error_feedback = false: ", eight),
+        ("transport.shape_sleeps=true", "transport.shape_sleeps = true: ", "transport.shape=20mbit,80ms"),
+        ("train.patience=5 train.eval_every=0", "train.patience = 5: ", "train.eval_every=2"),
+    ] {
+        let found = notes(keys);
+        assert!(found.len() == 1 && found[0].starts_with(key), "{keys}: {found:?}");
+        assert_eq!(notes(&format!("{keys} {reader}")), Vec::<String>::new(), "{keys} {reader}");
+    }
+}
+
 #[test]
 fn a_clock_of_gradients_is_refused_where_models_are_averaged() {
     let ramp = "messages = { backward = { codec = 'masked', ratio = { clock = 'gradient_norm', from = 4 } } }";
