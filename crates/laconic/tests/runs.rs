@@ -24,6 +24,7 @@ fn a_run_leaves_its_files_and_sends_what_the_plan_said() {
         assert_eq!(plan["by_kind"], summary["bytes"]["by_kind"], "{keys}");
         assert_eq!(summary["bytes"]["predicted"], summary["bytes"]["total"]);
         assert_eq!(summary["bytes"]["received"], summary["bytes"]["total"]);
+        assert_eq!(summary["data_digest"], place.json("data info graph.npz")["digest"], "{keys}");
         let text = std::fs::read_to_string(place.path("run/summary.json")).expect("a summary");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), summary);
         let rounds = std::fs::read_to_string(place.path("run/metrics.jsonl")).expect("a log").lines().count();

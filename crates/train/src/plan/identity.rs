@@ -31,6 +31,9 @@ pub struct Difference<'a> {
 /// The version of the program: workers have the same, a resumed run may have a later one.
 const VERSION: &str = "the program's version";
 
+/// The digest of the dataset that the parts were cut from.
+const DATA: &str = "the data's digest";
+
 /// What all parts hold together, where all workers know it.
 const PARTS: &str = "what the parts hold";
 
@@ -52,7 +55,7 @@ impl Identity {
         values.extend(numbers.map(|(name, number)| (format!("the data's {name}"), number.to_string())));
         for (name, value) in [
             ("several labels a node", counts.multi_label.to_string()),
-            ("the data's digest", counts.data_digest.clone()),
+            (DATA, counts.data_digest.clone()),
             ("the partition's digest", counts.partition_digest.clone()),
         ] {
             values.push((name.to_owned(), value));
@@ -69,6 +72,11 @@ impl Identity {
         }
         self.values.push((PARTS.to_owned(), format!("blake3:{}", hasher.finalize().to_hex())));
         self
+    }
+
+    /// `blake3:…` of the dataset that the parts were cut from, as `laconic data info` says it; empty if nobody knows.
+    pub fn data_digest(&self) -> &str {
+        self.values.iter().find(|(name, _)| name == DATA).map_or("", |(_, value)| value)
     }
 
     /// A digest: equal ones mean equal runs.

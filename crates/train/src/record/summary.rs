@@ -20,6 +20,9 @@ pub struct Summary {
     pub version: String,
     /// The resolved configuration.
     pub config: serde_json::Value,
+    /// `blake3:…` of the dataset, as `laconic data info` says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub data_digest: String,
     /// `train.seed` of the run.
     pub seed: u64,
     /// Number of workers.
@@ -140,6 +143,8 @@ pub struct RunFacts<'a> {
     pub given: &'a Config,
     /// The run, with the messages that a byte budget has chosen.
     pub plan: &'a Plan,
+    /// The digest of the dataset.
+    pub data_digest: &'a str,
     /// What training ended with.
     pub trained: &'a Trained,
     /// The run before it was resumed.
@@ -171,6 +176,7 @@ impl Summary {
         Ok(Summary {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             config: serde_json::to_value(given).map_err(|e| TrainError::config(e.to_string()))?,
+            data_digest: facts.data_digest.to_owned(),
             seed: given.train.seed,
             workers: reports.len() as u32,
             transport: given.transport.kind.name().to_owned(),

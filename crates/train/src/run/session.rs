@@ -63,6 +63,8 @@ pub(super) struct Session {
     process: Process,
     /// The configuration as it was given; the worker's plan has what a byte budget made of it.
     given: Arc<Config>,
+    /// What `summary.json` says of the data.
+    data_digest: String,
     worker: Worker,
     x: Option<Operand>,
     clock: Option<VirtualClock>,
@@ -122,13 +124,15 @@ impl Session {
         }
         let after_round = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
         let goes_on = (checkpoint, earlier.kinds);
+        let data_digest = identity.data_digest().to_owned();
         let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
         let rounds = plan.stages.iter().map(|stage| stage.rounds).sum();
         recorder.observer().started(&given, worker.size(), moved.as_deref());
         plan.notes().iter().for_each(|note| recorder.observer().noted(note));
         recorder.observer().predicted(&forecast.by_kind, process.memory, rounds);
         worker.use_plan(plan)?;
-        Ok(Session { start, process, given, worker, x: Some(x), clock, earlier, after_round, forecast, recorder })
+        let x = Some(x);
+        Ok(Session { start, process, given, data_digest, worker, x, clock, earlier, after_round, forecast, recorder })
     }
 
     /// Trains all stages.
@@ -204,6 +208,7 @@ impl Session {
         let facts = RunFacts {
             given: &self.given,
             plan,
+            data_digest: &self.data_digest,
             trained,
             earlier: &self.earlier,
             after_round: self.after_round,
