@@ -16,10 +16,12 @@
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use safetensors::Dtype;
 
+use crate::aside::{Held, part_of};
 use crate::dataset::{Features, Ids, Labels};
 use crate::error::{GraphError, Result};
 use crate::files::{keep_names, parent};
@@ -46,14 +48,11 @@ pub fn write_parts<P: Borrow<Part>>(
     provenance: &Provenance,
     overwrite: bool,
 ) -> Result<()> {
-    let occupied = holds_anything(dir)?;
-    if occupied && !(overwrite && dir.join(META).is_file()) {
-        let hint = if overwrite { " that are not a part folder's" } else { "; ask to overwrite it" };
-        let what = format!("expected no such folder or an empty one, found files{hint}");
-        return Err(GraphError::format(dir, "folder", what));
-    }
+    may_replace(dir, overwrite)?;
     let aside = Aside::beside(dir)?;
-    let folder = aside.path("new");
+    // An old folder may have come back.
+    let occupied = may_replace(dir, overwrite)?;
+    let folder = aside.path(NEW);
     fs::create_dir(&folder).map_err(|source| GraphError::io(&folder, source))?;
     let mut meta: Option<Meta> = None;
     for part in parts {
@@ -67,7 +66,7 @@ pub fn write_parts<P: Borrow<Part>>(
         rename(&folder, dir)?;
         return keep(dir);
     }
-    let old = aside.path("old");
+    let old = aside.path(OLD);
     rename(dir, &old)?;
     // If the new folder cannot take the place, the old one takes it again.
     rename(&folder, dir).or_else(|error| rename(&old, dir).and(Err(error)))?;
@@ -140,7 +139,7 @@ pub fn write_part(dir: &Path, part: &Part, provenance: &Provenance) -> Result<()
     if meta.files.contains_key(&part.index) || place.exists() {
         return Err(GraphError::format(&place, "part", "expected no such part yet"));
     }
-    add(aside.0.path(), &mut meta, part)?;
+    add(&aside.folder, &mut meta, part)?;
     meta.write(&aside.path(META))?;
     rename(&aside.path(&part_name(part.index)), &place)?;
     rename(&aside.path(META), &path)?;
@@ -337,10 +336,22 @@ fn part_name(index: u32) -> String {
     format!("part-{index}")
 }
 
+/// Whether there is anything to replace, if it may be.
+fn may_replace(dir: &Path, overwrite: bool) -> Result<bool> {
+    let occupied = holds_anything(dir)?;
+    if occupied && !(overwrite && dir.join(META).is_file()) {
+        let hint = if overwrite { " that are not a part folder's" } else { "; ask to overwrite it" };
+        let what = format!("expected no such folder or an empty one, found files{hint}");
+        return Err(GraphError::format(dir, "folder", what));
+    }
+    Ok(occupied)
+}
+
 fn holds_anything(dir: &Path) -> Result<bool> {
     match fs::read_dir(dir) {
-        Ok(mut entries) => Ok(entries.next().is_some()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        // What a killed process has left while it wrote the meta data is nobody's.
+        Ok(mut entries) => Ok(entries.any(|entry| entry.is_ok_and(|entry| entry.path() != part_of(&dir.join(META))))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(GraphError::io(dir, error)),
     }
 }
@@ -354,21 +365,61 @@ fn keep(place: &Path) -> Result<()> {
     keep_names(parent(place)).map_err(|source| GraphError::io(place, source))
 }
 
-/// A folder beside the final place, hence on the same file system, that is removed with all that is still in it. What
-/// is renamed out of it are files and folders made inside it, which have the usual rights, unlike itself.
-struct Aside(tempfile::TempDir);
+/// A folder beside the final place, hence on the same file system, that one process at a time holds and that is removed
+/// with all that is still in it. What a killed process has left there goes with the next who writes to this place, but
+/// for an old folder of parts that was to be replaced: it comes back.
+struct Aside {
+    folder: PathBuf,
+    _held: Held,
+}
+
+const HELD: &str = "lock";
+const NEW: &str = "new";
+const OLD: &str = "old";
 
 impl Aside {
     fn beside(place: &Path) -> Result<Self> {
         let parent = parent(place);
         fs::create_dir_all(parent).map_err(|source| GraphError::io(parent, source))?;
-        let folder = tempfile::Builder::new().prefix(".laconic-").tempdir_in(parent);
-        Ok(Aside(folder.map_err(|source| GraphError::io(parent, source))?))
+        let folder = part_of(place);
+        let refused = |source| GraphError::io(&folder, source);
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && is_own_folder(&folder) => {}
+            made => made.map_err(refused)?,
+        }
+        let busy = || refused(std::io::Error::new(ErrorKind::ResourceBusy, "another process is writing it"));
+        let held = Held::take(&folder.join(HELD)).map_err(refused)?.ok_or_else(busy)?;
+        if folder.join(OLD).exists() && !place.exists() {
+            rename(&folder.join(OLD), place)?;
+        }
+        for entry in fs::read_dir(&folder).map_err(refused)? {
+            let entry = entry.map_err(refused)?;
+            if entry.file_name() != HELD {
+                remove(&entry).map_err(refused)?;
+            }
+        }
+        Ok(Aside { folder, _held: held })
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.join(name)
     }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed by the next who writes to this place.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Whether it is a folder, and no link to one.
+fn is_own_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+fn remove(entry: &fs::DirEntry) -> std::io::Result<()> {
+    if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) }
 }
 
 #[cfg(test)]

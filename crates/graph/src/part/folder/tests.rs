@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::{open_meta, open_part, write_part, write_parts};
+use crate::aside::part_of;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
@@ -131,6 +132,43 @@ fn nothing_is_overwritten_unasked_and_only_part_folders_when_asked() {
     let twice = write_parts(&precious.path().join("new"), [&parts[0], &parts[0]], &provenance(), false);
     assert!(twice.is_err());
     assert_eq!(names(precious.path()), ["thesis.tex"]);
+}
+
+#[test]
+fn what_a_killed_process_has_left_is_swept_and_an_old_folder_comes_back() {
+    let parts = parts(&dataset());
+    let folder = written(&parts);
+    let (parent, left) = (folder.dir.parent().unwrap(), part_of(&folder.dir));
+    let again = |overwrite| write_parts(&folder.dir, &parts[..], &provenance(), overwrite);
+    // Killed while it wrote the new folder.
+    fs::create_dir_all(left.join("new/part-0")).unwrap();
+    again(true).unwrap();
+    assert!(!left.exists());
+    // Killed between moving the old folder away and putting the new one in its place.
+    fs::create_dir(&left).unwrap();
+    fs::rename(&folder.dir, left.join("old")).unwrap();
+    assert!(again(false).unwrap_err().to_string().contains("overwrite"));
+    assert_eq!(open_part(&folder.dir, 0).unwrap(), parts[0]);
+    assert!(!left.exists());
+    // Killed while it wrote the first part of a site's folder.
+    let site = parent.join("site");
+    fs::create_dir_all(site.join(".meta.json.part/part-1")).unwrap();
+    write_part(&site, &parts[1], &provenance()).unwrap();
+    assert_eq!(names(&site), ["meta.json", "part-1"]);
+}
+
+#[test]
+fn two_who_write_one_folder_do_not_mix() {
+    let parts = parts(&dataset());
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("parts");
+    let mut refused = None;
+    let each = parts.iter().inspect(|_| {
+        refused.get_or_insert_with(|| write_parts(&dir, &parts[..], &provenance(), false).unwrap_err().to_string());
+    });
+    write_parts(&dir, each, &provenance(), false).unwrap();
+    assert!(refused.unwrap().contains("another process is writing it"));
+    assert_eq!(names(parent.path()), ["parts"]);
 }
 
 #[test]
