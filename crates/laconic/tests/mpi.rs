@@ -161,3 +161,22 @@ fn ctrl_c_under_mpi_leaves_a_checkpoint_from_which_the_run_goes_on() {
     let straight = place.json(&format!("train run.toml --out straight --set train.epochs={rounds}"));
     assert_eq!(resumed["parameters"]["digest"], straight["parameters"]["digest"]);
 }
+
+#[test]
+fn processes_that_run_something_else_are_refused_with_the_key() {
+    let place = place();
+    for (key, values) in [("train.lr", ["0.01", "0.5"]), ("schedule.cache_inputs", ["true", "false"])] {
+        let program = |value: &str| {
+            let set = format!("train run.toml --out run --quiet --set transport.kind=mpi --set {key}={value}");
+            set.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut command = Command::new("mpirun");
+        command.args(["--oversubscribe", "-n", "2", env!("CARGO_BIN_EXE_laconic")]).args(program(values[0]));
+        command.args([":", "-n", "1", env!("CARGO_BIN_EXE_laconic")]).args(program(values[1]));
+        command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+        let done = command.current_dir(place.path("")).output().expect("mpirun is installed");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("{key} is {} on worker 0, {} on worker 2", values[0], values[1])), "{said}");
+    }
+}

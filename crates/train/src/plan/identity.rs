@@ -157,3 +157,62 @@ fn keys(plan: &Plan) -> Result<BTreeMap<String, String>> {
     keys.insert("train.metrics".to_owned(), metrics.join(", "));
     Ok(keys)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(values: &[(&str, &str)]) -> Identity {
+        Identity { values: values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect() }
+    }
+
+    #[test]
+    fn differences_come_in_order_and_a_name_that_only_one_has_is_one() {
+        let one = identity(&[("model.arch", "gat"), ("model.heads", "8"), ("train.lr", "0.1")]);
+        let other = identity(&[("model.arch", "gat"), ("train.lr", "0.2"), ("schedule.own", "1")]);
+        let found: Vec<_> = one.differences(&other).map(|difference| (difference.name, difference.values)).collect();
+        let expected = [
+            ("model.heads", [Some("8"), None]),
+            ("train.lr", [Some("0.1"), Some("0.2")]),
+            ("schedule.own", [None, Some("1")]),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(one.differences(&one).count(), 0);
+    }
+
+    #[test]
+    fn other_values_have_another_digest_wherever_a_name_ends() {
+        let digests = [&[("ab", "c")][..], &[("a", "bc")], &[("a", "b"), ("c", "")], &[]].map(|v| identity(v).digest());
+        for (at, digest) in digests.iter().enumerate() {
+            assert!(!digests[..at].contains(digest));
+        }
+    }
+
+    #[test]
+    fn a_later_version_of_the_program_goes_on_but_workers_have_the_same() {
+        let (old, new) = (identity(&[(VERSION, "0.1.0")]), identity(&[(VERSION, "0.2.0")]));
+        assert_eq!(old.differences(&new).next().map(|difference| difference.name), Some(VERSION));
+        assert_eq!(new.check_goes_on(&old, &[]), Ok(()));
+    }
+
+    #[test]
+    fn what_is_written_of_a_run_is_called_by_what_is_run_and_where_it_went_on() {
+        let (one, other) = (identity(&[("train.lr", "0.1")]), identity(&[("train.lr", "0.2")]));
+        let names =
+            [one.run(None), other.run(None), one.run(Some(("a", 3))), one.run(Some(("a", 4))), one.run(Some(("b", 3)))];
+        for (at, name) in names.iter().enumerate() {
+            assert!(!names[..at].contains(name));
+        }
+        assert_eq!(one.run(Some(("a", 3))), names[2]);
+    }
+
+    #[test]
+    fn a_key_may_change_where_it_its_section_or_a_part_of_it_is_set() {
+        let (before, now) = (identity(&[("train.lr", "0.1")]), identity(&[("train.lr", "0.2")]));
+        for (given, may) in
+            [("train.lr", true), ("train", true), ("train.lr.x", true), ("train.l", false), ("lr", false)]
+        {
+            assert_eq!(now.check_goes_on(&before, &[given.to_owned()]).is_ok(), may, "{given}");
+        }
+    }
+}

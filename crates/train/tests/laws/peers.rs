@@ -49,15 +49,21 @@ impl Transport for Changed {
 
 /// Three workers, of which what worker 1 sends is changed; worker 0 writes into the folder.
 fn run_changed(config: &Config, dataset: &Dataset, out: Option<&Path>, change: Change) -> Vec<Result<Outcome>> {
+    run_each([config; 3], dataset, out, change)
+}
+
+/// The same, each with a configuration of its own.
+fn run_each(configs: [&Config; 3], dataset: &Dataset, out: Option<&Path>, change: Change) -> Vec<Result<Outcome>> {
     std::thread::scope(|scope| {
         let one = |(rank, end): (usize, _)| {
             let inner: Box<dyn Transport> = Box::new(end);
             let end = if rank == 1 { Box::new(Changed { inner, change }) } else { inner };
+            let config = configs[rank];
             let source = Source::of(parts(config, dataset, 3));
             let options = out.map(into_folder).unwrap_or_default();
             scope.spawn(move || run_worker(config, end, source, options))
         };
-        let all: Vec<_> = threads(3, config.deadline()).into_iter().enumerate().map(one).collect();
+        let all: Vec<_> = threads(3, configs[0].deadline()).into_iter().enumerate().map(one).collect();
         all.into_iter().map(|worker| worker.join().expect("no worker panics")).collect()
     })
 }
@@ -106,6 +112,20 @@ fn a_malformed_message_is_an_error_of_the_network_and_names_its_peer() {
         assert!(error.to_string().contains(words), "{error}");
         assert_eq!(error.exit_code(), 4, "{error}");
     }
+}
+
+#[test]
+fn what_a_peer_that_differs_says_of_itself_is_checked() {
+    let (usual, odd, dataset) = (config(&[]), config(&["train.lr=0.5"]), graph(60, 3));
+    let values: Change = |frame| {
+        if is_step(frame, 10) {
+            frame.payload_mut().pop();
+        }
+        Ok(())
+    };
+    let error = run_each([&usual, &odd, &usual], &dataset, None, values).swap_remove(2).err().expect("a refusal");
+    assert_eq!(error.exit_code(), 4, "{error}");
+    assert!(error.to_string().contains("rank 2, from rank 1") && error.to_string().contains("another form"), "{error}");
 }
 
 /// The log without what may differ.
