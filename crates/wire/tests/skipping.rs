@@ -1,6 +1,6 @@
 //! The laws of skipping: what is sent, what stands for what is not, and what each end remembers.
 
-use laconic_wire::codec::{self, CodecRegistry, Exact, Level, Memory, Message, Options, Skipping};
+use laconic_wire::codec::{self, Bits, CodecRegistry, Exact, Level, Memory, Message, Options, Skipping};
 use laconic_wire::codec::{RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Codec, Direction, Frame, Kind, MessageKey, NO_CODEC, Rank, Tag, WireError};
 
@@ -12,6 +12,8 @@ fn key(round: u32, step: u16) -> MessageKey {
 /// One link: the codec of each end and what it remembers.
 struct Link {
     ends: [(Box<dyn Codec>, Memory); 2],
+    columns: usize,
+    level: Level<'static>,
 }
 
 impl Link {
@@ -20,23 +22,23 @@ impl Link {
             let inner = CodecRegistry::default().build(inner, &Options::default()).unwrap();
             (Box::new(Skipping::around(inner, change, staleness)) as Box<dyn Codec>, Memory::default())
         };
-        Link { ends: [end(), end()] }
+        Link { ends: [end(), end()], columns: 2, level: Level::WHOLE }
     }
 
     fn encode(&mut self, key: &MessageKey, rows: &[f32]) -> Vec<u8> {
         let (codec, memory) = &mut self.ends[0];
         let mut payload = Vec::new();
-        let message = Message { key, level: &Level::WHOLE, memory };
-        let rows = RowsRef { data: rows, columns: 2, rows: RowSet::Range(0..rows.len() / 2) };
+        let (columns, message) = (self.columns, Message { key, level: &self.level, memory });
+        let rows = RowsRef { data: rows, columns, rows: RowSet::Range(0..rows.len() / columns) };
         codec.encode(message, rows, &mut payload).unwrap();
         payload
     }
 
     fn decode(&mut self, key: &MessageKey, payload: &[u8], into: &mut [f32], store: Store) -> Result<(), WireError> {
         let (codec, memory) = &mut self.ends[1];
-        let rows = RowSet::Range(0..into.len() / 2);
-        let message = Message { key, level: &Level::WHOLE, memory };
-        codec.decode(message, payload, RowsMut { data: into, columns: 2, rows }, store)
+        let (columns, rows) = (self.columns, RowSet::Range(0..into.len() / self.columns));
+        let message = Message { key, level: &self.level, memory };
+        codec.decode(message, payload, RowsMut { data: into, columns, rows }, store)
     }
 
     /// Whether the message was sent, and what the receiver has then.
@@ -91,6 +93,26 @@ fn what_is_skipped_is_as_the_other_codec_made_it_and_adds_like_it() {
         link.decode(&key(3, 0), &[], &mut back, Store::Add).unwrap();
         assert!(back.iter().zip(&arrived).all(|(back, arrived)| *back == 10.0 + arrived), "{inner}");
     }
+}
+
+/// What the receiver would use instead is what arrived: rows that stand still cross again where rounding took them
+/// further than `change`, and both ends know the same.
+#[test]
+fn rows_are_compared_with_what_arrived_and_not_with_what_was_meant() {
+    // A grid of two points, 0 and 1, in each row.
+    let rows = [0.0, 0.5, 0.5, 1.0, 0.0, 0.25, 0.75, 1.0];
+    let coarse = |change: f64| {
+        let level = Level { bits: Bits::Uniform(1), ..Level::WHOLE };
+        Link { columns: 4, level, ..Link::new("quantised", change, 100) }
+    };
+    let mut link = coarse(0.01);
+    let (sent, arrived) = link.send(1, &rows);
+    assert!(sent && arrived != rows);
+    assert_eq!(link.ends.each_ref().map(|(_, memory)| memory.values.clone()), [arrived.clone(), arrived]);
+    assert!(link.send(2, &rows).0, "what arrived is another half of the span away");
+    let mut link = coarse(10.0);
+    let arrived = link.send(1, &rows).1;
+    assert_eq!(link.send(2, &rows), (false, arrived), "within ten times their size");
 }
 
 #[test]

@@ -11,8 +11,10 @@ use crate::{NO_CODEC, Result};
 /// Sends nothing, an empty payload, in place of a message whose rows moved by at most a share of their size since they
 /// were last sent, and that were sent fewer than so many rounds ago; whatever else through another codec.
 ///
-/// Only messages of step 0 are compared: those of other steps cross once. The sending end remembers the rows as they
-/// were last sent, before the other codec rounds them, and the round; the receiving end what it decoded last. A frame
+/// Only messages of step 0 are compared: those of other steps cross once. Both ends remember the rows as they were last
+/// sent, which is what the other codec decodes, and the sending one the round: what is compared with the rows of now is what
+/// the receiver would use in their place, with its rounding. Where the other codec remembers something itself, the
+/// sending end has the rows before it. A frame
 /// says of this codec what it says of the one inside. The sizes of messages depend on what training does, so
 /// [`bytes`](Codec::bytes) is the most that one takes.
 pub struct Skipping {
@@ -91,11 +93,18 @@ impl Codec for Skipping {
         if compared && self.skips(round, &rows, memory) {
             return Ok(());
         }
+        let start = into.len();
         self.inner.encode(Message { key, level, memory: memory.inner() }, rows.clone(), into)?;
         if compared {
             memory.round = round;
             memory.values.clear();
             memory.values.extend(values(&rows));
+            if memory.inside().is_none_or(Memory::is_empty) {
+                let (count, columns) = (rows.rows.len(), rows.columns);
+                let arrived = RowsMut { data: &mut memory.values, columns, rows: RowSet::Range(0..count) };
+                let message = Message { key, level, memory: &mut Memory::default() };
+                self.inner.decode(message, &into[start..], arrived, Store::Set)?;
+            }
         }
         Ok(())
     }
