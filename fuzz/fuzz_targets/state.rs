@@ -16,7 +16,7 @@ static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     saved.put(Name::of("widths", (0, Direction::Reverse), Some((Rank(2), true))), &[2u8, 8]);
     saved.put(Name::one("sums"), &[1.5f64]);
     saved.put::<u32>(Name::one("alone"), &[]);
-    state::to_bytes(&saved, &Owner { run: "a run".to_owned(), rank: 1, round: 2 }).expect("plain values")
+    state::to_bytes(saved, &Owner { run: "a run".to_owned(), rank: 1, round: 2 }).expect("plain values")
 });
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
@@ -25,9 +25,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     seal(&mut bytes);
     match state::from_bytes(&bytes) {
         Ok((saved, owner)) => {
-            let written = state::to_bytes(&saved, &owner).expect("what was read can be written");
+            let written = state::to_bytes(saved, &owner).expect("what was read can be written");
             let (again, owner) = state::from_bytes(&written).expect("what was written can be read");
-            assert_eq!(state::to_bytes(&again, &owner).expect("as before"), written);
+            assert_eq!(state::to_bytes(again, &owner).expect("as before"), written);
         }
         Err(error) => assert!(!input.is_empty(), "the valid state is refused: {error}"),
     }

@@ -182,9 +182,9 @@ impl Saved {
         self.arrays.insert(name, (shape, numbers));
     }
 
-    /// Everything, in the order of names.
-    pub fn iter(&self) -> impl Iterator<Item = (&Name, &[usize], &Numbers)> {
-        self.arrays.iter().map(|(name, (shape, numbers))| (name, shape.as_slice(), numbers))
+    /// Everything, in the order of names: shapes and numbers.
+    pub fn into_arrays(self) -> impl Iterator<Item = (Name, (Vec<usize>, Numbers))> {
+        self.arrays.into_iter()
     }
 
     /// Takes the array under a name, if there is one.

@@ -38,7 +38,7 @@ pub trait Recorder {
     ///
     /// # Errors
     /// If it cannot be written down.
-    fn remember(&mut self, saved: &Saved, round: u32) -> Result<()>;
+    fn remember(&mut self, saved: Saved, round: u32) -> Result<()>;
 
     /// The state to go on from, with what this worker alone remembers; taken once.
     ///

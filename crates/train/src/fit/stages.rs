@@ -152,7 +152,7 @@ fn recorded_round(
             worker.settle_late()?;
             let mut saved = Saved::default();
             fit.save(worker, progress, &mut saved);
-            recorder.remember(&saved, end.report.round)?;
+            recorder.remember(saved, end.report.round)?;
         }
         let bytes = total_bytes(worker, end.report.round, &recorder.bytes_before())?;
         recorder.crossed(&mut worker.transport)?;

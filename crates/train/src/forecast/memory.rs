@@ -65,7 +65,10 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
     // The part as read (u64 ids), then both orientations of both blocks with positions.
     memory.add("graph", (8 * (2 * rows + edges) + 3 * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
     memory.add("features", (FLOAT * shapes.feature_values) as u64);
-    let stages = plan.stages.iter().map(|stage| of_stage(shapes, stage, plan.evaluates_apart(stage)));
+    let stages = plan
+        .stages
+        .iter()
+        .map(|stage| of_stage(shapes, stage, plan.evaluates_apart(stage), plan.messages.skip.is_some()));
     memory.add_all(&stages.max_by_key(Memory::total).unwrap_or_default());
     memory.add("ledger", ledger(shapes, plan, keeps_accounts));
     memory.add("links", (LINK * shapes.workers().saturating_sub(1)) as u64);
@@ -74,7 +77,7 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
     memory
 }
 
-fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool) -> Memory {
+fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = Memory::default();
     let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
@@ -101,7 +104,15 @@ fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool) -> Memory {
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
     // layer on their way, where rows cross in place of messages.
     let live = units.len().saturating_sub(1);
-    floats("late rows", if stage.late.is_some() { widest * (live + 1) * 2 * (halo + rows) } else { 0 });
+    let of_layers = if stage.late.is_some() { widest * live * (halo + rows) } else { 0 };
+    let averages: usize = stage.late.iter().flat_map(|late| late.smoothing).map(|share| usize::from(share > 0.0)).sum();
+    floats("late rows", (2 * of_layers).saturating_add(2 * of_layers / live.max(1)) + averages * of_layers);
+    // What was sent last over each link, and what came.
+    let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
+    let skipped = if skips { 2 * live * widest * exchanged } else { 0 };
+    floats("last messages", skipped);
+    // Everything that a worker alone remembers, as arrays and as the bytes of a file.
+    floats("state file", 2 * ((1 + averages) * of_layers + skipped));
     memory
 }
 

@@ -227,7 +227,7 @@ impl Recorder for FolderRecorder {
         Ok(())
     }
 
-    fn remember(&mut self, saved: &Saved, round: u32) -> Result<()> {
+    fn remember(&mut self, saved: Saved, round: u32) -> Result<()> {
         if let Some(folder) = &self.destination.folder {
             let owner = Owner { run: self.run.clone(), rank: self.destination.rank.0, round };
             state::write(saved, folder, &owner, self.remembered)?;

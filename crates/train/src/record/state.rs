@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::aside::{read_within, write_aside};
 use super::tensors::Tensors;
 use crate::error::{Result, TrainError};
-use crate::saved::{Name, Saved};
+use crate::saved::{Name, Numbers, Saved};
 
 const FORMAT: &str = "laconic-state-1";
 /// Larger files are refused.
@@ -41,14 +41,11 @@ pub fn path(out: &Path, rank: u32, round: u32) -> PathBuf {
 ///
 /// # Errors
 /// If an array's shape does not fit its numbers; the text says which.
-pub fn to_bytes(saved: &Saved, owner: &Owner) -> std::result::Result<Vec<u8>, String> {
-    let tensor = |(name, shape, numbers): (&Name, &[usize], &_)| {
-        let numbers: &crate::saved::Numbers = numbers;
-        (name.to_string(), (shape.to_vec(), numbers.clone()))
-    };
+pub fn to_bytes(saved: Saved, owner: &Owner) -> std::result::Result<Vec<u8>, String> {
+    let tensor = |(name, array): (Name, (Vec<usize>, Numbers))| (name.to_string(), array);
     let text = serde_json::to_string(owner).map_err(|error| error.to_string())?;
     let metadata = Some((FORMAT.to_owned(), text));
-    Tensors { tensors: saved.iter().map(tensor).collect(), metadata }.to_bytes()
+    Tensors { tensors: saved.into_arrays().map(tensor).collect(), metadata }.to_bytes()
 }
 
 /// Reads a file's bytes.
@@ -70,7 +67,7 @@ pub fn from_bytes(bytes: &[u8]) -> std::result::Result<(Saved, Owner), String> {
 ///
 /// # Errors
 /// If the operating system refuses.
-pub fn write(saved: &Saved, out: &Path, owner: &Owner, last: u32) -> Result<()> {
+pub fn write(saved: Saved, out: &Path, owner: &Owner, last: u32) -> Result<()> {
     let (file, rank) = (owner.path(out), owner.rank);
     write_aside(&file, &to_bytes(saved, owner).map_err(|error| TrainError::file(&file, error))?)?;
     let keeps = [file, path(out, rank, last)];
@@ -119,8 +116,8 @@ mod tests {
         saved.put(Name::of("widths", (0, Direction::Reverse), Some((Rank(2), true))), &[2u8, 8]);
         saved.put(Name::one("sums"), &[1e300f64]);
         saved.put::<u32>(Name::one("alone"), &[]);
-        let mut back = from_bytes(&to_bytes(&saved, &owner(1, 2)).expect("writable")).expect("its own bytes").0;
-        let names = |saved: &Saved| saved.iter().map(|(n, s, _)| (n.clone(), s.to_vec())).collect::<Vec<_>>();
+        let mut back = from_bytes(&to_bytes(saved.clone(), &owner(1, 2)).expect("writable")).expect("its own bytes").0;
+        let names = |saved: &Saved| saved.clone().into_arrays().map(|(n, (s, _))| (n, s)).collect::<Vec<_>>();
         assert_eq!(names(&back), names(&saved));
         let bits = |saved: &mut Saved| {
             let values = saved.take::<f32>(&late).expect("of its kind").expect("there");
@@ -136,7 +133,7 @@ mod tests {
         let mut saved = Saved::default();
         saved.put(Name::one("x"), &[1.0f32]);
         for (round, last) in [(2, 0), (4, 2), (6, 4)] {
-            write(&saved, folder.path(), &owner(1, round), last).expect("written");
+            write(saved.clone(), folder.path(), &owner(1, round), last).expect("written");
         }
         let there = |round| path(folder.path(), 1, round).exists();
         assert_eq!([2, 4, 6].map(there), [false, true, true]);
@@ -151,7 +148,7 @@ mod tests {
         let mut saved = Saved::default();
         saved.put(Name::one("x"), &[1.0f32]);
         let mine = owner(1, 6);
-        write(&saved, folder.path(), &mine, 0).expect("written");
+        write(saved.clone(), folder.path(), &mine, 0).expect("written");
         for (other, words) in [
             (owner(2, 6), "worker 2, round 6, found that of worker 1, round 6"),
             (owner(1, 7), "worker 1, round 7, found that of worker 1, round 6"),
@@ -171,7 +168,7 @@ mod tests {
     fn a_state_of_which_one_bit_is_another_is_refused() {
         let mut saved = Saved::default();
         saved.put(Name::of("widths", (0, Direction::Reverse), Some((Rank(2), true))), &[2u8, 8]);
-        let sound = to_bytes(&saved, &owner(1, 2)).expect("writable");
+        let sound = to_bytes(saved, &owner(1, 2)).expect("writable");
         for at in 0..sound.len() {
             for bit in 0..8 {
                 let mut bytes = sound.clone();
