@@ -7,6 +7,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use laconic_graph::aside::write_aside;
 use laconic_graph::dataset::Ids;
+use laconic_train::config::MessagesConfig;
+use laconic_train::record::summary::Summary;
 use laconic_train::record::weights;
 use laconic_train::run::predict::{Predictions, predict_parts};
 use laconic_train::run::source::Source;
@@ -21,6 +23,7 @@ use super::data::refuse_occupied;
 use super::signals::clean_up;
 use crate::bytes::human_bytes;
 use crate::output::Output;
+use crate::recorded::read_text;
 
 /// Arguments of `predict`.
 #[derive(Args)]
@@ -57,6 +60,9 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let mut config = Config::load(&config_path, &[])
         .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
     refuse_occupied(&arguments.out, arguments.force)?;
+    if let Some(chosen) = chosen_messages(&arguments.dir, &config)? {
+        config.messages = chosen;
+    }
     if let Some(data) = arguments.data {
         config.data.path = data;
     }
@@ -72,6 +78,17 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let text = format!("{nodes} nodes in {} ({})", path.display(), human_bytes(bytes));
     output.result(text, &Written { path, nodes, bytes })?;
     Ok(0)
+}
+
+/// The messages that a byte budget chose for the run, which its figures were taken with.
+fn chosen_messages(folder: &Path, config: &Config) -> Result<Option<MessagesConfig>> {
+    let path = folder.join("summary.json");
+    if config.messages.budget.is_empty() || !path.exists() {
+        return Ok(None);
+    }
+    let summary: Summary =
+        serde_json::from_str(&read_text(&path)?).map_err(|error| TrainError::file(&path, error.to_string()))?;
+    Ok(summary.messages)
 }
 
 /// Rows in the order of global ids: which part, which row.

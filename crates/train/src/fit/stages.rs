@@ -208,7 +208,8 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
     for (index, (stage, parameters)) in stages.iter().zip(parameters).enumerate() {
         let own = x.take().expect("every stage but the last hands rows on");
         let round = index as u32;
-        apart |= worker.plan.evaluates_apart(stage);
+        // An inductive run's evaluations have inputs of their own, whatever a run without training nodes says here.
+        apart |= worker.plan.evaluates_apart(stage) || (worker.plan.config.data.inductive && stage.freezes());
         let inputs = inputs(worker, (stage, apart), own, round)?;
         let embedding = match &inputs.x {
             Operand::Dense(rows) if index > 0 => Some(rows.clone()),
@@ -235,8 +236,10 @@ fn inputs(worker: &mut Worker, (stage, apart): (&Stage, bool), x: Operand, round
     let tag = stage.input_tag(round);
     let by_chance = worker.plan.messages.coding(tag).kind.draws;
     let tag = if apart || by_chance { stage.evaluation_input_tag(round) } else { tag };
+    let alone = worker.plan.evaluation == Scope::Nothing && worker.plan.frozen_scope(stage) == Scope::Nothing;
+    let scope = if alone { Scope::Nothing } else { Scope::Whole };
     let (mut peers, graph) = worker.split();
-    Inputs::freeze(&mut peers, graph, layer, x, (tag, Scope::Whole))
+    Inputs::freeze(&mut peers, graph, layer, x, (tag, scope))
 }
 
 /// The end of a run in its last stage, or in the one that was interrupted.

@@ -1,6 +1,6 @@
 //! One codec of messages with everything that is known of it: what `{ codec = …, … }` comes to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use laconic_wire::codec::{Bits, Codec, CodecKind, CodecRegistry, Exact, Level, Options, travelling};
 
@@ -125,6 +125,17 @@ impl Coding {
     pub fn is_same_rounding(&self, other: &Coding) -> bool {
         let steady = |kind: &CodecKind| !kind.draws && !kind.remembers && !kind.reads.ratio && !kind.reads.bits;
         self.kind.name == other.kind.name && self.options == other.options && steady(&self.kind)
+    }
+
+    /// Whether gradients in this coding's counterpart `back` come in the columns that rows in this one go out in; they
+    /// do where no column stays away.
+    pub fn leaves_out_as(&self, back: &Coding) -> bool {
+        let of_mask = |coding: &Coding| {
+            let options = coding.options.iter().filter(|(name, _)| *name != "inner");
+            options.map(|(name, value)| (name.to_owned(), value.clone())).collect::<BTreeMap<_, _>>()
+        };
+        let same = || back.kind.reads.ratio && self.ratio == back.ratio && of_mask(self) == of_mask(back);
+        !self.kind.reads.ratio || same()
     }
 
     /// Refuses options that nothing reads.

@@ -122,15 +122,18 @@ impl Plan {
         }
         let selection = members.selection(config)?;
         let drawn = (selection.build)(&config.messages.selection.config().options).map_err(check::refused_selection)?;
+        let alone = evaluates_alone(&config.messages);
+        let deletes_edges = alone && drawn.as_ref().is_some_and(|selection| selection.deletes_edges());
         let rate = RateSpec { step: config.train.lr_step, factor: config.train.lr_factor };
         Ok(Plan {
             messages,
             evaluation_inputs: config.messages.evaluation_inputs,
             selection: drawn.map(Arc::from),
             frozen: if selection.cuts { Scope::Nothing } else { Scope::Whole },
-            evaluation: if evaluates_alone(&config.messages) { Scope::Nothing } else { Scope::Whole },
+            evaluation: if alone { Scope::Nothing } else { Scope::Whole },
             inductive: false,
-            deletes_edges: false,
+            // Where evaluations exchange nothing either, this is the graph that they are on.
+            deletes_edges,
             cadence: Cadence::of(config),
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,

@@ -17,7 +17,24 @@ impl Plan {
     /// What the configuration asks for and this run has no use for, a line each.
     pub fn notes(&self) -> Vec<String> {
         let masks = [Direction::Forward, Direction::Reverse].into_iter();
-        masks.filter_map(|direction| self.idle_mask(direction)).chain(self.idle_keys()).collect()
+        let masks = masks.filter_map(|direction| self.idle_mask(direction));
+        masks.chain(self.uneven_masks()).chain(self.idle_keys()).collect()
+    }
+
+    /// Says so where gradients come back in other columns than their rows went out in: then some are by entries that
+    /// never arrived, which nothing at the owner depends on, and some that are wanted stay away.
+    fn uneven_masks(&self) -> Option<String> {
+        let live: Vec<Tag> = self.stages.iter().flat_map(|stage| stage.live_exchanges()).map(|(tag, _)| tag).collect();
+        let (back, out): (Vec<&Tag>, Vec<&Tag>) = live.iter().partition(|tag| tag.direction == Direction::Reverse);
+        let uneven = |out: &&Tag| {
+            let back = back.iter().find(|back| back.layer == out.layer);
+            back.is_some_and(|back| !self.messages.coding(**out).leaves_out_as(self.messages.coding(**back)))
+        };
+        let layer = out.iter().copied().find(uneven)?.layer;
+        Some(format!(
+            "layer {layer}: gradients do not come back in the columns that rows go out in, so some are by entries that \
+             never arrived; messages.backward with the ratio, columns and rescale of messages.forward changes that"
+        ))
     }
 
     /// Keys that have been set and that nothing in this run reads, since another key decides so.

@@ -182,6 +182,37 @@ fn masks_that_cannot_act_are_noted_before_anything_runs() {
     assert!(lazy[1].ends_with("masked: inputs that cross once have no way back"), "{lazy:?}");
 }
 
+/// Gradients that come back in other columns than rows went out in are said to.
+#[test]
+fn masks_of_one_way_alone_are_noted_before_anything_runs() {
+    let notes = |keys: &[&str]| {
+        let config = parse("", &[&["model.layers=3"], keys].concat()).expect("valid");
+        Plan::for_model(&Members::default(), &config, [12, 4]).expect("a plan").notes()
+    };
+    let mask = |way: &str, more: &str| format!("messages.{way}={{codec=\"masked\",ratio=4{more}}}");
+    let forward = mask("forward", "");
+    for back in [
+        "messages.backward=exact",
+        &mask("backward", ",columns=\"prefix\""),
+        &mask("backward", ",rescale=true"),
+        "messages.backward={codec=\"masked\",ratio=2}",
+        &mask("layers.2.backward", ",whole_last=false"),
+    ] {
+        let found = notes(&[&forward, back]);
+        assert!(found.len() == 1 && found[0].starts_with("layer 1: gradients do not come back"), "{back}: {found:?}");
+    }
+    for keys in [
+        vec![forward.clone(), mask("backward", "")],
+        vec![forward.clone(), mask("backward", ",inner=\"quantised\",bits=4")],
+        vec![mask("backward", "")],
+        vec![mask("layers.0.forward", "")],
+        vec![forward, "schedule.kind=lazy".to_owned()],
+    ] {
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        assert!(notes(&keys).iter().all(|note| !note.contains("come back")), "{keys:?}");
+    }
+}
+
 /// A key that another key leaves without a reader is said to, and not where it has one.
 #[test]
 fn keys_that_nothing_reads_are_noted_before_anything_runs() {

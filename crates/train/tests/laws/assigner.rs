@@ -50,6 +50,17 @@ fn assigned(
     drawn: &[&[u32]],
     score: impl Fn(usize) -> f32 + Sync,
 ) -> Vec<u8> {
+    assigned_to(direction, (shape, options), drawn, score, |_| 0.0)
+}
+
+/// The same, with rows that lie around an offset each.
+fn assigned_to(
+    direction: Direction,
+    (shape, options): (&str, &str),
+    drawn: &[&[u32]],
+    score: impl Fn(usize) -> f32 + Sync,
+    offset: impl Fn(usize) -> f32 + Sync,
+) -> Vec<u8> {
     let codec = format!("{{codec=\"quantised\",bits=\"adaptive\",period=1,{options}}}");
     let config = config(&[&format!("messages.forward={codec}"), &format!("messages.backward={codec}")]);
     let every: Vec<u32> = (0..ROWS as u32).collect();
@@ -58,7 +69,7 @@ fn assigned(
         links[1 - rank] = Link { send: every.clone(), receive: 0..ROWS as u32 };
         let codecs = Coders::new(&Messages::of(&config.messages, &Default::default(), &[]).expect("messages"), 7);
         let mut halo = Halo::new(HaloPlan { rank: rank as u32, links }, ROWS, codecs, 7, None);
-        let value = |i: usize| range(i / COLUMNS) * draw(61).with(i as u64).unit() as f32;
+        let value = |i: usize| offset(i / COLUMNS) + range(i / COLUMNS) * draw(61).with(i as u64).unit() as f32;
         let rows = Matrix::from_vec(ROWS, COLUMNS, (0..ROWS * COLUMNS).map(value).collect());
         let tag = Tag { kind: Kind::Activations, direction, layer: 1, round: 1, step: 0 };
         let (scores, ones): (Vec<f32>, Vec<f32>) = ((0..ROWS).map(&score).collect(), vec![1.0; ROWS]);
@@ -126,6 +137,19 @@ fn gradients_that_count_for_more_get_the_wider_codes() {
     assert_eq!(of(&|at| if at == row { 1e6 } else { 1.0 })[row], 8);
     let wide = narrow.iter().position(|&width| width > 2).expect("a wide row");
     assert_eq!(of(&|at| if at == wide { 1e-6 } else { 1.0 })[wide], 2);
+}
+
+/// A grid's ends are bfloat16 numbers, so a row far from zero has a much wider one than its spread.
+#[test]
+fn rows_far_from_zero_have_the_variance_of_their_own_grid() {
+    let of = |offset: &(dyn Fn(usize) -> f32 + Sync)| {
+        assigned_to(Direction::Forward, ("", "lambda=0.5"), &[&EVERY], |_| 1.0, offset)
+    };
+    let near = of(&|_| 0.0);
+    let narrow = (0..ROWS).filter(|&row| near[row] == 2);
+    let row = narrow.max_by(|a, b| range(*a).total_cmp(&range(*b))).expect("a narrow row");
+    let far = of(&|at| if at == row { 1000.0 * range(row) } else { 0.0 });
+    assert!(far[row] > 2, "{} and {}", near[row], far[row]);
 }
 
 /// Of rows that were never drawn nothing is known, so they keep the width that all begin with; what was seen before an

@@ -7,7 +7,7 @@ use laconic_train::plan::Members;
 use laconic_train::run::Outcome;
 use laconic_wire::{Direction, Entry, Kind};
 
-use crate::fixture::{config, graph, run};
+use crate::fixture::{FEATURES, config, graph, run};
 use crate::methods::{ARCHS, BOUNDED, CODECS, OTHERS, SCHEDULES, go_together};
 use crate::same_bits::bits;
 
@@ -53,6 +53,25 @@ fn at_least_one_column_travels_whatever_the_ratio() {
     for ((round, layer, reverse, from, to), bytes) in rows(&outcomes) {
         let link = if reverse { (to, from) } else { (from, to) };
         assert_eq!(bytes, 4 * links[&link], "round {round}, layer {layer}, from {from} to {to}");
+    }
+}
+
+/// The published method draws columns of features anew in every step. So do fixed ratios here that reveal nothing; those
+/// that do, the default, show their columns once.
+#[test]
+fn fixed_ratios_that_reveal_nothing_send_columns_of_the_inputs_in_every_round() {
+    let links = links(&["model.arch=gin"], 3);
+    for (reveal, rounds) in [(true, 1..2), (false, 1..5)] {
+        let mask = format!("messages.forward={{codec=\"masked\",ratio=4,reveal={reveal}}}");
+        let outcomes = run(&config(&["model.arch=gin", "train.epochs=4", &mask]), &graph(150, 4), 3);
+        let inputs = rows(&outcomes).into_iter().filter(|((_, layer, ..), _)| *layer == 0);
+        let found: BTreeMap<(u32, u32, u32), u64> =
+            inputs.map(|((round, _, _, from, to), bytes)| ((round, from, to), bytes)).collect();
+        let columns = FEATURES.div_ceil(4) as u64;
+        let of_round =
+            |round: u32| links.iter().map(move |(&(from, to), rows)| ((round, from, to), 4 * columns * rows));
+        let expected: BTreeMap<(u32, u32, u32), u64> = rounds.flat_map(of_round).collect();
+        assert_eq!(found, expected, "reveal = {reveal}");
     }
 }
 
