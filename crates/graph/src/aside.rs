@@ -87,18 +87,18 @@ pub fn part_of(path: &Path) -> PathBuf {
 /// The end of every name that [`part_of`] gives.
 const PART: &str = ".part";
 
-/// Removes what processes that were killed while they wrote files in this folder have left there. Nobody else may be
-/// writing in it.
+/// Removes what processes that were killed while they wrote files of names that are `ours` in this folder have left
+/// there. Nobody else may be writing them.
 ///
 /// # Errors
 ///
 /// If the system refuses.
-pub fn sweep(folder: &Path) -> io::Result<()> {
+pub fn sweep(folder: &Path, ours: impl Fn(&str) -> bool) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        let is_part = name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(PART));
-        if is_part && entry.file_type()?.is_file() {
+        let of = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(PART));
+        if of.is_some_and(&ours) && entry.file_type()?.is_file() {
             std::fs::remove_file(entry.path())?;
         }
     }
@@ -219,10 +219,10 @@ mod tests {
     #[test]
     fn what_killed_processes_left_is_swept_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
-        for name in [".a.json.part", "b.part", ".c", "d.json"] {
+        for name in [".a.json.part", ".film.mkv.part", "b.part", ".c", "d.json"] {
             std::fs::write(folder.path().join(name), "x").unwrap();
         }
-        sweep(folder.path()).unwrap();
-        assert_eq!(names(folder.path()), [".c", "b.part", "d.json"]);
+        sweep(folder.path(), |name| name.ends_with(".json")).unwrap();
+        assert_eq!(names(folder.path()), [".c", ".film.mkv.part", "b.part", "d.json"]);
     }
 }

@@ -97,6 +97,9 @@ fn a_run_that_cannot_start_changes_nothing() {
     let place = place();
     place.write("nan.csv", "src,dst\n0,1\n1,2\n");
     place.write("nan-nodes.csv", "id,x,label,split\n0,1.0,0,train\n1,nan,1,train\n2,3.0,1,train\n");
+    place.write("unknown.csv", "src,dst\n0,1\n1,2\n2,3\n");
+    let nodes = "id,x,label,split\n0,1.0,,train\n1,1.5,,train\n2,3.0,1,val\n3,2.0,0,test\n";
+    place.write("unknown-nodes.csv", nodes);
     let provenance = Provenance { method: "given".to_owned(), seed: 0 };
     write_part(&place.path("orphan"), &part(0, 4), &provenance).expect("a part");
     write_part(&place.path("orphan"), &part(1, 0), &provenance).expect("a part");
@@ -114,6 +117,7 @@ fn a_run_that_cannot_start_changes_nothing() {
         ("--set data.path=nan.csv --set data.nodes_path=nan-nodes.csv", 3),
         ("--set data.path=orphan --set partition.method=given", 3),
         ("--set data.split_index=7", 2),
+        ("--set data.path=unknown.csv --set data.nodes_path=unknown-nodes.csv", 2),
         ("--set transport.kind=mpi --set partition.parts=3", if cfg!(feature = "mpi") { 0 } else { 2 }),
     ];
     let before = contents(&place.path(""));
@@ -259,8 +263,10 @@ fn what_a_killed_run_was_writing_is_gone_when_it_goes_on() {
     let crash = "train run.toml --out run --quiet --set out.checkpoint_every=1 \
                  --set transport.fault={rank=1,round=2,kind=\"crash\"}";
     assert_eq!(place.run(crash).code, 4);
-    for name in [".checkpoint.safetensors.part", ".state-0-1.safetensors.part", "lock"] {
-        place.write(&format!("run/{name}"), "half");
+    for (name, text) in
+        [(".checkpoint.safetensors.part", "half"), (".state-0-1.safetensors.part", "half"), ("lock", "123")]
+    {
+        place.write(&format!("run/{name}"), text);
     }
     place.json("resume run");
     let names: Vec<PathBuf> = contents(&place.path("run")).into_keys().collect();
@@ -275,6 +281,40 @@ fn what_a_killed_run_was_writing_is_gone_when_it_goes_on() {
         "timeline.csv",
     ];
     assert_eq!(names, expected);
+}
+
+/// What is not a run's own stays as it is, whatever it is called.
+#[test]
+fn files_of_others_in_the_folder_are_left_alone() {
+    let place = place();
+    std::fs::create_dir(place.path("e")).expect("a folder");
+    place.write("e/.movie.mkv.part", "precious");
+    place.write("e/notes.txt", "precious");
+    place.json("train run.toml --out e");
+    assert_eq!(std::fs::read_to_string(place.path("e/.movie.mkv.part")).expect("it stays"), "precious");
+    place.json("resume e --set train.epochs=4");
+    assert_eq!(std::fs::read_to_string(place.path("e/.movie.mkv.part")).expect("it stays"), "precious");
+    // Names that a run would write itself, in folders that are no run's.
+    for (name, text) in [
+        ("lock", "a key and a lock"),
+        ("summary.json", "{}"),
+        ("model.safetensors", "a model"),
+        ("config.toml", "x = 1"),
+        ("report.html", "a report"),
+    ] {
+        std::fs::create_dir(place.path("other")).expect("a folder");
+        place.write(&format!("other/{name}"), text);
+        let code = if name == "lock" { 5 } else { 2 };
+        place.refused("train run.toml --out other", code, &["other", name]);
+        assert_eq!(contents(&place.path("other")).len(), 1, "{name}");
+        assert_eq!(std::fs::read_to_string(place.path("other").join(name)).expect("it stays"), text);
+        std::fs::remove_dir_all(place.path("other")).expect("removed");
+    }
+    // A finished run whose configuration is lost is moved aside like any other.
+    std::fs::remove_file(place.path("e/config.toml")).expect("removed");
+    let before = std::fs::read(place.path("e/model.safetensors")).expect("a model");
+    place.json("train run.toml --out e --set train.seed=3");
+    assert_eq!(std::fs::read(place.path("e.1/model.safetensors")).expect("moved"), before);
 }
 
 #[test]

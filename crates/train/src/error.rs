@@ -124,7 +124,8 @@ impl TrainError {
     /// The same error, with the whole path of a file of which only the name is known.
     #[must_use]
     pub fn within(self, folder: &Path) -> Self {
-        let whole = |path: PathBuf| if path.components().count() == 1 { folder.join(path) } else { path };
+        let is_name = |path: &PathBuf| path.components().count() == 1 && path != folder;
+        let whole = |path: PathBuf| if is_name(&path) { folder.join(path) } else { path };
         match self {
             TrainError::Io { path, source } => TrainError::Io { path: whole(path), source },
             TrainError::File { path, expected } => TrainError::File { path: whole(path), expected },

@@ -1,9 +1,10 @@
 //! Writing files so that they are never seen half-written, and reading them within limits.
 
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 
 use laconic_graph::aside;
+use laconic_graph::limits::read_file;
 
 use crate::error::{Result, TrainError};
 
@@ -32,16 +33,14 @@ pub fn write_aside_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result
     failed.map_or(written.map_err(|source: std::io::Error| TrainError::io(path, source)), Err)
 }
 
-/// The bytes of a file of at most `most` bytes; what is read counts, not what the file system says.
+/// The bytes of a file of at most `most` bytes. Pipes and devices are no files, and are not waited for.
 ///
 /// # Errors
 /// If the file cannot be read or is larger.
 pub fn read_within(path: &Path, most: u64) -> Result<Vec<u8>> {
-    let io = |source| TrainError::io(path, source);
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).map_err(io)?.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
-    if bytes.len() as u64 > most {
-        return Err(TrainError::file(path, format!("expected at most {most} bytes, found more")));
-    }
-    Ok(bytes)
+    read_file(path, most).map_err(|source| match source.kind() {
+        ErrorKind::FileTooLarge => TrainError::file(path, format!("expected at most {most} bytes, found more")),
+        ErrorKind::InvalidInput | ErrorKind::IsADirectory => TrainError::file(path, source.to_string()),
+        _ => TrainError::io(path, source),
+    })
 }

@@ -3,14 +3,14 @@
 //! Whether a run can start shows only when all its workers are ready. So its folder is claimed first, and nothing in it
 //! or beside it changes before [`Claim::begin`]: a run that cannot start leaves everything as it was.
 
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use laconic_graph::aside::{Held, sweep};
 use laconic_graph::limits::read_file;
 
 use super::aside::write_aside;
-use super::{checkpoint, recorder};
+use super::{checkpoint, recorder, weights};
 use crate::error::{Result, TrainError};
 use crate::plan::{Members, Plan};
 
@@ -18,6 +18,10 @@ use crate::plan::{Members, Plan};
 pub const CONFIG: &str = "config.toml";
 /// The file that whoever writes into a folder holds. It is there as long as somebody does.
 const LOCK: &str = "lock";
+const LEDGER: &str = "ledger.csv";
+/// What a run writes besides.
+const RESULTS: [&str; 7] =
+    [checkpoint::FILE, recorder::METRICS, weights::FILE, "summary.json", LEDGER, "timeline.csv", "report.html"];
 /// What other processes read of it at most, and of a configuration.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -40,7 +44,19 @@ impl Lock {
             let process = process.trim().to_owned();
             return Err(TrainError::Busy { folder: folder.to_owned(), process });
         };
-        held.file.set_len(0).and_then(|()| write!(held.file, "{}", std::process::id())).map_err(io)?;
+        let mut before = String::new();
+        let foreign = Read::by_ref(&mut held.file).take(BYTES_MAX).read_to_string(&mut before).is_err();
+        if foreign || !before.trim().bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(TrainError::file(
+                &path,
+                "expected the number of a process, found something else; is it yours?",
+            ));
+        }
+        held.file
+            .set_len(0)
+            .and_then(|()| held.file.rewind())
+            .and_then(|()| write!(held.file, "{}", std::process::id()))
+            .map_err(io)?;
         Ok(Lock(Some(held)))
     }
 
@@ -74,6 +90,9 @@ impl Claim {
     pub fn new(folder: &Path, plan: &Plan, resume: bool) -> Result<Claim> {
         let config = if resume { None } else { Some(plan.members.to_toml(&plan.config)?) };
         let lock = if resume || folder.is_dir() { Some(Lock::take(folder)?) } else { None };
+        if resume {
+            refuse_special(folder)?;
+        }
         let claim = Claim { folder: folder.to_owned(), members: plan.members.clone(), config, lock };
         if claim.is_occupied() {
             claim.check_movable()?;
@@ -103,17 +122,18 @@ impl Claim {
                 // The old lock goes after the new one is taken.
                 self.lock = Some(Lock::take(&folder)?);
             }
-            sweep(&folder).map_err(io)?;
+            sweep(&folder, is_of_a_run).map_err(io)?;
             write_aside(&folder.join(CONFIG), config.as_bytes())?;
         } else {
-            sweep(&folder).map_err(io)?;
+            sweep(&folder, is_of_a_run).map_err(io)?;
         }
         Ok(moved)
     }
 
-    /// Whether a run that starts anew finds another in its folder.
+    /// Whether a run that starts anew finds another in its folder, or files of its own names.
     fn is_occupied(&self) -> bool {
-        self.config.is_some() && self.folder.join(CONFIG).exists()
+        let holds = |name: &&str| self.folder.join(name).exists();
+        self.config.is_some() && RESULTS.iter().chain([&CONFIG]).any(holds)
     }
 
     fn check_movable(&self) -> Result<()> {
@@ -144,6 +164,29 @@ impl Claim {
     }
 }
 
+/// Whether a run writes files of this name.
+fn is_of_a_run(name: &str) -> bool {
+    let numbered = |start: &str, end: &str| {
+        let number = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+    };
+    let of_workers = [("ledger.", ".csv"), ("timeline.", ".csv"), ("state-", ".safetensors")];
+    name == CONFIG || RESULTS.contains(&name) || of_workers.iter().any(|(start, end)| numbered(start, end))
+}
+
+/// Refuses what is no file in a folder where a run goes on: reading a pipe or a device would not end.
+fn refuse_special(folder: &Path) -> Result<()> {
+    let io = |source| TrainError::io(folder, source);
+    for entry in std::fs::read_dir(folder).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let ours = entry.file_name().to_str().is_some_and(is_of_a_run);
+        if ours && std::fs::metadata(entry.path()).is_ok_and(|found| !found.is_file()) {
+            return Err(TrainError::file(entry.path(), "expected a file, found a folder, a pipe or a device"));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses to move a folder aside that is somebody else's.
 fn refuse_foreign(folder: &Path, members: &Members) -> Result<()> {
     let has = |name: &str| folder.join(name).is_file();
@@ -152,10 +195,12 @@ fn refuse_foreign(folder: &Path, members: &Members) -> Result<()> {
         let keys = text.parse::<toml::Table>().ok()?;
         (!keys.is_empty() && members.parse(&text, &[]).is_ok()).then_some(())
     };
-    if [checkpoint::FILE, recorder::METRICS, "summary.json"].into_iter().any(has) || is_ours().is_some() {
+    let is_run = [checkpoint::FILE, recorder::METRICS, LEDGER].into_iter().any(has);
+    if is_run || is_ours().is_some() {
         return Ok(());
     }
-    let what = format!("{CONFIG} there is not that of a run, so the folder is left alone; name another with --out");
+    let found = RESULTS.iter().chain([&CONFIG]).find(|name| has(name)).unwrap_or(&CONFIG);
+    let what = format!("{found} there is not that of a run, so the folder is left alone; name another with --out");
     Err(TrainError::config(format!("{}: {what}", folder.display())))
 }
 
