@@ -79,6 +79,48 @@ fn a_run_is_not_resumed_on_other_data_under_the_same_path() {
     place.json("resume run --set data.path=elsewhere.npz");
 }
 
+/// What the folder of the run holds, without the ledger: rows of killed workers are put into it before anything else.
+fn files(place: &Place) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(place.path("run"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry"))
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path()).expect("a file")))
+        .collect();
+    files.retain(|(name, _)| !name.starts_with("ledger."));
+    files.sort();
+    files
+}
+
+/// A run that cannot go on stays as it is.
+fn assert_same(after: &[(String, Vec<u8>)], before: &[(String, Vec<u8>)]) {
+    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(after), names(before));
+    after.iter().zip(before).for_each(|(after, before)| assert!(after == before, "{} has changed", before.0));
+}
+
+/// A pipe in the place of a file of the run is no file, and nobody waits for it.
+#[cfg(unix)]
+#[test]
+fn pipes_in_the_folder_of_a_run_are_refused() {
+    let place = crashed();
+    let names =
+        ["checkpoint.safetensors", "state-1-2.safetensors", "metrics.jsonl", "summary.json", "model.safetensors"];
+    for name in names {
+        let path = place.path("run").join(name);
+        let before = std::fs::read(&path).ok();
+        let _ = std::fs::remove_file(&path);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+        place.refused("resume run", 5, &[name]);
+        if name == "model.safetensors" {
+            place.refused("predict run --out p.parquet", 5, &[name]);
+            place.refused("export run --to pyg", 5, &[name]);
+        }
+        std::fs::remove_file(&path).expect("removed");
+        before.iter().for_each(|bytes| std::fs::write(&path, bytes).expect("written"));
+    }
+    place.json("resume run");
+}
+
 #[test]
 fn files_of_which_a_bit_is_another_are_refused_with_their_names() {
     let place = crashed();
@@ -94,11 +136,25 @@ fn files_of_which_a_bit_is_another_are_refused_with_their_names() {
         std::fs::write(&path, &sound).expect("written");
     };
     flip_each("checkpoint.safetensors", &["resume run"]);
-    flip_each("state-1-2.safetensors", &["resume run"]);
+    let before = files(&place);
+    flip_each("state-1-2.safetensors", &["resume run", "resume run --set train.lr=0.5 --set train.epochs=50"]);
+    assert_same(&files(&place), &before);
+    let state = std::fs::read(place.path("run/state-1-2.safetensors")).expect("a state");
+    std::fs::remove_file(place.path("run/state-1-2.safetensors")).expect("removed");
+    place.refused("resume run --set train.lr=0.5", 5, &["run/state-1-2.safetensors"]);
+    std::fs::write(place.path("run/state-1-2.safetensors"), state).expect("written");
+    assert_same(&files(&place), &before);
     place.json("resume run");
     flip_each("model.safetensors", &["predict run --out p.parquet", "export run --to pyg"]);
     place.json("predict run --out p.parquet");
     assert_eq!(place.run("export run --to pyg").code, 0);
+    let model = std::fs::read(place.path("run/model.safetensors")).expect("a model");
+    place.json("train run.toml --out other --set train.seed=9");
+    std::fs::copy(place.path("other/model.safetensors"), place.path("run/model.safetensors")).expect("copied");
+    for line in ["predict run --out q.parquet", "export run --to pyg"] {
+        place.refused(line, 5, &["run/model.safetensors", "summary.json"]);
+    }
+    std::fs::write(place.path("run/model.safetensors"), model).expect("written");
     // A file for other programs has no checksum.
     std::fs::copy(place.path("run/pyg/model.safetensors"), place.path("run/model.safetensors")).expect("copied");
     place.refused("predict run --out q.parquet", 5, &["run/model.safetensors", "of another program"]);

@@ -66,7 +66,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     if let Some(data) = arguments.data {
         config.data.path = data;
     }
-    let (weights, widths) = weights::read_with_widths(&arguments.dir.join(weights::FILE))?;
+    let (weights, widths) = weights::read_of_run(&arguments.dir)?;
     let source = Source::open(&Members::default(), &config, None)?;
     output.say(format!("predicting with {} workers", source.parts()));
     let predictions = predict_parts((&Members::default(), &config), source, &weights, widths);

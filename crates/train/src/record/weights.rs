@@ -73,15 +73,44 @@ pub fn write(path: &Path, weights: &Weights, about: BTreeMap<&str, String>) -> R
     write_aside(path, &file.to_bytes().map_err(refuse)?)
 }
 
+/// Reads the weights in the folder of a run, as [`read_with_widths`].
+///
+/// # Errors
+/// If there are none, or they are another run's than the summary beside them.
+pub fn read_of_run(out: &Path) -> Result<(Weights, [usize; 2])> {
+    const BYTES_MAX: u64 = 1 << 28;
+    let (path, summary) = (out.join(FILE), out.join("summary.json"));
+    let (about, file) = read_tensors(&path)?;
+    if summary.exists() {
+        let text: serde_json::Value = serde_json::from_slice(&read_within(&summary, BYTES_MAX)?)
+            .map_err(|error| TrainError::file(&summary, format!("expected a run's summary: {error}")))?;
+        let digest = &text["parameters"]["digest"];
+        if about.get("digest").is_some_and(|own| digest != own) {
+            let what = format!("it is not the model that summary.json beside it speaks of ({digest})");
+            return Err(TrainError::file(&path, what));
+        }
+    }
+    weights_of(&path, &about, file)
+}
+
 /// Reads weights, and the widths of features and classes that they are made for.
 ///
 /// # Errors
 /// If there is no such file, or it is not one of weights.
 pub fn read_with_widths(path: &Path) -> Result<(Weights, [usize; 2])> {
+    let (about, file) = read_tensors(path)?;
+    weights_of(path, &about, file)
+}
+
+fn read_tensors(path: &Path) -> Result<(BTreeMap<String, String>, Tensors)> {
     const BYTES_MAX: u64 = 16 << 30;
+    let file = Tensors::from_bytes(&read_within(path, BYTES_MAX)?, METADATA);
+    let file = file.map_err(|what| TrainError::file(path, what))?;
+    Ok((serde_json::from_str(file.text()).unwrap_or_default(), file))
+}
+
+fn weights_of(path: &Path, about: &BTreeMap<String, String>, file: Tensors) -> Result<(Weights, [usize; 2])> {
     let refuse = |what: String| TrainError::file(path, what);
-    let file = Tensors::from_bytes(&read_within(path, BYTES_MAX)?, METADATA).map_err(refuse)?;
-    let about: BTreeMap<String, String> = serde_json::from_str(file.text()).unwrap_or_default();
     let width = |name: &str| {
         let value = about.get(name).and_then(|text| text.parse().ok()).filter(|v| (1..=1 << 24).contains(v));
         value.ok_or_else(|| refuse(format!("expected metadata {name}, a width")))

@@ -30,6 +30,7 @@ use crate::record::folder::{TIMELINE, continue_folder, write_results};
 use crate::record::observer::Observer;
 use crate::record::recorder::{Destination, FolderRecorder, heard};
 use crate::record::report::{Memory, Seconds, WorkerReport};
+use crate::record::state::{self, Owner};
 use crate::record::summary::{RunFacts, Summary};
 use crate::record::traffic::Earlier;
 use crate::record::weights;
@@ -249,8 +250,16 @@ impl Ready {
         let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
         let options = WorkerOptions { threads: process.threads, stop: process.stop.clone(), clock: simulated };
         let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
+        if worker.global_rows[0] == 0.0 {
+            return Err(TrainError::config("no node of the training split has a label that is known"));
+        }
         let plan = Arc::new(within_budget(&mut worker)?);
         let resumed = if process.resume { Some(hand_round(&mut worker, process, &identity)?) } else { None };
+        if let (Some(resumed), Some(out), true) = (&resumed, process.out.as_deref(), plan.remembers()) {
+            // Read again when the folder has begun; what cannot be read refuses the run while nothing has changed.
+            let (rank, run) = (worker.rank().0, resumed.checkpoint.run.clone());
+            state::read(out, &Owner { run, rank, round: resumed.checkpoint.snapshot.rounds() })?;
+        }
         let forecast = forecast_rest(&mut worker, &plan, resumed.as_ref(), process.keeps_accounts)?;
         Ok(Ready { worker, x, clock, plan, identity, resumed, forecast })
     }

@@ -47,7 +47,7 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     let Target::Pyg = arguments.to;
     let config = Config::load(&arguments.dir.join("config.toml"), &[])
         .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
-    let (weights, [inputs, classes]) = weights::read_with_widths(&arguments.dir.join(weights::FILE))?;
+    let (weights, [inputs, classes]) = weights::read_of_run(&arguments.dir)?;
     let plan = Plan::for_model(&Members::default(), &config, [inputs, classes])?;
     let stages = &plan.stages;
     // Complain about a model that does not fit its configuration now rather than in Python.
