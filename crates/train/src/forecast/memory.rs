@@ -86,7 +86,8 @@ fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) 
     let frozen = first.inputs() * (rows * 2 + if first.message_has_parameters() { halo } else { 0 });
     floats("frozen inputs", if units[0].dropout > 0.0 { 2 * frozen } else { frozen });
     floats("inputs of evaluations", if evaluates_apart { frozen } else { 0 });
-    let mut widest = 0;
+    // The widest messages, inputs and outputs. Classes may be many more than columns, and no row of them crosses.
+    let (mut messages, mut inputs, mut outputs, mut crossing) = (0, 0, 0, Vec::new());
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
         let (message, output) = (layer.message_width(), layer.outputs());
@@ -95,21 +96,26 @@ fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) 
         floats("activations", if unit.after == After::Nothing { rows * output } else { 2 * rows * output });
         // Nobody asks for the gradients of inputs.
         let input = if index > 0 { layer.inputs() } else { 0 };
-        widest = widest.max(output).max(input).max(message);
+        (messages, inputs, outputs) = (messages.max(message), inputs.max(input), outputs.max(output));
+        // What crosses in every round: messages, or where they are late the rows that these are made of.
+        let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
+        crossing.extend((index > 0).then_some(if carries { input } else { message }));
     }
-    // Gradients of rows, of folds, of messages, of halo messages.
-    floats("gradients of rows", widest * (4 * rows + halo));
-    floats("frames", widest * shapes.links.iter().map(|l| l.send + l.receive).sum::<usize>());
+    // Gradients of outputs, of inputs, of folds, of messages, of halo messages.
+    floats("gradients of rows", (outputs + inputs + 2 * messages) * rows + messages * halo);
+    let crosses = crossing.iter().copied().fold(messages, usize::max);
+    let all_cross: usize = crossing.iter().sum();
+    let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
+    floats("frames", crosses * exchanged);
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
     // layer on their way, where rows cross in place of messages.
-    let live = units.len().saturating_sub(1);
-    let of_layers = if stage.late.is_some() { widest * live * (halo + rows) } else { 0 };
+    let (of_layers, of_widest) =
+        if stage.late.is_some() { (all_cross * (halo + rows), crosses * (halo + rows)) } else { (0, 0) };
     let averages: usize = stage.late.iter().flat_map(|late| late.smoothing).map(|share| usize::from(share > 0.0)).sum();
-    floats("late rows", (2 * of_layers).saturating_add(2 * of_layers / live.max(1)) + averages * of_layers);
+    floats("late rows", (2 + averages) * of_layers + 2 * of_widest);
     // What was sent last over each link, and what came.
-    let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
-    let skipped = if skips { 2 * live * widest * exchanged } else { 0 };
+    let skipped = if skips { 2 * all_cross * exchanged } else { 0 };
     floats("last messages", skipped);
     // Everything that a worker alone remembers, as arrays and as the bytes of a file.
     floats("state file", 2 * ((1 + averages) * of_layers + skipped));

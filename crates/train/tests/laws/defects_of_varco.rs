@@ -56,8 +56,8 @@ fn at_least_one_column_travels_whatever_the_ratio() {
     }
 }
 
-/// The published method draws columns of features anew in every step. So do fixed ratios here that reveal nothing; those
-/// that do, the default, show their columns once.
+/// The published method draws columns of features anew in every step. So do fixed ratios here that reveal nothing;
+/// those that do, the default, show their columns once.
 #[test]
 fn fixed_ratios_that_reveal_nothing_send_columns_of_the_inputs_in_every_round() {
     let links = links(&["model.arch=gin"], 3);
