@@ -12,8 +12,8 @@ use crate::{NO_CODEC, Result};
 /// were last sent, and that were sent fewer than so many rounds ago; whatever else through another codec.
 ///
 /// Only messages of step 0 are compared: those of other steps cross once. Both ends remember the rows as they were last
-/// sent, which is what the other codec decodes, and the sending one the round: what is compared with the rows of now is what
-/// the receiver would use in their place, with its rounding. Where the other codec remembers something itself, the
+/// sent, which is what the other codec decodes, and the sending one the round: what is compared with the rows of now is
+/// what the receiver would use in their place, with its rounding. Where the other codec remembers something itself, the
 /// sending end has the rows before it. A frame
 /// says of this codec what it says of the one inside. The sizes of messages depend on what training does, so
 /// [`bytes`](Codec::bytes) is the most that one takes.
