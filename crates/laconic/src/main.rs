@@ -44,7 +44,10 @@ Exit codes:
 fn main() -> ExitCode {
     let Cli { command, json, quiet } = Cli::parse();
     let output = output::Output::new(json, quiet);
-    match command::run(command, &output) {
+    // Where the system grants no threads, whoever needed them first would panic.
+    let pool = rayon::ThreadPoolBuilder::new().build_global();
+    let pool = pool.map_err(|error| anyhow::Error::from(std::io::Error::other(format!("threads: {error}"))));
+    match pool.and_then(|()| command::run(command, &output)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             if is_broken_pipe(&error) {

@@ -102,6 +102,12 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
         ..SbmSpec::default()
     })?;
     let edges = dataset.graph.edges();
+    // Before minutes of work whose figures would then have no page.
+    let page = std::path::absolute(&arguments.report).map_err(|source| TrainError::io(&arguments.report, source))?;
+    if !page.parent().is_some_and(Path::is_dir) {
+        let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+        return Err(TrainError::io(&arguments.report, missing).into());
+    }
     output.say(format!(
         "a generated graph of {} nodes and {edges} edges, 128 features, 10 classes",
         dataset.graph.nodes()
