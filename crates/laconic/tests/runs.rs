@@ -53,6 +53,21 @@ fn a_mask_that_cannot_act_is_noted_before_the_run_and_in_its_results() {
 }
 
 #[test]
+fn codes_that_cost_more_than_exact_rows_are_noted_in_the_plan() {
+    let place = place();
+    let lazy =
+        "plan run.toml --set schedule.kind=lazy --set messages.evaluation_inputs=training --set messages.forward=";
+    // A grid for every row in each of five refinements, whose bits come to more than 32.
+    let steps = "{codec=\"quantised\",bits={law=\"staircase\",from=1,to=32,steps=5}}";
+    let ran = place.run(&format!("{lazy}{steps} --set train.epochs=20"));
+    assert!(ran.code == 0 && ran.err.contains("note: rows take "), "{}", ran.err);
+    for codec in ["exact", "half", "{codec=\"quantised\",bits=4}", "{codec=\"quantised\",bits={from=2,to=4,slope=2}}"] {
+        let ran = place.run(&format!("{lazy}{codec} --set train.epochs=20"));
+        assert!(ran.code == 0 && !ran.err.contains("note:"), "{codec}: {}", ran.err);
+    }
+}
+
+#[test]
 fn a_folder_of_parts_trains_the_same_bits_as_the_dataset_it_was_cut_from() {
     let place = place();
     let whole = place.json("train run.toml --out whole");

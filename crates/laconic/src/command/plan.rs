@@ -65,7 +65,15 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     if !is_part_folder(&config.data.path) {
         output.say(format_args!("reading and cutting {}", config.data.path.display()));
     }
-    let laconic_train::Costs { plan, workers } = laconic_train::plan(&Members::default(), &config, Data::Configured)?;
+    let laconic_train::Costs { plan, workers, dearer_than_exact } =
+        laconic_train::plan(&Members::default(), &config, Data::Configured)?;
+    let mut notes = plan.with_messages(&config.messages)?.notes();
+    notes.extend(dearer_than_exact.map(|[chosen, exact]| {
+        let [chosen, exact] = [chosen, exact].map(human_bytes);
+        format!(
+            "rows take {chosen} in these codecs, and {exact} exactly: what goes with every row is more than is saved"
+        )
+    }));
     let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
     let mut by_link = Vec::new();
     let (mut busiest, mut exchanges) = (0u64, 0u64);
@@ -103,7 +111,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         is_bound: !plan.messages.are_predictable(),
         budget: plan.messages.budget,
         messages: (plan.config.messages != config.messages).then(|| plan.config.messages.clone()),
-        notes: plan.with_messages(&config.messages)?.notes(),
+        notes,
     };
     costs.notes.iter().for_each(|note| output.say(format!("note: {note}")));
     output.result(describe(&costs), &costs)?;

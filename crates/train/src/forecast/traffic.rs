@@ -5,8 +5,8 @@ use laconic_wire::{Kind, Ledger, Rank, collectives};
 
 use super::stages::{clock_of_bytes, forecast_stages};
 use super::{Forecast, budget, memory};
-use crate::config::Config;
 use crate::config::ramp::Clock;
+use crate::config::{CodecChoice, Config, MessagesConfig};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::{Shapes, TrainingShapes};
 use crate::exchange::steps::{Step, checkpoint_tag};
@@ -122,6 +122,8 @@ pub struct Costs {
     pub plan: Plan,
     /// Per worker its shapes, what it would send, and its memory.
     pub workers: Vec<(Shapes, Ledger, u64)>,
+    /// Bytes of rows, framing included, and what they would be if none were compressed, where that is less.
+    pub dearer_than_exact: Option<[u64; 2]>,
 }
 
 /// What every worker of a configuration would send, with shapes and memory; nothing runs. `ledger` makes the ledgers
@@ -184,6 +186,30 @@ fn costs(mut plan: Plan, global: &GlobalCounts, mut shapes: Vec<Shapes>, ledger:
         let memory = memory::forecast(&shapes, &plan, false).total();
         Ok((shapes, ledger, memory))
     };
+    let dearer_than_exact = dearer_than_exact(&plan, &evaluator, &shapes)?;
     let workers = shapes.into_iter().map(one).collect::<Result<_>>()?;
-    Ok(Costs { plan, workers })
+    Ok(Costs { plan, workers, dearer_than_exact })
+}
+
+/// Codes have overheads: a grid for every row, and again with each refinement of rows that never change.
+fn dearer_than_exact(plan: &Plan, evaluator: &Evaluator, shapes: &[Shapes]) -> Result<Option<[u64; 2]>> {
+    let chosen = &plan.config.messages;
+    let exact = CodecChoice::exact;
+    let plain = MessagesConfig { forward: exact(), backward: exact(), layers: Default::default(), ..chosen.clone() };
+    if plain == *chosen || !plan.messages.are_predictable() {
+        return Ok(None);
+    }
+    let position = Position::default();
+    let rows_of = |plan: &Plan| {
+        let forecast = Forecast { plan, evaluator, position: &position };
+        shapes.iter().try_fold(0, |sum, shapes| {
+            let mut ledger = Ledger::of_totals();
+            forecast_worker(&forecast, shapes, None, &mut ledger)?;
+            let totals = ledger.totals_by_kind();
+            let kinds = [Kind::Features, Kind::Activations, Kind::ActivationGradients];
+            Ok::<u64, TrainError>(sum + kinds.iter().map(|kind| totals[*kind].framed).sum::<u64>())
+        })
+    };
+    let bytes = [rows_of(plan)?, rows_of(&plan.with_messages(&plain)?)?];
+    Ok(Some(bytes).filter(|[chosen, plain]| chosen > plain))
 }
