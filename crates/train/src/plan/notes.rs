@@ -4,6 +4,7 @@ use laconic_wire::{Direction, Tag};
 
 use super::Plan;
 use crate::config::{CodecChoice, Config, CostsChoice};
+use crate::selection::Scope;
 
 /// The configuration's word for a direction.
 const fn key(direction: Direction) -> &'static str {
@@ -38,29 +39,32 @@ impl Plan {
     }
 
     /// Keys that have been set and that nothing in this run reads, since another key decides so.
-    fn idle_keys(&self) -> Vec<String> {
+    fn idle_keys(&self) -> impl Iterator<Item = String> {
         let Config { messages, train, transport, .. } = &*self.config;
-        let mut notes = Vec::new();
-        if messages.costs == CostsChoice::Measured && !self.messages.are_adaptive() {
-            notes
-                .push("messages.costs = \"measured\": no message has adaptive bits, so no cost is measured".to_owned());
-        }
-        // A byte budget may choose other codecs for them.
-        if !messages.error_feedback && self.messages.budget.is_none() && !self.messages.round_parameters() {
-            notes.push(
-                "messages.error_feedback = false: messages.parameters lose nothing, so nothing is fed back".to_owned(),
-            );
-        }
-        if transport.shape_sleeps && transport.shape.is_empty() {
-            notes.push(
-                "transport.shape_sleeps = true: no link is shaped (transport.shape), so nobody sleeps".to_owned(),
-            );
-        }
-        if train.patience > 0 && train.eval_every == 0 {
-            let why = "only a stage's last round is evaluated (train.eval_every = 0), so none ends early";
-            notes.push(format!("train.patience = {}: {why}", train.patience));
-        }
-        notes
+        let exact = CodecChoice::exact();
+        let rounds = messages.forward != exact || messages.backward != exact || !messages.layers.is_empty();
+        // A byte budget may choose other codecs for parameters.
+        let feeds_back = messages.error_feedback || self.messages.budget.is_some() || self.messages.round_parameters();
+        let idle = [
+            (
+                self.frozen == Scope::Nothing && rounds,
+                "messages.forward and messages.backward: training exchanges no rows (messages.selection)",
+            ),
+            (
+                messages.costs == CostsChoice::Measured && !self.messages.are_adaptive(),
+                "messages.costs = \"measured\": no message has adaptive bits, so no cost is measured",
+            ),
+            (!feeds_back, "messages.error_feedback = false: messages.parameters lose nothing that could be fed back"),
+            (
+                transport.shape_sleeps && transport.shape.is_empty(),
+                "transport.shape_sleeps = true: no link is shaped (transport.shape), so nobody sleeps",
+            ),
+            (
+                train.patience > 0 && train.eval_every == 0,
+                "train.patience: only a stage's last round is evaluated (train.eval_every = 0), so none ends early",
+            ),
+        ];
+        idle.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, note)| note.to_owned())
     }
 
     /// Says why, where masks are configured for a direction and leave all of its messages whole.

@@ -224,10 +224,11 @@ fn keys_that_nothing_reads_are_noted_before_anything_runs() {
     let adaptive = "messages.backward={codec=\"quantised\",bits=\"adaptive\"}";
     let eight = "messages.parameters={codec=\"quantised\",bits=8}";
     for (keys, key, reader) in [
+        ("messages.forward=half messages.selection=none", "messages.forward and ", "messages.selection=all"),
         ("messages.costs=measured", "messages.costs = \"measured\": ", adaptive),
         ("messages.error_feedback=false", "messages.error_feedback = false: ", eight),
         ("transport.shape_sleeps=true", "transport.shape_sleeps = true: ", "transport.shape=20mbit,80ms"),
-        ("train.patience=5 train.eval_every=0", "train.patience = 5: ", "train.eval_every=2"),
+        ("train.patience=5 train.eval_every=0", "train.patience: ", "train.eval_every=2"),
     ] {
         let found = notes(keys);
         assert!(found.len() == 1 && found[0].starts_with(key), "{keys}: {found:?}");
