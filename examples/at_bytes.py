@@ -34,7 +34,7 @@ def main():
         reached = []
         for share in shares:
             last = [max(points)[1] for points in ([p for p in c if p[0] <= share * whole] for c in curves) if points]
-            reached.append(f"{100 * sum(last) / len(last):.1f}" if len(last) == len(curves) else "-")
+            reached.append(f"{100 * sum(last) / len(last):.1f}" if curves and len(last) == len(curves) else "-")
         print(method["name"], *reached, sep="\t")
 
 
