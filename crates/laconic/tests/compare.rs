@@ -214,6 +214,7 @@ fn a_page_stands_alone_and_shows_every_figure_even_of_hostile_names() {
     }
     place.json("report both/runs/plain/seed-0");
     assert!(place.path("both/runs/plain/seed-0/report.html").is_file());
+    place.refused("demo --nodes 300 --epochs 3 --report nosuch/demo.html", 5, &["nosuch/demo.html"]);
     let said = place.run("demo --nodes 300 --epochs 3 --report demo.html");
     assert!(said.code == 0 && said.err.contains("demo.html") && place.path("demo.html").is_file(), "{}", said.err);
 }

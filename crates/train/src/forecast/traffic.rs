@@ -186,30 +186,36 @@ fn costs(mut plan: Plan, global: &GlobalCounts, mut shapes: Vec<Shapes>, ledger:
         let memory = memory::forecast(&shapes, &plan, false).total();
         Ok((shapes, ledger, memory))
     };
-    let dearer_than_exact = dearer_than_exact(&plan, &evaluator, &shapes)?;
-    let workers = shapes.into_iter().map(one).collect::<Result<_>>()?;
+    let workers = shapes.into_iter().map(one).collect::<Result<Vec<_>>>()?;
+    let dearer_than_exact = dearer_than_exact(&plan, &evaluator, &workers)?;
     Ok(Costs { plan, workers, dearer_than_exact })
 }
 
 /// Codes have overheads: a grid for every row, and again with each refinement of rows that never change.
-fn dearer_than_exact(plan: &Plan, evaluator: &Evaluator, shapes: &[Shapes]) -> Result<Option<[u64; 2]>> {
+fn dearer_than_exact(
+    plan: &Plan,
+    evaluator: &Evaluator,
+    workers: &[(Shapes, Ledger, u64)],
+) -> Result<Option<[u64; 2]>> {
     let chosen = &plan.config.messages;
     let exact = CodecChoice::exact;
     let plain = MessagesConfig { forward: exact(), backward: exact(), layers: Default::default(), ..chosen.clone() };
     if plain == *chosen || !plan.messages.are_predictable() {
         return Ok(None);
     }
-    let position = Position::default();
-    let rows_of = |plan: &Plan| {
-        let forecast = Forecast { plan, evaluator, position: &position };
-        shapes.iter().try_fold(0, |sum, shapes| {
-            let mut ledger = Ledger::of_totals();
-            forecast_worker(&forecast, shapes, None, &mut ledger)?;
-            let totals = ledger.totals_by_kind();
-            let kinds = [Kind::Features, Kind::Activations, Kind::ActivationGradients];
-            Ok::<u64, TrainError>(sum + kinds.iter().map(|kind| totals[*kind].framed).sum::<u64>())
-        })
+    let (plain, position) = (plan.with_messages(&plain)?, Position::default());
+    let forecast = Forecast { plan: &plain, evaluator, position: &position };
+    let rows = |ledger: &Ledger| {
+        let totals = ledger.totals_by_kind();
+        let kinds = [Kind::Features, Kind::Activations, Kind::ActivationGradients];
+        kinds.iter().map(|kind| totals[*kind].framed).sum::<u64>()
     };
-    let bytes = [rows_of(plan)?, rows_of(&plan.with_messages(&plain)?)?];
+    let mut bytes = [0; 2];
+    for (shapes, chosen, _) in workers {
+        let mut exact = Ledger::of_totals();
+        forecast_worker(&forecast, shapes, None, &mut exact)?;
+        bytes[0] += rows(chosen);
+        bytes[1] += rows(&exact);
+    }
     Ok(Some(bytes).filter(|[chosen, plain]| chosen > plain))
 }
