@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use laconic_train::record::recorder::METRICS;
+use laconic_train::record::claim::METRICS;
 use laconic_train::{RoundReport, Summary, TrainError};
 
 use crate::plot::thin;

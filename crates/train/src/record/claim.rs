@@ -10,18 +10,20 @@ use laconic_graph::aside::{Held, sweep};
 use laconic_graph::limits::read_file;
 
 use super::aside::write_aside;
-use super::{checkpoint, recorder, weights};
+use super::{checkpoint, weights};
 use crate::error::{Result, TrainError};
 use crate::plan::{Members, Plan};
 
 /// The configuration in a run's folder.
 pub const CONFIG: &str = "config.toml";
+/// The file with a line a round.
+pub const METRICS: &str = "metrics.jsonl";
 /// The file that whoever writes into a folder holds. It is there as long as somebody does.
 const LOCK: &str = "lock";
 const LEDGER: &str = "ledger.csv";
 /// What a run writes besides.
 const RESULTS: [&str; 7] =
-    [checkpoint::FILE, recorder::METRICS, weights::FILE, "summary.json", LEDGER, "timeline.csv", "report.html"];
+    [checkpoint::FILE, METRICS, weights::FILE, "summary.json", LEDGER, "timeline.csv", "report.html"];
 /// What other processes read of it at most, and of a configuration.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -195,7 +197,7 @@ fn refuse_foreign(folder: &Path, members: &Members) -> Result<()> {
         let keys = text.parse::<toml::Table>().ok()?;
         (!keys.is_empty() && members.parse(&text, &[]).is_ok()).then_some(())
     };
-    let is_run = [checkpoint::FILE, recorder::METRICS, LEDGER].into_iter().any(has);
+    let is_run = [checkpoint::FILE, METRICS, LEDGER].into_iter().any(has);
     if is_run || is_ours().is_some() {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use laconic_wire::{Count, Ledger, Metered, PerKind, Rank, Transport};
 
 use super::aside::write_aside;
 use super::checkpoint::Checkpoint;
-use super::claim::Claim;
+use super::claim::{Claim, METRICS};
 use super::ledger::PartFile;
 use super::observer::Observer;
 use super::report::WorkerReport;
@@ -18,9 +18,6 @@ use crate::fit::progress::Snapshot;
 use crate::plan::Plan;
 use crate::plan::identity::Identity;
 use crate::saved::Saved;
-
-/// The file with a line a round.
-pub const METRICS: &str = "metrics.jsonl";
 
 /// Where a worker of a run is written down.
 pub struct Destination {
