@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
+use laconic_graph::about::About;
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
 use laconic_graph::graph::Graph;
 use laconic_graph::limits::Limits;
@@ -134,6 +135,7 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
         labels: Labels::Single { classes, values: labels },
         splits: vec![Split { roles }],
         ids: Ids::Row,
+        about: About::default(),
     };
     Ok(Case { dataset, parameters, gradients, logits: logits.values, losses })
 }

@@ -1,5 +1,6 @@
 //! A whole dataset in memory: graph, features, labels, splits and the user's own ids.
 
+use crate::about::About;
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
 use crate::rules::{Violation, length_violation, offsets_violation};
@@ -22,6 +23,8 @@ pub struct Dataset {
     pub splits: Vec<Split>,
     /// The user's own node ids, in node order.
     pub ids: Ids,
+    /// What classes and features are called, and how features were made.
+    pub about: About,
 }
 
 impl Dataset {
@@ -49,7 +52,7 @@ impl Dataset {
         labels: Labels,
         splits: Vec<Split>,
     ) -> Result<Dataset> {
-        Dataset { name: name.into(), graph, features, labels, splits, ids: Ids::Row }.checked()
+        Dataset { name: name.into(), graph, features, labels, splits, ids: Ids::Row, about: About::default() }.checked()
     }
 
     /// The dataset with the user's own names of the nodes.
@@ -81,7 +84,8 @@ impl Dataset {
         let violation = feature_violation(&self.features, nodes)
             .or_else(|| label_violation(&self.labels, nodes))
             .or_else(|| self.splits.iter().enumerate().find_map(roles))
-            .or_else(|| id_violation(&self.ids, nodes));
+            .or_else(|| id_violation(&self.ids, nodes))
+            .or_else(|| self.about.violation(self.features.columns(), self.labels.classes()));
         match violation {
             Some((array, what)) => Err(error(format!("{array}: {what}"))),
             None => Ok(self),
@@ -281,7 +285,7 @@ pub(crate) fn id_violation(ids: &Ids, rows: usize) -> Option<Violation> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dataset, Features, Ids, Labels, Split};
+    use super::{About, Dataset, Features, Ids, Labels, Split};
     use crate::graph::Graph;
 
     /// Two nodes, an edge each way, and one of everything.
@@ -298,12 +302,13 @@ mod tests {
             labels: Labels::Single { classes: 2, values: vec![1, -1] },
             splits: vec![Split { roles: vec![Split::TRAIN, Split::VAL | Split::TEST] }],
             ids: Ids::Integers(vec![7, 5]),
+            about: About::default(),
         }
     }
 
     #[test]
     fn what_fits_together_is_taken_as_it_is() {
-        let Dataset { name, graph, features, labels, splits, ids } = sound();
+        let Dataset { name, graph, features, labels, splits, ids, about: _ } = sound();
         let made = Dataset::new(name, graph, features, labels, splits).unwrap();
         assert_eq!(made.ids, Ids::Row);
         assert_eq!(crate::digest::digest(&made.with_ids(ids).unwrap()), crate::digest::digest(&sound()));

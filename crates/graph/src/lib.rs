@@ -41,6 +41,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod about;
 pub mod aside;
 pub mod build;
 pub mod dataset;

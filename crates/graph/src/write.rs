@@ -174,6 +174,7 @@ impl<W: Write + Seek> Archive<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::about::About;
     use crate::build::{BuildOptions, build_graph};
     use crate::read::{ReadOptions, read};
     use proptest::prelude::*;
@@ -226,7 +227,7 @@ mod tests {
             let weights = weighted.then(|| edges.iter().map(|e| e.2).collect());
             let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
             let (graph, _) = build_graph(7, sources, targets, weights, BuildOptions::default()).unwrap();
-            let written = Dataset { name: "data.v1".to_owned(), graph, features, labels, splits, ids };
+            let written = Dataset { name: "data.v1".to_owned(), graph, features, labels, splits, ids, about: About::default() };
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("data.v1.npz");
             write_interchange(&path, &written).unwrap();
@@ -247,7 +248,15 @@ mod tests {
         std::fs::create_dir_all(path.join("inside")).unwrap();
         let graph = build_graph(1, vec![], vec![], None, BuildOptions::default()).unwrap().0;
         let (features, labels) = (Features::None, Labels::None);
-        let dataset = Dataset { name: String::new(), graph, features, labels, splits: vec![], ids: Ids::Row };
+        let dataset = Dataset {
+            name: String::new(),
+            graph,
+            features,
+            labels,
+            splits: vec![],
+            ids: Ids::Row,
+            about: About::default(),
+        };
         assert!(write_interchange(&path, &dataset).is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }

@@ -153,6 +153,7 @@ fn four_nodes() -> Vec<Part> {
         labels: Labels::None,
         splits: Vec::new(),
         ids: Ids::Row,
+        about: laconic_graph::about::About::default(),
     };
     cut(&dataset, None, &[0, 1, 0, 1], 2).unwrap()
 }

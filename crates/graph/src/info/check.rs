@@ -256,6 +256,7 @@ mod tests {
             labels: Labels::Single { classes: 2, values: vec![0, 1, 1] },
             splits: vec![Split { roles: vec![Split::TRAIN, Split::TRAIN, Split::TEST] }],
             ids: Ids::Integers(vec![5, 7, 9]),
+            about: crate::about::About::default(),
         }
     }
 

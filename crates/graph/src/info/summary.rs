@@ -251,6 +251,7 @@ mod tests {
             labels: Labels::Single { classes: 2, values: vec![1, 1, -1, 0] },
             splits: vec![Split { roles: vec![Split::TRAIN, Split::TEST, 0, Split::VAL] }],
             ids: Ids::Row,
+            about: crate::about::About::default(),
         };
         let info = Info::of(&dataset);
         assert_eq!((info.nodes, info.edges, info.isolated, info.self_loops), (4, 3, 1, 0));

@@ -38,6 +38,7 @@ impl Part {
             return Some(("nodes", format!("expected ids below {}, found {last}", self.global.nodes)));
         }
         self.width_violation()
+            .or_else(|| self.global.about.violation(self.global.columns, self.global.classes))
             .or_else(|| self.edge_violation(called_by_row))
             .or_else(|| self.feature_violation())
             .or_else(|| part_label_violation(&self.labels, rows, &self.global))

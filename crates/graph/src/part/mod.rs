@@ -14,6 +14,7 @@ mod tensors;
 
 use serde::{Deserialize, Serialize};
 
+use crate::about::About;
 use crate::dataset::{Features, Ids, Labels};
 
 pub use counts::{Needs, PartCounts};
@@ -52,7 +53,7 @@ pub struct Part {
 }
 
 /// Figures about the whole graph, the same in every part: normalisation and loss weights never depend on the partition.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GlobalCounts {
     /// What the data is called.
@@ -78,6 +79,9 @@ pub struct GlobalCounts {
     pub classes: usize,
     /// Whether a node may have several classes.
     pub multi_label: bool,
+    /// What classes and features are called, and how features were made.
+    #[serde(default, skip_serializing_if = "About::is_empty")]
+    pub about: About,
 }
 
 impl Part {

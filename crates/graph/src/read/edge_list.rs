@@ -12,6 +12,7 @@ use super::numbers::shorten;
 use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, open_table};
 use super::text::find_text;
 use super::{ReadOptions, Reader, dataset_name, extension};
+use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
@@ -84,7 +85,7 @@ impl Reader for EdgeList {
             None => (Features::None, Labels::None, Vec::new()),
         };
         let ids = ids.map_or(Ids::Row, into_ids);
-        Dataset { name: dataset_name(path), graph, features, labels, splits, ids }.checked()
+        Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about: About::default() }.checked()
     }
 }
 

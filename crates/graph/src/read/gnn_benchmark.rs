@@ -7,6 +7,7 @@
 
 use super::arrays::Npz;
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
+use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::Result;
@@ -48,7 +49,16 @@ impl Reader for GnnBenchmark {
                 .map_err(|what| npz.error("labels", what))?,
             None => Labels::None,
         };
-        Dataset { name: dataset_name(path), graph, features, labels, splits: Vec::new(), ids: Ids::Row }.checked()
+        Dataset {
+            name: dataset_name(path),
+            graph,
+            features,
+            labels,
+            splits: Vec::new(),
+            ids: Ids::Row,
+            about: About::default(),
+        }
+        .checked()
     }
 }
 

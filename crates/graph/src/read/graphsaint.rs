@@ -7,6 +7,7 @@
 use super::arrays::{Npz, open_limited, read_npy};
 use super::gnn_benchmark::read_adjacency;
 use super::{ReadOptions, Reader, dataset_name, features, labels};
+use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
@@ -56,7 +57,8 @@ impl Reader for GraphSaint {
             Labels::None
         };
         let splits = vec![parse_json(&path.join("role.json"), limits, Roles { nodes })?];
-        Dataset { name: dataset_name(path), graph, features, labels, splits, ids: Ids::Row }.checked()
+        Dataset { name: dataset_name(path), graph, features, labels, splits, ids: Ids::Row, about: About::default() }
+            .checked()
     }
 }
 

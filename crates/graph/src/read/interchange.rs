@@ -8,6 +8,7 @@
 
 use super::arrays::{Array, Npz};
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
+use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Ids, Labels, Split};
 use crate::error::Result;
@@ -47,7 +48,7 @@ impl Reader for Interchange {
             }
         }
         let ids = read_ids(&mut npz, nodes, limits)?;
-        Dataset { name: dataset_name(path), graph, features, labels, splits, ids }.checked()
+        Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about: About::default() }.checked()
     }
 }
 

@@ -7,6 +7,7 @@
 use super::numbers::shorten;
 use super::text::Lines;
 use super::{ReadOptions, Reader, dataset_name, extension};
+use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
@@ -64,7 +65,16 @@ impl Reader for MetisGraph {
         let built = build_graph(nodes, sources, targets, weights, options.build());
         let graph = built.map_err(|e| GraphError::format(path, "edges", e.to_string()))?.0;
         let (features, labels) = (Features::None, Labels::None);
-        Dataset { name: dataset_name(path), graph, features, labels, splits: Vec::new(), ids: Ids::Row }.checked()
+        Dataset {
+            name: dataset_name(path),
+            graph,
+            features,
+            labels,
+            splits: Vec::new(),
+            ids: Ids::Row,
+            about: About::default(),
+        }
+        .checked()
     }
 }
 

@@ -8,6 +8,7 @@
 use super::numbers::read_numbers;
 use super::text::find_text;
 use super::{ReadOptions, Reader, dataset_name, features, labels};
+use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
@@ -66,7 +67,7 @@ impl Reader for Ogb {
         let built = build_graph(nodes, sources, targets, None, how);
         let graph = built.map_err(|error| GraphError::format(&edge_path, "edges", error.to_string()))?.0;
         let splits = read_splits(&path.join("split"), nodes, limits)?;
-        Dataset { name, graph, features, labels, splits, ids: Ids::Row }.checked()
+        Dataset { name, graph, features, labels, splits, ids: Ids::Row, about: About::default() }.checked()
     }
 }
 

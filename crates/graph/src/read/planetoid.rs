@@ -11,6 +11,7 @@ use super::pickle::Pickle;
 use super::pickled_arrays::{GLOBALS, SparseMatrix, array, sparse_matrix};
 use super::text::read_bytes;
 use super::{ReadOptions, Reader};
+use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
@@ -73,7 +74,16 @@ impl Reader for Planetoid {
         let graph_path = files.path("graph");
         let built = build_graph(nodes, edges.0, edges.1, None, options.build_undirected());
         let graph = built.map_err(|e| GraphError::format(&graph_path, "edges", e.to_string()))?.0;
-        Dataset { name: name.clone(), graph, features, labels, splits: vec![Split { roles }], ids: Ids::Row }.checked()
+        Dataset {
+            name: name.clone(),
+            graph,
+            features,
+            labels,
+            splits: vec![Split { roles }],
+            ids: Ids::Row,
+            about: About::default(),
+        }
+        .checked()
     }
 }
 

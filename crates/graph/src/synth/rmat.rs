@@ -3,6 +3,7 @@
 use laconic_key::{Key, Purpose};
 use rayon::prelude::*;
 
+use crate::about::About;
 use crate::build::{BuildOptions, build_graph};
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
@@ -85,6 +86,7 @@ pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
         },
         splits: labelled.then(|| nodes::split(nodes, 0.6, 0.2, spec.seed)).into_iter().collect(),
         ids: Ids::Row,
+        about: About::default(),
     }
     .checked()
 }

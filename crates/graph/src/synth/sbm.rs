@@ -5,6 +5,7 @@ use std::ops::Range;
 use laconic_key::{Key, Purpose};
 use rayon::prelude::*;
 
+use crate::about::About;
 use crate::build::{BuildOptions, build_graph};
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
@@ -92,6 +93,7 @@ pub fn sbm(spec: &SbmSpec) -> Result<Dataset> {
         labels: Labels::Single { classes: spec.classes, values: labels },
         splits: vec![nodes::split(spec.nodes, spec.train, spec.val, spec.seed)],
         ids: Ids::Row,
+        about: About::default(),
     }
     .checked()
 }

@@ -28,6 +28,7 @@ fn dataset() -> Dataset {
         labels: Labels::Multi { classes: 2, values: vec![0, 1, 1, 1, 0, 0, 1, 0, 1, 1] },
         splits: vec![Split { roles: vec![1, 2, 4, 0, 1] }],
         ids: Ids::Strings(["ä", "", "b c", "d\n", "日本"].map(str::to_owned).to_vec()),
+        about: crate::about::About::default(),
     }
 }
 

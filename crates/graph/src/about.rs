@@ -1,0 +1,165 @@
+//! What the numbers of a dataset mean: what its classes and feature columns are called, and how features came to be
+//! from what their owner has.
+//!
+//! It travels with the data through parts into the model, so that a model says the names of classes, and prepares new
+//! data as it prepared those that it learned from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::rules::{Violation, length_violation};
+
+/// The meaning of features and labels. Nothing here changes a bit of training, so digests of data leave it out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct About {
+    /// The name of each class, in the order of their numbers; empty where classes are called by their numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// The name of each feature column; empty where columns have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+    /// How the columns of a node table become feature columns, in their order; empty where features are given as
+    /// numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<TableColumn>,
+    /// What was done to the features after that.
+    #[serde(skip_serializing_if = "Scale::is_given")]
+    pub scale: Scale,
+}
+
+/// A column of a node table and how it is read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableColumn {
+    /// Its name in the table.
+    pub name: String,
+    /// What becomes of its cells.
+    pub reading: Reading,
+    /// What stands for a missing cell in each feature column that this one becomes; `None` where a missing cell is an
+    /// error. Categories need none: a missing one is none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Vec<f32>>,
+    /// Whether one more feature column follows that is 1 where the cell is missing and 0 elsewhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub indicator: bool,
+}
+
+/// How the cells of a column become numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reading {
+    /// A number, or a truth value as 0 or 1.
+    Number,
+    /// A list of `width` numbers: as many feature columns.
+    List {
+        /// Numbers in each list.
+        width: usize,
+    },
+    /// One of these texts: a feature column for each, 1 in that of the cell's text and 0 in the others. A text that is
+    /// not among them is 0 in all.
+    Category {
+        /// The texts, in the order of their feature columns.
+        values: Vec<String>,
+    },
+    /// A date or a time, as days since 1970-01-01.
+    Date,
+}
+
+impl TableColumn {
+    /// How many feature columns it becomes.
+    pub fn width(&self) -> usize {
+        let values = match &self.reading {
+            Reading::Number | Reading::Date => 1,
+            Reading::List { width } => *width,
+            Reading::Category { values } => values.len(),
+        };
+        values + usize::from(self.indicator)
+    }
+}
+
+/// What was done to all features (`data.features`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Scale {
+    /// Nothing.
+    #[default]
+    Given,
+    /// Each row was divided by its sum.
+    RowNormalised,
+    /// Of each column its mean was subtracted, and what is left divided by its deviation, both over the training nodes.
+    Standardised {
+        /// The mean of each column.
+        means: Vec<f64>,
+        /// The (population) standard deviation of each column; 1 where it is constant.
+        deviations: Vec<f64>,
+    },
+}
+
+impl Scale {
+    /// Whether features are as they were given.
+    pub fn is_given(&self) -> bool {
+        *self == Scale::Given
+    }
+}
+
+impl About {
+    /// Whether nothing is known but numbers.
+    pub fn is_empty(&self) -> bool {
+        *self == About::default()
+    }
+
+    /// What the class of this number is called.
+    pub fn class(&self, number: usize) -> String {
+        self.classes.get(number).cloned().unwrap_or_else(|| number.to_string())
+    }
+
+    /// Names for as many columns and classes as there are, or for none.
+    pub(crate) fn violation(&self, columns: usize, classes: usize) -> Option<Violation> {
+        let fits = |array, found: usize, expected: usize| match found {
+            0 => None,
+            _ => length_violation(array, found, expected),
+        };
+        let scaled = match &self.scale {
+            Scale::Standardised { means, deviations } => length_violation("about.scale.means", means.len(), columns)
+                .or_else(|| length_violation("about.scale.deviations", deviations.len(), columns)),
+            Scale::Given | Scale::RowNormalised => None,
+        };
+        fits("about.classes", self.classes.len(), classes)
+            .or_else(|| fits("about.features", self.features.len(), columns))
+            .or_else(|| fits("about.columns", self.columns.iter().map(TableColumn::width).sum(), columns))
+            .or(scaled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(name: &str) -> TableColumn {
+        TableColumn { name: name.to_owned(), reading: Reading::Number, fill: None, indicator: false }
+    }
+
+    #[test]
+    fn names_are_for_every_column_and_class_or_for_none() {
+        let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+        let colours = Reading::Category { values: words(&["green", "red"]) };
+        let colour = TableColumn { reading: colours, indicator: true, ..number("colour") };
+        let about = About {
+            classes: words(&["ok", "banned"]),
+            features: words(&["age", "colour=green", "colour=red", "colour missing"]),
+            columns: vec![number("age"), colour],
+            scale: Scale::Standardised { means: vec![0.0; 4], deviations: vec![1.0; 4] },
+        };
+        assert_eq!(about.violation(4, 2), None);
+        assert_eq!(About::default().violation(7, 3), None);
+        assert_eq!(about.violation(4, 3).map(|(array, _)| array), Some("about.classes"));
+        assert_eq!(about.violation(5, 2).map(|(array, _)| array), Some("about.features"));
+        let fewer = About { features: Vec::new(), ..about.clone() };
+        assert_eq!(fewer.violation(5, 2).map(|(array, _)| array), Some("about.columns"));
+        assert_eq!((about.class(1), About::default().class(1)), ("banned".to_owned(), "1".to_owned()));
+        // What is written is what is read.
+        let text = serde_json::to_string(&about).unwrap();
+        assert_eq!(serde_json::from_str::<About>(&text).unwrap(), about);
+        assert_eq!(serde_json::to_string(&About::default()).unwrap(), "{}");
+    }
+}
