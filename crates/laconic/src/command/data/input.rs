@@ -17,6 +17,13 @@ pub(super) struct Input {
     /// GraphSAINT or edge-list files
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// What a dataset's own format leaves open.
+#[derive(clap::Args)]
+pub(in crate::command) struct Reading {
     /// Add the other direction of every edge
     #[arg(long, help_heading = READING)]
     symmetrise: bool,
@@ -68,28 +75,31 @@ impl Input {
     /// Reads the dataset.
     pub fn read(&self, output: &Output) -> Result<Dataset> {
         refuse_parts(&self.path)?;
-        self.refuse_idle_options()?;
+        self.reading.refuse_idle_options(&self.path, self.format())?;
         output.say(format_args!("reading {}", self.path.display()));
-        Ok(read(&self.path, &self.options())?)
+        Ok(read(&self.path, &self.reading.options())?)
     }
+}
 
+impl Reading {
     /// Other formats say for themselves what an edge list leaves open; a flag that does nothing would hide a mistake.
-    fn refuse_idle_options(&self) -> Result<()> {
+    pub fn refuse_idle_options(&self, path: &Path, format: Option<&str>) -> Result<()> {
         let ColumnNames { source, target, weight, id, label, split } = &self.columns;
         let columns = [source, target, weight, id, label, split];
         let names = ["--source", "--target", "--weight", "--id", "--label", "--split"];
         let given = names.into_iter().zip(columns).filter(|(_, column)| column.is_some()).map(|(name, _)| name);
         let first = self.nodes.as_ref().map(|_| "--nodes").into_iter().chain(given).next();
         let lists = edge_list::EdgeList.name();
-        match (first, self.format()) {
+        match (first, format) {
             (Some(flag), Some(format)) if format != lists => {
-                bail!("{flag} belongs to an {lists}, but {} is {format}", self.path.display())
+                bail!("{flag} belongs to an {lists}, but {} is {format}", path.display())
             }
             _ => Ok(()),
         }
     }
 
-    fn options(&self) -> ReadOptions {
+    /// The same for readers.
+    pub fn options(&self) -> ReadOptions {
         let ColumnNames { source, target, weight, id, label, split } = &self.columns;
         ReadOptions {
             symmetrise: self.symmetrise,
