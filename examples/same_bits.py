@@ -220,7 +220,7 @@ CASES = [
     Case("patience", "sbm", 3, SAGE, "train.patience=2 train.lr=0.1 train.epochs=40"),
     Case("patience-lazy", "sbm", 3, GCN, LAZY, "train.patience=2 train.lr=0.1 train.epochs=20"),
     Case("macro-f1", "sbm", 3, GCN, 'train.metrics=["macro_f1","accuracy"]'),
-    Case("roc-auc", "binary", 3, SAGE, 'train.metrics=["roc_auc","accuracy","macro_f1"]'),
+    Case("roc-auc", "binary", 3, SAGE, 'train.metrics=["roc_auc_exact","roc_auc","accuracy","macro_f1"]'),
     Case("micro-f1-pipelined", "binary", 3, GIN, PIPELINED, 'train.metrics=["micro_f1","roc_auc"]'),
     Case("evaluated-at-the-end", "sbm", 3, GCN, "train.eval_every=0"),
     Case("evaluated-every-3", "sbm", 3, SAGE, "train.eval_every=3 train.epochs=8"),

@@ -35,6 +35,7 @@ pub mod network;
 pub mod optimiser;
 pub mod parameters;
 pub mod registry;
+pub mod roc;
 pub mod threads;
 
 pub use block::Block;

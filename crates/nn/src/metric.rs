@@ -14,13 +14,17 @@ pub enum Metric {
     MicroF1,
     /// The mean over classes of each class's F1; a class that neither occurs nor is predicted counts 0.
     MacroF1,
-    /// The area under the ROC curve, exact, ties counted half; for sets the mean over classes that have both values.
+    /// The area under the ROC curve, from counts in bins of the score; for sets the mean over classes that have both
+    /// values.
     RocAuc,
+    /// The same, exact, from all scores, ties counted half.
+    RocAucExact,
 }
 
 impl Metric {
     /// Every metric, in the order of their names in the documentation.
-    pub const ALL: [Metric; 4] = [Metric::Accuracy, Metric::MicroF1, Metric::MacroF1, Metric::RocAuc];
+    pub const ALL: [Metric; 5] =
+        [Metric::Accuracy, Metric::MicroF1, Metric::MacroF1, Metric::RocAuc, Metric::RocAucExact];
 
     /// The name in configurations and summaries.
     pub fn name(self) -> &'static str {
@@ -29,6 +33,7 @@ impl Metric {
             Metric::MicroF1 => "micro_f1",
             Metric::MacroF1 => "macro_f1",
             Metric::RocAuc => "roc_auc",
+            Metric::RocAucExact => "roc_auc_exact",
         }
     }
 
@@ -38,7 +43,7 @@ impl Metric {
     }
 }
 
-/// What is counted over the rows of one split. All but AUC follow from it.
+/// What is counted over the rows of one split. All but areas under the curve follow from it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tally {
     /// The number of rows that were counted. A row of sets counts for the share of its entries that are known.
@@ -124,7 +129,7 @@ impl Tally {
         if self.rows > 0.0 { self.loss / self.rows } else { 0.0 }
     }
 
-    /// The figure, 0 without rows. AUC does not follow from counts: see [`roc_auc`].
+    /// The figure, 0 without rows. Areas do not follow from a tally: see [`mod@crate::roc`].
     pub fn figure(&self, metric: Metric) -> f64 {
         let f1 = |[tp, fp, fn_]: [f64; 3]| if tp > 0.0 { 2.0 * tp / (2.0 * tp + fp + fn_) } else { 0.0 };
         match metric {
@@ -149,24 +154,6 @@ pub fn argmax(row: &[f32]) -> usize {
     best
 }
 
-/// The area under the ROC curve of scores with their truth, ties counted half; `None` unless both truths occur.
-/// Sorts `scored`.
-pub fn roc_auc(scored: &mut [(f32, bool)]) -> Option<f64> {
-    scored.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let positives = scored.iter().filter(|s| s.1).count() as f64;
-    let negatives = scored.len() as f64 - positives;
-    let (mut below, mut area, mut at) = (0.0, 0.0, 0);
-    while at < scored.len() {
-        let end = at + scored[at..].iter().take_while(|s| s.0 == scored[at].0).count();
-        let up = scored[at..end].iter().filter(|s| s.1).count() as f64;
-        let down = (end - at) as f64 - up;
-        area += up * (below + down / 2.0);
-        below += down;
-        at = end;
-    }
-    (positives > 0.0 && negatives > 0.0).then(|| area / (positives * negatives))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,26 +171,6 @@ mod tests {
         tally.flatten(&mut flat);
         assert_eq!(flat.len(), Tally::flat_len(3, true));
         assert_eq!(Tally::unflatten(&flat), tally);
-    }
-
-    #[test]
-    fn auc_counts_ordered_pairs_and_ties_half() {
-        let mut scored = vec![(0.9, true), (0.8, false), (0.8, true), (0.1, false), (0.3, true), (0.3, false)];
-        let (mut pairs, mut total) = (0.0, 0.0);
-        for p in scored.iter().filter(|s| s.1) {
-            for n in scored.iter().filter(|s| !s.1) {
-                total += 1.0;
-                pairs += if p.0 > n.0 {
-                    1.0
-                } else if p.0 == n.0 {
-                    0.5
-                } else {
-                    0.0
-                };
-            }
-        }
-        assert_eq!(roc_auc(&mut scored), Some(pairs / total));
-        assert_eq!(roc_auc(&mut [(1.0, true)]), None);
     }
 
     #[test]

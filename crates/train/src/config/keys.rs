@@ -61,7 +61,9 @@ keys! {
     "train.patience": "evaluations without a better one that end a stage, 0: never (0)",
     "train.select_by": "metric | loss: which of the validation nodes' chooses the best round; patience waits for it \
         (metric)",
-    "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc; the first is the one that may choose the best round",
+    "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc | roc_auc_exact; the first is the one that may choose \
+        the best round; roc_auc is from counts in bins of the score, roc_auc_exact sends every labelled node's scores \
+        and labels to every worker",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",
     "schedule.kind": "synchronous | pipelined | lazy (synchronous)",
     "schedule.cache_inputs": "synchronous, pipelined: fetch the first layer's halo once (true)",

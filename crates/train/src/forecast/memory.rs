@@ -6,6 +6,7 @@ use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::Plan;
 use crate::schedule::Stage;
+use crate::worker::evaluate::Evaluator;
 
 const FLOAT: usize = size_of::<f32>();
 
@@ -70,6 +71,8 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
         .iter()
         .map(|stage| of_stage(shapes, stage, plan.evaluates_apart(stage), plan.messages.skip.is_some()));
     memory.add_all(&stages.max_by_key(Memory::total).unwrap_or_default());
+    let classes = plan.stages.last().map_or(0, Stage::outputs);
+    memory.add("counts of evaluations", Evaluator::memory(&plan.metrics, classes));
     memory.add("ledger", ledger(shapes, plan, keeps_accounts));
     memory.add("links", (LINK * shapes.workers().saturating_sub(1)) as u64);
     let rounds: u64 = plan.stages.iter().map(|stage| u64::from(stage.rounds)).sum();

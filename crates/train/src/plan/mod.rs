@@ -251,8 +251,9 @@ fn metrics(names: &[String], counts: &GlobalCounts) -> Result<Vec<Metric>> {
     if metrics.is_empty() {
         metrics.push(if sets { Metric::MicroF1 } else { Metric::Accuracy });
     }
-    if metrics.contains(&Metric::RocAuc) && !sets && classes != 2 {
-        let what = format!("train.metrics: roc_auc needs 2 classes or sets, not {classes} classes");
+    let area = metrics.iter().find(|metric| matches!(metric, Metric::RocAuc | Metric::RocAucExact));
+    if let Some(area) = area.filter(|_| !sets && classes != 2) {
+        let what = format!("train.metrics: {} needs 2 classes or sets, not {classes} classes", area.name());
         return Err(TrainError::config(what));
     }
     Ok(metrics)

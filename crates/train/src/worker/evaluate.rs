@@ -3,18 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use laconic_graph::dataset::Labels;
 use laconic_graph::part::GlobalCounts;
-use laconic_nn::loss::{Targets, loss};
-use laconic_nn::metric::{Metric, Tally, roc_auc};
+use laconic_nn::loss::loss;
+use laconic_nn::metric::{Metric, Tally};
 use laconic_nn::{Compute, Matrix};
-use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError, collectives};
+use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, TrainError};
+use super::areas::Areas;
+use super::local::Local;
+use crate::error::Result;
 use crate::exchange::shapes::Shapes;
-
-use crate::worker::local::{Local, SPLITS};
 
 /// The figures of each split: metrics by name, and `loss`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -35,10 +34,6 @@ pub struct Evaluator {
     sets: bool,
 }
 
-const NUMBER: usize = size_of::<f64>();
-/// Bytes of one score with its truth.
-const SCORED: usize = 5;
-
 impl Evaluator {
     /// An evaluator of these metrics on data of these counts.
     pub fn new(metrics: &[Metric], counts: &GlobalCounts) -> Evaluator {
@@ -53,9 +48,13 @@ impl Evaluator {
         3 * Tally::flat_len(self.classes, self.per_class())
     }
 
-    /// Scores of one row that AUC looks at.
-    fn scores_a_row(&self) -> usize {
-        if self.sets { self.classes } else { 1 }
+    fn areas(&self) -> Areas {
+        Areas { width: if self.sets { self.classes } else { 1 } }
+    }
+
+    /// Bytes that evaluations take besides a pass, at most.
+    pub fn memory(metrics: &[Metric], classes: usize) -> u64 {
+        if metrics.contains(&Metric::RocAuc) { Areas { width: classes }.memory() } else { 0 }
     }
 
     fn tag(round: u32, step: u16) -> Tag {
@@ -84,18 +83,25 @@ impl Evaluator {
         collectives::all_reduce_f64(transport, Self::tag(round, 1), &mut flat)?;
         let count = flat.pop().unwrap_or(0.0) as u64;
         let mut scores = Scores::default();
-        let areas = if self.metrics.contains(&Metric::RocAuc) {
-            self.areas(transport, local, logits, round)?
-        } else {
-            [0.0; 3]
-        };
-        let each = flat.chunks_exact(self.flat_len() / 3).zip(areas);
-        for (into, (flat, area)) in [&mut scores.train, &mut scores.val, &mut scores.test].into_iter().zip(each) {
+        let (areas, at) = (self.areas(), (local, logits));
+        let [mut binned, mut exact] = [[0.0; 3]; 2];
+        if self.metrics.contains(&Metric::RocAuc) {
+            binned = areas.binned(transport, at, round)?;
+        }
+        if self.metrics.contains(&Metric::RocAucExact) {
+            exact = areas.exact(transport, at, round)?;
+        }
+        let each = flat.chunks_exact(self.flat_len() / 3).enumerate();
+        for (into, (split, flat)) in [&mut scores.train, &mut scores.val, &mut scores.test].into_iter().zip(each) {
             let tally = Tally::unflatten(flat);
             if tally.rows > 0.0 {
                 into.insert("loss".to_owned(), tally.mean_loss());
                 for &metric in &self.metrics {
-                    let figure = if metric == Metric::RocAuc { area } else { tally.figure(metric) };
+                    let figure = match metric {
+                        Metric::RocAuc => binned[split],
+                        Metric::RocAucExact => exact[split],
+                        counted => tally.figure(counted),
+                    };
                     into.insert(metric.name().to_owned(), figure);
                 }
             }
@@ -103,68 +109,15 @@ impl Evaluator {
         Ok((scores, count))
     }
 
-    /// The area under the ROC curve of each split, from every worker's scores: exact, so all of them travel.
-    fn areas(&self, transport: &mut dyn Transport, local: &Local, logits: &Matrix, round: u32) -> Result<[f64; 3]> {
-        let width = self.scores_a_row();
-        let mut mine = Vec::new();
-        for mask in &local.masks {
-            for row in (0..logits.rows()).filter(|&row| mask[row]) {
-                for class in 0..width {
-                    let (score, truth) = match local.targets() {
-                        Targets::Sets(sets) => (logits.row(row)[class], sets[row * width + class]),
-                        Targets::Classes(classes) => {
-                            (logits.row(row)[1] - logits.row(row)[0], u8::from(classes[row] == 1))
-                        }
-                    };
-                    mine.extend(score.to_le_bytes());
-                    mine.push(truth);
-                }
-            }
-        }
-        let counts: Vec<u8> =
-            local.masks.iter().flat_map(|m| (m.iter().filter(|&&k| k).count() as u64).to_le_bytes()).collect();
-        mine.splice(0..0, counts);
-        let mut scored: Vec<Vec<(f32, bool)>> = vec![Vec::new(); 3 * width];
-        for (peer, bytes) in collectives::all_gather(transport, Self::tag(round, 2), &mine)?.iter().enumerate() {
-            let (rank, peer) = (transport.rank(), Rank(peer as u32));
-            let error = || WireError::malformed("scores of another shape").from_peer(rank, peer, Self::tag(round, 2));
-            let malformed = || TrainError::from(error());
-            let (counts, rest) = bytes.split_at_checked(3 * NUMBER).ok_or_else(malformed)?;
-            let counts: Vec<u64> = counts.as_chunks::<NUMBER>().0.iter().map(|c| u64::from_le_bytes(*c)).collect();
-            let total = counts.iter().try_fold(0u64, |sum, &c| sum.checked_add(c)).ok_or_else(malformed)?;
-            if total.checked_mul((width * SCORED) as u64) != Some(rest.len() as u64) {
-                return Err(malformed());
-            }
-            let mut entries = rest.as_chunks::<SCORED>().0.iter();
-            for (split, &rows) in counts.iter().enumerate() {
-                for _ in 0..rows {
-                    for class in 0..width {
-                        let &[a, b, c, d, truth] = entries.next().ok_or_else(malformed)?;
-                        // Unknown entries travel too, so that the number of bytes does not depend on labels.
-                        if truth != Labels::UNKNOWN {
-                            scored[split * width + class].push((f32::from_le_bytes([a, b, c, d]), truth != 0));
-                        }
-                    }
-                }
-            }
-        }
-        let mut areas = [0.0; 3];
-        for (split, area) in areas.iter_mut().enumerate() {
-            let each: Vec<f64> =
-                scored[split * width..(split + 1) * width].iter_mut().filter_map(|s| roc_auc(s)).collect();
-            *area = if each.is_empty() { 0.0 } else { each.iter().sum::<f64>() / each.len() as f64 };
-        }
-        Ok(areas)
-    }
-
     /// Enters what [`Evaluator::evaluate`] sends.
     pub fn forecast(&self, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
         let (rank, size) = (Rank(shapes.rank), shapes.workers());
         collectives::forecast_all_reduce_f64(ledger, Self::tag(round, 1), size, rank, self.flat_len() + 1);
         if self.metrics.contains(&Metric::RocAuc) {
-            let rows: usize = shapes.split_rows.iter().sum();
-            let bytes = SPLITS.len() * NUMBER + rows * self.scores_a_row() * SCORED;
-            collectives::forecast_all_gather(ledger, Self::tag(round, 2), size, rank, bytes);
+            self.areas().forecast_binned(shapes, round, ledger);
+        }
+        if self.metrics.contains(&Metric::RocAucExact) {
+            self.areas().forecast_exact(shapes, round, ledger);
         }
     }
 }

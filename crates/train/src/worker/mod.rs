@@ -1,6 +1,7 @@
 //! A worker: one part, its end of the network, its threads. The same code runs under every transport.
 
 pub mod agree;
+mod areas;
 pub mod discover;
 pub mod evaluate;
 pub mod local;

@@ -75,8 +75,11 @@ const CODECS: [&[&str]; 3] = [
     &["messages.layers.1.forward=half", "messages.layers.0.backward=half", "messages.backward=half"],
 ];
 
-const METRICS: [&str; 3] =
-    ["train.metrics=[\"accuracy\"]", "train.metrics=[\"micro_f1\", \"macro_f1\"]", "train.metrics=[\"roc_auc\"]"];
+const METRICS: [&str; 3] = [
+    "train.metrics=[\"accuracy\"]",
+    "train.metrics=[\"micro_f1\", \"macro_f1\"]",
+    "train.metrics=[\"roc_auc\", \"roc_auc_exact\"]",
+];
 
 /// Schedules × layers × codecs in full; metrics, evaluations, checkpoints and the number of workers are drawn for each.
 #[test]

@@ -17,6 +17,7 @@ mod defects_of_retexo;
 mod defects_of_varco;
 mod divergence;
 mod error_feedback;
+mod evaluation_counts;
 mod every_method;
 mod exact_ends;
 mod front_door;

@@ -11,7 +11,7 @@ use crate::defects_of_retexo::logits;
 use crate::fixture::{config, folder, into_folder, multi_label, parts, try_run};
 use crate::one_is_many::SCHEDULES;
 
-const METRICS: &str = "train.metrics=[\"accuracy\", \"micro_f1\", \"macro_f1\", \"roc_auc\"]";
+const METRICS: &str = "train.metrics=[\"accuracy\", \"micro_f1\", \"macro_f1\", \"roc_auc\", \"roc_auc_exact\"]";
 
 /// The known labels of the nodes of one role: class, truth and score.
 fn known(dataset: &Dataset, logits: &[Vec<f32>], role: u8) -> Vec<(usize, bool, f64)> {
@@ -22,8 +22,16 @@ fn known(dataset: &Dataset, logits: &[Vec<f32>], role: u8) -> Vec<(usize, bool, 
     known.map(|(node, class)| (class, values[node * classes + class] == 1, f64::from(logits[node][class]))).collect()
 }
 
-/// Loss, accuracy, micro F1, macro F1 and ROC AUC of these labels by their definitions.
-fn figures(known: &[(usize, bool, f64)], classes: usize) -> [(&'static str, f64); 5] {
+/// The bin of a score by what is documented of it: 64 bins in each octave of its size and 1/256 together.
+fn bin(score: f64) -> f64 {
+    let size = f64::from(score.abs() as f32 + 1.0 / 256.0);
+    let octave = size.log2().floor();
+    let bin = (octave + 8.0) * 64.0 + ((size / octave.exp2() - 1.0) * 64.0).floor();
+    if score < 0.0 { -1.0 - bin } else { bin }
+}
+
+/// Loss, accuracy, micro F1, macro F1 and areas under the ROC curve of these labels by their definitions.
+fn figures(known: &[(usize, bool, f64)], classes: usize) -> [(&'static str, f64); 6] {
     let count = known.len() as f64;
     let of = |condition: &dyn Fn(&(usize, bool, f64)) -> bool| known.iter().filter(|k| condition(k)).count() as f64;
     let loss = known.iter().map(|&(_, truth, score)| (1.0 + (if truth { -score } else { score }).exp()).ln());
@@ -33,23 +41,28 @@ fn figures(known: &[(usize, bool, f64)], classes: usize) -> [(&'static str, f64)
         let there = of(&|&(class, truth, _)| within(class) && truth);
         if both > 0.0 { 2.0 * both / (said + there) } else { 0.0 }
     };
-    let area = |class: usize| {
+    let area = |class: usize, place: &dyn Fn(f64) -> f64| {
         let (mut pairs, mut right) = (0.0, 0.0);
         for &(_, _, up) in known.iter().filter(|k| k.0 == class && k.1) {
             for &(_, _, down) in known.iter().filter(|k| k.0 == class && !k.1) {
+                let (up, down) = (place(up), place(down));
                 pairs += 1.0;
                 right += if up > down { 1.0 } else { f64::from(u8::from(up == down)) / 2.0 };
             }
         }
         (pairs > 0.0).then_some(right / pairs)
     };
-    let areas: Vec<f64> = (0..classes).filter_map(area).collect();
+    let areas = |place: &dyn Fn(f64) -> f64| {
+        let areas: Vec<f64> = (0..classes).filter_map(|class| area(class, place)).collect();
+        areas.iter().sum::<f64>() / areas.len() as f64
+    };
     [
         ("loss", loss.sum::<f64>() / count),
         ("accuracy", of(&|&(_, truth, score)| truth == (score > 0.0)) / count),
         ("micro_f1", f1(&|_| true)),
         ("macro_f1", (0..classes).map(|class| f1(&|c| c == class)).sum::<f64>() / classes as f64),
-        ("roc_auc", areas.iter().sum::<f64>() / areas.len() as f64),
+        ("roc_auc", areas(&bin)),
+        ("roc_auc_exact", areas(&|score| score)),
     ]
 }
 
