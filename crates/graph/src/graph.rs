@@ -72,6 +72,15 @@ impl Graph {
         self.offsets[node] as usize..self.offsets[node + 1] as usize
     }
 
+    /// Whether some edge has no other that leads back. Looks no further than the first.
+    pub fn has_one_way_edges(&self) -> bool {
+        let leads_back = |node: usize, &source: &u32| {
+            let back = self.in_neighbours(source as usize);
+            back.binary_search(&(node as u32)).is_ok()
+        };
+        (0..self.nodes()).any(|node| !self.in_neighbours(node).iter().all(|source| leads_back(node, source)))
+    }
+
     /// The sources of the edges that end at `node`.
     pub fn in_neighbours(&self, node: usize) -> &[u32] {
         &self.sources[self.in_edges(node)]

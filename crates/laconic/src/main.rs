@@ -7,6 +7,7 @@ mod output;
 mod plot;
 mod progress;
 mod recorded;
+mod usage;
 mod visible;
 
 use std::process::ExitCode;
@@ -42,7 +43,17 @@ Exit codes:
   130  stopped by the user; what trained has written a checkpoint, unless it was told twice";
 
 fn main() -> ExitCode {
-    let Cli { command, json, quiet } = Cli::parse();
+    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let Cli { command, json, quiet } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => match usage::explain(&error, &words) {
+            Some(text) => {
+                eprintln!("laconic: {}", visible::visible(&text));
+                return ExitCode::from(2);
+            }
+            None => error.exit(),
+        },
+    };
     let output = output::Output::new(json, quiet);
     // Where the system grants no threads, whoever needed them first would panic.
     let pool = rayon::ThreadPoolBuilder::new().build_global();

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod data;
 pub mod demo;
 pub mod export;
+mod mistaken;
 pub mod partition;
 mod place;
 pub mod plan;

@@ -65,9 +65,10 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     if !is_part_folder(&config.data.path) {
         output.say(format_args!("reading and cutting {}", config.data.path.display()));
     }
-    let laconic_train::Costs { plan, workers, dearer_than_exact } =
+    let laconic_train::Costs { plan, workers, dearer_than_exact, notes: of_data } =
         laconic_train::plan(&Members::default(), &config, Data::Configured)?;
-    let mut notes = plan.with_messages(&config.messages)?.notes();
+    let mut notes = of_data;
+    notes.extend(plan.with_messages(&config.messages)?.notes());
     notes.extend(dearer_than_exact.map(|[chosen, exact]| {
         let [chosen, exact] = [chosen, exact].map(human_bytes);
         format!(

@@ -8,6 +8,7 @@ use laconic_train::config::{KEYS, TransportKind};
 use laconic_train::run::Data;
 use laconic_train::{Config, Options, Summary, TrainError};
 
+use super::mistaken::in_place_of_a_configuration;
 use super::place::{folder, named};
 use super::signals::{STOPPED, Signals};
 use crate::bytes::human_bytes;
@@ -28,8 +29,20 @@ pub struct RunFile {
 impl RunFile {
     /// The configuration with its overrides.
     pub fn load(&self) -> Result<Config> {
-        Ok(Config::load(&self.file, &self.set)?)
+        let config = Config::load(&self.file, &self.set);
+        let config = config.map_err(|error| in_place_of_a_configuration(&self.file, error))?;
+        refuse_no_rounds(&config)?;
+        Ok(config)
     }
+}
+
+/// Refuses a run of no round, whose figures would be nobody's. For a program that uses the library it is a way to see
+/// the values that a model begins with.
+fn refuse_no_rounds(config: &Config) -> Result<()> {
+    if config.train.epochs > 0 || config.schedule.rounds.iter().any(|&rounds| rounds > 0) {
+        return Ok(());
+    }
+    Err(TrainError::config("train.epochs = 0: expected 1 or more; without a round nothing is learned").into())
 }
 
 /// Arguments of `train`.
@@ -98,6 +111,7 @@ pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
     if config.transport.fault == before.transport.fault {
         config.transport.fault = None;
     }
+    refuse_no_rounds(&config)?;
     let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
     let changes = Some(arguments.set.iter().map(key).collect());
     start(&config, changes, (arguments.force, output))

@@ -1,6 +1,4 @@
-//! The list of keys: names, meanings, and suggestions for misspelt ones.
-
-use crate::error::{Result, TrainError};
+//! The list of keys: names and meanings.
 
 /// One key with what it means.
 #[derive(Debug, Clone, Copy)]
@@ -105,49 +103,6 @@ keys! {
     "transport.fault": "rehearse a failure: { rank, round, kind = \"crash\" | \"stall\" }",
     "out.dir": "folder of the run (runs/NAME)",
     "out.checkpoint_every": "rounds between two checkpoints, 0: at the end of stages and on Ctrl-C (0)",
-}
-
-/// Refuses keys that do not exist, with the nearest that does; `foreign` are those that members from outside read.
-pub(crate) fn refuse_unknown(table: &toml::Table, foreign: &[String]) -> Result<()> {
-    for (section, value) in table {
-        let known: Vec<&str> = KEYS.iter().filter_map(|k| k.key.split_once('.')).map(|(section, _)| section).collect();
-        if !known.contains(&section.as_str()) {
-            return Err(unknown(section, known.into_iter()));
-        }
-        let toml::Value::Table(keys) = value else {
-            return Err(TrainError::config(format!("{section}: expected a section, found {}", value.type_str())));
-        };
-        for key in keys.keys() {
-            let full = format!("{section}.{key}");
-            if !KEYS.iter().any(|k| k.key == full) && !foreign.contains(&full) {
-                return Err(unknown(&full, KEYS.iter().map(|k| k.key)));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn unknown<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> TrainError {
-    let hint = nearest(key, known).map(|n| format!("; did you mean {n:?}?")).unwrap_or_default();
-    TrainError::config(format!("unknown key {key:?}{hint}"))
-}
-
-/// Checks that a value is one of the known names, and suggests the nearest if not.
-pub(crate) fn one_of(key: &str, value: &str, names: &[&str]) -> Result<()> {
-    if names.contains(&value) {
-        return Ok(());
-    }
-    let hint = nearest(value, names.iter().copied()).map(|n| format!("; did you mean {n:?}?")).unwrap_or_default();
-    Err(TrainError::config(format!("{key} = {value:?}: expected one of {}{hint}", names.join(", "))))
-}
-
-/// The known name most like `given`, if any is like it at all.
-pub(crate) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| (strsim::jaro_winkler(given, name), name))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
 }
 
 /// Every key that serialises, for the test that [`KEYS`] is complete.

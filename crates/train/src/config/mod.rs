@@ -12,8 +12,11 @@ mod partition;
 pub mod ramp;
 mod reach;
 mod schedule;
+mod suggest;
 mod train;
 mod transport;
+pub(crate) mod typed;
+mod usual;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,16 +24,17 @@ pub use data::{DataConfig, FeaturePreparation, NamedSplit, RandomSplit, SplitCho
 #[cfg(test)]
 pub(crate) use keys::serialised as serialised_keys;
 pub use keys::{KEYS, KeyDoc};
-pub(crate) use keys::{one_of, refuse_unknown};
 pub use messages::{
     BitsChoice, CodecChoice, CodecConfig, CostsChoice, EachMessage, EvaluationInputs, LayerMessages, MessagesConfig,
     SelectionChoice, SelectionConfig, SkipConfig, WIDTHS,
 };
 pub use model::ModelConfig;
-pub(crate) use overrides::apply;
+pub(crate) use overrides::{apply, culprit};
 pub use partition::PartitionConfig;
 pub use reach::Reach;
 pub use schedule::{Carried, HandOnChoice, ScheduleConfig, Start};
+pub use suggest::{Meant, meant};
+pub(crate) use suggest::{one_of, refuse_unknown};
 pub use train::{SelectBy, TrainConfig};
 pub use transport::{Fault, FaultKind, OutConfig, TransportConfig, TransportKind};
 

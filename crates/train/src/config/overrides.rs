@@ -1,15 +1,25 @@
 //! `--set key=value`.
 
+use super::typed::quote_words;
 use crate::error::{Result, TrainError};
 
-/// Sets one key. The value is read as TOML; what is not TOML is taken as text, so that quotes may be left out.
+/// Sets one key. The value is read as TOML; what is not TOML is taken as text, so that quotes may be left out, but for
+/// those within a table or a list.
 pub(crate) fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
     let Some((key, value)) = text.split_once('=') else {
         return Err(TrainError::config(format!("--set {text}: expected key=value")));
     };
     let (key, value) = (key.trim(), value.trim());
-    let parsed = format!("value = {value}").parse::<toml::Table>().ok().and_then(|mut t| t.remove("value"));
-    let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
+    let value = match read(value) {
+        Some(value) => value,
+        None if value.starts_with(['{', '[']) => {
+            let quoted = quote_words(value);
+            let hint = read(&quoted).map(|_| format!("; text within stands in quotes: --set '{key}={quoted}'"));
+            let what = format!("--set {text}: expected a value of TOML{}", hint.unwrap_or_default());
+            return Err(TrainError::config(what));
+        }
+        None => toml::Value::String(value.to_owned()),
+    };
     let mut path: Vec<&str> = key.split('.').collect();
     let last =
         path.pop().filter(|k| !k.is_empty()).ok_or_else(|| TrainError::config(format!("--set {text}: no key")))?;
@@ -23,4 +33,23 @@ pub(crate) fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
     }
     at.insert(last.to_owned(), value);
     Ok(())
+}
+
+fn read(value: &str) -> Option<toml::Value> {
+    format!("value = {value}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("value"))
+}
+
+/// The override that an error is about, where it names a key that was set so.
+pub(crate) fn culprit<'a>(error: &TrainError, overrides: &'a [String]) -> Option<&'a str> {
+    let TrainError::Config(text) = error else { return None };
+    let text = text.strip_prefix("unknown key \"").unwrap_or(text);
+    let is_key = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    let named = text.split(|c| !is_key(c)).next().filter(|named| !named.is_empty())?;
+    let within = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'));
+    let sets = |set: &&String| {
+        let key = set.split('=').next().unwrap_or_default().trim();
+        key == named || within(named, key) || within(key, named)
+    };
+    // The last of them decides.
+    overrides.iter().rev().find(sets).map(String::as_str)
 }

@@ -1,6 +1,6 @@
 //! `[train]`: how the model is trained.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// `[train]`: how the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,10 +38,25 @@ pub struct TrainConfig {
     /// What chooses the best round by validation, and what patience waits for.
     pub select_by: SelectBy,
     /// The metrics; the first chooses the best round, unless the loss does. Empty: accuracy, or micro_f1 with several
-    /// labels a node.
+    /// labels a node. One may stand alone, without a list.
+    #[serde(deserialize_with = "one_or_several")]
     pub metrics: Vec<String>,
     /// Compute threads of a worker; 0 divides the machine's cores between the workers on it.
     pub threads: usize,
+}
+
+/// A word, or a list of words.
+fn one_or_several<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Words {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Words::deserialize(from)? {
+        Words::One(word) => vec![word],
+        Words::Several(words) => words,
+    })
 }
 
 impl Default for TrainConfig {

@@ -124,6 +124,8 @@ pub struct Costs {
     pub workers: Vec<(Shapes, Ledger, u64)>,
     /// Bytes of rows, framing included, and what they would be if none were compressed, where that is less.
     pub dearer_than_exact: Option<[u64; 2]>,
+    /// What is unusual about the data.
+    pub notes: Vec<String>,
 }
 
 /// What every worker of a configuration would send, with shapes and memory; nothing runs. `ledger` makes the ledgers
@@ -188,7 +190,7 @@ fn costs(mut plan: Plan, global: &GlobalCounts, mut shapes: Vec<Shapes>, ledger:
     };
     let workers = shapes.into_iter().map(one).collect::<Result<Vec<_>>>()?;
     let dearer_than_exact = dearer_than_exact(&plan, &evaluator, &workers)?;
-    Ok(Costs { plan, workers, dearer_than_exact })
+    Ok(Costs { plan, workers, dearer_than_exact, notes: Vec::new() })
 }
 
 /// Codes have overheads: a grid for every row, and again with each refinement of rows that never change.

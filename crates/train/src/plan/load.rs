@@ -4,11 +4,15 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::members::{Axis, Members};
-use crate::config::{Config, apply, refuse_unknown};
+use crate::config::typed::{malformed, misfit};
+use crate::config::{Config, apply, culprit, refuse_unknown};
 use crate::error::{Result, TrainError};
 
 /// Larger configuration files are refused.
 const BYTES_MAX: u64 = 1 << 20;
+
+/// What an error begins with that is about an override and not about the file.
+const SET: &str = "--set ";
 
 impl Config {
     /// Reads a configuration file and applies overrides of the form `key=value`.
@@ -66,8 +70,9 @@ impl Members {
             _ => TrainError::io(path, source),
         })?;
         let text = String::from_utf8(bytes).map_err(|_| TrainError::file(path, "expected text in UTF-8"))?;
-        let mut config = self.parse(&text, overrides).map_err(|error| {
-            TrainError::config(format!("{}: {error}", path.display()).replace("configuration: ", ""))
+        let mut config = self.parse(&text, overrides).map_err(|error| match error {
+            TrainError::Config(what) if what.starts_with(SET) => TrainError::Config(what),
+            error => TrainError::config(format!("{}: {error}", path.display()).replace("configuration: ", "")),
         })?;
         if config.out.dir.as_os_str().is_empty() {
             config.out.dir = Path::new("runs").join(path.file_stem().unwrap_or_default());
@@ -94,16 +99,22 @@ impl Members {
     /// # Errors
     /// As [`Members::load`].
     pub fn parse(&self, text: &str, overrides: &[String]) -> Result<Config> {
-        let malformed = |error: toml::de::Error| TrainError::config(error.to_string().trim_end());
-        let mut table: toml::Table = text.parse().map_err(malformed)?;
+        let mut table: toml::Table = text.parse().map_err(|error| malformed(text, &error))?;
         for text in overrides {
             apply(&mut table, text)?;
         }
+        self.of_table(table).map_err(|error| match culprit(&error, overrides) {
+            Some(set) => TrainError::config(format!("{SET}{set}: {error}").replace("configuration: ", "")),
+            None => error,
+        })
+    }
+
+    fn of_table(&self, table: toml::Table) -> Result<Config> {
         let axes = self.axes();
         let foreign = axes.iter().flat_map(|axis| axis.members.iter().map(move |(_, options)| (axis.section, options)));
         let foreign = foreign.flat_map(|(section, options)| options.iter().map(move |key| format!("{section}.{key}")));
         refuse_unknown(&table, &foreign.collect::<Vec<_>>())?;
-        let config: Config = table.clone().try_into().map_err(malformed)?;
+        let config: Config = table.clone().try_into().map_err(|error| misfit(&error, &table))?;
         self.check(&config)?;
         match idle(&axes, &table).first() {
             Some(Idle { axis, member, option }) => {

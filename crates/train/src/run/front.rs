@@ -111,7 +111,8 @@ pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result
     {
         return Ok(costs);
     }
-    forecast(members, config, &source.all()?, Ledger::of_totals)
+    let notes = source.notes().to_vec();
+    Ok(Costs { notes, ..forecast(members, config, &source.all()?, Ledger::of_totals)? })
 }
 
 /// What a trained model says about the nodes of a graph, in the order of its parts. The data need no labels, and as

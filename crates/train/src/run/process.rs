@@ -40,6 +40,7 @@ pub(super) fn run_among(
     let Options { out, resume, changes, interrupt, abort, observer, keep_accounts, force, .. } = options;
     transport.add_interrupt(abort);
     let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };
+    source.notes().iter().for_each(|note| observer.noted(note));
     let (keeps_accounts, stop) = (keep_accounts || out.is_none(), StopSignal::of(interrupt));
     let memory = admit(&plan, (std::slice::from_ref(&part), alike), keeps_accounts, force, observer.as_mut())?;
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared: false, stop };

@@ -16,8 +16,8 @@ use crate::plan::Members;
 
 /// Where a run's parts come from.
 pub enum Source {
-    /// A dataset that was read, prepared and cut here.
-    Cut(Vec<Option<Part>>),
+    /// A dataset that was read, prepared and cut here, and what is unusual about it.
+    Cut(Vec<Option<Part>>, Vec<String>),
     /// A folder of parts, opened one at a time: no worker reads another's.
     Folder(PathBuf, Box<Meta>, Held),
 }
@@ -64,7 +64,9 @@ impl Source {
                 parts => parts,
             };
             let assignment = assign(members, config, (&dataset, split), parts)?;
-            Source::Cut(part::cut(&dataset, split, &assignment, parts)?.into_iter().map(Some).collect())
+            let one_way = "some edges have one direction only; data.symmetrise adds the other";
+            let notes = dataset.graph.has_one_way_edges().then(|| one_way.to_owned()).into_iter().collect();
+            Source::Cut(part::cut(&dataset, split, &assignment, parts)?.into_iter().map(Some).collect(), notes)
         };
         match workers {
             Some(workers) if workers != source.parts() => Err(TrainError::config(format!(
@@ -77,14 +79,22 @@ impl Source {
 
     /// Parts that are in memory already.
     pub fn of(parts: Vec<Part>) -> Source {
-        Source::Cut(parts.into_iter().map(Some).collect())
+        Source::Cut(parts.into_iter().map(Some).collect(), Vec::new())
     }
 
     /// The number of parts.
     pub fn parts(&self) -> u32 {
         match self {
-            Source::Cut(parts) => parts.len() as u32,
+            Source::Cut(parts, _) => parts.len() as u32,
             Source::Folder(_, meta, _) => meta.parts,
+        }
+    }
+
+    /// What is allowed and unusual about the data, a line each, as far as it was seen.
+    pub fn notes(&self) -> &[String] {
+        match self {
+            Source::Cut(_, notes) => notes,
+            Source::Folder(..) => &[],
         }
     }
 
@@ -94,7 +104,7 @@ impl Source {
     /// If the part's files are not what they should be.
     pub fn take(&mut self, index: u32) -> Result<Part> {
         match self {
-            Source::Cut(parts) => Ok(parts[index as usize].take().expect("each part is taken once")),
+            Source::Cut(parts, _) => Ok(parts[index as usize].take().expect("each part is taken once")),
             Source::Folder(dir, _, held) => {
                 let part = part::open_part(dir, index)?;
                 held.add(&part)?;

@@ -35,6 +35,10 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let plan = Plan::with(&options.members, &config, &parts[0].global)?;
     plan.check_workers(size)?;
     let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, force, .. } = options;
+    source.notes().iter().for_each(|note| observer.noted(note));
+    if size > cores {
+        observer.noted(&format!("{size} workers share {cores} cores: seconds are not those of a machine each"));
+    }
     let keeps_accounts = keep_accounts || out.is_none();
     let memory = admit(&plan, (&parts, 1), keeps_accounts, force, observer.as_mut())?;
     let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use laconic_graph::dataset::Dataset;
-use laconic_graph::error::GraphError;
 use laconic_graph::read::{Columns, READERS, ReadOptions, Reader, edge_list, read};
-use laconic_train::run::source::is_part_folder;
 
+use crate::command::mistaken::refuse_in_place_of_data;
 use crate::output::Output;
 
 /// Which dataset is read, and how.
@@ -74,7 +73,7 @@ impl Input {
 
     /// Reads the dataset.
     pub fn read(&self, output: &Output) -> Result<Dataset> {
-        refuse_parts(&self.path)?;
+        refuse_in_place_of_data(&self.path)?;
         self.reading.refuse_idle_options(&self.path, self.format())?;
         output.say(format_args!("reading {}", self.path.display()));
         Ok(read(&self.path, &self.reading.options())?)
@@ -117,13 +116,4 @@ impl Reading {
             ..ReadOptions::default()
         }
     }
-}
-
-/// Refuses a folder of parts, which no reader recognises, with the reason.
-pub(in crate::command) fn refuse_parts(path: &Path) -> Result<()> {
-    if !is_part_folder(path) {
-        return Ok(());
-    }
-    let what = "expected a dataset, found a folder of parts that `laconic partition` has cut";
-    Err(GraphError::format(path, "folder", what).into())
 }

@@ -11,7 +11,6 @@ use anyhow::Result;
 
 use crate::output::Output;
 
-pub(super) use input::refuse_parts;
 pub(super) use new_file::{not_written, refuse_occupied};
 
 /// What can be done with a dataset.

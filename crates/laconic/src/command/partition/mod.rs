@@ -19,7 +19,7 @@ use laconic_train::run::source::{assign, prepared};
 use laconic_train::{Config, Members};
 use serde::Serialize;
 
-use crate::command::data::refuse_parts;
+use crate::command::mistaken::refuse_in_place_of_data;
 use crate::output::Output;
 
 /// What to cut, how, and where the parts go.
@@ -89,13 +89,16 @@ struct Partitioned {
 pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let started = Instant::now();
     let config = args.config()?;
-    refuse_parts(&args.data)?;
+    refuse_in_place_of_data(&args.data)?;
     args.target.check()?;
     output.say(format_args!("reading {}", args.data.display()));
     let (dataset, split) = prepared(&config.data)?;
     let learned_from = split.map_or(0, |index| dataset.splits[index].count(Split::TRAIN));
     if config.partition.balance_train && learned_from == 0 {
         bail!("--balance-train: {} has no training nodes; --split draws some", args.data.display());
+    }
+    if dataset.graph.has_one_way_edges() {
+        output.say("note: some edges have one direction only; --symmetrise adds the other");
     }
     let nodes = dataset.graph.nodes();
     output.say(format_args!("assigning {nodes} nodes to {} parts", args.parts));

@@ -1,0 +1,152 @@
+//! What other programs call things, for suggestions.
+
+/// Names of keys elsewhere, in lower case with `_`, and the keys that say the same here.
+pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
+    ("accumulate", &["train.sync_every"]),
+    ("architecture", &["model.arch"]),
+    ("aggr", &["model.aggregator"]),
+    ("aggregation", &["model.aggregator"]),
+    ("backend", &["transport.kind"]),
+    ("bandwidth", &["transport.shape"]),
+    ("checkpoint", &["out.checkpoint_every"]),
+    ("clip_grad", &["train.clip"]),
+    ("compression", &["messages.forward", "messages.backward"]),
+    ("dataset", &["data.path"]),
+    ("early_stopping", &["train.patience"]),
+    ("eval_steps", &["train.eval_every"]),
+    ("gnn", &["model.arch"]),
+    ("grad_clip", &["train.clip"]),
+    ("gradient_clipping", &["train.clip"]),
+    ("graph", &["data.path"]),
+    ("k", &["partition.parts"]),
+    ("latency", &["transport.shape"]),
+    ("learning_rate", &["train.lr"]),
+    ("local_steps", &["train.sync_every"]),
+    ("lr_decay", &["train.lr_schedule", "train.lr_factor"]),
+    ("lr_scheduler", &["train.lr_schedule"]),
+    ("network", &["transport.shape"]),
+    ("normalise", &["data.features"]),
+    ("normalize", &["data.features"]),
+    ("normalization", &["model.norm"]),
+    ("optim", &["train.optimiser"]),
+    ("optimizer", &["train.optimiser"]),
+    ("output", &["out.dir"]),
+    ("output_dir", &["out.dir"]),
+    ("partitioner", &["partition.method"]),
+    ("partitions", &["partition.parts"]),
+    ("random_seed", &["train.seed"]),
+    ("sampling_rate", &["messages.selection"]),
+    ("save_dir", &["out.dir"]),
+    ("save_every", &["out.checkpoint_every"]),
+    ("scheduler", &["train.lr_schedule"]),
+    ("timeout", &["transport.deadline_s"]),
+    ("undirected", &["data.symmetrise"]),
+    ("symmetric", &["data.symmetrise"]),
+    ("wd", &["train.weight_decay"]),
+    ("width", &["model.hidden"]),
+    ("workers", &["partition.parts"]),
+    ("world_size", &["partition.parts"]),
+];
+
+/// What other programs have a key for, and why there is none here.
+pub const ABSENT: &[(&[&str], &str)] = &[
+    (
+        &["batch", "batch_size", "fanout", "fanouts", "minibatch", "minibatch_size", "num_neighbors", "sampler"],
+        "training is full batch: there are no mini-batches and no sampled neighbourhoods yet",
+    ),
+    (&["cuda", "device", "gpu", "gpus", "num_gpus"], "it computes on CPUs alone; train.threads says how many of them"),
+    (&["activation", "nonlinearity"], "hidden layers end in ReLU"),
+    (
+        &["criterion", "loss", "loss_fn"],
+        "the loss is cross-entropy, binary and summed over classes where a node may have several labels",
+    ),
+    (
+        &["amp", "dtype", "fp16", "precision"],
+        "it computes with 32 bits; messages.forward and its sisters say in how many rows travel",
+    ),
+];
+
+/// Words that other programs put around a name: `num_layers` and `hidden_size` are `layers` and `hidden`.
+pub const FILLERS: &[&str] = &[
+    "n", "num", "number", "of", "max", "total", "size", "dim", "dims", "channels", "units", "features", "rate", "type",
+    "name", "file", "value",
+];
+
+/// Names of sections elsewhere.
+pub const SECTIONS_ELSEWHERE: &[(&str, &str)] = &[
+    ("training", "train"),
+    ("trainer", "train"),
+    ("optim", "train"),
+    ("optimizer", "train"),
+    ("optimiser", "train"),
+    ("dataset", "data"),
+    ("graph", "data"),
+    ("gnn", "model"),
+    ("network", "model"),
+    ("partitioning", "partition"),
+    ("compression", "messages"),
+    ("communication", "messages"),
+    ("output", "out"),
+    ("logging", "out"),
+];
+
+/// What names of values elsewhere, in lower case without `_` and `-`, are called here.
+pub const VALUES_ELSEWHERE: &[(&str, &str)] = &[
+    ("graphsage", "sage"),
+    ("sageconv", "sage"),
+    ("gcnconv", "gcn"),
+    ("graphconv", "gcn"),
+    ("gatconv", "gat"),
+    ("ginconv", "gin"),
+    ("dnn", "mlp"),
+    ("linear", "mlp"),
+    ("metis", "multilevel"),
+    ("hash", "random"),
+    ("bfloat16", "half"),
+    ("bf16", "half"),
+    ("fp16", "half"),
+    ("float16", "half"),
+    ("fp32", "exact"),
+    ("float32", "exact"),
+    ("full", "exact"),
+    ("none", "exact"),
+    ("quant", "quantised"),
+    ("quantization", "quantised"),
+    ("mask", "masked"),
+    ("sync", "synchronous"),
+    ("bsp", "synchronous"),
+    ("async", "pipelined"),
+    ("asynchronous", "pipelined"),
+    ("stale", "pipelined"),
+    ("pipe", "pipelined"),
+    ("pipegcn", "pipelined"),
+    ("retexo", "lazy"),
+    ("bns", "boundary_sample"),
+    ("bnsgcn", "boundary_sample"),
+    ("acc", "accuracy"),
+    ("auc", "roc_auc"),
+    ("auroc", "roc_auc"),
+    ("f1", "micro_f1"),
+    ("f1micro", "micro_f1"),
+    ("f1macro", "macro_f1"),
+    ("layernorm", "layer"),
+    ("ln", "layer"),
+    ("nonorm", "none"),
+    ("momentum", "sgd"),
+    ("cosineannealing", "cosine"),
+    ("steplr", "step"),
+    ("multistep", "step"),
+];
+
+/// What there is not, although a name here is like it: other names, the name that is like them, and what to say.
+pub const VALUES_ABSENT: &[(&[&str], &str, &str)] = &[
+    (&["gatv2", "gatv2conv"], "gat", "GATv2 is another layer, which is not there; \"gat\" is nearest"),
+    (
+        &["batch", "batchnorm", "bn"],
+        "layer",
+        "there are no norms over a batch, which is cut here over all workers; \"layer\" is there",
+    ),
+    (&["topk", "sparse"], "masked", "rows are thinned by columns: \"masked\""),
+    (&["int8", "uint8", "8bit"], "quantised", "{ codec = \"quantised\", bits = 8 }"),
+    (&["int4", "4bit"], "quantised", "{ codec = \"quantised\", bits = 4 }"),
+];
