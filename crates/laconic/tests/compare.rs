@@ -59,17 +59,25 @@ fn the_table_says_what_the_summaries_say() {
             |path: &str| summaries.each_ref().map(|s| s.pointer(path).and_then(Value::as_f64).expect("a number"));
         let (test, sd) = of_two(number("/metrics/test/accuracy"));
         let (bytes, seconds) = (of_two(number("/bytes/total")).0, of_two(number("/seconds/total")).0);
+        let training = bytes - of_two(number("/bytes/by_kind/evaluation")).0;
+        let purpose = |name: &str| of_two(number(&format!("/bytes/by_purpose/{name}"))).0;
+        for name in ["boundary", "parameters", "evaluation", "start_up"] {
+            assert!(close(&line[name], purpose(name)), "{name}: {line}");
+            assert_eq!(line["runs"][1][name], summaries[1]["bytes"]["by_purpose"][name], "{name}");
+        }
+        assert!(close(&line["training"], training) && close(&line["skipped"], 0.0), "{line}");
+        assert!(close(&line["memory"], of_two(number("/memory/peak_bytes")).0), "{line}");
         assert!(close(&line["test"]["mean"], test) && close(&line["test"]["sd"], sd), "{line}");
         assert!(close(&line["bytes"], bytes) && close(&line["seconds"], seconds), "{line}");
         assert_eq!(number("/seed"), [0.0, 1.0]);
-        means.push((bytes, seconds, test));
+        means.push((training, seconds, test));
     }
     let [standard, lazy] = means[..] else { panic!("two methods") };
     let lines = &found["methods"];
     assert!(close(&lines[0]["fewer"], 1.0) && close(&lines[1]["fewer"], standard.0 / lazy.0));
     let beats = |a: (f64, f64), b: (f64, f64)| a.0 <= b.0 && a.1 >= b.1 && a != b;
     for (key, [a, b]) in [
-        ("front", [standard, lazy].map(|(bytes, _, test)| (bytes, test))),
+        ("front", [standard, lazy].map(|(training, _, test)| (training, test))),
         ("front_by_seconds", [standard, lazy].map(|(_, seconds, test)| (seconds, test))),
     ] {
         assert_eq!((&lines[0][key], &lines[1][key]), (&Value::from(!beats(b, a)), &Value::from(!beats(a, b))), "{key}");
@@ -80,6 +88,55 @@ fn the_table_says_what_the_summaries_say() {
         row.contains(&format!("{:.4} ± ", lazy.2)) && row.contains(&format!("{:.1}x", standard.0 / lazy.0)),
         "{text}"
     );
+}
+
+/// What is only measured is no cost of a method: two that differ in how often they are measured cost the same.
+#[test]
+fn fewer_counts_the_same_bytes_whatever_is_evaluated() {
+    let place = place();
+    let seldom = "[[method]]\nname = \"seldom\"\nset = [\"train.eval_every=5\"]\n";
+    place.write("methods.toml", &format!("[[method]]\nname = \"often\"\n{seldom}"));
+    let found = place.json(COMPARE);
+    let [often, seldom] = [&found["methods"][0], &found["methods"][1]];
+    let number = |line: &Value, name: &str| line[name].as_f64().expect("a number");
+    assert!(number(often, "evaluation") > 4.0 * number(seldom, "evaluation"), "{found}");
+    assert!(number(often, "bytes") > 1.2 * number(seldom, "bytes"), "{found}");
+    assert_eq!((&often["training"], &seldom["fewer"]), (&seldom["training"], &Value::from(1.0)));
+    let text = place.run(&format!("{COMPARE} --quiet")).out;
+    assert!(text.contains("fewer: all but evaluation, against often"), "{text}");
+}
+
+#[test]
+fn messages_that_were_left_out_are_counted_in_every_table() {
+    let place = place();
+    let skip = |name: &str, change: f64| {
+        format!("[[method]]\nname = \"{name}\"\nset = [\"messages.skip={{change={change},staleness=3}}\"]\n")
+    };
+    place.write("methods.toml", &(skip("none", 0.0) + &skip("all that may be", 1000.0)));
+    let found = place.json(COMPARE);
+    // Two layers of which one crosses in every round, there and back, on six links; rounds 2, 3 and 5 are left out.
+    assert_eq!((&found["methods"][0]["skipped"], &found["methods"][1]["skipped"]), (&0.0.into(), &36.0.into()));
+    assert_eq!(found["methods"][1]["runs"][0]["skipped"], 36);
+    let summary = json(&folder(&place, "all-that-may-be/seed-0").join("summary.json"));
+    assert_eq!(summary["bytes"]["skipped"], 36);
+    let text = place.run(&format!("{COMPARE} --quiet")).out;
+    assert!(text.contains(" skipped ") && text.contains(" 36 "), "{text}");
+    assert!(text.contains("note: none: messages.skip: no message was left out"), "{text}");
+    assert!(!text.contains("note: all that may be"), "{text}");
+}
+
+#[test]
+fn the_demo_compares_like_with_like_and_fits_a_screen() {
+    let place = place();
+    let said = place.run("demo --nodes 300 --epochs 3 --report demo.html");
+    assert!(said.out.lines().all(|line| line.chars().count() <= 110), "{}", said.out);
+    let lines = place.json("demo --nodes 300 --epochs 3 --report demo.html");
+    let number = |line: &Value, name: &str| line[name].as_f64().expect("a number");
+    for line in lines.as_array().expect("methods") {
+        let training = number(line, "boundary") + number(line, "parameters") + number(line, "start_up");
+        assert_eq!(training + number(line, "evaluation"), number(line, "bytes"), "{line}");
+        assert!(close(&line["fewer"], number(&lines[0], "training") / training), "{line}");
+    }
 }
 
 #[test]

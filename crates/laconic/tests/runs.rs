@@ -337,19 +337,18 @@ fn the_demo_shows_fewer_bytes_at_like_accuracy() {
     let lines = lines.as_array().expect("a list");
     let named = |name: &str| lines.iter().find(|line| line["method"] == name).unwrap_or_else(|| panic!("no {name}"));
     let number = |line: &serde_json::Value, key: &str| line[key].as_f64().expect("a number");
-    let (synchronous, lazy) = (named("synchronous"), named("lazy, from features"));
+    let (synchronous, lazy) = (named("standard"), named("lazy"));
     for line in lines {
         assert!(number(line, "bytes") <= number(synchronous, "bytes"), "{line}");
         // How wide adaptive messages are shows only during the run; theirs is a bound.
-        let bound = line["method"] == "synchronous, adaptive";
+        let bound = line["method"] == "adaptive bits";
         let (sent, predicted) = (number(line, "bytes"), number(line, "predicted"));
         assert!(if bound { sent < predicted } else { sent == predicted }, "{line}");
     }
-    let frugal =
-        ["lazy, from features", "lazy, from scores", "lazy, 4 bits, averaged"].map(|name| number(named(name), "bytes"));
+    let frugal = ["lazy", "lazy, scores", "lazy, scores, 4 bits"].map(|name| number(named(name), "training"));
     assert!(frugal.is_sorted_by(|more, less| more > less), "{frugal:?}");
     assert!(number(lazy, "test_accuracy") > number(synchronous, "test_accuracy") - 0.05);
-    assert!(number(named("synchronous, adaptive"), "test_accuracy") > number(synchronous, "test_accuracy") - 0.05);
+    assert!(number(named("adaptive bits"), "test_accuracy") > number(synchronous, "test_accuracy") - 0.05);
 }
 
 #[test]

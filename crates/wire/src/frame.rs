@@ -46,11 +46,13 @@ pub enum Kind {
     Evaluation = 5,
     /// Plans, barriers, clocks, agreement.
     Control = 6,
+    /// What the assigner of bit-widths asks, says and measures.
+    Widths = 7,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Features,
         Kind::Activations,
         Kind::ActivationGradients,
@@ -58,6 +60,7 @@ impl Kind {
         Kind::Parameters,
         Kind::Evaluation,
         Kind::Control,
+        Kind::Widths,
     ];
 
     /// The name in files: `activation_gradients`.
@@ -70,6 +73,7 @@ impl Kind {
             Kind::Parameters => "parameters",
             Kind::Evaluation => "evaluation",
             Kind::Control => "control",
+            Kind::Widths => "widths",
         }
     }
 }

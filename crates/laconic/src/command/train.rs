@@ -200,6 +200,12 @@ fn describe(summary: &Summary, out: &Path) -> String {
     for (kind, sent) in bytes.by_kind.iter().filter(|(_, sent)| **sent > 0) {
         let _ = writeln!(text, "  {kind:<22} {:>12}", human_bytes(*sent));
     }
+    if bytes.skipped > 0 {
+        let _ = writeln!(text, "  {} messages were left out (messages.skip)", bytes.skipped);
+    }
+    for note in &summary.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
     if bytes.repeated > 0 {
         let (again, starts) = (human_bytes(bytes.repeated), bytes.starts.len());
         let _ = writeln!(text, "  {again} of it in rounds that were sent again: the run was started {starts} times");

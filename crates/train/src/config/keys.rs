@@ -88,8 +88,8 @@ keys! {
         { codec = quantised, bits } (exact)",
     "messages.error_feedback": "add what a lossy messages.parameters drops to the next round's (true)",
     "messages.selection": "rows that travel in a round: all | none | { kind = boundary_sample, rate = 0.1 } (all)",
-    "messages.skip": "{ change = 0.05, staleness = 10 }: skip messages whose rows moved less, for so many rounds \
-        (never)",
+    "messages.skip": "{ change = 0.7, staleness = 10 }: skip messages whose rows moved less, for so many rounds; \
+        dropout alone moves rows by half, without it 0.05 skips (never)",
     "messages.costs": "the assigner's costs of links: shape (all links alike) | measured (each link, in a short \
         profile; no run is like another) (shape)",
     "messages.budget": "the most that the whole run may send, such as \"200 MB\"; chooses codecs that are left at \

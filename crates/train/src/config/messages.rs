@@ -248,7 +248,8 @@ impl SelectionChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SkipConfig {
-    /// The relative change ‖now − last sent‖ / ‖last sent‖ up to which a message is skipped.
+    /// The relative change ‖now − last sent‖ / ‖last sent‖ up to which a message is skipped. Dropout alone moves rows
+    /// by half and more.
     pub change: f64,
     /// Rounds after which a message is sent whatever the change.
     pub staleness: u32,
@@ -256,7 +257,7 @@ pub struct SkipConfig {
 
 impl Default for SkipConfig {
     fn default() -> Self {
-        SkipConfig { change: 0.05, staleness: 10 }
+        SkipConfig { change: 0.7, staleness: 10 }
     }
 }
 

@@ -20,8 +20,11 @@ use crate::error::{Result, TrainError};
 use crate::messages::coders::{Coders, End, Setting};
 use crate::messages::coding::WidthCounts;
 use crate::plan::Plan;
-use crate::saved::{Remembers, Saved};
+use crate::saved::{Name, Remembers, Saved};
 use crate::selection::{Scope, Selection};
+
+/// How many messages were skipped, in a worker's state.
+const SKIPPED: &str = "skipped";
 
 /// Plan, codecs and what is remembered from round to round of one worker.
 pub struct Halo {
@@ -40,6 +43,8 @@ pub struct Halo {
     pub timeline: Timeline,
     /// Values sent by their width, in the order of [`crate::config::WIDTHS`].
     pub values: WidthCounts,
+    /// Messages that the codec found no need to send.
+    pub skipped: u64,
 }
 
 /// One exchange: which rows, under which tag.
@@ -105,6 +110,7 @@ impl Halo {
             assigner: Assigner::default(),
             timeline: Timeline::default(),
             values: WidthCounts::default(),
+            skipped: 0,
         }
     }
 
@@ -215,6 +221,7 @@ impl Halo {
         coder
             .write(&key, (end, &setting), source, &mut frame, &mut self.values)
             .map_err(|error| refused(error, self.rank, peer, tag))?;
+        self.skipped += u64::from(frame.payload().is_empty());
         self.coding += start.elapsed();
         self.timeline.note(Phase::Encode, tag, from);
         Ok(transport.send(peer, frame)?)
@@ -283,10 +290,15 @@ impl Halo {
 
 impl Remembers for Halo {
     fn save(&self, saved: &mut Saved) {
+        if self.skipped > 0 {
+            saved.put(Name::one(SKIPPED), &[self.skipped as f64]);
+        }
         self.coders.save(saved);
     }
 
     fn restore(&mut self, saved: &mut Saved) -> Result<()> {
+        let skipped = saved.take::<f64>(&Name::one(SKIPPED))?.unwrap_or_default();
+        self.skipped = skipped.first().map_or(0, |count| *count as u64);
         self.coders.restore(saved)
     }
 }

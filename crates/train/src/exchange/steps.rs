@@ -49,7 +49,14 @@ pub enum Step {
 impl Step {
     /// The tag of this step in a round; round 0 is start-up.
     pub fn tag(self, round: u32) -> Tag {
-        Tag { kind: Kind::Control, direction: Direction::Forward, layer: 0, round, step: self as u16 }
+        let kind = if self.is_assigners() { Kind::Widths } else { Kind::Control };
+        Tag { kind, direction: Direction::Forward, layer: 0, round, step: self as u16 }
+    }
+
+    /// Whether it serves the assigner of bit-widths: what that says is a cost of the messages that it makes smaller.
+    fn is_assigners(self) -> bool {
+        use Step::{LinkCosts, OwnWeights, Profile, Variances, Weights, WidthMaps};
+        matches!(self, Weights | Variances | WidthMaps | Profile | LinkCosts | OwnWeights)
     }
 
     /// The tag of the step's frames about exchange `number` of a round. Layers tell exchanges of one round apart;

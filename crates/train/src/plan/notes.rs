@@ -45,7 +45,17 @@ impl Plan {
         let rounds = messages.forward != exact || messages.backward != exact || !messages.layers.is_empty();
         // A byte budget may choose other codecs for parameters.
         let feeds_back = messages.error_feedback || self.messages.budget.is_some() || self.messages.round_parameters();
+        let skip = messages.skip.as_ref();
+        let mut live = self.stages.iter().flat_map(|stage| stage.live_exchanges());
         let idle = [
+            (
+                skip.is_some() && live.next().is_none(),
+                "messages.skip: no rows cross in every round, and what crosses once is never left out",
+            ),
+            (
+                skip.is_some_and(|skip| skip.staleness < 2),
+                "messages.skip.staleness: from 2 on a message is left out; below, each is sent",
+            ),
             (
                 self.frozen == Scope::Nothing && rounds,
                 "messages.forward and messages.backward: training exchanges no rows (messages.selection)",

@@ -229,6 +229,8 @@ fn keys_that_nothing_reads_are_noted_before_anything_runs() {
         ("messages.error_feedback=false", "messages.error_feedback = false: ", eight),
         ("transport.shape_sleeps=true", "transport.shape_sleeps = true: ", "transport.shape=20mbit,80ms"),
         ("train.patience=5 train.eval_every=0", "train.patience: ", "train.eval_every=2"),
+        ("messages.skip={staleness=1}", "messages.skip.staleness: ", "messages.skip={staleness=2}"),
+        ("messages.skip={} schedule.kind=lazy", "messages.skip: ", "schedule.kind=synchronous"),
     ] {
         let found = notes(keys);
         assert!(found.len() == 1 && found[0].starts_with(key), "{keys}: {found:?}");

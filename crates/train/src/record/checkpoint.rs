@@ -139,7 +139,7 @@ mod tests {
         let snapshot = Snapshot {
             stage: 1,
             finished: vec![(vec![1.0, 2.0], 7)],
-            bytes: [Count { frames: 1, payload: 2, framed: 26 }; 7].into(),
+            bytes: [Count { frames: 1, payload: 2, framed: 26 }; laconic_wire::Kind::ALL.len()].into(),
             counters: Counters {
                 done: 3,
                 steps: 3,

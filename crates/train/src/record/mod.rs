@@ -7,6 +7,7 @@ pub mod earlier;
 pub mod folder;
 pub mod ledger;
 pub mod observer;
+pub mod purposes;
 pub mod recorder;
 pub mod report;
 pub mod state;

@@ -56,6 +56,8 @@ pub struct WorkerReport {
     pub memory: Memory,
     /// Values sent by their width, in the order of [`WIDTHS`].
     pub values: [u64; WIDTHS.len()],
+    /// Messages that were skipped.
+    pub skipped: u64,
     /// The digest of the parameters.
     pub digest: [u8; DIGEST],
 }
@@ -76,6 +78,7 @@ impl WorkerReport {
             seconds: Seconds::default(),
             memory: Memory::default(),
             values: Default::default(),
+            skipped: 0,
             digest: [0; DIGEST],
         }
     }
@@ -93,7 +96,7 @@ impl WorkerReport {
             *seconds = f64::from_bits(bits);
         }
         [&mut self.memory.peak, &mut self.memory.predicted].into_iter().for_each(&mut *number);
-        self.values.iter_mut().for_each(number);
+        self.values.iter_mut().chain([&mut self.skipped]).for_each(number);
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -176,7 +179,10 @@ mod tests {
         });
         report.digest = [7; DIGEST];
         let bytes = report.to_bytes();
-        assert_eq!(bytes.len(), 24 * (laconic_wire::Kind::ALL.len() + 2 * 3) + 8 * 7 + 8 * 2 + 8 * WIDTHS.len() + 32);
+        assert_eq!(
+            bytes.len(),
+            24 * (laconic_wire::Kind::ALL.len() + 2 * 3) + 8 * 7 + 8 * 2 + 8 * (WIDTHS.len() + 1) + 32
+        );
         assert_eq!(WorkerReport::from_bytes(&bytes, 3), Some(report));
         assert_eq!(WorkerReport::from_bytes(&bytes, 2), None);
         assert_eq!(WorkerReport::from_bytes(&bytes[1..], 3), None);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
+use super::purposes::Purposes;
 use super::report::{Seconds, WorkerReport};
 use super::traffic::{Earlier, LinkBytes, StartBytes};
 use crate::config::{Config, MessagesConfig, WIDTHS};
@@ -85,6 +86,15 @@ pub struct BytesSummary {
     pub received: u64,
     /// Bytes by the kind of frame.
     pub by_kind: BTreeMap<String, u64>,
+    /// Bytes by what they are for.
+    #[serde(default)]
+    pub by_purpose: Purposes,
+    /// What was predicted, by what it is for.
+    #[serde(default)]
+    pub predicted_by_purpose: Purposes,
+    /// Messages that `messages.skip` left out: an empty frame went in place of each.
+    #[serde(default)]
+    pub skipped: u64,
     /// Bytes by sender and receiver.
     pub by_link: Vec<LinkBytes>,
     /// Bytes by the starts of the run: one, and one more each time that it was resumed.
@@ -170,7 +180,9 @@ impl Summary {
         for (kind, before) in earlier.kinds.iter() {
             reports[0].kinds[kind] += *before;
         }
-        let notes = plan.with_messages(&given.messages)?.notes();
+        let mut notes = plan.with_messages(&given.messages)?.notes();
+        let bytes = bytes(facts, &reports);
+        notes.extend(nothing_skipped(given, bytes.skipped));
         let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let chosen = &plan.config.messages;
         Ok(Summary {
@@ -183,7 +195,7 @@ impl Summary {
             interrupted: trained.interrupted,
             rounds: trained.rounds,
             metrics: MetricsSummary { best_round: trained.best_round, scores: trained.scores.clone() },
-            bytes: bytes(facts, &reports),
+            bytes,
             seconds: seconds(&reports),
             memory: memory(&reports, facts.one_process),
             bits: bit_shares(&reports),
@@ -195,6 +207,15 @@ impl Summary {
             },
         })
     }
+}
+
+/// Says so where messages were to be skipped and all were sent.
+fn nothing_skipped(given: &Config, skipped: u64) -> Option<String> {
+    let skip = given.messages.skip.filter(|_| skipped == 0)?;
+    Some(format!(
+        "messages.skip: no message was left out, since in none rows moved by so little (change = {})",
+        skip.change
+    ))
 }
 
 fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
@@ -224,6 +245,7 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
         repeated: 0,
         closed: true,
     });
+    let by_kind = kinds.map(|count| count.framed);
     BytesSummary {
         total: total.framed,
         predicted: facts.predicted.iter().map(|(_, bytes)| bytes).sum(),
@@ -232,7 +254,10 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
         payload: total.payload,
         frames: total.frames,
         received,
-        by_kind: by_name(&kinds.map(|count| count.framed)),
+        by_kind: by_name(&by_kind),
+        by_purpose: Purposes::of(&by_kind),
+        predicted_by_purpose: Purposes::of(facts.predicted),
+        skipped: reports.iter().map(|report| report.skipped).sum(),
         by_link,
         repeated: starts.iter().map(|start| start.repeated).sum(),
         starts,

@@ -200,6 +200,7 @@ impl Session {
             seconds,
             memory: Memory { peak: memory::peak_bytes(), predicted: self.forecast.memory },
             values: worker.values(),
+            skipped: worker.halo.skipped,
             digest: weights::digest(&trained.chosen, &trained.last),
         }
     }

@@ -141,4 +141,6 @@ fn rows_that_never_change_are_sent_once_in_so_many_rounds() {
             assert_eq!(full, [1, 4, 7], "from {} to {}", outcome.rank, peer.rank);
         }
     }
+    let counted = outcomes[0].summary.as_ref().expect("worker 0 sums up").bytes.skipped;
+    assert!(counted >= 4 * 6, "four rounds of six links at least are counted: {counted}");
 }

@@ -9,6 +9,7 @@ use laconic_graph::plan::plan_all;
 use laconic_train::TrainError;
 use laconic_train::forecast::traffic::forecast;
 use laconic_train::plan::Members;
+use laconic_train::record::purposes::Purposes;
 use laconic_train::record::summary::{BytesSummary, Summary};
 use laconic_train::run::Options;
 use laconic_wire::{Count, Kind, Ledger, Row};
@@ -46,6 +47,17 @@ pub fn assert_agrees(bytes: &BytesSummary, rows: &[Row], what: &str) {
         let listed = framed(rows.iter().filter(|row| row.entry.kind == kind));
         assert_eq!(bytes.by_kind[kind.name()], listed, "{what}: {}", kind.name());
     }
+    let of = |kinds: &[Kind]| framed(rows.iter().filter(|row| kinds.contains(&row.entry.kind)));
+    let Purposes { boundary, parameters, evaluation, start_up } = bytes.by_purpose;
+    assert_eq!(boundary + parameters + evaluation + start_up, bytes.total, "{what}: purposes");
+    let rows_and_widths = [Kind::Features, Kind::Activations, Kind::ActivationGradients, Kind::Widths];
+    assert_eq!(boundary, of(&rows_and_widths), "{what}: boundary");
+    assert_eq!(parameters, of(&[Kind::ParameterGradients, Kind::Parameters]), "{what}: parameters");
+    assert_eq!((evaluation, start_up), (of(&[Kind::Evaluation]), of(&[Kind::Control])), "{what}");
+    // One message an account: one without payload was skipped.
+    let is_message = |row: &&Row| rows_and_widths[..3].contains(&row.entry.kind) && row.count.frames == 1;
+    let empty = rows.iter().filter(is_message).filter(|row| row.count.payload == 0).count() as u64;
+    assert!(bytes.skipped == empty || bytes.repeated > 0, "{what}: {} skipped, {empty} empty", bytes.skipped);
     for link in &bytes.by_link {
         let on_link = |row: &&Row| (row.from.0, row.entry.peer.0) == (link.from, link.to);
         assert_eq!(link.bytes, framed(rows.iter().filter(on_link)), "{what}: {link:?}");

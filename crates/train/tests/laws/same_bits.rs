@@ -38,6 +38,7 @@ pub struct Bits {
     best_round: u32,
     scores: Scores,
     pub rounds: u32,
+    skipped: u64,
 }
 
 /// The bits that a run ends with; every worker must hold the same.
@@ -55,6 +56,7 @@ pub fn bits(outcomes: &[Outcome]) -> Bits {
         best_round: first.trained.best_round,
         scores: first.trained.scores.clone(),
         rounds: first.trained.rounds,
+        skipped: summary.bytes.skipped,
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Skipping {
 
 impl Skipping {
     /// What a registry needs to make it by name. It is in none by itself. Options: `inner`, the codec of the messages
-    /// that are sent, `exact` if none is named; `change`, 0.05 if not given; `staleness`, 10 if not given.
+    /// that are sent, `exact` if none is named; `change`, 0.7 if not given; `staleness`, 10 if not given.
     pub const KIND: CodecKind = CodecKind {
         name: "skipping",
         number: NO_CODEC,
@@ -43,7 +43,7 @@ impl Skipping {
                 return Err(options.refuse("staleness", "a whole number of rounds"));
             }
             let inner = registry.build_inner(options)?;
-            Ok(Box::new(Skipping::around(inner, change.unwrap_or(0.05), staleness.unwrap_or(10.0) as u32)))
+            Ok(Box::new(Skipping::around(inner, change.unwrap_or(0.7), staleness.unwrap_or(10.0) as u32)))
         },
         ..CodecKind::PLAIN
     };

@@ -6,6 +6,7 @@ use anyhow::Result;
 use laconic_graph::part::Part;
 use laconic_train::TrainError;
 use laconic_train::record::aside::write_aside;
+use laconic_train::record::purposes::Purposes;
 use serde::{Deserialize, Serialize};
 
 use super::front::front;
@@ -58,11 +59,35 @@ pub struct Line {
     pub test: Option<Spread>,
     /// Bytes over all workers, framing included: the mean over the runs.
     pub bytes: Option<f64>,
-    /// How many times fewer bytes than the first method.
+    /// Those of rows of neighbours and their gradients.
+    #[serde(default)]
+    pub boundary: Option<f64>,
+    /// Those of gradients of parameters, or of models.
+    #[serde(default)]
+    pub parameters: Option<f64>,
+    /// Those of all that evaluations send.
+    #[serde(default)]
+    pub evaluation: Option<f64>,
+    /// Those of what is agreed on before the first round and reported after the last.
+    #[serde(default)]
+    pub start_up: Option<f64>,
+    /// Those of all but evaluations.
+    #[serde(default)]
+    pub training: Option<f64>,
+    /// How many times fewer bytes of training than the first method's.
     pub fewer: Option<f64>,
+    /// Messages that `messages.skip` left out.
+    #[serde(default)]
+    pub skipped: Option<f64>,
     /// Seconds from start to end: the mean over the runs.
     pub seconds: Option<f64>,
-    /// Whether no other method is at least as good in bytes and metric and better in one.
+    /// The largest resident size of the process in bytes.
+    #[serde(default)]
+    pub memory: Option<f64>,
+    /// What its last run had to say of its configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Whether no other method is at least as good in bytes of training and metric and better in one.
     pub front: bool,
     /// The same of seconds and metric.
     pub front_by_seconds: bool,
@@ -88,12 +113,24 @@ pub struct Run {
     pub test: Option<f64>,
     /// Bytes over all workers.
     pub bytes: u64,
+    /// The same by what they are for.
+    #[serde(flatten)]
+    pub purposes: Purposes,
+    /// All but those of evaluations.
+    #[serde(default)]
+    pub training: u64,
+    /// Messages that `messages.skip` left out.
+    #[serde(default)]
+    pub skipped: u64,
     /// What was predicted.
     pub predicted: u64,
     /// Rounds done, over all stages.
     pub rounds: u32,
     /// Seconds from start to end, on the clock that the comparison says.
     pub seconds: f64,
+    /// The largest resident size of the process in bytes.
+    #[serde(default)]
+    pub memory: u64,
 }
 
 impl Graph {
@@ -119,8 +156,16 @@ impl Comparison {
             runs: Vec::new(),
             test: None,
             bytes: None,
+            boundary: None,
+            parameters: None,
+            evaluation: None,
+            start_up: None,
+            training: None,
             fewer: None,
+            skipped: None,
             seconds: None,
+            memory: None,
+            notes: Vec::new(),
             front: false,
             front_by_seconds: false,
         };
@@ -152,15 +197,21 @@ impl Comparison {
     /// Enters a run of method number `index`.
     pub fn enter(&mut self, index: usize, seed: u64, folder: String, recorded: &Recorded) {
         let summary = &recorded.summary;
+        let purposes = Purposes::of_names(&summary.bytes.by_kind);
         self.metric = self.metric.take().or_else(|| recorded.metric.clone());
+        self.methods[index].notes.clone_from(&summary.notes);
         self.methods[index].runs.push(Run {
             seed,
             folder,
             test: recorded.test(),
             bytes: summary.bytes.total,
+            purposes,
+            training: purposes.training(),
+            skipped: summary.bytes.skipped,
             predicted: summary.bytes.predicted,
             rounds: summary.rounds,
             seconds: recorded.seconds(self.link.is_some()),
+            memory: summary.memory.peak_bytes,
         });
     }
 
@@ -169,14 +220,23 @@ impl Comparison {
         for line in &mut self.methods {
             let tests: Option<Vec<f64>> = line.runs.iter().map(|run| run.test).collect();
             line.test = tests.as_deref().and_then(Spread::of);
-            line.bytes = mean(line.runs.iter().map(|run| run.bytes as f64));
+            let of = |figure: fn(&Run) -> u64| mean(line.runs.iter().map(|run| figure(run) as f64));
+            line.bytes = of(|run| run.bytes);
+            line.boundary = of(|run| run.purposes.boundary);
+            line.parameters = of(|run| run.purposes.parameters);
+            line.evaluation = of(|run| run.purposes.evaluation);
+            line.start_up = of(|run| run.purposes.start_up);
+            line.training = of(|run| run.training);
+            line.skipped = of(|run| run.skipped);
+            line.memory = of(|run| run.memory);
             line.seconds = mean(line.runs.iter().map(|run| run.seconds));
         }
-        let first = self.methods[0].bytes;
+        let first = self.methods[0].training;
         for line in &mut self.methods {
-            line.fewer = first.zip(line.bytes).filter(|(_, bytes)| *bytes > 0.0).map(|(first, bytes)| first / bytes);
+            let both = first.zip(line.training).filter(|(_, bytes)| *bytes > 0.0);
+            line.fewer = both.map(|(first, bytes)| first / bytes);
         }
-        for (index, on_front) in front_of(&self.methods, |line| line.bytes) {
+        for (index, on_front) in front_of(&self.methods, |line| line.training) {
             self.methods[index].front = on_front;
         }
         for (index, on_front) in front_of(&self.methods, |line| line.seconds) {

@@ -13,35 +13,52 @@ pub fn table(comparison: &Comparison) -> String {
     let letters = comparison.methods.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
     let width = letters.clamp("method".len(), NAME_MAX);
     let metric = comparison.metric.as_deref().unwrap_or("test");
-    let mut text = format!(
-        "{:<width$} {:>5} {:>17} {:>11} {:>8} {:>10}  {:<5} {}\n",
-        "method", "runs", metric, "sent", "fewer", "seconds", "bytes", "time"
-    );
+    let skips = comparison.methods.iter().any(|line| line.skipped.unwrap_or(0.0) > 0.0);
+    let mut text = format!("{:<width$} {:>4} {metric:>15}", "method", "runs");
+    for column in ["boundary", "parameters", "evaluation", "start-up"] {
+        let _ = write!(text, " {column:>10}");
+    }
+    if skips {
+        let _ = write!(text, " {:>7}", "skipped");
+    }
+    let _ = writeln!(text, " {:>7} {:>9} {:>10}  front", "fewer", "seconds", "memory");
     for line in &comparison.methods {
-        let _ = writeln!(text, "{}", row(line, width));
+        let _ = writeln!(text, "{}", row(line, width, skips).trim_end());
     }
     let time = match &comparison.link {
         Some(link) => format!("seconds on the clock of a model of the link {link}"),
         None => "real seconds".to_owned(),
     };
+    let first = comparison.methods.first().map_or("", |line| line.name.as_str());
+    let _ = writeln!(text, "{metric} on test nodes, mean ± standard deviation over runs; {time}");
+    for line in &comparison.methods {
+        for note in &line.notes {
+            let _ = writeln!(text, "note: {}: {note}", line.name);
+        }
+    }
+    let _ = writeln!(text, "fewer: all but evaluation, against {first}");
     let what = "no other method is at least as good in both and better in one";
-    let _ = write!(text, "{metric} on test nodes, mean ± standard deviation over runs; {time}\n* front: {what}");
+    let _ = write!(text, "front: of {metric} and bytes but for evaluation, or of {metric} and seconds: {what}");
     text
 }
 
-fn row(line: &Line, width: usize) -> String {
+fn row(line: &Line, width: usize, skips: bool) -> String {
     let name: String = line.name.chars().take(width).collect();
     let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let test = known(line.test.map(spread));
-    let bytes = known(line.bytes.map(|bytes| human_bytes(bytes.round() as u64)));
+    let bytes = |bytes: Option<f64>| known(bytes.map(|bytes| human_bytes(bytes.round() as u64)));
+    let mut text = format!("{name:<width$} {:>4} {:>15}", line.runs.len(), known(line.test.map(spread)));
+    for column in [line.boundary, line.parameters, line.evaluation, line.start_up] {
+        let _ = write!(text, " {:>10}", bytes(column));
+    }
+    if skips {
+        let _ = write!(text, " {:>7}", known(line.skipped.map(|skipped| format!("{skipped:.0}"))));
+    }
     let fewer = known(line.fewer.map(|fewer| format!("{fewer:.1}x")));
     let seconds = known(line.seconds.map(|seconds| format!("{seconds:.2}")));
-    let mark = |on_front: bool| if on_front { "*" } else { "" };
-    let (front, front_time) = (mark(line.front), mark(line.front_by_seconds));
-    let runs = line.runs.len();
-    format!("{name:<width$} {runs:>5} {test:>17} {bytes:>11} {fewer:>8} {seconds:>10}  {front:<5} {front_time}")
-        .trim_end()
-        .to_owned()
+    let fronts = [(line.front, "bytes"), (line.front_by_seconds, "time")];
+    let fronts: Vec<&str> = fronts.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect();
+    let _ = write!(text, " {fewer:>7} {seconds:>9} {:>10}  {}", bytes(line.memory), fronts.join(", "));
+    text
 }
 
 fn spread(spread: Spread) -> String {
