@@ -64,7 +64,7 @@ pub mod worker;
 pub use config::Config;
 pub use error::{Result, TrainError};
 pub use fit::observe::RoundReport;
-pub use forecast::traffic::Costs;
+pub use forecast::costs::Costs;
 pub use laconic_graph::dataset::Dataset;
 pub use plan::{Members, Plan};
 pub use record::observer::Observer;

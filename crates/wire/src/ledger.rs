@@ -108,6 +108,17 @@ impl Ledger {
         std::mem::take(&mut self.accounts)
     }
 
+    /// Takes out the accounts of the rounds before this one. Totals stay.
+    pub fn take_accounts_before(&mut self, round: u32) -> BTreeMap<Entry, Count> {
+        let rest = self.accounts.split_off(&Ledger::first_of(round));
+        std::mem::replace(&mut self.accounts, rest)
+    }
+
+    /// The lowest account that a round can have.
+    fn first_of(round: u32) -> Entry {
+        Entry { round, peer: Rank(0), kind: Kind::Features, layer: 0, direction: Direction::Forward }
+    }
+
     /// The accounts that are here, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (Entry, Count)> {
         self.accounts.iter().map(|(entry, count)| (*entry, *count))
@@ -125,11 +136,9 @@ impl Ledger {
 
     /// The totals of one round, of the accounts that are here.
     pub fn total_of_round(&self, round: u32) -> Count {
-        let first =
-            |round| Entry { round, peer: Rank(0), kind: Kind::Features, layer: 0, direction: Direction::Forward };
-        let end =
-            round.checked_add(1).map_or(std::ops::Bound::Unbounded, |next| std::ops::Bound::Excluded(first(next)));
-        let accounts = self.accounts.range((std::ops::Bound::Included(first(round)), end));
+        let excluded = |next| std::ops::Bound::Excluded(Ledger::first_of(next));
+        let end = round.checked_add(1).map_or(std::ops::Bound::Unbounded, excluded);
+        let accounts = self.accounts.range((std::ops::Bound::Included(Ledger::first_of(round)), end));
         accounts.map(|(_, count)| *count).sum()
     }
 
@@ -221,6 +230,10 @@ mod tests {
         let accounts = taken.take_accounts();
         assert_eq!((sums(&taken), taken.iter().count()), (sums(&sample()), 0));
         assert_eq!(accounts.into_iter().collect::<Ledger>(), sample());
+        let mut early = sample();
+        assert_eq!(early.take_accounts_before(4).len(), 1);
+        assert_eq!(early.iter().map(|(entry, _)| entry.round).collect::<Vec<_>>(), [4]);
+        assert_eq!(sums(&early), sums(&sample()));
         taken.record(tag(Kind::Control, 4), Rank(0), 7);
         assert_eq!(taken.iter().map(|(_, count)| count.framed).collect::<Vec<_>>(), [31], "accounts begin anew");
         assert_eq!(taken.total().framed, sample().total().framed + 31);

@@ -181,6 +181,11 @@ pub fn open_meta(dir: &Path) -> Result<Meta> {
     Meta::read(&dir.join(META))
 }
 
+/// The parts whose files are in the folder, ascending: whoever owns a part may have it alone, with the meta data.
+pub fn parts_here(dir: &Path, meta: &Meta) -> Vec<u32> {
+    meta.files.keys().copied().filter(|&index| dir.join(part_name(index)).is_dir()).collect()
+}
+
 /// Reads and verifies part `index` of the part folder `dir`. Touches `meta.json` and the files of that part, nothing
 /// else.
 ///

@@ -19,7 +19,7 @@ use crate::dataset::{Features, Ids, Labels};
 
 pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
-pub use folder::{is_part_folder, open_meta, open_part, write_counts, write_part, write_parts};
+pub use folder::{is_part_folder, open_meta, open_part, parts_here, write_counts, write_part, write_parts};
 pub use meta::{FORMAT, FileEntry, Meta, PartEntry, Provenance, VERSION};
 
 /// All that the owner of one part knows. Rows of `features`, `labels`, `roles` and `ids` are the nodes of `nodes`.

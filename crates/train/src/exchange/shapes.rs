@@ -2,7 +2,7 @@
 
 use laconic_graph::dataset::{Features, Split};
 use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
-use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids};
+use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids, needed};
 use serde::{Deserialize, Serialize};
 
 /// How many rows travel between this worker and one peer in one exchange.
@@ -68,6 +68,12 @@ impl TrainingShapes {
         }
     }
 
+    /// No smaller than the shapes of any training graph of a part of these shapes.
+    pub fn bound(shapes: &Shapes) -> TrainingShapes {
+        let questions = Some((shapes.asked_bytes, shapes.answer_bytes.clone()));
+        TrainingShapes { links: shapes.links.clone(), questions, edges: shapes.edges }
+    }
+
     /// The same, or that of the whole graph, without the edges to other parts.
     pub fn own_alone(shapes: &Shapes) -> TrainingShapes {
         let (questions, edges) = match &shapes.training {
@@ -84,6 +90,13 @@ fn feature_values(part: &Part) -> usize {
         Features::None => 0,
         Features::Dense { values, .. } | Features::Sparse { values, .. } => values.len(),
     }
+}
+
+/// Rows with a label of each split.
+fn split_rows(part: &Part) -> [usize; 3] {
+    let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
+    let count = |role: u8| (0..part.roles.len()).filter(|&row| is_of(row, role)).count();
+    [Split::TRAIN, Split::VAL, Split::TEST].map(count)
 }
 
 /// Bytes of the answer to the peer at the other end: the ids of the rows that it gets.
@@ -141,6 +154,21 @@ impl Shapes {
         }
     }
 
+    /// No smaller than the shapes of a part of whose neighbours nothing is known: each may have all that is needed
+    /// here, and need all that is here.
+    pub fn bound(part: &Part, self_loops: bool) -> Shapes {
+        let (asked, outline) = (needed(part), Shapes::outline(part, self_loops));
+        let link = PeerRows { send: part.rows(), receive: asked.len() };
+        let of = |peer| if peer == part.index as usize { PeerRows::default() } else { link };
+        Shapes {
+            links: (0..part.parts as usize).map(of).collect(),
+            asked_bytes: encode_ids(&asked).len(),
+            answer_bytes: vec![encode_ids(&part.nodes).len(); part.parts as usize],
+            split_rows: split_rows(part),
+            ..outline
+        }
+    }
+
     /// The shapes of all parts of a folder, from what its meta data say of them; `None` if they do not.
     pub fn counted(meta: &Meta, self_loops: bool) -> Option<Vec<Shapes>> {
         let entries: Vec<(&PartEntry, &PartCounts)> =
@@ -176,15 +204,13 @@ impl Shapes {
     pub fn of(part: &Part, plan: &HaloPlan, topology: &Topology) -> Shapes {
         let mut asked = topology.halo_ids.clone();
         asked.sort_unstable();
-        let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
-        let count = |role: u8| (0..part.roles.len()).filter(|&row| is_of(row, role)).count();
         Shapes {
             rank: part.index,
             rows: part.rows(),
             links: plan.links.iter().map(PeerRows::from).collect(),
             asked_bytes: encode_ids(&asked).len(),
             answer_bytes: plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
-            split_rows: [Split::TRAIN, Split::VAL, Split::TEST].map(count),
+            split_rows: split_rows(part),
             edges: [topology.own.edges(), topology.halo.edges()],
             feature_values: feature_values(part),
             training: None,

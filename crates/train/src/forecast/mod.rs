@@ -1,6 +1,9 @@
 //! Before anything runs: what a run will send, to the byte, and the memory that it will take.
 
+pub mod book;
 pub mod budget;
+pub mod contents;
+pub mod costs;
 pub mod memory;
 pub mod stages;
 pub mod traffic;

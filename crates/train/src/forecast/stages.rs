@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 
 use laconic_nn::Nodes;
-use laconic_wire::{Kind, Ledger, Rank, Tag, collectives};
+use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, collectives};
 
 use super::Forecast;
+use super::book::Book;
+use super::contents::{Content, What};
 use crate::config::ramp::Reading;
 use crate::error::Result;
 use crate::exchange::drawn::Route;
@@ -16,6 +18,7 @@ use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::Step;
 use crate::exchange::widths;
 use crate::fit::extras_count;
+use crate::messages::assign::Menu;
 use crate::messages::coders::Coders;
 use crate::pass::reveal;
 use crate::plan::Plan;
@@ -27,12 +30,12 @@ use crate::selection::Scope;
 ///
 /// # Errors
 /// If a codec cannot be made.
-pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, ledger: &mut Ledger) -> Result<()> {
+pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book<'_>) -> Result<()> {
     let Forecast { plan, position, .. } = *forecast;
     let most = plan.messages.at_most();
     let mut coders = Coders::new(&most, plan.config.train.seed);
-    before_stages(plan, shapes, ledger);
-    let alike = !ledger.keeps_accounts() && most.have_constant_sizes();
+    before_stages(plan, shapes, book);
+    let alike = !book.ledger.keeps_accounts() && most.have_constant_sizes();
     let (mut rounds_before, mut apart) = (0, false);
     for (number, stage) in plan.stages.iter().enumerate() {
         let finished = position.finished.get(number).copied();
@@ -43,14 +46,15 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, ledger: &mut Le
         apart |= plan.evaluates_apart(stage);
         let clock = plan.bytes_before(number);
         let coders = &mut coders;
-        let mut at = StageForecast { forecast: *forecast, shapes, coders, stage, apart, rounds_before, clock };
-        at.inputs(last, ledger)?;
+        let mut at = StageForecast { forecast: *forecast, shapes, coders, number, apart, rounds_before, clock };
+        at.inputs(last, book)?;
         if alike {
-            at.rounds_alike(done_before + 1..=last, ledger)?;
+            at.rounds_alike(done_before + 1..=last, book)?;
         } else {
             for done in done_before + 1..=last {
-                at.round(done, ledger)?;
-                at.checkpoint(done, ledger);
+                at.round(done, book)?;
+                at.checkpoint(done, book);
+                book.turn(rounds_before + done)?;
             }
         }
         rounds_before += last;
@@ -68,33 +72,33 @@ pub fn clock_of_bytes(forecast: &Forecast<'_>, all: &[Shapes], start: f64) -> Re
     let most = plan.messages.at_most();
     let mut coders: Vec<Coders> = all.iter().map(|_| Coders::new(&most, plan.config.train.seed)).collect();
     let mut sent = start;
-    let mut enter = |ledger: &Ledger| {
-        sent += ledger.total().framed as f64;
+    let mut enter = |book: &Book<'_>| {
+        sent += book.ledger.total().framed as f64;
         sent
     };
     for shapes in all {
-        let mut ledger = Ledger::of_totals();
-        before_stages(plan, shapes, &mut ledger);
-        enter(&ledger);
+        let mut book = Book::of(Ledger::of_totals());
+        before_stages(plan, shapes, &mut book);
+        enter(&book);
     }
     let (mut rounds_before, mut apart, mut clocks) = (0, false, Vec::new());
-    for stage in plan.stages.iter() {
+    for (number, stage) in plan.stages.iter().enumerate() {
         apart |= plan.evaluates_apart(stage);
         let mut clock = Vec::new();
         let mut now = 0.0;
         for done in 0..=stage.rounds {
             for (shapes, coders) in all.iter().zip(&mut coders) {
                 let forecast = *forecast;
-                let mut at = StageForecast { forecast, shapes, coders, stage, apart, rounds_before, clock: &clock };
-                let mut ledger = Ledger::of_totals();
+                let mut at = StageForecast { forecast, shapes, coders, number, apart, rounds_before, clock: &clock };
+                let mut book = Book::of(Ledger::of_totals());
                 match done {
-                    0 => at.inputs(stage.rounds, &mut ledger)?,
-                    done => at.round(done, &mut ledger)?,
+                    0 => at.inputs(stage.rounds, &mut book)?,
+                    done => at.round(done, &mut book)?,
                 }
                 if done > 0 && done == stage.rounds {
-                    at.checkpoint(done, &mut ledger);
+                    at.checkpoint(done, &mut book);
                 }
-                now = enter(&ledger);
+                now = enter(&book);
             }
             clock.push(now);
         }
@@ -105,17 +109,19 @@ pub fn clock_of_bytes(forecast: &Forecast<'_>, all: &[Shapes], start: f64) -> Re
 }
 
 /// Enters what the assigner tells before the first stage.
-fn before_stages(plan: &Plan, shapes: &Shapes, ledger: &mut Ledger) {
+fn before_stages(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     if !plan.messages.are_adaptive() {
         return;
     }
     // Whether there are any does not depend on the nodes.
     let nobody = Nodes { ids: &[], inverse_degree: &[], inverse_root_degree: &[] };
     let own_weights = plan.messaging_layer().is_some_and(|layer| layer.sender_weight(&nobody).is_some());
-    widths::forecast_scores(shapes.training_links(), Rank(shapes.rank), own_weights, ledger);
-    if plan.messages.measures_costs {
-        widths::forecast_measure(Rank(shapes.rank), shapes.workers(), ledger);
-    }
+    book.note(What::Assignment, 0, |ledger| {
+        widths::forecast_scores(shapes.training_links(), Rank(shapes.rank), own_weights, ledger);
+        if plan.messages.measures_costs {
+            widths::forecast_measure(Rank(shapes.rank), shapes.workers(), ledger);
+        }
+    });
 }
 
 /// One stage on its way into the ledger.
@@ -123,7 +129,8 @@ struct StageForecast<'a> {
     forecast: Forecast<'a>,
     shapes: &'a Shapes,
     coders: &'a mut Coders,
-    stage: &'a Stage,
+    /// The stage's number.
+    number: usize,
     /// Whether evaluations have frozen inputs of their own.
     apart: bool,
     rounds_before: u32,
@@ -142,6 +149,19 @@ struct Occasion {
 }
 
 impl<'a> StageForecast<'a> {
+    fn stage(&self) -> &'a Stage {
+        &self.forecast.plan.stages[self.number]
+    }
+
+    /// One exchange of rows, or of gradients by them.
+    fn exchange(&mut self, route: &Route<'_>, request: Request, width: usize, book: &mut Book<'_>) -> Result<()> {
+        let tag = request.tag;
+        let is_drawn = request.scope == Scope::Selected && route.selection.is_some();
+        let content = Content { is_drawn, ..Content::of_exchange(self.forecast.plan, self.number, tag, width) };
+        let nodes = nodes_of(route, tag.direction);
+        book.enter(content, nodes, |ledger| Halo::forecast(route, self.coders, request, width, ledger))
+    }
+
     /// The links along which training exchanges.
     fn route(&self) -> Route<'a> {
         let (plan, shapes) = (self.forecast.plan, self.shapes);
@@ -162,11 +182,11 @@ impl<'a> StageForecast<'a> {
 
     /// The same for what crosses once, for which no bytes have been sent yet.
     fn start(&self, done: u32) -> Reading {
-        Reading { done, rounds: self.stage.rounds, ..Reading::default() }
+        Reading { done, rounds: self.stage().rounds, ..Reading::default() }
     }
 
     fn occasion(&self, done: u32, live: &[(Tag, usize)]) -> Occasion {
-        let (plan, rounds) = (self.forecast.plan, self.stage.rounds);
+        let (plan, rounds) = (self.forecast.plan, self.stage().rounds);
         let is_due = |tag: &Tag| {
             let coding = plan.messages.coding(*tag);
             coding.is_adaptive() && widths::is_due(done - 1, coding.period(rounds))
@@ -181,24 +201,24 @@ impl<'a> StageForecast<'a> {
 
     /// As [`StageForecast::round`] for each of these rounds where the sizes of messages never change: one of every
     /// occasion is looked at.
-    fn rounds_alike(&mut self, rounds: std::ops::RangeInclusive<u32>, ledger: &mut Ledger) -> Result<()> {
-        let live = self.stage.live_exchanges();
+    fn rounds_alike(&mut self, rounds: std::ops::RangeInclusive<u32>, book: &mut Book<'_>) -> Result<()> {
+        let live = self.stage().live_exchanges();
         let mut occasions = BTreeMap::<Occasion, (u32, u64)>::new();
         for done in rounds {
             occasions.entry(self.occasion(done, &live)).or_insert((done, 0)).1 += 1;
         }
         for (first, times) in occasions.into_values() {
-            let mut one = Ledger::of_totals();
+            let mut one = Book::of(Ledger::of_totals());
             self.round(first, &mut one)?;
             self.checkpoint(first, &mut one);
-            ledger.add_times(&one, times);
+            book.add_times(&one, times);
         }
         Ok(())
     }
 
     /// What crosses once, or bit by bit until round `last`. What a resumed run has revealed crosses again.
-    fn inputs(&mut self, last: u32, ledger: &mut Ledger) -> Result<()> {
-        let (plan, stage) = (self.forecast.plan, self.stage);
+    fn inputs(&mut self, last: u32, book: &mut Book<'_>) -> Result<()> {
+        let (plan, stage) = (self.forecast.plan, self.stage());
         if !stage.freezes() {
             return Ok(());
         }
@@ -207,37 +227,34 @@ impl<'a> StageForecast<'a> {
         self.coders.turn(self.start(0));
         if self.apart {
             let request = Request::now(stage.evaluation_input_tag(self.rounds_before), plan.evaluation);
-            Halo::forecast(&self.whole(), self.coders, request, width, ledger)?;
+            self.exchange(&self.whole(), request, width, book)?;
         }
         let (request, coding) = (Request::now(tag, scope), plan.messages.coding(tag));
         if scope != Scope::Nothing && reveal::reveals(coding) {
-            let before = self.rounds_before;
+            let (before, route) = (self.rounds_before, self.route());
             let rounds = (1..=last).map(|done| (before + done, self.start(done - 1)));
-            return reveal::forecast(
-                &self.route(),
-                (plan.messages.registry(), coding),
-                (request, width),
-                rounds,
-                ledger,
-            );
+            let content = Content::of_exchange(plan, self.number, tag, width);
+            let (registry, nodes) = (plan.messages.registry(), nodes_of(&route, tag.direction));
+            return book.enter(content, nodes, |ledger| {
+                reveal::forecast(&route, (registry, coding), (request, width), rounds, ledger)
+            });
         }
         if scope != Scope::Nothing && coding.is_adaptive() {
             let exchanges: Vec<_> = coding.menu().map(|menu| (tag, menu)).into_iter().collect();
-            widths::forecast_assign(
-                self.shapes.training_links(),
-                Rank(self.shapes.rank),
-                &exchanges,
-                tag.round,
-                ledger,
-            );
+            self.assign(&exchanges, tag.round, book);
         }
-        Halo::forecast(&self.route(), self.coders, request, width, ledger)
+        self.exchange(&self.route(), request, width, book)
     }
 
-    fn round(&mut self, done: u32, ledger: &mut Ledger) -> Result<()> {
-        let Forecast { plan, evaluator, .. } = self.forecast;
-        let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
-        let (stage, round) = (self.stage, self.rounds_before + done);
+    /// What the assigner asks for and says about these exchanges.
+    fn assign(&self, exchanges: &[(Tag, &Menu)], round: u32, book: &mut Book<'_>) {
+        let (links, rank) = (self.shapes.training_links(), Rank(self.shapes.rank));
+        book.note(What::Assignment, 0, |ledger| widths::forecast_assign(links, rank, exchanges, round, ledger));
+    }
+
+    fn round(&mut self, done: u32, book: &mut Book<'_>) -> Result<()> {
+        let plan = self.forecast.plan;
+        let (stage, round) = (self.stage(), self.rounds_before + done);
         let live = stage.live_exchanges();
         let occasion = self.occasion(done, &live);
         // As in a run, where what answers late rows has the level of the round before.
@@ -245,35 +262,64 @@ impl<'a> StageForecast<'a> {
         self.coders.turn(self.reading(done - 1));
         let with_menu = |tag: &Tag| plan.messages.coding(*tag).menu().map(|menu| (*tag, menu));
         let due: Vec<_> = occasion.due.iter().filter_map(with_menu).collect();
-        widths::forecast_assign(self.shapes.training_links(), Rank(self.shapes.rank), &due, round, ledger);
+        self.assign(&due, round, book);
         for (tag, width) in live {
-            let tag = Tag { round, ..tag };
-            let request = Request::of(tag, Scope::Selected, stage.late.is_some());
-            Halo::forecast(&self.route(), self.coders, request, width, ledger)?;
+            let request = Request::of(Tag { round, ..tag }, Scope::Selected, stage.late.is_some());
+            self.exchange(&self.route(), request, width, book)?;
         }
         for (tag, width) in stage.evaluation_exchanges().into_iter().filter(|_| occasion.evaluates) {
-            let request = Request::now(Tag { round, ..tag }, plan.evaluation);
-            Halo::forecast(&self.whole(), self.coders, request, width, ledger)?;
+            self.exchange(&self.whole(), Request::now(Tag { round, ..tag }, plan.evaluation), width, book)?;
         }
         if occasion.agrees {
-            let tag = plan.cadence.reduction_tag(stage.first_layer, round);
-            let reducer = plan.messages.reducer(plan.config.train.seed)?;
-            let (len, extras) = (stage.network.len(), extras_count(plan));
-            collectives::forecast_all_reduce(ledger, tag, size, rank, len, extras, &reducer);
+            self.reduction(round, book)?;
         }
         if occasion.evaluates {
-            evaluator.forecast(self.shapes, round, ledger);
+            self.figures(round, book);
         }
         Ok(())
     }
 
+    /// What adding up gradients, or averaging models, sends.
+    fn reduction(&self, round: u32, book: &mut Book<'_>) -> Result<()> {
+        let (plan, stage) = (self.forecast.plan, self.stage());
+        let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
+        let tag = plan.cadence.reduction_tag(stage.first_layer, round);
+        let reducer = plan.messages.reducer(plan.config.train.seed)?;
+        let (len, extras) = (stage.network.len(), extras_count(plan));
+        let what = if plan.cadence.is_local() { What::Models } else { What::ParameterGradients };
+        book.note(what, 0, |ledger| {
+            collectives::forecast_all_reduce(ledger, tag, size, rank, len, extras, &reducer);
+        });
+        Ok(())
+    }
+
+    /// What the figures of an evaluation are computed from.
+    fn figures(&self, round: u32, book: &mut Book<'_>) {
+        let (evaluator, shapes) = (self.forecast.evaluator, self.shapes);
+        book.note(What::Figures, 0, |ledger| evaluator.forecast_sums(shapes, round, ledger));
+        book.note(What::Bins, 0, |ledger| evaluator.forecast_bins(shapes, round, ledger));
+        let labelled = shapes.split_rows.iter().sum();
+        book.note(What::Scored, labelled, |ledger| evaluator.forecast_scores(shapes, round, ledger));
+    }
+
     /// What a checkpoint after a round sends. The clock of bytes leaves out all but those at the ends of stages, which
     /// are always there, so that checkpoints change no bit.
-    fn checkpoint(&self, done: u32, ledger: &mut Ledger) {
+    fn checkpoint(&self, done: u32, book: &mut Book<'_>) {
         if self.occasion(done, &[]).writes {
             let (tag, values) = (Step::SentBytes.tag(self.rounds_before + done), 3 * Kind::ALL.len());
             let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
-            collectives::forecast_all_reduce_f64(ledger, tag, size, rank, values);
+            book.note(What::Agreement, 0, |ledger| {
+                collectives::forecast_all_reduce_f64(ledger, tag, size, rank, values);
+            });
         }
+    }
+}
+
+/// How many nodes' rows are on the way to a peer: own ones forward, the peer's in reverse.
+fn nodes_of<'a>(route: &Route<'a>, direction: Direction) -> impl Fn(Rank) -> usize + use<'a> {
+    let links = route.links;
+    move |peer| match direction {
+        Direction::Forward => links[peer.index()].send,
+        Direction::Reverse => links[peer.index()].receive,
     }
 }

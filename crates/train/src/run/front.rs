@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use laconic_graph::dataset::Dataset;
-use laconic_graph::part::Part;
+use laconic_graph::part::{Part, parts_here};
 use laconic_wire::Ledger;
 
 use super::options::{Options, Outcome};
@@ -13,7 +13,7 @@ use super::threads::run_threads;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::fit::stages::Trained;
-use crate::forecast::traffic::{Costs, forecast, forecast_counted};
+use crate::forecast::costs::{Costs, forecast, forecast_counted, forecast_some};
 use crate::plan::{Members, Plan};
 use crate::record::summary::Summary;
 use crate::record::weights::{Weights, weights};
@@ -99,20 +99,28 @@ pub fn train(config: &Config, data: impl Into<Data>, options: Options) -> Result
     Run::of(run_threads(config, source, options)?)
 }
 
-/// What every worker would send, in all, and the memory that it would take; nothing runs.
+/// What every worker would send, in all, and the memory that it would take; nothing runs. Of a folder that neither
+/// holds all parts nor counts them, bounds for the workers whose parts are there.
 ///
 /// # Errors
 /// If the configuration or the data cannot be used, or a byte budget cannot be kept.
 pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result<Costs> {
     members.check(config)?;
-    let source = data.into().source(members, config)?;
-    if let Source::Folder(_, meta, _) = &source
-        && let Some(costs) = forecast_counted(members, config, meta, Ledger::of_totals)?
-    {
-        return Ok(costs);
+    let mut source = data.into().source(members, config)?;
+    if let Source::Folder(dir, meta, _) = &source {
+        if let Some(costs) = forecast_counted(members, config, meta, Ledger::of_totals)? {
+            return Ok(costs);
+        }
+        let (here, meta) = (parts_here(dir, meta), meta.clone());
+        if !here.is_empty() && here.len() < meta.parts as usize {
+            let parts = here.into_iter().map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
+            return forecast_some(members, config, (&meta, &parts), Ledger::of_totals);
+        }
     }
     let notes = source.notes().to_vec();
-    Ok(Costs { notes, ..forecast(members, config, &source.all()?, Ledger::of_totals)? })
+    let mut costs = forecast(members, config, &source.all()?, Ledger::of_totals)?;
+    costs.notes = notes;
+    Ok(costs)
 }
 
 /// What a trained model says about the nodes of a graph, in the order of its parts. The data need no labels, and as

@@ -19,6 +19,7 @@ use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::{Step, checkpoint_tag, missing_at_start};
 use crate::fit::observe::Recorder;
 use crate::fit::stages::{self, Trained};
+use crate::forecast::book::Book;
 use crate::forecast::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
 use crate::forecast::{Forecast, memory};
 use crate::plan::Plan;
@@ -369,8 +370,9 @@ fn forecast_rest(
 ) -> Result<Predicted> {
     let position = resumed.map(|resumed| resumed.checkpoint.snapshot.position()).unwrap_or_default();
     let forecast = Forecast { plan, evaluator: &worker.evaluator, position: &position };
-    let mut ledger = if keeps_accounts { Ledger::new() } else { Ledger::of_totals() };
-    forecast_worker(&forecast, &worker.shapes, resumed.map(|resumed| resumed.bytes), &mut ledger)?;
+    let mut book = Book::of(if keeps_accounts { Ledger::new() } else { Ledger::of_totals() });
+    forecast_worker(&forecast, &worker.shapes, resumed.map(|resumed| resumed.bytes), &mut book)?;
+    let ledger = book.ledger;
     let memory = memory::forecast(&worker.shapes, plan, keeps_accounts).total();
     let mut all = ledger.totals_by_kind().iter().map(|(_, count)| count.framed as f64).collect::<Vec<f64>>();
     collectives::all_reduce_f64(&mut worker.transport, Step::PredictedBytes.tag(0), &mut all)?;

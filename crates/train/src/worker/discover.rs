@@ -90,13 +90,21 @@ fn ids_of((rank, peer): (Rank, Rank), step: Step, bytes: &[u8]) -> Result<Vec<u6
     decode_ids(bytes, bytes.len()).map_err(|error| malformed(error).from_peer(rank, peer, step.tag(0)).into())
 }
 
-/// Enters what [`discover`] sends, and [`discover_training`] where it is called.
-pub fn forecast_discover(shapes: &Shapes, ledger: &mut Ledger) {
+/// Enters what [`discover`] asks, and [`discover_training`] where it is called.
+pub fn forecast_questions(shapes: &Shapes, ledger: &mut Ledger) {
     for peer in Rank(shapes.rank).others(shapes.workers()) {
         ledger.record(Step::Questions.tag(0), peer, shapes.asked_bytes);
-        ledger.record(Step::Answers.tag(0), peer, shapes.answer_bytes[peer.index()]);
-        if let Some((asked, answers)) = shapes.training.as_ref().and_then(|training| training.questions.as_ref()) {
+        if let Some((asked, _)) = shapes.training.as_ref().and_then(|training| training.questions.as_ref()) {
             ledger.record(Step::TrainingQuestions.tag(0), peer, *asked);
+        }
+    }
+}
+
+/// Enters what they answer.
+pub fn forecast_answers(shapes: &Shapes, ledger: &mut Ledger) {
+    for peer in Rank(shapes.rank).others(shapes.workers()) {
+        ledger.record(Step::Answers.tag(0), peer, shapes.answer_bytes[peer.index()]);
+        if let Some((_, answers)) = shapes.training.as_ref().and_then(|training| training.questions.as_ref()) {
             ledger.record(Step::TrainingAnswers.tag(0), peer, answers[peer.index()]);
         }
     }

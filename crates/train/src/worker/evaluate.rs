@@ -109,13 +109,21 @@ impl Evaluator {
         Ok((scores, count))
     }
 
-    /// Enters what [`Evaluator::evaluate`] sends.
-    pub fn forecast(&self, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+    /// Enters what [`Evaluator::evaluate`] sends of sums; the rest are bins and scores.
+    pub fn forecast_sums(&self, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
         let (rank, size) = (Rank(shapes.rank), shapes.workers());
         collectives::forecast_all_reduce_f64(ledger, Self::tag(round, 1), size, rank, self.flat_len() + 1);
+    }
+
+    /// Enters what it sends of counts in bins.
+    pub fn forecast_bins(&self, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
         if self.metrics.contains(&Metric::RocAuc) {
             self.areas().forecast_binned(shapes, round, ledger);
         }
+    }
+
+    /// Enters what it sends of nodes' scores and labels.
+    pub fn forecast_scores(&self, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
         if self.metrics.contains(&Metric::RocAucExact) {
             self.areas().forecast_exact(shapes, round, ledger);
         }

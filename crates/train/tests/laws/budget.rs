@@ -9,7 +9,7 @@ use laconic_train::TrainError;
 use laconic_train::config::{CodecChoice, Config};
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::forecast::budget::candidates;
-use laconic_train::forecast::traffic::forecast;
+use laconic_train::forecast::costs::forecast;
 use laconic_train::plan::Members;
 use laconic_train::record::observer::Observer;
 use laconic_train::run::{Options, Outcome};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use laconic_graph::dataset::Dataset;
-use laconic_train::forecast::traffic::forecast;
+use laconic_train::forecast::costs::forecast;
 use laconic_train::plan::Members;
 use laconic_train::run::Outcome;
 use laconic_wire::{Count, Direction, Kind, Ledger, Rank};

@@ -2,7 +2,7 @@
 //! holds more than was predicted.
 
 use laconic_graph::dataset::Dataset;
-use laconic_train::forecast::traffic::forecast;
+use laconic_train::forecast::costs::forecast;
 use laconic_train::messages::Messages;
 use laconic_train::plan::Members;
 use laconic_train::run::Outcome;

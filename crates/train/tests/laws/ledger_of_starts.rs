@@ -7,7 +7,7 @@ use std::path::Path;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::plan::plan_all;
 use laconic_train::TrainError;
-use laconic_train::forecast::traffic::forecast;
+use laconic_train::forecast::costs::forecast;
 use laconic_train::plan::Members;
 use laconic_train::record::purposes::Purposes;
 use laconic_train::record::summary::{BytesSummary, Summary};

@@ -4,7 +4,7 @@
 
 use laconic_graph::dataset::Dataset;
 use laconic_train::config::Config;
-use laconic_train::forecast::traffic::forecast;
+use laconic_train::forecast::costs::forecast;
 use laconic_train::plan::{Members, Plan};
 use laconic_train::run::Outcome;
 use laconic_wire::{Kind, Ledger};

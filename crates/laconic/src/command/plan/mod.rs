@@ -1,0 +1,228 @@
+//! `laconic plan`: bytes, memory and time before anything runs, and what leaves whom.
+
+mod text;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use laconic_train::config::{Config, MessagesConfig};
+use laconic_train::forecast::contents::{Leaving, What, kind_words};
+use laconic_train::record::traffic::LinkBytes;
+use laconic_train::run::Data;
+use laconic_train::run::source::is_part_folder;
+use laconic_train::{Members, TrainError};
+use laconic_wire::{Count, LINKS, LinkShape, PerKind};
+use serde::Serialize;
+
+use super::data::refuse_occupied;
+use super::train::RunFile;
+use crate::bytes::human_bytes;
+use crate::output::Output;
+
+/// Arguments of `plan`.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laconic plan run.toml --set schedule.kind=lazy
+  laconic plan run.toml --worker 0 --ledger ledger.csv
+
+A folder of parts may hold one's own part alone: where meta.json counts the others (laconic partition sees to that),
+the plan is as exact as with all, else it is a bound for the workers whose parts are there.")]
+pub struct Plan {
+    #[command(flatten)]
+    run: RunFile,
+    /// Say what leaves this worker (else: each, where there are four or fewer)
+    #[arg(long, value_name = "K")]
+    worker: Option<u32>,
+    /// Write every account: the ledger.csv that the run will leave
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Replace an existing file
+    #[arg(long, requires = "ledger")]
+    force: bool,
+}
+
+/// What a run will cost.
+#[derive(Serialize)]
+struct Costs {
+    workers: usize,
+    bytes: u64,
+    payload: u64,
+    frames: u64,
+    by_kind: BTreeMap<String, u64>,
+    /// What each of these kinds holds, in words.
+    kinds: BTreeMap<String, &'static str>,
+    by_link: Vec<LinkBytes>,
+    /// Whom the next three lists are about.
+    ranks: Vec<u32>,
+    rows: Vec<usize>,
+    halo_rows: Vec<usize>,
+    memory: Vec<u64>,
+    /// What leaves whom towards whom.
+    leaves: Vec<Leaves>,
+    /// Seconds on the wire on each named link and on the configured one: the busiest uplink's bytes and the latency of
+    /// every exchange, one after the other.
+    seconds_on_links: Vec<LinkTime>,
+    /// Whether the run may send less, because sizes depend on what happens during it or on what nobody has counted.
+    is_bound: bool,
+    /// The most that the run may send, from `messages.budget`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<u64>,
+    /// The messages that the budget allows, where they are others than the configuration's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<MessagesConfig>,
+    /// What the configuration asks for and the run has no use for, and what the plan cannot know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    /// Where the accounts were written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct LinkTime {
+    link: String,
+    seconds: f64,
+    /// Whether it is `transport.shape`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    configured: bool,
+}
+
+/// What leaves a worker towards another, of one content.
+#[derive(Serialize)]
+struct Leaves {
+    worker: u32,
+    to: u32,
+    what: String,
+    /// Whether evaluations alone need it.
+    for_evaluations: bool,
+    /// The layer that reads rows, and the numbers in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<RowOf>,
+    /// How many nodes it is about, at most; 0 where it is about none.
+    nodes: usize,
+    frames: u64,
+    bytes: u64,
+    words: String,
+}
+
+#[derive(Serialize)]
+struct RowOf {
+    layer: u16,
+    numbers: usize,
+}
+
+impl Leaves {
+    fn of(worker: u32, leaving: &Leaving) -> Leaves {
+        let Leaving { content, to, nodes, count } = *leaving;
+        let has_rows = matches!(content.what, What::Rows { .. } | What::RowGradients);
+        Leaves {
+            worker,
+            to: to.0,
+            what: content.what.name(),
+            for_evaluations: content.what.evaluates(),
+            row: has_rows.then_some(RowOf { layer: content.layer, numbers: content.width }),
+            nodes,
+            frames: count.frames,
+            bytes: count.framed,
+            words: content.words(nodes),
+        }
+    }
+}
+
+/// Prints what every worker will send, in words too, its memory, and the time on the named links.
+pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
+    let config = arguments.run.load()?;
+    if let Some(path) = &arguments.ledger {
+        refuse_occupied(path, arguments.force)?;
+    }
+    if !is_part_folder(&config.data.path) {
+        output.say(format_args!("reading and cutting {}", config.data.path.display()));
+    }
+    let forecast = laconic_train::plan(&Members::default(), &config, Data::Configured)?;
+    let ranks: Vec<u32> = forecast.workers.iter().map(|(shapes, ..)| shapes.rank).collect();
+    if let Some(worker) = arguments.worker.filter(|worker| !ranks.contains(worker)) {
+        bail!("--worker {worker}: {}", text::whom(&ranks, forecast.size()));
+    }
+    if let Some(path) = &arguments.ledger {
+        forecast.write_ledger(path)?;
+    }
+    let costs = costs(forecast, &config, arguments.ledger)?;
+    costs.notes.iter().for_each(|note| output.say(format!("note: {note}")));
+    output.result(text::describe(&costs, arguments.worker), &costs)?;
+    Ok(0)
+}
+
+fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf>) -> Result<Costs> {
+    let size = forecast.size();
+    let laconic_train::Costs { plan, workers, leaves, is_bound, dearer_than_exact, mut notes, .. } = forecast;
+    notes.extend(plan.with_messages(&config.messages)?.notes());
+    notes.extend(dearer_than_exact.map(|[chosen, exact]| {
+        let [chosen, exact] = [chosen, exact].map(human_bytes);
+        format!(
+            "rows take {chosen} in these codecs, and {exact} exactly: what goes with every row is more than is saved"
+        )
+    }));
+    let ranks: Vec<u32> = workers.iter().map(|(shapes, ..)| shapes.rank).collect();
+    notes.extend(text::unknown(&ranks, size, is_bound && plan.messages.are_predictable()));
+    let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
+    let mut by_link = Vec::new();
+    let (mut busiest, mut exchanges) = (0u64, 0u64);
+    for (shapes, ledger, _) in &workers {
+        for (kind, count) in ledger.totals_by_kind().iter() {
+            kinds[kind] += count.framed;
+        }
+        for (to, count) in ledger.totals_by_peer() {
+            let (from, to) = (shapes.rank, to.0);
+            let Count { frames, payload, framed } = count;
+            by_link.push(LinkBytes { from, to, frames, payload, bytes: framed });
+        }
+        let mine = ledger.total();
+        total += mine;
+        busiest = busiest.max(mine.framed);
+        // Frames of one exchange to different peers travel at the same time, those to one peer one after the other.
+        exchanges = ledger.totals_by_peer().values().map(|count| count.frames).fold(exchanges, u64::max);
+    }
+    let leaves = ranks.iter().zip(&leaves).flat_map(|(&rank, leaves)| leaves.iter().map(move |l| Leaves::of(rank, l)));
+    let sent = kinds.iter().filter(|(_, bytes)| **bytes > 0);
+    Ok(Costs {
+        workers: size,
+        bytes: total.framed,
+        payload: total.payload,
+        frames: total.frames,
+        kinds: sent.map(|(kind, _)| (kind.name().to_owned(), kind_words(kind))).collect(),
+        by_kind: kinds.iter().map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect(),
+        by_link,
+        rows: workers.iter().map(|(shapes, ..)| shapes.rows).collect(),
+        halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),
+        memory: workers.iter().map(|(_, _, memory)| *memory).collect(),
+        leaves: leaves.collect(),
+        seconds_on_links: times(&config.transport.shape, busiest, exchanges)?,
+        is_bound,
+        budget: plan.messages.budget,
+        messages: (plan.config.messages != config.messages).then(|| plan.config.messages.clone()),
+        notes,
+        ledger,
+        ranks,
+    })
+}
+
+/// The time on the configured link, first unless it is a named one, and on the named ones.
+fn times(configured: &str, busiest: u64, exchanges: u64) -> Result<Vec<LinkTime>> {
+    let seconds = |shape: &LinkShape| {
+        busiest as f64 * 8.0 / shape.bits_per_second + exchanges as f64 * shape.latency.as_secs_f64()
+    };
+    let is_named = LINKS.iter().any(|link| link.name == configured);
+    let mut times = Vec::with_capacity(LINKS.len() + 1);
+    if !configured.is_empty() && !is_named {
+        let shape: LinkShape = configured.parse().map_err(TrainError::from)?;
+        times.push(LinkTime { link: configured.to_owned(), seconds: seconds(&shape), configured: true });
+    }
+    times.extend(LINKS.iter().map(|link| LinkTime {
+        link: link.name.to_owned(),
+        seconds: seconds(&link.shape),
+        configured: link.name == configured,
+    }));
+    Ok(times)
+}

@@ -1,0 +1,118 @@
+//! A plan for people.
+
+use std::fmt::Write;
+
+use super::Costs;
+use crate::bytes::human_bytes;
+
+/// What leaves each worker is said unasked where there are no more.
+const WORKERS_SAID: usize = 4;
+
+/// Whose parts a plan has looked at.
+pub(super) fn whom(ranks: &[u32], size: usize) -> String {
+    let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
+    format!("expected one of {} (of {size} workers)", ranks.join(", "))
+}
+
+/// What cannot be known from the parts that are here; `by_parts` says that the plan is a bound for their sake.
+pub(super) fn unknown(ranks: &[u32], size: usize, by_parts: bool) -> Option<String> {
+    let parts = ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    if ranks.len() < size {
+        return Some(format!(
+            "of {size} parts {parts} alone is here, and meta.json does not count the others: which of its nodes each \
+             of them needs, and has, is asked when the run starts; the plan is a bound, as if each needed and had all"
+        ));
+    }
+    by_parts.then(|| {
+        "meta.json counts the parts, but not what training nodes alone need of each other (data.inductive): the plan \
+         is a bound, as if they needed all"
+            .to_owned()
+    })
+}
+
+/// The plan as text.
+pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
+    let most = if costs.is_bound { "at most " } else { "" };
+    let bytes = human_bytes(costs.bytes);
+    let who = match costs.ranks.len() {
+        some if some < costs.workers => format!("{some} of {} workers", costs.workers),
+        all => format!("{all} workers"),
+    };
+    let mut text = format!("{who} will send {most}{bytes} in {} frames\n", costs.frames);
+    if let Some(budget) = costs.budget {
+        let share = 100.0 * costs.bytes as f64 / budget as f64;
+        let _ = writeln!(text, "  {share:.0} % of the budget of {}", human_bytes(budget));
+    }
+    if let Some(chosen) = costs.messages.as_ref().and_then(|messages| toml::to_string(messages).ok()) {
+        let _ = writeln!(text, "  with these messages:");
+        chosen.lines().filter(|line| !line.is_empty()).for_each(|line| {
+            let _ = writeln!(text, "    {line}");
+        });
+    }
+    for (kind, words) in &costs.kinds {
+        let _ = writeln!(text, "  {kind:<22} {:>12}  {words}", human_bytes(costs.by_kind[kind]));
+    }
+    let _ = writeln!(text, "{:<8} {:>10} {:>10} {:>12} {:>12}", "worker", "rows", "halo", "memory", "sends");
+    for (at, rank) in costs.ranks.iter().enumerate() {
+        let sends = costs.by_link.iter().filter(|l| l.from == *rank).map(|l| l.bytes).sum();
+        let (memory, sends) = (human_bytes(costs.memory[at]), human_bytes(sends));
+        let _ = writeln!(text, "{rank:<8} {:>10} {:>10} {memory:>12} {sends:>12}", costs.rows[at], costs.halo_rows[at]);
+    }
+    what_leaves(&mut text, costs, worker);
+    let _ = writeln!(text, "time on the wire if nothing overlaps:");
+    for link in &costs.seconds_on_links {
+        let configured = if link.configured { "  (transport.shape)" } else { "" };
+        let _ = writeln!(text, "  {:<22} {:>12.1} s{configured}", link.link, link.seconds);
+    }
+    if let Some(path) = &costs.ledger {
+        let _ = writeln!(text, "accounts in {}", path.display());
+    }
+    text.trim_end().to_owned()
+}
+
+/// Whose, what, of how many nodes, to whom, how often, in how many bytes.
+fn what_leaves(text: &mut String, costs: &Costs, worker: Option<u32>) {
+    let said: Vec<u32> = match worker {
+        Some(worker) => vec![worker],
+        None if costs.ranks.len() <= WORKERS_SAID => costs.ranks.clone(),
+        None => {
+            let _ = writeln!(text, "what leaves worker K, in words: --worker K");
+            Vec::new()
+        }
+    };
+    let most = if costs.is_bound { "at most " } else { "" };
+    for rank in said {
+        let _ = writeln!(text, "what leaves worker {rank}, {most}in the whole run:");
+        for (words, [peers, bytes]) in by_words(costs, rank) {
+            let _ = writeln!(text, "  {peers:<8} {bytes:>11}  {words}");
+        }
+    }
+}
+
+/// What leaves a worker, in words, with whom it goes to and in how many bytes: what is said alike of several peers is
+/// said once.
+fn by_words(costs: &Costs, rank: u32) -> Vec<(String, [String; 2])> {
+    let mut said: Vec<(String, Vec<u32>, u64)> = Vec::new();
+    for leaves in costs.leaves.iter().filter(|leaves| leaves.worker == rank) {
+        let often = match (leaves.row.is_some(), leaves.frames) {
+            (false, _) => String::new(),
+            (true, 1) => ", once".to_owned(),
+            (true, frames) => format!(", {frames} times"),
+        };
+        let words = format!("{}{often}", leaves.words);
+        match said.iter_mut().find(|(known, ..)| *known == words) {
+            Some((_, peers, bytes)) => {
+                peers.push(leaves.to);
+                *bytes += leaves.bytes;
+            }
+            None => said.push((words, vec![leaves.to], leaves.bytes)),
+        }
+    }
+    let everybody = costs.workers - 1;
+    let peers = |peers: &[u32]| match peers {
+        &[one] => format!("to {one}"),
+        all if all.len() == everybody => "to all".to_owned(),
+        some => format!("to {}", some.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    said.into_iter().map(|(words, to, bytes)| (words, [peers(&to), human_bytes(bytes)])).collect()
+}

@@ -1,0 +1,211 @@
+//! What frames carry, in the words of somebody who has to say what leaves a site.
+
+use laconic_nn::network::Handed;
+use laconic_wire::{Count, Direction, Kind, Rank, Tag};
+
+use crate::plan::Plan;
+use crate::schedule::{HandOn, Stage};
+
+/// Rows of what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RowsOf {
+    /// Features as they are.
+    Features,
+    /// Hidden rows.
+    Hidden,
+    /// Class scores that a stage hands on.
+    Scores,
+    /// Columns that a bottleneck has learned from hidden rows.
+    Columns,
+}
+
+/// What frames carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// The ids of foreign nodes that a worker's edges come from.
+    Questions,
+    /// Which of the ids that were asked for a worker has.
+    Answers,
+    /// Rows of own nodes.
+    Rows {
+        /// What they are.
+        of: RowsOf,
+        /// Whether they cross times the weights of the layer that reads them.
+        is_weighted: bool,
+        /// Whether evaluations alone see them.
+        evaluates: bool,
+    },
+    /// Gradients of the loss by the rows of the other's nodes.
+    RowGradients,
+    /// Gradients of parameters, summed over own training nodes.
+    ParameterGradients,
+    /// How far a worker's copy of the model has moved.
+    Models,
+    /// Counts and summed losses.
+    Figures,
+    /// Counts of scores in bins.
+    Bins,
+    /// Every labelled node's scores with their truth.
+    Scored,
+    /// What the assigner of bits asks for and says.
+    Assignment,
+    /// Digests, counts, reports.
+    Agreement,
+}
+
+/// One kind of content of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Content {
+    /// What is in the frames.
+    pub what: What,
+    /// The layer that reads rows, 0 for all else.
+    pub layer: u16,
+    /// Numbers in a row, 0 where there are none.
+    pub width: usize,
+    /// Whether other rows are drawn in each round.
+    pub is_drawn: bool,
+}
+
+impl From<What> for Content {
+    fn from(what: What) -> Content {
+        Content { what, layer: 0, width: 0, is_drawn: false }
+    }
+}
+
+/// What leaves a worker towards another, of one content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaving {
+    /// What it is.
+    pub content: Content,
+    /// Whom it goes to.
+    pub to: Rank,
+    /// How many nodes it is about, at most; 0 where it is about none.
+    pub nodes: usize,
+    /// Frames and bytes of the whole run.
+    pub count: Count,
+}
+
+/// The rows that a stage's first layer reads.
+fn inputs_of(plan: &Plan, number: usize) -> RowsOf {
+    let before = number.checked_sub(1).and_then(|before| plan.stages.get(before));
+    match (before.map(|stage| stage.hand_on), plan.config.schedule.hand_on()) {
+        (Some(HandOn::Scores), _) => RowsOf::Scores,
+        (Some(HandOn::Hidden), Handed::Columns(_)) => RowsOf::Columns,
+        (Some(HandOn::Hidden), _) => RowsOf::Hidden,
+        (Some(HandOn::Nothing) | None, _) => RowsOf::Features,
+    }
+}
+
+impl Content {
+    /// Of a stage's exchange: `number` is the stage's, `width` that of a row.
+    pub fn of_exchange(plan: &Plan, number: usize, tag: Tag, width: usize) -> Content {
+        let stage: &Stage = &plan.stages[number];
+        let index = usize::from(tag.layer - stage.first_layer);
+        let of = if index == 0 { inputs_of(plan, number) } else { RowsOf::Hidden };
+        let layer = stage.network.units()[index].layer.as_ref();
+        let late = stage.late.is_some_and(|late| late.carries.rows_of(layer)) && tag.kind != Kind::Evaluation;
+        // What is frozen crosses as rows in any case.
+        let frozen = index == 0 && stage.freezes();
+        let is_weighted = layer.message_has_parameters() && !late && !frozen;
+        let what = match tag.direction {
+            Direction::Reverse => What::RowGradients,
+            Direction::Forward => What::Rows { of, is_weighted, evaluates: tag.kind == Kind::Evaluation },
+        };
+        Content { what, layer: tag.layer, width, is_drawn: false }
+    }
+
+    /// What it is, of so many nodes.
+    pub fn words(&self, nodes: usize) -> String {
+        let Content { what, layer, width, is_drawn } = *self;
+        let nodes = thousands(nodes);
+        let sample = if is_drawn { "in each round another sample of " } else { "" };
+        match what {
+            What::Questions => format!("ids of the {nodes} foreign nodes that its edges come from"),
+            What::Answers => format!("which of the ids that it was asked for it has: {nodes}"),
+            What::Rows { of, is_weighted, evaluates } => {
+                let weights = if is_weighted { ", times the layer's weights" } else { "" };
+                let purpose = if evaluates { "for evaluations: " } else { "" };
+                let each = format!("{width} {} each, for layer {layer}", numbers(width));
+                format!("{purpose}{} of {sample}{nodes} of its nodes{weights}, {each}", of.words())
+            }
+            What::RowGradients => {
+                let width = format!("{width} {} each, from layer {layer}", numbers(width));
+                format!("gradients of the loss by rows of {sample}{nodes} of the other's nodes, {width}")
+            }
+            What::ParameterGradients => "gradients of the model, summed over its training nodes".to_owned(),
+            What::Models => "how far its copy of the model has moved".to_owned(),
+            What::Figures => "for evaluations: counts and summed losses of its labelled nodes".to_owned(),
+            What::Bins => "for evaluations: how many of its labelled nodes have a score in each bin".to_owned(),
+            What::Scored => format!("for evaluations: class scores and labels of all its {nodes} labelled nodes"),
+            What::Assignment => "how much its rows vary and count for, and the bits of messages".to_owned(),
+            What::Agreement => "digests of what it runs, counts of nodes and bytes, a closing report".to_owned(),
+        }
+    }
+}
+
+impl RowsOf {
+    fn words(self) -> &'static str {
+        match self {
+            RowsOf::Features => "features",
+            RowsOf::Hidden => "hidden rows",
+            RowsOf::Scores => "class scores",
+            RowsOf::Columns => "learned columns",
+        }
+    }
+}
+
+impl What {
+    /// A name for machines.
+    pub fn name(self) -> String {
+        let name = match self {
+            What::Questions => "ids asked",
+            What::Answers => "ids answered",
+            What::Rows { of, .. } => of.words(),
+            What::RowGradients => "gradients of rows",
+            What::ParameterGradients => "gradients of parameters",
+            What::Models => "models",
+            What::Figures => "figures",
+            What::Bins => "score bins",
+            What::Scored => "scores and labels",
+            What::Assignment => "assignment",
+            What::Agreement => "agreement",
+        };
+        name.replace(' ', "_")
+    }
+
+    /// Whether evaluations alone need it.
+    pub fn evaluates(self) -> bool {
+        matches!(self, What::Rows { evaluates: true, .. } | What::Figures | What::Bins | What::Scored)
+    }
+}
+
+/// What a kind of the ledger holds.
+pub fn kind_words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Features => "features of nodes that others have edges from",
+        Kind::Activations => "hidden rows or class scores of nodes that others have edges from",
+        Kind::ActivationGradients => "gradients of the loss by rows that came from others, back to their owners",
+        Kind::ParameterGradients => "gradients of the model, summed over training nodes",
+        Kind::Parameters => "how far copies of the model have moved, or a checkpoint",
+        Kind::Evaluation => "rows for evaluations, and what figures are computed from",
+        Kind::Control => "ids of foreign nodes, digests, counts, reports",
+        Kind::Widths => "how much rows vary and count for, and the bits that messages get",
+    }
+}
+
+fn numbers(count: usize) -> &'static str {
+    if count == 1 { "number" } else { "numbers" }
+}
+
+/// A number with a comma between thousands.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

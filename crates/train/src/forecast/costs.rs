@@ -1,0 +1,194 @@
+//! What a run would cost, from parts, from what is counted of them, or from some parts alone.
+
+use std::path::Path;
+
+use laconic_graph::part::{GlobalCounts, Meta, Part};
+use laconic_wire::{Kind, Ledger, Rank, Row};
+
+use super::book::Book;
+use super::contents::Leaving;
+use super::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
+use super::{Forecast, memory};
+use crate::config::ramp::Clock;
+use crate::config::{CodecChoice, Config, MessagesConfig};
+use crate::error::{Result, TrainError};
+use crate::exchange::shapes::{Shapes, TrainingShapes};
+use crate::plan::{Members, Plan};
+use crate::record::aside::write_aside_with;
+use crate::schedule::Position;
+use crate::worker::evaluate::Evaluator;
+
+/// What a run would cost before anything runs.
+pub struct Costs {
+    /// The run, with codecs as the budget allows.
+    pub plan: Plan,
+    /// Per worker its shapes, what it would send, and its memory: all workers, or those whose parts were looked at.
+    pub workers: Vec<(Shapes, Ledger, u64)>,
+    /// Per worker what leaves it, content by content.
+    pub leaves: Vec<Vec<Leaving>>,
+    /// Whether no worker sends more, and some may send less: sizes depend on what happens during the run, or on what
+    /// is not known of the parts.
+    pub is_bound: bool,
+    /// Bytes of rows, framing included, and what they would be if none were compressed, where that is less.
+    pub dearer_than_exact: Option<[u64; 2]>,
+    /// What is unusual about the data.
+    pub notes: Vec<String>,
+    evaluator: Evaluator,
+}
+
+impl Costs {
+    /// The number of workers of the run.
+    pub fn size(&self) -> usize {
+        self.workers.first().map_or(0, |(shapes, ..)| shapes.workers())
+    }
+
+    /// Writes every account of these workers, in the form and order of a run's `ledger.csv`. Memory does not grow with
+    /// the rounds.
+    ///
+    /// # Errors
+    /// If a codec cannot be made, or the operating system refuses.
+    pub fn write_ledger(&self, path: &Path) -> Result<()> {
+        let position = Position::default();
+        let forecast = Forecast { plan: &self.plan, evaluator: &self.evaluator, position: &position };
+        write_aside_with(path, |file| {
+            let io = |source| TrainError::io(path, source);
+            writeln!(file, "{}", Row::CSV_HEADER).map_err(io)?;
+            for (shapes, ..) in &self.workers {
+                let from = Rank(shapes.rank);
+                let mut put = |entry, count| writeln!(file, "{}", Row { from, entry, count, start: 0 }).map_err(io);
+                forecast_worker(&forecast, shapes, None, &mut Book::handing_on(&mut put))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What every worker of a configuration would send, with shapes and memory; nothing runs. `ledger` makes the ledgers
+/// that are filled, such as [`Ledger::of_totals`].
+///
+/// # Errors
+/// If the parts cannot be trained on, or a byte budget cannot be kept.
+pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn() -> Ledger) -> Result<Costs> {
+    let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
+    let plan = Plan::with(members, config, global)?;
+    let plans = laconic_graph::plan::plan_all(parts, plan.self_loops)?;
+    let mut shapes: Vec<Shapes> =
+        parts.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect();
+    if plan.inductive {
+        let induced = laconic_graph::plan::plan_training(parts, plan.self_loops)?;
+        for ((shapes, part), (asked, plan, topology)) in shapes.iter_mut().zip(parts).zip(&induced) {
+            shapes.training = Some(TrainingShapes::of(part, asked, plan, topology));
+        }
+    }
+    costs(plan, global, Known { shapes, is_bound: false }, ledger)
+}
+
+/// As [`forecast`] from the meta data of a folder of parts alone; `None` where they do not say enough.
+///
+/// # Errors
+/// As [`forecast`].
+pub fn forecast_counted(
+    members: &Members,
+    config: &Config,
+    meta: &Meta,
+    ledger: fn() -> Ledger,
+) -> Result<Option<Costs>> {
+    let plan = Plan::with(members, config, &meta.global)?;
+    if plan.inductive {
+        // Nobody has counted the graph that training nodes induce.
+        return Ok(None);
+    }
+    let shapes = Shapes::counted(meta, plan.self_loops);
+    shapes.map(|shapes| costs(plan, &meta.global, Known { shapes, is_bound: false }, ledger)).transpose()
+}
+
+/// As [`forecast`] from some parts of a folder and its meta data, as owners of single parts have them: bounds, of all
+/// workers where the meta data count the parts, else of those whose parts these are.
+///
+/// # Errors
+/// As [`forecast`]; and where the messages depend on what all workers send, and nobody has counted it.
+pub fn forecast_some(
+    members: &Members,
+    config: &Config,
+    (meta, parts): (&Meta, &[Part]),
+    ledger: fn() -> Ledger,
+) -> Result<Costs> {
+    let plan = Plan::with(members, config, &meta.global)?;
+    let counted = Shapes::counted(meta, plan.self_loops);
+    let is_counted = counted.is_some();
+    let alone = || parts.iter().map(|part| Shapes::bound(part, plan.self_loops)).collect();
+    let mut shapes: Vec<Shapes> = counted.unwrap_or_else(alone);
+    if plan.inductive {
+        shapes.iter_mut().for_each(|shapes| shapes.training = Some(TrainingShapes::bound(shapes)));
+    }
+    if !is_counted && (plan.messages.budget.is_some() || plan.messages.follow(Clock::Bytes)) {
+        let what = "depends on what all workers send, and the folder neither holds all parts nor counts them";
+        let key = if plan.messages.budget.is_some() { "messages.budget" } else { "clock = \"bytes\"" };
+        return Err(TrainError::config(format!("{key} {what}")));
+    }
+    costs(plan, &meta.global, Known { shapes, is_bound: true }, ledger)
+}
+
+/// The shapes of workers, exact or no smaller than they are.
+struct Known {
+    shapes: Vec<Shapes>,
+    is_bound: bool,
+}
+
+/// What workers of these shapes would send and take.
+fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Ledger) -> Result<Costs> {
+    let Known { mut shapes, is_bound } = known;
+    plan.check_workers(shapes.first().map_or(0, Shapes::workers))?;
+    let evaluator = Evaluator::new(&plan.metrics, global);
+    if plan.deletes_edges {
+        shapes.iter_mut().for_each(|shapes| shapes.training = Some(TrainingShapes::own_alone(shapes)));
+    }
+    if let Some(budget) = plan.messages.budget {
+        let totals = forecast_rungs(&plan, &evaluator, &shapes, &shapes)?;
+        plan = on_best_rung(&plan, &evaluator, &shapes, (&totals, budget))?;
+    } else {
+        plan = clocked(plan, &evaluator, &shapes)?;
+    }
+    let position = Position::default();
+    let forecast = Forecast { plan: &plan, evaluator: &evaluator, position: &position };
+    let (mut workers, mut leaves) = (Vec::new(), Vec::new());
+    for shapes in shapes {
+        let mut book = Book::of(ledger());
+        forecast_worker(&forecast, &shapes, None, &mut book)?;
+        let memory = memory::forecast(&shapes, &plan, false).total();
+        leaves.push(book.leaves());
+        workers.push((shapes, book.ledger, memory));
+    }
+    let dearer_than_exact = dearer_than_exact(&plan, &evaluator, &workers)?;
+    let is_bound = is_bound || !plan.messages.are_predictable();
+    Ok(Costs { plan, workers, leaves, is_bound, dearer_than_exact, notes: Vec::new(), evaluator })
+}
+
+/// Codes have overheads: a grid for every row, and again with each refinement of rows that never change.
+fn dearer_than_exact(
+    plan: &Plan,
+    evaluator: &Evaluator,
+    workers: &[(Shapes, Ledger, u64)],
+) -> Result<Option<[u64; 2]>> {
+    let chosen = &plan.config.messages;
+    let exact = CodecChoice::exact;
+    let plain = MessagesConfig { forward: exact(), backward: exact(), layers: Default::default(), ..chosen.clone() };
+    if plain == *chosen || !plan.messages.are_predictable() {
+        return Ok(None);
+    }
+    let (plain, position) = (plan.with_messages(&plain)?, Position::default());
+    let forecast = Forecast { plan: &plain, evaluator, position: &position };
+    let rows = |ledger: &Ledger| {
+        let totals = ledger.totals_by_kind();
+        let kinds = [Kind::Features, Kind::Activations, Kind::ActivationGradients];
+        kinds.iter().map(|kind| totals[*kind].framed).sum::<u64>()
+    };
+    let mut bytes = [0; 2];
+    for (shapes, chosen, _) in workers {
+        let mut exact = Book::of(Ledger::of_totals());
+        forecast_worker(&forecast, shapes, None, &mut exact)?;
+        bytes[0] += rows(chosen);
+        bytes[1] += rows(&exact.ledger);
+    }
+    Ok(Some(bytes).filter(|[chosen, plain]| chosen > plain))
+}
