@@ -1,8 +1,33 @@
-//! The one way to print bytes.
+//! The one way to print bytes, and counts that may be large.
 
 use indicatif::DecimalBytes;
 
 /// Bytes with a decimal unit and two places, such as `2.39 MB`; a text and no `Display`, so that columns can pad it.
 pub fn human_bytes(bytes: u64) -> String {
     DecimalBytes(bytes).to_string()
+}
+
+/// A count with its thousands apart, such as `12,345`.
+pub fn separated(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::separated;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let counts = [0, 999, 1000, 424_612_080, u64::MAX];
+        let texts = ["0", "999", "1,000", "424,612,080", "18,446,744,073,709,551,615"];
+        assert_eq!(counts.map(separated), texts);
+    }
 }

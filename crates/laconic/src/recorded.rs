@@ -31,6 +31,12 @@ pub struct Curves {
     pub loss: Vec<(f64, f64)>,
     /// Validation metric by round.
     pub val: Vec<(f64, f64)>,
+    /// Training metric by round.
+    pub train: Vec<(f64, f64)>,
+    /// Loss on validation nodes by round.
+    pub val_loss: Vec<(f64, f64)>,
+    /// The first round of every stage but the first.
+    pub stages: Vec<f64>,
     /// Test metric of the best validation round so far, by bytes sent.
     pub test_by_bytes: Vec<(f64, f64)>,
     /// The same by seconds that rounds took.
@@ -92,7 +98,8 @@ impl Curves {
             Ok(())
         };
         read_lines(path, &mut read)?;
-        let all = [&mut curves.loss, &mut curves.val, &mut curves.test_by_bytes];
+        let all =
+            [&mut curves.loss, &mut curves.val, &mut curves.train, &mut curves.val_loss, &mut curves.test_by_bytes];
         for curve in all.into_iter().chain([&mut curves.test_by_seconds, &mut curves.test_by_clock]) {
             *curve = thin(curve, POINTS_MAX);
         }
@@ -103,8 +110,13 @@ impl Curves {
         let round = f64::from(report.round);
         self.seconds += report.seconds;
         let clock = report.clock.map(|clock| self.continue_clock(clock));
+        if report.stage > self.stages.len() {
+            self.stages.push(round);
+        }
         self.loss.push((round, report.loss));
         let Some(scores) = &report.scores else { return };
+        self.train.extend(scores.train.get(metric).map(|train| (round, *train)));
+        self.val_loss.extend(scores.val.get("loss").map(|loss| (round, *loss)));
         let val = scores.val.get(metric).copied();
         if let Some(val) = val {
             self.val.push((round, val));

@@ -1,5 +1,7 @@
 //! Axes: a range that holds all values, round numbers on it, and their names with units.
 
+use crate::bytes::separated;
+
 /// What the numbers of an axis count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -31,9 +33,6 @@ pub struct Axis {
     high: f64,
 }
 
-/// About how many ticks an axis has.
-const TICKS: f64 = 6.0;
-
 impl Axis {
     /// An axis on which all of `values` can be placed; those that are no numbers are passed over.
     pub fn over(values: impl Iterator<Item = f64>, scale: Scale, unit: Unit) -> Axis {
@@ -48,6 +47,27 @@ impl Axis {
             Scale::Linear => padded(least, most),
         };
         Axis { unit, scale, low, high }
+    }
+
+    /// The axis with so much of its length added at both ends, as room for what stands beside points.
+    pub fn widened(self, share: f64) -> Axis {
+        let Axis { unit, scale, low, high } = self;
+        let (low, high) = match scale {
+            Scale::Linear => (low - (high - low) * share, high + (high - low) * share),
+            Scale::Log => (low * (low / high).powf(share), (high * (high / low).powf(share)).min(f64::MAX)),
+        };
+        Axis { unit, scale, low, high }
+    }
+
+    /// What its numbers count.
+    pub fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// Where a value lies, from 0 to 1; at the end of the axis where it does not reach.
+    pub fn clamped(&self, value: f64) -> f64 {
+        let end = if value >= self.high { 1.0 } else { 0.0 };
+        self.place(value).unwrap_or(end)
     }
 
     /// An axis from 0 to at least `most`.
@@ -65,11 +85,11 @@ impl Axis {
         (-1e-9..=1.0 + 1e-9).contains(&at).then_some(at.clamp(0.0, 1.0))
     }
 
-    /// Round values on the axis with their names.
-    pub fn ticks(&self) -> Vec<(f64, String)> {
+    /// Round values on the axis with their names: about `most`, hardly ever more.
+    pub fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let values = match self.scale {
-            Scale::Linear => linear(self.low, self.high),
-            Scale::Log => logarithmic(self.low, self.high),
+            Scale::Linear => linear(self.low, self.high, most),
+            Scale::Log => logarithmic(self.low, self.high, most),
         };
         values.into_iter().map(|value| (value, name(value, self.unit))).collect()
     }
@@ -86,8 +106,8 @@ fn padded(least: f64, most: f64) -> (f64, f64) {
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten.
-fn linear(low: f64, high: f64) -> Vec<f64> {
-    let rough = (high - low) / TICKS;
+fn linear(low: f64, high: f64, most: usize) -> Vec<f64> {
+    let rough = (high - low) / most.max(2) as f64;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|s| s * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
     let first = (low / step).ceil();
@@ -95,18 +115,25 @@ fn linear(low: f64, high: f64) -> Vec<f64> {
     (0..=20).map(|index| (first + f64::from(index)) * step).take_while(|value| *value <= high).collect()
 }
 
-/// 1, 2 and 5 times powers of ten, or powers alone over many decades; where the range is too short for two, as on a
+/// 1, 2 and 5 times powers of ten, or powers alone over many decades; where the range is too short for three, as on a
 /// linear axis.
-fn logarithmic(low: f64, high: f64) -> Vec<f64> {
+fn logarithmic(low: f64, high: f64, most: usize) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let mantissas: &[f64] = if last - first > 4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    let every = ((last - first) / 10).max(1) as usize;
-    let powers = (first..=last).step_by(every).map(|power| 10f64.powi(power));
-    let ticks: Vec<f64> = powers
-        .flat_map(|power| mantissas.iter().map(move |mantissa| mantissa * power))
-        .filter(|value| (low..=high).contains(value))
-        .collect();
-    if ticks.len() >= 2 { ticks } else { linear(low, high) }
+    let on_axis = |mantissas: &[f64], every: usize| -> Vec<f64> {
+        let powers = (first..=last).step_by(every).map(|power| 10f64.powi(power));
+        let all = powers.flat_map(|power| mantissas.iter().map(move |mantissa| mantissa * power));
+        all.filter(|value| (low..=high).contains(value)).collect()
+    };
+    let fine = on_axis(&[1.0, 2.0, 5.0], 1);
+    if fine.len() < 3 {
+        return linear(low, high, most);
+    }
+    let coarser = (1..=last.abs_diff(first) as usize).map(|every| on_axis(&[1.0], every));
+    let lists = std::iter::once(fine.clone()).chain(coarser);
+    lists.into_iter().find(|ticks| (2..=most.max(2)).contains(&ticks.len())).unwrap_or_else(|| {
+        // Neither 1, 2, 5 nor powers alone: every other one of the former.
+        fine.into_iter().step_by(2).collect()
+    })
 }
 
 /// A value with its unit, without noughts at the end. Bytes have the units of the tables but not their two places: a
@@ -128,9 +155,12 @@ fn plain(value: f64) -> String {
     if value != 0.0 && (value.abs() < 1e-4 || value.abs() >= 1e7) {
         return format!("{value:.2e}");
     }
-    let text = format!("{value:.5}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    let text = format!("{:.5}", value.abs());
+    let (whole, places) = text.split_once('.').unwrap_or((&text, ""));
+    let places = places.trim_end_matches('0');
+    let whole = separated(whole.parse().unwrap_or_default());
+    let sign = if value < 0.0 && (whole != "0" || !places.is_empty()) { "-" } else { "" };
+    if places.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{places}") }
 }
 
 #[cfg(test)]
@@ -144,7 +174,7 @@ mod tests {
         for (low, high) in ranges {
             for scale in [Scale::Linear, Scale::Log] {
                 let axis = Axis::over([low, high].into_iter(), scale, Unit::Bytes);
-                let ticks = axis.ticks();
+                let ticks = axis.ticks(6);
                 assert!((2..=16).contains(&ticks.len()), "{low} {high} {scale:?}: {ticks:?}");
                 assert!(
                     ticks.iter().all(|(value, _)| axis.place(*value).is_some()),
@@ -166,5 +196,9 @@ mod tests {
     fn names_carry_units_and_no_needless_noughts() {
         let names = [(2.5e6, Unit::Bytes), (1000.0, Unit::Bytes), (0.25, Unit::Share), (0.5, Unit::Seconds)];
         assert_eq!(names.map(|(value, unit)| name(value, unit)), ["2.5 MB", "1 kB", "25 %", "0.5 s"]);
+        assert_eq!(
+            [12_000.0, -1234.5, -0.0, 0.93].map(|value| name(value, Unit::Plain)),
+            ["12,000", "-1,234.5", "0", "0.93"]
+        );
     }
 }

@@ -1,26 +1,28 @@
-//! Curves and dots over two axes.
+//! Curves over two axes.
 
 use super::axis::{Axis, Scale, Unit, name};
-use super::svg::{Anchor, Svg, short};
+use super::frame::Frame;
+use super::legend::{self, Sample};
+use super::svg::{Anchor, Figure, Svg, Weight};
 
 /// A curve through points.
 pub struct Curve {
     /// What it says when pointed at.
     pub name: String,
-    /// The number of its colour and dash.
+    /// The number of its colour, dash and marker.
     pub style: usize,
+    /// Whether it counts, or is one of several that another sums up.
+    pub weight: Weight,
     /// Its points, in order.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A large dot.
-pub struct Dot {
-    /// What it says when pointed at.
+/// Where a stage starts.
+pub struct Stage {
+    /// Its first round.
+    pub round: f64,
+    /// What stands beside it.
     pub name: String,
-    /// The number of its colour.
-    pub style: usize,
-    /// Where it is.
-    pub at: (f64, f64),
 }
 
 /// A chart: label, unit and scale of both axes, and what is on it.
@@ -30,100 +32,59 @@ pub struct Chart {
     /// The horizontal axis.
     pub x: (String, Unit, Scale),
     /// The vertical axis, which is linear.
-    pub y: (String, Unit),
+    pub y: String,
     /// The curves, the later ones on top.
     pub curves: Vec<Curve>,
-    /// Dots, above the curves.
-    pub dots: Vec<Dot>,
-    /// Points that a dashed line connects.
-    pub front: Vec<(f64, f64)>,
+    /// Where stages start, on the horizontal axis.
+    pub stages: Vec<Stage>,
     /// Names of styles.
     pub legend: Vec<(String, usize)>,
+    /// The axes, where they are those of other charts too.
+    pub axes: Option<(Axis, Axis)>,
 }
 
-const WIDTH: f64 = 860.0;
-const LEFT: f64 = 70.0;
-const RIGHT: f64 = 620.0;
-const TOP: f64 = 36.0;
-const BOTTOM: f64 = 336.0;
-const LEGEND_LINE: f64 = 18.0;
-/// A longer legend says how many names it leaves out.
-const LEGEND_MAX: usize = 32;
-/// Letters of a name in the legend.
-const LETTERS: usize = 28;
-
 impl Chart {
-    /// The chart as SVG.
-    pub fn svg(&self) -> String {
-        let (x, y) = self.axes();
-        let place =
-            |(a, b): (f64, f64)| Some((LEFT + x.place(a)? * (RIGHT - LEFT), BOTTOM - y.place(b)? * (BOTTOM - TOP)));
+    /// The chart, `width` wide.
+    pub fn svg(&self, width: f64) -> Figure {
+        let (x, y) = self.axes.clone().unwrap_or_else(|| axes([self].into_iter()));
         let mut svg = Svg::default();
-        svg.heading((LEFT, TOP - 14.0), &self.title);
-        self.draw_axes(&mut svg, &x, &y);
+        let top = svg.heading(width, &self.title, &self.y) + 14.0;
+        let unit = x.unit();
+        let frame = Frame::new(x, y, width, (top, (width * 0.45).clamp(170.0, 340.0)));
+        let end = frame.draw(&mut svg, &self.x.0);
+        for stage in &self.stages {
+            let x = frame.clamped((stage.round, 0.0)).0;
+            svg.line((x, frame.area.y.0), (x, frame.area.y.1), "stage");
+            svg.quiet((x + 4.0, frame.area.y.1 - 6.0), Anchor::Start, &stage.name);
+        }
         for curve in &self.curves {
-            let points: Vec<(f64, f64)> = curve.points.iter().filter_map(|point| place(*point)).collect();
-            svg.curve(&points, curve.style, 1.3, &curve.name);
+            let points: Vec<(f64, f64)> = curve.points.iter().filter_map(|point| frame.place(*point)).collect();
+            svg.curve(&points, curve.style, curve.weight, &curve.name);
         }
-        let front: Vec<(f64, f64)> = self.front.iter().filter_map(|point| place(*point)).collect();
-        for ends in front.windows(2) {
-            svg.line(ends[0], ends[1], "#555", "5 4");
+        for curve in self.curves.iter().filter(|curve| curve.weight == Weight::Strong) {
+            let Some((end, at)) = curve.points.last().and_then(|end| Some((end, frame.place(*end)?))) else { continue };
+            let said = format!("{}: {}, {}", curve.name, name(end.0, unit), name(end.1, Unit::Plain));
+            svg.marker(at, curve.style, &said);
         }
-        for dot in &self.dots {
-            if let Some(at) = place(dot.at) {
-                let (a, b) = (name(dot.at.0, self.x.1), name(dot.at.1, self.y.1));
-                svg.dot(at, dot.style, &format!("{}: {a}, {b}", dot.name));
-            }
-        }
-        let end = self.draw_legend(&mut svg);
-        svg.finish(WIDTH, end.max(BOTTOM + 48.0), &self.title)
+        let end = legend::draw(&mut svg, &self.legend, Sample::Curve, (width, end));
+        svg.finish(width, end, &self.title)
     }
+}
 
-    fn axes(&self) -> (Axis, Axis) {
-        let points = || {
-            let dots = self.dots.iter().map(|dot| dot.at);
-            self.curves.iter().flat_map(|curve| curve.points.iter().copied()).chain(dots)
-        };
-        let x = Axis::over(points().map(|(x, _)| x), self.x.2, self.x.1);
-        (x, Axis::over(points().map(|(_, y)| y), Scale::Linear, self.y.1))
+/// Gives charts the axes that hold them all.
+pub fn share_axes(charts: &mut [Chart]) {
+    if charts.is_empty() {
+        return;
     }
+    let shared = axes(charts.iter());
+    charts.iter_mut().for_each(|chart| chart.axes = Some(shared.clone()));
+}
 
-    fn draw_axes(&self, svg: &mut Svg, x: &Axis, y: &Axis) {
-        for (value, name) in x.ticks() {
-            let Some(at) = x.place(value).map(|at| LEFT + at * (RIGHT - LEFT)) else { continue };
-            svg.line((at, TOP), (at, BOTTOM), "#e4e4e4", "");
-            svg.text((at, BOTTOM + 16.0), Anchor::Middle, &name);
-        }
-        for (value, name) in y.ticks() {
-            let Some(at) = y.place(value).map(|at| BOTTOM - at * (BOTTOM - TOP)) else { continue };
-            svg.line((LEFT, at), (RIGHT, at), "#e4e4e4", "");
-            svg.text((LEFT - 6.0, at + 4.0), Anchor::End, &name);
-        }
-        svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "#888", "");
-        svg.line((LEFT, TOP), (LEFT, BOTTOM), "#888", "");
-        svg.text(((LEFT + RIGHT) / 2.0, BOTTOM + 36.0), Anchor::Middle, &self.x.0);
-        svg.upright((16.0, (TOP + BOTTOM) / 2.0), &self.y.0);
-    }
-
-    /// Draws the legend and returns where it ends.
-    fn draw_legend(&self, svg: &mut Svg) -> f64 {
-        let (x, mut y) = (RIGHT + 20.0, TOP + 6.0);
-        for (name, style) in self.legend.iter().take(LEGEND_MAX) {
-            svg.curve(&[(x, y), (x + 22.0, y)], *style, 3.0, name);
-            svg.text((x + 28.0, y + 4.0), Anchor::Start, &short(name, LETTERS));
-            y += LEGEND_LINE;
-        }
-        if self.legend.len() > LEGEND_MAX {
-            svg.text((x, y + 4.0), Anchor::Start, &format!("and {} more", self.legend.len() - LEGEND_MAX));
-            y += LEGEND_LINE;
-        }
-        if self.front.len() > 1 {
-            svg.line((x, y), (x + 22.0, y), "#555", "5 4");
-            svg.text((x + 28.0, y + 4.0), Anchor::Start, "front: nothing is better in both");
-            y += LEGEND_LINE;
-        }
-        y
-    }
+fn axes<'a>(charts: impl Iterator<Item = &'a Chart> + Clone) -> (Axis, Axis) {
+    let points = || charts.clone().flat_map(|chart| &chart.curves).flat_map(|curve| curve.points.iter().copied());
+    let (unit, scale) = charts.clone().next().map_or((Unit::Plain, Scale::Linear), |chart| (chart.x.1, chart.x.2));
+    let x = Axis::over(points().map(|(x, _)| x), scale, unit);
+    (x, Axis::over(points().map(|(_, y)| y), Scale::Linear, Unit::Plain))
 }
 
 /// At most `most` of the points, evenly chosen, the first and the last among them.
@@ -139,6 +100,19 @@ pub fn thin<T: Copy>(points: &[T], most: usize) -> Vec<T> {
 mod tests {
     use super::*;
 
+    fn chart(name: &str, points: Vec<(f64, f64)>) -> Chart {
+        let name = name.to_owned();
+        Chart {
+            title: name.clone(),
+            x: (name.clone(), Unit::Bytes, Scale::Log),
+            y: name.clone(),
+            curves: vec![Curve { name: name.clone(), style: 9, weight: Weight::Strong, points }],
+            stages: vec![Stage { round: 3.0, name: name.clone() }],
+            legend: vec![(name, 0)],
+            axes: None,
+        }
+    }
+
     #[test]
     fn thinning_keeps_order_both_ends_and_the_limit() {
         let points: Vec<usize> = (0..12_345).collect();
@@ -150,23 +124,23 @@ mod tests {
 
     #[test]
     fn hostile_names_do_not_leave_their_place_and_strange_numbers_are_passed_over() {
-        let hostile = "</svg><script>alert(1)</script>\u{1}\"'".to_owned();
+        let hostile = "</svg><script>alert(1)</script>\u{1}\"'";
         let numbers = [f64::NAN, f64::INFINITY, 0.0, -1.0, 5e-324, f64::MAX, f64::MIN];
         let points = numbers.iter().flat_map(|x| numbers.iter().map(|y| (*x, *y))).collect();
-        let chart = Chart {
-            title: hostile.clone(),
-            x: (hostile.clone(), Unit::Bytes, Scale::Log),
-            y: (hostile.clone(), Unit::Plain),
-            curves: vec![Curve { name: hostile.clone(), style: 9, points }],
-            dots: vec![Dot { name: hostile.clone(), style: 0, at: (-1.0, 0.5) }],
-            front: Vec::new(),
-            legend: vec![(hostile, 0)],
-        };
-        let svg = chart.svg();
+        let svg = chart(hostile, points).svg(900.0).alone();
         assert!(
             !svg.contains("<script") && !svg.contains('\u{1}') && !svg.contains("NaN") && !svg.contains("inf"),
             "{svg}"
         );
         assert_eq!(svg.matches("</svg>").count(), 1);
+    }
+
+    #[test]
+    fn charts_side_by_side_have_common_axes() {
+        let mut charts = [chart("a", vec![(1e6, 0.2), (2e6, 0.5)]), chart("b", vec![(1e7, 0.4), (4e8, 0.9)])];
+        share_axes(&mut charts);
+        assert_eq!(charts[0].axes, charts[1].axes);
+        let (x, y) = charts[0].axes.clone().expect("shared");
+        assert!(x.place(1e6).is_some() && x.place(4e8).is_some() && y.place(0.2).is_some() && y.place(0.9).is_some());
     }
 }

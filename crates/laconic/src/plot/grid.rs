@@ -1,7 +1,7 @@
 //! A grid of shades: how much goes from whom to whom.
 
 use super::axis::{Unit, name};
-use super::svg::{Anchor, Svg};
+use super::svg::{Anchor, Figure, Svg};
 
 /// A square grid; the shade of a cell is its share of the largest.
 pub struct Grid {
@@ -15,44 +15,40 @@ pub struct Grid {
     pub values: Vec<Vec<f64>>,
 }
 
-const LEFT: f64 = 70.0;
-const TOP: f64 = 62.0;
 /// The grid is about this wide, and its cells no larger than the second.
-const EXTENT: (f64, f64) = (520.0, 64.0);
+const EXTENT: (f64, f64) = (330.0, 64.0);
 /// Wider cells than this have room for their value.
-const ROOM: f64 = 50.0;
+const ROOM: f64 = 62.0;
+/// The shade of the largest value: one on which letters can be read.
+const DARKEST: f64 = 0.7;
 
 impl Grid {
-    /// The grid as SVG.
-    pub fn svg(&self) -> String {
+    /// The grid, as wide as it needs to be.
+    pub fn svg(&self, width: f64) -> Figure {
         let size = self.values.len().max(1) as f64;
         let cell = (EXTENT.0 / size).min(EXTENT.1);
         let most = self.values.iter().flatten().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
         let mut svg = Svg::default();
-        svg.heading((10.0, 22.0), &self.title);
-        svg.text((LEFT + cell * size / 2.0, TOP - 20.0), Anchor::Middle, &self.sides.1);
-        svg.upright((20.0, TOP + cell * size / 2.0), &self.sides.0);
+        let below = format!("rows: {}, columns: {}", self.sides.0, self.sides.1);
+        let top = svg.heading(width, &self.title, &below) + 30.0;
+        let left = 40.0;
         for (row, values) in self.values.iter().enumerate() {
             let at = (row as f64 + 0.5) * cell;
-            svg.text((LEFT - 6.0, TOP + at + 4.0), Anchor::End, &row.to_string());
-            svg.text((LEFT + at, TOP - 5.0), Anchor::Middle, &row.to_string());
+            svg.quiet((left - 6.0, top + at + 4.5), Anchor::End, &row.to_string());
+            if cell >= 16.0 {
+                svg.quiet((left + at, top - 6.0), Anchor::Middle, &row.to_string());
+            }
             for (column, value) in values.iter().enumerate() {
-                let (x, y) = (LEFT + column as f64 * cell, TOP + row as f64 * cell);
-                let said = name(*value, self.unit);
-                svg.rect((x, y), (cell - 1.0, cell - 1.0), &shade(value / most), &format!("{row} to {column}: {said}"));
+                let (x, y) = (left + column as f64 * cell, top + row as f64 * cell);
+                let said = format!("{row} to {column}: {}", name(*value, self.unit));
+                svg.shade((x, y), (cell - 1.0, cell - 1.0), DARKEST * value / most, &said);
                 if cell >= ROOM && *value > 0.0 {
-                    svg.text((x + cell / 2.0, y + cell / 2.0 + 4.0), Anchor::Middle, &brief(*value, self.unit));
+                    svg.text((x + cell / 2.0, y + cell / 2.0 + 4.5), Anchor::Middle, &brief(*value, self.unit));
                 }
             }
         }
-        svg.finish((LEFT + cell * size + 20.0).max(420.0), TOP + cell * size + 14.0, &self.title)
+        svg.finish(width, top + cell * size + 14.0, &self.title)
     }
-}
-
-/// From white to a light blue on which black can be read.
-fn shade(share: f64) -> String {
-    let fade = |full: f64| (255.0 - (255.0 - full) * share.clamp(0.0, 1.0)) as u8;
-    format!("#{:02x}{:02x}{:02x}", fade(70.0), fade(160.0), fade(225.0))
 }
 
 /// A value that fits a cell.

@@ -1,79 +1,113 @@
-//! The comparison as two figures: accuracy against bytes and against seconds.
+//! The comparison as figures: final points against bytes and against seconds, and the curves that lead to them.
+
+use std::path::Path;
 
 use anyhow::Result;
 use laconic_train::record::aside::write_aside;
-use std::path::Path;
 
-use super::outcome::{Comparison, Line};
-use crate::plot::{Chart, Curve, Dot, Scale, Unit};
+use super::outcome::{Comparison, Line, Run, Spread};
+use crate::plot::{Chart, Curve, Point, Points, Scale, Unit, WIDE, Weight, thin};
 use crate::recorded::Recorded;
 
 /// What the horizontal axis counts.
 #[derive(Clone, Copy, PartialEq)]
-enum Cost {
+pub enum Cost {
+    /// Bytes over all workers, without those of evaluations.
     Bytes,
+    /// Seconds from start to end.
     Seconds,
 }
 
-/// Writes `compare.svg` and `compare_time.svg`. `recorded` holds every run with the number of its method.
+/// Points of all curves of a figure together.
+const POINTS_MAX: usize = 4000;
+
+/// Writes `compare.svg`, `compare_time.svg` and `compare_curves.svg`. `recorded` holds every run with the number of its
+/// method.
 pub fn write(folder: &Path, comparison: &Comparison, recorded: &[(usize, Recorded)]) -> Result<()> {
     for (file, cost) in [("compare.svg", Cost::Bytes), ("compare_time.svg", Cost::Seconds)] {
-        write_aside(&folder.join(file), chart(comparison, recorded, cost).svg().as_bytes())?;
+        write_aside(&folder.join(file), points(comparison, cost).svg(WIDE).alone().as_bytes())?;
     }
-    Ok(())
+    let runs: Vec<(usize, &Recorded)> = recorded.iter().map(|(method, run)| (*method, run)).collect();
+    let curves = curves(comparison, &runs).svg(WIDE).alone();
+    Ok(write_aside(&folder.join("compare_curves.svg"), curves.as_bytes())?)
 }
 
-fn chart(comparison: &Comparison, recorded: &[(usize, Recorded)], cost: Cost) -> Chart {
+/// What every method comes to: its means with standard deviations, named.
+pub fn points(comparison: &Comparison, cost: Cost) -> Points {
     let metric = comparison.metric.as_deref().unwrap_or("metric");
-    let axis = match (cost, &comparison.link) {
-        (Cost::Bytes, _) => "bytes sent by all workers, framing included".to_owned(),
-        (Cost::Seconds, Some(link)) => format!("seconds on the clock of a model of the link {link}"),
-        (Cost::Seconds, None) => "seconds".to_owned(),
+    let (axis, against, unit) = match cost {
+        Cost::Bytes => ("bytes that all workers sent, without those of evaluations", "bytes", Unit::Bytes),
+        Cost::Seconds => ("seconds", "time", Unit::Seconds),
     };
-    let curves = recorded.iter().map(|(method, run)| Curve {
-        name: format!("{}, seed {}", comparison.methods[*method].name, run.summary.seed),
-        style: *method,
-        points: points(run, cost, comparison.link.is_some()),
-    });
-    let unit = if cost == Cost::Bytes { Unit::Bytes } else { Unit::Seconds };
-    let ends = comparison.methods.iter().enumerate();
-    let ends = ends.filter_map(|(style, line)| Some(Dot { name: line.name.clone(), style, at: end(line, cost)? }));
-    Chart {
-        title: format!("{}: {metric} on test nodes against {}", comparison.graph.dataset, unit_name(cost)),
-        x: (axis, unit, Scale::Log),
-        y: (format!("{metric}, chosen by validation"), Unit::Plain),
-        curves: curves.collect(),
-        dots: ends.collect(),
-        front: front(comparison, cost),
-        legend: comparison.methods.iter().enumerate().map(|(style, line)| (line.name.clone(), style)).collect(),
+    let axis = match &comparison.link {
+        Some(link) if cost == Cost::Seconds => format!("seconds on the clock of a model of the link {link}"),
+        _ => axis.to_owned(),
+    };
+    let point = |(style, line): (usize, &Line)| {
+        let spread = spread(line, cost)?;
+        let test = line.test?;
+        let front = if cost == Cost::Bytes { line.front } else { line.front_by_seconds };
+        Some(Point { name: line.name.clone(), style, at: (spread.mean, test.mean), sd: (spread.sd, test.sd), front })
+    };
+    Points {
+        title: format!("{}: {metric} on test nodes against {against}", comparison.graph.dataset),
+        x: (axis, unit),
+        y: format!("{metric} on test nodes, of the round that validation chose"),
+        points: comparison.methods.iter().enumerate().filter_map(point).collect(),
     }
 }
 
-fn unit_name(cost: Cost) -> &'static str {
-    if cost == Cost::Bytes { "bytes" } else { "time" }
+fn spread(line: &Line, cost: Cost) -> Option<Spread> {
+    let of = |run: &Run| if cost == Cost::Bytes { run.training as f64 } else { run.seconds };
+    Spread::of(&line.runs.iter().map(of).collect::<Vec<f64>>())
+}
+
+/// The mean curve of every method against all bytes sent so far.
+pub fn curves(comparison: &Comparison, recorded: &[(usize, &Recorded)]) -> Chart {
+    let metric = comparison.metric.as_deref().unwrap_or("metric");
+    let most = (POINTS_MAX / comparison.methods.len().max(1)).clamp(20, 300);
+    let curve = |(style, line): (usize, &Line)| {
+        let of_method = recorded.iter().filter(|(method, _)| *method == style);
+        let runs: Vec<Vec<(f64, f64)>> = of_method.map(|(_, run)| to_the_end(run)).collect();
+        let points = thin(&mean_curve(&runs), most);
+        Curve { name: line.name.clone(), style, weight: Weight::Strong, points }
+    };
+    let named = comparison.methods.iter().enumerate();
+    Chart {
+        title: format!("{}: {metric} on the way", comparison.graph.dataset),
+        x: ("bytes that all workers have sent so far, evaluations included".to_owned(), Unit::Bytes, Scale::Log),
+        y: format!("{metric} on test nodes of the best round by validation so far, mean over runs"),
+        curves: named.clone().map(curve).collect(),
+        stages: Vec::new(),
+        legend: named.map(|(style, line)| (line.name.clone(), style)).collect(),
+        axes: None,
+    }
 }
 
 /// A run's curve up to where its summary says that it ended.
-fn points(run: &Recorded, cost: Cost, by_clock: bool) -> Vec<(f64, f64)> {
-    let (curve, end) = match (cost, by_clock) {
-        (Cost::Bytes, _) => (&run.curves.test_by_bytes, run.summary.bytes.total as f64),
-        (Cost::Seconds, true) => (&run.curves.test_by_clock, run.seconds(true)),
-        (Cost::Seconds, false) => (&run.curves.test_by_seconds, run.seconds(false)),
+fn to_the_end(run: &Recorded) -> Vec<(f64, f64)> {
+    let end = run.test().map(|test| (run.summary.bytes.total as f64, test));
+    run.curves.test_by_bytes.iter().copied().chain(end).collect()
+}
+
+/// The means of the first points, of the second, and so on as far as all curves go.
+pub fn mean_curve(curves: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
+    let length = curves.iter().map(Vec::len).min().unwrap_or(0);
+    let mean = |index: usize| {
+        let sum = curves.iter().map(|curve| curve[index]).fold((0.0, 0.0), |sum, at| (sum.0 + at.0, sum.1 + at.1));
+        (sum.0 / curves.len() as f64, sum.1 / curves.len() as f64)
     };
-    curve.iter().copied().chain(run.test().map(|test| (end, test))).collect()
+    (0..length).map(mean).collect()
 }
 
-/// The mean end of a method's runs.
-fn end(line: &Line, cost: Cost) -> Option<(f64, f64)> {
-    let cost = if cost == Cost::Bytes { line.bytes } else { line.seconds };
-    Some((cost?, line.test?.mean))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The ends on the front, from the cheapest.
-fn front(comparison: &Comparison, cost: Cost) -> Vec<(f64, f64)> {
-    let on_front = |line: &&Line| if cost == Cost::Bytes { line.front } else { line.front_by_seconds };
-    let mut ends: Vec<(f64, f64)> =
-        comparison.methods.iter().filter(on_front).filter_map(|line| end(line, cost)).collect();
-    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-    ends
+    #[test]
+    fn a_mean_curve_goes_as_far_as_all_of_its_curves() {
+        let curves = [vec![(1.0, 0.5), (2.0, 0.75), (3.0, 1.0)], vec![(1.0, 0.25), (4.0, 0.25)]];
+        assert_eq!(mean_curve(&curves), [(1.0, 0.375), (3.0, 0.5)]);
+        assert_eq!(mean_curve(&[]), []);
+    }
 }

@@ -1,9 +1,9 @@
 //! `laconic compare`: methods and seeds on one graph and one partition.
 
-mod figures;
+pub mod figures;
 mod front;
 mod matrix;
-mod outcome;
+pub mod outcome;
 mod runs;
 mod table;
 
@@ -41,8 +41,8 @@ FILE lists the methods:
   set = [\"schedule.kind=lazy\", \"schedule.start=mlp\"]
 
 The graph is read and cut once. Runs are in DIR/runs/METHOD/seed-S; those that are there are kept,
-so the same command goes on after Ctrl-C. Beside them: compare.json, compare.svg (metric against
-bytes) and compare_time.svg.
+so the same command goes on after Ctrl-C. Beside them: compare.json, and as figures compare.svg (what
+each method comes to: metric against bytes), compare_time.svg and compare_curves.svg.
 
 Example: laconic compare run.toml --runs methods.toml --seeds 5 --out comparison";
 

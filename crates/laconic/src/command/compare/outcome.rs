@@ -150,25 +150,7 @@ impl Graph {
 impl Comparison {
     /// A comparison without runs.
     pub fn new(matrix: &Matrix, graph: Graph) -> Comparison {
-        let line = |method: &Method| Line {
-            name: method.name.clone(),
-            set: method.set.clone(),
-            runs: Vec::new(),
-            test: None,
-            bytes: None,
-            boundary: None,
-            parameters: None,
-            evaluation: None,
-            start_up: None,
-            training: None,
-            fewer: None,
-            skipped: None,
-            seconds: None,
-            memory: None,
-            notes: Vec::new(),
-            front: false,
-            front_by_seconds: false,
-        };
+        let line = |method: &Method| Line::new(method.name.clone(), method.set.clone());
         Comparison {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             graph,
@@ -176,6 +158,26 @@ impl Comparison {
             link: matrix.link.clone(),
             methods: matrix.methods.iter().map(line).collect(),
         }
+    }
+
+    /// A comparison of runs that no matrix asked for, without methods yet; `link` is on whose clock they ran.
+    pub fn of_runs(dataset: String, link: Option<String>) -> Comparison {
+        Comparison {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            graph: Graph { dataset, digest: String::new(), nodes: 0, edges: 0, parts: Vec::new() },
+            metric: None,
+            link,
+            methods: Vec::new(),
+        }
+    }
+
+    /// The number of the method with number `style`, which is entered under this name if it is not there.
+    pub fn method(&mut self, name: &str, style: usize) -> usize {
+        while self.methods.len() <= style {
+            let own = if self.methods.len() == style { name } else { "" };
+            self.methods.push(Line::new(own.to_owned(), Vec::new()));
+        }
+        style
     }
 
     /// Reads the comparison in a folder; `None` where there is none.
@@ -245,6 +247,31 @@ impl Comparison {
     }
 }
 
+impl Line {
+    /// A method without runs.
+    fn new(name: String, set: Vec<String>) -> Line {
+        Line {
+            name,
+            set,
+            runs: Vec::new(),
+            test: None,
+            bytes: None,
+            boundary: None,
+            parameters: None,
+            evaluation: None,
+            start_up: None,
+            training: None,
+            fewer: None,
+            skipped: None,
+            seconds: None,
+            memory: None,
+            notes: Vec::new(),
+            front: false,
+            front_by_seconds: false,
+        }
+    }
+}
+
 /// For each method with a metric whether it is on the front of this cost.
 fn front_of(lines: &[Line], cost: impl Fn(&Line) -> Option<f64>) -> Vec<(usize, bool)> {
     let known: Vec<(usize, (f64, f64))> =
@@ -254,7 +281,8 @@ fn front_of(lines: &[Line], cost: impl Fn(&Line) -> Option<f64>) -> Vec<(usize, 
 }
 
 impl Spread {
-    fn of(numbers: &[f64]) -> Option<Spread> {
+    /// Mean and sample standard deviation; `None` of no numbers.
+    pub fn of(numbers: &[f64]) -> Option<Spread> {
         let mean = mean(numbers.iter().copied())?;
         let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
         let sd = (numbers.len() > 1).then(|| (squares / (numbers.len() - 1) as f64).sqrt());

@@ -4,9 +4,12 @@ mod curves;
 mod ledger;
 mod page;
 mod run;
+mod several;
+mod single;
 mod table;
 mod timeline;
 mod traffic;
+mod words;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -49,12 +52,16 @@ struct Written {
 
 /// Reads the runs and writes the page.
 pub fn run(arguments: Report, output: &Output) -> Result<u8> {
+    let file = arguments.out.unwrap_or_else(|| arguments.dirs[0].join("report.html"));
+    let mut comparisons = Vec::new();
     let mut named = Vec::new();
     for dir in &arguments.dirs {
-        named.extend(expand(dir, named.last().map_or(0, |last: &Named| last.style + 1))?);
+        let comparison = Comparison::read(dir)?;
+        named.extend(expand(dir, comparison.as_ref(), named.last().map_or(0, |last: &Named| last.style + 1))?);
+        comparisons.extend(comparison);
     }
-    let file = arguments.out.unwrap_or_else(|| arguments.dirs[0].join("report.html"));
-    let bytes = write(&file, named)?;
+    let comparison = comparisons.pop().filter(|_| arguments.dirs.len() == 1);
+    let bytes = write_with(&file, named, comparison)?;
     let written = Written { file: file.display().to_string(), runs: bytes.0, bytes: bytes.1 };
     let runs = if written.runs == 1 { "1 run".to_owned() } else { format!("{} runs", written.runs) };
     output.result(format!("{runs} in {} ({})", written.file, human_bytes(written.bytes)), &written)?;
@@ -63,19 +70,42 @@ pub fn run(arguments: Report, output: &Output) -> Result<u8> {
 
 /// Writes the page about these runs; returns how many they are and the size of the page.
 pub fn write(file: &Path, named: Vec<Named>) -> Result<(usize, u64)> {
+    write_with(file, named, None)
+}
+
+/// Writes the page about these runs, and about their comparison where there is one.
+fn write_with(file: &Path, named: Vec<Named>, comparison: Option<Comparison>) -> Result<(usize, u64)> {
     if named.is_empty() || named.len() > RUNS_MAX {
         let found = named.len();
         return Err(TrainError::config(format!("a page shows 1 to {RUNS_MAX} runs, and these are {found}")).into());
     }
-    let runs = named.into_iter().map(Run::read).collect::<Result<Vec<Run>, TrainError>>()?;
-    let html = page::html(&runs);
+    let runs = named.iter().map(Run::read).collect::<Result<Vec<Run>, TrainError>>()?;
+    let html = match (&runs[..], comparison) {
+        ([run], None) => single::html(run),
+        (_, comparison) => several::html(&comparison.unwrap_or_else(|| together(&named, &runs)), &runs),
+    };
     write_aside(file, html.as_bytes())?;
     Ok((runs.len(), html.len() as u64))
 }
 
+/// Runs that nobody compared yet, as a comparison.
+fn together(named: &[Named], runs: &[Run]) -> Comparison {
+    let clocked = runs.iter().all(|run| run.recorded.summary.seconds.simulated.is_some());
+    let shape = runs[0].recorded.summary.config["transport"]["shape"].as_str().unwrap_or_default().to_owned();
+    let mut datasets: Vec<String> = runs.iter().map(Run::dataset).collect();
+    datasets.dedup();
+    let mut comparison = Comparison::of_runs(datasets.join(" and "), clocked.then_some(shape));
+    for (named, run) in named.iter().zip(runs) {
+        let index = comparison.method(&named.group, named.style);
+        comparison.enter(index, run.recorded.summary.seed, named.folder.display().to_string(), &run.recorded);
+    }
+    comparison.conclude();
+    comparison
+}
+
 /// A run as it is, a comparison as its runs. Styles count from `style`.
-fn expand(dir: &Path, style: usize) -> Result<Vec<Named>> {
-    let Some(comparison) = Comparison::read(dir)? else {
+fn expand(dir: &Path, comparison: Option<&Comparison>, style: usize) -> Result<Vec<Named>> {
+    let Some(comparison) = comparison else {
         let name = name(dir);
         return Ok(vec![Named { group: name.clone(), name, style, folder: dir.to_owned() }]);
     };

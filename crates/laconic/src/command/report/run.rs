@@ -2,19 +2,19 @@
 
 use std::path::PathBuf;
 
-use laconic_train::TrainError;
+use laconic_train::{Config, TrainError};
 
 use super::ledger::Ledger;
 use super::timeline::Timeline;
 use crate::recorded::{Recorded, read_text};
 
-/// A folder of a run with what it is called and which runs look alike.
+/// A folder of a run with what it is called and which runs are of one method.
 pub struct Named {
     /// Its name on the page.
     pub name: String,
-    /// What the legend calls it: its name, or that of its method.
+    /// The name of its method; its own where it is alone.
     pub group: String,
-    /// The number of its colour; the same for all seeds of a method.
+    /// The number of its method, and of colour, shape and dash: the same for all seeds.
     pub style: usize,
     /// The folder of the run.
     pub folder: PathBuf,
@@ -24,9 +24,7 @@ pub struct Named {
 pub struct Run {
     /// Its name on the page.
     pub name: String,
-    /// What the legend calls it: its name, or that of its method.
-    pub group: String,
-    /// The number of its colour; the same for all seeds of a method.
+    /// The number of its method.
     pub style: usize,
     /// Its summary and its curves.
     pub recorded: Recorded,
@@ -35,7 +33,7 @@ pub struct Run {
     /// What its workers did in one round, where the run wrote that down.
     pub timeline: Option<Timeline>,
     /// The text of `config.toml`.
-    pub config: String,
+    pub text: String,
 }
 
 impl Run {
@@ -43,15 +41,40 @@ impl Run {
     ///
     /// # Errors
     /// If a file cannot be read, or is not what a run writes.
-    pub fn read(Named { name, group, style, folder }: Named) -> Result<Run, TrainError> {
+    pub fn read(named: &Named) -> Result<Run, TrainError> {
+        let Named { name, style, folder, .. } = named;
         Ok(Run {
-            name,
-            group,
-            style,
-            recorded: Recorded::read(&folder)?,
+            name: name.clone(),
+            style: *style,
+            recorded: Recorded::read(folder)?,
             ledger: Ledger::read(&folder.join("ledger.csv"))?,
             timeline: Timeline::read(&folder.join("timeline.csv"))?,
-            config: read_text(&folder.join("config.toml"))?,
+            text: read_text(&folder.join("config.toml"))?,
         })
+    }
+
+    /// The configuration that it ran with, where this program can read it.
+    pub fn config(&self) -> Option<Config> {
+        serde_json::from_value(self.recorded.summary.config.clone()).ok()
+    }
+
+    /// The name of its data: that of the file or folder.
+    pub fn dataset(&self) -> String {
+        let path = self.recorded.summary.config["data"]["path"].as_str().unwrap_or_default();
+        let name = std::path::Path::new(path).file_stem().unwrap_or_default();
+        if name.is_empty() { "data without a name".to_owned() } else { name.to_string_lossy().into_owned() }
+    }
+
+    /// How its graph was cut: `4 parts by multilevel`.
+    pub fn partition(&self) -> String {
+        let summary = &self.recorded.summary;
+        let config = &summary.config;
+        let is_cut =
+            config["data"]["path"].as_str().is_some_and(|path| std::path::Path::new(path).join("meta.json").is_file());
+        let parts = if summary.workers == 1 { "1 part".to_owned() } else { format!("{} parts", summary.workers) };
+        match config["partition"]["method"].as_str().filter(|_| !is_cut) {
+            Some(method) => format!("{parts} by {method}"),
+            None => parts,
+        }
     }
 }

@@ -59,25 +59,28 @@ impl Timeline {
         Ok((!timeline.spans.is_empty()).then_some(timeline))
     }
 
-    /// The round as a figure.
-    pub fn svg(&self, name: &str) -> String {
+    /// The round as lanes under this title, with about `most` spans: where there are more, those of the first workers.
+    /// Spans say what they are when pointed at if they are `named`.
+    pub fn lanes(&self, title: &str, most: usize, named: bool) -> Lanes {
         let workers = self.spans.iter().map(|span| span.worker + 1).max().unwrap_or(0);
-        let order: Vec<usize> = (0..self.spans.len()).collect();
-        let span = |entry: &Entry| Span {
+        let up_to = |shown: usize| self.spans.iter().filter(|span| span.worker < shown).count();
+        let shown = (1..=workers).rev().find(|shown| up_to(*shown) <= most).unwrap_or(1);
+        let order: Vec<&Entry> = self.spans.iter().filter(|span| span.worker < shown).collect();
+        let span = |entry: &&Entry| Span {
             lane: entry.worker,
             phase: entry.phase as usize,
             seconds: entry.seconds,
-            name: format!("worker {}, {}{}", entry.worker, entry.phase.name(), entry.what),
+            name: if named {
+                format!("worker {}, {}{}", entry.worker, entry.phase.name(), entry.what)
+            } else {
+                String::new()
+            },
         };
-        let spans: Vec<Span> = thin(&order, DRAWN_MAX).into_iter().map(|index| span(&self.spans[index])).collect();
-        let all = if spans.len() < self.spans.len() {
-            format!(" ({} of {} spans)", spans.len(), self.spans.len())
-        } else {
-            String::new()
-        };
-        let lanes = (0..workers).map(|worker| format!("worker {worker}")).collect();
+        let spans: Vec<Span> = thin(&order, DRAWN_MAX).iter().map(span).collect();
+        let all = if shown < workers { format!(", {shown} of {workers} workers") } else { String::new() };
+        let lanes = (0..shown).map(|worker| format!("worker {worker}")).collect();
         let phases = Phase::ALL.map(|phase| phase.name().to_owned()).to_vec();
-        Lanes { title: format!("{name}: round {}{all}", self.round), lanes, phases, spans }.svg()
+        Lanes { title: format!("{title}: round {}{all}", self.round), lanes, phases, spans }
     }
 }
 

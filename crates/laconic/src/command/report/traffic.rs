@@ -1,108 +1,151 @@
-//! Who sent what to whom, of which kind, how wide, and how that compares with the prediction.
+//! Who sent what to whom, how wide, and how that compares with the prediction.
 
 use std::collections::BTreeMap;
 
 use laconic_train::record::traffic::LinkBytes;
-use laconic_wire::Kind;
+use laconic_wire::{Kind, Rank};
 
 use super::run::Run;
-use super::table::table;
-use crate::bytes::human_bytes;
-use crate::plot::{Bar, Bars, Grid, Unit};
+use super::table::Table;
+use super::words::content;
+use crate::bytes::{human_bytes, separated};
+use crate::plot::{Dots, Figure, Grid, NARROW, Row, Scale, Unit};
 
 /// Workers up to which links are a grid; of more the busiest links are listed.
 const GRID_MAX: u32 = 32;
 /// Links that are listed then.
 const LINKS_LISTED: usize = 20;
+/// Workers up to which each of them has a column.
+const COLUMNS_MAX: u32 = 8;
 
-/// Bytes by kind: a stacked bar for each run.
-pub fn by_kind(runs: &[Run]) -> String {
-    let bar = |run: &Run| {
-        let kinds = &run.recorded.summary.bytes.by_kind;
-        let values = Kind::ALL.iter().map(|kind| kinds.get(kind.name()).copied().unwrap_or(0) as f64);
-        Bar { name: run.name.clone(), values: values.collect() }
-    };
-    let segments = Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect();
-    let title = "Bytes by kind, all workers, framing included".to_owned();
-    Bars { title, unit: Unit::Bytes, segments, bars: runs.iter().map(bar).collect() }.svg()
+/// What left each worker, in words, and to whom it went.
+pub fn left(run: &Run) -> Table {
+    let config = run.config();
+    let workers = run.recorded.summary.workers;
+    let columns = if workers <= COLUMNS_MAX { workers } else { 0 };
+    let mut table = Table::new(&["worker", "what left it", "bytes"]);
+    table.head.extend((0..columns).map(|to| format!("to {to}")));
+    for ((from, kind), receivers) in run.ledger.sent() {
+        let to = |to: u32| receivers.get(&Rank(to)).map_or(String::new(), |bytes| human_bytes(*bytes));
+        let all: u64 = receivers.values().sum();
+        let mut row = vec![from.0.to_string(), content(*kind, config.as_ref()), human_bytes(all)];
+        row.extend((0..columns).map(to));
+        table.rows.push(row);
+    }
+    table
 }
 
-/// The shares of values sent in each width of bits; nothing where no run knows them.
-pub fn by_width(runs: &[Run]) -> String {
-    let all = runs.iter().flat_map(|run| run.recorded.summary.bits.keys());
-    let mut widths: Vec<&String> = all.collect();
+/// Bytes by what they hold, of one run.
+pub fn by_content(run: &Run) -> Dots {
+    let config = run.config();
+    let kinds = &run.recorded.summary.bytes.by_kind;
+    let row = |kind: &Kind| {
+        let bytes = kinds.get(kind.name()).copied().filter(|bytes| *bytes > 0)?;
+        let name = content(*kind, config.as_ref());
+        Some(Row { name, values: vec![bytes as f64], said: human_bytes(bytes) })
+    };
+    Dots {
+        title: "Bytes by what they hold".to_owned(),
+        axis: "bytes of all workers, framing included".to_owned(),
+        unit: (Unit::Bytes, Scale::Log),
+        kinds: vec!["bytes".to_owned()],
+        rows: Kind::ALL.iter().filter_map(row).collect(),
+    }
+}
+
+/// The shares of values sent in each width of bits; `None` where all have the usual 32.
+pub fn by_width<'a>(runs: impl Iterator<Item = (&'a str, &'a Run)> + Clone) -> Option<Dots> {
+    let shares =
+        |run: &'a Run| run.recorded.summary.bits.iter().filter(|(_, share)| share.is_finite() && **share > 0.0);
+    let mut widths: Vec<&String> = runs.clone().flat_map(|(_, run)| shares(run)).map(|(width, _)| width).collect();
     // Numbers in order of size, then anything else by name.
     widths.sort_by_key(|width| (width.parse::<u64>().unwrap_or(u64::MAX), (*width).clone()));
     widths.dedup();
-    if widths.is_empty() {
-        return String::new();
+    if widths.iter().all(|width| *width == "32") {
+        return None;
     }
-    let bar = |run: &Run| {
-        let share = |width: &&String| run.recorded.summary.bits.get(*width).copied().unwrap_or(0.0);
-        let values = widths.iter().map(share).map(|share| if share.is_finite() { share } else { 0.0 });
-        Bar { name: run.name.clone(), values: values.collect() }
+    let row = |(name, run): (&str, &Run)| {
+        let share = |width: &&String| run.recorded.summary.bits.get(*width).copied().filter(|share| share.is_finite());
+        let values: Vec<f64> = widths.iter().map(|width| share(width).unwrap_or(0.0)).collect();
+        let bits = |(width, share): (&&String, &f64)| Some(width.parse::<f64>().ok()? * share);
+        let mean: f64 = widths.iter().zip(&values).filter_map(bits).sum();
+        Row { name: name.to_owned(), values, said: format!("{mean:.1} bits") }
     };
-    let segments = widths.iter().map(|width| format!("{width} bits")).collect();
-    let title = "Values sent, by their width".to_owned();
-    Bars { title, unit: Unit::Share, segments, bars: runs.iter().map(bar).collect() }.svg()
+    Some(Dots {
+        title: "Values of rows by their width".to_owned(),
+        axis: "share of the values of rows that were sent; beside it their mean width".to_owned(),
+        unit: (Unit::Share, Scale::Linear),
+        kinds: widths.iter().map(|width| format!("{width} bits")).collect(),
+        rows: runs.map(row).collect(),
+    })
 }
 
-/// Predicted against measured bytes, by kind where the run says so.
-pub fn prediction(runs: &[Run]) -> String {
-    let mut rows = Vec::new();
-    for run in runs {
-        let bytes = &run.recorded.summary.bytes;
-        rows.push(row(&run.name, "all", bytes.predicted, bytes.total));
-        for (kind, predicted) in &bytes.predicted_by_kind {
-            let sent = bytes.by_kind.get(kind).copied().unwrap_or(0);
-            if *predicted > 0 || sent > 0 {
-                rows.push(row("", kind, *predicted, sent));
-            }
-        }
-        if bytes.repeated > 0 {
-            let said = "predicted with what was sent before".to_owned();
-            let sent_again = format!("sent again, in {} starts", bytes.starts.len());
-            rows.push(vec![String::new(), sent_again, String::new(), bytes.repeated.to_string(), said]);
+/// Predicted against sent bytes of one run, by what they hold where the run says so.
+pub fn prediction(run: &Run) -> Table {
+    let bytes = &run.recorded.summary.bytes;
+    let config = run.config();
+    let mut table = Table::new(&["what", "predicted", "sent", "difference"]);
+    table.rows.push(compared("all", bytes.predicted, bytes.total));
+    for kind in Kind::ALL {
+        let of = |sums: &BTreeMap<String, u64>| sums.get(kind.name()).copied().unwrap_or(0);
+        let (predicted, sent) = (of(&bytes.predicted_by_kind), of(&bytes.by_kind));
+        if !bytes.predicted_by_kind.is_empty() && (predicted > 0 || sent > 0) {
+            table.rows.push(compared(&content(kind, config.as_ref()), predicted, sent));
         }
     }
-    table(&["run", "kind", "predicted bytes", "sent bytes", "difference"], &rows)
+    if bytes.repeated > 0 {
+        let said = format!("sent again, in {} starts", bytes.starts.len());
+        let with = "predicted with what was sent before".to_owned();
+        table.rows.push(vec![said, String::new(), separated(bytes.repeated), with]);
+    }
+    table
 }
 
-fn row(run: &str, kind: &str, predicted: u64, sent: u64) -> Vec<String> {
-    let difference = i128::from(sent) - i128::from(predicted);
-    let share = if predicted > 0 { 100.0 * difference as f64 / predicted as f64 } else { 0.0 };
-    let difference = if difference == 0 { "none".to_owned() } else { format!("{difference:+} ({share:+.2} %)") };
-    vec![run.to_owned(), kind.to_owned(), predicted.to_string(), sent.to_string(), difference]
+/// A row of predicted and sent bytes with their difference.
+fn compared(what: &str, predicted: u64, sent: u64) -> Vec<String> {
+    vec![what.to_owned(), separated(predicted), separated(sent), difference(predicted, sent)]
 }
 
-/// Bytes by link of one run.
-pub fn by_link(run: &Run) -> String {
+/// How far what was sent is from what was predicted.
+pub fn difference(predicted: u64, sent: u64) -> String {
+    let by = predicted.abs_diff(sent);
+    if by == 0 {
+        return "none".to_owned();
+    }
+    let sign = if sent < predicted { "-" } else { "+" };
+    let share = if predicted > 0 { 100.0 * by as f64 / predicted as f64 } else { 0.0 };
+    format!("{sign}{} ({sign}{share:.2} %)", separated(by))
+}
+
+/// Bytes by link of one run: a grid, or the busiest links as a table.
+pub fn by_link(run: &Run) -> Result<Figure, Table> {
     let summary = &run.recorded.summary;
     let links = &summary.bytes.by_link;
     let workers = summary.workers;
     if links.iter().any(|link| link.from >= workers || link.to >= workers) || workers > GRID_MAX {
-        return busiest(links);
+        return Err(busiest(links));
     }
     let mut sums: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for link in links {
         *sums.entry((link.from, link.to)).or_default() += link.bytes as f64;
     }
     let cell = |from: u32, to: u32| sums.get(&(from, to)).copied().unwrap_or(0.0);
-    Grid {
-        title: format!("{}: bytes by link", run.name),
+    let grid = Grid {
+        title: "Bytes by link".to_owned(),
         sides: ("from worker".to_owned(), "to worker".to_owned()),
         unit: Unit::Bytes,
         values: (0..workers).map(|from| (0..workers).map(|to| cell(from, to)).collect()).collect(),
-    }
-    .svg()
+    };
+    Ok(grid.svg(NARROW))
 }
 
-fn busiest(links: &[LinkBytes]) -> String {
+fn busiest(links: &[LinkBytes]) -> Table {
     let mut links: Vec<&LinkBytes> = links.iter().collect();
     links.sort_by_key(|link| std::cmp::Reverse(link.bytes));
+    let mut table = Table::new(&["from worker", "to worker", "frames", "bytes (busiest links)"]);
     let row = |link: &&LinkBytes| {
-        vec![link.from.to_string(), link.to.to_string(), link.frames.to_string(), human_bytes(link.bytes)]
+        vec![link.from.to_string(), link.to.to_string(), separated(link.frames), human_bytes(link.bytes)]
     };
-    let rows: Vec<Vec<String>> = links.iter().take(LINKS_LISTED).map(row).collect();
-    table(&["from worker", "to worker", "frames", "bytes (busiest links)"], &rows)
+    table.rows = links.iter().take(LINKS_LISTED).map(row).collect();
+    table
 }

@@ -1,0 +1,191 @@
+//! A run in words: what was trained how, what crossed in which form, and what came of it.
+
+use laconic_nn::network::Handed;
+use laconic_train::Config;
+use laconic_wire::Kind;
+use serde_json::Value;
+
+use super::run::Run;
+use crate::bytes::{human_bytes, separated};
+
+/// What the frames of a kind hold, in words.
+pub fn content(kind: Kind, config: Option<&Config>) -> String {
+    let rows = || match config.filter(|config| config.schedule.kind == "lazy").map(|config| config.schedule.hand_on()) {
+        Some(Handed::Scores) => "class scores".to_owned(),
+        Some(Handed::Columns(columns)) => format!("{columns} learned columns of a row"),
+        Some(Handed::Hidden) | None => "hidden rows".to_owned(),
+    };
+    match kind {
+        Kind::Features => "features".to_owned(),
+        Kind::Activations => rows(),
+        Kind::ActivationGradients => format!("gradients of {}", rows()),
+        Kind::ParameterGradients => "gradients of parameters".to_owned(),
+        Kind::Parameters => "models to be averaged".to_owned(),
+        Kind::Evaluation => "evaluation: rows and counts".to_owned(),
+        Kind::Widths => "what the assigner of widths asks and says".to_owned(),
+        Kind::Control => "start-up: ids of neighbours, shapes, agreement".to_owned(),
+    }
+}
+
+/// The run in paragraphs.
+pub fn paragraphs(run: &Run) -> Vec<String> {
+    let mut said = vec![trained(run), crossed(run), outcome(run), sent(run)];
+    said.extend(run.recorded.summary.notes.iter().map(|note| format!("Note: {note}.")));
+    said.retain(|paragraph| !paragraph.is_empty());
+    said
+}
+
+fn text<'a>(value: &'a Value, section: &str, key: &str) -> &'a str {
+    value[section][key].as_str().unwrap_or("unknown")
+}
+
+fn number(value: &Value, section: &str, key: &str) -> String {
+    match &value[section][key] {
+        // Single precision, as it was typed.
+        Value::Number(number) if number.is_f64() => (number.as_f64().unwrap_or(0.0) as f32).to_string(),
+        Value::Number(number) => number.as_u64().map_or(number.to_string(), separated),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// What was trained on what, and by which schedule.
+fn trained(run: &Run) -> String {
+    let summary = &run.recorded.summary;
+    let config = &summary.config;
+    let layers = match number(config, "model", "layers").as_str() {
+        "1" => "1 layer".to_owned(),
+        layers => format!("{layers} layers"),
+    };
+    let stages = match run.recorded.curves.stages.as_slice() {
+        [] => String::new(),
+        starts => {
+            let starts: Vec<String> = starts.iter().map(|round| separated(*round as u64)).collect();
+            format!(" in {} stages, the later ones from round {} on", starts.len() + 1, starts.join(" and "))
+        }
+    };
+    format!(
+        "A network of {layers} ({}, {} hidden columns) was trained on {}, {}, one worker each, over {}. {} {} rounds \
+         were done{stages}, by {} at a learning rate of {}, seed {}.",
+        text(config, "model", "arch"),
+        number(config, "model", "hidden"),
+        run.dataset(),
+        run.partition(),
+        carried_by(&summary.transport, config),
+        schedule(config),
+        separated(summary.rounds.into()),
+        text(config, "train", "optimiser"),
+        number(config, "train", "lr"),
+        summary.seed,
+    )
+}
+
+fn carried_by(transport: &str, config: &Value) -> String {
+    let shape = text(config, "transport", "shape");
+    if ["", "unknown"].contains(&shape) {
+        transport.to_owned()
+    } else {
+        format!("{transport} behind a model of the link {shape}")
+    }
+}
+
+fn schedule(config: &Value) -> String {
+    let said = match text(config, "schedule", "kind") {
+        "synchronous" => "every layer exchanges rows in every round, there and back",
+        "pipelined" => "rows and gradients are those of the round before, so that they travel while work goes on",
+        "lazy" if text(config, "schedule", "start") == "mlp" => {
+            "each layer is trained on inputs that do not change, so that rows cross once a layer; it starts from a \
+             network of own features alone, so that features never cross"
+        }
+        "lazy" => "each layer is trained on inputs that do not change, so that rows cross once a layer, features first",
+        other => return format!("The schedule was {other}."),
+    };
+    format!("The schedule was {}: {said}.", text(config, "schedule", "kind"))
+}
+
+/// In which form messages went.
+fn crossed(run: &Run) -> String {
+    let summary = &run.recorded.summary;
+    let chosen = summary.messages.as_ref().and_then(|messages| serde_json::to_value(messages).ok());
+    let messages = chosen.as_ref().unwrap_or(&summary.config["messages"]);
+    let coded = |key: &str| codec(&messages[key]);
+    let mut said = format!(
+        "Rows went out {}, their gradients came back {}, gradients of parameters or models went {}; evaluations {}.",
+        coded("forward"),
+        coded("backward"),
+        coded("parameters"),
+        coded("evaluation"),
+    );
+    if messages["layers"].as_object().is_some_and(|layers| !layers.is_empty()) {
+        said += " Single layers have codecs of their own.";
+    }
+    said += &match &messages["selection"] {
+        Value::String(all) if all == "all" => String::new(),
+        other => format!(" Of the rows, a selection travelled: {}.", plain(other)),
+    };
+    if chosen.is_some() {
+        said += " These messages were chosen to fit a budget of bytes.";
+    }
+    said
+}
+
+fn codec(value: &Value) -> String {
+    match value {
+        Value::String(name) if name == "exact" => "exact (32 bits)".to_owned(),
+        Value::String(name) if name == "none" => "not at all".to_owned(),
+        other => plain(other),
+    }
+}
+
+/// A value of the configuration as people say it: `quantised, bits 4`.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(table) => {
+            let name = ["codec", "kind"].into_iter().find_map(|key| table.get(key)?.as_str());
+            let others =
+                table.iter().filter(|(key, value)| !["codec", "kind"].contains(&key.as_str()) && !value.is_null());
+            let others = others.map(|(key, value)| format!("{key} {}", plain(value)));
+            name.map(str::to_owned).into_iter().chain(others).collect::<Vec<String>>().join(", ")
+        }
+        Value::Number(number) if number.is_f64() => (number.as_f64().unwrap_or(0.0) as f32).to_string(),
+        Value::Null => "unknown".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What came of it.
+fn outcome(run: &Run) -> String {
+    let summary = &run.recorded.summary;
+    let by = match (text(&summary.config, "train", "select_by"), &run.recorded.metric) {
+        ("loss", _) | (_, None) => "loss".to_owned(),
+        (_, Some(metric)) => metric.clone(),
+    };
+    let figure = |scores: &std::collections::BTreeMap<String, f64>| {
+        run.recorded.metric.as_ref().and_then(|metric| scores.get(metric)).map(|figure| format!("{figure:.4}"))
+    };
+    let scores = &summary.metrics.scores;
+    let sets = [("training", &scores.train), ("validation", &scores.val), ("test", &scores.test)];
+    let figures: Vec<String> =
+        sets.iter().filter_map(|(name, scores)| Some(format!("{} on {name} nodes", figure(scores)?))).collect();
+    let metric = run.recorded.metric.as_deref().unwrap_or("metric");
+    let figures = if figures.is_empty() { String::new() } else { format!(": {metric} {}", figures.join(", ")) };
+    let stopped = if summary.interrupted { " The run was interrupted; laconic resume goes on with it." } else { "" };
+    format!("The best round by validation {by} was {}{figures}.{stopped}", separated(summary.metrics.best_round.into()))
+}
+
+/// What was sent, and whether that was known before.
+fn sent(run: &Run) -> String {
+    let bytes = &run.recorded.summary.bytes;
+    let predicted = match (bytes.predicted == bytes.total, bytes.is_bound) {
+        (true, _) => "exactly what was predicted before the first round".to_owned(),
+        (false, true) => format!("of at most {} that were predicted", human_bytes(bytes.predicted)),
+        (false, false) => format!("{} had been predicted", human_bytes(bytes.predicted)),
+    };
+    let starts = if bytes.starts.len() > 1 { format!(", in {} starts", bytes.starts.len()) } else { String::new() };
+    format!(
+        "All workers together sent {} ({} bytes) in {} frames{starts}: {predicted}.",
+        human_bytes(bytes.total),
+        separated(bytes.total),
+        separated(bytes.frames),
+    )
+}
