@@ -59,6 +59,7 @@ pub mod partition;
 pub mod plan;
 pub mod prepare;
 pub mod read;
+pub mod roles;
 mod rules;
 pub mod synth;
 pub mod write;

@@ -227,7 +227,8 @@ mod tests {
             let weights = weighted.then(|| edges.iter().map(|e| e.2).collect());
             let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
             let (graph, _) = build_graph(7, sources, targets, weights, BuildOptions::default()).unwrap();
-            let written = Dataset { name: "data.v1".to_owned(), graph, features, labels, splits, ids, about: About::default() };
+            let (name, about) = ("data.v1".to_owned(), About::default());
+            let written = Dataset { name, graph, features, labels, splits, ids, about };
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("data.v1.npz");
             write_interchange(&path, &written).unwrap();

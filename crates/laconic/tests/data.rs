@@ -140,6 +140,94 @@ fn generators_refuse_what_makes_no_graph() {
     assert!(place.names().is_empty());
 }
 
+/// Columns of every kind, under names that nothing recognises.
+const USERS: &str = "user,age,country,joined,note,role,status\n\
+    dan,30,fr,2026-01-01,a,train,ok\nann,n/a,de,2026-01-02,b,val,banned\n\
+    cem,50,fr,2026-01-03,c,test,ok\nbob,40,de,2026-01-04,d,train,banned\n";
+const FLAGS: &str = "--nodes people.csv --id user --label status --split-column role --missing mean --ignore note";
+const KEYS: &str = "[data]\npath = \"friends.csv\"\nnodes_path = \"people.csv\"\nid = \"user\"\nlabel = \"status\"\n\
+    split_column = \"role\"\nmissing = \"mean\"\nignore = [\"note\"]\n[partition]\nparts = 2\n\
+    [model]\nhidden = 4\n[train]\nepochs = 2\n";
+
+#[test]
+fn every_column_has_its_role_in_words_and_in_json() {
+    let place = friends();
+    place.write("people.csv", USERS);
+    let lines = [
+        "people.csv\n  ids        user (texts)\n",
+        "  labels     status: banned=0 ok=1\n",
+        "  split      role\n",
+        "  features   age (1 missing, filled with the mean), country (one-hot 2)\n",
+        "  ignored    joined (dates; data.dates = \"days\"",
+        "  ignored    note (as asked)\n",
+        "friends.csv\n  source     src\n  target     dst\n  weight     w\n",
+    ];
+    for command in ["info", "check", "convert --out a.npz"] {
+        let ran = place.run(&format!("data {command} friends.csv {FLAGS}"));
+        for line in lines {
+            assert!(ran.out.contains(line), "{command}: expected '{line}' in: {}", ran.out);
+        }
+        let force = if command.starts_with("convert") { "--force" } else { "" };
+        let found = place.json(&format!("data {command} friends.csv {FLAGS} {force}"));
+        let roles = found["roles"].as_array().unwrap();
+        assert_eq!(
+            (&roles[0]["role"], &roles[0]["columns"]),
+            (&"ids".into(), &serde_json::json!(["user"])),
+            "{command}"
+        );
+        assert_eq!(roles.iter().filter(|line| line["role"] == "ignored").count(), 2, "{command}");
+    }
+    let check = place.run(&format!("data check friends.csv {FLAGS}"));
+    assert!(check.out.contains("warning: people.csv: column 'joined' is ignored: dates"), "{}", check.out);
+    assert!(!check.out.contains("column 'note'"), "what was asked for is no surprise: {}", check.out);
+}
+
+#[test]
+fn keys_of_a_run_say_what_flags_say() {
+    let place = friends();
+    place.write("people.csv", USERS);
+    place.write("run.toml", KEYS);
+    place.json(&format!("data convert friends.csv {FLAGS} --out a.npz"));
+    place.write(
+        "npz.toml",
+        "[data]\npath = \"a.npz\"\n[partition]\nparts = 2\n[model]\nhidden = 4\n[train]\nepochs = 2\n",
+    );
+    let digest =
+        |file: &str, out: &str| place.json(&format!("train {file} --out {out}"))["parameters"]["digest"].clone();
+    assert_eq!(digest("run.toml", "tables"), digest("npz.toml", "arrays"));
+    let note = "people.csv: ids user (texts) | labels status: banned=0 ok=1 | split role | features age (1 missing";
+    let notes = place.json("plan run.toml")["notes"].to_string();
+    assert!(notes.contains(note), "{notes}");
+    let trained = place.run("train run.toml --out said");
+    assert!(trained.err.contains(note), "{}", trained.err);
+    let parts = place.json(&format!("partition friends.csv --parts 2 --method random {FLAGS} --out parts"));
+    assert_eq!(parts["roles"][0]["text"], "user (texts)");
+    place.write("parts.toml", "[data]\npath = \"parts\"\n[model]\nhidden = 4\n[train]\nepochs = 2\n");
+    assert_eq!(digest("parts.toml", "of-parts"), digest("run.toml", "again"));
+    // What other formats do not read is a mistake, under the name by which it was given.
+    place.refused("data info a.npz --missing zero", 2, &["--missing belongs to an edge list", "interchange npz"]);
+    place.refused("partition a.npz --parts 2 --id user", 2, &["--id belongs to an edge list", "interchange npz"]);
+    place.refused("plan npz.toml --set data.ignore=[\"x\"]", 2, &["data.ignore belongs to an edge list"]);
+}
+
+#[test]
+fn loops_stay_in_runs_and_parts_too_where_that_is_asked_for() {
+    let place = Place::new();
+    place.write("edges.csv", "src,dst\n0,0\n0,1\n1,2\n2,3\n3,3\n");
+    place.write("nodes.csv", "id,x,y\n0,1,0\n1,2,1\n2,3,0\n3,4,1\n");
+    let edges = |flag: &str| {
+        let cut = place.json(&format!("partition edges.csv --parts 2 --split train=0.5,val=0.25 {flag}"));
+        cut["parts"].as_array().unwrap().iter().map(|part| part["edges"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!((edges(""), edges("--keep-self-loops")), (3, 5));
+    let keys = "[data]\npath = \"edges.csv\"\nsplit = { train = 0.5, val = 0.25 }\n\
+                [model]\narch = \"gin\"\nhidden = 4\n\
+                [train]\nepochs = 2\n[partition]\nparts = 1\n";
+    place.write("run.toml", keys);
+    let digest = |set: &str| place.json(&format!("train run.toml --out run {set}"))["parameters"]["digest"].clone();
+    assert_ne!(digest(""), digest("--set data.keep_self_loops=true"));
+}
+
 #[test]
 fn cora_is_described_as_the_literature_does() {
     let Some(cora) = shared("data/cora.npz") else { return };

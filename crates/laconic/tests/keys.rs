@@ -64,6 +64,9 @@ fn keys_that_would_do_nothing_are_refused_by_name() {
         "partition.imbalance=0.2",
         "partition.objective=cut",
         "data.nodes_path=run.toml",
+        "data.id=name",
+        "data.missing=mean",
+        "data.categories=3",
         "data.split_index=1 --set data.split={train=5,val=5}",
     ] {
         let name = key.split('=').next().expect("a key");

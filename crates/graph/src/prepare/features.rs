@@ -1,5 +1,6 @@
 //! Features on one scale.
 
+use crate::about::Scale;
 use crate::dataset::{Features, Split};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
@@ -32,18 +33,19 @@ fn divide_by_sum(row: &mut [f32]) {
 /// have the role [`Split::TRAIN`] in `roles`, so that nothing is learned from the others.
 ///
 /// A column that is constant over the training nodes is divided by 1. Sparse features become dense, since zeros do not
-/// stay zeros; an error if that passes [`Limits::dense_values_max`].
+/// stay zeros; an error if that passes [`Limits::dense_values_max`]. Returns what [`rescale`] needs to do the same to
+/// other rows.
 ///
 /// # Errors
 ///
 /// If there is not one role for each row, no node is for training, or sparse features would need more values than the
 /// limits allow.
-pub fn standardise(features: &mut Features, roles: &[u8], limits: &Limits) -> Result<()> {
+pub fn standardise(features: &mut Features, roles: &[u8], limits: &Limits) -> Result<Scale> {
     make_dense(features, limits)?;
-    let Features::Dense { columns, values } = features else { return Ok(()) };
+    let Features::Dense { columns, values } = features else { return Ok(Scale::Given) };
     let columns = *columns;
     if columns == 0 {
-        return Ok(());
+        return Ok(Scale::Given);
     }
     if values.len() != roles.len() * columns {
         return Err(GraphError::invalid(format!(
@@ -86,9 +88,38 @@ pub fn standardise(features: &mut Features, roles: &[u8], limits: &Limits) -> Re
         // Asked of the range: the rounding of the mean gives a constant column a tiny deviation.
         *deviation = if range.0 < range.1 { (*deviation / count as f64).sqrt() } else { 1.0 };
     }
-    for row in values.chunks_exact_mut(columns) {
-        for ((value, mean), deviation) in row.iter_mut().zip(&means).zip(&deviations) {
+    shift(values, &means, &deviations);
+    Ok(Scale::Standardised { means, deviations })
+}
+
+fn shift(values: &mut [f32], means: &[f64], deviations: &[f64]) {
+    for row in values.chunks_exact_mut(means.len()) {
+        for ((value, mean), deviation) in row.iter_mut().zip(means).zip(deviations) {
             *value = ((f64::from(*value) - mean) / deviation) as f32;
+        }
+    }
+}
+
+/// Does to features what was done to those that a model was trained on.
+///
+/// # Errors
+///
+/// If there are other columns than means, or sparse features would need more values than the limits allow.
+pub fn rescale(features: &mut Features, scale: &Scale, limits: &Limits) -> Result<()> {
+    match scale {
+        Scale::Given => {}
+        Scale::RowNormalised => row_normalise(features),
+        Scale::Standardised { means, deviations } => {
+            let columns = features.columns();
+            if columns != means.len() || columns != deviations.len() {
+                let known = means.len();
+                let what = format!("features of {columns} columns, expected {known} as there are means of columns");
+                return Err(GraphError::invalid(what));
+            }
+            make_dense(features, limits)?;
+            if let (Features::Dense { values, .. }, 1..) = (features, columns) {
+                shift(values, means, deviations);
+            }
         }
     }
     Ok(())
@@ -137,7 +168,12 @@ mod tests {
     fn only_training_rows_decide_mean_and_deviation() {
         let (train, test) = (Split::TRAIN, Split::TEST);
         let mut features = Features::Dense { columns: 2, values: vec![1.0, 0.1, 3.0, 0.1, 100.0, 1.1] };
-        standardise(&mut features, &[train, train, test], &Limits::default()).unwrap();
+        let mut again = features.clone();
+        let scale = standardise(&mut features, &[train, train, test], &Limits::default()).unwrap();
+        rescale(&mut again, &scale, &Limits::default()).unwrap();
+        assert_eq!(again, features, "what is done again has the same bits");
+        let mut narrow = Features::Dense { columns: 1, values: vec![1.0] };
+        assert!(rescale(&mut narrow, &scale, &Limits::default()).is_err());
         let Features::Dense { values, .. } = features else { panic!("dense stays dense") };
         assert_eq!(values[..4], [-1.0, 0.0, 1.0, 0.0]);
         assert_eq!(values[4], 98.0);

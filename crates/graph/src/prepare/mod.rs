@@ -1,7 +1,9 @@
 //! What happens to a dataset between reading and training: features on one scale, nodes in splits.
 
 mod features;
+mod missing;
 mod split;
 
-pub use features::{row_normalise, standardise};
+pub use features::{rescale, row_normalise, standardise};
+pub use missing::fill_missing;
 pub use split::{Amount, SplitSpec, random_split};

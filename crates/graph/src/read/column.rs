@@ -12,6 +12,12 @@ pub enum Kind {
     Float,
     /// Anything, as text.
     Text,
+    /// Days since 1970-01-01, in a type that says so.
+    Date,
+    /// Lists of numbers.
+    List,
+    /// Values that are not read, and what they are.
+    Unread(&'static str),
 }
 
 /// A column's name and kind.
@@ -30,10 +36,12 @@ pub enum Cell<'a> {
     Missing,
     /// A value of [`Kind::Integer`].
     Integer(i64),
-    /// A value of [`Kind::Float`].
+    /// A value of [`Kind::Float`] or [`Kind::Date`].
     Float(f64),
     /// A value of [`Kind::Text`].
     Text(&'a str),
+    /// A value of [`Kind::List`]; what is missing in it is NaN.
+    List(&'a [f32]),
 }
 
 /// A table on disk.
@@ -51,9 +59,9 @@ pub trait Table {
     fn rows(&self) -> usize;
 
     /// Calls `sink(row, i, cell)` once for every row and every `wanted[i]`, a column and the kind to give its values
-    /// in: the column's own, [`Kind::Float`] for integers, or [`Kind::Text`]. Rows ascend within each column; which
-    /// column comes first is up to the file. An error of the sink, saying what was expected, is given the place of the
-    /// cell.
+    /// in: the column's own, [`Kind::Float`] for integers and dates, or, but for lists, [`Kind::Text`]. Rows ascend
+    /// within each column; which column comes first is up to the file. An error of the sink, saying what was expected,
+    /// is given the place of the cell.
     fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()>;
 }
 

@@ -1,21 +1,22 @@
 //! Edge lists with or without a node table, as CSV, TSV, text or Parquet.
 //!
 //! The input is a file of edges, or a folder with `edges.*` and perhaps `nodes.*`. Columns are found by their names
-//! (see [`super::Columns`]), without a header by their place: source, target, weight. The node table is the one given,
-//! or else `nodes.*` beside the edges; it decides which nodes there are and in which order. Without one, nodes are
-//! those of the edges: integer ids in ascending order, text ids in the order of their first appearance. Ids are text if
-//! any of them is not an integer in its plain spelling, so `007` and `7` are two nodes.
+//! (see [`super::Columns`]), without a header by their place: source, target, weight; others are not read. The node
+//! table is the one given, or else `nodes.*` beside the edges; it decides which nodes there are and in which order.
+//! Without one, nodes are those of the edges: integer ids in ascending order, text ids in the order of their first
+//! appearance. Ids are text if any of them is not an integer in its plain spelling, so `007` and `7` are two nodes.
 
 use super::id_index::{IdIndex, distinct, into_ids};
 use super::node_table::NodeTable;
 use super::numbers::shorten;
-use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, open_table};
+use super::table::{Cell, Heading, IdColumn, Kind, Table, find_column, load_ids, open_table};
 use super::text::find_text;
 use super::{ReadOptions, Reader, dataset_name, extension};
 use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
+use crate::roles::{Role, Roles};
 use std::path::{Path, PathBuf};
 
 /// The reader of edge lists.
@@ -46,11 +47,19 @@ impl Reader for EdgeList {
     }
 
     fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
+        Ok(self.read_with_roles(path, options)?.0)
+    }
+
+    fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
         let limits = &options.limits;
+        let mut roles = Roles::default();
         let (edges_path, nodes_path) = files(path, options)?;
-        let nodes = nodes_path.as_deref().map(|path| NodeTable::read(path, &options.columns, limits)).transpose()?;
-        let table = open_table(&edges_path, limits)?;
+        let node_table = |path: &Path| NodeTable::read(path, options, &mut roles);
+        let nodes = nodes_path.as_deref().map(node_table).transpose()?;
+        let table = open_edges(&edges_path, options)?;
         let columns = EdgeColumns::find(&*table, &edges_path, options)?;
+        columns.say(&*table, &edges_path, options, &mut roles);
+        refuse_idle(options, nodes.is_some(), &roles)?;
         let ends = [columns.source, columns.target];
         let texts = table.rows() > 0 && ends.iter().any(|&end| table.columns()[end].kind != Kind::Integer);
         let as_text = texts || nodes.as_ref().is_some_and(NodeTable::has_text_ids);
@@ -80,12 +89,43 @@ impl Reader for EdgeList {
         let weights = columns.weight.map(|column| read_weights(&*table, column)).transpose()?;
         let built = build_graph(count, sources, targets, weights, options.build());
         let graph = built.map_err(|error| GraphError::format(&edges_path, "edges", error.to_string()))?.0;
-        let (features, labels, splits) = match nodes {
-            Some(nodes) => (nodes.features, nodes.labels, nodes.splits),
-            None => (Features::None, Labels::None, Vec::new()),
+        let (features, labels, splits, about) = match nodes {
+            Some(nodes) => (nodes.features, nodes.labels, nodes.splits, nodes.about),
+            None => (Features::None, Labels::None, Vec::new(), About::default()),
         };
         let ids = ids.map_or(Ids::Row, into_ids);
-        Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about: About::default() }.checked()
+        let dataset = Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about };
+        Ok((dataset.checked()?, roles))
+    }
+}
+
+fn open_edges(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
+    let columns = &options.columns;
+    let chosen = [&columns.source, &columns.target, &columns.weight].into_iter().flatten().chain(&columns.ignore);
+    let chosen: Vec<&str> = chosen.map(String::as_str).collect();
+    let usual: [&[&str]; 2] = [&SOURCE_NAMES, &TARGET_NAMES];
+    open_table(path, &options.limits, &Heading { given: options.header, chosen: &chosen, usual: &usual })
+}
+
+/// What is said of a column that is in no table, or of a node table that is not there, would be passed over.
+fn refuse_idle(options: &ReadOptions, node_table: bool, roles: &Roles) -> Result<()> {
+    let columns = &options.columns;
+    let there = |name: &&String| roles.lines.iter().any(|line| line.columns.contains(name));
+    if let Some(name) = columns.ignore.iter().find(|name| !there(name)) {
+        return Err(GraphError::invalid(format!("data.ignore (--ignore): no table has a column '{name}'")));
+    }
+    let of_nodes = [
+        ("data.id (--id)", columns.id.is_some()),
+        ("data.label (--label)", columns.label.is_some()),
+        ("data.split_column (--split-column)", columns.split.is_some()),
+        ("data.features_columns (--features-columns)", !columns.features.is_empty()),
+        ("data.label_separator (--label-separator)", columns.label_separator.is_some()),
+    ];
+    match of_nodes.iter().find(|(_, given)| *given && !node_table) {
+        Some((key, _)) => Err(GraphError::invalid(format!(
+            "{key} is about a node table, and there is none: data.nodes_path (--nodes)"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -122,6 +162,31 @@ impl EdgeColumns {
             return Err(GraphError::format(path, "header", expected));
         }
         Ok(EdgeColumns { source, target, weight })
+    }
+
+    /// Says what became of each column.
+    fn say(&self, table: &dyn Table, path: &Path, options: &ReadOptions, roles: &mut Roles) {
+        let mut roles = roles.of_table(path);
+        let ends = [(Role::Source, Some(self.source)), (Role::Target, Some(self.target)), (Role::Weight, self.weight)];
+        for (role, column) in ends {
+            if let Some(column) = column {
+                let name = table.columns()[column].name.as_str();
+                roles.line(role, &[name], name);
+            }
+        }
+        for (place, column) in table.columns().iter().enumerate() {
+            let name = column.name.as_str();
+            if ends.iter().any(|(_, taken)| *taken == Some(place)) {
+                continue;
+            }
+            match column.kind {
+                _ if options.columns.ignore.contains(&column.name) => roles.unwanted(name),
+                Kind::Integer | Kind::Float if self.weight.is_none() => {
+                    roles.ignored(name, &format!("not called a weight; --weight {name} (data.weight) makes it one"));
+                }
+                _ => roles.ignored(name, "edges have no features"),
+            }
+        }
     }
 }
 

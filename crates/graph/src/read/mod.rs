@@ -17,20 +17,32 @@ pub mod table;
 
 mod column;
 mod features;
+mod heading;
 mod id_index;
 mod labels;
+mod node_columns;
+mod node_labels;
+mod node_matrix;
 mod node_table;
 mod numbers;
+mod parquet_kinds;
 mod parquet_table;
 mod pickled_arrays;
 mod text;
 mod text_table;
+mod words;
 
+use crate::about::About;
 use crate::build::BuildOptions;
 use crate::dataset::Dataset;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
+use crate::roles::Roles;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+pub use heading::Header;
+pub use node_table::ROW;
 
 /// What the user says about the input beyond its path. The default is right for every format that says it all itself.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +55,13 @@ pub struct ReadOptions {
     pub nodes: Option<PathBuf>,
     /// Column names of edge lists and node tables; see [`Columns`].
     pub columns: Columns,
+    /// What becomes of the cells of node tables that are no plain numbers.
+    pub cells: Cells,
+    /// Whether the first line of text tables names their columns.
+    pub header: Header,
+    /// A node table is read as the one was that this comes from: exactly its feature columns, found by their names, and
+    /// its classes. A text that was no category there is 0 in all of them, and a label that is no class is unknown.
+    pub like: Option<About>,
     /// An `.npz` with `features` (or CSR features) or a `.npy`, whose rows replace the features of the input.
     pub features_path: Option<PathBuf>,
     /// What the input may ask for.
@@ -59,12 +78,60 @@ pub struct Columns {
     pub target: Option<String>,
     /// Edge weights: `weight`, `edge_weight`, `w`; without a header the third column, if it is numeric.
     pub weight: Option<String>,
-    /// Node ids: `id`, `node`, `node_id`; without any the row is the id.
+    /// Node ids: `id`, `node`, `node_id`; [`ROW`] where the row's number is the id.
     pub id: Option<String>,
-    /// Labels: `label`, `y`, `class`.
+    /// Labels: `label`, `y`, `class`; else columns `label_*` of 0 and 1, one a class. A name that ends in `*` stands
+    /// for all columns that begin so.
     pub label: Option<String>,
+    /// What stands between the classes of a node, where the column of labels holds several.
+    pub label_separator: Option<String>,
     /// `train`, `val`, `test` or nothing: `split`, `set`; else 0/1 columns `train_mask`, `val_mask`, `test_mask`.
     pub split: Option<String>,
+    /// The columns that become features; all that can where none is named.
+    pub features: Vec<String>,
+    /// Columns of either table that are left out.
+    pub ignore: Vec<String>,
+}
+
+/// What becomes of cells that are no plain numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cells {
+    /// Cells without a value.
+    pub missing: Missing,
+    /// Dates and times.
+    pub dates: Dates,
+    /// A column of texts becomes a feature column for each text if there are no more of them.
+    pub categories_max: usize,
+}
+
+impl Default for Cells {
+    fn default() -> Self {
+        Cells { missing: Missing::Error, dates: Dates::Ignore, categories_max: 64 }
+    }
+}
+
+/// What stands for a missing number, list or date; a column then has one more that is 1 where it is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// Nothing: it is an error.
+    #[default]
+    Error,
+    /// The mean over the training nodes that have a value: see [`crate::prepare::fill_missing`].
+    Mean,
+    /// 0.
+    Zero,
+}
+
+/// What becomes of dates and times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dates {
+    /// Nothing: they are left out, since they rarely mean the same for new data.
+    #[default]
+    Ignore,
+    /// Days since 1970-01-01.
+    Days,
 }
 
 impl ReadOptions {
@@ -92,6 +159,11 @@ pub trait Reader: Sync {
 
     /// Reads the whole dataset.
     fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset>;
+
+    /// The same, and what became of each column, where the format has some.
+    fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
+        Ok((self.read(path, options)?, Roles::default()))
+    }
 }
 
 /// All formats, in the order in which they are tried.
@@ -119,16 +191,28 @@ pub const READERS: &[&dyn Reader] = &[
 /// If the path is not there, no reader recognises it, or it does not hold what its format promises or keep the limits;
 /// the message names the file, the place and what was expected there.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset> {
+    Ok(read_with_roles(path, options)?.0)
+}
+
+/// Reads a dataset as [`read`] does, and says what became of each column of its tables.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_with_roles(path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
     let kind = std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?;
     if !kind.is_file() && !kind.is_dir() {
         return Err(GraphError::format(path, "input", "expected a file, found a pipe or a device"));
     }
     let reader = READERS.iter().find(|reader| reader.recognises(path)).ok_or_else(|| unrecognised(path, options))?;
-    let mut dataset = reader.read(path, options)?;
+    let (mut dataset, roles) = reader.read_with_roles(path, options)?;
     if let Some(from) = &options.features_path {
         dataset.features = features::read_features(from, dataset.graph.nodes(), &options.limits)?;
+        // Features of a file of arrays have no names.
+        let classes = std::mem::take(&mut dataset.about.classes);
+        dataset.about = About { classes, ..About::default() };
     }
-    Ok(dataset)
+    Ok((dataset, roles))
 }
 
 /// The error that lists what was looked for, unless the file itself has a better one.

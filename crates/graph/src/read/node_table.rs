@@ -1,15 +1,24 @@
-//! Node tables: one row a node, with an id, features, a label and a part in a split.
+//! Node tables: one row a node, with an id, features, labels and a part in a split.
 
-use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, load_matrix, open_table};
-use super::{Columns, labels};
+use super::heading::Heading;
+use super::node_columns::{Fate, Survey, feature_names, places, survey};
+use super::node_labels::{LabelReader, Named};
+use super::node_matrix::{Matrix, read_matrix};
+use super::numbers::shorten;
+use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, open_table};
+use super::words::is_missing;
+use super::{Missing, ReadOptions};
+use crate::about::{About, Reading, TableColumn};
 use crate::dataset::{Features, Labels, Split};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
-use std::collections::BTreeMap;
+use crate::roles::{Role, Roles, TableRoles, ranges};
 use std::path::Path;
 
 const ID_NAMES: [&str; 3] = ["id", "node_id", "node"];
 const LABEL_NAMES: [&str; 3] = ["label", "y", "class"];
+/// With this before its name a column says of one class who has it.
+const LABEL_PREFIX: &str = "label_";
 const SPLIT_NAMES: [&str; 2] = ["split", "set"];
 const MASK_NAMES: [(&[&str], u8); 3] = [
     (&["train_mask", "train"], Split::TRAIN),
@@ -17,58 +26,76 @@ const MASK_NAMES: [(&[&str], u8); 3] = [
     (&["test_mask", "test"], Split::TEST),
 ];
 
+/// What is given for a column of ids where the row's number is the id.
+pub const ROW: &str = "row";
+
 /// A node table, its ids still on disk.
 pub struct NodeTable {
     table: Box<dyn Table>,
     id: Option<usize>,
     /// How many nodes there are.
     pub nodes: usize,
-    /// All columns that are numbers and nothing else.
+    /// What columns became that are neither ids nor labels nor split.
     pub features: Features,
-    /// The column of labels; texts are numbered in their alphabetic order.
+    /// The labels; texts are numbered in their alphabetic order.
     pub labels: Labels,
     /// The split, if there is one.
     pub splits: Vec<Split>,
+    /// What classes and features are called, and how features were made.
+    pub about: About,
+}
+
+/// The columns that are no features, by their places.
+struct Found {
+    id: Option<usize>,
+    label: LabelColumns,
+    split: Option<usize>,
+    masks: Vec<(usize, u8)>,
+}
+
+enum LabelColumns {
+    None,
+    One(usize),
+    /// Several, and what their names begin with.
+    Several(Vec<usize>, String),
 }
 
 impl NodeTable {
-    /// Reads all of the table except the ids.
-    pub fn read(path: &Path, columns: &Columns, limits: &Limits) -> Result<NodeTable> {
-        let table = open_table(path, limits)?;
+    /// Reads all of the table except the ids, and says what became of each column.
+    pub fn read(path: &Path, options: &ReadOptions, roles: &mut Roles) -> Result<NodeTable> {
+        let limits = &options.limits;
+        let table = open(path, options)?;
         let nodes = table.rows();
         if nodes as u64 > limits.nodes_max {
             return Err(GraphError::too_large(path, "rows", limits.nodes_max));
         }
-        let find = |given: &Option<String>, usual: &[&str]| find_column(&*table, path, given.as_deref(), usual);
-        let id = find(&columns.id, &ID_NAMES)?;
-        let label = find(&columns.label, &LABEL_NAMES)?;
-        let split = find(&columns.split, &SPLIT_NAMES)?;
-        let mut masks = Vec::new();
-        if split.is_none() {
-            for (names, role) in MASK_NAMES {
-                masks.extend(find(&None, names)?.map(|column| (column, role)));
+        let mut roles = roles.of_table(path);
+        let found = Found::find(&*table, path, options)?;
+        found.say(&*table, &mut roles);
+        let labels = found.labels(&*table, options)?;
+        let free: Vec<usize> = (0..table.columns().len()).filter(|column| !found.taken().contains(column)).collect();
+        let seen = Seen::look(&*table, path, &free, options)?;
+        say_labels(&*table, &found.label, labels.as_ref(), &seen.candidates, &mut roles);
+        found.say_split(&*table, &mut roles);
+        let wanted: Vec<(usize, &TableColumn)> = seen.features.iter().map(|(place, column)| (*place, column)).collect();
+        refuse_twice(&*table, path, &wanted)?;
+        let matrix = read_matrix(&*table, &wanted, limits)?;
+        say_features(&wanted, &matrix, options, &mut roles);
+        for (column, why) in &seen.ignored {
+            match why {
+                Some(why) => roles.ignored(column, why),
+                None => roles.unwanted(column),
             }
         }
-        let taken: Vec<usize> = [id, label, split].into_iter().flatten().chain(masks.iter().map(|m| m.0)).collect();
-        let numeric = |&column: &usize| table.columns()[column].kind != Kind::Text && !taken.contains(&column);
-        let used: Vec<usize> = (0..table.columns().len()).filter(numeric).collect();
-        if (nodes as u64).saturating_mul(used.len() as u64) > limits.features_values_max {
-            return Err(GraphError::too_large(path, "values", limits.features_values_max));
-        }
-        let features = match used.len() {
-            0 => Features::None,
-            columns => Features::Dense { columns, values: load_matrix(&*table, &used)? },
-        };
-        let labels = match label {
-            Some(column) => read_labels(&*table, path, column, limits)?,
-            None => Labels::None,
-        };
-        let splits = match (split, masks.is_empty()) {
+        let columns: Vec<TableColumn> = seen.features.into_iter().map(|(_, column)| column).collect();
+        let (labels, classes) = labels.map_or((Labels::None, Vec::new()), |named| (named.labels, named.classes));
+        let about = About { classes, features: feature_names(&columns), columns, ..About::default() };
+        let splits = match (found.split, found.masks.is_empty()) {
             (Some(column), _) => vec![read_split(&*table, column)?],
-            (None, false) => vec![read_masks(&*table, &masks)?],
+            (None, false) => vec![read_masks(&*table, &found.masks)?],
             (None, true) => Vec::new(),
         };
-        Ok(NodeTable { table, id, nodes, features, labels, splits })
+        Ok(NodeTable { table, id: found.id, nodes, features: matrix.features, labels, splits, about })
     }
 
     /// Whether ids are there and are not all integers.
@@ -83,55 +110,303 @@ impl NodeTable {
     }
 }
 
-fn read_labels(table: &dyn Table, path: &Path, column: usize, limits: &Limits) -> Result<Labels> {
-    let info = &table.columns()[column];
-    let error = |what: String| GraphError::format(path, format!("column '{}'", info.name), what);
-    if info.kind != Kind::Text {
-        let mut values = vec![f64::NAN; table.rows()];
-        table.scan(&[(column, Kind::Float)], &mut |row, _, cell| {
-            if let Cell::Float(value) = cell {
-                values[row] = value;
+fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
+    let columns = &options.columns;
+    let chosen = [&columns.id, &columns.label, &columns.split].into_iter().flatten().map(String::as_str);
+    let chosen: Vec<&str> = chosen.chain(columns.features.iter().chain(&columns.ignore).map(String::as_str)).collect();
+    let masks = MASK_NAMES.iter().flat_map(|(names, _)| names.iter());
+    let usual: Vec<&str> = ID_NAMES.iter().chain(&LABEL_NAMES).chain(&SPLIT_NAMES).chain(masks).copied().collect();
+    open_table(path, &options.limits, &Heading { given: options.header, chosen: &chosen, usual: &[&usual] })
+}
+
+impl Found {
+    fn find(table: &dyn Table, path: &Path, options: &ReadOptions) -> Result<Found> {
+        let columns = &options.columns;
+        let find = |given: &Option<String>, usual: &[&str]| find_column(table, path, given.as_deref(), usual);
+        let id = match columns.id.as_deref() {
+            Some(ROW) if !table.columns().iter().any(|column| column.name == ROW) => None,
+            _ => Some(find(&columns.id, &ID_NAMES)?.ok_or_else(|| no_ids(table, path))?),
+        };
+        let split = find(&columns.split, &SPLIT_NAMES)?;
+        let mut masks = Vec::new();
+        if split.is_none() {
+            for (names, role) in MASK_NAMES {
+                masks.extend(find(&None, names)?.map(|column| (column, role)));
             }
-            Ok(())
-        })?;
-        return labels::single(&values, 0, limits).map_err(error);
-    }
-    // First numbered as they come, then renumbered in alphabetic order.
-    let mut names: BTreeMap<String, u32> = BTreeMap::new();
-    let mut values: Vec<Option<u32>> = vec![None; table.rows()];
-    table.scan(&[(column, Kind::Text)], &mut |row, _, cell| {
-        if let Cell::Text(name) = cell {
-            let count = names.len() as u32;
-            if u64::from(count) >= limits.classes_max {
-                return Err(format!("expected at most {} classes", limits.classes_max));
-            }
-            values[row] = Some(match names.get(name) {
-                Some(&number) => number,
-                None => *names.entry(name.to_owned()).or_insert(count),
-            });
         }
-        Ok(())
-    })?;
-    let mut order = vec![0i32; names.len()];
-    names.values().enumerate().for_each(|(place, &number)| order[number as usize] = place as i32);
-    let values = values.into_iter().map(|number| number.map_or(-1, |number| order[number as usize])).collect();
-    Ok(Labels::Single { classes: names.len(), values })
+        Ok(Found { id, label: LabelColumns::find(table, path, columns.label.as_deref())?, split, masks })
+    }
+
+    fn taken(&self) -> Vec<usize> {
+        let labels: &[usize] = match &self.label {
+            LabelColumns::None => &[],
+            LabelColumns::One(column) => std::slice::from_ref(column),
+            LabelColumns::Several(columns, _) => columns,
+        };
+        let masks = self.masks.iter().map(|(column, _)| *column);
+        self.id.into_iter().chain(self.split).chain(masks).chain(labels.iter().copied()).collect()
+    }
+
+    fn labels(&self, table: &dyn Table, options: &ReadOptions) -> Result<Option<Named>> {
+        let given = options.like.as_ref().map(|about| about.classes.as_slice());
+        let reader = LabelReader { table, given, limits: &options.limits };
+        Ok(Some(match (&self.label, &options.columns.label_separator) {
+            (LabelColumns::None, _) => return Ok(None),
+            (LabelColumns::One(column), None) => reader.single(*column)?,
+            (LabelColumns::One(column), Some(separator)) => reader.separated(*column, separator)?,
+            (LabelColumns::Several(columns, prefix), _) => reader.several(columns, prefix)?,
+        }))
+    }
+
+    fn say(&self, table: &dyn Table, roles: &mut TableRoles) {
+        match self.id {
+            Some(column) => {
+                let name = table.columns()[column].name.as_str();
+                let kind = if table.columns()[column].kind == Kind::Integer { "integers" } else { "texts" };
+                roles.line(Role::Ids, &[name], format!("{name} ({kind})"));
+            }
+            None => roles.line(Role::Ids, &[], "the numbers of the rows"),
+        }
+    }
+
+    fn say_split(&self, table: &dyn Table, roles: &mut TableRoles) {
+        let name = |column: usize| table.columns()[column].name.as_str();
+        match self.split {
+            Some(column) => roles.line(Role::Split, &[name(column)], name(column)),
+            None if self.masks.is_empty() => roles.line(Role::Split, &[], "none"),
+            None => {
+                let names: Vec<&str> = self.masks.iter().map(|(column, _)| name(*column)).collect();
+                roles.line(Role::Split, &names, names.join(", "));
+            }
+        }
+    }
+}
+
+impl LabelColumns {
+    /// The column called `given`, or, where that ends in `*`, all whose names begin so; else a usual one, else all
+    /// whose names begin with [`LABEL_PREFIX`], if they are at least two and whole numbers.
+    fn find(table: &dyn Table, path: &Path, given: Option<&str>) -> Result<LabelColumns> {
+        let beginning = |prefix: &str| -> Vec<usize> {
+            let columns = table.columns().iter().enumerate();
+            columns.filter(|(_, column)| column.name.starts_with(prefix)).map(|(place, _)| place).collect()
+        };
+        if let Some(prefix) = given.and_then(|given| given.strip_suffix('*')) {
+            let columns = beginning(prefix);
+            if columns.is_empty() {
+                return Err(among(table, path, &format!("columns whose names begin with '{prefix}'")));
+            }
+            return Ok(LabelColumns::Several(columns, prefix.to_owned()));
+        }
+        if let Some(column) = find_column(table, path, given, &LABEL_NAMES)? {
+            return Ok(LabelColumns::One(column));
+        }
+        let several = beginning(LABEL_PREFIX);
+        if several.len() >= 2 && several.iter().all(|&column| table.columns()[column].kind == Kind::Integer) {
+            return Ok(LabelColumns::Several(several, LABEL_PREFIX.to_owned()));
+        }
+        Ok(LabelColumns::None)
+    }
+}
+
+fn among(table: &dyn Table, path: &Path, expected: &str) -> GraphError {
+    let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
+    GraphError::format(path, "header", format!("expected {expected} among: {}", shorten_list(&names)))
+}
+
+fn shorten_list(names: &[&str]) -> String {
+    ranges(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+}
+
+fn no_ids(table: &dyn Table, path: &Path) -> GraphError {
+    let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
+    let expected = format!(
+        "no column of node ids is recognised among: {}; data.id = \"COLUMN\" (--id COLUMN) names it, and \"{ROW}\" \
+         (--id {ROW}) says that the row's number is the id",
+        shorten_list(&names)
+    );
+    GraphError::format(path, "header", expected)
+}
+
+/// The columns that are neither ids nor labels nor split.
+struct Seen {
+    features: Vec<(usize, TableColumn)>,
+    /// Names and reasons; no reason where that was asked for.
+    ignored: Vec<(String, Option<String>)>,
+    /// Columns that could be labels, as far as values tell.
+    candidates: Vec<String>,
+}
+
+impl Seen {
+    fn look(table: &dyn Table, path: &Path, free: &[usize], options: &ReadOptions) -> Result<Seen> {
+        if let Some(recipe) = options.like.as_ref().filter(|about| !about.columns.is_empty()) {
+            return Seen::like(table, path, free, recipe);
+        }
+        let mut seen = Seen { features: Vec::new(), ignored: Vec::new(), candidates: Vec::new() };
+        let columns = &options.columns;
+        for name in &columns.features {
+            find_column(table, path, Some(name), &[])?;
+        }
+        let name = |column: usize| table.columns()[column].name.clone();
+        let mut used = Vec::new();
+        for &column in free {
+            let name = name(column);
+            if columns.ignore.contains(&name) {
+                seen.ignored.push((name, None));
+            } else if !columns.features.is_empty() && !columns.features.contains(&name) {
+                seen.ignored.push((name, Some("not among data.features_columns".to_owned())));
+            } else {
+                used.push(column);
+            }
+        }
+        let surveys: Vec<Survey> = survey(table, &used, &options.cells)?;
+        for (column, survey) in used.into_iter().zip(surveys) {
+            if survey.could_be_label() {
+                seen.candidates.push(name(column));
+            }
+            match survey.fate(table, path, column, &options.cells)? {
+                Fate::Feature(recipe) => seen.features.push((column, recipe)),
+                Fate::Ignored(why) => seen.ignored.push((name(column), Some(why))),
+            }
+        }
+        Ok(seen)
+    }
+
+    /// The columns that a model knows, in its order.
+    fn like(table: &dyn Table, path: &Path, free: &[usize], recipe: &About) -> Result<Seen> {
+        let places = places(table, path, recipe)?;
+        let rest = free.iter().filter(|column| !places.contains(column));
+        let unknown = |&column: &usize| {
+            (table.columns()[column].name.clone(), Some("the model was trained without it".to_owned()))
+        };
+        let ignored = rest.map(unknown).collect();
+        let features = places.into_iter().zip(recipe.columns.iter().cloned()).collect();
+        Ok(Seen { features, ignored, candidates: Vec::new() })
+    }
+}
+
+/// Two columns of one name cannot be told apart when new data come.
+fn refuse_twice(table: &dyn Table, path: &Path, wanted: &[(usize, &TableColumn)]) -> Result<()> {
+    let mut names: Vec<&str> = wanted.iter().map(|(place, _)| table.columns()[*place].name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(GraphError::format(path, "header", format!("two columns are called '{}'", pair[0]))),
+        None => Ok(()),
+    }
+}
+
+fn say_labels(
+    table: &dyn Table,
+    found: &LabelColumns,
+    labels: Option<&Named>,
+    candidates: &[String],
+    roles: &mut TableRoles,
+) {
+    let columns: Vec<&str> = match found {
+        LabelColumns::None => Vec::new(),
+        LabelColumns::One(column) => vec![&table.columns()[*column].name],
+        LabelColumns::Several(columns, _) => columns.iter().map(|&c| table.columns()[c].name.as_str()).collect(),
+    };
+    let Some(named) = labels else {
+        if candidates.is_empty() {
+            return roles.line(Role::Labels, &[], "none");
+        }
+        let few = shorten_list(&candidates.iter().map(String::as_str).collect::<Vec<_>>());
+        let what = format!(
+            "no column of labels is recognised ({}); data.label (--label) names one; with few different values: {few}",
+            LABEL_NAMES.join(", ")
+        );
+        return roles.doubtful(Role::Labels, &[], "none", what);
+    };
+    let classes = named.labels.classes();
+    let shown = |number: usize| match named.classes.get(number) {
+        Some(name) => format!("{}={number}", shorten(name)),
+        None => number.to_string(),
+    };
+    let listed = match (classes, named.classes.is_empty()) {
+        (0, _) => "no classes".to_owned(),
+        (classes, true) => format!("classes 0..{}", classes - 1),
+        (classes, false) => {
+            let more = if classes > 20 { format!(" and {} more", classes - 20) } else { String::new() };
+            (0..classes.min(20)).map(shown).collect::<Vec<_>>().join(" ") + &more
+        }
+    };
+    let kind = if matches!(named.labels, Labels::Multi { .. }) { " (multi-label)" } else { "" };
+    let names = shorten_list(&columns);
+    let mut text = format!("{names}{kind}: {listed}");
+    let numbered = named.classes.iter().all(|name| name.parse::<u64>().is_ok()) && !named.classes.is_empty();
+    let mut warning = None;
+    if named.unknown.0 > 0 {
+        let what = format!("{} labels of other classes, such as '{}'", named.unknown.0, named.unknown.1);
+        text = format!("{text}, {what}, which are not known");
+        warning = Some(format!("column '{names}': {what}, are taken as not known"));
+    } else if numbered && matches!(found, LabelColumns::One(_)) {
+        let what = "labels are numbers with gaps; the classes are the numbers that are there";
+        warning = Some(format!("column '{names}': {what}: {listed}"));
+    }
+    match warning {
+        Some(warning) => roles.doubtful(Role::Labels, &columns, text, warning),
+        None => roles.line(Role::Labels, &columns, text),
+    }
+}
+
+/// One line for all features, and a warning for texts that are no category of theirs.
+fn say_features(wanted: &[(usize, &TableColumn)], matrix: &Matrix, options: &ReadOptions, roles: &mut TableRoles) {
+    let names: Vec<&str> = wanted.iter().map(|(_, column)| column.name.as_str()).collect();
+    if names.is_empty() {
+        return roles.line(Role::Features, &[], "none");
+    }
+    let mut parts = Vec::new();
+    let mut plain = Vec::new();
+    let mut unknown = Vec::new();
+    for (place, (_, column)) in wanted.iter().enumerate() {
+        let mut notes = match &column.reading {
+            Reading::Number => Vec::new(),
+            Reading::List { width } => vec![format!("list of {width}")],
+            Reading::Category { values } => vec![format!("one-hot {}", values.len())],
+            Reading::Date => vec!["date as days".to_owned()],
+        };
+        let fill = match (options.like.is_some(), options.cells.missing) {
+            _ if matches!(column.reading, Reading::Category { .. }) => "",
+            (true, _) => ", filled as in training",
+            (false, Missing::Mean) => ", filled with the mean",
+            (false, _) => ", filled with 0",
+        };
+        if matrix.missing[place] > 0 {
+            notes.push(format!("{} missing{fill}", matrix.missing[place]));
+        }
+        let (count, first) = &matrix.unknown[place];
+        if *count > 0 {
+            notes.push(format!("{count} of no known category"));
+            unknown.push(format!("column '{}': {count} values are no category of the model's: '{first}'", column.name));
+        }
+        if notes.is_empty() {
+            plain.push(column.name.clone());
+            continue;
+        }
+        parts.extend((!plain.is_empty()).then(|| ranges(&std::mem::take(&mut plain))));
+        parts.push(format!("{} ({})", column.name, notes.join(", ")));
+    }
+    parts.extend((!plain.is_empty()).then(|| ranges(&plain)));
+    match unknown.is_empty() {
+        true => roles.line(Role::Features, &names, parts.join(", ")),
+        false => roles.doubtful(Role::Features, &names, parts.join(", "), unknown.join("; ")),
+    }
 }
 
 fn read_split(table: &dyn Table, column: usize) -> Result<Split> {
     let mut split = Split { roles: vec![0; table.rows()] };
     table.scan(&[(column, Kind::Text)], &mut |row, _, cell| {
         let Cell::Text(name) = cell else { return Ok(()) };
+        if is_missing(name) {
+            return Ok(());
+        }
         split.roles[row] = match name.to_lowercase().as_str() {
             "train" | "training" | "tr" => Split::TRAIN,
             "val" | "valid" | "validation" | "va" => Split::VAL,
             "test" | "te" => Split::TEST,
             "none" | "-" | "unlabelled" | "unlabeled" => 0,
             _ => {
-                return Err(format!(
-                    "expected train, val, test, none or nothing, found '{}'",
-                    super::numbers::shorten(name)
-                ));
+                return Err(format!("expected train, val, test, none or nothing, found '{}'", shorten(name)));
             }
         };
         Ok(())

@@ -1,10 +1,12 @@
 //! Tables in Parquet files.
 //!
-//! Flat columns of booleans, integers, floating-point numbers and text are columns here; nested ones, decimals and
-//! other types are not seen. The `parquet` crate without Arrow reads the pages. What it would believe of a hostile file
-//! is checked in [`Source`] and [`Guard`] before, and a panic in it becomes an error.
+//! Flat columns of booleans, integers, floating-point numbers, text, dates and times are read, and lists of numbers;
+//! other nested columns and other types are there, but [`Kind::Unread`]. The `parquet` crate without Arrow reads the
+//! pages. What it would believe of a hostile file is checked in [`Source`] and [`Guard`] before, and a panic in it
+//! becomes an error.
 
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
+use super::parquet_kinds::{kind_of, per_day};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use bytes::Bytes;
@@ -36,6 +38,9 @@ pub struct ParquetTable {
 /// How many rows are decoded at a time.
 const BATCH: usize = 8192;
 
+/// How many rows of lists are decoded at a time.
+const LISTS: usize = 512;
+
 /// A file may unpack to so many times its size, in rows, in a page, or in the texts of a column.
 const UNPACKING_RATIO_MAX: u64 = 1024;
 
@@ -60,12 +65,21 @@ impl ParquetTable {
         if rows > bytes.saturating_mul(UNPACKING_RATIO_MAX) {
             return Err(GraphError::format(path, "footer", format!("{rows} rows do not fit {bytes} bytes")));
         }
-        let (mut columns, mut leaves) = (Vec::new(), Vec::new());
-        for (leaf, descr) in metadata.file_metadata().schema_descr().columns().iter().enumerate() {
-            if let Some(kind) = kind_of(descr) {
-                columns.push(ColumnInfo { name: descr.name().to_owned(), kind });
-                leaves.push(leaf);
+        let schema = metadata.file_metadata().schema_descr();
+        let (mut columns, mut leaves) = (Vec::<ColumnInfo>::new(), Vec::new());
+        for (leaf, descr) in schema.columns().iter().enumerate() {
+            // A column of the table with several leaves has a struct in it; it is one column all the same.
+            let root = schema.get_column_root_idx(leaf);
+            let sharing = |other: &usize| schema.get_column_root_idx(*other) == root;
+            let before = leaf.checked_sub(1).is_some_and(|other| sharing(&other));
+            let after =
+                Some(leaf + 1).filter(|other| *other < schema.num_columns()).is_some_and(|other| sharing(&other));
+            if before {
+                continue;
             }
+            let kind = if after { Kind::Unread("nested values") } else { kind_of(descr) };
+            columns.push(ColumnInfo { name: schema.get_column_root(leaf).name().to_owned(), kind });
+            leaves.push(leaf);
         }
         let text_max = bytes.saturating_mul(UNPACKING_RATIO_MAX).max(TEXT_FREE);
         Ok(ParquetTable { path: path.to_owned(), reader, columns, leaves, rows: rows as usize, text_max })
@@ -75,6 +89,9 @@ impl ParquetTable {
         let (column, kind) = wanted;
         let place = format!("column '{}'", self.columns[column].name);
         let error = |what: String| GraphError::format(&self.path, place.as_str(), what);
+        if let Kind::Unread(what) = self.columns[column].kind {
+            return Err(error(format!("{what} are not read")));
+        }
         let descr = self.reader.metadata().file_metadata().schema_descr().column(self.leaves[column]);
         let (mut start, mut text_left) = (0, self.text_max);
         for number in 0..self.reader.num_row_groups() {
@@ -88,7 +105,7 @@ impl ParquetTable {
             let group = self.reader.get_row_group(number).map_err(|e| error(e.to_string()))?;
             let rows = group.metadata().num_rows() as usize;
             let pages = group.get_column_page_reader(self.leaves[column]).map_err(|e| error(e.to_string()))?;
-            let guard = Guard { pages, descr: descr.clone(), dictionary: false };
+            let guard = Guard { pages, descr: descr.clone(), dictionary: false, lists_left: self.text_max };
             let reader = get_column_reader(descr.clone(), Box::new(guard));
             let mut row = start;
             let read = read_column(reader, &descr, kind, &mut |cell| {
@@ -190,22 +207,33 @@ fn contained<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     outcome.unwrap_or_else(|_| Err(GraphError::format(path, "data", "expected Parquet, found something broken")))
 }
 
-/// The kind of a column that can be used here.
-fn kind_of(descr: &ColumnDescPtr) -> Option<Kind> {
-    let flat = descr.max_rep_level() == 0 && descr.max_def_level() <= 1 && descr.path().parts().len() == 1;
-    match descr.physical_type() {
-        _ if !flat || descr.converted_type() == ConvertedType::DECIMAL => None,
-        Type::BOOLEAN | Type::INT32 | Type::INT64 => Some(Kind::Integer),
-        Type::FLOAT | Type::DOUBLE => Some(Kind::Float),
-        Type::BYTE_ARRAY => Some(Kind::Text),
-        Type::INT96 | Type::FIXED_LEN_BYTE_ARRAY => None,
-    }
-}
-
 type Emit<'a> = &'a mut dyn FnMut(Cell) -> std::result::Result<(), String>;
 
 fn read_column(reader: ColumnReader, descr: &ColumnDescPtr, kind: Kind, emit: Emit) -> std::result::Result<(), String> {
     let optional = descr.max_def_level() > 0;
+    if descr.max_rep_level() > 0 {
+        return match reader {
+            ColumnReader::Int32ColumnReader(reader) => lists(reader, descr, emit, |&value| value as f32),
+            ColumnReader::Int64ColumnReader(reader) => lists(reader, descr, emit, |&value| value as f32),
+            ColumnReader::FloatColumnReader(reader) => lists(reader, descr, emit, |&value| value),
+            ColumnReader::DoubleColumnReader(reader) => lists(reader, descr, emit, |&value| value as f32),
+            _ => Err("expected lists of numbers".to_owned()),
+        };
+    }
+    if let (Some(per_day), Kind::Float | Kind::Date) = (per_day(descr), kind) {
+        return match reader {
+            ColumnReader::Int32ColumnReader(reader) => {
+                batches(reader, optional, emit, |&value, emit| emit(Cell::Float(f64::from(value) / per_day)))
+            }
+            ColumnReader::Int64ColumnReader(reader) => {
+                batches(reader, optional, emit, |&value, emit| emit(Cell::Float(value as f64 / per_day)))
+            }
+            ColumnReader::Int96ColumnReader(reader) => {
+                batches(reader, optional, emit, |value, emit| emit(Cell::Float(value.to_seconds() as f64 / per_day)))
+            }
+            _ => Err("expected a date or a time".to_owned()),
+        };
+    }
     let unsigned = matches!(descr.converted_type(), ConvertedType::UINT_32 | ConvertedType::UINT_64);
     match reader {
         ColumnReader::BoolColumnReader(reader) => {
@@ -230,7 +258,7 @@ fn read_column(reader: ColumnReader, descr: &ColumnDescPtr, kind: Kind, emit: Em
             let text = std::str::from_utf8(value.data()).map_err(|_| "expected text in UTF-8".to_owned())?;
             match kind {
                 Kind::Text => emit(Cell::Text(text)),
-                Kind::Integer | Kind::Float => Err("expected a number, found text".to_owned()),
+                _ => Err("expected a number, found text".to_owned()),
             }
         }),
         _ => Err("expected booleans, numbers or text".to_owned()),
@@ -242,14 +270,15 @@ fn integer(value: i64, kind: Kind, emit: Emit) -> std::result::Result<(), String
         Kind::Integer => emit(Cell::Integer(value)),
         Kind::Float => emit(Cell::Float(value as f64)),
         Kind::Text => emit(Cell::Text(&value.to_string())),
+        _ => Err("expected no number".to_owned()),
     }
 }
 
 fn float(value: f64, kind: Kind, emit: Emit) -> std::result::Result<(), String> {
     match kind {
-        Kind::Integer => Err(format!("expected an integer, found {value}")),
         Kind::Float => emit(Cell::Float(value)),
         Kind::Text => emit(Cell::Text(&value.to_string())),
+        _ => Err(format!("expected an integer, found {value}")),
     }
 }
 
@@ -284,6 +313,45 @@ fn batches<T: DataType>(
     }
 }
 
+/// Decodes batch after batch of lists and gives each, or its absence, on; an empty list is none.
+fn lists<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    descr: &ColumnDescPtr,
+    emit: Emit,
+    number: impl Fn(&T::T) -> f32,
+) -> std::result::Result<(), String> {
+    let there = descr.max_def_level();
+    // From this level on there is an element, be it a missing one.
+    let element = there - i16::from(descr.self_type().is_optional());
+    let (mut values, mut definitions, mut repetitions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut list = Vec::new();
+    loop {
+        values.clear();
+        definitions.clear();
+        repetitions.clear();
+        let (records, found, levels) = reader
+            .read_records(LISTS, Some(&mut definitions), Some(&mut repetitions), &mut values)
+            .map_err(|e| e.to_string())?;
+        if records == 0 {
+            return Ok(());
+        }
+        let mut present = values[..found].iter();
+        list.clear();
+        for (place, (&definition, &repetition)) in definitions.iter().zip(&repetitions).take(levels).enumerate() {
+            if place > 0 && repetition == 0 {
+                emit(if list.is_empty() { Cell::Missing } else { Cell::List(&list) })?;
+                list.clear();
+            }
+            if definition == there {
+                list.push(number(present.next().ok_or_else(|| "fewer values than promised".to_owned())?));
+            } else if definition >= element {
+                list.push(f32::NAN);
+            }
+        }
+        emit(if list.is_empty() { Cell::Missing } else { Cell::List(&list) })?;
+    }
+}
+
 /// Looks at each page before the `parquet` crate does, because it makes room for as many values as a dictionary page or
 /// the header of a delta encoding claims to have.
 struct Guard {
@@ -291,6 +359,8 @@ struct Guard {
     descr: ColumnDescPtr,
     /// Whether the dictionary was there.
     dictionary: bool,
+    /// So many bytes may the lists still unpack to: a run repeats a value for nothing.
+    lists_left: u64,
 }
 
 impl Guard {
@@ -371,6 +441,13 @@ impl PageReader for Guard {
         let page = self.pages.get_next_page()?;
         page.iter().try_for_each(|page| self.check(page))?;
         self.dictionary |= matches!(page, Some(Page::DictionaryPage { .. }));
+        if let Some(page @ (Page::DataPage { .. } | Page::DataPageV2 { .. })) = &page
+            && self.descr.max_rep_level() > 0
+        {
+            let left = self.lists_left.checked_sub(u64::from(page.num_values()) * 8);
+            self.lists_left =
+                left.ok_or_else(|| ParquetError::General("lists unpack to too many values".to_owned()))?;
+        }
         Ok(page)
     }
 

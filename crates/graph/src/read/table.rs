@@ -7,17 +7,18 @@ use crate::memory::{Growth, afford};
 use std::path::Path;
 
 pub use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
+pub use super::heading::Heading;
 
 /// Opens a table, text or Parquet by its extension, and looks at all of it once to learn the columns' kinds.
 ///
 /// # Errors
 ///
-/// If the file is no such table, or larger than the limits allow.
-pub fn open_table(path: &Path, limits: &Limits) -> Result<Box<dyn Table>> {
+/// If the file is no such table, larger than the limits allow, or may have a header and may have none.
+pub fn open_table(path: &Path, limits: &Limits, heading: &Heading) -> Result<Box<dyn Table>> {
     if extension(path) == "parquet" {
         Ok(Box::new(ParquetTable::open(path, limits)?))
     } else {
-        Ok(Box::new(TextTable::open(path, limits)?))
+        Ok(Box::new(TextTable::open(path, limits, heading)?))
     }
 }
 
@@ -124,24 +125,4 @@ pub fn load_ids(table: &dyn Table, columns: &[usize], as_text: bool, limits: &Li
         Ok(())
     })?;
     Ok(loaded)
-}
-
-/// Loads numeric columns as a row-major matrix; missing values are NaN.
-///
-/// # Errors
-///
-/// If a value is no number, or there is no memory for all of them.
-pub fn load_matrix(table: &dyn Table, columns: &[usize]) -> Result<Vec<f32>> {
-    let count = table.rows().saturating_mul(columns.len());
-    let refuse = |what: String| GraphError::format(table.path(), "columns of numbers", what);
-    afford((count as u64).saturating_mul(size_of::<f32>() as u64)).map_err(refuse)?;
-    let mut values = vec![f32::NAN; count];
-    let wanted: Vec<_> = columns.iter().map(|&column| (column, Kind::Float)).collect();
-    table.scan(&wanted, &mut |row, slot, cell| {
-        if let Cell::Float(value) = cell {
-            values[row * columns.len() + slot] = value as f32;
-        }
-        Ok(())
-    })?;
-    Ok(values)
 }

@@ -1,15 +1,17 @@
 //! Tables in text: CSV, TSV, and columns separated by spaces.
 //!
-//! The separator is the first of tab, comma, semicolon and space that occurs in the first line. The first line is a
-//! header unless all it has are numbers. Lines that start with `#` or `%` are comments where they stand before all
+//! The separator is the first of tab, comma, semicolon and space that occurs in the first line. Whether the first line
+//! is a header [`Heading`] decides. Lines that start with `#` or `%` are comments where they stand before all
 //! others; below, and where a first line such as `#1,#2` has the fields of a row, they are rows, because names such as
 //! `#1` are common and no row may get lost. A header may begin with `#`, too. Text is read twice: first to learn the
 //! columns' kinds, then into them, so that nothing is kept as text that is a number and no integer is called `7` that
 //! was written `007`.
 
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
+use super::heading::Heading;
 use super::numbers::shorten;
 use super::text::open_text;
+use super::words::is_missing;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use std::cell::Cell as Shared;
@@ -34,32 +36,43 @@ const COLUMNS_MAX: usize = 1 << 20;
 
 impl TextTable {
     /// Opens the file and goes through it once.
-    pub fn open(path: &Path, limits: &Limits) -> Result<TextTable> {
+    pub fn open(path: &Path, limits: &Limits, heading: &Heading) -> Result<TextTable> {
         let (separator, comments) = detect(path, limits)?;
         let (path, limits) = (path.to_owned(), limits.clone());
         let mut table = TextTable { path, limits, separator, comments, header: false, columns: vec![], rows: 0 };
         let mut kinds: Vec<Seen> = Vec::new();
-        let mut names: Option<Vec<String>> = None;
+        let mut first: Vec<String> = Vec::new();
         let mut rows = 0;
-        table.each_record(|_, fields| {
-            if kinds.is_empty() {
+        table.each_record(|number, fields| {
+            if number == 0 {
                 kinds = fields.iter().map(|_| Seen::default()).collect();
-                if fields.iter().any(|field| !field.is_empty() && field.parse::<f64>().is_err()) {
-                    let name = |field: &&str| field.trim_start_matches('#').trim_start().to_owned();
-                    let rest = fields.iter().skip(1).map(|&field| field.to_owned());
-                    names = Some(fields.iter().take(1).map(name).chain(rest).collect());
-                    return Ok(());
-                }
+                first = fields.iter().map(|&field| field.to_owned()).collect();
+                return Ok(());
             }
             rows += 1;
             fields.iter().zip(&mut kinds).for_each(|(field, seen)| seen.look(field));
             Ok(())
         })?;
-        table.header = names.is_some();
+        if let Some(name) = first.first() {
+            let plain = name.trim_start_matches('#').trim_start();
+            let below: Vec<Kind> = kinds.iter().map(Seen::kind).collect();
+            let names: Vec<String> = [plain.to_owned()].into_iter().chain(first.iter().skip(1).cloned()).collect();
+            let place = || format!("line {}", table.comments + 1);
+            table.header = heading.decide(&names, &below).map_err(|what| {
+                let found = shorten(&first.join(&char::from(separator).to_string()));
+                GraphError::format(&table.path, place(), format!("found '{found}': {what}"))
+            })?;
+            if table.header {
+                first = names;
+            } else {
+                rows += 1;
+                first.iter().zip(&mut kinds).for_each(|(field, seen)| seen.look(field));
+                first = (1..=kinds.len()).map(|number| format!("column {number}")).collect();
+            }
+        }
         table.rows = rows;
-        let names = names.unwrap_or_else(|| (1..=kinds.len()).map(|number| format!("column {number}")).collect());
         table.columns =
-            names.into_iter().zip(&kinds).map(|(name, seen)| ColumnInfo { name, kind: seen.kind() }).collect();
+            first.into_iter().zip(&kinds).map(|(name, seen)| ColumnInfo { name, kind: seen.kind() }).collect();
         Ok(table)
     }
 
@@ -177,11 +190,13 @@ fn parse(field: &str, kind: Kind) -> Option<Cell<'_>> {
     }
     match kind {
         Kind::Text => Some(Cell::Text(field)),
+        _ if is_missing(field) => Some(Cell::Missing),
         Kind::Integer => integer(field).or_else(|| boolean(field).map(i64::from)).map(Cell::Integer),
         Kind::Float => match field.parse() {
             Ok(value) => Some(Cell::Float(value)),
             Err(_) => boolean(field).map(|value| Cell::Float(f64::from(u8::from(value)))),
         },
+        Kind::Date | Kind::List | Kind::Unread(_) => None,
     }
 }
 
@@ -211,7 +226,7 @@ struct Seen {
 
 impl Seen {
     fn look(&mut self, field: &str) {
-        if field.is_empty() {
+        if is_missing(field) {
             return;
         }
         self.any = true;

@@ -209,7 +209,7 @@ pub fn edge_list() -> Fixture {
         text("bank/edges.csv", "weight,src,dst\n1,\"b, c\",a\n2.5,a,007\n"),
         text(
             "bank/nodes.csv",
-            "id,age,kind,label,split,score\na,30,x,yes,train,0.5\n007,40,y,,,\n\"b, c\",50,x,no,test,1\n",
+            "id,age,kind,label,split,score\na,30,x,yes,train,0.5\n007,40,y,,,2\n\"b, c\",50,x,no,test,1\n",
         ),
     ];
     Fixture { reader: &EdgeList, path: "bank", files }
@@ -261,12 +261,40 @@ fn parquet_nodes() -> Vec<u8> {
             column.close().unwrap();
         }
         let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<DoubleType>().write_batch(&[0.5, 1.0], Some(&[1, 0, 1]), None).unwrap();
+        column.typed::<DoubleType>().write_batch(&[0.5, 2.0, 1.0], Some(&[1, 1, 1]), None).unwrap();
         column.close().unwrap();
         let mut column = group.next_column().unwrap().unwrap();
         column.typed::<Int64Type>().write_batch(&[], Some(&[0, 0, 0]), None).unwrap();
         column.close().unwrap();
     })
+}
+
+/// A node a list, with a day of its own.
+pub fn parquet_of_lists(lists: &[&[f32]]) -> Fixture {
+    let schema = "message nodes { required int64 id; optional group embedding (LIST) { repeated group list { \
+                  optional float element; } } required int32 day (DATE); }";
+    let rows = lists.len() as i64;
+    let nodes = write_parquet(schema, |group| {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int64Type>().write_batch(&(0..rows).collect::<Vec<_>>(), None, None).unwrap();
+        column.close().unwrap();
+        let (mut values, mut definitions, mut repetitions) = (Vec::new(), Vec::new(), Vec::new());
+        for list in lists {
+            // Level 1: a list without elements; level 3: an element with a value.
+            definitions.extend(if list.is_empty() { vec![1] } else { vec![3; list.len()] });
+            repetitions.extend((0..list.len().max(1)).map(|place| i16::from(place > 0)));
+            values.extend_from_slice(list);
+        }
+        let mut column = group.next_column().unwrap().unwrap();
+        let typed = column.typed::<parquet::data_type::FloatType>();
+        typed.write_batch(&values, Some(&definitions), Some(&repetitions)).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int32Type>().write_batch(&(0..rows as i32).collect::<Vec<_>>(), None, None).unwrap();
+        column.close().unwrap();
+    });
+    let files = vec![text("lists/edges.csv", "src,dst\n0,1\n1,2\n"), bytes("lists/nodes.parquet", nodes)];
+    Fixture { reader: &EdgeList, path: "lists", files }
 }
 
 /// Edges that all have one long text for both ends, which the file holds once.
@@ -323,5 +351,6 @@ pub fn all() -> Vec<Fixture> {
         edge_list(),
         edges_alone(),
         parquet(),
+        parquet_of_lists(&[&[1.0, 2.0], &[3.0, 4.0], &[5.0, 6.0]]),
     ]
 }

@@ -234,11 +234,7 @@ fn csv_and_parquet_with_node_tables_read_the_same() {
         assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![1, -1, 0] });
         assert_eq!(got.splits[0].roles, [TRAIN, 0, TEST]);
         let Features::Dense { columns, values } = got.features else { panic!("expected dense features") };
-        let columns_expected = if fixture.files[0].0.ends_with("csv") { 2 } else { 3 };
-        assert_eq!(columns, columns_expected, "age, score, and in Parquet the column 'none'");
-        assert_eq!([values[0], values[columns], values[2 * columns]], [30.0, 40.0, 50.0]);
-        assert_eq!(values[1], 0.5);
-        assert!(values[columns + 1].is_nan());
+        assert_eq!((columns, values), (2, vec![30.0, 0.5, 40.0, 2.0, 50.0, 1.0]), "age and score, and none of 'none'");
     }
 }
 
@@ -270,7 +266,7 @@ fn no_row_is_lost_because_it_begins_like_a_comment() {
         let got = read(text);
         assert_eq!((&got.ids, arcs(&got.graph)), (&plain, vec![(0, 1), (1, 2)]), "{text}");
     }
-    assert_eq!(read("#a,#b\n#1,#2\n#2,#1\n").ids, strings(&["#1", "#2"]));
+    assert_eq!(read("#src,dst\n#1,#2\n#2,#1\n").ids, strings(&["#1", "#2"]));
     // What is neither a row nor above all rows is not passed over.
     let error = read_with(&text_file("list.csv", "# top\nu,v\n1,2\n# three edges\n2,3\n"), |_, _| {});
     let error = error.unwrap_err().to_string();
@@ -303,13 +299,22 @@ fn columns_are_found_by_the_names_that_are_given() {
 }
 
 #[test]
-fn a_node_table_without_ids_is_numbered_by_rows() {
+fn a_node_table_without_ids_is_numbered_by_rows_if_its_owner_says_so() {
     let mut fixture = text_file("list.csv", "source,target\n0,2\n");
     fixture.files.push((
         "table.csv".to_owned(),
         Content::Bytes(b"x,y,train_mask,test_mask\n1,0,1,0\n2,1,0,1\n3,1,0,0\n".to_vec()),
     ));
-    let got = read_with(&fixture, |options, folder| options.nodes = Some(folder.join("table.csv"))).unwrap();
+    let read = |id: Option<&str>| {
+        read_with(&fixture, |options, folder| {
+            options.nodes = Some(folder.join("table.csv"));
+            options.columns.id = id.map(str::to_owned);
+        })
+    };
+    let error = read(None).unwrap_err().to_string();
+    let expected = "table.csv: header: no column of node ids is recognised among: x, y, train_mask, test_mask; data.id";
+    assert!(error.contains(expected) && error.contains("--id row"), "{error}");
+    let got = read(Some("row")).unwrap();
     assert_eq!((got.ids, got.graph.nodes()), (Ids::Row, 3));
     assert_eq!(got.features, Features::Dense { columns: 1, values: vec![1.0, 2.0, 3.0] });
     assert_eq!(got.splits[0].roles, [TRAIN, TEST, 0]);

@@ -7,3 +7,4 @@ mod hostile;
 mod needs;
 mod pickles;
 mod real_data;
+mod tables;

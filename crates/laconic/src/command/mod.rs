@@ -28,7 +28,7 @@ pub enum Command {
     #[command(subcommand)]
     Data(data::Data),
     /// Cut a graph into parts
-    Partition(partition::Partition),
+    Partition(Box<partition::Partition>),
     /// Predict bytes, memory and time of a run before anything runs
     Plan(plan::Plan),
     /// Train as one TOML file says
@@ -54,7 +54,7 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
     match command {
         Command::Demo(arguments) => demo::run(arguments, output),
         Command::Data(data) => data::run(data, output),
-        Command::Partition(partition) => partition::run(partition, output),
+        Command::Partition(partition) => partition::run(*partition, output),
         Command::Plan(arguments) => plan::plan(arguments, output),
         Command::Train(arguments) => train::train(arguments, output),
         Command::Resume(arguments) => train::resume(arguments, output),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use laconic_graph::prepare::{Amount, SplitSpec};
+use laconic_graph::read::{Cells, Columns, Dates, Header, Missing, ReadOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
@@ -20,8 +21,50 @@ pub struct DataConfig {
     /// A node table for an edge list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes_path: Option<PathBuf>,
+    /// Edge lists: the column where edges start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Edge lists: the column where edges end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Edge lists: the column of edge weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<String>,
+    /// Node tables: the column of ids, or `row` where the row's number is the id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Node tables: the column of labels, or with `*` at its end all columns that begin so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Node tables: what stands between the classes of one node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_separator: Option<String>,
+    /// Node tables: the column that says who trains, validates and tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_column: Option<String>,
+    /// Node tables: the columns that become features; all that can where none is named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub features_columns: Vec<String>,
+    /// Tables: columns that are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
+    /// Node tables: what stands for a cell without a value.
+    #[serde(skip_serializing_if = "is_default")]
+    pub missing: Missing,
+    /// Node tables: what becomes of dates.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dates: Dates,
+    /// Node tables: a column of texts becomes a feature column a text if there are no more of them.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub categories: usize,
+    /// Text tables: whether the first line names the columns.
+    #[serde(skip_serializing_if = "is_default")]
+    pub header: Header,
     /// Whether every edge also gets its reverse.
     pub symmetrise: bool,
+    /// Whether edges from a node to itself stay.
+    #[serde(skip_serializing_if = "is_default")]
+    pub keep_self_loops: bool,
     /// How features are prepared.
     pub features: FeaturePreparation,
     /// Which nodes train, validate and test.
@@ -38,12 +81,83 @@ impl Default for DataConfig {
             path: PathBuf::new(),
             features_path: None,
             nodes_path: None,
+            source: None,
+            target: None,
+            weight: None,
+            id: None,
+            label: None,
+            label_separator: None,
+            split_column: None,
+            features_columns: Vec::new(),
+            ignore: Vec::new(),
+            missing: Missing::default(),
+            dates: Dates::default(),
+            categories: Cells::default().categories_max,
+            header: Header::default(),
             symmetrise: false,
+            keep_self_loops: false,
             features: FeaturePreparation::Given,
             split: SplitChoice::Named(NamedSplit::Given),
             split_index: 0,
             inductive: false,
         }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn is_usual(categories: &usize) -> bool {
+    *categories == Cells::default().categories_max
+}
+
+impl DataConfig {
+    /// The same for readers.
+    pub fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            symmetrise: self.symmetrise,
+            keep_self_loops: self.keep_self_loops,
+            nodes: self.nodes_path.clone(),
+            columns: Columns {
+                source: self.source.clone(),
+                target: self.target.clone(),
+                weight: self.weight.clone(),
+                id: self.id.clone(),
+                label: self.label.clone(),
+                label_separator: self.label_separator.clone(),
+                split: self.split_column.clone(),
+                features: self.features_columns.clone(),
+                ignore: self.ignore.clone(),
+            },
+            cells: Cells { missing: self.missing, dates: self.dates, categories_max: self.categories },
+            header: self.header,
+            features_path: self.features_path.clone(),
+            ..ReadOptions::default()
+        }
+    }
+
+    /// The keys about edge lists and node tables that say something; other formats read none of them.
+    pub fn table_keys(&self) -> impl Iterator<Item = &'static str> {
+        let Columns { source, target, weight, id, label, label_separator, split, features, ignore } =
+            self.read_options().columns;
+        let keys = [
+            ("data.nodes_path", self.nodes_path.is_some()),
+            ("data.source", source.is_some()),
+            ("data.target", target.is_some()),
+            ("data.weight", weight.is_some()),
+            ("data.id", id.is_some()),
+            ("data.label", label.is_some()),
+            ("data.label_separator", label_separator.is_some()),
+            ("data.split_column", split.is_some()),
+            ("data.features_columns", !features.is_empty()),
+            ("data.ignore", !ignore.is_empty()),
+            ("data.missing", self.missing != Missing::default()),
+            ("data.dates", self.dates != Dates::default()),
+            ("data.categories", !is_usual(&self.categories)),
+            ("data.header", self.header != Header::default()),
+        ];
+        keys.into_iter().filter(|(_, given)| *given).map(|(key, _)| key)
     }
 }
 

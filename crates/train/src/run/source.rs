@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use laconic_graph::dataset::{Dataset, Split};
+use laconic_graph::about::{About, Scale};
+use laconic_graph::dataset::{Dataset, Labels, Split};
 use laconic_graph::error::GraphError;
 use laconic_graph::info::unusable;
 use laconic_graph::part::{self, Meta, Part};
 use laconic_graph::partition::PartitionInput;
 use laconic_graph::prepare;
-use laconic_graph::read::{READERS, ReadOptions, Reader, edge_list, read};
+use laconic_graph::read::{READERS, ReadOptions, Reader, edge_list, read_with_roles};
+use laconic_graph::roles::Roles;
 
 use crate::config::{Config, DataConfig, FeaturePreparation, SplitChoice};
 use crate::error::{Result, TrainError};
@@ -58,14 +60,15 @@ impl Source {
         let source = if is_part_folder(path) {
             Source::Folder(path.clone(), Box::new(open_folder(config)?), Held::default())
         } else {
-            let (dataset, split) = prepared(&config.data)?;
+            let Prepared { dataset, split, roles } = prepared(&config.data)?;
             let parts = match config.partition.parts {
                 0 => workers.unwrap_or(PARTS_DEFAULT),
                 parts => parts,
             };
             let assignment = assign(members, config, (&dataset, split), parts)?;
             let one_way = "some edges have one direction only; data.symmetrise adds the other";
-            let notes = dataset.graph.has_one_way_edges().then(|| one_way.to_owned()).into_iter().collect();
+            let mut notes: Vec<String> = roles.notes().collect();
+            notes.extend(dataset.graph.has_one_way_edges().then(|| one_way.to_owned()));
             Source::Cut(part::cut(&dataset, split, &assignment, parts)?.into_iter().map(Some).collect(), notes)
         };
         match workers {
@@ -142,27 +145,37 @@ fn open_folder(config: &Config) -> Result<Meta> {
     Ok(meta)
 }
 
-/// Reads a dataset and prepares features and split; also says which of its splits counts.
+/// A dataset that is ready to be cut.
+pub struct Prepared {
+    /// The dataset, its features prepared.
+    pub dataset: Dataset,
+    /// Which of its splits counts.
+    pub split: Option<usize>,
+    /// What became of the columns of its tables.
+    pub roles: Roles,
+}
+
+/// The first key about tables that data in another format do not read, and what that format is called.
+pub fn idle_key(config: &DataConfig) -> Option<(&'static str, &'static str)> {
+    let key = config.table_keys().next()?;
+    let format = READERS.iter().find(|reader| reader.recognises(&config.path)).map(|reader| reader.name());
+    format.filter(|format| *format != edge_list::EdgeList.name()).map(|format| (key, format))
+}
+
+/// Reads a dataset and prepares features and split.
 ///
 /// # Errors
 /// If the data cannot be read, or have not the split that is asked for.
-pub fn prepared(config: &DataConfig) -> Result<(Dataset, Option<usize>)> {
-    let lists = edge_list::EdgeList.name();
-    let format = || READERS.iter().find(|reader| reader.recognises(&config.path)).map(|reader| reader.name());
-    if let (Some(_), Some(format)) = (&config.nodes_path, format().filter(|format| *format != lists)) {
-        let what = format!("data.nodes_path belongs to an {lists}, but {} is {format}", config.path.display());
-        return Err(TrainError::config(what));
+pub fn prepared(config: &DataConfig) -> Result<Prepared> {
+    if let Some((key, format)) = idle_key(config) {
+        let (lists, path) = (edge_list::EdgeList.name(), config.path.display());
+        return Err(TrainError::config(format!("{key} belongs to an {lists}, but {path} is {format}")));
     }
     if matches!(config.split, SplitChoice::Random(_)) && config.split_index > 0 {
         return Err(TrainError::config("data.split_index is read by nothing: data.split draws one split"));
     }
-    let options = ReadOptions {
-        symmetrise: config.symmetrise,
-        nodes: config.nodes_path.clone(),
-        features_path: config.features_path.clone(),
-        ..ReadOptions::default()
-    };
-    let mut dataset = read(&config.path, &options)?;
+    let options = config.read_options();
+    let (mut dataset, roles) = read_with_roles(&config.path, &options)?;
     let split = match &config.split {
         SplitChoice::Named(_) if dataset.splits.is_empty() => None,
         SplitChoice::Named(_) if config.split_index < dataset.splits.len() => Some(config.split_index),
@@ -175,19 +188,67 @@ pub fn prepared(config: &DataConfig) -> Result<(Dataset, Option<usize>)> {
             Some(0)
         }
     };
+    let none = Split::default();
+    let trained = &split.map_or(&none, |index| &dataset.splits[index]).roles;
+    prepare::fill_missing(&mut dataset.features, &mut dataset.about, split.map(|_| trained.as_slice()));
     if let Some(what) = unusable(&dataset, split) {
         return Err(GraphError::format(&config.path, "data", what).into());
     }
-    match config.features {
-        FeaturePreparation::Given => {}
-        FeaturePreparation::RowNormalised => prepare::row_normalise(&mut dataset.features),
-        FeaturePreparation::Standardised => {
-            let none = Split::default();
-            let roles = &split.map_or(&none, |index| &dataset.splits[index]).roles;
-            prepare::standardise(&mut dataset.features, roles, &options.limits)?;
+    dataset.about.scale = match config.features {
+        FeaturePreparation::Given => Scale::Given,
+        FeaturePreparation::RowNormalised => {
+            prepare::row_normalise(&mut dataset.features);
+            Scale::RowNormalised
         }
+        FeaturePreparation::Standardised => prepare::standardise(&mut dataset.features, trained, &options.limits)?,
+    };
+    Ok(Prepared { dataset, split, roles })
+}
+
+/// Reads data for a model that was trained on data `about` which this is known, and prepares them as those were: the
+/// same feature columns in the same order, filled and scaled with the same numbers, and labels as numbers of the same
+/// classes. They need neither labels nor split.
+///
+/// # Errors
+/// If the data cannot be read, or lack a column that the model reads.
+pub fn read_like(path: &Path, options: &ReadOptions, about: &About) -> Result<(Dataset, Roles)> {
+    let options = ReadOptions { like: Some(about.clone()), ..options.clone() };
+    let (mut dataset, roles) = read_with_roles(path, &options)?;
+    let refuse = |what: String| TrainError::from(GraphError::format(path, "data", what));
+    let (found, known) = (&dataset.about.features, &about.features);
+    if !found.is_empty() && !known.is_empty() && found != known {
+        let place = found.iter().zip(known).take_while(|(found, known)| found == known).count();
+        let name = |names: &[String]| names.get(place).map_or("nothing".to_owned(), |name| format!("'{name}'"));
+        let what = format!("feature column {place} is {}, and the model reads {}", name(found), name(known));
+        return Err(refuse(format!("{what} there; from tables the model's own columns are made")));
     }
-    Ok((dataset, split))
+    relabel(&mut dataset, about).map_err(refuse)?;
+    if let Some(what) = unusable(&dataset, None) {
+        return Err(refuse(what));
+    }
+    prepare::rescale(&mut dataset.features, &about.scale, &options.limits)?;
+    let named = |names: &[String], there: bool| if there { names.to_vec() } else { Vec::new() };
+    dataset.about = About {
+        classes: named(&about.classes, dataset.labels.classes() == about.classes.len()),
+        ..About { classes: Vec::new(), ..about.clone() }
+    };
+    Ok((dataset.checked()?, roles))
+}
+
+/// Gives labels the numbers that the model has for classes of their names.
+fn relabel(dataset: &mut Dataset, about: &About) -> std::result::Result<(), String> {
+    let (found, known) = (&dataset.about.classes, &about.classes);
+    if found.is_empty() || known.is_empty() || found == known {
+        return Ok(());
+    }
+    let Labels::Single { values, .. } = &dataset.labels else {
+        return Err(format!("classes {}, and the model's are {}", found.join(", "), known.join(", ")));
+    };
+    let place = |name: &String| known.iter().position(|class| class == name).map_or(-1, |place| place as i32);
+    let places: Vec<i32> = found.iter().map(place).collect();
+    let values = values.iter().map(|&value| usize::try_from(value).map_or(-1, |value| places[value])).collect();
+    dataset.labels = Labels::Single { classes: known.len(), values };
+    Ok(())
 }
 
 /// Assigns every node to a part, as the configuration says.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::config::{Config, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::plan::{Members, Plan, ROUNDS_MAX};
-use crate::run::source::{PARTS_DEFAULT, Source, assign, prepared};
+use crate::run::source::{PARTS_DEFAULT, Prepared, Source, assign, prepared};
 use crate::run::{Options, run_threads};
 
 /// What a comparison found.
@@ -70,7 +70,7 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, f
         let hint = "verification needs the whole graph: give the dataset that the parts were cut from";
         return Err(TrainError::config(format!("{}: {hint}", config.data.path.display())));
     }
-    let (dataset, split) = prepared(&config.data)?;
+    let Prepared { dataset, split, .. } = prepared(&config.data)?;
     let workers = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
     let options = || Options { members: members.clone(), force, ..Options::default() };
     let many_parts = parts((members, &config), (&dataset, split), workers)?;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use anyhow::Result;
 use laconic_graph::info::{Finding, Severity, check};
+use laconic_graph::roles::Roles;
 use serde::Serialize;
 
 use super::input::Input;
@@ -29,21 +30,24 @@ struct Verdict {
     errors: usize,
     warnings: usize,
     findings: Vec<Finding>,
+    roles: Roles,
 }
 
 /// Prints what is wrong with a dataset; 1 if there are errors.
 pub(super) fn run(args: &Check, output: &Output) -> Result<u8> {
-    let dataset = args.input.read(output)?;
-    let findings = check(&dataset);
+    let (dataset, roles) = args.input.read(output)?;
+    let mut findings = check(&dataset);
+    findings.extend(roles.warnings().map(|what| Finding { severity: Severity::Warning, what }));
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    let verdict = Verdict { name: dataset.name, errors, warnings, findings };
+    let verdict = Verdict { name: dataset.name, errors, warnings, findings, roles };
     output.result(&verdict, &verdict)?;
     Ok(u8::from(errors > 0))
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}", self.roles)?;
         for finding in &self.findings {
             writeln!(f, "{finding}")?;
         }

@@ -1,11 +1,14 @@
 //! `laconic data convert`
 
+use std::fmt;
 use std::time::Instant;
 
 use anyhow::Result;
+use laconic_graph::roles::Roles;
+use serde::Serialize;
 
 use super::input::Input;
-use super::new_file::NewFile;
+use super::new_file::{NewFile, Written};
 use crate::output::Output;
 
 /// From what to what.
@@ -41,9 +44,22 @@ pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
         None => args.file.check_extension()?,
     }
     args.file.check()?;
-    let dataset = args.input.read(output)?;
+    let (dataset, roles) = args.input.read(output)?;
     output.say("writing");
-    let written = args.file.write(&dataset, started)?;
-    output.result(&written, &written)?;
+    let converted = Converted { written: args.file.write(&dataset, started)?, roles };
+    output.result(&converted, &converted)?;
     Ok(0)
+}
+
+#[derive(Serialize)]
+struct Converted {
+    #[serde(flatten)]
+    written: Written,
+    roles: Roles,
+}
+
+impl fmt::Display for Converted {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}{}", self.roles, self.written)
+    }
 }

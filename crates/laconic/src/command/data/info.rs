@@ -5,6 +5,7 @@ use std::fmt;
 use anyhow::Result;
 use laconic_graph::digest::digest;
 use laconic_graph::info;
+use laconic_graph::roles::Roles;
 use serde::Serialize;
 
 use super::input::Input;
@@ -29,12 +30,14 @@ struct Described {
     info: info::Info,
     format: Option<&'static str>,
     digest: String,
+    roles: Roles,
 }
 
 /// Prints figures and digest of a dataset.
 pub(super) fn run(args: &Info, output: &Output) -> Result<u8> {
-    let dataset = args.input.read(output)?;
-    let described = Described { info: info::Info::of(&dataset), format: args.input.format(), digest: digest(&dataset) };
+    let (dataset, roles) = args.input.read(output)?;
+    let (format, digest) = (args.input.format(), digest(&dataset));
+    let described = Described { info: info::Info::of(&dataset), format, digest, roles };
     output.result(&described, &described)?;
     Ok(0)
 }
@@ -45,6 +48,6 @@ impl fmt::Display for Described {
         if let Some(format) = self.format {
             writeln!(f, "format     {format}")?;
         }
-        write!(f, "digest     {}", self.digest)
+        write!(f, "{}digest     {}", self.roles, self.digest)
     }
 }

@@ -4,8 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use laconic_graph::dataset::Dataset;
-use laconic_graph::read::{Columns, READERS, ReadOptions, Reader, edge_list, read};
+use laconic_graph::prepare::fill_missing;
+use laconic_graph::read::{READERS, ReadOptions, Reader, edge_list, read_with_roles};
+use laconic_graph::roles::Roles;
+use laconic_train::config::DataConfig;
 
+use super::tables::{TableFlags, flag};
 use crate::command::mistaken::refuse_in_place_of_data;
 use crate::output::Output;
 
@@ -33,37 +37,17 @@ pub(in crate::command) struct Reading {
     #[arg(long, value_name = "FILE", help_heading = READING)]
     features: Option<PathBuf>,
     /// The node table: ids, features, labels and split [default: nodes.* beside the edges]
-    #[arg(long, value_name = "FILE", help_heading = EDGE_LISTS)]
+    #[arg(long, value_name = "FILE", help_heading = READING)]
     nodes: Option<PathBuf>,
-    #[command(flatten)]
-    columns: ColumnNames,
-}
-
-#[derive(clap::Args)]
-struct ColumnNames {
-    /// Where an edge starts [default: source, src, from, u or the first]
-    #[arg(long, value_name = "COLUMN", help_heading = EDGE_LISTS)]
-    source: Option<String>,
-    /// Where an edge ends [default: target, dst, to, v or the second]
-    #[arg(long, value_name = "COLUMN", help_heading = EDGE_LISTS)]
-    target: Option<String>,
-    /// The weight of an edge [default: weight or w, or without a header the third]
-    #[arg(long, value_name = "COLUMN", help_heading = EDGE_LISTS)]
-    weight: Option<String>,
-    /// The node table's ids [default: id, node or node_id, or else the row's number]
-    #[arg(long, value_name = "COLUMN", help_heading = EDGE_LISTS)]
-    id: Option<String>,
-    /// The node table's labels [default: label, y or class]
-    #[arg(long, value_name = "COLUMN", help_heading = EDGE_LISTS)]
-    label: Option<String>,
     /// The node table's split: train, val, test or nothing [default: split or set, or else train_mask, val_mask,
     /// test_mask]
-    #[arg(long, value_name = "COLUMN", help_heading = EDGE_LISTS)]
-    split: Option<String>,
+    #[arg(long, visible_alias = "split", value_name = "COLUMN", help_heading = READING)]
+    split_column: Option<String>,
+    #[command(flatten)]
+    tables: Box<TableFlags>,
 }
 
 const READING: &str = "Reading";
-const EDGE_LISTS: &str = "Reading edge lists";
 
 impl Input {
     /// What users call the format of the input, if it is one that we know.
@@ -71,27 +55,25 @@ impl Input {
         READERS.iter().find(|reader| reader.recognises(&self.path)).map(|reader| reader.name())
     }
 
-    /// Reads the dataset.
-    pub fn read(&self, output: &Output) -> Result<Dataset> {
+    /// Reads the dataset, and says what became of the columns of its tables.
+    pub fn read(&self, output: &Output) -> Result<(Dataset, Roles)> {
         refuse_in_place_of_data(&self.path)?;
         self.reading.refuse_idle_options(&self.path, self.format())?;
         output.say(format_args!("reading {}", self.path.display()));
-        Ok(read(&self.path, &self.reading.options())?)
+        let (mut dataset, roles) = read_with_roles(&self.path, &self.reading.options())?;
+        let trained = dataset.splits.first().map(|split| split.roles.as_slice());
+        fill_missing(&mut dataset.features, &mut dataset.about, trained);
+        Ok((dataset, roles))
     }
 }
 
 impl Reading {
     /// Other formats say for themselves what an edge list leaves open; a flag that does nothing would hide a mistake.
     pub fn refuse_idle_options(&self, path: &Path, format: Option<&str>) -> Result<()> {
-        let ColumnNames { source, target, weight, id, label, split } = &self.columns;
-        let columns = [source, target, weight, id, label, split];
-        let names = ["--source", "--target", "--weight", "--id", "--label", "--split"];
-        let given = names.into_iter().zip(columns).filter(|(_, column)| column.is_some()).map(|(name, _)| name);
-        let first = self.nodes.as_ref().map(|_| "--nodes").into_iter().chain(given).next();
         let lists = edge_list::EdgeList.name();
-        match (first, format) {
-            (Some(flag), Some(format)) if format != lists => {
-                bail!("{flag} belongs to an {lists}, but {} is {format}", path.display())
+        match (self.config(path).table_keys().next(), format) {
+            (Some(key), Some(format)) if format != lists => {
+                bail!("{} belongs to an {lists}, but {} is {format}", flag(key), path.display())
             }
             _ => Ok(()),
         }
@@ -99,21 +81,21 @@ impl Reading {
 
     /// The same for readers.
     pub fn options(&self) -> ReadOptions {
-        let ColumnNames { source, target, weight, id, label, split } = &self.columns;
-        ReadOptions {
+        self.config(Path::new("")).read_options()
+    }
+
+    /// The same as keys of a configuration.
+    fn config(&self, path: &Path) -> DataConfig {
+        let mut data = DataConfig {
+            path: path.to_owned(),
             symmetrise: self.symmetrise,
             keep_self_loops: self.keep_self_loops,
-            nodes: self.nodes.clone(),
-            columns: Columns {
-                source: source.clone(),
-                target: target.clone(),
-                weight: weight.clone(),
-                id: id.clone(),
-                label: label.clone(),
-                split: split.clone(),
-            },
             features_path: self.features.clone(),
-            ..ReadOptions::default()
-        }
+            nodes_path: self.nodes.clone(),
+            split_column: self.split_column.clone(),
+            ..DataConfig::default()
+        };
+        self.tables.put(&mut data);
+        data
     }
 }

@@ -6,12 +6,14 @@ mod info;
 mod input;
 mod new_file;
 mod synth;
+mod tables;
 
 use anyhow::Result;
 
 use crate::output::Output;
 
 pub(super) use new_file::{not_written, refuse_occupied};
+pub(super) use tables::{TableFlags, flag};
 
 /// What can be done with a dataset.
 #[derive(clap::Subcommand)]

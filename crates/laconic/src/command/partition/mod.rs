@@ -14,11 +14,13 @@ use clap::builder::PossibleValuesParser;
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::Provenance;
 use laconic_graph::partition::{Objective, PartitionerRegistry, Quality, quality};
+use laconic_graph::roles::Roles;
 use laconic_train::config::PartitionConfig;
-use laconic_train::run::source::{assign, prepared};
+use laconic_train::run::source::{Prepared, assign, idle_key, prepared};
 use laconic_train::{Config, Members};
 use serde::Serialize;
 
+use crate::command::data::flag;
 use crate::command::mistaken::refuse_in_place_of_data;
 use crate::output::Output;
 
@@ -81,6 +83,7 @@ struct Partitioned {
     seconds: f64,
     out: Option<String>,
     assignment: Option<String>,
+    roles: Roles,
     #[serde(flatten)]
     quality: Quality,
 }
@@ -92,7 +95,11 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     refuse_in_place_of_data(&args.data)?;
     args.target.check()?;
     output.say(format_args!("reading {}", args.data.display()));
-    let (dataset, split) = prepared(&config.data)?;
+    if let Some((key, format)) = idle_key(&config.data) {
+        bail!("{} belongs to an edge list, but {} is {format}", flag(key), args.data.display());
+    }
+    let Prepared { dataset, split, roles } = prepared(&config.data)?;
+    roles.notes().for_each(|note| output.say(format_args!("note: {note}")));
     let learned_from = split.map_or(0, |index| dataset.splits[index].count(Split::TRAIN));
     if config.partition.balance_train && learned_from == 0 {
         bail!("--balance-train: {} has no training nodes; --split draws some", args.data.display());
@@ -115,6 +122,7 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
         seconds: started.elapsed().as_secs_f64(),
         out: args.target.out_shown(),
         assignment: args.target.assignment_shown(),
+        roles,
         quality,
     };
     output.result(&result, &result)?;

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use laconic_train::config::{DataConfig, FeaturePreparation, SplitChoice};
 
 use super::split::parse_split;
+use crate::command::data::TableFlags;
 
 /// What is done to the data before they are cut: section `[data]` of a run.
 #[derive(clap::Args)]
@@ -13,6 +14,9 @@ pub(super) struct Preparation {
     /// Add the other direction of every edge
     #[arg(long, help_heading = HEADING)]
     symmetrise: bool,
+    /// Keep edges from a node to itself, which are left out otherwise
+    #[arg(long, help_heading = HEADING)]
+    keep_self_loops: bool,
     /// Take features from this .npz or .npy instead
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     features_path: Option<PathBuf>,
@@ -30,6 +34,12 @@ pub(super) struct Preparation {
     /// Which of the data's own splits
     #[arg(long, value_name = "INDEX", default_value_t = 0, help_heading = HEADING)]
     split_index: usize,
+    /// The node table's split: train, val, test or nothing [default: split or set, or else train_mask, val_mask,
+    /// test_mask]
+    #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
+    split_column: Option<String>,
+    #[command(flatten)]
+    tables: Box<TableFlags>,
 }
 
 const HEADING: &str = "Data preparation";
@@ -44,11 +54,13 @@ enum Features {
 impl Preparation {
     /// The section for the dataset `path`.
     pub fn config(&self, path: &Path) -> DataConfig {
-        DataConfig {
+        let mut data = DataConfig {
             path: path.to_owned(),
             features_path: self.features_path.clone(),
             nodes_path: self.nodes.clone(),
             symmetrise: self.symmetrise,
+            keep_self_loops: self.keep_self_loops,
+            split_column: self.split_column.clone(),
             features: match self.feature_preparation {
                 Features::Given => FeaturePreparation::Given,
                 Features::RowNormalised => FeaturePreparation::RowNormalised,
@@ -57,6 +69,8 @@ impl Preparation {
             split: self.split.clone(),
             split_index: self.split_index,
             ..DataConfig::default()
-        }
+        };
+        self.tables.put(&mut data);
+        data
     }
 }

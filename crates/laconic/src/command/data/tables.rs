@@ -1,0 +1,86 @@
+//! What a user says about the columns of tables: one flag for each key of a configuration's section `[data]`.
+
+use laconic_graph::read::{Dates, Header, Missing};
+use laconic_train::config::DataConfig;
+
+/// The columns of edge lists and node tables, and what becomes of their cells.
+#[derive(clap::Args)]
+pub(in crate::command) struct TableFlags {
+    /// Where an edge starts [default: source, src, from, u or the first]
+    #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
+    source: Option<String>,
+    /// Where an edge ends [default: target, dst, to, v or the second]
+    #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
+    target: Option<String>,
+    /// The weight of an edge [default: weight or w, or without a header the third]
+    #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
+    weight: Option<String>,
+    /// The node table's ids [default: id, node or node_id]; row: the row's number is the id
+    #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
+    id: Option<String>,
+    /// The node table's labels, or label_* for a column of 0 and 1 a class [default: label, y or class, else label_*]
+    #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
+    label: Option<String>,
+    /// What stands between the classes of a node that has several in one cell, as in --label-separator ";"
+    #[arg(long, value_name = "TEXT", help_heading = HEADING)]
+    label_separator: Option<String>,
+    /// The node table's columns that become features [default: all that can]
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', help_heading = HEADING)]
+    features_columns: Vec<String>,
+    /// Columns that are left out
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', help_heading = HEADING)]
+    ignore: Vec<String>,
+    /// What stands for a cell without a value: nothing, the mean over training nodes, or 0; the last two add a column
+    /// that is 1 where there was none [default: error]
+    #[arg(long, value_name = "WHAT", value_parser = ["error", "mean", "zero"], help_heading = HEADING)]
+    missing: Option<String>,
+    /// Read dates as days since 1970-01-01 [default: ignore]
+    #[arg(long, value_name = "HOW", value_parser = ["ignore", "days"], help_heading = HEADING)]
+    dates: Option<String>,
+    /// A column of texts becomes a feature column for each text, if there are no more of them [default: 64]
+    #[arg(long, value_name = "COUNT", help_heading = HEADING)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=CATEGORIES_MAX))]
+    categories: Option<u32>,
+    /// Whether the first line names the columns [default: what it and the lines below look like]
+    #[arg(long, value_name = "YES", value_parser = ["yes", "no"], help_heading = HEADING)]
+    header: Option<String>,
+}
+
+const HEADING: &str = "Reading edge lists and node tables";
+
+/// More categories than this are no categories.
+const CATEGORIES_MAX: i64 = 65_536;
+
+impl TableFlags {
+    /// Says the same in a configuration.
+    pub fn put(&self, data: &mut DataConfig) {
+        data.source = self.source.clone();
+        data.target = self.target.clone();
+        data.weight = self.weight.clone();
+        data.id = self.id.clone();
+        data.label = self.label.clone();
+        data.label_separator = self.label_separator.clone();
+        data.features_columns = self.features_columns.clone();
+        data.ignore = self.ignore.clone();
+        data.missing = match self.missing.as_deref() {
+            Some("mean") => Missing::Mean,
+            Some("zero") => Missing::Zero,
+            _ => Missing::Error,
+        };
+        data.dates = if self.dates.as_deref() == Some("days") { Dates::Days } else { Dates::Ignore };
+        data.categories = self.categories.map_or(data.categories, |most| most as usize);
+        data.header = match self.header.as_deref() {
+            Some("yes") => Header::Yes,
+            Some("no") => Header::No,
+            _ => Header::Auto,
+        };
+    }
+}
+
+/// The flag of a key of the section `[data]`.
+pub(in crate::command) fn flag(key: &str) -> String {
+    match key.strip_prefix("data.").unwrap_or(key) {
+        "nodes_path" => "--nodes".to_owned(),
+        key => format!("--{}", key.replace('_', "-")),
+    }
+}
