@@ -88,6 +88,9 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     if let Some(error) = error.downcast_ref::<laconic_train::TrainError>() {
         return error.exit_code();
     }
+    if let Some(failure) = error.downcast_ref::<command::compare::alone::Failure>() {
+        return failure.code;
+    }
     if error.is::<laconic_graph::error::GraphError>() {
         return 3;
     }

@@ -75,13 +75,11 @@ fn the_table_says_what_the_summaries_say() {
     let [standard, lazy] = means[..] else { panic!("two methods") };
     let lines = &found["methods"];
     assert!(close(&lines[0]["fewer"], 1.0) && close(&lines[1]["fewer"], standard.0 / lazy.0));
-    let beats = |a: (f64, f64), b: (f64, f64)| a.0 <= b.0 && a.1 >= b.1 && a != b;
-    for (key, [a, b]) in [
-        ("front", [standard, lazy].map(|(training, _, test)| (training, test))),
-        ("front_by_seconds", [standard, lazy].map(|(_, seconds, test)| (seconds, test))),
-    ] {
-        assert_eq!((&lines[0][key], &lines[1][key]), (&Value::from(!beats(b, a)), &Value::from(!beats(a, b))), "{key}");
+    // After so few rounds the lazy model is no better than a fixed answer, which is on no front and beats nothing.
+    for key in ["front", "front_by_seconds"] {
+        assert_eq!((&lines[0][key], &lines[1][key]), (&Value::from(true), &Value::from(false)), "{key}");
     }
+    assert_eq!((&lines[0]["is_constant"], &lines[1]["is_constant"]), (&Value::from(false), &Value::from(true)));
     let text = place.run(&format!("{COMPARE} --quiet")).out;
     let row = text.lines().find(|line| line.starts_with("Lazy, from scores")).expect("a row");
     assert!(

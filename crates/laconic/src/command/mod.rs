@@ -39,6 +39,9 @@ pub enum Command {
     Verify(verify::Verify),
     /// Compare methods over seeds on one graph: figures, bytes, seconds, and what nothing beats
     Compare(compare::Compare),
+    /// One run of a comparison, in a process of its own
+    #[command(name = compare::alone::COMMAND, hide = true)]
+    CompareRun,
     /// Write one HTML page about one or several runs
     Report(report::Report),
     /// Predict every node with a trained model
@@ -60,6 +63,7 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
         Command::Resume(arguments) => train::resume(arguments, output),
         Command::Verify(arguments) => verify::run(arguments, output),
         Command::Compare(arguments) => compare::run(arguments, output),
+        Command::CompareRun => compare::alone::child(output),
         Command::Report(arguments) => report::run(arguments, output),
         Command::Predict(arguments) => predict::run(arguments, output),
         Command::Export(arguments) => export::run(arguments, output),

@@ -1,6 +1,5 @@
 //! The file that says which methods are compared over which seeds.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use laconic_graph::limits::read_file;
@@ -9,11 +8,13 @@ use laconic_train::{Config, TrainError};
 use laconic_wire::LinkShape;
 use serde::Deserialize;
 
+use super::seeds::{self, Seeds};
+use super::sweep::Sweep;
 use crate::command::train::RunFile;
 use crate::plot::short;
 
 /// Runs of one matrix at most.
-const RUNS_MAX: usize = 1000;
+pub const RUNS_MAX: usize = 1000;
 /// Letters of a method's name at most: it becomes the name of a folder.
 const NAME_MAX: usize = 60;
 /// Letters at most of a line of the file that an error shows.
@@ -23,12 +24,14 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// What is compared.
 pub struct Matrix {
-    /// The seeds, each for every method.
-    pub seeds: Vec<u64>,
+    /// The seeds, each for every method; those of one partition and split stand together.
+    pub seeds: Vec<Seeds>,
     /// The link model on whose clock runs are timed.
     pub link: Option<String>,
     /// The methods, checked.
     pub methods: Vec<Method>,
+    /// Which of them the others are measured against.
+    pub baseline: usize,
 }
 
 /// One way to train.
@@ -55,23 +58,31 @@ pub struct Wishes {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MatrixFile {
-    seeds: Option<Vec<u64>>,
+    seeds: Option<toml::Value>,
     link: Option<String>,
+    baseline: Option<String>,
     #[serde(default)]
     method: Vec<MethodEntry>,
+    #[serde(default)]
+    sweep: Vec<Sweep>,
 }
 
+/// A method as the file has it, or as a sweep makes it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MethodEntry {
-    name: String,
+pub struct MethodEntry {
+    /// What it is called.
+    pub name: String,
+    /// What it changes.
     #[serde(default)]
-    set: Vec<String>,
+    pub set: Vec<String>,
 }
 
-type Result<T> = std::result::Result<T, TrainError>;
+/// What reading the file comes to.
+pub type Result<T> = std::result::Result<T, TrainError>;
 
-fn refuse<T>(what: String) -> Result<T> {
+/// Refuses a file of methods.
+pub fn refuse<T>(what: String) -> Result<T> {
     Err(TrainError::config(what))
 }
 
@@ -80,23 +91,25 @@ impl Matrix {
     pub fn load(path: &Path, run: &RunFile, base: &Config, wishes: Wishes) -> Result<Matrix> {
         let file = MatrixFile::read(path)?;
         let place = path.display();
-        let seeds = match wishes.seeds {
-            Some(count) => (0..count.min(RUNS_MAX as u64 + 1)).collect(),
-            None => file.seeds.unwrap_or_else(|| vec![0]),
-        };
-        if file.method.is_empty() {
-            return refuse(format!("{place}: no [[method]], so nothing to compare"));
+        let at = |error: TrainError| TrainError::config(format!("{place}: {}", bare(&error)));
+        let seeds = seeds::read(file.seeds, wishes.seeds, base).map_err(at)?;
+        let mut entries = file.method;
+        for sweep in file.sweep {
+            entries.extend(sweep.methods().map_err(at)?);
         }
-        if seeds.is_empty() {
-            return refuse(format!("{place}: no seeds, so nothing to run"));
+        if entries.is_empty() {
+            return refuse(format!("{place}: no [[method]] and no [[sweep]], so nothing to compare"));
         }
-        if seeds.iter().collect::<BTreeSet<_>>().len() < seeds.len() {
-            return refuse(format!("{place}: seeds: one of them stands there twice"));
-        }
-        if seeds.len() * file.method.len() > RUNS_MAX {
-            let (methods, seeds) = (file.method.len(), seeds.len());
+        if seeds.len() * entries.len() > RUNS_MAX {
+            let (methods, seeds) = (entries.len(), seeds.len());
             return refuse(format!("{place}: {methods} methods over {seeds} seeds: more than {RUNS_MAX} runs"));
         }
+        let named = |name: &String| entries.iter().position(|entry| entry.name == *name);
+        let baseline = match &file.baseline {
+            None => 0,
+            Some(name) => named(name)
+                .ok_or_else(|| TrainError::config(format!("{place}: baseline = {name:?}: no method is called so")))?,
+        };
         // A link model that the run itself names is as good.
         let own = Some(&base.transport.shape).filter(|shape| !shape.is_empty()).cloned();
         let link = wishes.link.or(file.link).or(own);
@@ -104,10 +117,9 @@ impl Matrix {
             link.parse::<LinkShape>().map_err(|error| TrainError::config(format!("link = {link:?}: {error}")))?;
         }
         let method = |entry| Method::new(entry, run, base, link.as_deref());
-        let methods = file.method.into_iter().map(method).collect::<Result<Vec<Method>>>();
-        let methods = methods.map_err(|error| TrainError::config(format!("{place}: {}", bare(&error))))?;
-        check_together(&methods).map_err(|error| TrainError::config(format!("{place}: {}", bare(&error))))?;
-        Ok(Matrix { seeds, link, methods })
+        let methods = entries.into_iter().map(method).collect::<Result<Vec<Method>>>().map_err(at)?;
+        check_together(&methods).map_err(at)?;
+        Ok(Matrix { seeds, link, methods, baseline })
     }
 }
 
@@ -151,24 +163,25 @@ impl Method {
     }
 
     /// The configuration of one run, and its folder.
-    pub fn run(&self, out: &Path, seed: u64) -> (Config, PathBuf) {
-        let mut config = self.config.clone();
-        config.train.seed = seed;
-        config.out.dir = out.join(self.folder(seed));
+    pub fn run(&self, out: &Path, seeds: &Seeds) -> (Config, PathBuf) {
+        let mut config = seeds.applied(&self.config);
+        config.out.dir = out.join(self.folder(seeds));
         let folder = config.out.dir.clone();
         (config, folder)
     }
 
     /// The folder of one run within that of the comparison.
-    pub fn folder(&self, seed: u64) -> String {
-        format!("runs/{}/seed-{seed}", self.slug)
+    pub fn folder(&self, seeds: &Seeds) -> String {
+        format!("runs/{}/{}", self.slug, seeds.folder())
     }
 }
 
 /// Why a method may not set this key.
 fn forbidden(key: &str, has_link: bool) -> Option<&'static str> {
     match key.split('.').next().unwrap_or_default().trim() {
-        "data" | "partition" => Some("all methods run on one graph and one partition; set it in the run's file"),
+        "data" | "partition" => {
+            Some("all methods run on one graph and one partition; set it in the run's file, or list seeds of it")
+        }
         "train" if key == "train.seed" => Some("seeds are listed under seeds"),
         "train" if !key.contains('.') => Some("set single keys, not whole sections"),
         "out" if key != "out.checkpoint_every" => Some("the folders of runs are chosen by compare"),

@@ -1,20 +1,28 @@
 //! `laconic compare`: methods and seeds on one graph and one partition.
 
+pub mod alone;
+mod constant;
 pub mod figures;
+mod files;
 mod front;
 mod matrix;
 pub mod outcome;
+mod paired;
+mod planned;
 mod runs;
+mod seeds;
+mod sweep;
 mod table;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use laconic_graph::part::Part;
+use laconic_graph::part::{Part, Provenance, write_parts};
+use laconic_train::config::PartitionConfig;
 use laconic_train::record::claim::Lock;
 use laconic_train::run::source::Source;
-use laconic_train::{Config, Members, Options, Plan, TrainError, train};
+use laconic_train::{Config, Members, Plan, TrainError};
 
 pub use outcome::Comparison;
 
@@ -23,26 +31,36 @@ use super::signals::{STOPPED, Signals};
 use super::train::{RunFile, refuse_several_processes};
 use crate::bytes::human_bytes;
 use crate::output::Output;
-use crate::progress::Progress;
 use crate::recorded::Recorded;
+use alone::Task;
 use matrix::{Matrix, Method, Wishes, bare};
 use outcome::Graph;
 use runs::Found;
+use seeds::Seeds;
 
 const HELP: &str = "\
 FILE lists the methods:
   seeds = [0, 1, 2]              # otherwise 0 alone
   link = \"wan-100mbit-40ms\"      # otherwise transport.shape of the run, otherwise real time
+  baseline = \"synchronous\"       # otherwise the first
   [[method]]
   name = \"synchronous\"
-  set = [\"schedule.kind=synchronous\"]
   [[method]]
   name = \"lazy, from scores\"
   set = [\"schedule.kind=lazy\", \"schedule.start=mlp\"]
+  [[sweep]]                      # a method for every combination of values
+  name = \"lazy, {bits} bits\"     # otherwise made from keys and values
+  set = [\"schedule.kind=lazy\", \"messages.forward={codec=quantised}\"]
+  over = { \"messages.forward.bits\" = [2, 4, 8], \"train.lr\" = [0.01, 0.003] }
 
-The graph is read and cut once. Runs are in DIR/runs/METHOD/seed-S; those that are there are kept,
-so the same command goes on after Ctrl-C. Beside them: compare.json, and as figures compare.svg (what
-each method comes to: metric against bytes), compare_time.svg and compare_curves.svg.
+Seeds of partition and split: seeds = { train = [0, 1], partition = [0, 1], split = [5, 6] } is
+every combination; with zip = true the first of each go together, then the second, and so on.
+
+The graph is read and cut once (for each seed of partition or split). A run has a process of its
+own, whose memory is the run's. Runs are in DIR/runs/METHOD/seed-S; those that are there are kept,
+so the same command goes on after Ctrl-C. Beside them: compare.json, compare.csv (a row a run),
+compare.md and compare.tex (means), and as figures compare.svg (what each method comes to: metric
+against bytes), compare_time.svg and compare_curves.svg.
 
 Example: laconic compare run.toml --runs methods.toml --seeds 5 --out comparison";
 
@@ -58,7 +76,10 @@ pub struct Compare {
     /// The comparison's folder (otherwise that of the run with -compare at its end)
     #[arg(long, value_name = "DIR", value_parser = folder())]
     out: Option<PathBuf>,
-    /// Seeds 0 to N-1 instead of the file's
+    /// Print bytes and time of every method on links, and run nothing
+    #[arg(long)]
+    plan: bool,
+    /// Seeds 0 to N-1 of training instead of the file's
     #[arg(long, value_name = "N")]
     seeds: Option<u64>,
     /// Take the time on this link's virtual clock instead of the file's
@@ -77,11 +98,21 @@ enum Ended {
 
 /// What all runs share.
 struct Shared<'a> {
-    parts: Vec<Part>,
     out: PathBuf,
     signals: Signals,
     force: bool,
     output: &'a Output,
+}
+
+/// The folder of parts in that of a comparison while it runs.
+const PARTS: &str = ".parts";
+
+/// The graph, cut and split in one way, for the runs that share it.
+struct World {
+    parts: Vec<Part>,
+    /// Where the runs' processes find it: the folder that the data are in, or one that is written when it is needed.
+    folder: Option<PathBuf>,
+    written: Option<PathBuf>,
 }
 
 /// Runs what is missing of the matrix and compares.
@@ -93,17 +124,23 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
     let out = arguments.out.unwrap_or_else(|| default_folder(&base));
     let out = named(&out).map_err(|source| TrainError::io(&out, source))?;
     let signals = Signals::install(false)?;
-    let parts = Source::open(&Members::default(), &base, None)?.all()?;
+    let first = matrix.seeds[0];
+    let world = World::open(&first.applied(&base))?;
     for method in &matrix.methods {
-        let resolved = method.config.resolved(parts.len() as u32)?;
-        Plan::of(&resolved, &parts[0].global)
-            .and_then(|plan| plan.check_workers(parts.len()))
+        let resolved = method.config.resolved(world.parts.len() as u32)?;
+        Plan::of(&resolved, &world.parts[0].global)
+            .and_then(|plan| plan.check_workers(world.parts.len()))
             .map_err(|error| TrainError::config(format!("method {:?}: {}", method.name, bare(&error))))?;
     }
-    let mut comparison = Comparison::new(&matrix, Graph::of(&parts));
+    if arguments.plan {
+        let plan = planned::Plan::of(&matrix, &first, &world.parts)?;
+        output.result(plan.table(), &plan)?;
+        return Ok(0);
+    }
+    let mut comparison = Comparison::new(&matrix, Graph::of(&world.parts));
     let _lock = prepare(&out, &comparison)?;
-    let shared = Shared { parts, out, signals, force: arguments.force, output };
-    let ended = shared.run_all(&matrix, &mut comparison);
+    let shared = Shared { out, signals, force: arguments.force, output };
+    let ended = shared.run_all(&matrix, (&base, world), &mut comparison);
     // Asked twice, a run ends with an error.
     let recorded = if shared.signals.gave_up() { None } else { ended? };
     let Some(recorded) = recorded else {
@@ -111,6 +148,7 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
         return Ok(STOPPED);
     };
     figures::write(&shared.out, &comparison, &recorded)?;
+    files::write(&shared.out, &comparison)?;
     output.result(table::table(&comparison), &comparison)?;
     output.say(format!("written to {}", shared.out.display()));
     Ok(0)
@@ -146,46 +184,86 @@ fn prepare(out: &Path, comparison: &Comparison) -> Result<Lock> {
     Ok(Lock::take(out)?)
 }
 
+impl World {
+    fn open(config: &Config) -> Result<World, TrainError> {
+        let source = Source::open(&Members::default(), config, None)?;
+        let folder = matches!(source, Source::Folder(..)).then(|| config.data.path.clone());
+        Ok(World { parts: source.all()?, folder, written: None })
+    }
+
+    /// The folder of its parts, written beside the runs where there is none.
+    fn folder(&mut self, out: &Path, config: &Config) -> Result<PathBuf, TrainError> {
+        if let Some(folder) = &self.folder {
+            return Ok(folder.clone());
+        }
+        let folder = out.join(PARTS);
+        let PartitionConfig { method, seed, .. } = &config.partition;
+        write_parts(&folder, &self.parts, &Provenance { method: method.clone(), seed: *seed }, true)?;
+        self.written = Some(folder.clone());
+        self.folder = Some(folder.clone());
+        Ok(folder)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // One that is left by a process that was killed is replaced by the next.
+        if let Some(folder) = &self.written {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
 impl Shared<'_> {
     /// Every run, with the number of its method; `None` where the user stopped. What is known is written down after
     /// each.
-    fn run_all(&self, matrix: &Matrix, comparison: &mut Comparison) -> Result<Option<Vec<(usize, Recorded)>>> {
+    fn run_all(
+        &self,
+        matrix: &Matrix,
+        (base, mut world): (&Config, World),
+        comparison: &mut Comparison,
+    ) -> Result<Option<Vec<(usize, Recorded)>>> {
         let total = matrix.seeds.len() * matrix.methods.len();
         let mut all = Vec::with_capacity(total);
+        let mut before = matrix.seeds[0];
         // Seed by seed, so that a comparison that is stopped early has something of every method.
-        for &seed in &matrix.seeds {
+        for seeds in &matrix.seeds {
+            if !seeds.share_parts(&before) {
+                drop(std::mem::replace(&mut world, World { parts: Vec::new(), folder: None, written: None }));
+                world = World::open(&seeds.applied(base))?;
+            }
+            before = *seeds;
             for (index, method) in matrix.methods.iter().enumerate() {
-                let ended = self.run_one(method, seed).with_context(|| format!("{}, seed {seed}", method.name))?;
+                let ended = self.run_one(method, seeds, &mut world);
+                let ended = ended.with_context(|| format!("{}, {seeds}", method.name))?;
                 let Ended::Done(recorded, how) = ended else { return Ok(None) };
-                comparison.enter(index, seed, method.folder(seed), &recorded);
+                comparison.enter(index, *seeds, method.folder(seeds), &recorded);
+                comparison.look_at(&world.parts);
                 comparison.conclude();
                 comparison.write(&self.out)?;
                 all.push((index, *recorded));
                 let said = describe(comparison, index, how);
-                self.output.say(format!("[{}/{total}] {}, seed {seed}: {said}", all.len(), method.name));
+                self.output.say(format!("[{}/{total}] {}, {seeds}: {said}", all.len(), method.name));
             }
         }
         Ok(Some(all))
     }
 
-    fn run_one(&self, method: &Method, seed: u64) -> Result<Ended> {
-        let (config, folder) = method.run(&self.out, seed);
-        let found = Found::in_folder(&folder, &config.resolved(self.parts.len() as u32)?, &self.parts);
+    fn run_one(&self, method: &Method, seeds: &Seeds, world: &mut World) -> Result<Ended> {
+        let (config, folder) = method.run(&self.out, seeds);
+        let found = Found::in_folder(&folder, &config.resolved(world.parts.len() as u32)?, &world.parts);
         let (resume, how) = match found {
             Found::Done(recorded) => return Ok(Ended::Done(recorded, "kept")),
             Found::Begun => (true, "resumed"),
             Found::Nothing => (false, "done"),
         };
-        let interrupt = self.signals.interrupt.clone();
-        if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
+        if self.signals.interrupt.load(std::sync::atomic::Ordering::Relaxed) {
             return Ok(Ended::Stopped);
         }
-        let observer = Box::new(Progress::bar_only(self.output, format!("{}, seed {seed}", method.name)));
-        let abort = self.signals.abort.clone();
-        let out = Some(folder.clone());
-        let force = self.force;
-        let options = Options { out, resume, interrupt, abort, observer, force, ..Options::default() };
-        if train(&config, self.parts.clone(), options)?.summary.interrupted {
+        let name = format!("{}, {seeds}", method.name);
+        let parts = world.folder(&self.out, &config)?;
+        let task = Task { config, parts, resume, force: self.force, name };
+        if !alone::run(&task, &self.signals, self.output.is_quiet())? {
             return Ok(Ended::Stopped);
         }
         Ok(Ended::Done(Box::new(Recorded::read(&folder)?), how))

@@ -1,5 +1,6 @@
 //! What a comparison found: every run, and per method what its runs say together.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
@@ -9,8 +10,11 @@ use laconic_train::record::aside::write_aside;
 use laconic_train::record::purposes::Purposes;
 use serde::{Deserialize, Serialize};
 
+use super::constant::best_constant;
 use super::front::front;
 use super::matrix::{Matrix, Method};
+use super::paired::Against;
+use super::seeds::Seeds;
 use crate::recorded::{Recorded, read_text};
 
 /// The file with a comparison in its folder.
@@ -27,6 +31,12 @@ pub struct Comparison {
     pub metric: Option<String>,
     /// The link model on whose clock `seconds` were taken; `None` for real time.
     pub link: Option<String>,
+    /// The best test figure of an answer that is the same for every node.
+    #[serde(default)]
+    pub constant: Option<f64>,
+    /// The method that the others are measured against.
+    #[serde(default)]
+    pub baseline: String,
     /// The methods, in the order of the file; a method without runs has none yet.
     pub methods: Vec<Line>,
 }
@@ -74,7 +84,7 @@ pub struct Line {
     /// Those of all but evaluations.
     #[serde(default)]
     pub training: Option<f64>,
-    /// How many times fewer bytes of training than the first method's.
+    /// How many times fewer bytes of training than the baseline's.
     pub fewer: Option<f64>,
     /// Messages that `messages.skip` left out.
     #[serde(default)]
@@ -84,6 +94,12 @@ pub struct Line {
     /// The largest resident size of the process in bytes.
     #[serde(default)]
     pub memory: Option<f64>,
+    /// Its test metric against the baseline's over the seeds that both have.
+    #[serde(default)]
+    pub against: Option<Against>,
+    /// Whether its mean is no better than an answer that is the same for every node: then it is on no front.
+    #[serde(default)]
+    pub is_constant: bool,
     /// What its last run had to say of its configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -102,11 +118,17 @@ pub struct Spread {
     pub sd: Option<f64>,
 }
 
-/// One run of a method with one seed.
+/// One run of a method with one choice of seeds.
 #[derive(Serialize, Deserialize)]
 pub struct Run {
     /// The seed of initial values and dropout, `train.seed`.
     pub seed: u64,
+    /// `partition.seed`, where it is not the run file's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_seed: Option<u64>,
+    /// `data.split.seed`, where it is not the run file's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_seed: Option<u64>,
     /// Its folder within that of the comparison.
     pub folder: String,
     /// The test metric of the best validation round.
@@ -133,6 +155,13 @@ pub struct Run {
     pub memory: u64,
 }
 
+impl Run {
+    /// What it drew from.
+    pub fn seeds(&self) -> Seeds {
+        Seeds { train: self.seed, partition: self.partition_seed, split: self.split_seed }
+    }
+}
+
 impl Graph {
     /// The graph of these parts.
     pub fn of(parts: &[Part]) -> Graph {
@@ -156,6 +185,8 @@ impl Comparison {
             graph,
             metric: None,
             link: matrix.link.clone(),
+            constant: None,
+            baseline: matrix.methods[matrix.baseline].name.clone(),
             methods: matrix.methods.iter().map(line).collect(),
         }
     }
@@ -167,6 +198,8 @@ impl Comparison {
             graph: Graph { dataset, digest: String::new(), nodes: 0, edges: 0, parts: Vec::new() },
             metric: None,
             link,
+            constant: None,
+            baseline: String::new(),
             methods: Vec::new(),
         }
     }
@@ -197,13 +230,16 @@ impl Comparison {
     }
 
     /// Enters a run of method number `index`.
-    pub fn enter(&mut self, index: usize, seed: u64, folder: String, recorded: &Recorded) {
+    pub fn enter(&mut self, index: usize, seeds: impl Into<Seeds>, folder: String, recorded: &Recorded) {
+        let seeds = seeds.into();
         let summary = &recorded.summary;
         let purposes = Purposes::of_names(&summary.bytes.by_kind);
         self.metric = self.metric.take().or_else(|| recorded.metric.clone());
         self.methods[index].notes.clone_from(&summary.notes);
         self.methods[index].runs.push(Run {
-            seed,
+            seed: seeds.train,
+            partition_seed: seeds.partition,
+            split_seed: seeds.split,
             folder,
             test: recorded.test(),
             bytes: summary.bytes.total,
@@ -215,6 +251,12 @@ impl Comparison {
             seconds: recorded.seconds(self.link.is_some()),
             memory: summary.memory.peak_bytes,
         });
+    }
+
+    /// Notes what a fixed answer reaches on these parts; of several splits the best counts.
+    pub fn look_at(&mut self, parts: &[Part]) {
+        let constant = self.metric.as_deref().and_then(|metric| best_constant(metric, parts));
+        self.constant = self.constant.into_iter().chain(constant).reduce(f64::max);
     }
 
     /// Sets what follows from the runs.
@@ -233,16 +275,31 @@ impl Comparison {
             line.memory = of(|run| run.memory);
             line.seconds = mean(line.runs.iter().map(|run| run.seconds));
         }
-        let first = self.methods[0].training;
-        for line in &mut self.methods {
-            let both = first.zip(line.training).filter(|(_, bytes)| *bytes > 0.0);
-            line.fewer = both.map(|(first, bytes)| first / bytes);
-        }
+        self.measure();
         for (index, on_front) in front_of(&self.methods, |line| line.training) {
             self.methods[index].front = on_front;
         }
         for (index, on_front) in front_of(&self.methods, |line| line.seconds) {
             self.methods[index].front_by_seconds = on_front;
+        }
+    }
+
+    /// Measures every method against the baseline, and against no method at all.
+    fn measure(&mut self) {
+        let baseline =
+            self.methods.iter().position(|line| line.name == self.baseline && !line.runs.is_empty()).unwrap_or(0);
+        let bytes = self.methods[baseline].training;
+        let tests: BTreeMap<Seeds, f64> =
+            self.methods[baseline].runs.iter().filter_map(|run| Some((run.seeds(), run.test?))).collect();
+        for (index, line) in self.methods.iter_mut().enumerate() {
+            let both = bytes.zip(line.training).filter(|(_, bytes)| *bytes > 0.0);
+            line.fewer = both.map(|(baseline, bytes)| baseline / bytes);
+            let difference = |run: &Run| Some(run.test? - tests.get(&run.seeds())?);
+            let differences: Vec<f64> = line.runs.iter().filter_map(difference).collect();
+            line.against = Against::of(&differences).filter(|_| index != baseline);
+            let mean = line.test.map(|test| test.mean);
+            line.is_constant = mean.zip(self.constant).is_some_and(|(mean, constant)| mean <= constant + 1e-9);
+            (line.front, line.front_by_seconds) = (false, false);
         }
     }
 }
@@ -265,6 +322,8 @@ impl Line {
             skipped: None,
             seconds: None,
             memory: None,
+            against: None,
+            is_constant: false,
             notes: Vec::new(),
             front: false,
             front_by_seconds: false,
@@ -272,10 +331,11 @@ impl Line {
     }
 }
 
-/// For each method with a metric whether it is on the front of this cost.
+/// For each method with a metric better than that of a fixed answer whether it is on the front of this cost.
 fn front_of(lines: &[Line], cost: impl Fn(&Line) -> Option<f64>) -> Vec<(usize, bool)> {
+    let known = |(index, line): (usize, &Line)| Some((index, (cost(line)?, line.test?.mean)));
     let known: Vec<(usize, (f64, f64))> =
-        lines.iter().enumerate().filter_map(|(index, line)| Some((index, (cost(line)?, line.test?.mean)))).collect();
+        lines.iter().enumerate().filter(|(_, line)| !line.is_constant).filter_map(known).collect();
     let points: Vec<(f64, f64)> = known.iter().map(|(_, point)| *point).collect();
     known.iter().map(|(index, _)| *index).zip(front(&points)).collect()
 }

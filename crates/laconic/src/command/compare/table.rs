@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::files::p;
 use super::outcome::{Comparison, Line, Spread};
 use crate::bytes::human_bytes;
 
@@ -21,7 +22,7 @@ pub fn table(comparison: &Comparison) -> String {
     if skips {
         let _ = write!(text, " {:>7}", "skipped");
     }
-    let _ = writeln!(text, " {:>7} {:>9} {:>10}  front", "fewer", "seconds", "memory");
+    let _ = writeln!(text, " {:>7} {:>9} {:>10} {:>11}  front", "fewer", "seconds", "memory", "p");
     for line in &comparison.methods {
         let _ = writeln!(text, "{}", row(line, width, skips).trim_end());
     }
@@ -29,14 +30,18 @@ pub fn table(comparison: &Comparison) -> String {
         Some(link) => format!("seconds on the clock of a model of the link {link}"),
         None => "real seconds".to_owned(),
     };
-    let first = comparison.methods.first().map_or("", |line| line.name.as_str());
     let _ = writeln!(text, "{metric} on test nodes, mean ± standard deviation over runs; {time}");
     for line in &comparison.methods {
         for note in &line.notes {
             let _ = writeln!(text, "note: {}: {note}", line.name);
         }
     }
-    let _ = writeln!(text, "fewer: all but evaluation, against {first}");
+    let _ = writeln!(text, "fewer: all but evaluation, against {}", comparison.baseline);
+    let test = "exact permutation test of the differences with the same seeds, two-sided; six pairs are the fewest";
+    let _ = writeln!(text, "p: {test}");
+    if let Some(constant) = comparison.constant.filter(|_| comparison.methods.iter().any(|line| line.is_constant)) {
+        let _ = writeln!(text, "chance: no better than {constant:.4}, the best answer that is the same for every node");
+    }
     let what = "no other method is at least as good in both and better in one";
     let _ = write!(text, "front: of {metric} and bytes but for evaluation, or of {metric} and seconds: {what}");
     text
@@ -55,9 +60,9 @@ fn row(line: &Line, width: usize, skips: bool) -> String {
     }
     let fewer = known(line.fewer.map(|fewer| format!("{fewer:.1}x")));
     let seconds = known(line.seconds.map(|seconds| format!("{seconds:.2}")));
-    let fronts = [(line.front, "bytes"), (line.front_by_seconds, "time")];
+    let fronts = [(line.front, "bytes"), (line.front_by_seconds, "time"), (line.is_constant, "chance")];
     let fronts: Vec<&str> = fronts.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect();
-    let _ = write!(text, " {fewer:>7} {seconds:>9} {:>10}  {}", bytes(line.memory), fronts.join(", "));
+    let _ = write!(text, " {fewer:>7} {seconds:>9} {:>10} {:>11}  {}", bytes(line.memory), p(line), fronts.join(", "));
     text
 }
 

@@ -80,10 +80,13 @@ struct Costs {
     ledger: Option<PathBuf>,
 }
 
+/// The time on a link.
 #[derive(Serialize)]
-struct LinkTime {
-    link: String,
-    seconds: f64,
+pub struct LinkTime {
+    /// The link's name, or its numbers.
+    pub link: String,
+    /// Seconds on the wire if nothing overlaps.
+    pub seconds: f64,
     /// Whether it is `transport.shape`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     configured: bool,
@@ -209,7 +212,7 @@ fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf
 }
 
 /// The time on the configured link, first unless it is a named one, and on the named ones.
-fn times(configured: &str, busiest: u64, exchanges: u64) -> Result<Vec<LinkTime>> {
+pub fn times(configured: &str, busiest: u64, exchanges: u64) -> Result<Vec<LinkTime>> {
     let seconds = |shape: &LinkShape| {
         busiest as f64 * 8.0 / shape.bits_per_second + exchanges as f64 * shape.latency.as_secs_f64()
     };

@@ -1,0 +1,155 @@
+//! What can be reached without looking: the figure of the best answer that is the same for every node.
+
+use laconic_graph::dataset::{Labels, Split};
+use laconic_graph::part::Part;
+
+/// Of a class among test nodes: how many have it, and of how many it is known.
+type Share = (f64, f64);
+
+/// The best figure on test nodes of an answer that is the same for all of them: for classes the largest one, for sets
+/// the best fixed set. An area under the curve is then one half. `None` where nothing is tested.
+pub fn best_constant(metric: &str, parts: &[Part]) -> Option<f64> {
+    let (shares, is_sets) = shares(parts)?;
+    let f1 = |positive: f64, chosen: f64, all: f64| if all > 0.0 { 2.0 * positive / (chosen + all) } else { 0.0 };
+    let largest = shares.iter().map(|(has, _)| *has).fold(0.0, f64::max);
+    let nodes = shares.first().map_or(0.0, |(_, of)| *of);
+    Some(match (metric, is_sets) {
+        ("accuracy" | "micro_f1", false) => largest / nodes,
+        ("macro_f1", false) => f1(largest, nodes, largest) / shares.len() as f64,
+        ("accuracy", true) => {
+            let right: f64 = shares.iter().map(|(has, of)| has.max(of - has)).sum();
+            right / shares.iter().map(|(_, of)| of).sum::<f64>()
+        }
+        ("micro_f1", true) => {
+            // The best set is of the most frequent classes, up to some number of them.
+            let mut order: Vec<Share> = shares.into_iter().filter(|(_, of)| *of > 0.0).collect();
+            order.sort_by(|a, b| (b.0 / b.1).total_cmp(&(a.0 / a.1)));
+            let all: f64 = order.iter().map(|(has, _)| has).sum();
+            let mut chosen = (0.0, 0.0);
+            let figures = order.iter().map(|(has, of)| {
+                chosen = (chosen.0 + has, chosen.1 + of);
+                f1(chosen.0, chosen.1, all)
+            });
+            figures.fold(0.0, f64::max)
+        }
+        ("macro_f1", true) => shares.iter().map(|(has, of)| f1(*has, *of, *has)).sum::<f64>() / shares.len() as f64,
+        (area, _) if area.starts_with("roc_auc") => 0.5,
+        _ => return None,
+    })
+}
+
+/// Every class among test nodes whose label is known, and whether nodes may have several.
+fn shares(parts: &[Part]) -> Option<(Vec<Share>, bool)> {
+    let (mut shares, mut is_sets) = (Vec::new(), false);
+    for part in parts {
+        let tested = |row: usize| part.roles.get(row).is_some_and(|roles| roles & Split::TEST != 0);
+        match &part.labels {
+            Labels::None => return None,
+            Labels::Single { classes, values } => {
+                shares.resize(*classes, (0.0, 0.0));
+                let known = values.iter().enumerate().filter(|(row, class)| tested(*row) && **class >= 0);
+                for (_, class) in known {
+                    shares.get_mut(*class as usize)?.0 += 1.0;
+                    shares.iter_mut().for_each(|(_, of)| *of += 1.0);
+                }
+            }
+            Labels::Multi { classes, values } => {
+                shares.resize(*classes, (0.0, 0.0));
+                is_sets = true;
+                let sets = values.chunks_exact((*classes).max(1)).enumerate();
+                for (_, set) in sets.filter(|(row, _)| tested(*row)) {
+                    for (share, truth) in shares.iter_mut().zip(set).filter(|(_, truth)| **truth != Labels::UNKNOWN) {
+                        share.0 += f64::from(*truth);
+                        share.1 += 1.0;
+                    }
+                }
+            }
+        }
+    }
+    shares.iter().any(|(_, of)| *of > 0.0).then_some((shares, is_sets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laconic_nn::Matrix;
+    use laconic_nn::loss::Targets;
+    use laconic_nn::metric::{Metric, Tally};
+
+    const CLASSES: usize = 3;
+
+    fn parts(labels: [Labels; 2]) -> [Part; 2] {
+        use laconic_graph::dataset::{Features, Ids};
+        let part = |(index, labels)| Part {
+            index,
+            parts: 2,
+            nodes: (0..5).map(|node| 2 * node + u64::from(index)).collect(),
+            offsets: vec![0; 6],
+            sources: Vec::new(),
+            weights: None,
+            features: Features::None,
+            labels,
+            roles: vec![Split::TEST, Split::TEST, Split::TRAIN, Split::TEST, Split::TEST],
+            ids: Ids::Row,
+            global: Default::default(),
+        };
+        [0, 1].map(|index| index).into_iter().zip(labels).map(part).collect::<Vec<_>>().try_into().expect("two")
+    }
+
+    /// The figures of one fixed answer, by the metrics themselves.
+    fn figure(metric: Metric, parts: &[Part], answer: &[f32]) -> f64 {
+        let mut sum = [0.0; 4 + 3 * CLASSES];
+        for part in parts {
+            let logits = Matrix::from_vec(5, CLASSES, answer.repeat(5));
+            let known = |row: usize| match &part.labels {
+                Labels::Single { values, .. } => values[row] >= 0,
+                _ => true,
+            };
+            let counts: Vec<bool> = (0..5).map(|row| part.roles[row] == Split::TEST && known(row)).collect();
+            let (classes, sets);
+            let targets = match &part.labels {
+                Labels::Single { values, .. } => {
+                    classes = values.iter().map(|class| (*class).max(0)).collect::<Vec<_>>();
+                    Targets::Classes(&classes)
+                }
+                Labels::Multi { values, .. } => {
+                    sets = values.clone();
+                    Targets::Sets(&sets)
+                }
+                Labels::None => panic!("labels"),
+            };
+            let mut flat = Vec::new();
+            Tally::of(&logits, targets, &counts, 0.0, true).flatten(&mut flat);
+            sum.iter_mut().zip(flat).for_each(|(sum, count)| *sum += count);
+        }
+        Tally::unflatten(&sum).figure(metric)
+    }
+
+    #[test]
+    fn no_fixed_answer_is_better_than_the_best_one_and_one_is_as_good() {
+        let single = |values: [i32; 5]| Labels::Single { classes: CLASSES, values: values.to_vec() };
+        let multi = |values: [u8; 15]| Labels::Multi { classes: CLASSES, values: values.to_vec() };
+        let u = Labels::UNKNOWN;
+        let cases = [
+            [single([0, 2, 1, 2, -1]), single([2, 1, 1, 0, 2])],
+            [
+                multi([1, 0, 0, 0, 1, 0, 1, 1, 1, 1, 0, u, 0, 0, 0]),
+                multi([0, 0, 1, 1, 0, 0, 0, 0, 0, u, 0, 1, 1, 0, 0]),
+            ],
+        ];
+        for labels in cases {
+            let parts = parts(labels);
+            for metric in [Metric::Accuracy, Metric::MicroF1, Metric::MacroF1] {
+                let answers = (0..1u8 << CLASSES).map(|set| {
+                    let answer: Vec<f32> = (0..CLASSES).map(|c| if set >> c & 1 == 1 { 1.0 } else { -1.0 }).collect();
+                    figure(metric, &parts, &answer)
+                });
+                let (best, found) = (answers.fold(0.0, f64::max), best_constant(metric.name(), &parts));
+                assert!((found.expect("a figure") - best).abs() < 1e-12, "{}: {found:?} for {best}", metric.name());
+            }
+            assert_eq!(best_constant("roc_auc", &parts), Some(0.5));
+            assert_eq!(best_constant("loss", &parts), None);
+        }
+        assert_eq!(best_constant("accuracy", &parts([Labels::None, Labels::None])), None);
+    }
+}

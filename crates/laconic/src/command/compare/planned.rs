@@ -1,0 +1,142 @@
+//! `compare --plan`: what every method will send, before anything runs.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use laconic_graph::part::Part;
+use laconic_train::Members;
+use laconic_train::forecast::costs::forecast;
+use laconic_train::record::purposes::Purposes;
+use laconic_wire::{Ledger, PerKind};
+use serde::Serialize;
+
+use super::matrix::{Matrix, Method};
+use super::seeds::Seeds;
+use crate::bytes::human_bytes;
+use crate::command::plan::{LinkTime, times};
+
+/// The links that the table shows where the comparison names none.
+const SHOWN: [&str; 3] = ["lan-1gbit-1ms", "wan-100mbit-40ms", "wan-20mbit-80ms"];
+
+/// What `compare --plan --json` prints.
+#[derive(Serialize)]
+pub struct Plan {
+    /// Runs of all methods over all seeds.
+    runs: usize,
+    /// Bytes of all runs together, as if every seed were the first.
+    bytes: u64,
+    /// The link that the comparison names.
+    link: Option<String>,
+    /// Every method, with the first seeds.
+    methods: Vec<Planned>,
+}
+
+/// What one run of a method will cost.
+#[derive(Serialize)]
+struct Planned {
+    name: String,
+    set: Vec<String>,
+    bytes: u64,
+    #[serde(flatten)]
+    purposes: Purposes,
+    /// All but those of evaluations.
+    training: u64,
+    /// How many times fewer bytes of training than the baseline's.
+    fewer: f64,
+    /// Whether it may send less, because sizes depend on what happens during it.
+    is_bound: bool,
+    frames: u64,
+    /// Bytes that all workers take together, the program apart.
+    memory: u64,
+    /// Seconds on the wire if nothing overlaps.
+    seconds_on_links: Vec<LinkTime>,
+    notes: Vec<String>,
+}
+
+impl Plan {
+    /// The plan of every method on these parts.
+    pub fn of(matrix: &Matrix, seeds: &Seeds, parts: &[Part]) -> Result<Plan> {
+        let link = matrix.link.as_deref().unwrap_or_default();
+        let one = |method: &Method| {
+            Planned::of(method, seeds, parts, link).with_context(|| format!("method {:?}", method.name))
+        };
+        let mut methods = matrix.methods.iter().map(one).collect::<Result<Vec<Planned>>>()?;
+        let baseline = methods[matrix.baseline].training as f64;
+        methods.iter_mut().for_each(|method| method.fewer = baseline / method.training.max(1) as f64);
+        let runs = matrix.seeds.len();
+        Ok(Plan {
+            runs: runs * methods.len(),
+            bytes: methods.iter().map(|method| method.bytes).sum::<u64>() * runs as u64,
+            link: matrix.link.clone(),
+            methods,
+        })
+    }
+
+    /// The plan as people read it.
+    pub fn table(&self) -> String {
+        let width = self.methods.iter().map(|method| method.name.chars().count()).max().unwrap_or(0).clamp(6, 40);
+        let mut text = format!("{:<width$}", "method");
+        for column in ["boundary", "parameters", "evaluation", "start-up"] {
+            let _ = write!(text, " {column:>10}");
+        }
+        let _ = write!(text, " {:>7} {:>10}", "fewer", "memory");
+        let links: Vec<&str> = self.link.as_deref().map_or(SHOWN.to_vec(), |link| vec![link]);
+        links.iter().for_each(|link| {
+            let _ = write!(text, " {link:>16}");
+        });
+        for method in &self.methods {
+            let name: String = method.name.chars().take(width).collect();
+            let Purposes { boundary, parameters, evaluation, start_up } = method.purposes;
+            let _ = write!(text, "\n{name:<width$}");
+            for bytes in [boundary, parameters, evaluation, start_up] {
+                let _ = write!(text, " {:>10}", human_bytes(bytes));
+            }
+            let least = if method.is_bound { "≥" } else { "" };
+            let fewer = format!("{least}{:.1}x", method.fewer);
+            let _ = write!(text, " {fewer:>7} {:>10}", human_bytes(method.memory));
+            for link in &links {
+                let seconds = method.seconds_on_links.iter().find(|time| time.link == *link).map_or(0.0, |t| t.seconds);
+                let _ = write!(text, " {:>14.1} s", seconds);
+            }
+        }
+        for method in &self.methods {
+            method.notes.iter().for_each(|note| {
+                let _ = write!(text, "\nnote: {}: {note}", method.name);
+            });
+        }
+        let _ = write!(text, "\nfewer: all but evaluation; ≥: sizes depend on the run, which may send less");
+        let _ = write!(text, "\nseconds on the wire if nothing overlaps");
+        let _ = write!(text, "\n{} runs will send about {} in all", self.runs, human_bytes(self.bytes));
+        text
+    }
+}
+
+impl Planned {
+    fn of(method: &Method, seeds: &Seeds, parts: &[Part], link: &str) -> Result<Planned> {
+        let config = seeds.applied(&method.config);
+        let costs = forecast(&Members::default(), &config, parts, Ledger::of_totals)?;
+        let (mut kinds, mut busiest, mut exchanges, mut frames) = (PerKind::<u64>::default(), 0u64, 0u64, 0u64);
+        for (_, ledger, _) in &costs.workers {
+            for (kind, count) in ledger.totals_by_kind().iter() {
+                kinds[kind] += count.framed;
+                frames += count.frames;
+            }
+            busiest = busiest.max(ledger.total().framed);
+            exchanges = ledger.totals_by_peer().values().map(|count| count.frames).fold(exchanges, u64::max);
+        }
+        let purposes = Purposes::of(&kinds);
+        Ok(Planned {
+            name: method.name.clone(),
+            set: method.set.clone(),
+            bytes: purposes.training() + purposes.evaluation,
+            purposes,
+            training: purposes.training(),
+            fewer: 1.0,
+            is_bound: costs.is_bound,
+            frames,
+            memory: costs.workers.iter().map(|(_, _, memory)| memory).sum(),
+            seconds_on_links: times(link, busiest, exchanges)?,
+            notes: costs.plan.with_messages(&config.messages)?.notes(),
+        })
+    }
+}

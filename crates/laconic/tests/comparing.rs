@@ -1,0 +1,184 @@
+//! What a comparison can be asked: grids, seeds of everything, a plan, tables, and what its figures stand for.
+
+mod program;
+
+use program::Place;
+use serde_json::Value;
+
+const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 3\n[model]\nhidden = 16\n[train]\nepochs = 5\n";
+const COMPARE: &str = "compare run.toml --runs methods.toml --out both";
+
+fn place(methods: &str) -> Place {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 400 --features 8 --out graph.npz");
+    place.write("run.toml", RUN);
+    place.write("methods.toml", methods);
+    place
+}
+
+fn names(found: &Value) -> Vec<&str> {
+    found["methods"].as_array().expect("methods").iter().map(|line| line["name"].as_str().expect("a name")).collect()
+}
+
+fn number(line: &Value, name: &str) -> f64 {
+    line[name].as_f64().unwrap_or_else(|| panic!("{name} in {line}"))
+}
+
+fn text(place: &Place, name: &str) -> String {
+    std::fs::read_to_string(place.path(name)).expect("a file")
+}
+
+#[test]
+fn a_plan_says_what_every_method_will_send_and_runs_nothing() {
+    let methods = "link = \"wan-20mbit-80ms\"\n[[method]]\nname = \"standard\"\n[[method]]\nname = \"lazy\"\n\
+        set = [\"schedule.kind=lazy\"]\n[[method]]\nname = \"adaptive\"\n\
+        set = ['messages.forward={codec=\"quantised\",bits=\"adaptive\"}']\n";
+    let place = place(&format!("seeds = [0, 1]\n{methods}"));
+    let plan = place.json(&format!("{COMPARE} --plan"));
+    let text = place.run(&format!("{COMPARE} --plan --quiet")).out;
+    assert!(!place.path("both").exists(), "a plan leaves nothing behind");
+    let found = place.json(COMPARE);
+    assert_eq!((plan["runs"].as_u64(), names(&plan)), (Some(6), vec!["standard", "lazy", "adaptive"]));
+    for (planned, line) in plan["methods"].as_array().expect("methods").iter().zip(found["methods"].as_array().unwrap())
+    {
+        let is_bound = planned["is_bound"].as_bool().expect("a truth");
+        assert_eq!(is_bound, line["name"] == "adaptive");
+        for name in ["boundary", "parameters", "evaluation", "start_up", "training", "bytes"] {
+            let (planned, sent) = (number(planned, name), number(line, name));
+            assert!(if is_bound { sent <= planned } else { sent == planned }, "{name}: {sent} of {planned}");
+        }
+        assert!(is_bound || planned["fewer"] == line["fewer"], "{planned}");
+        let alone = place.json("plan run.toml --set schedule.kind=synchronous");
+        let of = |plan: &Value| plan["seconds_on_links"].as_array().expect("links").len();
+        assert!(of(planned) >= of(&alone).min(9));
+    }
+    assert!(text.contains("wan-20mbit-80ms") && text.contains("≥") && text.contains("6 runs"), "{text}");
+}
+
+#[test]
+fn a_sweep_is_a_method_for_every_combination() {
+    let sweep = "[[sweep]]\nname = \"lazy, {bits} bits\"\n\
+        set = [\"schedule.kind=lazy\", 'messages.forward={codec=\"quantised\"}']\n\
+        over = { \"messages.forward.bits\" = [2, 8], \"train.lr\" = [0.01, 0.003] }\n";
+    let place = place(&format!("baseline = \"plain\"\n{sweep}[[method]]\nname = \"plain\"\n"));
+    let found = place.json(COMPARE);
+    let lazy = ["2 bits, lr 0.01", "2 bits, lr 0.003", "8 bits, lr 0.01", "8 bits, lr 0.003"];
+    let lazy = lazy.map(|end| format!("lazy, {end}"));
+    assert_eq!(names(&found)[1..], lazy);
+    assert_eq!((&found["baseline"], number(&found["methods"][0], "fewer")), (&"plain".into(), 1.0));
+    let summary: Value =
+        serde_json::from_str(&text(&place, "both/runs/lazy-8-bits-lr-0-003/seed-0/summary.json")).unwrap();
+    assert_eq!(summary["config"]["messages"]["forward"]["bits"], 8.0);
+    assert!((number(&summary["config"]["train"], "lr") - 0.003).abs() < 1e-6);
+    let many = |count: usize| format!("[[sweep]]\nover = {{ \"train.epochs\" = {:?} }}\n", vec![1; count]);
+    for (methods, words) in [
+        (many(1001), &["methods.toml", "1000"][..]),
+        (many(2), &["two methods"]),
+        ("[[sweep]]\nover = { \"data.path\" = [\"x\"] }\n".to_owned(), &["data.path", "one graph"]),
+        ("[[sweep]]\nover = { \"train.epocs\" = [1] }\n".to_owned(), &["train.epocs", "did you mean"]),
+        ("baseline = \"x\"\n[[method]]\nname = \"y\"\n".to_owned(), &["baseline", "\"x\""]),
+    ] {
+        place.write("methods.toml", &methods);
+        place.refused(COMPARE, 2, words);
+    }
+}
+
+/// Each run is the one that `train` would do with the same seeds, whatever it shares with others.
+#[test]
+fn seeds_of_partition_and_split_are_runs_of_their_own() {
+    let seeds = "seeds = { train = [0, 1], partition = [3], split = [5, 6] }\n";
+    let place = place(&format!("{seeds}[[method]]\nname = \"plain\"\n"));
+    let split = "--set data.split={train=0.5,val=0.2}";
+    let found = place.json(&format!("{COMPARE} {split}"));
+    let runs = found["methods"][0]["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 4);
+    let run = &runs[3];
+    assert_eq!((&run["seed"], &run["partition_seed"], &run["split_seed"]), (&1.into(), &3.into(), &6.into()));
+    assert_eq!(run["folder"], "runs/plain/seed-1-partition-3-split-6");
+    let keys = "--set data.split={train=0.5,val=0.2,seed=6} --set partition.seed=3 --set train.seed=1";
+    let alone = place.json(&format!("train run.toml --out alone {keys}"));
+    let path = format!("both/{}/summary.json", run["folder"].as_str().expect("a folder"));
+    let summary: Value = serde_json::from_str(&text(&place, &path)).expect("JSON");
+    assert_eq!((&summary["parameters"], &summary["bytes"]), (&alone["parameters"], &alone["bytes"]));
+    assert!(!place.path("both/.parts").exists(), "the parts are gone");
+    let again = place.run(&format!("{COMPARE} {split}"));
+    assert_eq!(again.err.matches(": kept").count(), 4, "{}", again.err);
+    place.refused(COMPARE, 2, &["seeds.split", "data.split"]);
+}
+
+#[test]
+fn tables_hold_every_run_and_the_means_and_say_when_seeds_are_too_few() {
+    let methods =
+        "[[method]]\nname = \"a, \\\"b\\\" & c_d\"\n[[method]]\nname = \"lazy\"\nset = [\"schedule.kind=lazy\"]\n";
+    let place = place(methods);
+    let found = place.json(&format!("{COMPARE} --seeds 6"));
+    let csv = text(&place, "both/compare.csv");
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!(rows.len(), 1 + 12);
+    assert!(rows[0].starts_with("method,seed,partition_seed,split_seed,accuracy,boundary,"), "{csv}");
+    assert!(rows[1].starts_with("\"a, \"\"b\"\" & c_d\",0,,,"), "{csv}");
+    let run = &found["methods"][1]["runs"][5];
+    let fields: Vec<&str> = rows[12].split(',').collect();
+    assert_eq!(fields[4].parse::<f64>().expect("a number"), number(run, "test"));
+    assert_eq!((fields[5], fields[8]), (run["boundary"].to_string().as_str(), run["start_up"].to_string().as_str()));
+    let against = &found["methods"][1]["against"];
+    let differences: Vec<f64> = (0..6)
+        .map(|seed| {
+            number(&found["methods"][1]["runs"][seed], "test") - number(&found["methods"][0]["runs"][seed], "test")
+        })
+        .collect();
+    let sum = |signs: u32| {
+        (0..6).map(|i| if signs >> i & 1 == 1 { -differences[i] } else { differences[i] }).sum::<f64>().abs()
+    };
+    let far = (0..64).filter(|signs| sum(*signs) >= sum(0) - 1e-12).count();
+    assert_eq!((number(against, "p"), number(against, "p_least")), (far as f64 / 64.0, 1.0 / 32.0));
+    assert!((number(against, "difference") - differences.iter().sum::<f64>() / 6.0).abs() < 1e-12);
+    assert_eq!(found["methods"][0]["against"], Value::Null);
+    let (markdown, tex) = (text(&place, "both/compare.md"), text(&place, "both/compare.tex"));
+    let spread = format!("{:.4} ", number(&found["methods"][1]["test"], "mean"));
+    assert!(markdown.contains(&format!("| lazy | 6 | {spread}±")), "{markdown}");
+    assert!(tex.contains("a, \"b\" \\& c\\_d & 6") && tex.contains(&format!("lazy & 6 & {spread}$\\pm$")), "{tex}");
+    assert_eq!(tex.matches("\\\\").count(), 3);
+    let few = place.run(&format!("{COMPARE} --seeds 5 --quiet")).out;
+    assert!(few.contains("n too small"), "{few}");
+}
+
+#[test]
+fn what_an_answer_without_a_model_reaches_is_on_no_front() {
+    // Nothing is learned in one round at this rate, so the class is the same for all nodes.
+    let frozen = "[[method]]\nname = \"frozen\"\n\
+        set = [\"schedule.kind=lazy\", \"train.epochs=1\", \"train.lr=1e-30\", \"model.hidden=1\"]\n";
+    let place = place(&format!("[[method]]\nname = \"learned\"\nset = [\"train.epochs=60\"]\n{frozen}"));
+    place.json("data synth sbm --nodes 400 --classes 2 --features 8 --feature-signal 0 --out graph.npz --force");
+    let found = place.json(COMPARE);
+    let (learned, constant) = (&found["methods"][0], number(&found, "constant"));
+    assert!((0.5..0.7).contains(&constant), "{constant}");
+    let marked = |line: &Value| (line["is_constant"].as_bool(), number(&line["test"], "mean") <= constant + 1e-9);
+    for line in found["methods"].as_array().expect("methods") {
+        let (is_constant, is_no_better) = marked(line);
+        assert_eq!(is_constant, Some(is_no_better), "{line}");
+        assert!(!is_no_better || (line["front"] == false && line["front_by_seconds"] == false), "{line}");
+    }
+    assert_eq!(
+        (&learned["is_constant"], &found["methods"][1]["is_constant"]),
+        (&false.into(), &true.into()),
+        "{found}"
+    );
+}
+
+/// The memory of a run does not depend on what ran before it: a small one after a large one takes little.
+#[test]
+fn memory_is_that_of_the_run() {
+    let wide = "[[method]]\nname = \"wide\"\nset = [\"model.hidden=1024\", \"train.epochs=2\"]\n";
+    let narrow = "[[method]]\nname = \"narrow\"\nset = [\"model.hidden=8\", \"train.epochs=2\"]\n";
+    let place = place(&format!("{wide}{narrow}"));
+    place.json("data synth sbm --nodes 5000 --features 8 --out graph.npz --force");
+    let found = place.json(COMPARE);
+    let memory = [0, 1].map(|index| number(&found["methods"][index], "memory"));
+    assert!(memory[0] > memory[1] + 50e6, "{memory:?}");
+    let failing =
+        "[[method]]\nname = \"hot\"\nset = [\"train.lr=1e30\", \"train.optimiser=sgd\", \"train.epochs=9\"]\n";
+    place.write("methods.toml", failing);
+    place.refused("compare run.toml --runs methods.toml --out hot", 6, &["hot, seed 0", "round"]);
+    place.refused("compare-run", 2, &["standard input"]);
+}
