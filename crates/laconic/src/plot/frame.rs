@@ -18,7 +18,7 @@ const GAP: f64 = 6.0;
 /// Between numbers of the horizontal axis at least.
 const APART: f64 = 18.0;
 /// About how far apart numbers of the vertical axis are.
-const ROWS: f64 = 42.0;
+const ROWS: f64 = 30.0;
 
 impl Frame {
     /// A frame `width` wide whose area starts at `top` and is `height` high.
@@ -70,7 +70,7 @@ impl Frame {
 }
 
 fn rows(height: f64) -> usize {
-    ((height / ROWS) as usize).max(2)
+    ((height / ROWS) as usize).clamp(2, 9)
 }
 
 /// Vertical lines with numbers below an area, as many as there is room for.

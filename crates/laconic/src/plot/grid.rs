@@ -53,6 +53,6 @@ impl Grid {
 
 /// A value that fits a cell.
 fn brief(value: f64, unit: Unit) -> String {
-    let power = 10f64.powf(value.abs().max(1e-12).log10().floor() - 1.0);
+    let power = 10f64.powf(value.abs().max(1e-12).log10().floor() - 2.0);
     name((value / power).round() * power, unit)
 }

@@ -49,7 +49,7 @@ impl Points {
         let y = if self.points.is_empty() { "nothing was measured".to_owned() } else { self.y.clone() };
         let top = svg.heading(width, &self.title, &y) + 14.0;
         let floor = self.floor();
-        let frame = Frame::new(self.across(), self.up(floor), width, (top, (width * 0.5).clamp(340.0, 430.0)));
+        let frame = Frame::new(self.across(), self.up(floor), width, (top, self.height(width)));
         let end = frame.draw(&mut svg, &self.x.0);
         let at: Vec<(f64, f64)> = self.points.iter().map(|point| self.place(&frame, point, floor)).collect();
         let steps = self.draw_front(&mut svg, &frame, &at);
@@ -72,6 +72,12 @@ impl Points {
         }
         let end = self.draw_key(&mut svg, (width, end), floor.is_some());
         svg.finish(width, end, &self.title)
+    }
+
+    /// A narrow figure is higher, so that names have room above each other.
+    fn height(&self, width: f64) -> f64 {
+        let names = self.points.len().min(NAMED_MAX) as f64;
+        if width < 600.0 { (260.0 + 18.0 * names).min(520.0) } else { 430.0 }
     }
 
     /// The least mean that the axis reaches, where some lie so far below it that they are drawn at the edge.

@@ -16,6 +16,7 @@ use super::matrix::{Matrix, Method};
 use super::paired::Against;
 use super::seeds::Seeds;
 use crate::recorded::{Recorded, read_text};
+use crate::typed::command_line;
 
 /// The file with a comparison in its folder.
 pub const FILE: &str = "compare.json";
@@ -25,6 +26,9 @@ pub const FILE: &str = "compare.json";
 pub struct Comparison {
     /// The program's version.
     pub version: String,
+    /// The command line that asked for it; empty where none did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
     /// The graph that all runs share.
     pub graph: Graph,
     /// The metric of every `test`; `None` before the first run, and where nothing is tested.
@@ -182,6 +186,7 @@ impl Comparison {
         let line = |method: &Method| Line::new(method.name.clone(), method.set.clone());
         Comparison {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command_line(),
             graph,
             metric: None,
             link: matrix.link.clone(),
@@ -195,6 +200,7 @@ impl Comparison {
     pub fn of_runs(dataset: String, link: Option<String>) -> Comparison {
         Comparison {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: String::new(),
             graph: Graph { dataset, digest: String::new(), nodes: 0, edges: 0, parts: Vec::new() },
             metric: None,
             link,

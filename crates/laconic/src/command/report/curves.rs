@@ -102,7 +102,11 @@ pub fn of_one(run: &Run) -> Vec<Chart> {
         legend: Vec::new(),
         axes: None,
     };
-    let mut charts = vec![by_rounds("Loss", "loss", loss), by_rounds(metric, metric, figures), against_bytes];
+    let mut charts = vec![
+        by_rounds("Loss by round", "", loss),
+        by_rounds(&format!("{metric} by round"), "", figures),
+        against_bytes,
+    ];
     charts.retain(|chart| chart.curves.iter().any(|curve| !curve.points.is_empty()));
     charts
 }

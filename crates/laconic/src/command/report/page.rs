@@ -10,7 +10,7 @@ use crate::plot::{Figure, NARROW, STYLE, WIDE, escape};
 const PAGE_STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#222;--quiet:#5a5a5a;--ground:#fff;--line:#dcdcdc;--box:#f5f5f5}
 @media (prefers-color-scheme:dark){:root{--ink:#e6e6e6;--quiet:#aeb4ba;--ground:#15181c;--line:#343a41;--box:#1f2429}}
-body{font-family:system-ui,sans-serif;color:var(--ink);background:var(--ground);max-width:60rem;margin:1.2rem auto;\
+body{font-family:system-ui,sans-serif;color:var(--ink);background:var(--ground);max-width:73rem;margin:1.2rem auto;\
 padding:0 .8rem;line-height:1.45}
 h1{font-size:1.45rem;margin:.4rem 0;overflow-wrap:anywhere}
 h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid var(--line);padding-bottom:.2rem}
@@ -20,16 +20,17 @@ svg{max-width:100%;height:auto;display:block}figure{margin:.8rem 0}figcaption{co
 @media (max-width:820px){.wide{display:none}.narrow{display:block}}
 .panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));gap:1rem .8rem}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
-td,th{padding:.25rem .55rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+td,th{padding:.25rem .45rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--ground);white-space:normal;\
-min-width:6rem;max-width:17rem;overflow-wrap:anywhere}
+min-width:6rem;max-width:17rem;overflow-wrap:anywhere}td.words,th.words{text-align:left}
+td:has(svg){min-width:11rem}
 td svg{display:inline-block;vertical-align:-3px;margin-right:.35rem}
 code,pre{background:var(--box);font-size:.8rem}code{padding:.1rem .3rem;overflow-wrap:anywhere}
 pre{padding:.8rem;overflow:auto}
 details{margin:.5rem 0;border:1px solid var(--line);border-radius:.3rem;padding:.3rem .7rem}
 summary{cursor:pointer;font-weight:600;overflow-wrap:anywhere}
 .scroll{overflow-x:auto;margin:.6rem 0}
-@media (max-width:820px){td,th{padding:.25rem .4rem}td:first-child,th:first-child{min-width:7rem;\
+@media (max-width:820px){td,th{padding:.25rem .4rem}td:first-child,th:first-child,td:has(svg){min-width:7rem;\
 max-width:8.5rem}td:nth-child(2){white-space:normal;min-width:4.3rem}}
 ";
 

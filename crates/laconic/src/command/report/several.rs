@@ -9,18 +9,21 @@ use crate::bytes::{human_bytes, separated};
 use crate::command::compare::figures::{self, Cost};
 use crate::command::compare::outcome::{Comparison, Line, Spread};
 use crate::plot::{Dots, Figure, NARROW, Row, Scale, Unit, key};
+use crate::typed::command_line;
 
 /// Methods up to which each has a panel.
 const PANELS_MAX: usize = 24;
 /// Spans of all timelines together.
 const SPANS_MAX: usize = 4000;
 
-/// The page; `command` is what made a comparison.
+/// The page about these runs and what they say together.
 pub fn html(comparison: &Comparison, runs: &[Run]) -> String {
     let mut page = Page::default();
     page.say(&about(comparison, runs));
-    if let Some(command) = command(comparison) {
-        page.command("Made by", &command);
+    if comparison.command.is_empty() {
+        page.command("This page was made by", &command_line());
+    } else {
+        page.command("Compared by", &comparison.command);
     }
     page.table(&means(comparison));
     page.note(&legend(comparison));
@@ -33,13 +36,14 @@ pub fn html(comparison: &Comparison, runs: &[Run]) -> String {
     page.figure(|width| purposes(comparison).svg(width));
     learning(&mut page, comparison, runs);
     page.heading("Details");
-    let names = |run: &Run| run.name.clone();
-    let named: Vec<(String, &Run)> = runs.iter().map(|run| (names(run), run)).collect();
     page.fold("Every run", every_run(comparison, runs));
-    if let Some(widths) = traffic::by_width(named.iter().map(|(name, run)| (name.as_str(), *run))) {
+    let first = |style: usize| runs.iter().find(|run| run.style == style);
+    let methods = comparison.methods.iter().enumerate();
+    let named = methods.filter_map(|(style, line)| Some((line.name.as_str(), first(style)?)));
+    if let Some(widths) = traffic::by_width(named) {
         let mut piece = Page::default();
         piece.figure(|width| widths.svg(width));
-        page.fold("Values of rows by their width", piece);
+        page.fold("Values of rows by their width, of the first run of each method", piece);
     }
     timelines(&mut page, comparison, runs);
     page.fold("What each method sets", settings(comparison));
@@ -99,10 +103,6 @@ fn about(comparison: &Comparison, runs: &[Run]) -> String {
     )
 }
 
-fn command(_comparison: &Comparison) -> Option<String> {
-    None
-}
-
 /// The table that the page opens with, what matters most at its left.
 fn means(comparison: &Comparison) -> Table {
     let metric = comparison.metric.as_deref().unwrap_or("metric");
@@ -155,9 +155,9 @@ fn legend(comparison: &Comparison) -> String {
     let metric = comparison.metric.as_deref().unwrap_or("metric");
     format!(
         "Means over runs ± one standard deviation. Training: all bytes but those of evaluations, that is boundary \
-         (rows of neighbours and their gradients), parameters (their gradients, or models) and start-up. Fewer: times fewer \
-         of them than {first}. Front: no other method is at least as good in {metric} and in these bytes, or in \
-         {metric} and in time, and better in one."
+         (rows of neighbours and their gradients), parameters (their gradients, or models) and start-up. Fewer: \
+         times fewer of them than {first}. Front: no other method is at least as good in {metric} and in these \
+         bytes, or in {metric} and in time, and better in one."
     )
 }
 

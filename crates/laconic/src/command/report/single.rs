@@ -8,6 +8,7 @@ use super::table::Table;
 use super::{curves, traffic, words};
 use crate::bytes::{human_bytes, separated};
 use crate::plot::{NARROW, WIDE};
+use crate::typed::command_line;
 
 /// Spans of a timeline that are drawn.
 const SPANS_MAX: usize = 4000;
@@ -18,6 +19,7 @@ pub fn html(run: &Run) -> String {
     for paragraph in words::paragraphs(run) {
         page.say(&paragraph);
     }
+    page.command("This page was made by", &command_line());
     page.table(&figures(run));
     page.table(&costs(run));
     page.heading("What left which worker");
@@ -58,7 +60,6 @@ pub fn html(run: &Run) -> String {
     configuration.text(&run.text);
     page.heading("Configuration");
     page.fold("Every key that was read", configuration);
-    page.note(&format!("laconic {}", summary.version));
     page.finish(&format!("{}: {}", run.dataset(), run.name))
 }
 
@@ -83,11 +84,16 @@ fn costs(run: &Run) -> Table {
     let mut row = |name: &str, said: String| table.rows.push(vec![name.to_owned(), said]);
     row("bytes", human_bytes(summary.bytes.total));
     row("frames", separated(summary.bytes.frames));
-    if let Some(simulated) = seconds.simulated {
-        row("seconds on the link's clock", format!("{simulated:.2}"));
+    match seconds.simulated {
+        Some(simulated) => {
+            row("seconds on the link's clock", format!("{simulated:.2}"));
+            row("real seconds", format!("{:.2}", seconds.total));
+        }
+        None => {
+            row("seconds", format!("{:.2}", seconds.total));
+            row("of them waiting for others", format!("{:.2}", seconds.waiting));
+        }
     }
-    row("seconds", format!("{:.2}", seconds.total));
-    row("of them waiting for others", format!("{:.2}", seconds.waiting));
     row("memory of the process at most", human_bytes(summary.memory.peak_bytes));
     row("parameters", separated(summary.parameters.count));
     table

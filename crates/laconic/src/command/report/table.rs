@@ -14,12 +14,14 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// A picture before each row's first cell; may be shorter than the rows.
     pub keys: Vec<Figure>,
+    /// How many columns hold words, the first among them; the others hold numbers.
+    pub words: usize,
 }
 
 impl Table {
     /// A table without rows.
     pub fn new(head: &[&str]) -> Table {
-        Table { head: head.iter().map(|name| name.to_string()).collect(), ..Table::default() }
+        Table { head: head.iter().map(|name| name.to_string()).collect(), words: 1, ..Table::default() }
     }
 
     /// The table as markup; nothing where it has no rows.
@@ -28,15 +30,16 @@ impl Table {
             return String::new();
         }
         let mut html = "<div class=\"scroll\"><table>\n<tr>".to_owned();
-        for cell in &self.head {
-            let _ = write!(html, "<th>{}</th>", escape(cell));
+        let class = |column: usize| if (1..self.words).contains(&column) { " class=\"words\"" } else { "" };
+        for (column, cell) in self.head.iter().enumerate() {
+            let _ = write!(html, "<th{}>{}</th>", class(column), escape(cell));
         }
         html += "</tr>\n";
         for (index, row) in self.rows.iter().enumerate() {
             html += "<tr>";
             for (column, cell) in row.iter().enumerate() {
                 let key = self.keys.get(index).filter(|_| column == 0).map(Figure::in_page).unwrap_or_default();
-                let _ = write!(html, "<td>{}{}</td>", key.trim_end(), escape(cell));
+                let _ = write!(html, "<td{}>{}{}</td>", class(column), key.trim_end(), escape(cell));
             }
             html += "</tr>\n";
         }

@@ -24,6 +24,7 @@ pub fn left(run: &Run) -> Table {
     let workers = run.recorded.summary.workers;
     let columns = if workers <= COLUMNS_MAX { workers } else { 0 };
     let mut table = Table::new(&["worker", "what left it", "bytes"]);
+    table.words = 2;
     table.head.extend((0..columns).map(|to| format!("to {to}")));
     for ((from, kind), receivers) in run.ledger.sent() {
         let to = |to: u32| receivers.get(&Rank(to)).map_or(String::new(), |bytes| human_bytes(*bytes));

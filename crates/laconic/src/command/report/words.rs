@@ -19,12 +19,20 @@ pub fn content(kind: Kind, config: Option<&Config>) -> String {
         Kind::Features => "features".to_owned(),
         Kind::Activations => rows(),
         Kind::ActivationGradients => format!("gradients of {}", rows()),
-        Kind::ParameterGradients => "gradients of parameters".to_owned(),
-        Kind::Parameters => "models to be averaged".to_owned(),
+        Kind::ParameterGradients => "gradients of the model".to_owned(),
+        Kind::Parameters => "how far its model has moved".to_owned(),
+        Kind::Evaluation if config.is_some_and(shows_labels) => {
+            "evaluation: rows, counts, scores and labels of labelled nodes".to_owned()
+        }
         Kind::Evaluation => "evaluation: rows and counts".to_owned(),
-        Kind::Widths => "what the assigner of widths asks and says".to_owned(),
-        Kind::Control => "start-up: ids of neighbours, shapes, agreement".to_owned(),
+        Kind::Widths => "how much its rows vary, and bits of messages".to_owned(),
+        Kind::Control => "start-up: ids of foreign nodes, digests, reports".to_owned(),
     }
+}
+
+/// Whether a metric is computed from every labelled node's scores and labels in one place.
+fn shows_labels(config: &Config) -> bool {
+    config.train.metrics.iter().any(|metric| metric == "roc_auc_exact")
 }
 
 /// The run in paragraphs.
@@ -65,7 +73,7 @@ fn trained(run: &Run) -> String {
     };
     format!(
         "A network of {layers} ({}, {} hidden columns) was trained on {}, {}, one worker each, over {}. {} {} rounds \
-         were done{stages}, by {} at a learning rate of {}, seed {}.",
+         were done{stages}, by {} at a learning rate of {}, seed {}, with laconic {}.",
         text(config, "model", "arch"),
         number(config, "model", "hidden"),
         run.dataset(),
@@ -76,6 +84,7 @@ fn trained(run: &Run) -> String {
         text(config, "train", "optimiser"),
         number(config, "train", "lr"),
         summary.seed,
+        summary.version,
     )
 }
 
