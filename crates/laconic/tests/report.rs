@@ -160,7 +160,7 @@ fn a_comparison_of_thirty_runs_opens_with_means_then_final_points_and_stays_smal
     assert!(before.contains(&format!("slow</td><td>{mean:.4} ± {sd:.4}</td>")), "{before}");
     // The title and the line below: data, partition, seeds, version.
     for word in [
-        "graph in 3 parts by random: 10 methods, 3 seeds",
+        "graph in 3 parts by random: 10 methods, 3 runs each",
         "seeds 0, 1, 2",
         "400 nodes",
         "laconic compare run.toml",

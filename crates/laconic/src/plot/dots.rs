@@ -43,8 +43,9 @@ impl Dots {
         let top = match self.kinds.len() {
             0 | 1 => top + 12.0,
             _ => {
-                let names: Vec<(String, usize)> =
-                    self.kinds.iter().enumerate().map(|(style, name)| (name.clone(), style)).collect();
+                let is_there = |kind: usize| self.rows.iter().any(|row| row.values.get(kind).is_some_and(|v| *v > 0.0));
+                let kinds = self.kinds.iter().enumerate().filter(|(kind, _)| is_there(*kind));
+                let names: Vec<(String, usize)> = kinds.map(|(style, name)| (name.clone(), style)).collect();
                 legend::draw(&mut svg, &names, Sample::Marker, (width, top + 6.0))
             }
         };

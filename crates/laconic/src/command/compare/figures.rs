@@ -47,7 +47,8 @@ pub fn points(comparison: &Comparison, cost: Cost) -> Points {
         let spread = spread(line, cost)?;
         let test = line.test?;
         let front = if cost == Cost::Bytes { line.front } else { line.front_by_seconds };
-        Some(Point { name: line.name.clone(), style, at: (spread.mean, test.mean), sd: (spread.sd, test.sd), front })
+        let name = if line.is_constant { format!("{}, chance", line.name) } else { line.name.clone() };
+        Some(Point { name, style, at: (spread.mean, test.mean), sd: (spread.sd, test.sd), front })
     };
     Points {
         title: format!("{}: {metric} on test nodes against {against}", comparison.graph.dataset),
@@ -103,6 +104,30 @@ pub fn mean_curve(curves: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_point_stands_over_training_bytes_and_says_that_nothing_was_learned() {
+        let run = |seed: u64, training: u64| {
+            serde_json::json!({
+                "seed": seed, "folder": "runs/a", "test": 0.5, "bytes": 1000, "training": training, "predicted": 1000,
+                "rounds": 1, "seconds": 2.0
+            })
+        };
+        let comparison: Comparison = serde_json::from_value(serde_json::json!({
+            "version": "0", "metric": "accuracy", "link": null,
+            "graph": { "dataset": "graph", "digest": "", "nodes": 1, "edges": 1, "parts": [1] },
+            "methods": [{
+                "name": "a", "set": [], "runs": [run(0, 700), run(1, 900)], "test": { "mean": 0.5, "sd": 0.0 },
+                "bytes": 1000.0, "fewer": 1.0, "seconds": 2.0, "front": false, "front_by_seconds": true,
+                "is_constant": true
+            }]
+        }))
+        .expect("a comparison");
+        let points = [Cost::Bytes, Cost::Seconds].map(|cost| points(&comparison, cost).points);
+        let [bytes, seconds] = points.each_ref().map(|points| &points[0]);
+        assert_eq!((bytes.name.as_str(), bytes.at, bytes.sd.0), ("a, chance", (800.0, 0.5), Some(20_000f64.sqrt())));
+        assert_eq!((seconds.at, seconds.front, bytes.front), ((2.0, 0.5), true, false));
+    }
 
     #[test]
     fn a_mean_curve_goes_as_far_as_all_of_its_curves() {

@@ -24,6 +24,7 @@ use laconic_train::record::claim::Lock;
 use laconic_train::run::source::Source;
 use laconic_train::{Config, Members, Plan, TrainError};
 
+pub use files::p;
 pub use outcome::Comparison;
 
 use super::place::{folder, named};

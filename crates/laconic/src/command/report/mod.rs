@@ -2,6 +2,7 @@
 
 mod curves;
 mod ledger;
+mod means;
 mod page;
 mod run;
 mod several;
@@ -117,7 +118,7 @@ fn expand(dir: &Path, comparison: Option<&Comparison>, style: usize) -> Result<V
                 let what = format!("expected a folder inside, found {:?}", run.folder);
                 return Err(TrainError::file(dir.join("compare.json"), what).into());
             }
-            let name = format!("{}, seed {}", line.name, run.seed);
+            let name = format!("{}, {}", line.name, run.seeds());
             named.push(Named { name, group: line.name.clone(), style: style + index, folder: dir.join(inside) });
         }
     }

@@ -18,7 +18,7 @@ p{max-width:46rem;overflow-wrap:anywhere}.quiet{color:var(--quiet)}
 svg{max-width:100%;height:auto;display:block}figure{margin:.8rem 0}figcaption{color:var(--quiet);font-size:.85rem}
 .narrow{display:none}
 @media (max-width:820px){.wide{display:none}.narrow{display:block}}
-.panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));gap:1rem .8rem}
+.panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));gap:1rem .8rem}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
 td,th{padding:.25rem .45rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--ground);white-space:normal;\

@@ -1,13 +1,14 @@
 //! The page about several runs, or a comparison: means first, then what each method comes to as points, then curves.
 
 use super::curves::{self, Shown};
+use super::means;
 use super::page::Page;
 use super::run::Run;
 use super::table::Table;
 use super::traffic;
 use crate::bytes::{human_bytes, separated};
 use crate::command::compare::figures::{self, Cost};
-use crate::command::compare::outcome::{Comparison, Line, Spread};
+use crate::command::compare::outcome::{Comparison, Line};
 use crate::plot::{Dots, Figure, NARROW, Row, Scale, Unit, key};
 use crate::typed::command_line;
 
@@ -19,17 +20,14 @@ const SPANS_MAX: usize = 4000;
 /// The page about these runs and what they say together.
 pub fn html(comparison: &Comparison, runs: &[Run]) -> String {
     let mut page = Page::default();
-    page.say(&about(comparison, runs));
+    page.say(&means::about(comparison, runs));
     if comparison.command.is_empty() {
         page.command("This page was made by", &command_line());
     } else {
         page.command("Compared by", &comparison.command);
     }
-    page.table(&means(comparison));
-    page.note(&legend(comparison));
-    for line in &comparison.methods {
-        line.notes.iter().for_each(|note| page.note(&format!("{}: {note}", line.name)));
-    }
+    page.table(&means::table(comparison));
+    page.note(&means::legend(comparison));
     page.figure(|width| figures::points(comparison, Cost::Bytes).svg(width));
     page.figure(|width| figures::points(comparison, Cost::Seconds).svg(width));
     page.heading("What bytes are for");
@@ -46,119 +44,12 @@ pub fn html(comparison: &Comparison, runs: &[Run]) -> String {
         page.fold("Values of rows by their width, of the first run of each method", piece);
     }
     timelines(&mut page, comparison, runs);
-    page.fold("What each method sets", settings(comparison));
+    page.fold("What each method sets, and notes on it", settings(comparison));
     let first = &runs[0];
     let mut configuration = Page::default();
     configuration.text(&first.text);
     page.fold(&format!("Configuration of {}", first.name), configuration);
-    page.finish(&title(comparison, runs))
-}
-
-/// Data, partition, and how much is compared.
-fn title(comparison: &Comparison, runs: &[Run]) -> String {
-    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    format!(
-        "{} in {}: {}, {}",
-        comparison.graph.dataset,
-        partitions(runs),
-        counted(comparison.methods.len(), "method"),
-        counted(seeds(runs).len(), "seed")
-    )
-}
-
-fn partitions(runs: &[Run]) -> String {
-    let mut partitions: Vec<String> = runs.iter().map(Run::partition).collect();
-    partitions.dedup();
-    partitions.join(" and ")
-}
-
-fn seeds(runs: &[Run]) -> Vec<u64> {
-    let mut seeds: Vec<u64> = runs.iter().map(|run| run.recorded.summary.seed).collect();
-    seeds.sort_unstable();
-    seeds.dedup();
-    seeds
-}
-
-/// Data, partition, seeds, link and version in a sentence.
-fn about(comparison: &Comparison, runs: &[Run]) -> String {
-    let seeds: Vec<String> = seeds(runs).iter().map(u64::to_string).collect();
-    let graph = &comparison.graph;
-    let size = if graph.nodes == 0 {
-        String::new()
-    } else {
-        format!(" ({} nodes, {} edges)", separated(graph.nodes), separated(graph.edges))
-    };
-    let clock = match &comparison.link {
-        Some(link) => format!("seconds are those of a model of the link {link}"),
-        None => "seconds are real".to_owned(),
-    };
-    let (plural, metric) = (if seeds.len() == 1 { "seed" } else { "seeds" }, comparison.metric.as_deref());
-    format!(
-        "Data {}{size}, {}; {plural} {}; {} of the round that validation chose; {clock}; laconic {}.",
-        graph.dataset,
-        partitions(runs),
-        seeds.join(", "),
-        metric.unwrap_or("nothing was tested, so no metric"),
-        comparison.version
-    )
-}
-
-/// The table that the page opens with, what matters most at its left.
-fn means(comparison: &Comparison) -> Table {
-    let metric = comparison.metric.as_deref().unwrap_or("metric");
-    let mut table = Table::new(&["method", metric, "training", "fewer", "front", "boundary", "parameters", "start-up"]);
-    table.head.extend(["evaluation", "seconds", "memory", "runs"].map(str::to_owned));
-    let skips = comparison.methods.iter().any(|line| line.skipped.unwrap_or(0.0) > 0.0);
-    if skips {
-        table.head.push("skipped".to_owned());
-    }
-    for (style, line) in comparison.methods.iter().enumerate() {
-        table.keys.push(key(style));
-        table.rows.push(mean(line, skips));
-    }
-    table
-}
-
-/// A row of that table.
-fn mean(line: &Line, skips: bool) -> Vec<String> {
-    let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let bytes = |bytes: Option<f64>| known(bytes.map(|bytes| human_bytes(bytes.round() as u64)));
-    let fronts = [(line.front, "bytes"), (line.front_by_seconds, "time")];
-    let fronts: Vec<&str> = fronts.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect();
-    let mut row = vec![
-        line.name.clone(),
-        known(line.test.map(|test| spread(test, 4))),
-        bytes(line.training),
-        known(line.fewer.map(|fewer| format!("{fewer:.1}x"))),
-        fronts.join(", "),
-    ];
-    row.extend([line.boundary, line.parameters, line.start_up, line.evaluation].map(bytes));
-    row.push(known(line.seconds.map(|seconds| format!("{seconds:.2}"))));
-    row.push(bytes(line.memory));
-    row.push(line.runs.len().to_string());
-    if skips {
-        row.push(known(line.skipped.map(|skipped| separated(skipped.round() as u64))));
-    }
-    row
-}
-
-fn spread(spread: Spread, places: usize) -> String {
-    match spread.sd {
-        Some(sd) => format!("{:.places$} ± {sd:.places$}", spread.mean),
-        None => format!("{:.places$}", spread.mean),
-    }
-}
-
-/// What the columns mean.
-fn legend(comparison: &Comparison) -> String {
-    let first = comparison.methods.first().map_or("", |line| line.name.as_str());
-    let metric = comparison.metric.as_deref().unwrap_or("metric");
-    format!(
-        "Means over runs ± one standard deviation. Training: all bytes but those of evaluations, that is boundary \
-         (rows of neighbours and their gradients), parameters (their gradients, or models) and start-up. Fewer: \
-         times fewer of them than {first}. Front: no other method is at least as good in {metric} and in these \
-         bytes, or in {metric} and in time, and better in one."
-    )
+    page.finish(&means::title(comparison, runs))
 }
 
 /// Bytes of each method by what they are for.
@@ -258,6 +149,7 @@ fn settings(comparison: &Comparison) -> Page {
     for line in &comparison.methods {
         piece.say(&line.name);
         piece.text(&if line.set.is_empty() { "nothing".to_owned() } else { line.set.join("\n") });
+        line.notes.iter().for_each(|note| piece.note(&format!("Note: {note}")));
     }
     piece
 }
