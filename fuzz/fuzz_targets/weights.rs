@@ -4,6 +4,8 @@
 use std::sync::LazyLock;
 
 use laconic_fuzz::{apply, with_file};
+use laconic_graph::about::{About, Scale};
+use laconic_train::record::card::Card;
 use laconic_train::record::tensors::seal;
 use laconic_train::record::weights;
 use laconic_train::{Config, Members, Plan};
@@ -15,10 +17,13 @@ const WIDTH_MAX: usize = 1 << 10;
 static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let plan = plan([3, 2]);
     let weights = weights::weights(&plan.stages, &[vec![0.5; plan.stages[0].network.len()]]);
-    let metadata = [("inputs", "3"), ("classes", "2")].map(|(key, value)| (key, value.to_owned()));
+    let scale = Scale::Standardised { means: vec![0.5; 3], deviations: vec![2.0; 3] };
+    let classes = ["no", "yes"].map(str::to_owned).into();
+    let about = About { classes, scale, ..About::default() };
+    let card = Card { inputs: 3, classes: 2, about, ..Card::default() };
     let mut bytes = Vec::new();
     with_file(weights::FILE, &[], |path| {
-        weights::write(path, &weights, metadata.into()).expect("room for a small file");
+        weights::write(path, &weights, Some(&card)).expect("room for a small file");
         bytes = std::fs::read(path).expect("what was just written");
     });
     bytes
@@ -34,9 +39,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let mut bytes = VALID.clone();
     apply(input, &mut bytes);
     seal(&mut bytes);
-    with_file(weights::FILE, &bytes, |path| match weights::read_with_widths(path) {
-        Ok((weights, [inputs, classes])) if inputs.max(classes) <= WIDTH_MAX => {
-            let fits = weights::parameters(&plan([inputs, classes]).stages, &weights);
+    with_file(weights::FILE, &bytes, |path| match weights::read(path) {
+        Ok(model) if model.card.inputs.max(model.card.classes) <= WIDTH_MAX => {
+            let fits = weights::parameters(&plan(model.widths()).stages, &model.weights);
             assert!(fits.is_ok() || !input.is_empty(), "the valid weights do not fit their model");
         }
         Ok(_) => {}

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{GraphError, Result};
 use crate::rules::{Violation, length_violation};
 
 /// The meaning of features and labels. Nothing here changes a bit of training, so digests of data leave it out.
@@ -73,7 +74,7 @@ impl TableColumn {
             Reading::List { width } => *width,
             Reading::Category { values } => values.len(),
         };
-        values + usize::from(self.indicator)
+        values.saturating_add(usize::from(self.indicator))
     }
 }
 
@@ -100,9 +101,25 @@ impl Scale {
     pub fn is_given(&self) -> bool {
         *self == Scale::Given
     }
+
+    /// A number for each column, of which none makes what it is applied to infinite.
+    fn violation(&self, columns: usize) -> Option<Violation> {
+        let Scale::Standardised { means, deviations } = self else { return None };
+        let (mean, deviation) = ("about.scale.means", "about.scale.deviations");
+        let bad_mean = means.iter().position(|mean| !mean.is_finite());
+        let bad_deviation = deviations.iter().position(|deviation| !(deviation.is_finite() && *deviation > 0.0));
+        let odd = |what, at: usize, found: f64| format!("expected {what}, found {found} for column {at}");
+        length_violation(mean, means.len(), columns)
+            .or_else(|| length_violation(deviation, deviations.len(), columns))
+            .or_else(|| bad_mean.map(|at| (mean, odd("finite numbers", at, means[at]))))
+            .or_else(|| bad_deviation.map(|at| (deviation, odd("finite numbers above 0", at, deviations[at]))))
+    }
 }
 
 impl About {
+    /// Larger ones are refused: files of models have them in their headers.
+    pub const BYTES_MAX: usize = 32 << 20;
+
     /// Whether nothing is known but numbers.
     pub fn is_empty(&self) -> bool {
         *self == About::default()
@@ -113,21 +130,56 @@ impl About {
         self.classes.get(number).cloned().unwrap_or_else(|| number.to_string())
     }
 
+    /// Refuses what does not fit so many feature columns and classes, or takes more room than any file of a model has.
+    ///
+    /// # Errors
+    ///
+    /// Names the field, and what was expected in it.
+    pub fn check(&self, columns: usize, classes: usize) -> Result<()> {
+        match self.violation(columns, classes) {
+            Some((field, what)) => Err(GraphError::invalid(format!("{field}: {what}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// About as many bytes as it takes when written down.
+    fn bytes(&self) -> usize {
+        let texts = |texts: &[String]| texts.iter().map(|text| text.len() + 8).fold(0, usize::saturating_add);
+        let of_column = |column: &TableColumn| {
+            let values = if let Reading::Category { values } = &column.reading { texts(values) } else { 0 };
+            column.name.len() + 64 + values + 16 * column.fill.as_ref().map_or(0, Vec::len)
+        };
+        let scale = if let Scale::Standardised { means, deviations } = &self.scale {
+            24 * (means.len() + deviations.len())
+        } else {
+            0
+        };
+        texts(&self.classes) + texts(&self.features) + self.columns.iter().map(of_column).sum::<usize>() + scale
+    }
+
     /// Names for as many columns and classes as there are, or for none.
     pub(crate) fn violation(&self, columns: usize, classes: usize) -> Option<Violation> {
         let fits = |array, found: usize, expected: usize| match found {
             0 => None,
             _ => length_violation(array, found, expected),
         };
-        let scaled = match &self.scale {
-            Scale::Standardised { means, deviations } => length_violation("about.scale.means", means.len(), columns)
-                .or_else(|| length_violation("about.scale.deviations", deviations.len(), columns)),
-            Scale::Given | Scale::RowNormalised => None,
-        };
+        let filled = self.columns.iter().find(|column| {
+            let values = column.width() - usize::from(column.indicator);
+            column.fill.as_ref().is_some_and(|fill| fill.len() != values || fill.iter().any(|v| !v.is_finite()))
+        });
+        let filled = filled.map(|column| {
+            let what = format!("{:?}: expected a finite number to fill each of its feature columns", column.name);
+            ("about.columns", what)
+        });
+        let room = (self.bytes() > About::BYTES_MAX)
+            .then(|| ("about", format!("expected names and scales of at most {} bytes", About::BYTES_MAX)));
+        let read = self.columns.iter().map(TableColumn::width).fold(0, usize::saturating_add);
         fits("about.classes", self.classes.len(), classes)
             .or_else(|| fits("about.features", self.features.len(), columns))
-            .or_else(|| fits("about.columns", self.columns.iter().map(TableColumn::width).sum(), columns))
-            .or(scaled)
+            .or_else(|| fits("about.columns", read, columns))
+            .or(filled)
+            .or_else(|| self.scale.violation(columns))
+            .or(room)
     }
 }
 
@@ -154,6 +206,26 @@ mod tests {
         assert_eq!(About::default().violation(7, 3), None);
         assert_eq!(about.violation(4, 3).map(|(array, _)| array), Some("about.classes"));
         assert_eq!(about.violation(5, 2).map(|(array, _)| array), Some("about.features"));
+        let of = |means: &[f64], deviations: &[f64]| {
+            let scale = Scale::Standardised { means: means.to_vec(), deviations: deviations.to_vec() };
+            About { scale, ..About::default() }.violation(2, 2).map(|(field, what)| format!("{field}: {what}"))
+        };
+        assert_eq!(of(&[0.0, -1.0], &[1.0, 2.0]), None);
+        for (means, deviations, expected) in [
+            (&[0.0][..], &[1.0, 1.0][..], "about.scale.means: expected 2 values, found 1"),
+            (&[0.0, 0.0], &[1.0; 3], "about.scale.deviations: expected 2 values, found 3"),
+            (&[0.0, f64::NAN], &[1.0; 2], "about.scale.means: expected finite numbers, found NaN for column 1"),
+            (&[0.0; 2], &[0.0, 1.0], "about.scale.deviations: expected finite numbers above 0, found 0 for column 0"),
+            (&[0.0; 2], &[1.0, f64::INFINITY], "above 0, found inf for column 1"),
+            (&[0.0; 2], &[-1.0, 1.0], "above 0, found -1 for column 0"),
+        ] {
+            assert!(of(means, deviations).is_some_and(|what| what.contains(expected)), "{expected}");
+        }
+        let fill = Some(vec![f32::NAN]);
+        let filled = About { columns: vec![TableColumn { fill, ..number("age") }], ..About::default() };
+        assert!(filled.check(1, 2).is_err_and(|error| error.to_string().contains("\"age\": expected a finite number")));
+        let long = About { classes: vec!["x".repeat(About::BYTES_MAX)], ..About::default() };
+        assert!(long.check(1, 1).is_err_and(|error| error.to_string().contains("at most")));
         let fewer = About { features: Vec::new(), ..about.clone() };
         assert_eq!(fewer.violation(5, 2).map(|(array, _)| array), Some("about.columns"));
         assert_eq!((about.class(1), About::default().class(1)), ("banned".to_owned(), "1".to_owned()));

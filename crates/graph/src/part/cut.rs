@@ -86,6 +86,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
         columns: dataset.features.columns(),
         classes: dataset.labels.classes(),
         multi_label: matches!(dataset.labels, Labels::Multi { .. }),
+        weighted: dataset.graph.weights.is_some(),
         about: dataset.about.clone(),
     }
 }

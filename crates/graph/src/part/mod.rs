@@ -79,6 +79,9 @@ pub struct GlobalCounts {
     pub classes: usize,
     /// Whether a node may have several classes.
     pub multi_label: bool,
+    /// Whether edges have weights.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub weighted: bool,
     /// What classes and features are called, and how features were made.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,

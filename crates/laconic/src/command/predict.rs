@@ -66,10 +66,10 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     if let Some(data) = arguments.data {
         config.data.path = data;
     }
-    let (weights, widths) = weights::read_of_run(&arguments.dir)?;
+    let model = weights::read_of_run(&arguments.dir)?;
     let source = Source::open(&Members::default(), &config, None)?;
     output.say(format!("predicting with {} workers", source.parts()));
-    let predictions = predict_parts((&Members::default(), &config), source, &weights, widths);
+    let predictions = predict_parts((&Members::default(), &config), source, &model.weights, model.widths());
     let predictions = predictions.map_err(|error| error.within(&arguments.dir))?;
     let nodes = predictions.iter().map(|p| p.nodes.len()).sum();
     write(&arguments.out, &predictions, arguments.embeddings)?;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use laconic_graph::about::{About, Scale};
 use laconic_graph::part::GlobalCounts;
 use serde::{Deserialize, Serialize};
 
@@ -31,9 +32,6 @@ pub struct Difference<'a> {
 /// The version of the program: workers have the same, a resumed run may have a later one.
 const VERSION: &str = "the program's version";
 
-/// The digest of the dataset that the parts were cut from.
-const DATA: &str = "the data's digest";
-
 /// What all parts hold together, where all workers know it.
 const PARTS: &str = "what the parts hold";
 
@@ -55,11 +53,12 @@ impl Identity {
         values.extend(numbers.map(|(name, number)| (format!("the data's {name}"), number.to_string())));
         for (name, value) in [
             ("several labels a node", counts.multi_label.to_string()),
-            (DATA, counts.data_digest.clone()),
+            ("the data's digest", counts.data_digest.clone()),
             ("the partition's digest", counts.partition_digest.clone()),
         ] {
             values.push((name.to_owned(), value));
         }
+        values.extend(meanings(counts).into_iter().map(|(name, value)| (name.to_owned(), value)));
         Ok(Identity { values })
     }
 
@@ -72,11 +71,6 @@ impl Identity {
         }
         self.values.push((PARTS.to_owned(), format!("blake3:{}", hasher.finalize().to_hex())));
         self
-    }
-
-    /// `blake3:…` of the dataset that the parts were cut from, as `laconic data info` says it; empty if nobody knows.
-    pub fn data_digest(&self) -> &str {
-        self.values.iter().find(|(name, _)| name == DATA).map_or("", |(_, value)| value)
     }
 
     /// A digest: equal ones mean equal runs.
@@ -134,6 +128,42 @@ impl Identity {
             });
         }
         Ok(())
+    }
+}
+
+/// What the numbers of the data mean, as far as somebody has said it.
+fn meanings(counts: &GlobalCounts) -> Vec<(&'static str, String)> {
+    let About { classes, features, columns, scale } = &counts.about;
+    let mut values = Vec::new();
+    let mut enter = |name, value: String| values.push((name, shown(value)));
+    if counts.weighted {
+        enter("the data's edges", "weighted".to_owned());
+    }
+    if !classes.is_empty() {
+        enter("the data's class names", format!("{classes:?}"));
+    }
+    if !features.is_empty() {
+        enter("the data's feature names", format!("{features:?}"));
+    }
+    if !columns.is_empty() {
+        enter("the data's table columns", format!("{columns:?}"));
+    }
+    match scale {
+        Scale::Given => {}
+        Scale::RowNormalised => enter("the data's scale", "row-normalised".to_owned()),
+        Scale::Standardised { means, deviations } => {
+            enter("the data's scale", format!("standardised by means {means:?} and deviations {deviations:?}"));
+        }
+    }
+    values
+}
+
+/// A value that is not too long to be read; of a longer one its beginning, and a digest of all of it.
+fn shown(value: String) -> String {
+    const CHARACTERS: usize = 160;
+    match value.char_indices().nth(CHARACTERS) {
+        Some((end, _)) => format!("{}… (blake3:{})", &value[..end], blake3::hash(value.as_bytes()).to_hex()),
+        None => value,
     }
 }
 

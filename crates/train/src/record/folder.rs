@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use laconic_wire::Rank;
 
 use super::aside::write_aside;
+use super::card::Card;
 use super::checkpoint::Checkpoint;
 use super::claim::CONFIG;
 use super::ledger;
@@ -56,7 +57,7 @@ impl Table {
 /// Writes summary, weights and the ledger of all workers whose rows are on this machine, behind those of earlier
 /// starts where the run `continues`.
 pub(crate) fn write_results(
-    (out, run): (&Path, &str),
+    (out, card): (&Path, Card),
     summary: &mut Summary,
     (stages, trained): (&[Stage], &Trained),
     continues: bool,
@@ -66,14 +67,14 @@ pub(crate) fn write_results(
     summary.bytes.unlisted = summary.bytes.total.saturating_sub(listed);
     TIMELINE.join(out, summary.workers as usize)?;
     let trained_weights = weights::weights(&stages[..trained.chosen.len()], &trained.chosen);
-    let inputs = stages.first().map_or(0, |stage| stage.first().inputs()).to_string();
-    let classes = stages.last().map_or(0, Stage::outputs).to_string();
-    let digest = summary.parameters.digest.clone();
-    let format = "laconic-model-1".to_owned();
-    let (run, round) = (run.to_owned(), trained.best_round.to_string());
-    let shape = [("format", format), ("digest", digest), ("inputs", inputs), ("classes", classes)];
-    let about = shape.into_iter().chain([("run", run), ("round", round)]).collect();
-    weights::write(&out.join(weights::FILE), &trained_weights, about)?;
+    let (trained_stages, all) = (trained.chosen.len(), stages.len());
+    let card = Card {
+        digest: summary.parameters.digest.clone(),
+        round: trained.best_round.to_string(),
+        stages: (trained_stages < all).then_some([trained_stages, all]),
+        ..card
+    };
+    weights::write(&out.join(weights::FILE), &trained_weights, Some(&card))?;
     let text =
         serde_json::to_string_pretty(summary).map_err(|e| TrainError::file(out.join("summary.json"), e.to_string()))?;
     write_aside(&out.join("summary.json"), (text + "\n").as_bytes())

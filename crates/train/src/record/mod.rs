@@ -1,6 +1,7 @@
 //! What a run leaves behind: its folder, checkpoints, weights and summary.
 
 pub mod aside;
+pub mod card;
 pub mod checkpoint;
 pub mod claim;
 pub mod earlier;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
+use super::card::Card;
 use super::purposes::Purposes;
 use super::report::{Seconds, WorkerReport};
 use super::traffic::{Earlier, LinkBytes, StartBytes};
@@ -24,6 +25,9 @@ pub struct Summary {
     /// `blake3:…` of the dataset, as `laconic data info` says it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data_digest: String,
+    /// The name of each class, in the order of their numbers; empty where classes are called by their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub class_names: Vec<String>,
     /// `train.seed` of the run.
     pub seed: u64,
     /// Number of workers.
@@ -153,8 +157,8 @@ pub struct RunFacts<'a> {
     pub given: &'a Config,
     /// The run, with the messages that a byte budget has chosen.
     pub plan: &'a Plan,
-    /// The digest of the dataset.
-    pub data_digest: &'a str,
+    /// What is written about the data.
+    pub card: &'a Card,
     /// What training ended with.
     pub trained: &'a Trained,
     /// The run before it was resumed.
@@ -188,7 +192,8 @@ impl Summary {
         Ok(Summary {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             config: serde_json::to_value(given).map_err(|e| TrainError::config(e.to_string()))?,
-            data_digest: facts.data_digest.to_owned(),
+            data_digest: facts.card.data_digest.clone(),
+            class_names: facts.card.about.classes.clone(),
             seed: given.train.seed,
             workers: reports.len() as u32,
             transport: given.transport.kind.name().to_owned(),

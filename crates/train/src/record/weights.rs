@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::aside::{read_within, write_aside};
+use super::card::Card;
+use super::checkpoint;
 use super::tensors::Tensors;
 use crate::error::{Result, TrainError};
 use crate::saved::Numbers;
@@ -57,65 +59,79 @@ pub fn parameters(stages: &[Stage], weights: &Weights) -> Result<Vec<Vec<f32>>> 
     stages.iter().map(of_stage).collect()
 }
 
-/// Writes weights, all or nothing. `about` goes into the file's metadata as one JSON value, with a checksum; a file for
-/// other programs has neither.
+/// Writes weights, all or nothing. The card goes into the file's metadata as one JSON value, with a checksum; a file
+/// for other programs has neither.
 ///
 /// # Errors
 /// If the operating system refuses.
-pub fn write(path: &Path, weights: &Weights, about: BTreeMap<&str, String>) -> Result<()> {
+pub fn write(path: &Path, weights: &Weights, card: Option<&Card>) -> Result<()> {
     let refuse = |what: String| TrainError::file(path, what);
     let tensor = |(name, (shape, values)): (&String, &(Vec<usize>, Vec<f32>))| {
         (name.clone(), (shape.clone(), Numbers::F32(values.clone())))
     };
-    let text = serde_json::to_string(&about).map_err(|e| refuse(e.to_string()))?;
-    let metadata = (!about.is_empty()).then(|| (METADATA.to_owned(), text));
+    let text = card.map(serde_json::to_string).transpose().map_err(|e| refuse(e.to_string()))?;
+    let metadata = text.map(|text| (METADATA.to_owned(), text));
     let file = Tensors { tensors: weights.iter().map(tensor).collect(), metadata };
     write_aside(path, &file.to_bytes().map_err(refuse)?)
 }
 
-/// Reads the weights in the folder of a run, as [`read_with_widths`].
+/// A trained model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Its weights.
+    pub weights: Weights,
+    /// What it is of, and what its inputs and classes mean.
+    pub card: Card,
+}
+
+impl Model {
+    /// The numbers of feature columns and classes.
+    pub fn widths(&self) -> [usize; 2] {
+        [self.card.inputs, self.card.classes]
+    }
+}
+
+/// Reads the model in the folder of a run.
 ///
 /// # Errors
-/// If there are none, or they are another run's than the summary beside them.
-pub fn read_of_run(out: &Path) -> Result<(Weights, [usize; 2])> {
+/// If there is none, the run was stopped before its last stage, or it is another run's than the summary beside it.
+pub fn read_of_run(out: &Path) -> Result<Model> {
     const BYTES_MAX: u64 = 1 << 28;
     let (path, summary) = (out.join(FILE), out.join("summary.json"));
-    let (about, file) = read_tensors(&path)?;
+    let resume = || format!("go on with: laconic resume {}", out.display());
+    if !path.exists() && out.join(checkpoint::FILE).exists() {
+        return Err(TrainError::file(out, format!("the run has not ended, and there is no model yet; {}", resume())));
+    }
+    let model = read(&path)?;
     if summary.exists() {
         let text: serde_json::Value = serde_json::from_slice(&read_within(&summary, BYTES_MAX)?)
             .map_err(|error| TrainError::file(&summary, format!("expected a run's summary: {error}")))?;
         let digest = &text["parameters"]["digest"];
-        if about.get("digest").is_some_and(|own| digest != own) {
+        if *digest != model.card.digest {
             let what = format!("it is not the model that summary.json beside it speaks of ({digest})");
             return Err(TrainError::file(&path, what));
         }
     }
-    weights_of(&path, &about, file)
+    if let Some([trained, stages]) = model.card.stages {
+        let what = format!("the run was stopped in stage {} of {stages}; {}", trained.saturating_sub(1), resume());
+        return Err(TrainError::file(&path, what));
+    }
+    Ok(model)
 }
 
-/// Reads weights, and the widths of features and classes that they are made for.
+/// Reads a model.
 ///
 /// # Errors
-/// If there is no such file, or it is not one of weights.
-pub fn read_with_widths(path: &Path) -> Result<(Weights, [usize; 2])> {
-    let (about, file) = read_tensors(path)?;
-    weights_of(path, &about, file)
-}
-
-fn read_tensors(path: &Path) -> Result<(BTreeMap<String, String>, Tensors)> {
+/// If there is no such file, or it is not one of a model.
+pub fn read(path: &Path) -> Result<Model> {
     const BYTES_MAX: u64 = 16 << 30;
-    let file = Tensors::from_bytes(&read_within(path, BYTES_MAX)?, METADATA);
-    let file = file.map_err(|what| TrainError::file(path, what))?;
-    Ok((serde_json::from_str(file.text()).unwrap_or_default(), file))
-}
-
-fn weights_of(path: &Path, about: &BTreeMap<String, String>, file: Tensors) -> Result<(Weights, [usize; 2])> {
     let refuse = |what: String| TrainError::file(path, what);
-    let width = |name: &str| {
-        let value = about.get(name).and_then(|text| text.parse().ok()).filter(|v| (1..=1 << 24).contains(v));
-        value.ok_or_else(|| refuse(format!("expected metadata {name}, a width")))
-    };
-    let widths = [width("inputs")?, width("classes")?];
+    let file = Tensors::from_bytes(&read_within(path, BYTES_MAX)?, METADATA).map_err(refuse)?;
+    let card: Card =
+        serde_json::from_str(file.text()).map_err(|error| refuse(format!("metadata {METADATA}: {error}")))?;
+    if let Some(what) = card.violation() {
+        return Err(refuse(what));
+    }
     let mut weights = Weights::new();
     for (name, (shape, numbers)) in file.tensors {
         let Numbers::F32(values) = numbers else { return Err(refuse(format!("{name}: expected f32"))) };
@@ -124,7 +140,7 @@ fn weights_of(path: &Path, about: &BTreeMap<String, String>, file: Tensors) -> R
         }
         weights.insert(name, (shape, values));
     }
-    Ok((weights, widths))
+    Ok(Model { weights, card })
 }
 
 /// A digest of parameters: the chosen ones of every stage, then the last stage's after its last round. Equal digests
@@ -142,19 +158,24 @@ pub fn digest(chosen: &[Vec<f32>], last: &[f32]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
+    use laconic_graph::about::{About, Scale};
+
     use super::*;
 
-    fn model(value: f32) -> Weights {
+    fn weights(value: f32) -> Weights {
         Weights::from([("convs.0.weight".to_owned(), (vec![2, 1], vec![value, 0.5]))])
     }
 
-    fn about() -> BTreeMap<&'static str, String> {
-        [("inputs", "2"), ("classes", "1"), ("digest", "blake3:0")].map(|(key, value)| (key, value.to_owned())).into()
+    fn card() -> Card {
+        let scale = Scale::Standardised { means: vec![0.1, -2e-300], deviations: vec![1.0, 3.7] };
+        let classes = vec!["\"ok\", ß".to_owned()];
+        let about = About { classes, features: ["a", "b"].map(str::to_owned).into(), scale, ..About::default() };
+        Card { inputs: 2, classes: 1, digest: "blake3:0".to_owned(), about, ..Card::default() }
     }
 
     /// Whatever is refused is an error of files that names this one.
     fn refused(path: &Path) -> String {
-        let error = read_with_widths(path).expect_err("a refusal");
+        let error = read(path).expect_err("a refusal");
         assert_eq!(error.exit_code(), 5, "{error}");
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
         error.to_string()
@@ -164,8 +185,8 @@ mod tests {
     fn a_model_of_which_one_bit_is_another_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(FILE);
-        write(&path, &model(0.25), about()).expect("written");
-        assert_eq!(read_with_widths(&path).expect("a model"), (model(0.25), [2, 1]));
+        write(&path, &weights(0.25), Some(&card())).expect("written");
+        assert_eq!(read(&path).expect("a model"), Model { weights: weights(0.25), card: card() });
         let sound = std::fs::read(&path).expect("a file");
         for bit in (0..8 * sound.len()).step_by(3) {
             let mut bytes = sound.clone();
@@ -179,9 +200,37 @@ mod tests {
     fn a_model_with_what_is_no_number_and_one_without_a_checksum_are_refused_with_what_is_wrong() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(FILE);
-        write(&path, &model(f32::NAN), about()).expect("written");
+        write(&path, &weights(f32::NAN), Some(&card())).expect("written");
         assert!(refused(&path).contains("convs.0.weight: expected finite numbers, found NaN"));
-        write(&path, &model(0.25), BTreeMap::new()).expect("written");
+        write(&path, &weights(0.25), None).expect("written");
         assert!(refused(&path).contains("earlier build"));
+    }
+
+    #[test]
+    fn nonsense_about_a_model_is_refused_with_the_field_and_what_was_expected() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(FILE);
+        let scaled = |means: &[f64], deviations: &[f64]| {
+            let scale = Scale::Standardised { means: means.to_vec(), deviations: deviations.to_vec() };
+            Card { about: About { scale, ..About::default() }, ..card() }
+        };
+        let named =
+            |names: usize| Card { about: About { classes: vec!["x".to_owned(); names], ..About::default() }, ..card() };
+        let huge = About { classes: vec!["x".repeat(About::BYTES_MAX)], ..About::default() };
+        for (card, expected) in [
+            (scaled(&[1.0], &[1.0, 1.0]), "about.scale.means: expected 2 values, found 1"),
+            (scaled(&[1.0; 2], &[1.0; 9]), "about.scale.deviations: expected 2 values, found 9"),
+            (scaled(&[1.0; 2], &[1.0, 0.0]), "about.scale.deviations: expected finite numbers above 0, found 0"),
+            // What is no number has no form in JSON.
+            (scaled(&[1.0; 2], &[1.0, f64::NAN]), "metadata laconic: invalid type: null, expected f64"),
+            (named(2), "about.classes: expected 1 values, found 2"),
+            (Card { about: huge, ..card() }, "about: expected names and scales of at most"),
+            (Card { inputs: 0, ..card() }, "expected a width, found \"0\""),
+            (Card { classes: 1 << 25, ..card() }, "expected a width, found \"33554432\""),
+        ] {
+            write(&path, &weights(0.25), Some(&card)).expect("written");
+            let said = refused(&path);
+            assert!(said.contains(expected), "{expected}: {said}");
+        }
     }
 }

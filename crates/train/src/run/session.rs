@@ -24,6 +24,7 @@ use crate::forecast::traffic::{clocked, forecast_rungs, forecast_worker, on_best
 use crate::forecast::{Forecast, memory};
 use crate::plan::Plan;
 use crate::plan::identity::Identity;
+use crate::record::card::Card;
 use crate::record::checkpoint::Checkpoint;
 use crate::record::claim::Claim;
 use crate::record::earlier::read_earlier;
@@ -65,8 +66,8 @@ pub(super) struct Session {
     process: Process,
     /// The configuration as it was given; the worker's plan has what a byte budget made of it.
     given: Arc<Config>,
-    /// What `summary.json` says of the data.
-    data_digest: String,
+    /// What is written about the data.
+    card: Card,
     worker: Worker,
     x: Option<Operand>,
     clock: Option<VirtualClock>,
@@ -108,7 +109,7 @@ impl Session {
         let deadline = transport.patience().deadline();
         transport.end_mut().set_deadline(given.start_deadline());
         let ready = Ready::new(plan, transport, part, &process).map_err(at_start)?;
-        let Ready { mut worker, x, clock, plan, identity, resumed, forecast } = ready;
+        let Ready { mut worker, x, clock, plan, identity, card, resumed, forecast } = ready;
         worker.transport.end_mut().set_deadline(deadline);
         let earlier = resumed.as_ref().map(|resumed| &resumed.earlier).cloned().unwrap_or_default();
         let moved = begin(&process, worker.rank(), claim.as_mut())?;
@@ -126,7 +127,6 @@ impl Session {
         }
         let after_round = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
         let goes_on = (checkpoint, earlier.kinds);
-        let data_digest = identity.data_digest().to_owned();
         let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
         let rounds = plan.stages.iter().map(|stage| stage.rounds).sum();
         recorder.observer().started(&given, worker.size(), moved.as_deref());
@@ -134,7 +134,7 @@ impl Session {
         recorder.observer().predicted(&forecast.by_kind, process.memory, rounds);
         worker.use_plan(plan)?;
         let x = Some(x);
-        Ok(Session { start, process, given, data_digest, worker, x, clock, earlier, after_round, forecast, recorder })
+        Ok(Session { start, process, given, card, worker, x, clock, earlier, after_round, forecast, recorder })
     }
 
     /// Trains all stages.
@@ -211,7 +211,7 @@ impl Session {
         let facts = RunFacts {
             given: &self.given,
             plan,
-            data_digest: &self.data_digest,
+            card: &self.card,
             trained,
             earlier: &self.earlier,
             after_round: self.after_round,
@@ -220,8 +220,8 @@ impl Session {
         };
         let mut summary = Summary::of(&facts, reports)?;
         if let Some(out) = &self.process.out {
-            let place = (out.as_path(), self.recorder.run());
-            let written = write_results(place, &mut summary, (&plan.stages, trained), self.process.resume);
+            let card = Card { run: self.recorder.run().to_owned(), ..self.card.clone() };
+            let written = write_results((out, card), &mut summary, (&plan.stages, trained), self.process.resume);
             written.map_err(|error| self.recorder.located(error))?;
         }
         Ok(summary)
@@ -237,6 +237,8 @@ struct Ready {
     plan: Arc<Plan>,
     /// What all workers run.
     identity: Identity,
+    /// What is written about the data.
+    card: Card,
     /// What to go on from.
     resumed: Option<Resumed>,
     forecast: Predicted,
@@ -247,6 +249,7 @@ impl Ready {
     /// refused.
     fn new(plan: Plan, transport: Box<dyn Transport>, part: Part, process: &Process) -> Result<Ready> {
         let mut transport = Metered::new(transport);
+        let card = Card::of(&part);
         let identity = agree(&mut transport, Identity::of(&plan, &part.global)?, &part)?;
         let (transport, clock) = shape(&plan.config, process.threads, transport)?;
         let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
@@ -263,7 +266,7 @@ impl Ready {
             state::read(out, &Owner { run, rank, round: resumed.checkpoint.snapshot.rounds() })?;
         }
         let forecast = forecast_rest(&mut worker, &plan, resumed.as_ref(), process.keeps_accounts)?;
-        Ok(Ready { worker, x, clock, plan, identity, resumed, forecast })
+        Ok(Ready { worker, x, clock, plan, identity, card, resumed, forecast })
     }
 }
 

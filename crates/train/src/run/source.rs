@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use laconic_graph::about::{About, Scale};
-use laconic_graph::dataset::{Dataset, Labels, Split};
+use laconic_graph::dataset::{Dataset, Features, Split};
 use laconic_graph::error::GraphError;
 use laconic_graph::info::unusable;
+use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, Meta, Part};
 use laconic_graph::partition::PartitionInput;
 use laconic_graph::prepare;
@@ -194,60 +195,30 @@ pub fn prepared(config: &DataConfig) -> Result<Prepared> {
     if let Some(what) = unusable(&dataset, split) {
         return Err(GraphError::format(&config.path, "data", what).into());
     }
-    dataset.about.scale = match config.features {
-        FeaturePreparation::Given => Scale::Given,
-        FeaturePreparation::RowNormalised => {
-            prepare::row_normalise(&mut dataset.features);
-            Scale::RowNormalised
-        }
-        FeaturePreparation::Standardised => prepare::standardise(&mut dataset.features, trained, &options.limits)?,
-    };
+    let trained = split.map_or(&none, |index| &dataset.splits[index]);
+    scale((&mut dataset.features, &mut dataset.about), &trained.roles, (config.features, &options.limits))?;
+    dataset.about.check(dataset.features.columns(), dataset.labels.classes())?;
     Ok(Prepared { dataset, split, roles })
 }
 
-/// Reads data for a model that was trained on data `about` which this is known, and prepares them as those were: the
-/// same feature columns in the same order, filled and scaled with the same numbers, and labels as numbers of the same
-/// classes. They need neither labels nor split.
-///
-/// # Errors
-/// If the data cannot be read, or lack a column that the model reads.
-pub fn read_like(path: &Path, options: &ReadOptions, about: &About) -> Result<(Dataset, Roles)> {
-    let options = ReadOptions { like: Some(about.clone()), ..options.clone() };
-    let (mut dataset, roles) = read_with_roles(path, &options)?;
-    let refuse = |what: String| TrainError::from(GraphError::format(path, "data", what));
-    let (found, known) = (&dataset.about.features, &about.features);
-    if !found.is_empty() && !known.is_empty() && found != known {
-        let place = found.iter().zip(known).take_while(|(found, known)| found == known).count();
-        let name = |names: &[String]| names.get(place).map_or("nothing".to_owned(), |name| format!("'{name}'"));
-        let what = format!("feature column {place} is {}, and the model reads {}", name(found), name(known));
-        return Err(refuse(format!("{what} there; from tables the model's own columns are made")));
+/// Prepares the features as asked, and notes how.
+fn scale(
+    (features, about): (&mut Features, &mut About),
+    roles: &[u8],
+    (how, limits): (FeaturePreparation, &Limits),
+) -> Result<()> {
+    if how != FeaturePreparation::Given && !about.scale.is_given() {
+        let what = "the features of these data have been row-normalised or standardised already";
+        return Err(TrainError::config(format!("data.features: {what}")));
     }
-    relabel(&mut dataset, about).map_err(refuse)?;
-    if let Some(what) = unusable(&dataset, None) {
-        return Err(refuse(what));
+    match how {
+        FeaturePreparation::Given => {}
+        FeaturePreparation::RowNormalised => {
+            prepare::row_normalise(features);
+            about.scale = Scale::RowNormalised;
+        }
+        FeaturePreparation::Standardised => about.scale = prepare::standardise(features, roles, limits)?,
     }
-    prepare::rescale(&mut dataset.features, &about.scale, &options.limits)?;
-    let named = |names: &[String], there: bool| if there { names.to_vec() } else { Vec::new() };
-    dataset.about = About {
-        classes: named(&about.classes, dataset.labels.classes() == about.classes.len()),
-        ..About { classes: Vec::new(), ..about.clone() }
-    };
-    Ok((dataset.checked()?, roles))
-}
-
-/// Gives labels the numbers that the model has for classes of their names.
-fn relabel(dataset: &mut Dataset, about: &About) -> std::result::Result<(), String> {
-    let (found, known) = (&dataset.about.classes, &about.classes);
-    if found.is_empty() || known.is_empty() || found == known {
-        return Ok(());
-    }
-    let Labels::Single { values, .. } = &dataset.labels else {
-        return Err(format!("classes {}, and the model's are {}", found.join(", "), known.join(", ")));
-    };
-    let place = |name: &String| known.iter().position(|class| class == name).map_or(-1, |place| place as i32);
-    let places: Vec<i32> = found.iter().map(place).collect();
-    let values = values.iter().map(|&value| usize::try_from(value).map_or(-1, |value| places[value])).collect();
-    dataset.labels = Labels::Single { classes: known.len(), values };
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use laconic_graph::about::{About, Reading, Scale, TableColumn};
 use laconic_graph::dataset::{Dataset, Features};
 use laconic_graph::part::Part;
 use laconic_train::TrainError;
@@ -12,7 +13,7 @@ use laconic_train::run::source::Source;
 use laconic_train::run::{Options, Outcome, run_threads, run_worker};
 use laconic_wire::{Kind, threads};
 
-use crate::fixture::{config, folder, graph, parts};
+use crate::fixture::{FEATURES, config, folder, graph, parts};
 use crate::same_bits::{bits, stop_after};
 
 /// What members read that are not the default ones, and for each key another value than the default.
@@ -176,6 +177,34 @@ fn workers_with_other_data_or_another_partition_are_refused_with_what_differs() 
         (cut(&dataset, "partition.seed=1"), "the partition's digest"),
     ] {
         let each = vec![(config.clone(), cut(&dataset, "partition.seed=0")), (config.clone(), other)];
+        for result in run_each(each) {
+            is_refused(&result.err().expect(words), &[words]);
+        }
+    }
+}
+
+/// Bits do not depend on names and scales, so digests of data leave them out; the model has them from worker 0 alone.
+#[test]
+fn workers_whose_classes_or_features_mean_something_else_are_refused_with_what_differs() {
+    let (config, dataset) = (config(&[]), graph(60, 3));
+    let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+    let features = (0..FEATURES).map(|column| format!("f{column}")).collect::<Vec<_>>();
+    let standardised = |mean: f64| Scale::Standardised { means: vec![mean; FEATURES], deviations: vec![1.0; FEATURES] };
+    let about = About { classes: words(&["a", "b", "c"]), features, scale: standardised(0.1), ..About::default() };
+    let column = |name: &str| {
+        let reading = Reading::List { width: FEATURES };
+        vec![TableColumn { name: name.to_owned(), reading, fill: None, indicator: false }]
+    };
+    let others: [(About, &str); 5] = [
+        (About { classes: words(&["a", "c", "b"]), ..about.clone() }, "the data's class names"),
+        (About { classes: Vec::new(), ..about.clone() }, "[\"a\", \"b\", \"c\"] on worker 0, not set on worker 1"),
+        (About { features: Vec::new(), ..about.clone() }, "the data's feature names"),
+        (About { columns: column("x"), ..about.clone() }, "the data's table columns"),
+        (About { scale: standardised(0.2), ..about.clone() }, "the data's scale"),
+    ];
+    let cut = |about: &About| parts(&config, &Dataset { about: about.clone(), ..dataset.clone() }, 2);
+    for (other, words) in others {
+        let each = vec![(config.clone(), cut(&about)), (config.clone(), cut(&other))];
         for result in run_each(each) {
             is_refused(&result.err().expect(words), &[words]);
         }

@@ -123,7 +123,8 @@ fn the_model_file_reproduces_the_evaluation() {
             let folder = tempfile::tempdir().expect("a folder");
             let out = folder.path().join("run");
             let outcomes = try_run(&config, &dataset, 3, into_folder(&out)).expect("a run");
-            let (weights, widths) = weights::read_with_widths(&out.join(weights::FILE)).expect("a model");
+            let model = weights::read(&out.join(weights::FILE)).expect("a model");
+            let (widths, weights) = (model.widths(), model.weights);
             assert_eq!(widths, [dataset.features.columns(), 4], "{keys:?}");
             let has = |part: &str| weights.keys().any(|name| name.starts_with(part));
             let is_lazy = schedule.contains(&"schedule.kind=lazy");

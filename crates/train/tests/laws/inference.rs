@@ -21,7 +21,7 @@ fn the_model_of_every_method_gives_its_figures_again() {
             let (config, folder) = (config(&keys), folder());
             let out = folder.path().join("run");
             let outcomes = try_run(&config, &dataset, 3, into_folder(&out)).expect("a run");
-            let (weights, _) = weights::read_with_widths(&out.join(weights::FILE)).expect("a model");
+            let weights = weights::read(&out.join(weights::FILE)).expect("a model").weights;
             let logits = logits(&config, parts(&config, &dataset, 3), &weights);
             let found = accuracy(&dataset, &logits, Split::TEST).0;
             let scores = &outcomes[0].trained.scores.test;
@@ -75,7 +75,7 @@ fn a_model_that_is_judged_in_another_way_gives_its_figures_again() {
             let (config, folder) = (config(&[&keys[..], &[arch]].concat()), folder());
             let out = folder.path().join("run");
             let outcomes = try_run(&config, &dataset, 3, into_folder(&out)).expect("a run");
-            let (weights, _) = weights::read_with_widths(&out.join(weights::FILE)).expect("a model");
+            let weights = weights::read(&out.join(weights::FILE)).expect("a model").weights;
             let config = &outcomes[0].plan.config;
             let of_budget = !config.messages.budget.is_empty();
             chosen += usize::from(of_budget && config.messages.evaluation.config().codec != "exact");

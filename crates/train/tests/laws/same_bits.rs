@@ -144,7 +144,7 @@ pub fn straight(dataset: &Dataset, keys: &[&str]) -> Straight {
     let folder = folder();
     let out = folder.path().join("run");
     let outcomes = try_run(&config(keys), dataset, 3, into_folder(&out)).expect("a run");
-    let model = weights::read_with_widths(&out.join(weights::FILE)).expect("a model").0;
+    let model = weights::read(&out.join(weights::FILE)).expect("a model").weights;
     Straight { bits: bits(&outcomes), log: without_bytes(log(&out)), model }
 }
 
@@ -153,7 +153,7 @@ pub fn assert_resumes(straight: &Straight, dataset: &Dataset, keys: &[&str], out
     assert!(bits(&resumed) == straight.bits, "{keys:?}, {what}: other bits after resuming");
     assert_eq!(without_bytes(log(out)), straight.log, "{keys:?}, {what}");
     assert!(
-        weights::read_with_widths(&out.join(weights::FILE)).expect("a model").0 == straight.model,
+        weights::read(&out.join(weights::FILE)).expect("a model").weights == straight.model,
         "{keys:?}, {what}: other weights"
     );
     let predictable =

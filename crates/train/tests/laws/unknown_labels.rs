@@ -74,7 +74,7 @@ fn figures_are_those_of_the_known_labels() {
             let (config, folder) = (config(&[schedule, &[METRICS, "train.lr=0.05"]].concat()), folder());
             let out = folder.path().join("run");
             let outcomes = try_run(&config, &dataset, workers, into_folder(&out)).expect("a run");
-            let (weights, _) = weights::read_with_widths(&out.join(weights::FILE)).expect("a model");
+            let weights = weights::read(&out.join(weights::FILE)).expect("a model").weights;
             let logits = logits(&config, parts(&config, &dataset, workers), &weights);
             let scores = &outcomes[0].trained.scores;
             for (scores, role) in

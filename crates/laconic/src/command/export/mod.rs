@@ -47,8 +47,9 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     let Target::Pyg = arguments.to;
     let config = Config::load(&arguments.dir.join("config.toml"), &[])
         .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
-    let (weights, [inputs, classes]) = weights::read_of_run(&arguments.dir)?;
-    let plan = Plan::for_model(&Members::default(), &config, [inputs, classes])?;
+    let model = weights::read_of_run(&arguments.dir)?;
+    let plan = Plan::for_model(&Members::default(), &config, model.widths())?;
+    let weights = model.weights;
     let stages = &plan.stages;
     // Complain about a model that does not fit its configuration now rather than in Python.
     weights::parameters(stages, &weights).map_err(|error| error.within(&arguments.dir))?;
@@ -69,7 +70,7 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let text = loader(&plan);
     let (weights, loader) = (out.join("model.safetensors"), out.join("load.py"));
-    weights::write(&weights, &kept, Default::default())?;
+    weights::write(&weights, &kept, None)?;
     write_aside(&loader, text.as_bytes())?;
     output.say(format!("written to {}", out.display()));
     output.result(text.trim_end(), &Written { weights, loader })?;

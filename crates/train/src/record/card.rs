@@ -1,0 +1,82 @@
+//! What a model's file says besides its weights: which run it is of, and what its inputs and classes mean, so that
+//! whoever has the file needs nothing else to know what goes in and what comes out.
+
+use laconic_graph::about::About;
+use laconic_graph::part::Part;
+use serde::{Deserialize, Serialize};
+
+/// The text about a model, one JSON object in the metadata of its file. Fields that a later version adds are no error.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Card {
+    /// The number of classes.
+    #[serde(with = "as_text")]
+    pub classes: usize,
+    /// The digest of the parameters, as `summary.json` says it.
+    pub digest: String,
+    /// What kind of file this is.
+    pub format: String,
+    /// The number of feature columns.
+    #[serde(with = "as_text")]
+    pub inputs: usize,
+    /// The best round, whose parameters these are.
+    pub round: String,
+    /// The name of what was written of the run.
+    pub run: String,
+    /// The version of the program.
+    pub version: String,
+    /// What the data are called.
+    pub dataset: String,
+    /// `blake3:…` of the dataset, as `laconic data info` says it; empty where nobody ever held the whole.
+    pub data_digest: String,
+    /// Whether a node may have several classes.
+    pub multi_label: bool,
+    /// Whether edges have weights.
+    pub weighted: bool,
+    /// How many of the run's stages were trained, where it was stopped before the last: then this is no whole model.
+    pub stages: Option<[usize; 2]>,
+    /// What classes and features are called, and how features were made.
+    pub about: About,
+}
+
+/// Widths stand as text, as all of these files have them.
+mod as_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(width: &usize, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(width)
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<usize, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let width = text.parse().ok().filter(|width| (1..=1 << 24).contains(width));
+        width.ok_or_else(|| D::Error::custom(format!("expected a width, found {text:?}")))
+    }
+}
+
+impl Card {
+    /// What a worker knows before it has trained.
+    pub fn of(part: &Part) -> Card {
+        let global = &part.global;
+        Card {
+            format: "laconic-model-1".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            inputs: global.columns,
+            classes: global.classes,
+            dataset: global.dataset.clone(),
+            data_digest: global.data_digest.clone(),
+            multi_label: global.multi_label,
+            weighted: global.weighted || part.weights.is_some(),
+            about: global.about.clone(),
+            ..Card::default()
+        }
+    }
+
+    /// What is wrong with it, if anything is.
+    pub(super) fn violation(&self) -> Option<String> {
+        let width = |name: &str, width: usize| (width == 0).then(|| format!("expected metadata {name}, a width"));
+        let about = || self.about.check(self.inputs, self.classes).err().map(|error| error.to_string());
+        width("inputs", self.inputs).or_else(|| width("classes", self.classes)).or_else(about)
+    }
+}
