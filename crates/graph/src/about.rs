@@ -165,10 +165,10 @@ impl About {
         };
         let filled = self.columns.iter().find(|column| {
             let values = column.width() - usize::from(column.indicator);
-            column.fill.as_ref().is_some_and(|fill| fill.len() != values || fill.iter().any(|v| !v.is_finite()))
+            column.fill.as_ref().is_some_and(|fill| fill.len() != values)
         });
         let filled = filled.map(|column| {
-            let what = format!("{:?}: expected a finite number to fill each of its feature columns", column.name);
+            let what = format!("{:?}: expected a number to fill each of its feature columns", column.name);
             ("about.columns", what)
         });
         let room = (self.bytes() > About::BYTES_MAX)
@@ -221,9 +221,9 @@ mod tests {
         ] {
             assert!(of(means, deviations).is_some_and(|what| what.contains(expected)), "{expected}");
         }
-        let fill = Some(vec![f32::NAN]);
+        let fill = Some(vec![0.0; 2]);
         let filled = About { columns: vec![TableColumn { fill, ..number("age") }], ..About::default() };
-        assert!(filled.check(1, 2).is_err_and(|error| error.to_string().contains("\"age\": expected a finite number")));
+        assert!(filled.check(1, 2).is_err_and(|error| error.to_string().contains("\"age\": expected a number")));
         let long = About { classes: vec!["x".repeat(About::BYTES_MAX)], ..About::default() };
         assert!(long.check(1, 1).is_err_and(|error| error.to_string().contains("at most")));
         let fewer = About { features: Vec::new(), ..about.clone() };

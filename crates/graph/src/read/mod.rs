@@ -60,7 +60,8 @@ pub struct ReadOptions {
     /// Whether the first line of text tables names their columns.
     pub header: Header,
     /// A node table is read as the one was that this comes from: exactly its feature columns, found by their names, and
-    /// its classes. A text that was no category there is 0 in all of them, and a label that is no class is unknown.
+    /// its classes. A text that was no category there is 0 in all of them, and a label that is no class is unknown. The
+    /// columns of labels and split may be missing, also where they are named.
     pub like: Option<About>,
     /// An `.npz` with `features` (or CSR features) or a `.npy`, whose rows replace the features of the input.
     pub features_path: Option<PathBuf>,

@@ -127,14 +127,23 @@ impl Found {
             Some(ROW) if !table.columns().iter().any(|column| column.name == ROW) => None,
             _ => Some(find(&columns.id, &ID_NAMES)?.ok_or_else(|| no_ids(table, path))?),
         };
-        let split = find(&columns.split, &SPLIT_NAMES)?;
+        // New nodes need neither label nor split, whatever these were called where a model has learned.
+        let there = |given: &Option<String>| {
+            let is_it = |name: &str, column: &str| match name.strip_suffix('*') {
+                Some(prefix) => column.starts_with(prefix),
+                None => column == name,
+            };
+            let is_there = |name: &String| table.columns().iter().any(|column| is_it(name, &column.name));
+            given.clone().filter(|name| options.like.is_none() || is_there(name))
+        };
+        let split = find(&there(&columns.split), &SPLIT_NAMES)?;
         let mut masks = Vec::new();
         if split.is_none() {
             for (names, role) in MASK_NAMES {
                 masks.extend(find(&None, names)?.map(|column| (column, role)));
             }
         }
-        Ok(Found { id, label: LabelColumns::find(table, path, columns.label.as_deref())?, split, masks })
+        Ok(Found { id, label: LabelColumns::find(table, path, there(&columns.label).as_deref())?, split, masks })
     }
 
     fn taken(&self) -> Vec<usize> {

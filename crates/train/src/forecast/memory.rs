@@ -80,6 +80,28 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
     memory
 }
 
+/// What a worker of these shapes holds while a trained model runs over its rows: as [`forecast`], without what only
+/// training has.
+pub fn of_prediction(shapes: &Shapes, plan: &Plan) -> Memory {
+    const OF_TRAINING: [&str; 7] = [
+        "gradients of rows",
+        "parameters and optimiser",
+        "late rows",
+        "last messages",
+        "state file",
+        "ledger",
+        "times of rounds",
+    ];
+    let mut memory = forecast(shapes, plan, false);
+    memory.0.retain(|(name, _)| !OF_TRAINING.contains(name));
+    let parameters: usize = plan.stages.iter().map(|stage| stage.network.len()).sum();
+    let classes = plan.stages.last().map_or(0, Stage::outputs);
+    memory.add("parameters", (2 * FLOAT * parameters) as u64);
+    // Logits, and the probabilities that are made of them.
+    memory.add("predictions", (3 * FLOAT * classes).saturating_mul(shapes.rows) as u64);
+    memory
+}
+
 fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = Memory::default();

@@ -78,7 +78,7 @@ pub fn write(path: &Path, weights: &Weights, card: Option<&Card>) -> Result<()> 
 /// A trained model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// Its weights.
+    /// The parameters of all stages.
     pub weights: Weights,
     /// What it is of, and what its inputs and classes mean.
     pub card: Card,

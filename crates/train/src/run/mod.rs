@@ -4,6 +4,7 @@ mod front;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod options;
+pub mod other;
 pub mod predict;
 mod process;
 mod session;

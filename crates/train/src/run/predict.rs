@@ -1,15 +1,17 @@
-//! Predictions of a finished run: the trained model over every part, exactly, halo exchanged.
+//! Predictions of a finished run: the trained model over every part, halo exchanged.
 
 use std::sync::Arc;
 
-use laconic_graph::dataset::Ids;
+use laconic_graph::dataset::{Ids, Labels};
 use laconic_graph::part::Part;
 use laconic_wire::{Metered, Transport, threads};
 
 use super::threads::panicked;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
+use crate::exchange::shapes::Shapes;
 use crate::fit::stages::{self, Inferred};
+use crate::forecast::memory::{self, Memory};
 use crate::plan::{Members, Plan};
 use crate::record::weights::{Weights, parameters};
 use crate::run::source::Source;
@@ -21,57 +23,135 @@ pub struct Predictions {
     pub nodes: Vec<u64>,
     /// The user's ids.
     pub ids: Ids,
+    /// What is known of the nodes.
+    pub labels: Labels,
+    /// What the nodes are for, as [`Part::roles`] has it.
+    pub roles: Vec<u8>,
     /// Whether a node may have several classes.
     pub multi_label: bool,
     /// Logits and embeddings.
     pub inferred: Inferred,
 }
 
-/// Runs a model for this many feature columns and classes over all parts, a thread a part. The data need no labels.
-pub fn predict_parts(
-    (members, config): (&Members, &Config),
-    mut source: Source,
-    weights: &Weights,
-    [columns, classes]: [usize; 2],
-) -> Result<Vec<Predictions>> {
-    let ends = threads(source.parts() as usize, config.deadline());
-    let mut parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
-    for part in &mut parts {
-        if part.global.columns != columns {
-            let what = format!("the model reads {columns} feature columns, the data have {}", part.global.columns);
-            return Err(TrainError::config(what));
-        }
-        part.global.classes = classes;
-    }
-    let plan = Plan::for_model(members, config, [columns, classes])?;
-    std::thread::scope(|scope| {
-        let one = |(part, end)| {
-            let plan = plan.clone();
-            scope.spawn(move || predict_part(plan, part, Box::new(end), weights))
-        };
-        let handles: Vec<_> = parts.into_iter().zip(ends).map(one).collect();
-        let results = handles
-            .into_iter()
-            .enumerate()
-            .map(|(rank, handle)| handle.join().unwrap_or_else(|panic| Err(panicked(rank as u32, panic.as_ref()))));
-        let (mut done, mut errors) = (Vec::new(), Vec::new());
-        for result in results {
-            match result {
-                Ok(predictions) => done.push(predictions),
-                Err(error) => errors.push(error),
-            }
-        }
-        errors.sort_by_key(TrainError::is_consequence);
-        errors.into_iter().next().map_or(Ok(done), Err)
-    })
+/// A model about to be run over all parts, a thread a part.
+pub struct Prediction {
+    plan: Plan,
+    parts: Vec<Part>,
+    threads: usize,
 }
 
-fn predict_part(plan: Plan, part: Part, end: Box<dyn Transport>, weights: &Weights) -> Result<Predictions> {
+impl Prediction {
+    /// For a model of so many feature columns and classes. The data need no labels.
+    ///
+    /// # Errors
+    /// If the data cannot be read, or do not suit the model.
+    pub fn of(
+        (members, config): (&Members, &Config),
+        mut source: Source,
+        [columns, classes]: [usize; 2],
+    ) -> Result<Prediction> {
+        let mut parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
+        for part in &mut parts {
+            if part.global.columns != columns {
+                let what = format!("the model reads {columns} feature columns, the data have {}", part.global.columns);
+                return Err(TrainError::config(what));
+            }
+            if part.labels.classes() > classes {
+                let what = format!("the model has {classes} classes, the data have {}", part.labels.classes());
+                return Err(TrainError::config(what));
+            }
+            part.global.classes = classes;
+            let rows = part.rows();
+            if part.labels == Labels::None {
+                part.labels = match part.global.multi_label {
+                    true => Labels::Multi { classes, values: vec![Labels::UNKNOWN; rows * classes] },
+                    false => Labels::Single { classes, values: vec![-1; rows] },
+                };
+            }
+        }
+        let plan = Plan::for_model(members, config, [columns, classes])?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let each = if config.train.threads > 0 { config.train.threads } else { cores / parts.len().max(1) };
+        Ok(Prediction { plan, parts, threads: each.max(1) })
+    }
+
+    /// How many workers predict.
+    pub fn workers(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// `blake3:…` of the dataset that the parts were cut from; empty where nobody ever held the whole.
+    pub fn data_digest(&self) -> &str {
+        self.parts.first().map_or("", |part| &part.global.data_digest)
+    }
+
+    /// Refuses what needs more memory than there is, unless it is `forced`; the text is a warning where it comes near.
+    ///
+    /// # Errors
+    /// If there is not enough.
+    pub fn admit(&self, forced: bool) -> Result<Option<String>> {
+        let mut all = Memory::default();
+        for part in &self.parts {
+            all.add_all(&memory::of_prediction(&Shapes::outline(part, self.plan.self_loops), &self.plan));
+        }
+        memory::admit(&all, self.parts.len(), forced)
+    }
+
+    /// Runs the model.
+    ///
+    /// # Errors
+    /// If the weights are no such model's.
+    pub fn run(self, weights: &Weights) -> Result<Vec<Predictions>> {
+        let Prediction { plan, parts, threads: each } = self;
+        let ends = threads(parts.len(), plan.config.deadline());
+        std::thread::scope(|scope| {
+            let one = |(part, end)| {
+                let plan = plan.clone();
+                scope.spawn(move || predict_part(plan, part, Box::new(end), (weights, each)))
+            };
+            let handles: Vec<_> = parts.into_iter().zip(ends).map(one).collect();
+            let results = handles
+                .into_iter()
+                .enumerate()
+                .map(|(rank, handle)| handle.join().unwrap_or_else(|panic| Err(panicked(rank as u32, panic.as_ref()))));
+            let (mut done, mut errors) = (Vec::new(), Vec::new());
+            for result in results {
+                match result {
+                    Ok(predictions) => done.push(predictions),
+                    Err(error) => errors.push(error),
+                }
+            }
+            errors.sort_by_key(TrainError::is_consequence);
+            errors.into_iter().next().map_or(Ok(done), Err)
+        })
+    }
+}
+
+/// Runs a model for this many feature columns and classes over all parts, a thread a part. The data need no labels.
+///
+/// # Errors
+/// As [`Prediction`]'s functions.
+pub fn predict_parts(
+    names: (&Members, &Config),
+    source: Source,
+    weights: &Weights,
+    widths: [usize; 2],
+) -> Result<Vec<Predictions>> {
+    Prediction::of(names, source, widths)?.run(weights)
+}
+
+fn predict_part(
+    plan: Plan,
+    part: Part,
+    end: Box<dyn Transport>,
+    (weights, threads): (&Weights, usize),
+) -> Result<Predictions> {
     let (nodes, ids) = (part.nodes.clone(), part.ids.clone());
-    let multi_label = part.global.multi_label;
+    let (labels, roles, multi_label) = (part.labels.clone(), part.roles.clone(), part.global.multi_label);
     let parameters = parameters(&plan.stages, weights)?;
-    let (mut worker, x) = Worker::start(Arc::new(plan), Metered::new(end), part, WorkerOptions::default())?;
+    let options = WorkerOptions { threads, ..WorkerOptions::default() };
+    let (mut worker, x) = Worker::start(Arc::new(plan), Metered::new(end), part, options)?;
     let inferred = stages::infer(&mut worker, &parameters, x)?;
     worker.transport.finish()?;
-    Ok(Predictions { nodes, ids, multi_label, inferred })
+    Ok(Predictions { nodes, ids, labels, roles, multi_label, inferred })
 }

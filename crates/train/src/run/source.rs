@@ -10,7 +10,7 @@ use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, Meta, Part};
 use laconic_graph::partition::PartitionInput;
 use laconic_graph::prepare;
-use laconic_graph::read::{READERS, ReadOptions, Reader, edge_list, read_with_roles};
+use laconic_graph::read::{READERS, Reader, edge_list, read_with_roles};
 use laconic_graph::roles::Roles;
 
 use crate::config::{Config, DataConfig, FeaturePreparation, SplitChoice};
@@ -195,8 +195,7 @@ pub fn prepared(config: &DataConfig) -> Result<Prepared> {
     if let Some(what) = unusable(&dataset, split) {
         return Err(GraphError::format(&config.path, "data", what).into());
     }
-    let trained = split.map_or(&none, |index| &dataset.splits[index]);
-    scale((&mut dataset.features, &mut dataset.about), &trained.roles, (config.features, &options.limits))?;
+    scale((&mut dataset.features, &mut dataset.about), trained, (config.features, &options.limits))?;
     dataset.about.check(dataset.features.columns(), dataset.labels.classes())?;
     Ok(Prepared { dataset, split, roles })
 }

@@ -40,7 +40,7 @@ fn the_scale_that_features_are_prepared_with_is_kept_with_the_data() {
     laconic_graph::write::write_interchange(&path, &dataset).expect("written");
     let about = |how: &str| {
         let keys = [format!("data.path={}", path.display()), format!("data.features={how}")];
-        prepared(&Config::parse("", &keys).expect("keys").data).expect("a dataset").0.about
+        prepared(&Config::parse("", &keys).expect("keys").data).expect("a dataset").dataset.about
     };
     assert!(about("given").scale.is_given());
     assert_eq!(about("row-normalised").scale, Scale::RowNormalised);

@@ -8,7 +8,7 @@ use laconic_graph::info;
 use laconic_graph::roles::Roles;
 use serde::Serialize;
 
-use super::input::Input;
+use super::input::{Input, format};
 use crate::output::Output;
 
 /// Arguments of `data info`: which dataset.
@@ -36,7 +36,7 @@ struct Described {
 /// Prints figures and digest of a dataset.
 pub(super) fn run(args: &Info, output: &Output) -> Result<u8> {
     let (dataset, roles) = args.input.read(output)?;
-    let (format, digest) = (args.input.format(), digest(&dataset));
+    let (format, digest) = (format(&args.input.path), digest(&dataset));
     let described = Described { info: info::Info::of(&dataset), format, digest, roles };
     output.result(&described, &described)?;
     Ok(0)

@@ -50,15 +50,10 @@ pub(in crate::command) struct Reading {
 const READING: &str = "Reading";
 
 impl Input {
-    /// What users call the format of the input, if it is one that we know.
-    pub fn format(&self) -> Option<&'static str> {
-        READERS.iter().find(|reader| reader.recognises(&self.path)).map(|reader| reader.name())
-    }
-
     /// Reads the dataset, and says what became of the columns of its tables.
     pub fn read(&self, output: &Output) -> Result<(Dataset, Roles)> {
         refuse_in_place_of_data(&self.path)?;
-        self.reading.refuse_idle_options(&self.path, self.format())?;
+        self.reading.refuse_idle_options(&self.path, format(&self.path))?;
         output.say(format_args!("reading {}", self.path.display()));
         let (mut dataset, roles) = read_with_roles(&self.path, &self.reading.options())?;
         let trained = dataset.splits.first().map(|split| split.roles.as_slice());
@@ -68,6 +63,11 @@ impl Input {
 }
 
 impl Reading {
+    /// Whether anything is said.
+    pub fn is_given(&self) -> bool {
+        self.config(Path::new("")) != DataConfig::default()
+    }
+
     /// Other formats say for themselves what an edge list leaves open; a flag that does nothing would hide a mistake.
     pub fn refuse_idle_options(&self, path: &Path, format: Option<&str>) -> Result<()> {
         let lists = edge_list::EdgeList.name();
@@ -86,16 +86,23 @@ impl Reading {
 
     /// The same as keys of a configuration.
     fn config(&self, path: &Path) -> DataConfig {
-        let mut data = DataConfig {
-            path: path.to_owned(),
-            symmetrise: self.symmetrise,
-            keep_self_loops: self.keep_self_loops,
-            features_path: self.features.clone(),
-            nodes_path: self.nodes.clone(),
-            split_column: self.split_column.clone(),
-            ..DataConfig::default()
-        };
+        self.over(DataConfig { path: path.to_owned(), ..DataConfig::default() })
+    }
+
+    /// What is said in place of what a configuration says; its files are other data's.
+    pub fn over(&self, mut data: DataConfig) -> DataConfig {
+        data.symmetrise |= self.symmetrise;
+        data.keep_self_loops |= self.keep_self_loops;
+        (data.features_path, data.nodes_path) = (self.features.clone(), self.nodes.clone());
+        if self.split_column.is_some() {
+            data.split_column = self.split_column.clone();
+        }
         self.tables.put(&mut data);
         data
     }
+}
+
+/// What users call the format of this file or folder, if it is one that we know.
+pub(in crate::command) fn format(path: &Path) -> Option<&'static str> {
+    READERS.iter().find(|reader| reader.recognises(path)).map(|reader| reader.name())
 }

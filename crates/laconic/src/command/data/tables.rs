@@ -52,27 +52,39 @@ const HEADING: &str = "Reading edge lists and node tables";
 const CATEGORIES_MAX: i64 = 65_536;
 
 impl TableFlags {
-    /// Says the same in a configuration.
+    /// Says the same in a configuration, in place of what it says so far.
     pub fn put(&self, data: &mut DataConfig) {
-        data.source = self.source.clone();
-        data.target = self.target.clone();
-        data.weight = self.weight.clone();
-        data.id = self.id.clone();
-        data.label = self.label.clone();
-        data.label_separator = self.label_separator.clone();
-        data.features_columns = self.features_columns.clone();
-        data.ignore = self.ignore.clone();
+        for (key, given) in [
+            (&mut data.source, &self.source),
+            (&mut data.target, &self.target),
+            (&mut data.weight, &self.weight),
+            (&mut data.id, &self.id),
+            (&mut data.label, &self.label),
+            (&mut data.label_separator, &self.label_separator),
+        ] {
+            *key = given.clone().or(key.take());
+        }
+        for (key, given) in [(&mut data.features_columns, &self.features_columns), (&mut data.ignore, &self.ignore)] {
+            if !given.is_empty() {
+                *key = given.clone();
+            }
+        }
         data.missing = match self.missing.as_deref() {
             Some("mean") => Missing::Mean,
             Some("zero") => Missing::Zero,
-            _ => Missing::Error,
+            Some(_) => Missing::Error,
+            None => data.missing,
         };
-        data.dates = if self.dates.as_deref() == Some("days") { Dates::Days } else { Dates::Ignore };
+        data.dates = match self.dates.as_deref() {
+            Some("days") => Dates::Days,
+            Some(_) => Dates::Ignore,
+            None => data.dates,
+        };
         data.categories = self.categories.map_or(data.categories, |most| most as usize);
         data.header = match self.header.as_deref() {
             Some("yes") => Header::Yes,
             Some("no") => Header::No,
-            _ => Header::Auto,
+            _ => data.header,
         };
     }
 }

@@ -1,0 +1,214 @@
+//! `laconic predict`: what a trained model says about every node, keyed by the user's ids.
+
+mod figures;
+mod parquet_file;
+mod table;
+mod text_file;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use laconic_graph::aside::write_aside;
+use laconic_train::config::{DataConfig, MessagesConfig};
+use laconic_train::record::card::Card;
+use laconic_train::record::summary::Summary;
+use laconic_train::record::weights::{self, Model};
+use laconic_train::run::other::open_other;
+use laconic_train::run::predict::Prediction;
+use laconic_train::run::source::Source;
+use laconic_train::{Config, Members, TrainError};
+use serde::Serialize;
+
+use self::figures::{Figures, SPLITS, figures};
+use self::table::Table;
+use super::data::{Reading, refuse_occupied};
+use super::signals::clean_up;
+use crate::bytes::human_bytes;
+use crate::output::Output;
+use crate::recorded::read_text;
+
+/// Arguments of `predict`.
+#[derive(Args)]
+#[command(after_help = COLUMNS)]
+pub struct Predict {
+    /// The run's folder
+    dir: PathBuf,
+    /// The file to write: .parquet, .csv or .jsonl
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Also write what the last layer reads, as columns emb_0, emb_1, …
+    #[arg(long)]
+    embeddings: bool,
+    /// Other data than the run's, in any format that `laconic data info` reads, or a folder of parts; they need no
+    /// labels and no split, and are prepared as the run's were
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// How many workers predict [default: as many as trained; 1 for other data; one for each part of a folder]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    workers: Option<u32>,
+    /// What workers send each other: every row as it is, or what the run was judged with [default: as-trained for the
+    /// run's data, exact for other]
+    #[arg(long, value_enum)]
+    messages: Option<Messages>,
+    /// Replace an existing file, and start even if there may be too little memory
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const COLUMNS: &str = "\
+Columns: id, pred (the number of the class), class (its name), label (the true class) and split where they are known,
+prob_0, prob_1, … in the order of classes, and emb_0, … if asked for. With several labels a node: pred_0, pred_1, …, and
+class and label are the names of all of them with ';' between. The metadata of a Parquet file say of which model and
+data it is, and what the classes are called.
+
+Examples:
+  laconic predict runs/gcn --out predictions.parquet
+  laconic predict runs/gcn --data new_calls.csv --nodes new_people.csv --out new.csv";
+
+/// What workers send each other.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Messages {
+    /// Every row as it is
+    Exact,
+    /// What the run's own figures were taken with
+    AsTrained,
+}
+
+#[derive(Serialize)]
+struct Written {
+    path: PathBuf,
+    nodes: usize,
+    bytes: u64,
+    workers: usize,
+    messages: Messages,
+    /// Figures by split, and of all nodes whose label is known.
+    figures: Figures,
+    /// What the model's classes are called.
+    class_names: Vec<String>,
+    /// Which model, and which data: digests.
+    model: String,
+    data_digest: String,
+}
+
+/// Predicts every node with the weights of the best round and writes the table.
+pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
+    let config_path = arguments.dir.join("config.toml");
+    let mut config = Config::load(&config_path, &[])
+        .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
+    let write = writer(&arguments.out)?;
+    refuse_occupied(&arguments.out, arguments.force)?;
+    let model = weights::read_of_run(&arguments.dir)?;
+    let usual = if arguments.data.is_some() { Messages::Exact } else { Messages::AsTrained };
+    let messages = arguments.messages.unwrap_or(usual);
+    match (messages, chosen_messages(&arguments.dir, &config)?) {
+        (Messages::Exact, _) => config.messages = MessagesConfig::default(),
+        (Messages::AsTrained, Some(chosen)) => config.messages = chosen,
+        (Messages::AsTrained, None) => {}
+    }
+    let source = arguments.source(&mut config, &model.card, output)?;
+    source.notes().iter().for_each(|note| output.say(note));
+    let prediction = Prediction::of((&Members::default(), &config), source, model.widths())?;
+    if let Some(warning) = prediction.admit(arguments.force)? {
+        output.say(format!("warning: {warning}"));
+    }
+    let (workers, data_digest) = (prediction.workers(), prediction.data_digest().to_owned());
+    if arguments.data.is_none() && data_digest != model.card.data_digest {
+        output.say("note: the data are not what they were when the model was trained");
+    }
+    output.say(format!("predicting with {workers} worker{}", if workers == 1 { "" } else { "s" }));
+    let predictions = prediction.run(&model.weights).map_err(|error| error.within(&arguments.dir))?;
+    let figures = figures(&predictions, &config.train.metrics);
+    let mut table = Table::of(&predictions, &model.card, arguments.embeddings)?;
+    table.metadata = metadata(&model, &data_digest, messages)?;
+    clean_up(&arguments.out)?;
+    // What the system says comes wrapped by the format's own errors.
+    let written = write_aside(&arguments.out, |file| write(&table, file));
+    written.map_err(|error| TrainError::file(&arguments.out, error.root_cause().to_string()))?;
+    let path = arguments.out;
+    let bytes = std::fs::metadata(&path).map_err(|source| TrainError::io(&path, source))?.len();
+    let class_names = model.card.about.classes;
+    let (nodes, model) = (table.rows(), model.card.digest);
+    let written = Written { path, nodes, bytes, workers, messages, figures, class_names, model, data_digest };
+    output.result(describe(&written), &written)?;
+    Ok(0)
+}
+
+impl Predict {
+    /// The parts to predict: of the run's own data, or of others.
+    fn source(&self, config: &mut Config, card: &Card, output: &Output) -> Result<Source> {
+        let Some(path) = &self.data else {
+            if self.reading.is_given() {
+                bail!("how data are read is for --data: the run's own are read as they were");
+            }
+            config.partition.parts = self.workers.unwrap_or(config.partition.parts);
+            return Ok(Source::open(&Members::default(), config, None)?);
+        };
+        output.say(format_args!("reading {}", path.display()));
+        self.reading.refuse_idle_options(path, super::data::format(path))?;
+        // Columns are called as the run's were where nothing else is said; which of them become features is the model's.
+        let own = DataConfig { features_columns: Vec::new(), ignore: Vec::new(), ..config.data.clone() };
+        let options = self.reading.over(own).read_options();
+        Ok(open_other((&Members::default(), config), (path, &options), card, self.workers)?)
+    }
+}
+
+/// Writes a table in one format.
+type Write = fn(&Table<'_>, &mut std::fs::File) -> Result<()>;
+
+/// The name says what is in the file: readers go by it.
+fn writer(path: &Path) -> Result<Write> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    match extension.as_str() {
+        "parquet" => Ok(parquet_file::write),
+        "csv" => Ok(text_file::write_csv),
+        "jsonl" | "ndjson" => Ok(text_file::write_json_lines),
+        _ => bail!("--out {}: expected a name that ends in .parquet, .csv or .jsonl", path.display()),
+    }
+}
+
+/// The messages that a byte budget chose for the run, which its figures were taken with.
+fn chosen_messages(folder: &Path, config: &Config) -> Result<Option<MessagesConfig>> {
+    let path = folder.join("summary.json");
+    if config.messages.budget.is_empty() || !path.exists() {
+        return Ok(None);
+    }
+    let summary: Summary =
+        serde_json::from_str(&read_text(&path)?).map_err(|error| TrainError::file(&path, error.to_string()))?;
+    Ok(summary.messages)
+}
+
+/// What stands in the file besides its columns. No time and no path: the same predictions are the same bytes.
+fn metadata(model: &Model, data_digest: &str, messages: Messages) -> Result<BTreeMap<&'static str, String>> {
+    let Card { digest, data_digest: trained_on, about, classes, .. } = &model.card;
+    let names: Vec<String> = (0..*classes).map(|class| about.class(class)).collect();
+    let messages = messages.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    Ok([
+        ("laconic.version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("laconic.model", digest.clone()),
+        ("laconic.trained_on", trained_on.clone()),
+        ("laconic.data", data_digest.to_owned()),
+        ("laconic.messages", messages),
+        ("laconic.classes", serde_json::to_string(&names)?),
+    ]
+    .into())
+}
+
+fn describe(written: &Written) -> String {
+    let Written { path, nodes, bytes, figures, messages, .. } = written;
+    let mut text = format!("{nodes} nodes in {} ({})", path.display(), human_bytes(*bytes));
+    let figures = SPLITS.iter().filter_map(|split| figures.get_key_value(split));
+    for (split, figures) in figures {
+        let figures: Vec<String> = figures.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
+        text += &format!("\n  {split:<8} {}", figures.join("  "));
+    }
+    let how = match messages {
+        Messages::Exact => "exact messages",
+        Messages::AsTrained => "messages as in the run's own evaluations",
+    };
+    text + "\n" + how
+}
