@@ -23,7 +23,7 @@ static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let card = Card { inputs: 3, classes: 2, about, ..Card::default() };
     let mut bytes = Vec::new();
     with_file(weights::FILE, &[], |path| {
-        weights::write(path, &weights, Some(&card)).expect("room for a small file");
+        weights::write(path, &weights, &card).expect("room for a small file");
         bytes = std::fs::read(path).expect("what was just written");
     });
     bytes

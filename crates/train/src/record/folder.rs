@@ -74,7 +74,7 @@ pub(crate) fn write_results(
         stages: (trained_stages < all).then_some([trained_stages, all]),
         ..card
     };
-    weights::write(&out.join(weights::FILE), &trained_weights, Some(&card))?;
+    weights::write(&out.join(weights::FILE), &trained_weights, &card)?;
     let text =
         serde_json::to_string_pretty(summary).map_err(|e| TrainError::file(out.join("summary.json"), e.to_string()))?;
     write_aside(&out.join("summary.json"), (text + "\n").as_bytes())

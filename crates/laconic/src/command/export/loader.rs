@@ -1,21 +1,40 @@
-//! The Python file beside exported weights: the model as PyTorch Geometric builds it.
+//! The Python file beside exported weights: the model as it is built there, with all that it needs to know.
 
+use laconic_graph::about::Scale;
 use laconic_nn::network::{After, BOTTLENECKS, HEADS, MLP, NORMS, Unit};
 use laconic_train::Plan;
+use laconic_train::record::card::Card;
 use laconic_train::schedule::HandOn;
 
-/// What the parts of the text share.
-struct Loader<'a> {
-    plan: &'a Plan,
-    /// Whether the model adds self-loops that the layer itself does not add.
-    adds_loops: bool,
+use super::Target;
+
+/// Layers in plain PyTorch, on sums and maxima over the edges that end at each node.
+mod python {
+    pub const EDGES_OF_TORCH: &str = include_str!("python/edges_torch.py");
+    pub const EDGES_OF_DGL: &str = include_str!("python/edges_dgl.py");
+    pub const GCN: &str = include_str!("python/gcn.py");
+    pub const SAGE_MEAN: &str = include_str!("python/sage_mean.py");
+    pub const SAGE_MAX: &str = include_str!("python/sage_max.py");
+    pub const GIN: &str = include_str!("python/gin.py");
+    pub const GAT: &str = include_str!("python/gat.py");
+    pub const LOOPS: &str = include_str!("python/loops.py");
+    pub const STANDARDISE: &str = include_str!("python/standardise.py");
+    pub const ROW_NORMALISE: &str = include_str!("python/row_normalise.py");
+    pub const READ: &str = include_str!("python/read.py");
+    pub const ONNX: &str = include_str!("python/onnx.py");
 }
 
-/// A Python file that builds the model and loads its weights.
-pub fn loader(plan: &Plan) -> String {
-    let adds_loops = plan.self_loops && !plan.layer.self_loops && plan.layer.is_convolution();
-    let loader = Loader { plan, adds_loops };
-    loader.imports() + &loader.constructor() + &loader.forward() + &loader.rest()
+/// What the parts of the text share.
+pub struct Loader<'a> {
+    plan: &'a Plan,
+    card: &'a Card,
+    target: Target,
+    /// The layer as text, where the library has none that computes the same.
+    layer: Option<&'static str>,
+    /// Whether edges have weights that the layer reads.
+    weighted: bool,
+    /// Whether the model adds self-loops that the layer itself does not add.
+    adds_loops: bool,
 }
 
 /// The layers of the finished model: all but the classifiers of stages that hand on what these read.
@@ -26,35 +45,155 @@ pub fn kept(plan: &Plan) -> impl Iterator<Item = &Unit> {
     })
 }
 
+/// A layer of ours as text, and whether it reads weights of edges; nothing for one that reads no neighbours.
+///
+/// # Errors
+/// If it is nobody's that we know.
+fn layer_text(plan: &Plan) -> Result<Option<(&'static str, bool)>, String> {
+    match (plan.layer.name, plan.config.model.aggregator.as_str()) {
+        _ if !plan.layer.is_convolution() => Ok(None),
+        ("gcn", _) => Ok(Some((python::GCN, true))),
+        ("sage", "mean") => Ok(Some((python::SAGE_MEAN, true))),
+        ("sage", "max") => Ok(Some((python::SAGE_MAX, false))),
+        ("gin", _) => Ok(Some((python::GIN, true))),
+        ("gat", _) => Ok(Some((python::GAT, false))),
+        (other, _) => Err(format!("model.arch = {other:?}: there is no such layer in Python")),
+    }
+}
+
 impl Loader<'_> {
-    fn units(&self) -> impl Iterator<Item = &Unit> {
-        kept(self.plan)
+    /// What writes the file of a model.
+    ///
+    /// # Errors
+    /// If its layers have no form there.
+    pub fn new<'a>(plan: &'a Plan, card: &'a Card, target: Target) -> Result<Loader<'a>, String> {
+        let own = layer_text(plan)?;
+        let weighted = card.weighted && own.is_some_and(|(_, reads_weights)| reads_weights);
+        // Of PyTorch Geometric's layers only GCNConv takes weights as ours does.
+        let is_theirs = target == Target::Pyg && (!weighted || plan.layer.name == "gcn");
+        let layer = own.filter(|_| !is_theirs).map(|(text, _)| text);
+        let by_itself = plan.layer.self_loops && layer.is_none();
+        let adds_loops = plan.self_loops && !by_itself && plan.layer.is_convolution();
+        Ok(Loader { plan, card, target, layer, weighted, adds_loops })
     }
 
-    /// The layer as Python constructs it.
-    fn call(&self, unit: &Unit) -> String {
-        unit.layer.pyg_constructor(self.plan.self_loops)
-    }
-
-    fn imports(&self) -> String {
-        let mut text = String::from("\"\"\"Builds the model and loads its weights; made by `laconic export`.\"\"\"\n");
-        text += "import torch\nfrom pathlib import Path\nfrom safetensors.torch import load_file\n";
-        text += "from torch.nn import LayerNorm, Linear, ModuleDict, ReLU, Sequential\n";
-        if self.plan.layer.is_convolution() {
-            let call = self.units().find(|unit| unit.place().0 == self.plan.layer.prefix).map(|unit| self.call(unit));
-            let call = call.unwrap_or_default();
-            text += &format!("from torch_geometric.nn import {}\n", call.split('(').next().unwrap_or_default());
+    /// A Python file that builds the model and loads its weights.
+    pub fn text(&self) -> String {
+        let mut text = self.head();
+        let edges = if self.target == Target::Dgl { python::EDGES_OF_DGL } else { python::EDGES_OF_TORCH };
+        let loops = self.layer.filter(|_| self.adds_loops).map(|_| python::LOOPS);
+        let scale = match self.card.about.scale {
+            Scale::Given => None,
+            Scale::RowNormalised => Some(python::ROW_NORMALISE),
+            Scale::Standardised { .. } => Some(python::STANDARDISE),
+        };
+        let edges = self.layer.map(|_| edges);
+        for part in [edges, self.layer, loops, scale].into_iter().flatten() {
+            text += &format!("\n\n{part}");
         }
-        if self.adds_loops {
-            text += "from torch_geometric.utils import add_self_loops, remove_self_loops\n";
+        text += &self.constructor();
+        text += &self.forward();
+        text += &format!("\n\n{}", python::READ);
+        if self.target == Target::Torch {
+            let weight = if self.weighted { ", torch.ones(3)" } else { "" };
+            let names = if self.weighted { ", \"edge_weight\"" } else { "" };
+            let written = python::ONNX.replace("INPUTS", &self.card.inputs.to_string());
+            text += &format!("\n\n{}", written.replace(", WEIGHT", weight).replace(", NAME", names));
         }
         text
     }
 
+    /// The packages that the file imports.
+    pub fn needs(&self) -> &'static [&'static str] {
+        match self.target {
+            Target::Pyg if self.plan.layer.is_convolution() => &["torch", "torch_geometric"],
+            Target::Dgl if self.plan.layer.is_convolution() => &["torch", "dgl"],
+            _ => &["torch"],
+        }
+    }
+
+    fn units(&self) -> impl Iterator<Item = &Unit> {
+        kept(self.plan)
+    }
+
+    /// What the file is, what it needs, and what goes in and comes out.
+    fn head(&self) -> String {
+        let Card { version, digest, dataset, about, classes, multi_label, .. } = self.card;
+        let graph = if self.target == Target::Dgl { "graph, x" } else { "x, edge_index" };
+        let weight = if self.weighted { ", edge_weight" } else { "" };
+        let needs = self.needs().join(" and ");
+        let mut text = format!(
+            "\"\"\"Builds the model and loads its weights; made by `laconic export` {version}.\n\n\
+             logits = load()({graph}{weight})\n\n\
+             x: features as they were given, float32, in the order of FEATURES where that is not empty. What was\n\
+             done to them in training is done in here; what becomes of the columns of a table is in about.json.\n\
+             Edges: from source to target, each once, none from a node to itself{};\n{}.\n\n\
+             The model {digest} of {dataset:?}. It needs {needs}, and no package besides.\n\"\"\"\n\n",
+            if self.plan.config.data.symmetrise { ", the other direction of every edge added" } else { "" },
+            match (self.weighted, self.card.weighted) {
+                (true, _) => "edge_weight: the weight of each",
+                (false, true) => "this layer reads no weights",
+                (false, false) => "they have no weights",
+            },
+        );
+        text += "import json\nimport sys\nfrom pathlib import Path\n\nimport torch\n";
+        text += "from torch.nn import LayerNorm, Linear, Module, ModuleDict, Parameter, ReLU, Sequential\n";
+        text += "from torch.nn.functional import leaky_relu\n";
+        text += &self.imports();
+        let list = |names: &[String]| serde_json::Value::from(names.to_vec()).to_string();
+        let names: Vec<String> = (0..*classes).map(|class| about.class(class)).collect();
+        let how = if *multi_label { "any number of them a node" } else { "one a node" };
+        text += &format!("\n# Classes in the order of logits, {how}; feature columns in the order of x.\n");
+        text + &format!("CLASSES = {}\nFEATURES = {}\n", list(&names), list(&about.features))
+    }
+
+    fn imports(&self) -> String {
+        if !self.plan.layer.is_convolution() {
+            return String::new();
+        }
+        if self.target == Target::Dgl {
+            let text = "import dgl\nimport dgl.function as fn\nfrom dgl.nn.functional import edge_softmax\n";
+            return text.to_owned();
+        }
+        if self.target != Target::Pyg || self.layer.is_some() {
+            return String::new();
+        }
+        let call = self.units().find(|unit| unit.place().0 == self.plan.layer.prefix).map(|unit| self.call(unit));
+        let call = call.unwrap_or_default();
+        let mut text = format!("from torch_geometric.nn import {}\n", call.split('(').next().unwrap_or_default());
+        if self.adds_loops {
+            text += "from torch_geometric.utils import add_remaining_self_loops\n";
+        }
+        text
+    }
+
+    /// The layer as Python constructs it.
+    fn call(&self, unit: &Unit) -> String {
+        if self.layer.is_none() {
+            return unit.layer.pyg_constructor(self.plan.self_loops);
+        }
+        let (inputs, outputs) = (unit.layer.inputs(), unit.layer.outputs());
+        let parameters = unit.layer.parameters();
+        let shape = |name: &str| parameters.iter().find(|spec| spec.name == name).map_or(&[][..], |spec| &spec.shape);
+        match (shape("nn.0.weight"), shape("att_src"), self.plan.layer.name) {
+            (&[inner, _], ..) => format!("GIN({inputs}, {inner}, {outputs})"),
+            (_, &[_, heads, width], _) => {
+                let concat = if outputs == heads * width { "True" } else { "False" };
+                format!("GAT({inputs}, {width}, {heads}, {concat})")
+            }
+            (.., name) => format!("{}({inputs}, {outputs})", name.to_uppercase()),
+        }
+    }
+
     /// The class up to the end of `__init__`: a dictionary for each list that has a layer in it.
     fn constructor(&self) -> String {
-        let mut text = String::from("\n\nclass Model(torch.nn.Module):\n    def __init__(self):\n");
+        let mut text = String::from("\n\nclass Model(Module):\n    def __init__(self):\n");
         text += "        super().__init__()\n";
+        match &self.card.about.scale {
+            Scale::Given => {}
+            Scale::RowNormalised => text += "        self.scale = Scale()\n",
+            Scale::Standardised { means, .. } => text += &format!("        self.scale = Scale({})\n", means.len()),
+        }
         for list in [self.plan.layer.prefix, NORMS, BOTTLENECKS, HEADS, MLP] {
             let entries: String = self.units().filter_map(|unit| self.entry(list, unit)).collect();
             if !entries.is_empty() {
@@ -79,15 +218,37 @@ impl Loader<'_> {
         Some(format!("            \"{index}\": {value},\n"))
     }
 
-    fn forward(&self) -> String {
-        let mut text = String::from("\n    def forward(self, x, edge_index):\n");
-        if self.adds_loops {
-            text += "        edge_index = add_self_loops(remove_self_loops(edge_index)[0], num_nodes=x.size(0))[0]\n";
+    /// The signature of `forward` and what is done before the first layer; and what each convolution reads.
+    fn begin(&self) -> (String, &'static str) {
+        let weight = if self.weighted { ", edge_weight" } else { "" };
+        let graph = if self.target == Target::Dgl { "graph, x" } else { "x, edge_index" };
+        let mut text = format!("\n    def forward(self, {graph}{weight}):\n");
+        if !self.card.about.scale.is_given() {
+            text += "        x = self.scale(x)\n";
         }
+        if self.layer.is_some() {
+            let dgl = self.target == Target::Dgl;
+            let ends = if dgl { "graph.edges(order=\"eid\")" } else { "edge_index[0], edge_index[1]" };
+            let weights = if self.weighted { "edge_weight" } else { "x.new_ones(source.size(0))" };
+            text += &format!("        source, target = {ends}\n        weight = {weights}\n");
+            if self.adds_loops {
+                text += "        source, target, weight = with_loops(source, target, weight, x.size(0))\n";
+            }
+            text += "        edges = Edges(source, target, weight, x.size(0))\n";
+            return (text, "x, edges");
+        }
+        if self.adds_loops {
+            text += "        edge_index = add_remaining_self_loops(edge_index, num_nodes=x.size(0))[0]\n";
+        }
+        (text, if self.weighted { "x, edge_index, edge_weight" } else { "x, edge_index" })
+    }
+
+    fn forward(&self) -> String {
+        let (mut text, reads) = self.begin();
         for unit in self.units() {
             let (list, index) = unit.place();
             let convolves = list == self.plan.layer.prefix && self.plan.layer.is_convolution();
-            let arguments = if convolves { "x, edge_index" } else { "x" };
+            let arguments = if convolves { reads } else { "x" };
             text += &format!("        x = self.{list}[\"{index}\"]({arguments})\n");
             match &unit.after {
                 After::NormRelu(norm) => {
@@ -98,16 +259,11 @@ impl Loader<'_> {
                 After::Nothing => {}
             }
         }
-        text + "        return x\n"
-    }
-
-    fn rest(&self) -> String {
-        let data = &self.plan.config.data;
-        let mut text = String::from("\n\ndef load(path=Path(__file__).with_name(\"model.safetensors\")):\n");
-        text += "    model = Model()\n    model.load_state_dict(load_file(path))\n    return model.eval()\n";
-        text += "\n\n# logits = load()(x, edge_index), with features and edges prepared as the run did:\n";
-        let features = format!("{:?}", data.features).to_lowercase();
-        let reversed = data.symmetrise;
-        text + &format!("# features: {features}; reverse edges added: {reversed}; self-loops in the data removed.\n")
+        let (how, which) = match self.card.multi_label {
+            true => ("sigmoid()", "those above 0.5 are the predicted ones"),
+            false => ("softmax(1)", "the largest is the predicted one"),
+        };
+        text + "        return x\n\n    def probabilities(self, *inputs):\n"
+            + &format!("        \"\"\"Of each class: {which}.\"\"\"\n        return self(*inputs).{how}\n")
     }
 }

@@ -150,7 +150,7 @@ impl Predict {
         };
         output.say(format_args!("reading {}", path.display()));
         self.reading.refuse_idle_options(path, super::data::format(path))?;
-        // Columns are called as the run's were where nothing else is said; which of them become features is the model's.
+        // Columns are called as the run's were where nothing else is said; the model knows which become features.
         let own = DataConfig { features_columns: Vec::new(), ignore: Vec::new(), ..config.data.clone() };
         let options = self.reading.over(own).read_options();
         Ok(open_other((&Members::default(), config), (path, &options), card, self.workers)?)
