@@ -182,3 +182,47 @@ fn memory_is_that_of_the_run() {
     place.refused("compare run.toml --runs methods.toml --out hot", 6, &["hot, seed 0", "round"]);
     place.refused("compare-run", 2, &["standard input"]);
 }
+
+/// The papers' methods are known, cost what their papers say of one another, and run.
+#[test]
+fn the_methods_of_papers_plan_and_run_on_a_generated_graph() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 600 --classes 4 --features 64 --out papers.npz");
+    place.write("run.toml", include_str!("../../../examples/papers_run.toml"));
+    place.write("papers.toml", include_str!("../../../examples/papers.toml"));
+    let compare = "compare run.toml --runs papers.toml --out papers";
+    let plan = place.json(&format!("{compare} --plan"));
+    let line = |found: &Value, name: &str| {
+        let lines = found["methods"].as_array().expect("methods");
+        lines.iter().find(|line| line["name"] == name).unwrap_or_else(|| panic!("no {name}")).clone()
+    };
+    let boundary = |name: &str| number(&line(&plan, name), "boundary");
+    let standard = boundary("standard");
+    assert!(30.0 * boundary("RETEXO") < standard && boundary("RETEXO, from scores") < boundary("RETEXO"));
+    assert!(4.0 * boundary("BNS-GCN") < standard && boundary("PSGD-PA") == 0.0);
+    for name in ["PipeGCN", "PipeGCN-GF", "SANCUS"] {
+        assert!(boundary(name) >= standard, "{name}: rows of every round cross");
+    }
+    for (name, is_bound) in [("AdaQP", true), ("SANCUS", true), ("VARCO", false), ("PipeGCN", false)] {
+        assert_eq!(line(&plan, name)["is_bound"], is_bound, "{name}");
+    }
+    assert_eq!(names(&plan).len(), 10);
+    let found = place.json(&format!("{compare} --seeds 1 --set train.epochs=2"));
+    for line in found["methods"].as_array().expect("methods") {
+        assert_eq!(line["runs"].as_array().expect("runs").len(), 1, "{line}");
+        assert!(number(&line["test"], "mean") > 0.0, "{line}");
+    }
+}
+
+/// The README's list of methods is one that can be pasted.
+#[test]
+fn the_methods_of_the_readme_can_be_compared() {
+    let readme = include_str!("../../../README.md");
+    let (_, after) = readme.split_once("`methods.toml`:\n\n```toml\n").expect("a list of methods");
+    let (methods, _) = after.split_once("```").expect("its end");
+    let place = place(methods);
+    let plan = place.json(&format!("{COMPARE} --plan --set schedule.kind=lazy"));
+    assert_eq!(names(&plan), ["standard", "a tenth of the boundary", "lazy", "lazy, 2 bits", "lazy, 4 bits"]);
+    let training = |index: usize| number(&plan["methods"][index], "training");
+    assert!(training(0) > training(2) && training(2) > training(4) && training(4) > training(3), "{plan}");
+}
