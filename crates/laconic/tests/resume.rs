@@ -21,7 +21,7 @@ fn a_resumed_run_writes_down_what_it_was_set_to_and_goes_on_with_it() {
     let place = crashed();
     let config = || std::fs::read_to_string(place.path("run/config.toml")).expect("a configuration");
     let summary = place.json("resume run --set train.epochs=7 --set train.lr=0.02");
-    assert_eq!((&summary["rounds"], &summary["config"]["train"]["lr"]), (&7.into(), &0.02f32.into()));
+    assert_eq!((&summary["rounds"], &summary["config"]["train"]["lr"]), (&7.into(), &0.02.into()));
     let lines = config();
     for line in ["epochs = 7\n", "lr = 0.02\n"] {
         assert!(lines.contains(line), "{lines}");

@@ -151,6 +151,11 @@ pub struct ParametersSummary {
     pub digest: String,
 }
 
+/// The configuration as JSON. By way of text, in which a number of 32 bits has the digits that it was typed with.
+fn as_typed(config: &Config) -> serde_json::Result<serde_json::Value> {
+    serde_json::from_str(&serde_json::to_string(config)?)
+}
+
 /// What a summary is made from besides the reports.
 pub struct RunFacts<'a> {
     /// The configuration as it was given.
@@ -191,7 +196,7 @@ impl Summary {
         let chosen = &plan.config.messages;
         Ok(Summary {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            config: serde_json::to_value(given).map_err(|e| TrainError::config(e.to_string()))?,
+            config: as_typed(given).map_err(|e| TrainError::config(e.to_string()))?,
             data_digest: facts.card.data_digest.clone(),
             class_names: facts.card.about.classes.clone(),
             seed: given.train.seed,
