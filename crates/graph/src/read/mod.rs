@@ -216,6 +216,11 @@ pub fn read_with_roles(path: &Path, options: &ReadOptions) -> Result<(Dataset, R
     Ok((dataset, roles))
 }
 
+/// Whether this is a folder of parts, sound or broken, rather than a dataset.
+pub fn is_part_folder(path: &Path) -> bool {
+    crate::part::is_part_folder(path) && !READERS.iter().any(|reader| reader.recognises(path))
+}
+
 /// The error that lists what was looked for, unless the file itself has a better one.
 fn unrecognised(path: &Path, options: &ReadOptions) -> GraphError {
     if extension(path) == "npz"

@@ -32,6 +32,9 @@ pub struct Difference<'a> {
 /// The version of the program: workers have the same, a resumed run may have a later one.
 const VERSION: &str = "the program's version";
 
+/// The digest of who owns which node.
+const PARTITION: &str = "the partition's digest";
+
 /// What all parts hold together, where all workers know it.
 const PARTS: &str = "what the parts hold";
 
@@ -54,7 +57,7 @@ impl Identity {
         for (name, value) in [
             ("several labels a node", counts.multi_label.to_string()),
             ("the data's digest", counts.data_digest.clone()),
-            ("the partition's digest", counts.partition_digest.clone()),
+            (PARTITION, counts.partition_digest.clone()),
         ] {
             values.push((name.to_owned(), value));
         }
@@ -111,7 +114,10 @@ impl Identity {
     /// # Errors
     /// If it is another run, or one of another course than the user has asked for; the text says what differs.
     pub fn check_goes_on(&self, before: &Identity, given: &[String]) -> std::result::Result<(), String> {
-        for difference in self.differences(before).filter(|difference| difference.name != VERSION) {
+        // How parts were made is the same where they are; earlier programs did not know it of parts cut before.
+        let is_same_partition = self.get(PARTITION).is_some() && self.get(PARTITION) == before.get(PARTITION);
+        let counts = |name: &str| name != VERSION && !(is_same_partition && name.starts_with("partition."));
+        for difference in self.differences(before).filter(|difference| counts(difference.name)) {
             let name = difference.name;
             let is_key = name.contains('.');
             let [now, then] = difference.values.map(|value| value.unwrap_or("not set"));
@@ -223,6 +229,15 @@ mod tests {
         let (old, new) = (identity(&[(VERSION, "0.1.0")]), identity(&[(VERSION, "0.2.0")]));
         assert_eq!(old.differences(&new).next().map(|difference| difference.name), Some(VERSION));
         assert_eq!(new.check_goes_on(&old, &[]), Ok(()));
+    }
+
+    #[test]
+    fn how_the_parts_were_made_does_not_matter_where_they_are_the_same() {
+        let of = |method: &str, digest: &str| identity(&[("partition.method", method), (PARTITION, digest)]);
+        assert_eq!(of("multilevel", "a").check_goes_on(&of("random", "a"), &[]), Ok(()));
+        let refused = of("multilevel", "b").check_goes_on(&of("random", "a"), &[]).expect_err("another partition");
+        assert!(refused.starts_with("partition.method"), "{refused}");
+        assert!(of("random", "b").check_goes_on(&of("random", "a"), &[]).is_err());
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use laconic_graph::part::{Provenance, open_meta};
+use laconic_graph::read::is_part_folder;
+
 use super::members::{Axis, Members};
 use crate::config::typed::{malformed, misfit};
 use crate::config::{Config, apply, culprit, refuse_unknown};
@@ -63,6 +66,14 @@ impl Members {
     /// # Errors
     /// If the file cannot be read, a key is unknown or read by nobody, or a value makes no sense.
     pub fn load(&self, path: &Path, overrides: &[String]) -> Result<Config> {
+        self.load_and_tell(path, overrides).map(|(config, _)| config)
+    }
+
+    /// The same, and where files were found that are not where they were named, a line each.
+    ///
+    /// # Errors
+    /// As [`Members::load`].
+    pub fn load_and_tell(&self, path: &Path, overrides: &[String]) -> Result<(Config, Vec<String>)> {
         let bytes = laconic_graph::limits::read_file(path, BYTES_MAX).map_err(|source| match source.kind() {
             ErrorKind::FileTooLarge | ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
                 TrainError::config(format!("{}: {source}", path.display()))
@@ -77,21 +88,9 @@ impl Members {
         if config.out.dir.as_os_str().is_empty() {
             config.out.dir = Path::new("runs").join(path.file_stem().unwrap_or_default());
         }
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let named = [
-            Some(&mut config.data.path),
-            config.data.features_path.as_mut(),
-            config.data.nodes_path.as_mut(),
-            config.partition.file.as_mut(),
-        ];
-        for named in named.into_iter().flatten().filter(|named| !named.as_os_str().is_empty()) {
-            if !named.exists() && folder.join(&*named).exists() {
-                *named = folder.join(&*named);
-            }
-            // So that the run can be resumed, predicted and exported from any folder.
-            *named = std::path::absolute(&*named).map_err(|source| TrainError::io(&*named, source))?;
-        }
-        Ok(config)
+        let told = locate(&mut config, path.parent().unwrap_or(Path::new("")))?;
+        adopt_provenance(self, &mut config);
+        Ok((config, told))
     }
 
     /// Reads a configuration from its text and applies overrides.
@@ -147,6 +146,19 @@ impl Members {
         toml::to_string(&table).map_err(refuse)
     }
 
+    /// The same for the folder of a run: of data that were cut before, without how they would be cut.
+    ///
+    /// # Errors
+    /// As [`Members::to_toml`].
+    pub(crate) fn to_toml_of_run(&self, config: &Config) -> Result<String> {
+        let text = self.to_toml(config)?;
+        let Ok(mut table) = text.parse::<toml::Table>() else { return Ok(text) };
+        if let (true, Some(toml::Value::Table(partition))) = (is_cut(config), table.get_mut("partition")) {
+            partition.retain(|key, _| ["parts", "method", "seed"].contains(&key));
+        }
+        toml::to_string(&table).map_err(|error| TrainError::config(error.to_string()))
+    }
+
     /// The configuration with what the number of workers and the model decide filled in, so that the run can be
     /// repeated from it.
     ///
@@ -158,6 +170,55 @@ impl Members {
         resolved.model.self_loops = Some(config.model.has_self_loops(self.layer(config)?));
         Ok(resolved)
     }
+}
+
+/// Makes every path whole, so that the run can be resumed, predicted and exported from any folder. What is not in the
+/// current folder may be in the configuration's; what was found there, or in both, is told.
+fn locate(config: &mut Config, folder: &Path) -> Result<Vec<String>> {
+    let mut told = Vec::new();
+    let is_elsewhere = std::path::absolute(folder).ok() != std::env::current_dir().ok() && folder != Path::new("");
+    let named = [
+        ("data.path", Some(&mut config.data.path)),
+        ("data.features_path", config.data.features_path.as_mut()),
+        ("data.nodes_path", config.data.nodes_path.as_mut()),
+        ("partition.file", config.partition.file.as_mut()),
+    ];
+    for (key, named) in named.into_iter().filter_map(|(key, named)| Some((key, named?))) {
+        if named.as_os_str().is_empty() {
+            continue;
+        }
+        let beside = folder.join(&*named);
+        let is_beside = named.is_relative() && is_elsewhere && beside.exists();
+        match (named.exists(), is_beside) {
+            (false, true) => {
+                told.push(format!("{key}: {} is read, beside the configuration", beside.display()));
+                *named = beside;
+            }
+            (true, true) => {
+                let shown = named.display();
+                told.push(format!("{key}: {shown} of the current folder is read, not {}", beside.display()));
+            }
+            _ => {}
+        }
+        *named = std::path::absolute(&*named).map_err(|source| TrainError::io(&*named, source))?;
+    }
+    Ok(told)
+}
+
+/// A folder of parts says how it was cut, whatever the configuration says or leaves to its defaults.
+fn adopt_provenance(members: &Members, config: &mut Config) {
+    let meta = if is_cut(config) { open_meta(&config.data.path).ok() } else { None };
+    let Some(Provenance { method, seed }) = meta.map(|meta| meta.provenance) else { return };
+    // One that only another program knows could not be read back.
+    if members.partitioners.get(&method).is_ok() {
+        config.partition.method = method;
+        config.partition.seed = seed;
+    }
+}
+
+/// Whether the data were cut before the run.
+fn is_cut(config: &Config) -> bool {
+    !config.data.path.as_os_str().is_empty() && is_part_folder(&config.data.path)
 }
 
 /// An option that the chosen member of its axis does not read.

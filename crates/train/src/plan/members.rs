@@ -11,7 +11,7 @@ use laconic_nn::optimiser::{OptimiserKind, OptimiserRegistry, RateKind, RateRegi
 use laconic_nn::registry::{Kind, Registry};
 use laconic_wire::codec::{CodecKind, CodecRegistry};
 
-use crate::config::{Config, one_of};
+use crate::config::{Config, KEYS, one_of};
 use crate::error::{Result, TrainError};
 use crate::schedule::{ScheduleKind, ScheduleRegistry};
 use crate::selection::{SelectionKind, SelectionRegistry};
@@ -116,6 +116,20 @@ impl Members {
         let axes = self.axes().into_iter().filter(|axis| axis.section == section);
         let members = axes.flat_map(|axis| axis.members);
         members.filter(|(_, options)| options.contains(&option)).map(|(name, _)| name).collect()
+    }
+
+    /// Every name that a key may be given, as key, name and the options that are read with it.
+    pub fn all(&self) -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
+        let of_axis = |axis: Axis| {
+            let key = KEYS.iter().map(|k| k.key).find(|key| *key == format!("{}.{}", axis.section, axis.key));
+            let key = key.expect("every axis is a key");
+            axis.members.into_iter().map(move |(name, options)| (key, name, options.to_vec()))
+        };
+        let mut all: Vec<_> = self.axes().into_iter().flat_map(of_axis).collect();
+        let selections = self.selections.iter().map(|kind| ("messages.selection", kind.name, kind.options.to_vec()));
+        all.extend(selections);
+        all.extend(self.codecs.iter().map(|kind| ("messages.forward", kind.name, kind.options.to_vec())));
+        all
     }
 
     /// The places where a key is an option of one member or another, each with all members and the options that they

@@ -90,7 +90,7 @@ impl Claim {
     /// # Errors
     /// If another process writes into it, or a run cannot begin or go on there.
     pub fn new(folder: &Path, plan: &Plan, resume: bool) -> Result<Claim> {
-        let config = if resume { None } else { Some(plan.members.to_toml(&plan.config)?) };
+        let config = if resume { None } else { Some(plan.members.to_toml_of_run(&plan.config)?) };
         let lock = if resume || folder.is_dir() { Some(Lock::take(folder)?) } else { None };
         if resume {
             refuse_special(folder)?;

@@ -89,5 +89,5 @@ pub(crate) fn continue_folder(out: &Path, plan: &Plan, (checkpoint, now): (&Chec
     if checkpoint.identity != *now {
         Checkpoint { identity: now.clone(), ..checkpoint.clone() }.write(out)?;
     }
-    write_aside(&out.join(CONFIG), plan.members.to_toml(&plan.config)?.as_bytes())
+    write_aside(&out.join(CONFIG), plan.members.to_toml_of_run(&plan.config)?.as_bytes())
 }

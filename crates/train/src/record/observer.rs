@@ -18,6 +18,9 @@ pub trait Observer: Send {
     /// Something that may go wrong, before anything runs.
     fn warned(&mut self, _what: &str) {}
 
+    /// Before the first round: the rounds of each stage.
+    fn stages(&mut self, _rounds: &[u32]) {}
+
     /// Before the first round: predicted framed bytes over all workers by kind, memory of the workers in this process,
     /// rounds in all.
     fn predicted(&mut self, _by_kind: &PerKind<u64>, _memory: u64, _rounds: u32) {}

@@ -128,10 +128,11 @@ impl Session {
         let after_round = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
         let goes_on = (checkpoint, earlier.kinds);
         let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
-        let rounds = plan.stages.iter().map(|stage| stage.rounds).sum();
+        let rounds: Vec<u32> = plan.stages.iter().map(|stage| stage.rounds).collect();
         recorder.observer().started(&given, worker.size(), moved.as_deref());
         plan.notes().iter().for_each(|note| recorder.observer().noted(note));
-        recorder.observer().predicted(&forecast.by_kind, process.memory, rounds);
+        recorder.observer().stages(&rounds);
+        recorder.observer().predicted(&forecast.by_kind, process.memory, rounds.iter().sum());
         worker.use_plan(plan)?;
         let x = Some(x);
         Ok(Session { start, process, given, card, worker, x, clock, earlier, after_round, forecast, recorder })

@@ -10,6 +10,7 @@ use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, Meta, Part};
 use laconic_graph::partition::PartitionInput;
 use laconic_graph::prepare;
+pub use laconic_graph::read::is_part_folder;
 use laconic_graph::read::{READERS, Reader, edge_list, read_with_roles};
 use laconic_graph::roles::Roles;
 
@@ -124,11 +125,6 @@ impl Source {
     pub fn all(mut self) -> Result<Vec<Part>> {
         (0..self.parts()).map(|index| self.take(index)).collect()
     }
-}
-
-/// Whether this is a folder of parts, sound or broken, rather than a dataset.
-pub fn is_part_folder(path: &Path) -> bool {
-    part::is_part_folder(path) && !READERS.iter().any(|reader| reader.recognises(path))
 }
 
 fn open_folder(config: &Config) -> Result<Meta> {
