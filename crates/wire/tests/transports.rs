@@ -92,9 +92,11 @@ fn a_late_peer_is_named_when_the_deadline_passes() {
     let mut ends = threads(3, deadline);
     let error = ends[2].recv(Rank(0), TAG).unwrap_err();
     let words = error.to_string();
-    let waits = ["rank 2 waited 1", " s for rank 0: activations of layer 1, forward, round 17"];
+    // However much longer a busy machine made it.
+    let WireError::Deadline { waited, .. } = error else { panic!("{words}") };
+    assert!(waited >= deadline && ends[2].waited() >= deadline, "{words}");
+    let waits = ["rank 2 waited ", " s for rank 0: activations of layer 1, forward, round 17"];
     assert!(words.starts_with(waits[0]) && words.contains(waits[1]), "{words}");
-    assert!(ends[2].waited() >= deadline);
 
     ends[0].send(Rank(2), Frame::new(TAG.later(1), Vec::new())).unwrap();
     let words = ends[2].recv(Rank(0), TAG).unwrap_err().to_string();

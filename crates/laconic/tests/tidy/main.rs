@@ -274,6 +274,23 @@ fn silenced(file: &Source) -> Vec<Violation> {
     found
 }
 
+/// A busy machine may let a thread wait for a second at any place, so a shorter deadline tests the machine.
+#[test]
+fn no_deadline_in_a_test_is_shorter_than_a_second() {
+    let found: Vec<Violation> = files(&EVERYWHERE, "rs").iter().flat_map(short_deadlines).collect();
+    judge_pairs("Wait for a second or more, and give what is measured no upper bound near it.", &found, &[]);
+}
+
+fn short_deadlines(file: &Source) -> Vec<Violation> {
+    let is_short = |code: &str| ["from_millis(", "from_micros(", "from_nanos("].iter().any(|unit| code.contains(unit));
+    let waits = |code: &str| ["threads(", "deadline", "DEADLINE", "End::new("].iter().any(|word| code.contains(word));
+    let lines = file.code.iter().enumerate().filter(|(line, code)| file.test[*line] && is_short(code) && waits(code));
+    let keys =
+        file.strings.iter().filter(|(line, text)| file.test[*line] && text.contains(&["deadline_s", "=0"].concat()));
+    let lines = lines.map(|(line, _)| line).chain(keys.map(|(line, _)| *line));
+    lines.map(|line| violation(file, line, "deadline", " of less than a second in a test")).collect()
+}
+
 #[test]
 fn functions_have_at_most_60_lines() {
     let found: Vec<Violation> = files(&EVERYWHERE, "rs").iter().flat_map(long_functions).collect();
@@ -315,6 +332,10 @@ fn every_rule_can_be_broken() {
     assert_eq!(long_functions(&rust(&format!("fn f() {{\n{}}}\n", "\n".repeat(60)))).len(), 1);
     assert!(long_functions(&rust(&format!("fn f() {{\n{}}}\n", "\n".repeat(58)))).is_empty());
     assert_eq!(wide_functions(&rust("fn f(a: A, b: A, c: A, d: A, e: A, f: A, g: A, h: A) {}")).len(), 1);
+    let test = |text: &str| Source::new("crates/x/tests/y.rs", text);
+    assert_eq!(short_deadlines(&test("let ends = threads(3, Duration::from_millis(30));")).len(), 1);
+    assert_eq!(short_deadlines(&test(&["f(\"transport.deadline_s", "=0.5\")"].concat())).len(), 1);
+    assert!(short_deadlines(&test("sleep(Duration::from_millis(5));\nthreads(1, Duration::from_secs(1))")).is_empty());
     let file = |path: &str, text: &str| Source::new(path, text);
     let round = [file("crates/x/src/a.rs", "use crate::b::B;"), file("crates/x/src/b.rs", "fn f(_: super::a::A) {}")];
     assert_eq!(circles("x", &round).len(), 2);

@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn real_mode_sleeps_as_long_as_the_model_says_and_keeps_the_deadline() {
         let clock = Arc::new(crate::clock::WallClock::new());
-        let ends = threads(2, Duration::from_secs(1)).into_iter();
+        let ends = threads(2, Duration::from_secs(30)).into_iter();
         let shaped = |shape: LinkShape| {
             move |end| Shaped::new(Box::new(end), shape, Mode::Real, clock.clone() as Arc<dyn Clock>)
         };
