@@ -10,25 +10,48 @@ mod recorded;
 mod typed;
 mod usage;
 mod visible;
+mod waiting;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
-use command::Command;
+use command::{Command, STOPPED};
+
+/// The exit code of a command line or configuration that cannot be used.
+const USAGE: u8 = 2;
 
 /// Train graph neural networks on graphs that live in several places, saying as little as possible over the network.
 #[derive(Parser)]
-#[command(name = "laconic", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "laconic", version = version(), after_help = EXIT_CODES, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Print the result as JSON on standard output
+    /// Print the result as JSON on standard output, and an error as JSON too
     #[arg(long, global = true, help_heading = "Output")]
     json: bool,
     /// Say nothing on standard error but errors
     #[arg(long, short, global = true, help_heading = "Output")]
     quiet: bool,
+    /// Seconds between two lines about something long where standard error is no terminal
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds,
+        help_heading = "Output")]
+    log_every: f64,
+}
+
+/// Version, commit where it is known, and features.
+fn version() -> String {
+    let commit = option_env!("LACONIC_COMMIT");
+    let mpi = cfg!(feature = "mpi").then_some("mpi");
+    let about: Vec<&str> = commit.into_iter().chain(mpi).collect();
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+    format!("{}{about}", env!("CARGO_PKG_VERSION"))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=1e6).contains(seconds));
+    seconds.ok_or_else(|| "expected 0 to 1000000 seconds".to_owned())
 }
 
 const EXIT_CODES: &str = "\
@@ -45,29 +68,28 @@ Exit codes:
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let Cli { command, json, quiet } = match Cli::try_parse() {
+    let Cli { command, json, quiet, log_every } = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => match usage::explain(&error, &words) {
-            Some(text) => {
-                eprintln!("laconic: {}", visible::visible(&text));
-                return ExitCode::from(2);
-            }
-            None => error.exit(),
-        },
+        Err(error) => return usage::refuse(&error, &words),
     };
-    let output = output::Output::new(json, quiet);
+    let output = output::Output::new(json, quiet, Duration::from_secs_f64(log_every));
     // Where the system grants no threads, whoever needed them first would panic.
     let pool = rayon::ThreadPoolBuilder::new().build_global();
     let pool = pool.map_err(|error| anyhow::Error::from(std::io::Error::other(format!("threads: {error}"))));
     match pool.and_then(|()| command::run(command, &output)) {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => {
+            if code == STOPPED {
+                output.no_result((code, "stopped"), "stopped by the user");
+            }
+            ExitCode::from(code)
+        }
         Err(error) => {
             if is_broken_pipe(&error) {
                 // Whoever read our output has seen enough, as in `laconic … | head`.
                 return ExitCode::SUCCESS;
             }
-            eprintln!("laconic: {}", visible::visible(&message(&error)));
-            let code = exit_code(&error);
+            let (code, kind) = class(&error);
+            output.failed((code, kind), &message(&error));
             command::give_up(code);
             ExitCode::from(code)
         }
@@ -85,17 +107,26 @@ fn message(error: &anyhow::Error) -> String {
     text
 }
 
-fn exit_code(error: &anyhow::Error) -> u8 {
-    if let Some(error) = error.downcast_ref::<laconic_train::TrainError>() {
-        return error.exit_code();
-    }
-    if let Some(failure) = error.downcast_ref::<command::compare::alone::Failure>() {
-        return failure.code;
-    }
-    if error.is::<laconic_graph::error::GraphError>() {
-        return 3;
-    }
-    if error.is::<std::io::Error>() { 5 } else { 2 }
+/// The exit code of an error, and what kind of error that is.
+fn class(error: &anyhow::Error) -> (u8, &'static str) {
+    let trained = error.downcast_ref::<laconic_train::TrainError>().map(laconic_train::TrainError::exit_code);
+    let trained = trained.or(error.downcast_ref::<command::compare::alone::Failure>().map(|failure| failure.code));
+    let code = match trained {
+        Some(code) => code,
+        None if error.is::<laconic_graph::error::GraphError>() => 3,
+        None if error.is::<std::io::Error>() => 5,
+        None => USAGE,
+    };
+    let kind = match code {
+        USAGE if trained.is_some() => "configuration",
+        USAGE => "usage",
+        3 => "data",
+        4 => "network",
+        5 => "file",
+        6 => "divergence",
+        _ => "program",
+    };
+    (code, kind)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,19 +1,44 @@
 //! What goes where: results for machines on standard output, words for people on standard error.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
 
 use crate::visible::visible;
+use crate::waiting::Waiting;
+
+/// How often nothing but a line says that something is still at work, at most.
+const WAITING_MIN: Duration = Duration::from_millis(100);
 
 /// The two streams.
 pub struct Output {
     json: bool,
     quiet: bool,
+    every: Duration,
+    /// Whether standard output has its one document.
+    has_result: AtomicBool,
+}
+
+/// An error as JSON: the only document on standard output where there is no result.
+#[derive(Serialize)]
+struct Failed<'a> {
+    error: Reason<'a>,
+}
+
+#[derive(Serialize)]
+struct Reason<'a> {
+    code: u8,
+    kind: &'a str,
+    message: &'a str,
 }
 
 impl Output {
-    /// `json`: the result as JSON on standard output; `quiet`: nothing but errors on standard error.
-    pub fn new(json: bool, quiet: bool) -> Output {
-        Output { json, quiet }
+    /// `json`: the result as JSON on standard output; `quiet`: nothing but errors on standard error; `every`: the time
+    /// between two lines about something long where there is no terminal.
+    pub fn new(json: bool, quiet: bool, every: Duration) -> Output {
+        Output { json, quiet, every, has_result: AtomicBool::new(false) }
     }
 
     /// Whether progress bars make sense.
@@ -26,24 +51,62 @@ impl Output {
         self.quiet
     }
 
+    /// The time between two lines about something long where there is no terminal.
+    pub fn every(&self) -> Duration {
+        self.every
+    }
+
     /// Says something to people.
     pub fn say(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            // A closed standard error is no reason to stop working.
-            let _ = writeln!(std::io::stderr().lock(), "{}", visible(&text.to_string()));
+            say(&text.to_string());
+        }
+    }
+
+    /// Says what begins now and may take long, and again every so often until the answer is dropped.
+    pub fn begins(&self, what: impl std::fmt::Display) -> Waiting {
+        self.say(&what);
+        match self.quiet {
+            true => Waiting::nothing(),
+            false => Waiting::new(&what.to_string(), self.every.max(WAITING_MIN), |line| say(&line)),
         }
     }
 
     /// The result: as text, or as JSON where that was asked for.
-    pub fn result(&self, text: impl std::fmt::Display, json: &impl serde::Serialize) -> anyhow::Result<()> {
-        let mut out = std::io::stdout().lock();
+    pub fn result(&self, text: impl std::fmt::Display, json: &impl Serialize) -> anyhow::Result<()> {
         if self.json {
-            serde_json::to_writer_pretty(&mut out, json)?;
-            writeln!(out)?;
-        } else {
-            writeln!(out, "{}", visible(&text.to_string()))?;
+            return self.document(json);
         }
-        out.flush()?;
-        Ok(())
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", visible(&text.to_string()))?;
+        Ok(out.flush()?)
     }
+
+    /// What went wrong, to people and, where that was asked for, as JSON. Says nothing to machines that have a result
+    /// already, so that they always read one document.
+    pub fn failed(&self, (code, kind): (u8, &str), message: &str) {
+        say(&format!("laconic: {message}"));
+        self.no_result((code, kind), message);
+    }
+
+    /// Says to machines alone why there is no result, if there is none.
+    pub fn no_result(&self, (code, kind): (u8, &str), message: &str) {
+        if self.json && !self.has_result.load(Ordering::Relaxed) {
+            // Who has closed standard output reads nothing.
+            let _ = self.document(&Failed { error: Reason { code, kind, message } });
+        }
+    }
+
+    fn document(&self, json: &impl Serialize) -> anyhow::Result<()> {
+        self.has_result.store(true, Ordering::Relaxed);
+        let mut out = std::io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, json)?;
+        writeln!(out)?;
+        Ok(out.flush()?)
+    }
+}
+
+/// A line on standard error, which may be closed: that is no reason to stop working.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
 }

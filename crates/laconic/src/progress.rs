@@ -9,70 +9,129 @@ use laconic_train::{Config, Observer, RoundReport};
 use laconic_wire::PerKind;
 
 use crate::bytes::human_bytes;
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::visible::visible;
+use crate::waiting::Waiting;
 
-/// A progress bar on a terminal; elsewhere a line now and then.
+/// A progress bar on a terminal; elsewhere a line at the first round, at the first of each stage, at the last, and
+/// every so often in between.
 pub struct Progress {
+    /// What comes before each line, for a run that is one of several.
     name: String,
     quiet: bool,
     lively: bool,
+    every: Duration,
+    /// What is under way before the run starts.
+    waiting: Option<Waiting>,
     bar: Option<ProgressBar>,
+    /// When this start's first round ended, and which it was.
+    first: Option<(Instant, u32)>,
     last_line: Instant,
-    rounds: u32,
+    /// Rounds of each stage.
+    stages: Vec<u32>,
+    /// The stage of the last round.
+    stage: Option<usize>,
+    /// What had been sent when that was last known.
+    sent: Option<u64>,
+    /// The last validation figure.
+    val: String,
     /// Whose memory is predicted.
     whose: String,
 }
 
-/// How often a line is printed where there is no terminal.
-const LINE_EVERY: Duration = Duration::from_secs(10);
-
 impl Progress {
-    /// Progress for this output.
-    pub fn new(output: &Output) -> Progress {
-        let (quiet, lively) = (output.is_quiet(), output.is_lively());
+    /// Progress of a run, of which `waiting` says before it starts that it will.
+    pub fn new(output: &Output, waiting: Waiting) -> Progress {
         Progress {
             name: String::new(),
-            quiet,
-            lively,
+            quiet: output.is_quiet(),
+            lively: output.is_lively(),
+            every: output.every(),
+            waiting: Some(waiting),
             bar: None,
+            first: None,
             last_line: Instant::now(),
-            rounds: 0,
+            stages: Vec::new(),
+            stage: None,
+            sent: None,
+            val: String::new(),
             whose: String::new(),
         }
     }
 
-    /// A progress bar with a name and no words.
-    pub fn bar_only(output: &Output, name: impl Into<String>) -> Progress {
-        Progress { quiet: true, name: name.into(), ..Progress::new(output) }
+    /// Progress of one of several runs: rounds alone, under the run's name.
+    pub fn of_one(output: &Output, name: impl Into<String>) -> Progress {
+        Progress { name: name.into(), ..Progress::new(output, Waiting::nothing()) }
     }
 
     fn say(&self, text: &str) {
         match &self.bar {
             _ if self.quiet => {}
             Some(bar) => bar.println(visible(text)),
-            None => Output::new(false, false).say(text),
+            None => say(text),
         }
+    }
+
+    /// Says something about the whole run, unless it is one of several.
+    fn introduce(&self, text: &str) {
+        if self.name.is_empty() {
+            self.say(text);
+        }
+    }
+
+    fn rounds(&self) -> u32 {
+        self.stages.iter().sum()
+    }
+
+    /// Seconds so far, and to come if rounds go on as they went, both of this start.
+    fn seconds(&mut self, round: u32) -> (f64, f64) {
+        let &mut (start, first) = self.first.get_or_insert_with(|| (Instant::now(), round));
+        let so_far = start.elapsed().as_secs_f64();
+        let each = if round > first { so_far / f64::from(round - first) } else { 0.0 };
+        (so_far, each * f64::from(self.rounds().saturating_sub(round)))
+    }
+
+    fn line(&mut self, report: &RoundReport) -> String {
+        let (so_far, to_come) = self.seconds(report.round);
+        let name = if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) };
+        let stage = match self.stages.len() {
+            0 | 1 => String::new(),
+            stages => format!(", stage {} of {stages}", report.stage + 1),
+        };
+        let val = if self.val.is_empty() { String::new() } else { format!(", val {}", self.val) };
+        let sent = self.sent.map(|sent| format!(", sent {}", human_bytes(sent))).unwrap_or_default();
+        let eta = if to_come > 0.0 { format!(", eta {to_come:.0} s") } else { String::new() };
+        format!(
+            "{name}round {} of {}{stage}, loss {:.4}{val}{sent}, {so_far:.0} s{eta}",
+            report.round,
+            self.rounds(),
+            report.loss
+        )
     }
 }
 
 impl Observer for Progress {
     fn started(&mut self, config: &Config, workers: usize, moved: Option<&Path>) {
-        self.say(config.to_toml().unwrap_or_default().trim_end());
+        self.waiting = None;
         if let Some(moved) = moved {
-            self.say(&format!("an earlier run was moved to {}", moved.display()));
+            self.introduce(&format!("an earlier run was moved to {}", moved.display()));
         }
-        self.say(&format!("{workers} workers"));
+        self.introduce(&format!("configuration: {}", config.out.dir.join("config.toml").display()));
+        self.introduce(&format!("{workers} workers"));
         let shares = config.transport.kind == TransportKind::Threads && workers > 1;
         self.whose = if shares { format!("{workers} workers") } else { "worker 0".to_owned() };
     }
 
     fn warned(&mut self, what: &str) {
-        self.say(&format!("warning: {what}"));
+        self.introduce(&format!("warning: {what}"));
     }
 
     fn noted(&mut self, note: &str) {
-        self.say(&format!("note: {note}"));
+        self.introduce(&format!("note: {note}"));
+    }
+
+    fn stages(&mut self, rounds: &[u32]) {
+        self.stages = rounds.to_vec();
     }
 
     fn predicted(&mut self, by_kind: &PerKind<u64>, memory: u64, rounds: u32) {
@@ -80,9 +139,8 @@ impl Observer for Progress {
         let named = by_kind.iter().filter(|(_, bytes)| **bytes > 0);
         let parts: Vec<String> =
             named.map(|(kind, bytes)| format!("{} {}", kind.name(), human_bytes(*bytes))).collect();
-        self.say(&format!("predicted: {} ({})", human_bytes(total), parts.join(", ")));
-        self.say(&format!("predicted: {} of memory for {}, {rounds} rounds", human_bytes(memory), self.whose));
-        self.rounds = rounds;
+        self.introduce(&format!("predicted: {} ({})", human_bytes(total), parts.join(", ")));
+        self.introduce(&format!("predicted: {} of memory for {}, {rounds} rounds", human_bytes(memory), self.whose));
         if self.lively {
             let bar = ProgressBar::new(rounds.into());
             let style = "{elapsed_precise} [{bar:30}] {pos}/{len} {msg} eta {eta}";
@@ -92,20 +150,23 @@ impl Observer for Progress {
     }
 
     fn round(&mut self, report: &RoundReport) {
-        let figure = |scores: &std::collections::BTreeMap<String, f64>| {
-            scores.iter().filter(|(name, _)| *name != "loss").map(|(n, v)| format!("{n} {v:.4}")).next()
-        };
-        let val = report.scores.as_ref().and_then(|scores| figure(&scores.val)).unwrap_or_default();
-        let message = format!("{} stage {} loss {:.4} val {val}", self.name, report.stage, report.loss);
+        if let Some(scores) = &report.scores {
+            let mut figures = scores.val.iter().filter(|(name, _)| *name != "loss");
+            self.val = figures.next().map(|(name, value)| format!("{name} {value:.4}")).unwrap_or_default();
+        }
+        self.sent = report.bytes.or(self.sent);
+        let begins = self.stage.replace(report.stage) != Some(report.stage);
+        let is_last = report.round == self.rounds();
         if let Some(bar) = &self.bar {
             bar.set_position(report.round.into());
-            bar.set_message(message);
-            if report.round == self.rounds {
+            bar.set_message(format!("{} stage {} loss {:.4} val {}", self.name, report.stage, report.loss, self.val));
+            if is_last {
                 bar.finish_and_clear();
             }
-        } else if self.last_line.elapsed() >= LINE_EVERY {
+        } else if begins || is_last || self.last_line.elapsed() >= self.every {
             self.last_line = Instant::now();
-            self.say(&format!("round {}/{} {message}", report.round, self.rounds));
+            let line = self.line(report);
+            self.say(&line);
         }
     }
 }

@@ -1,14 +1,38 @@
 //! Command lines that cannot be read: what to say where a key of the configuration stands among the options.
 
+use std::process::ExitCode;
+use std::time::Duration;
+
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use laconic_train::config::{KEYS, Meant, meant};
 
-use crate::Cli;
+use crate::output::Output;
+use crate::{Cli, USAGE};
+
+/// Says what is wrong with a command line, or what was asked of it in place of work, such as its help.
+pub fn refuse(error: &clap::Error, words: &[String]) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        error.exit();
+    }
+    let is_json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    let output = Output::new(is_json, false, Duration::ZERO);
+    let explained = explain(error, words);
+    match &explained {
+        Some(text) => output.failed((USAGE, "usage"), text),
+        None => {
+            // In colours, and with the usage below, as the parser shows it.
+            let _ = error.print();
+            let text = error.to_string();
+            output.no_result((USAGE, "usage"), text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+        }
+    }
+    ExitCode::from(USAGE)
+}
 
 /// What is to be said of this error instead of what the parser says, where an argument is a key of the configuration
 /// and the command reads one.
-pub fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
+fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
     if error.kind() != ErrorKind::UnknownArgument || !takes_keys(words) {
         return None;

@@ -74,3 +74,43 @@ fn keys_that_would_do_nothing_are_refused_by_name() {
         assert!(!place.path("run").exists(), "{key}");
     }
 }
+
+#[test]
+fn a_word_lists_the_keys_members_and_links_that_have_it_and_no_other() {
+    let place = Place::new();
+    let all = place.json("keys");
+    assert_eq!(all.as_object().map(|all| all.len()), Some(KEYS.len() + 2));
+    let found = place.json("keys LR");
+    for key in KEYS {
+        let has = (key.key.to_owned() + key.doc).to_lowercase().contains("lr");
+        assert_eq!(found.get(key.key).is_some(), has, "{}", key.key);
+    }
+    assert_eq!(found["members"]["train.lr_schedule"].as_array().map(Vec::len), Some(4), "{found}");
+    let text = place.run("keys smooth").out;
+    assert!(text.contains("schedule.smooth_features") && !text.contains("train.lr"), "{text}");
+    assert!(text.contains("pipelined (") && !text.contains("lazy ("), "{text}");
+    let links = place.json("keys satellite")["links"].clone();
+    assert_eq!(links.as_array().map(Vec::len), Some(1), "{links}");
+    assert_eq!((links[0]["bits_per_second"].as_f64(), links[0]["latency_seconds"].as_f64()), (Some(2e7), Some(0.3)));
+    place.refused("keys nosuchword", 2, &["nosuchword"]);
+    assert!(place.run("train --help").out.contains("laconic keys"));
+}
+
+/// Every name under which a member is registered is listed with the key that takes it, and is taken.
+#[test]
+fn every_member_is_listed_with_what_it_reads() {
+    let listed = Place::new().json("keys")["members"].clone();
+    let mut count = 0;
+    for (key, name, options) in Members::default().all() {
+        let named = listed[key].as_array().into_iter().flatten().find(|member| member["name"] == name);
+        let named = named.unwrap_or_else(|| panic!("{key} = {name}"));
+        assert_eq!(named["options"], serde_json::json!(options), "{key} = {name}");
+        let error = laconic_train::Config::parse("", &[format!("{key}=\"{name}\"")]).err().map(|e| e.to_string());
+        assert!(!error.clone().unwrap_or_default().contains("expected one of"), "{key} = {name}: {error:?}");
+        count += 1;
+    }
+    assert_eq!(
+        listed.as_object().map(|keys| keys.values().filter_map(|v| v.as_array()).map(Vec::len).sum()),
+        Some(count)
+    );
+}

@@ -130,6 +130,9 @@ fn a_run_that_does_not_fit_into_memory_is_refused_before_anything_is_made() {
 fn verify_agrees_and_its_exit_code_says_so() {
     let place = place();
     assert_eq!(place.json("verify run.toml --rounds 3")["ledger_is_exact"], true);
+    let table = place.run("verify run.toml --rounds 3").out;
+    let header: Vec<&str> = table.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    assert_eq!(header, ["stage", "parameter", "by", "norm", "at", "most"], "{table}");
     let ran = place.run("verify run.toml --rounds 3 --set messages.forward=half --tolerance 1e-12");
     assert_eq!(ran.code, 1, "{}", ran.err);
 }

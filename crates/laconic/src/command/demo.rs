@@ -130,7 +130,7 @@ pub fn run(arguments: Demo, output: &Output) -> Result<u8> {
     let (mut lines, mut named): (Vec<Line>, Vec<report::Named>) = (Vec::new(), Vec::new());
     for (style, (method, crosses, keys)) in METHODS.into_iter().enumerate() {
         let config = config(&arguments, keys)?;
-        let observer = Box::new(Progress::bar_only(output, method));
+        let observer = Box::new(Progress::of_one(output, method));
         let (interrupt, abort) = (signals.interrupt.clone(), signals.abort.clone());
         let out = folder.path().join(style.to_string());
         let options = Options { out: Some(out.clone()), interrupt, abort, observer, ..Options::default() };

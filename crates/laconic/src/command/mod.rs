@@ -4,12 +4,14 @@ pub mod compare;
 pub mod data;
 pub mod demo;
 pub mod export;
+pub mod keys;
 mod mistaken;
 pub mod partition;
 mod place;
 pub mod plan;
 pub mod predict;
 pub mod report;
+mod shell;
 mod signals;
 pub mod train;
 pub mod verify;
@@ -18,6 +20,8 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::output::Output;
+
+pub use signals::STOPPED;
 
 /// What the program can do.
 #[derive(Subcommand)]
@@ -48,8 +52,12 @@ pub enum Command {
     Predict(predict::Predict),
     /// Write a trained model for other programs
     Export(export::Export),
-    /// List every key of a configuration; names before a colon are the only members that read it
-    Keys,
+    /// List every key of a configuration; or those with a word, and members and links by name
+    Keys(keys::Keys),
+    /// Print what a shell needs to complete this program's commands and options
+    Completions(shell::Completions),
+    /// Print the manual page, or write one for each command
+    Man(shell::Man),
 }
 
 /// Runs a command; the exit code is 0 unless a check did not pass.
@@ -67,7 +75,9 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
         Command::Report(arguments) => report::run(arguments, output),
         Command::Predict(arguments) => predict::run(arguments, output),
         Command::Export(arguments) => export::run(arguments, output),
-        Command::Keys => train::keys(output),
+        Command::Keys(arguments) => keys::run(arguments, output),
+        Command::Completions(arguments) => shell::completions(&arguments, output),
+        Command::Man(arguments) => shell::man(&arguments, output),
     }
 }
 

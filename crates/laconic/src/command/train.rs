@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use laconic_train::config::{KEYS, TransportKind};
+use laconic_train::config::TransportKind;
 use laconic_train::run::Data;
-use laconic_train::{Config, Options, Summary, TrainError};
+use laconic_train::run::source::is_part_folder;
+use laconic_train::{Config, Members, Options, Summary, TrainError};
 
 use super::mistaken::in_place_of_a_configuration;
 use super::place::{folder, named};
@@ -14,6 +15,7 @@ use super::signals::{STOPPED, Signals};
 use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::waiting::Waiting;
 
 /// Arguments of every command that reads a configuration.
 #[derive(Args)]
@@ -27,11 +29,12 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// The configuration with its overrides.
-    pub fn load(&self) -> Result<Config> {
-        let config = Config::load(&self.file, &self.set);
-        let config = config.map_err(|error| in_place_of_a_configuration(&self.file, error))?;
+    /// The configuration with its overrides; says where files were found that are not where they were named.
+    pub fn load(&self, output: &Output) -> Result<Config> {
+        let loaded = Members::default().load_and_tell(&self.file, &self.set);
+        let (config, told) = loaded.map_err(|error| in_place_of_a_configuration(&self.file, error))?;
         refuse_no_rounds(&config)?;
+        told.iter().for_each(|line| output.say(format_args!("note: {line}")));
         Ok(config)
     }
 }
@@ -48,7 +51,8 @@ fn refuse_no_rounds(config: &Config) -> Result<()> {
 /// Arguments of `train`.
 #[derive(Args)]
 #[command(after_help = "Example: laconic train run.toml --set model.arch=gcn --set partition.parts=4 --out runs/gcn\n\
-    Under MPI: mpirun -n 4 laconic train run.toml --set transport.kind=mpi")]
+    Under MPI: mpirun -n 4 laconic train run.toml --set transport.kind=mpi\n\
+    `laconic keys` lists all keys, `laconic keys WORD` those with a word.")]
 pub struct Train {
     #[command(flatten)]
     run: RunFile,
@@ -75,18 +79,9 @@ pub struct Resume {
     force: bool,
 }
 
-/// Lists all keys of a configuration.
-pub fn keys(output: &Output) -> Result<u8> {
-    let width = KEYS.iter().map(|k| k.key.len()).max().unwrap_or(0);
-    let text: Vec<String> = KEYS.iter().map(|k| format!("{:width$}  {}", k.key, k.doc)).collect();
-    let json: std::collections::BTreeMap<_, _> = KEYS.iter().map(|k| (k.key, k.doc)).collect();
-    output.result(text.join("\n"), &json)?;
-    Ok(0)
-}
-
 /// Trains as the file says and writes the run's folder.
 pub fn train(arguments: Train, output: &Output) -> Result<u8> {
-    let mut config = arguments.run.load()?;
+    let mut config = arguments.run.load(output)?;
     if let Some(out) = arguments.out {
         config.out.dir = out;
     }
@@ -141,13 +136,18 @@ fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, 
     refuse_several_processes(config)?;
     let out = config.out.dir.as_path();
     let signals = Signals::install(config.transport.kind == TransportKind::Mpi)?;
+    let waiting = match config.transport.kind {
+        // Every process of a job would say so.
+        TransportKind::Mpi => Waiting::nothing(),
+        TransportKind::Threads => output.begins(reading(&config.data.path)),
+    };
     let options = Options {
         out: Some(out.to_owned()),
         resume: goes_on.is_some(),
         changes: goes_on.unwrap_or_default(),
         interrupt: signals.interrupt.clone(),
         abort: signals.abort.clone(),
-        observer: Box::new(Progress::new(output)),
+        observer: Box::new(Progress::new(output, waiting)),
         force,
         ..Options::default()
     };
@@ -168,6 +168,12 @@ fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, 
     };
     output.result(describe(&summary, out), &summary)?;
     Ok(if summary.interrupted { STOPPED } else { 0 })
+}
+
+/// What is done with the data before a run starts.
+pub fn reading(data: &Path) -> String {
+    let what = if is_part_folder(data) { "opening the parts in" } else { "reading and cutting" };
+    format!("{what} {}", data.display())
 }
 
 #[cfg(feature = "mpi")]

@@ -27,7 +27,7 @@ pub struct Verify {
 
 /// Compares; 1 if something differs.
 pub fn run(arguments: Verify, output: &Output) -> Result<u8> {
-    let config = arguments.run.load()?;
+    let config = arguments.run.load(output)?;
     let found = verify(&Members::default(), &config, arguments.rounds, arguments.tolerance, arguments.force)?;
     output.result(describe(&found), &found)?;
     Ok(if found.passes() { 0 } else { 1 })
@@ -35,11 +35,15 @@ pub fn run(arguments: Verify, output: &Output) -> Result<u8> {
 
 fn describe(found: &Verification) -> String {
     use std::fmt::Write;
-    let mut text = format!("1 worker against {}, {} rounds a stage:\n", found.workers, found.rounds);
+    let mut text = format!(
+        "1 worker against {}, {} rounds a stage; relative differences of parameters:\n",
+        found.workers, found.rounds
+    );
+    let _ = writeln!(text, "  stage   {:<26} {:>8} {:>8}", "parameter", "by norm", "at most");
     for difference in &found.differences {
         let _ = writeln!(
             text,
-            "  stage {} {:<26} {:.2e} {:.2e}",
+            "  {:<7} {:<26} {:>8.2e} {:>8.2e}",
             difference.stage, difference.name, difference.relative, difference.largest
         );
     }

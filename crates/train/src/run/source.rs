@@ -1,6 +1,6 @@
 //! From a path to parts: reading, preparing, splitting, cutting; or opening parts that are cut already.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use laconic_graph::about::{About, Scale};
 use laconic_graph::dataset::{Dataset, Features, Split};

@@ -65,8 +65,8 @@ impl std::fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// Runs the task in a child; `false` where it was stopped.
-pub fn run(task: &Task, signals: &Signals, quiet: bool) -> Result<bool> {
-    let mut child = start(quiet).context("cannot start the process of a run")?;
+pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<bool> {
+    let mut child = start(told).context("cannot start the process of a run")?;
     let (input, output) = (child.stdin.take(), child.stdout.take());
     let (mut input, mut output) = input.zip(output).context("a process without standard input and output")?;
     let line = serde_json::to_string(task)? + "\n";
@@ -99,12 +99,19 @@ pub fn run(task: &Task, signals: &Signals, quiet: bool) -> Result<bool> {
     }
 }
 
-fn start(quiet: bool) -> std::io::Result<Child> {
+fn start(told: &Output) -> std::io::Result<Child> {
     // This very program, also where another has taken its place on disk since.
     let own = Path::new("/proc/self/exe");
     let program = if own.exists() { own.to_owned() } else { std::env::current_exe()? };
     let mut command = Command::new(program);
-    command.arg(COMMAND).args(quiet.then_some("--quiet")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+    let every = told.every().as_secs_f64().to_string();
+    command
+        .arg(COMMAND)
+        .args(told.is_quiet().then_some("--quiet"))
+        .args(["--log-every", &every])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
 }
 
 /// The child: reads its task, trains, and says how it ended.
@@ -143,7 +150,7 @@ fn train_task(task: Task, signals: &Signals, output: &Output) -> Result<bool, Tr
         resume,
         interrupt: signals.interrupt.clone(),
         abort: signals.abort.clone(),
-        observer: Box::new(Progress::bar_only(output, name)),
+        observer: Box::new(Progress::of_one(output, name)),
         force,
         ..Options::default()
     };

@@ -29,7 +29,7 @@ pub use outcome::Comparison;
 
 use super::place::{folder, named};
 use super::signals::{STOPPED, Signals};
-use super::train::{RunFile, refuse_several_processes};
+use super::train::{RunFile, reading, refuse_several_processes};
 use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::recorded::Recorded;
@@ -118,7 +118,7 @@ struct World {
 
 /// Runs what is missing of the matrix and compares.
 pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
-    let base = arguments.run.load()?;
+    let base = arguments.run.load(output)?;
     let wishes = Wishes { seeds: arguments.seeds, link: arguments.link };
     let matrix = Matrix::load(&arguments.runs, &arguments.run, &base, wishes)?;
     refuse_several_processes(&base)?;
@@ -126,7 +126,9 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
     let out = named(&out).map_err(|source| TrainError::io(&out, source))?;
     let signals = Signals::install(false)?;
     let first = matrix.seeds[0];
+    let waiting = output.begins(reading(&base.data.path));
     let world = World::open(&first.applied(&base))?;
+    waiting.end();
     for method in &matrix.methods {
         let resolved = method.config.resolved(world.parts.len() as u32)?;
         Plan::of(&resolved, &world.parts[0].global)
@@ -264,7 +266,7 @@ impl Shared<'_> {
         let name = format!("{}, {seeds}", method.name);
         let parts = world.folder(&self.out, &config)?;
         let task = Task { config, parts, resume, force: self.force, name };
-        if !alone::run(&task, &self.signals, self.output.is_quiet())? {
+        if !alone::run(&task, &self.signals, self.output)? {
             return Ok(Ended::Stopped);
         }
         Ok(Ended::Done(Box::new(Recorded::read(&folder)?), how))

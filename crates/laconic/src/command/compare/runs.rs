@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use laconic_graph::part::Part;
 use laconic_train::plan::identity::Identity;
 use laconic_train::record::checkpoint::Checkpoint;
+use laconic_train::run::source::is_part_folder;
 use laconic_train::{Config, Plan, TrainError};
 
 use crate::recorded::{Recorded, read_text};
@@ -55,8 +56,13 @@ impl Found {
 }
 
 /// Whether two configurations are the same run. Folders may have been moved since, so of paths the last name counts.
+/// Parts that were cut before say themselves how, which earlier programs did not ask them.
 fn is_same(a: &Config, b: &Config) -> bool {
-    anywhere(a) == anywhere(b)
+    let (mut old, new) = (anywhere(a), anywhere(b));
+    if is_part_folder(&b.data.path) {
+        (old.partition.method, old.partition.seed) = (new.partition.method.clone(), new.partition.seed);
+    }
+    old == new
 }
 
 fn anywhere(config: &Config) -> Config {

@@ -54,7 +54,7 @@ impl Input {
     pub fn read(&self, output: &Output) -> Result<(Dataset, Roles)> {
         refuse_in_place_of_data(&self.path)?;
         self.reading.refuse_idle_options(&self.path, format(&self.path))?;
-        output.say(format_args!("reading {}", self.path.display()));
+        let _waiting = output.begins(format_args!("reading {}", self.path.display()));
         let (mut dataset, roles) = read_with_roles(&self.path, &self.reading.options())?;
         let trained = dataset.splits.first().map(|split| split.roles.as_slice());
         fill_missing(&mut dataset.features, &mut dataset.about, trained);

@@ -94,11 +94,12 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let config = args.config()?;
     refuse_in_place_of_data(&args.data)?;
     args.target.check()?;
-    output.say(format_args!("reading {}", args.data.display()));
     if let Some((key, format)) = idle_key(&config.data) {
         bail!("{} belongs to an edge list, but {} is {format}", flag(key), args.data.display());
     }
+    let waiting = output.begins(format_args!("reading {}", args.data.display()));
     let Prepared { dataset, split, roles } = prepared(&config.data)?;
+    waiting.end();
     roles.notes().for_each(|note| output.say(format_args!("note: {note}")));
     let learned_from = split.map_or(0, |index| dataset.splits[index].count(Split::TRAIN));
     if config.partition.balance_train && learned_from == 0 {
@@ -108,9 +109,10 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
         output.say("note: some edges have one direction only; --symmetrise adds the other");
     }
     let nodes = dataset.graph.nodes();
-    output.say(format_args!("assigning {nodes} nodes to {} parts", args.parts));
+    let waiting = output.begins(format_args!("assigning {nodes} nodes to {} parts", args.parts));
     let about = || format!("{} in {} parts", args.data.display(), args.parts);
     let assignment = assign(&Members::default(), &config, (&dataset, split), args.parts).with_context(about)?;
+    waiting.end();
     let quality = measure(&dataset, split, &assignment, args.parts).with_context(about)?;
     let provenance = Provenance { method: args.method.clone(), seed: args.seed };
     args.target.write((&dataset, split), (&assignment, args.parts), &provenance, output)?;

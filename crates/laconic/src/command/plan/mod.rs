@@ -11,13 +11,12 @@ use laconic_train::config::{Config, MessagesConfig};
 use laconic_train::forecast::contents::{Leaving, What, kind_words};
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
-use laconic_train::run::source::is_part_folder;
 use laconic_train::{Members, TrainError};
 use laconic_wire::{Count, LINKS, LinkShape, PerKind};
 use serde::Serialize;
 
 use super::data::refuse_occupied;
-use super::train::RunFile;
+use super::train::{RunFile, reading};
 use crate::bytes::human_bytes;
 use crate::output::Output;
 
@@ -136,14 +135,13 @@ impl Leaves {
 
 /// Prints what every worker will send, in words too, its memory, and the time on the named links.
 pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
-    let config = arguments.run.load()?;
+    let config = arguments.run.load(output)?;
     if let Some(path) = &arguments.ledger {
         refuse_occupied(path, arguments.force)?;
     }
-    if !is_part_folder(&config.data.path) {
-        output.say(format_args!("reading and cutting {}", config.data.path.display()));
-    }
+    let waiting = output.begins(reading(&config.data.path));
     let forecast = laconic_train::plan(&Members::default(), &config, Data::Configured)?;
+    waiting.end();
     let ranks: Vec<u32> = forecast.workers.iter().map(|(shapes, ..)| shapes.rank).collect();
     if let Some(worker) = arguments.worker.filter(|worker| !ranks.contains(worker)) {
         bail!("--worker {worker}: {}", text::whom(&ranks, forecast.size()));

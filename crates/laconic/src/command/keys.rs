@@ -1,0 +1,97 @@
+//! `laconic keys`: what a configuration may say.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use laconic_train::Members;
+use laconic_train::config::{KEYS, KeyDoc};
+use laconic_wire::LINKS;
+use laconic_wire::transport::link::NamedLink;
+use serde::Serialize;
+
+use crate::output::Output;
+
+/// Arguments of `keys`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  laconic keys\n  laconic keys lr\n  laconic keys wan")]
+pub struct Keys {
+    /// Only what has this word in its name or its text
+    filter: Option<String>,
+}
+
+/// What is listed: keys with their lines, and below two names without a dot what else has names.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    keys: BTreeMap<&'static str, &'static str>,
+    members: BTreeMap<&'static str, Vec<Member>>,
+    links: Vec<Link>,
+}
+
+/// A name that a key may be given, with the options that are read with it.
+#[derive(Serialize)]
+struct Member {
+    name: &'static str,
+    options: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Link {
+    name: &'static str,
+    bits_per_second: f64,
+    latency_seconds: f64,
+    reason: &'static str,
+}
+
+/// Lists keys, members and links.
+pub fn run(arguments: Keys, output: &Output) -> Result<u8> {
+    let word = arguments.filter.unwrap_or_default().to_lowercase();
+    let has = |texts: &[&str]| texts.iter().any(|text| text.to_lowercase().contains(&word));
+    let keys: Vec<&KeyDoc> = KEYS.iter().filter(|k| has(&[k.key, k.doc])).collect();
+    let mut members: BTreeMap<&'static str, Vec<Member>> = BTreeMap::new();
+    for (key, name, options) in Members::default().all() {
+        if has(&[key, name]) || has(&options) && !options.is_empty() {
+            members.entry(key).or_default().push(Member { name, options });
+        }
+    }
+    let links: Vec<&NamedLink> =
+        LINKS.iter().filter(|link| has(&["transport.shape", link.name, link.reason])).collect();
+    if keys.is_empty() && members.is_empty() && links.is_empty() {
+        bail!("no key, member or link has {word:?} in its name or its text");
+    }
+    let text = text(&keys, &members, &links);
+    let link = |link: &&NamedLink| Link {
+        name: link.name,
+        bits_per_second: link.shape.bits_per_second,
+        latency_seconds: link.shape.latency.as_secs_f64(),
+        reason: link.reason,
+    };
+    let keys = keys.iter().map(|k| (k.key, k.doc)).collect();
+    output.result(text, &Listed { keys, members, links: links.iter().map(link).collect() })?;
+    Ok(0)
+}
+
+fn text(keys: &[&KeyDoc], members: &BTreeMap<&str, Vec<Member>>, links: &[&NamedLink]) -> String {
+    let width = keys.iter().map(|k| k.key.len()).max().unwrap_or(0);
+    let mut lines: Vec<String> = keys.iter().map(|k| format!("{:width$}  {}", k.key, k.doc)).collect();
+    let mut section = |title: &str, rows: Vec<(String, String)>| {
+        if !rows.is_empty() {
+            let gap = if lines.is_empty() { "" } else { "\n" };
+            lines.push(format!("{gap}{title}"));
+            let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+            lines.extend(rows.iter().map(|(name, what)| format!("  {name:width$}  {what}")));
+        }
+    };
+    let one = |member: &Member| match member.options.is_empty() {
+        true => member.name.to_owned(),
+        false => format!("{} ({})", member.name, member.options.join(", ")),
+    };
+    let row = |(key, members): (&&str, &Vec<Member>)| {
+        (key.to_string(), members.iter().map(one).collect::<Vec<_>>().join(", "))
+    };
+    section("names, with the options that are read with them:", members.iter().map(row).collect());
+    let row = |link: &&NamedLink| (link.name.to_owned(), link.reason.to_owned());
+    section("named links (transport.shape, compare --link):", links.iter().map(row).collect());
+    lines.join("\n")
+}
