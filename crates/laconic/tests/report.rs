@@ -258,6 +258,21 @@ fn a_runs_page_says_in_words_what_it_did_and_what_left_whom() {
 }
 
 #[test]
+fn a_runs_page_calls_classes_by_their_names() {
+    let place = Place::new();
+    let people: String = (0..60).map(|n| format!("p{n},{},{}\n", n % 7, ["loyal", "<gone>", "new"][n % 3])).collect();
+    let calls: String = (0..120).map(|n| format!("p{},p{}\n", n % 60, (n * 7 + 3) % 60)).collect();
+    place.write("people.csv", &format!("id,age,class\n{people}"));
+    place.write("calls.csv", &format!("src,dst\n{calls}"));
+    place.write("run.toml", &RUN.replace("graph.npz", "calls.csv"));
+    let keys = "--set data.nodes_path=people.csv --set data.symmetrise=true --set data.split={train=0.5,val=0.25}";
+    place.json(&format!("train run.toml --out run {keys}"));
+    place.json("report run --out page.html");
+    let words = prose(&read(&place, "page.html"));
+    assert!(words.contains("The classes are &lt;gone&gt;, loyal, new."), "{words}");
+}
+
+#[test]
 fn large_numbers_have_their_thousands_apart() {
     let place = place();
     place.json("train run.toml --out a");

@@ -3,8 +3,9 @@
 use super::axis::{Axis, Scale, Unit, name};
 use super::frame::Frame;
 use super::labels::{Area, Label, place};
+use super::legend::{self, Sample};
 use super::svg::{Anchor, Figure, Svg};
-use super::text::{LINE, wrap};
+use super::text::{LINE, balanced, wrap};
 
 /// What one method comes to.
 pub struct Point {
@@ -39,7 +40,7 @@ const OUTLYING: f64 = 3.0;
 const EDGE: f64 = 14.0;
 /// The widest line of a name.
 const NAME_ROOM: (f64, f64) = (118.0, 250.0);
-/// Above this many, points are named in the legend alone.
+/// Above this many, points are named below the figure.
 const NAMED_MAX: usize = 40;
 
 impl Points {
@@ -70,7 +71,12 @@ impl Points {
             }
             svg.marker(at, point.style, &point.said(self.x.1));
         }
-        let end = self.draw_key(&mut svg, (width, end), floor.is_some());
+        let mut end = self.draw_key(&mut svg, (width, end), floor.is_some());
+        if self.points.len() > NAMED_MAX {
+            let names: Vec<(String, usize)> =
+                self.points.iter().map(|point| (point.shown(floor), point.style)).collect();
+            end = legend::draw(&mut svg, &names, Sample::Marker, (width, end));
+        }
         svg.finish(width, end, &self.title)
     }
 
@@ -132,7 +138,7 @@ impl Points {
     fn draw_names(&self, svg: &mut Svg, frame: &Frame, (at, obstacles): (&[(f64, f64)], &[Area]), floor: Option<f64>) {
         let wide = frame.area.x.1 - frame.area.x.0;
         let room = if wide > 600.0 { NAME_ROOM.1 } else { NAME_ROOM.0 };
-        let lines: Vec<Vec<String>> = self.points.iter().map(|point| wrap(&point.shown(floor), room)).collect();
+        let lines: Vec<Vec<String>> = self.points.iter().map(|point| balanced(&point.shown(floor), room)).collect();
         for ((label, lines), &at) in place(at, &lines, obstacles, &frame.area).iter().zip(&lines).zip(at) {
             let Label { area, leader } = label;
             if let Some(end) = *leader {
@@ -225,6 +231,12 @@ mod tests {
         assert!(far.up(far.floor()).place(0.34).is_none() && far.up(far.floor()).place(0.918).is_some());
         let svg = far.svg(900.0).alone();
         assert!(svg.contains("method 4 (0.3400)") && svg.contains("brackets"), "{svg}");
+    }
+
+    #[test]
+    fn more_points_than_have_room_for_names_are_named_below() {
+        let svg = points(&[0.5; NAMED_MAX + 5]).svg(400.0).in_page();
+        assert!((0..NAMED_MAX + 5).all(|style| svg.contains(&format!(">method {style}<"))), "{svg}");
     }
 
     #[test]

@@ -47,6 +47,14 @@ pub fn wrap(text: &str, room: f64) -> Vec<String> {
     lines
 }
 
+/// The text in as few lines of at most `room`, about equally long.
+pub fn balanced(text: &str, room: f64) -> Vec<String> {
+    let lines = wrap(text, room).len();
+    // In ten steps, down to where all lines would be full.
+    let fewest = (0..10).map(|step| room / lines as f64 + room * (1.0 - 1.0 / lines as f64) * f64::from(step) / 10.0);
+    fewest.map(|room| wrap(text, room)).find(|found| found.len() == lines).unwrap_or_else(|| wrap(text, room))
+}
+
 /// A word in pieces that have room in a line, a letter each at least.
 fn pieces(word: &str, room: f64) -> Vec<String> {
     let mut pieces = vec![String::new()];
@@ -83,5 +91,9 @@ mod tests {
             }
         }
         assert_eq!(wrap("lazy, from scores", 1000.0), ["lazy, from scores"]);
+        let name = "VARCO (masked, 128 to 1, slope 5)";
+        assert_eq!(wrap(name, 250.0), ["VARCO (masked, 128 to 1, slope", "5)"]);
+        assert_eq!(balanced(name, 250.0), ["VARCO (masked,", "128 to 1, slope 5)"]);
+        assert_eq!(balanced("PipeGCN", 270.0), ["PipeGCN"]);
     }
 }

@@ -58,7 +58,7 @@ pub fn about(comparison: &Comparison, runs: &[Run]) -> String {
         None => "seconds are real".to_owned(),
     };
     format!(
-        "Data {}{size}, {}; {}; {} of the round that validation chose; {clock}; laconic {}.",
+        "Data: {}{size}, {}; {}; {} of the round that validation chose; {clock}; laconic {}.",
         graph.dataset,
         partitions(runs),
         seeds(comparison),
@@ -78,7 +78,7 @@ pub fn table(comparison: &Comparison) -> Table {
         ("training", true),
         ("fewer", true),
         ("front", has(|line| !marks(line).is_empty())),
-        ("p", several && has(|line| line.against.is_some())),
+        ("p", has(is_tested)),
         ("boundary", true),
         ("parameters", true),
         ("start-up", true),
@@ -119,6 +119,11 @@ fn row(line: &Line) -> Vec<String> {
     ]
 }
 
+/// Whether there are enough runs for a test against the baseline.
+fn is_tested(line: &Line) -> bool {
+    line.against.as_ref().is_some_and(|against| !against.is_too_small())
+}
+
 /// On which fronts a method is, or that it learned nothing.
 fn marks(line: &Line) -> String {
     let marks = [(line.front, "bytes"), (line.front_by_seconds, "time"), (line.is_constant, "chance")];
@@ -146,11 +151,9 @@ pub fn legend(comparison: &Comparison) -> String {
          Front: no other method is at least as good in {metric} and in these bytes, or in {metric} and in time, and \
          better in one."
     );
-    if several && comparison.methods.iter().any(|line| line.against.is_some()) {
-        text += &format!(
-            " p: exact permutation test of the differences from {baseline} with the same seeds, two-sided; six pairs \
-             are the fewest."
-        );
+    if comparison.methods.iter().any(is_tested) {
+        text +=
+            &format!(" p: exact permutation test of the differences from {baseline} with the same seeds, two-sided.");
     }
     if let Some(constant) = comparison.constant.filter(|_| comparison.methods.iter().any(|line| line.is_constant)) {
         text += &format!(" Chance: no better than {constant:.4}, the best answer that is the same for every node.");

@@ -62,7 +62,7 @@ impl Run {
     pub fn dataset(&self) -> String {
         let path = self.recorded.summary.config["data"]["path"].as_str().unwrap_or_default();
         let name = std::path::Path::new(path).file_stem().unwrap_or_default();
-        if name.is_empty() { "data without a name".to_owned() } else { name.to_string_lossy().into_owned() }
+        if name.is_empty() { "graph in memory".to_owned() } else { name.to_string_lossy().into_owned() }
     }
 
     /// How its graph was cut: `4 parts by multilevel`.

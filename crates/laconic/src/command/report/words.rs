@@ -8,6 +8,9 @@ use serde_json::Value;
 use super::run::Run;
 use crate::bytes::{human_bytes, separated};
 
+/// Names of classes that are said.
+const CLASSES_SAID: usize = 30;
+
 /// What the frames of a kind hold, in words.
 pub fn content(kind: Kind, config: Option<&Config>) -> String {
     let rows = || match config.filter(|config| config.schedule.kind == "lazy").map(|config| config.schedule.hand_on()) {
@@ -37,7 +40,7 @@ fn shows_labels(config: &Config) -> bool {
 
 /// The run in paragraphs.
 pub fn paragraphs(run: &Run) -> Vec<String> {
-    let mut said = vec![trained(run), crossed(run), outcome(run), sent(run)];
+    let mut said = vec![trained(run), classes(run), crossed(run), outcome(run), sent(run)];
     said.extend(run.recorded.summary.notes.iter().map(|note| format!("Note: {note}.")));
     said.retain(|paragraph| !paragraph.is_empty());
     said
@@ -86,6 +89,17 @@ fn trained(run: &Run) -> String {
         summary.seed,
         summary.version,
     )
+}
+
+/// What the classes are called, where they have names.
+fn classes(run: &Run) -> String {
+    let names = &run.recorded.summary.class_names;
+    let more = match names.len().saturating_sub(CLASSES_SAID) {
+        0 => String::new(),
+        more => format!(" and {} more", separated(more as u64)),
+    };
+    let said: Vec<&str> = names.iter().take(CLASSES_SAID).map(String::as_str).collect();
+    if said.is_empty() { String::new() } else { format!("The classes are {}{more}.", said.join(", ")) }
 }
 
 fn carried_by(transport: &str, config: &Value) -> String {
