@@ -98,6 +98,10 @@ impl<W: Write + Seek> Archive<W> {
         self.features(&dataset.features, nodes)?;
         self.labels(&dataset.labels, nodes)?;
         self.masks(&dataset.splits, nodes)?;
+        if !dataset.about.is_empty() {
+            let about = serde_json::to_vec(&dataset.about).map_err(io::Error::other)?;
+            self.array("about", &[about.len()], about)?;
+        }
         match &dataset.ids {
             Ids::Row => Ok(()),
             Ids::Integers(ids) => self.array("ids", &[ids.len()], ids.iter().copied()),
@@ -227,7 +231,11 @@ mod tests {
             let weights = weighted.then(|| edges.iter().map(|e| e.2).collect());
             let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
             let (graph, _) = build_graph(7, sources, targets, weights, BuildOptions::default()).unwrap();
-            let (name, about) = ("data.v1".to_owned(), About::default());
+            let names = |count: usize| (0..count).map(|number| format!("{number} é")).collect::<Vec<_>>();
+            let (classes, columns) = (names(labels.classes()), names(features.columns()));
+            let named = About { classes, features: columns, ..About::default() };
+            let about = if weighted { named } else { About::default() };
+            let name = "data.v1".to_owned();
             let written = Dataset { name, graph, features, labels, splits, ids, about };
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("data.v1.npz");
@@ -239,6 +247,7 @@ mod tests {
             prop_assert_eq!(&got.labels, &written.labels);
             prop_assert_eq!(&got.splits, &written.splits);
             prop_assert_eq!(&got.ids, &written.ids);
+            prop_assert_eq!(&got.about, &written.about);
         }
     }
 

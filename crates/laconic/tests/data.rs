@@ -104,7 +104,7 @@ fn input_that_cannot_be_read_is_named() {
         place.refused(&format!("data {command} friends.csv --nodes absent.csv"), 3, &["absent.csv"]);
     }
     place.write("poem.txt.bak", "Not a graph.");
-    place.refused("data info poem.txt.bak", 3, &["poem.txt.bak", "expected one of", "interchange npz"]);
+    place.refused("data info poem.txt.bak", 3, &["poem.txt.bak", "expected one of", "edge_index"]);
     place.write("broken.npz", "PK, but not for long");
     place.refused("data convert broken.npz --out a.npz", 3, &["broken.npz"]);
     place.write("graph.graph", "2 1\n2\n1\n");
@@ -198,6 +198,8 @@ fn keys_of_a_run_say_what_flags_say() {
     let note = "people.csv: ids user (texts) | labels status: banned=0 ok=1 | split role | features age (1 missing";
     let notes = place.json("plan run.toml")["notes"].to_string();
     assert!(notes.contains(note), "{notes}");
+    let notes = place.json("train run.toml --out noted")["notes"].to_string();
+    assert!(notes.contains(note), "{notes}");
     let trained = place.run("train run.toml --out said");
     assert!(trained.err.contains(note), "{}", trained.err);
     let parts = place.json(&format!("partition friends.csv --parts 2 --method random {FLAGS} --out parts"));
@@ -226,6 +228,24 @@ fn loops_stay_in_runs_and_parts_too_where_that_is_asked_for() {
     place.write("run.toml", keys);
     let digest = |set: &str| place.json(&format!("train run.toml --out run {set}"))["parameters"]["digest"].clone();
     assert_ne!(digest(""), digest("--set data.keep_self_loops=true"));
+}
+
+#[test]
+fn gaps_in_numbers_of_classes_are_said_by_whoever_reads_them() {
+    let place = Place::new();
+    let (nodes, edges): (Vec<u32>, Vec<(u32, u32)>) = ((0..8).collect(), (0..8).map(|v| (v, (v + 1) % 8)).collect());
+    let labels = Labels::Single { classes: 206, values: nodes.iter().map(|v| 100 + 105 * (v % 2) as i32).collect() };
+    let features = Features::Dense { columns: 1, values: nodes.iter().map(|&v| v as f32).collect() };
+    let split = Split { roles: nodes.iter().map(|&v| 1 << (v % 3)).collect() };
+    let graph = laconic_graph::graph::Graph::from_edges(8, &edges).unwrap();
+    let dataset = laconic_graph::dataset::Dataset::new("gaps", graph, features, labels, vec![split]).unwrap();
+    laconic_graph::write::write_interchange(&place.path("gaps.npz"), &dataset).unwrap();
+    place.write("run.toml", "[data]\npath = \"gaps.npz\"\n[model]\nhidden = 4\n[train]\nepochs = 1\n");
+    for command in ["data check gaps.npz", "data convert gaps.npz --out copy.npz", "train run.toml", "plan run.toml"] {
+        let ran = place.run(command);
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(ran.code == 0 && said.contains("204 of 206 classes have no nodes"), "{command}: {said}");
+    }
 }
 
 #[test]

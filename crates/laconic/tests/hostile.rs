@@ -69,6 +69,10 @@ fn a_node_with_two_roles_and_a_number_that_is_none_are_named_by_file_node_and_co
     }
     nodes("a,1,1,0,1,0\nb,2,2,1,0,0\nc,3,nan,0,0,1\n");
     for command in &commands {
+        place.refused(command, 3, &["n.csv: column 'y': 1 of 3 cells have no value", "--missing"]);
+    }
+    nodes("a,1,1,0,1,0\nb,2,2,1,0,0\nc,3,inf,0,0,1\n");
+    for command in &commands {
         let expected = "e.csv: data: 1 feature values are not finite, the first at node \"c\", column 1";
         place.refused(command, 3, &[expected]);
     }

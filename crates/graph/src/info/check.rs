@@ -3,7 +3,7 @@
 use crate::build::transpose;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::info::defects::{broken_features, broken_weights, overlapping_roles};
-use crate::info::summary::unknown_labels;
+use crate::info::summary::{empty_classes, unknown_labels};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
@@ -135,30 +135,18 @@ impl Findings {
     }
 
     fn labels(&mut self, labels: &Labels, nodes: usize) {
-        let counts = match labels {
-            Labels::None => return,
-            Labels::Single { classes, values } => {
-                let mut counts = vec![0usize; *classes];
-                values.iter().filter(|&&class| class >= 0).for_each(|&class| counts[class as usize] += 1);
-                counts
-            }
-            Labels::Multi { classes, values } => {
-                let mut counts = vec![0usize; *classes];
-                let present = values.iter().enumerate().filter(|(_, value)| **value == 1);
-                present.for_each(|(place, _)| counts[place % classes] += 1);
-                counts
-            }
-        };
-        let empty = counts.iter().filter(|&&count| count == 0).count();
-        if empty > 0 {
-            self.warning(format!("{empty} of {} classes have no nodes", counts.len()));
+        if *labels == Labels::None {
+            return;
+        }
+        if let Some(what) = empty_classes(labels) {
+            self.warning(what);
         }
         let unknown = unknown_labels(labels);
         if unknown > 0 {
             let all = labels.per_node() * nodes;
             self.warning(format!("{unknown} of {all} labels are not known and have no part in loss and figures"));
         }
-        if matches!(labels, Labels::Single { .. }) && counts.len() < 2 {
+        if matches!(labels, Labels::Single { .. }) && labels.classes() < 2 {
             self.warning("there are fewer than two classes");
         }
     }

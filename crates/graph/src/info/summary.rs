@@ -156,6 +156,13 @@ fn count_labels(labels: &Labels) -> (Vec<usize>, usize) {
     }
 }
 
+/// Says how many classes no node has, as where labels are numbers with gaps.
+pub fn empty_classes(labels: &Labels) -> Option<String> {
+    let (counts, _) = count_labels(labels);
+    let empty = counts.iter().filter(|&&count| count == 0).count();
+    (empty > 0).then(|| format!("{empty} of {} classes have no nodes", counts.len()))
+}
+
 /// Labels that are not known of nodes that have others.
 pub(super) fn unknown_labels(labels: &Labels) -> usize {
     let Labels::Multi { classes, values } = labels else { return 0 };

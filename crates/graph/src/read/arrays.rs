@@ -121,7 +121,7 @@ impl Npz {
     /// If it is not there, broken, larger than `values_max` or than its file, or holds a value that `T` cannot.
     pub fn read<T: Element>(&mut self, name: &str, values_max: u64) -> Result<Array<T>> {
         let path = self.path.clone();
-        let (header, mut member) = self.open_array(name, values_max)?;
+        let (header, mut member) = self.open_array(name, (Items::Numbers, values_max))?;
         let array = decode(&mut member, &header).map_err(|e| member_error(&path, name, &e))?;
         // Reading to the end also makes the archive compare the checksum.
         match member.read(&mut [0u8]) {
@@ -129,6 +129,48 @@ impl Npz {
             Ok(_) => Err(GraphError::format(&path, format!("array '{name}'"), "data goes on after the last value")),
             Err(e) => Err(member_error(&path, name, &e)),
         }
+    }
+
+    /// Whether the array `name` is there and holds text.
+    ///
+    /// # Errors
+    ///
+    /// If its header is broken.
+    pub fn holds_texts(&mut self, name: &str) -> Result<bool> {
+        if !self.has(name) {
+            return Ok(false);
+        }
+        let path = self.path.clone();
+        let header = Header::read(&mut self.member(name)?).map_err(|e| member_error(&path, name, &e))?;
+        Ok(header.kind == Kind::Unicode)
+    }
+
+    /// The texts of the array `name` of at most `count_max`, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// If it holds something else, or is broken or larger than the limits allow.
+    pub fn texts(&mut self, name: &str, count_max: u64) -> Result<Option<Vec<String>>> {
+        if !self.has(name) {
+            return Ok(None);
+        }
+        let (path, string_max) = (self.path.clone(), self.limits.string_bytes_max);
+        let (header, mut member) = self.open_array(name, (Items::Texts, count_max))?;
+        if header.item_bytes as u64 > string_max.saturating_mul(4) {
+            return Err(GraphError::too_large(&path, format!("array '{name}': bytes of a text"), string_max));
+        }
+        let count = header.values().unwrap_or(u64::MAX);
+        let refuse = |what: String| GraphError::format(&path, format!("array '{name}'"), what);
+        afford(count.saturating_mul((size_of::<String>() + header.item_bytes) as u64)).map_err(refuse)?;
+        let mut texts = Vec::new();
+        let mut item = vec![0; header.item_bytes];
+        for _ in 0..count {
+            member.read_exact(&mut item).map_err(|e| member_error(&path, name, &e))?;
+            let text =
+                text_of(&item, header.big_endian).ok_or_else(|| refuse("expected text in Unicode".to_owned()))?;
+            texts.push(text);
+        }
+        Ok(Some(texts))
     }
 
     /// The number of rows of the array `name`; 0 if it is not there.
@@ -140,17 +182,21 @@ impl Npz {
         if !self.has(name) {
             return Ok(0);
         }
-        let header = self.open_array(name, u64::MAX)?.0;
+        let header = self.open_array(name, (Items::Any, u64::MAX))?.0;
         Ok(header.shape.first().copied().unwrap_or(0))
     }
 
     /// The header of the array `name`, which can be as large as it says, and the member that goes on with its values.
-    fn open_array(&mut self, name: &str, values_max: u64) -> Result<(Header, zip::read::ZipFile<'_, BufReader<File>>)> {
+    fn open_array(
+        &mut self,
+        name: &str,
+        expected: (Items, u64),
+    ) -> Result<(Header, zip::read::ZipFile<'_, BufReader<File>>)> {
         let (path, unpacked_max) = (self.path.clone(), self.limits.unpacked_bytes_max);
         let mut member = self.member(name)?;
         let bound = member.compressed_size().saturating_mul(UNPACKING_RATIO_MAX).min(unpacked_max);
         let header = Header::read(&mut member).map_err(|e| member_error(&path, name, &e))?;
-        let bytes = check_size(&path, name, &header, values_max)?;
+        let bytes = check_size(&path, name, &header, expected)?;
         if bytes > bound {
             let shape = &header.shape;
             let what =
@@ -183,7 +229,7 @@ pub fn read_npy<T: Element>(path: &Path, limits: &Limits, values_max: u64) -> Re
     let there = file.metadata().map_err(|e| GraphError::io(path, e))?.len();
     let mut file = BufReader::new(file);
     let header = Header::read(&mut file).map_err(|e| member_error(path, "data", &e))?;
-    let bytes = check_size(path, "data", &header, values_max)?;
+    let bytes = check_size(path, "data", &header, (Items::Numbers, values_max))?;
     if bytes > there {
         let expected = format!("its shape {:?} needs {bytes} bytes, but the file has {there}", header.shape);
         return Err(GraphError::format(path, "array 'data'", expected));
@@ -201,14 +247,29 @@ pub(crate) fn open_limited(path: &Path, limits: &Limits) -> Result<File> {
     Ok(file)
 }
 
+/// What an array should hold.
+#[derive(Clone, Copy)]
+enum Items {
+    Numbers,
+    Texts,
+    Any,
+}
+
+const NUMBERS: [Kind; 4] = [Kind::Bool, Kind::Int, Kind::Uint, Kind::Float];
+
 /// The bytes of the array's data, once its shape and type are known to be acceptable.
-fn check_size(path: &Path, name: &str, header: &Header, values_max: u64) -> Result<u64> {
+fn check_size(path: &Path, name: &str, header: &Header, (expected, values_max): (Items, u64)) -> Result<u64> {
+    let (kinds, expected): (&[Kind], _) = match expected {
+        Items::Numbers => (&NUMBERS, "numbers"),
+        Items::Texts => (&[Kind::Unicode], "texts"),
+        Items::Any => (&[NUMBERS[0], NUMBERS[1], NUMBERS[2], NUMBERS[3], Kind::Unicode], "numbers or texts"),
+    };
     let place = format!("array '{name}'");
-    if !matches!(header.kind, Kind::Bool | Kind::Int | Kind::Uint | Kind::Float) || header.item_bytes == 0 {
+    if !kinds.contains(&header.kind) || header.item_bytes == 0 {
         return Err(GraphError::format(
             path,
             place,
-            format!("expected numbers, found items of type '{}'", header.descr),
+            format!("expected {expected}, found items of type '{}'", header.descr),
         ));
     }
     let Some(values) = header.values().filter(|&values| values <= values_max) else {
@@ -224,6 +285,16 @@ fn member_error(path: &Path, name: &str, error: &io::Error) -> GraphError {
         _ => error.to_string(),
     };
     GraphError::format(path, format!("array '{name}'"), what)
+}
+
+/// A text of four bytes a character, filled up with zeros.
+fn text_of(item: &[u8], big_endian: bool) -> Option<String> {
+    let code = |bytes: &[u8]| {
+        let bytes: [u8; 4] = bytes.try_into().ok()?;
+        char::from_u32(if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    };
+    let text: Option<String> = item.chunks_exact(4).map(code).collect();
+    text.map(|text| text.trim_end_matches('\0').to_owned())
 }
 
 /// Reads the values, which are no more than the file can hold.

@@ -1,6 +1,7 @@
 //! Edge lists with or without a node table, as CSV, TSV, text or Parquet.
 //!
-//! The input is a file of edges, or a folder with `edges.*` and perhaps `nodes.*`. Columns are found by their names
+//! The input is a file of edges, or a folder with `edges.*` and perhaps `nodes.*`; a table may also be a folder of
+//! Parquet files. Columns are found by their names
 //! (see [`super::Columns`]), without a header by their place: source, target, weight; others are not read. The node
 //! table is the one given, or else `nodes.*` beside the edges; it decides which nodes there are and in which order.
 //! Without one, nodes are those of the edges: integer ids in ascending order, text ids in the order of their first
@@ -9,6 +10,7 @@
 use super::id_index::{IdIndex, distinct, into_ids};
 use super::node_table::NodeTable;
 use super::numbers::shorten;
+use super::parquet_folder::is_parquet_folder;
 use super::table::{Cell, Heading, IdColumn, Kind, Table, find_column, load_ids, open_table};
 use super::text::find_text;
 use super::{ReadOptions, Reader, dataset_name, extension};
@@ -34,13 +36,9 @@ impl Reader for EdgeList {
         "edge list"
     }
 
-    fn looks_for(&self) -> &'static str {
-        "a .csv, .tsv, .txt or .parquet file of edges, or a folder with edges.csv, .tsv, .txt or .parquet"
-    }
-
     fn recognises(&self, path: &Path) -> bool {
         if path.is_dir() {
-            find_text(path, &EDGE_FILES).is_some()
+            find_table(path, &EDGE_FILES).is_some() || is_parquet_folder(path)
         } else {
             EXTENSIONS.contains(&extension(path).as_str())
         }
@@ -129,15 +127,21 @@ fn refuse_idle(options: &ReadOptions, node_table: bool, roles: &Roles) -> Result
     }
 }
 
+/// The first of `names` that is in `folder`, as a file or as a folder of Parquet.
+fn find_table(folder: &Path, names: &[&str]) -> Option<PathBuf> {
+    let folders = || names.iter().map(|name| folder.join(name)).find(|path| is_parquet_folder(path));
+    find_text(folder, names).or_else(folders)
+}
+
 /// The file of edges and the node table.
 fn files(path: &Path, options: &ReadOptions) -> Result<(PathBuf, Option<PathBuf>)> {
-    let edges = if path.is_dir() {
-        let found = find_text(path, &EDGE_FILES);
+    let edges = if path.is_dir() && !is_parquet_folder(path) {
+        let found = find_table(path, &EDGE_FILES);
         found.ok_or_else(|| GraphError::format(path, "folder", format!("expected one of {}", EDGE_FILES.join(", "))))?
     } else {
         path.to_owned()
     };
-    let beside = || edges.parent().and_then(|folder| find_text(folder, &NODE_FILES)).filter(|nodes| *nodes != edges);
+    let beside = || edges.parent().and_then(|folder| find_table(folder, &NODE_FILES)).filter(|nodes| *nodes != edges);
     let nodes = options.nodes.clone().or_else(beside);
     Ok((edges, nodes))
 }

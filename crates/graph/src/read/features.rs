@@ -14,17 +14,25 @@ pub fn read_features(path: &Path, nodes: usize, limits: &Limits) -> Result<Featu
     }
     let mut npz = Npz::open(path, limits)?;
     match npz_features(&mut npz, nodes, limits)? {
-        Features::None => Err(GraphError::format(path, "archive", "expected the array 'features' or 'features_data'")),
+        Features::None => {
+            Err(GraphError::format(path, "archive", "expected the array 'features', 'features_data' or 'x'"))
+        }
         features => Ok(features),
     }
 }
 
+/// What dense features are called: by us, or else by PyTorch Geometric.
+pub fn name(npz: &Npz) -> &'static str {
+    if npz.has("features") || npz.has("features_data") { "features" } else { "x" }
+}
+
 /// The features of the interchange format: `features`, or the CSR parts `features_data`, `features_indices`,
-/// `features_indptr` and `features_shape`.
+/// `features_indptr` and `features_shape`, or else `x`.
 pub fn npz_features(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Features> {
-    if npz.has("features") {
-        let array = npz.read("features", limits.features_values_max)?;
-        return dense(array.shape, array.values, nodes).map_err(|what| npz.error("features", what));
+    let name = name(npz);
+    if npz.has(name) {
+        let array = npz.read(name, limits.features_values_max)?;
+        return dense(array.shape, array.values, nodes).map_err(|what| npz.error(name, what));
     }
     if npz.has("features_data") { npz_csr_features(npz, "features", nodes, limits) } else { Ok(Features::None) }
 }

@@ -22,10 +22,6 @@ impl Reader for GnnBenchmark {
         "gnn-benchmark npz"
     }
 
-    fn looks_for(&self) -> &'static str {
-        "a .npz with the arrays adj_indptr and adj_indices"
-    }
-
     fn recognises(&self, path: &Path) -> bool {
         let fits = |npz: Npz| npz.has("adj_indptr") && npz.has("adj_indices");
         extension(path) == "npz" && Npz::open(path, &Limits::default()).is_ok_and(fits)

@@ -25,10 +25,6 @@ impl Reader for GraphSaint {
         "GraphSAINT folder"
     }
 
-    fn looks_for(&self) -> &'static str {
-        "a folder with adj_full.npz and role.json"
-    }
-
     fn recognises(&self, path: &Path) -> bool {
         path.join("adj_full.npz").is_file() && path.join("role.json").is_file()
     }

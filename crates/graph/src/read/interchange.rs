@@ -2,9 +2,11 @@
 //!
 //! `edge_index` [2, E] is the only array that must be there. Beside it: `directed` (0: each undirected edge is stored
 //! once and gets its other direction here), `num_nodes`, `features` or CSR features, `labels`, `train_mask`,
-//! `val_mask`, `test_mask`, and, so that nothing is lost on the way through [`crate::write`], `num_classes`,
-//! `edge_weight`, `ids` or `ids_data` and `ids_offsets`. Any number type will do for any array whose values it holds.
-//! Other arrays are ignored.
+//! `val_mask`, `test_mask`, `ids`, `class_names`, `feature_names`, and, so that nothing is lost on the way through
+//! [`crate::write`], `num_classes`, `edge_weight`, `ids_data` and `ids_offsets` for ids that are texts, and `about`
+//! with the names and the recipe of features as JSON. PyTorch Geometric's `x` and `y` stand for `features` and `labels`
+//! where those are not there. Any number type will do for any array whose values it holds. Other arrays are ignored,
+//! and named among the roles.
 
 use super::arrays::{Array, Npz};
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
@@ -14,6 +16,7 @@ use crate::dataset::{Dataset, Ids, Labels, Split};
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::limits::Limits;
+use crate::roles::{Role, Roles};
 use std::path::Path;
 
 /// The reader of the interchange format.
@@ -24,15 +27,15 @@ impl Reader for Interchange {
         "interchange npz"
     }
 
-    fn looks_for(&self) -> &'static str {
-        "a .npz with the array edge_index"
-    }
-
     fn recognises(&self, path: &Path) -> bool {
         extension(path) == "npz" && Npz::open(path, &Limits::default()).is_ok_and(|npz| npz.has("edge_index"))
     }
 
     fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
+        Ok(self.read_with_roles(path, options)?.0)
+    }
+
+    fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
         let limits = &options.limits;
         let mut npz = Npz::open(path, limits)?;
         let (sources, targets) = edge_index(&mut npz, limits)?;
@@ -48,8 +51,77 @@ impl Reader for Interchange {
             }
         }
         let ids = read_ids(&mut npz, nodes, limits)?;
-        Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about: About::default() }.checked()
+        let about = read_about(&mut npz, limits)?;
+        let dataset = Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about };
+        let roles = roles(&mut npz, path, dataset.graph.edges())?;
+        Ok((dataset.checked()?, roles))
     }
+}
+
+/// Every array that is read where it is there.
+const KNOWN: [&str; 20] = [
+    "edge_index",
+    "directed",
+    "num_nodes",
+    "edge_weight",
+    "features",
+    "features_data",
+    "features_indices",
+    "features_indptr",
+    "features_shape",
+    "labels",
+    "num_classes",
+    "train_mask",
+    "val_mask",
+    "test_mask",
+    "ids",
+    "ids_data",
+    "ids_offsets",
+    "about",
+    "class_names",
+    "feature_names",
+];
+
+/// The name of the labels: ours, or else PyTorch Geometric's.
+fn label_name(npz: &Npz) -> &'static str {
+    if npz.has("labels") { "labels" } else { "y" }
+}
+
+/// The arrays that have other names than ours, and those that are not read; nothing where there are none.
+fn roles(npz: &mut Npz, path: &Path, edges: usize) -> Result<Roles> {
+    let mut roles = Roles::default();
+    let mut lines = roles.of_table(path);
+    for (role, foreign, own) in [(Role::Features, "x", features::name(npz)), (Role::Labels, "y", label_name(npz))] {
+        if npz.has(foreign) && own == foreign {
+            lines.line(role, &[foreign], foreign);
+        }
+    }
+    for name in npz.names() {
+        let why = match name.as_str() {
+            known if KNOWN.contains(&known) => continue,
+            "x" if features::name(npz) == "x" => continue,
+            "y" if label_name(npz) == "y" => continue,
+            "x" | "y" => "there is an array of our own name beside it",
+            "edge_attr" if npz.rows("edge_attr")? >= edges as u64 => {
+                "edges have no features; one weight an edge is read as edge_weight"
+            }
+            _ => "no array of this name is read",
+        };
+        lines.ignored(&name, why);
+    }
+    Ok(roles)
+}
+
+/// JSON of names is no longer than this.
+const ABOUT_MAX: u64 = 1 << 26;
+
+fn read_about(npz: &mut Npz, limits: &Limits) -> Result<About> {
+    if let Some(bytes) = npz.optional::<u8>("about", ABOUT_MAX)? {
+        return serde_json::from_slice(&bytes.values).map_err(|error| npz.error("about", error.to_string()));
+    }
+    let classes = npz.texts("class_names", limits.classes_max)?.unwrap_or_default();
+    let features = npz.texts("feature_names", limits.columns_max)?.unwrap_or_default();
+    Ok(About { classes, features, ..About::default() })
 }
 
 /// Row 0 and row 1 of `edge_index`.
@@ -67,7 +139,7 @@ fn count_nodes(npz: &mut Npz, path: &Path, sources: &[u32], targets: &[u32], lim
     let in_edges = sources.iter().chain(targets).max().map_or(0, |&largest| u64::from(largest) + 1);
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let mut rows = 0;
-    for name in ["features", "labels", "train_mask", "val_mask", "test_mask", "ids"] {
+    for name in ["features", "x", "labels", "y", "train_mask", "val_mask", "test_mask", "ids"] {
         rows = rows.max(npz.rows(name)?);
     }
     for name in ["features_indptr", "ids_offsets"] {
@@ -83,7 +155,8 @@ fn count_nodes(npz: &mut Npz, path: &Path, sources: &[u32], targets: &[u32], lim
         }
         return limits.accept_nodes(path, "array 'num_nodes'", nodes, (rows, bytes));
     }
-    let mut nodes = in_edges.max(npz.rows("features")?).max(npz.rows("labels")?);
+    let (features, labels) = (features::name(npz), label_name(npz));
+    let mut nodes = in_edges.max(npz.rows(features)?).max(npz.rows(labels)?);
     if let Some(shape) = npz.optional::<i64>("features_shape", 2)? {
         nodes = nodes.max(shape.values.first().map_or(0, |&rows| rows.max(0) as u64));
     }
@@ -103,7 +176,8 @@ fn build(npz: &mut Npz, nodes: usize, sources: Vec<u32>, targets: Vec<u32>, opti
 }
 
 fn read_labels(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Labels> {
-    let Some(array) = npz.optional::<f64>("labels", limits.features_values_max)? else {
+    let name = label_name(npz);
+    let Some(array) = npz.optional::<f64>(name, limits.features_values_max)? else {
         return Ok(Labels::None);
     };
     // One column of 0 and 1 is a multi-label set with one class only if its writer said so.
@@ -116,10 +190,13 @@ fn read_labels(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Labels> {
         [rows] if rows == nodes => labels::single(&array.values, classes, limits),
         _ => labels::from_array(&array.shape, &array.values, nodes, limits),
     };
-    labels.map_err(|what| npz.error("labels", what))
+    labels.map_err(|what| npz.error(name, what))
 }
 
 fn read_ids(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Ids> {
+    if npz.holds_texts("ids")? {
+        return Ok(npz.texts("ids", limits.nodes_max)?.map_or(Ids::Row, Ids::Strings));
+    }
     if let Some(ids) = npz.optional::<i64>("ids", limits.nodes_max)? {
         if ids.values.len() != nodes {
             return Err(npz.error("ids", format!("expected {nodes} ids, one a node, found {}", ids.values.len())));

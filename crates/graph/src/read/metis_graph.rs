@@ -21,10 +21,6 @@ impl Reader for MetisGraph {
         "METIS graph"
     }
 
-    fn looks_for(&self) -> &'static str {
-        "a .graph or .metis file"
-    }
-
     fn recognises(&self, path: &Path) -> bool {
         path.is_file() && ["graph", "metis"].contains(&extension(path).as_str())
     }

@@ -25,6 +25,7 @@ mod node_labels;
 mod node_matrix;
 mod node_table;
 mod numbers;
+mod parquet_folder;
 mod parquet_kinds;
 mod parquet_table;
 mod pickled_arrays;
@@ -152,9 +153,6 @@ pub trait Reader: Sync {
     /// What users call the format.
     fn name(&self) -> &'static str;
 
-    /// What [`Reader::recognises`] looks for, for the message when nothing was recognised.
-    fn looks_for(&self) -> &'static str;
-
     /// Whether `path` seems to be of this format. Cheap, and true does not promise that it can be read.
     fn recognises(&self, path: &Path) -> bool;
 
@@ -228,9 +226,24 @@ fn unrecognised(path: &Path, options: &ReadOptions) -> GraphError {
     {
         return error;
     }
-    let known: Vec<String> = READERS.iter().map(|r| format!("{} ({})", r.name(), r.looks_for())).collect();
+    let advice = match extension(path).as_str() {
+        "pt" | "pth" | "pkl" | "pickle" | "bin" | "dgl" => {
+            "a file of Python objects, which only Python opens: numpy.savez(\"graph.npz\", edge_index=data.edge_index, \
+             x=data.x, y=data.y, train_mask=data.train_mask, …) writes what is read here"
+        }
+        "graphml" | "gml" | "gexf" | "json" | "xlsx" | "feather" | "arrow" | "h5" | "hdf5" | "mat" | "db" => {
+            "not a format that is read: write the edges as a table (.csv or .parquet: source, target), and what is \
+             known of nodes as another"
+        }
+        _ => "",
+    };
+    if !advice.is_empty() {
+        return GraphError::format(path, "input", advice);
+    }
+    let known = "an .npz with edge_index or of gnn-benchmark, an edge list (.csv, .tsv, .txt, .parquet), a METIS \
+                 .graph, or a folder of OGB, Planetoid, GraphSAINT or edge-list files";
     let parts = "to train on, a part folder (a folder with meta.json and part-0, as it is cut from a dataset)";
-    GraphError::format(path, "input", format!("expected one of: {}; or, {parts}; found none of them", known.join("; ")))
+    GraphError::format(path, "input", format!("expected one of: {known}; or, {parts}; found none of them"))
 }
 
 /// The extension in lower case, of `edges.csv.gz` it is `csv`.

@@ -32,7 +32,7 @@ pub fn read_matrix(table: &dyn Table, columns: &[(usize, &TableColumn)], limits:
     let mut slots = Vec::with_capacity(columns.len());
     for (_, column) in columns {
         slots.push(Slot { column, start: width });
-        width += column.width();
+        width = column.width().saturating_add(width);
     }
     let count = (rows as u64).saturating_mul(width as u64);
     if count > limits.features_values_max {

@@ -26,10 +26,6 @@ impl Reader for Ogb {
         "OGB folder"
     }
 
-    fn looks_for(&self) -> &'static str {
-        "a folder with raw/edge.csv.gz and raw/num-node-list.csv.gz"
-    }
-
     fn recognises(&self, path: &Path) -> bool {
         let raw = path.join("raw");
         find_text(&raw, &["edge.csv"]).is_some() && find_text(&raw, &["num-node-list.csv"]).is_some()

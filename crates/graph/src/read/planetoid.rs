@@ -29,10 +29,6 @@ impl Reader for Planetoid {
         "Planetoid folder"
     }
 
-    fn looks_for(&self) -> &'static str {
-        "a folder with files ind.NAME.graph, ind.NAME.allx, …, or one of these files"
-    }
-
     fn recognises(&self, path: &Path) -> bool {
         !names(path).is_empty()
     }

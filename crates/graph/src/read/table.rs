@@ -1,6 +1,6 @@
 //! Tables of named columns, whatever file they are in.
 
-use super::{extension, parquet_table::ParquetTable, text_table::TextTable};
+use super::{extension, parquet_folder::ParquetFolder, parquet_table::ParquetTable, text_table::TextTable};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use crate::memory::{Growth, afford};
@@ -9,13 +9,16 @@ use std::path::Path;
 pub use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 pub use super::heading::Heading;
 
-/// Opens a table, text or Parquet by its extension, and looks at all of it once to learn the columns' kinds.
+/// Opens a table, text or Parquet by its extension or a folder of Parquet, and looks at all of it once to learn the
+/// columns' kinds.
 ///
 /// # Errors
 ///
 /// If the file is no such table, larger than the limits allow, or may have a header and may have none.
 pub fn open_table(path: &Path, limits: &Limits, heading: &Heading) -> Result<Box<dyn Table>> {
-    if extension(path) == "parquet" {
+    if path.is_dir() {
+        Ok(Box::new(ParquetFolder::open(path, limits)?))
+    } else if extension(path) == "parquet" {
         Ok(Box::new(ParquetTable::open(path, limits)?))
     } else {
         Ok(Box::new(TextTable::open(path, limits, heading)?))

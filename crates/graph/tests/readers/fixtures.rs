@@ -215,6 +215,15 @@ pub fn edge_list() -> Fixture {
     Fixture { reader: &EdgeList, path: "bank", files }
 }
 
+/// A node table with dates, categories and several labels a node.
+pub fn columns_of_all_kinds() -> Fixture {
+    let nodes = "id,label_a,label_b,born,city,size,happy\n\
+                 1,0,1,2026-01-01,Rome,1.5,true\n2,1,1,2025-02-28,Oslo,2,false\n\
+                 3,0,0,1969-12-31,Rome,-3e2,true\n4,1,0,2026-01-01T12:30:00Z,Oslo,4,true\n";
+    let files = vec![text("kinds/edges.csv", "src,dst,amount\n1,2,3\n2,3,4\n3,4,5\n"), text("kinds/nodes.csv", nodes)];
+    Fixture { reader: &EdgeList, path: "kinds", files }
+}
+
 /// Edges with weights below a comment, whose ids begin like one.
 pub fn edges_alone() -> Fixture {
     let files = vec![text("alone.txt", "# three edges\n#from to w\n#1 #2 0.5\n#2 3 1\n3 #1 2\n")];
@@ -271,12 +280,19 @@ fn parquet_nodes() -> Vec<u8> {
 
 /// A node a list, with a day of its own.
 pub fn parquet_of_lists(lists: &[&[f32]]) -> Fixture {
+    let nodes = parquet_lists_from(0, lists);
+    let files = vec![text("lists/edges.csv", "src,dst\n0,1\n1,2\n"), bytes("lists/nodes.parquet", nodes)];
+    Fixture { reader: &EdgeList, path: "lists", files }
+}
+
+/// A node table of lists, whose ids and days count from `first`.
+pub fn parquet_lists_from(first: i64, lists: &[&[f32]]) -> Vec<u8> {
     let schema = "message nodes { required int64 id; optional group embedding (LIST) { repeated group list { \
                   optional float element; } } required int32 day (DATE); }";
-    let rows = lists.len() as i64;
-    let nodes = write_parquet(schema, |group| {
+    let rows = first..first + lists.len() as i64;
+    write_parquet(schema, |group| {
         let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<Int64Type>().write_batch(&(0..rows).collect::<Vec<_>>(), None, None).unwrap();
+        column.typed::<Int64Type>().write_batch(&rows.clone().collect::<Vec<_>>(), None, None).unwrap();
         column.close().unwrap();
         let (mut values, mut definitions, mut repetitions) = (Vec::new(), Vec::new(), Vec::new());
         for list in lists {
@@ -290,11 +306,9 @@ pub fn parquet_of_lists(lists: &[&[f32]]) -> Fixture {
         typed.write_batch(&values, Some(&definitions), Some(&repetitions)).unwrap();
         column.close().unwrap();
         let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<Int32Type>().write_batch(&(0..rows as i32).collect::<Vec<_>>(), None, None).unwrap();
+        column.typed::<Int32Type>().write_batch(&rows.map(|row| row as i32).collect::<Vec<_>>(), None, None).unwrap();
         column.close().unwrap();
-    });
-    let files = vec![text("lists/edges.csv", "src,dst\n0,1\n1,2\n"), bytes("lists/nodes.parquet", nodes)];
-    Fixture { reader: &EdgeList, path: "lists", files }
+    })
 }
 
 /// Edges that all have one long text for both ends, which the file holds once.
@@ -349,6 +363,7 @@ pub fn all() -> Vec<Fixture> {
         graphsaint(),
         metis(),
         edge_list(),
+        columns_of_all_kinds(),
         edges_alone(),
         parquet(),
         parquet_of_lists(&[&[1.0, 2.0], &[3.0, 4.0], &[5.0, 6.0]]),

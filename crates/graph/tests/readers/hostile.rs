@@ -6,7 +6,8 @@
 use crate::fixtures::{self, Content, Fixture};
 use laconic_graph::dataset::{Dataset, Features, Labels};
 use laconic_graph::info::{Severity, check};
-use laconic_graph::read::ReadOptions;
+use laconic_graph::prepare::fill_missing;
+use laconic_graph::read::{Cells, Dates, Missing, ReadOptions};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
@@ -105,6 +106,14 @@ fn survive(fixture: &Fixture) -> Option<Dataset> {
     let folder = tempfile::tempdir().unwrap();
     let path = fixture.write(folder.path());
     fixture.reader.recognises(&path);
+    if fixture.reader.name() == "edge list" {
+        let cells = Cells { missing: Missing::Mean, dates: Dates::Days, categories_max: 3 };
+        let generous = fixture.reader.read(&path, &ReadOptions { cells, ..ReadOptions::default() });
+        if let Ok(mut dataset) = generous {
+            fill_missing(&mut dataset.features, &mut dataset.about, None);
+            assert!(dataset.about.columns.iter().flat_map(|column| column.fill.iter().flatten()).all(|v| !v.is_nan()));
+        }
+    }
     let dataset = fixture.reader.read(&path, &ReadOptions::default()).ok()?;
     let nodes = dataset.graph.nodes();
     let graph = &dataset.graph;

@@ -293,3 +293,83 @@ fn a_recipe_is_kept_through_json_to_the_bit() {
     let text = serde_json::to_string(&about).unwrap();
     assert_eq!(serde_json::from_str::<About>(&text).unwrap(), about);
 }
+
+#[test]
+fn a_folder_of_parquet_files_is_one_table() {
+    let fixture = fixtures::parquet_of_lists(&[&[1.0, 2.0], &[3.0, 4.0], &[5.0, 6.0]]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = fixture.write(folder.path());
+    let whole = read_with_roles(&path, &ReadOptions::default()).unwrap().0;
+    // The ids of a second file go on where those of the first end.
+    let table = folder.path().join("spark");
+    std::fs::create_dir(&table).unwrap();
+    std::fs::write(table.join("_SUCCESS"), "").unwrap();
+    for (name, first, lists) in
+        [("part-00001.parquet", 2, &[&[5.0f32, 6.0][..]][..]), ("part-00000.parquet", 0, &[&[1.0, 2.0], &[3.0, 4.0]])]
+    {
+        std::fs::write(table.join(name), fixtures::parquet_lists_from(first, lists)).unwrap();
+    }
+    let options = ReadOptions { nodes: Some(table.clone()), ..ReadOptions::default() };
+    let got = read_with_roles(&path.join("edges.csv"), &options).unwrap().0;
+    assert_eq!((&got.features, &got.ids, &got.graph), (&whole.features, &whole.ids, &whole.graph));
+    // As the node table beside the edges, and as edges.
+    std::fs::remove_file(path.join("nodes.parquet")).unwrap();
+    std::fs::rename(&table, path.join("nodes.parquet")).unwrap();
+    assert_eq!(read_with_roles(&path, &ReadOptions::default()).unwrap().0.features, whole.features);
+    std::fs::write(path.join("nodes.parquet/part-00002.parquet"), "PAR1").unwrap();
+    let error = read_with_roles(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("part-00002.parquet"), "{error}");
+}
+
+#[test]
+fn arrays_under_the_names_of_pytorch_geometric_are_read_and_others_named() {
+    let members = |more: &[(&'static str, Vec<u8>)]| {
+        let mut members = vec![
+            ("edge_index", fixtures::int64(&[2, 2], &[0, 1, 1, 2])),
+            ("x", fixtures::float32(&[4, 1], &[1.0, 2.0, 3.0, 4.0])),
+            ("y", fixtures::int64(&[4], &[0, 1, 1, 0])),
+            ("edge_attr", fixtures::float32(&[2, 1], &[1.0, 2.0])),
+        ];
+        members.extend_from_slice(more);
+        members
+    };
+    let read = |members: Vec<(&'static str, Vec<u8>)>| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph.npz");
+        std::fs::write(&path, fixtures::npz(&members)).unwrap();
+        read_with_roles(&path, &ReadOptions::default()).map_err(|error| error.to_string())
+    };
+    let (got, roles) = read(members(&[])).unwrap();
+    assert_eq!(dense(&got), (1, &[1.0, 2.0, 3.0, 4.0][..]));
+    assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![0, 1, 1, 0] });
+    let warnings: Vec<String> = roles.warnings().collect();
+    assert!(warnings.len() == 1 && warnings[0].contains("'edge_attr'") && warnings[0].contains("edge_weight"));
+    // Our own names come first.
+    let (got, roles) = read(members(&[("features", fixtures::float32(&[4, 1], &[9.0; 4]))])).unwrap();
+    assert_eq!(dense(&got).1, [9.0; 4]);
+    assert!(roles.warnings().any(|what| what.contains("column 'x' is ignored")), "{roles}");
+    // Texts as NumPy writes them: so many characters of four bytes.
+    let letters = |text: &str| {
+        let codes = text.chars().flat_map(|c| u32::from(c).to_le_bytes());
+        fixtures::npy("<U2", &[text.chars().count() / 2], codes.map(|byte| [byte]).collect::<Vec<_>>())
+    };
+    let names = [("ids", letters("a\0bbc\0é\0")), ("class_names", letters("nooh"))];
+    let (got, _) = read(members(&names)).unwrap();
+    assert_eq!(got.ids, laconic_graph::dataset::Ids::Strings(["a", "bb", "c", "é"].map(str::to_owned).to_vec()));
+    assert_eq!(got.about.classes, ["no", "oh"]);
+    for (name, bytes, words) in [
+        ("class_names", letters("nono"), ""),
+        ("class_names", letters("nooh!!"), "about.classes"),
+        ("class_names", fixtures::int64(&[2], &[1, 2]), "expected texts"),
+        ("x", letters("a\0bbc\0é\0"), "expected numbers"),
+        ("about", fixtures::uint8(&[2], b"{]"), "array 'about'"),
+    ] {
+        let mut members = members(&[]);
+        members.retain(|member| member.0 != name);
+        members.push((name, bytes));
+        match read(members) {
+            Ok(_) => assert_eq!(words, "", "{name}"),
+            Err(error) => assert!(!words.is_empty() && error.contains(words), "expected '{words}' in: {error}"),
+        }
+    }
+}

@@ -52,7 +52,8 @@ pub struct Summary {
     /// The messages that a byte budget has chosen, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesConfig>,
-    /// What the configuration asks for and the run had no use for.
+    /// What became of the columns of tables, what is unusual about the data, and what the configuration asks for and
+    /// the run had no use for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// How many, and their digest.
@@ -164,6 +165,8 @@ pub struct RunFacts<'a> {
     pub plan: &'a Plan,
     /// What is written about the data.
     pub card: &'a Card,
+    /// What was noted about the data.
+    pub notes: &'a [String],
     /// What training ended with.
     pub trained: &'a Trained,
     /// The run before it was resumed.
@@ -189,7 +192,8 @@ impl Summary {
         for (kind, before) in earlier.kinds.iter() {
             reports[0].kinds[kind] += *before;
         }
-        let mut notes = plan.with_messages(&given.messages)?.notes();
+        let mut notes = facts.notes.to_vec();
+        notes.extend(plan.with_messages(&given.messages)?.notes());
         let bytes = bytes(facts, &reports);
         notes.extend(nothing_skipped(given, bytes.skipped));
         let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -43,7 +43,8 @@ pub(super) fn run_among(
     source.notes().iter().for_each(|note| observer.noted(note));
     let (keeps_accounts, stop) = (keep_accounts || out.is_none(), StopSignal::of(interrupt));
     let memory = admit(&plan, (std::slice::from_ref(&part), alike), keeps_accounts, force, observer.as_mut())?;
-    let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared: false, stop };
+    let notes = source.notes().to_vec();
+    let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared: false, stop, notes };
     let mut session = Session::open(plan, transport, part, process, observer)?;
     let trained = session.train()?;
     session.close(trained)

@@ -58,6 +58,8 @@ pub(super) struct Process {
     pub is_shared: bool,
     /// Set when the run is to stop.
     pub stop: StopSignal,
+    /// What was noted about the data.
+    pub notes: Vec<String>,
 }
 
 /// A worker between its start and its end.
@@ -213,6 +215,7 @@ impl Session {
             given: &self.given,
             plan,
             card: &self.card,
+            notes: &self.process.notes,
             trained,
             earlier: &self.earlier,
             after_round: self.after_round,

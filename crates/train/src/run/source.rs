@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use laconic_graph::about::{About, Scale};
 use laconic_graph::dataset::{Dataset, Features, Split};
 use laconic_graph::error::GraphError;
-use laconic_graph::info::unusable;
+use laconic_graph::info::{empty_classes, unusable};
 use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, Meta, Part};
 use laconic_graph::partition::PartitionInput;
@@ -70,6 +70,7 @@ impl Source {
             let assignment = assign(members, config, (&dataset, split), parts)?;
             let one_way = "some edges have one direction only; data.symmetrise adds the other";
             let mut notes: Vec<String> = roles.notes().collect();
+            notes.extend(empty_classes(&dataset.labels));
             notes.extend(dataset.graph.has_one_way_edges().then(|| one_way.to_owned()));
             Source::Cut(part::cut(&dataset, split, &assignment, parts)?.into_iter().map(Some).collect(), notes)
         };

@@ -42,8 +42,10 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let keeps_accounts = keep_accounts || out.is_none();
     let memory = admit(&plan, (&parts, 1), keeps_accounts, force, observer.as_mut())?;
     let (stop, give_up) = (StopSignal::of(interrupt), StopSignal::of(abort));
-    let stops = stop.clone();
-    let process = Process { out, resume, changes, keeps_accounts, memory, threads: each, is_shared: true, stop: stops };
+    let (stops, notes) = (stop.clone(), source.notes().to_vec());
+    let is_shared = true;
+    let process =
+        Process { out, resume, changes, keeps_accounts, memory, threads: each, is_shared, stop: stops, notes };
     let work = |transport: Box<dyn Transport>, part: Part, observer: Box<dyn Observer>| {
         let mut session = Session::open(plan.clone(), transport, part, process.clone(), observer)?;
         let trained = session.train()?;

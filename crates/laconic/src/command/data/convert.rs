@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use anyhow::Result;
+use laconic_graph::info::empty_classes;
 use laconic_graph::roles::Roles;
 use serde::Serialize;
 
@@ -45,6 +46,9 @@ pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
     }
     args.file.check()?;
     let (dataset, roles) = args.input.read(output)?;
+    if let Some(what) = empty_classes(&dataset.labels) {
+        output.say(format_args!("note: {what}"));
+    }
     output.say("writing");
     let converted = Converted { written: args.file.write(&dataset, started)?, roles };
     output.result(&converted, &converted)?;
