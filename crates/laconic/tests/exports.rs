@@ -51,7 +51,7 @@ fn an_export_has_the_weights_of_edges_where_the_model_reads_them() {
         ("model.arch=gin model.self_loops=true", &["with_loops(source, target, weight, x.size(0))"], "SAGE"),
         (
             "model.arch=sage model.aggregator=max",
-            &["SAGEConv(4, 16, aggr=\"max\"", "this layer reads no weights"],
+            &["SAGEConv(4, 16, aggr=\"max\"", "this layer reads no weights of theirs"],
             "edge_weight)",
         ),
         ("model.arch=gat", &["GATConv("], "edge_weight)"),

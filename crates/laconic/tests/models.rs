@@ -317,3 +317,32 @@ fn new_tables_are_read_as_those_were_that_the_model_was_trained_on() {
     place.write("narrow.csv", narrow);
     place.refused("predict run --data links.csv --nodes narrow.csv --out x.csv", 3, &["narrow.csv", "age"]);
 }
+
+#[test]
+fn nodes_of_several_classes_are_predicted_without_labels_too_with_all_of_their_names() {
+    let place = place();
+    let sets = |dataset: &mut Dataset| {
+        call(dataset, ["a", "b", "c"]);
+        let Labels::Single { values, .. } = &dataset.labels else { panic!("classes") };
+        let of_node = |class: i32| (0..3).map(move |other| u8::from(other == class || other == (class + 1) % 3));
+        dataset.labels =
+            Labels::Multi { classes: 3, values: values.iter().flat_map(|class| of_node(*class)).collect() };
+    };
+    folder_of_parts(&place, "parts", sets);
+    folder_of_parts(&place, "bare", |dataset| dataset.labels = Labels::None);
+    let keys = "--set data.path=parts --set partition.parts=2 --set train.epochs=40";
+    let summary = place.json(&format!("train run.toml --out run {keys}"));
+    let own = place.json("predict run --out own.csv");
+    assert_eq!(own["figures"]["test"]["micro_f1"], summary["metrics"]["test"]["micro_f1"]);
+    place.json("predict run --data bare --out bare.csv");
+    let (own, bare) = (rows(&place.path("own.csv")), rows(&place.path("bare.csv")));
+    assert_eq!((own.len(), bare.len()), (400, 400));
+    for (id, row) in &own {
+        assert!(["a;b", "b;c", "a;c"].contains(&row["label"].as_str()), "{row:?}");
+        let has =
+            |class: &&str| row[&format!("pred_{}", ["a", "b", "c"].iter().position(|c| c == class).unwrap())] == "1";
+        let names: Vec<&str> = ["a", "b", "c"].into_iter().filter(has).collect();
+        assert_eq!((row["class"].trim_matches('"'), &bare[id]["class"]), (names.join(";").as_str(), &row["class"]));
+        assert!(!bare[id].contains_key("label"));
+    }
+}

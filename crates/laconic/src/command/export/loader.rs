@@ -121,22 +121,25 @@ impl Loader<'_> {
         let Card { version, digest, dataset, about, classes, multi_label, .. } = self.card;
         let graph = if self.target == Target::Dgl { "graph, x" } else { "x, edge_index" };
         let weight = if self.weighted { ", edge_weight" } else { "" };
-        let needs = self.needs().join(" and ");
+        let (needs, data) = (self.needs().join(" and "), &self.plan.config.data);
         let mut text = format!(
             "\"\"\"Builds the model and loads its weights; made by `laconic export` {version}.\n\n\
              logits = load()({graph}{weight})\n\n\
              x: features as they were given, float32, in the order of FEATURES where that is not empty. What was\n\
              done to them in training is done in here; what becomes of the columns of a table is in about.json.\n\
-             Edges: from source to target, each once, none from a node to itself{};\n{}.\n\n\
-             The model {digest} of {dataset:?}. It needs {needs}, and no package besides.\n\"\"\"\n\n",
-            if self.plan.config.data.symmetrise { ", the other direction of every edge added" } else { "" },
+             Edges: from source to target, each once, {}{};\n{}.\n\n\
+             Needs {needs}, and no package besides.\n\
+             Trained on {dataset:?}; the parameters' digest is\n{digest}.\n\"\"\"\n\n",
+            if data.keep_self_loops { "those from a node to itself too" } else { "none from a node to itself" },
+            if data.symmetrise { ", the other direction of every edge added" } else { "" },
             match (self.weighted, self.card.weighted) {
-                (true, _) => "edge_weight: the weight of each",
-                (false, true) => "this layer reads no weights",
-                (false, false) => "they have no weights",
+                (true, _) => "edge_weight is the weight of each",
+                (false, true) => "this layer reads no weights of theirs",
+                (false, false) => "in training they had no weights",
             },
         );
-        text += "import json\nimport sys\nfrom pathlib import Path\n\nimport torch\n";
+        text += if self.target == Target::Torch { "import json\nimport sys\n" } else { "import json\n" };
+        text += "from pathlib import Path\n\nimport torch\n";
         text += "from torch.nn import LayerNorm, Linear, Module, ModuleDict, Parameter, ReLU, Sequential\n";
         text += "from torch.nn.functional import leaky_relu\n";
         text += &self.imports();
