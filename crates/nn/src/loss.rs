@@ -19,11 +19,15 @@ pub enum Targets<'a> {
 /// in other rows). For sets, a row's loss is the sum over its known classes, divided by the number of classes: where
 /// all are known the mean over classes, as in PyTorch's `BCEWithLogitsLoss`. With a `scale` of one by the sum of what
 /// rows count for ([`crate::metric::Tally::rows`]) it is the mean over all known entries.
+///
+/// `weights` is empty, or has a number for each class. For classes it is what a row of that class counts for, so that
+/// with a `scale` of one by the sum of these it is PyTorch's `CrossEntropyLoss(weight)`; for sets what a class that is
+/// there counts for against one that is not, PyTorch's `BCEWithLogitsLoss(pos_weight)`.
 pub fn loss(
     compute: &Compute,
     gradient: Option<&mut Matrix>,
     logits: &Matrix,
-    targets: Targets<'_>,
+    (targets, weights): (Targets<'_>, &[f32]),
     counts: &[bool],
     scale: f32,
 ) -> f64 {
@@ -32,7 +36,7 @@ pub fn loss(
         gradient.reshape(logits.rows(), classes);
         compute.rows(gradient.rows_mut(), |row, gradient| {
             if counts[row] {
-                row_gradient(gradient, logits.row(row), targets, row, scale);
+                row_gradient(gradient, logits.row(row), (targets, weights), row, scale);
             } else {
                 gradient.fill(0.0);
             }
@@ -42,14 +46,26 @@ pub fn loss(
     let mut sums = vec![0.0f64; logits.rows().div_ceil(ROWS_PER_PIECE)];
     compute.chunks(&mut sums, 1, |piece, sum| {
         let rows = piece * ROWS_PER_PIECE..((piece + 1) * ROWS_PER_PIECE).min(logits.rows());
-        sum[0] = rows.filter(|&row| counts[row]).map(|row| row_loss(logits.row(row), targets, row)).sum();
+        sum[0] = rows.filter(|&row| counts[row]).map(|row| row_loss(logits.row(row), (targets, weights), row)).sum();
     });
     sums.iter().sum::<f64>() * f64::from(scale)
 }
 
-fn row_gradient(gradient: &mut [f32], logits: &[f32], targets: Targets<'_>, row: usize, scale: f32) {
+/// What a class counts for.
+fn weight(weights: &[f32], class: usize) -> f32 {
+    weights.get(class).copied().unwrap_or(1.0)
+}
+
+fn row_gradient(
+    gradient: &mut [f32],
+    logits: &[f32],
+    (targets, weights): (Targets<'_>, &[f32]),
+    row: usize,
+    scale: f32,
+) {
     match targets {
         Targets::Classes(classes) => {
+            let scale = scale * weight(weights, classes[row] as usize);
             let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let mut sum = 0.0;
             for (g, l) in gradient.iter_mut().zip(logits) {
@@ -61,30 +77,34 @@ fn row_gradient(gradient: &mut [f32], logits: &[f32], targets: Targets<'_>, row:
         }
         Targets::Sets(sets) => {
             let width = logits.len();
-            for ((g, l), t) in gradient.iter_mut().zip(logits).zip(&sets[row * width..]) {
-                *g = match t {
-                    0 | 1 => (1.0 / (1.0 + (-l).exp()) - f32::from(*t)) * scale / width as f32,
+            for (class, ((g, l), t)) in gradient.iter_mut().zip(logits).zip(&sets[row * width..]).enumerate() {
+                let slope = match t {
+                    0 => 1.0 / (1.0 + (-l).exp()),
+                    1 => (1.0 / (1.0 + (-l).exp()) - 1.0) * weight(weights, class),
                     _ => 0.0,
                 };
+                *g = slope * scale / width as f32;
             }
         }
     }
 }
 
-fn row_loss(logits: &[f32], targets: Targets<'_>, row: usize) -> f64 {
+fn row_loss(logits: &[f32], (targets, weights): (Targets<'_>, &[f32]), row: usize) -> f64 {
     match targets {
         Targets::Classes(classes) => {
             let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let sum: f64 = logits.iter().map(|l| f64::from((l - largest).exp())).sum();
-            sum.ln() - f64::from(logits[classes[row] as usize] - largest)
+            let class = classes[row] as usize;
+            f64::from(weight(weights, class)) * (sum.ln() - f64::from(logits[class] - largest))
         }
         Targets::Sets(sets) => {
             let width = logits.len();
-            let known = logits.iter().zip(&sets[row * width..]).filter(|(_, t)| **t <= 1);
-            let each = known.map(|(&l, &t)| {
+            let known = logits.iter().zip(&sets[row * width..]).enumerate().filter(|(_, (_, t))| **t <= 1);
+            let each = known.map(|(class, (&l, &t))| {
                 let l = f64::from(l);
                 // ln(1 + e^l) − t·l without overflow.
-                l.max(0.0) + (-l.abs()).exp().ln_1p() - f64::from(t) * l
+                let value = l.max(0.0) + (-l.abs()).exp().ln_1p() - f64::from(t) * l;
+                if t == 1 { f64::from(weight(weights, class)) * value } else { value }
             });
             each.sum::<f64>() / width as f64
         }
@@ -98,9 +118,10 @@ mod tests {
     #[test]
     fn uniform_logits_cost_the_logarithm_of_the_number_of_classes() {
         let logits = Matrix::zeros(3, 4);
-        let value = loss(&Compute::new(1), None, &logits, Targets::Classes(&[0, -1, 3]), &[true, false, true], 0.5);
+        let value =
+            loss(&Compute::new(1), None, &logits, (Targets::Classes(&[0, -1, 3]), &[]), &[true, false, true], 0.5);
         assert!((value - 4f64.ln()).abs() < 1e-6);
-        let value = loss(&Compute::new(1), None, &logits, Targets::Sets(&[1; 12]), &[true; 3], 1.0 / 3.0);
+        let value = loss(&Compute::new(1), None, &logits, (Targets::Sets(&[1; 12]), &[]), &[true; 3], 1.0 / 3.0);
         assert!((value - 2f64.ln()).abs() < 1e-6);
     }
 
@@ -112,7 +133,7 @@ mod tests {
         let at = |logits: &[f32], gradient: Option<&mut Matrix>| {
             let matrix = Matrix::from_vec(3, 3, logits.to_vec());
             let rows = crate::metric::Tally::of(&matrix, Targets::Sets(&sets), &counts, 0.0, false).rows;
-            loss(&Compute::new(1), gradient, &matrix, Targets::Sets(&sets), &counts, (1.0 / rows) as f32)
+            loss(&Compute::new(1), gradient, &matrix, (Targets::Sets(&sets), &[]), &counts, (1.0 / rows) as f32)
         };
         let mut gradient = Matrix::default();
         let found = at(&logits, Some(&mut gradient));
@@ -132,12 +153,44 @@ mod tests {
         }
     }
 
+    /// PyTorch's definitions, in double precision: `CrossEntropyLoss(weight)` divides by the weights of the rows that
+    /// count, `BCEWithLogitsLoss(pos_weight)` by the number of entries.
+    #[test]
+    fn weighted_losses_are_those_that_pytorch_defines() {
+        let logits = Matrix::from_vec(4, 3, vec![0.3, -1.2, 2.0, 0.0, 0.5, -0.25, 5.0, -3.0, 1.0, 0.1, 0.2, 0.4]);
+        let (weights, counts) = ([0.25f32, 2.0, 1.5], [true, true, false, true]);
+        let (classes, sets) = ([2, 1, 0, 0], [1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0]);
+        let at = |row: usize, class: usize| f64::from(logits.row(row)[class]);
+        let rows = [0, 1, 3];
+        let weight = |row: usize| f64::from(weights[classes[row] as usize]);
+        let cost = |row: usize| {
+            let all: f64 = (0..3).map(|class| at(row, class).exp()).sum();
+            -(at(row, classes[row] as usize).exp() / all).ln()
+        };
+        let all: f64 = rows.iter().map(|&row| weight(row)).sum();
+        let expected = rows.iter().map(|&row| weight(row) * cost(row)).sum::<f64>() / all;
+        let scale = (1.0 / all) as f32;
+        let compute = Compute::new(1);
+        let found = loss(&compute, None, &logits, (Targets::Classes(&classes), &weights), &counts, scale);
+        assert!((found - expected).abs() < 1e-6, "{found} against {expected}");
+        let entry = |row: usize, class: usize| {
+            let p = 1.0 / (1.0 + (-at(row, class)).exp());
+            if sets[row * 3 + class] == 1 { -f64::from(weights[class]) * p.ln() } else { -(1.0 - p).ln() }
+        };
+        let entries = rows.iter().flat_map(|&row| (0..3).map(move |class| (row, class)));
+        let expected = entries.map(|(row, class)| entry(row, class)).sum::<f64>() / 9.0;
+        let found = loss(&compute, None, &logits, (Targets::Sets(&sets), &weights), &counts, 1.0 / 3.0);
+        assert!((found - expected).abs() < 1e-6, "{found} against {expected}");
+    }
+
     #[test]
     fn gradients_agree_with_finite_differences() {
         let values = [0.3f32, -1.2, 2.0, 0.0, 0.5, -0.25, 30.0, -30.0, 1.0];
         let counts = [true, false, true];
         let sets = Targets::Sets(&[1, 0, 1, 0, 0, 0, 0, 1, 1]);
-        for targets in [Targets::Classes(&[2, -1, 0]), sets, Targets::Sets(&[1, 255, 1, 0, 0, 0, 255, 255, 1])] {
+        let known = Targets::Sets(&[1, 255, 1, 0, 0, 0, 255, 255, 1]);
+        let each = [Targets::Classes(&[2, -1, 0]), sets, known].into_iter();
+        for targets in each.flat_map(|targets| [(targets, &[][..]), (targets, &[0.5f32, 3.0, 1.7])]) {
             let compute = Compute::new(1);
             let mut gradient = Matrix::default();
             let at = |values: &[f32], gradient: Option<&mut Matrix>| {

@@ -76,6 +76,9 @@ keys! {
     "train.patience": "evaluations without a better one that end a stage, 0: never (0)",
     "train.select_by": "metric | loss: which of the validation nodes' chooses the best round; patience waits for it \
         (metric)",
+    "train.class_weights": "what classes count for in the loss of training: balanced (all alike together; workers tell \
+        each other how many training nodes of each they have), or a number a class in the order of their numbers; with \
+        several labels a node, a label that is there against one that is not (all 1)",
     "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc | roc_auc_exact; the first is the one that may choose \
         the best round; roc_auc is from counts in bins of the score, roc_auc_exact sends every labelled node's scores \
         and labels to every worker",

@@ -53,6 +53,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "model.self_loops",
             "train.optimiser",
             "train.sync_every",
+            "train.class_weights",
             "train.seed",
             // What has chosen the best round.
             "train.select_by",

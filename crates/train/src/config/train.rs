@@ -37,6 +37,9 @@ pub struct TrainConfig {
     pub patience: u32,
     /// What chooses the best round by validation, and what patience waits for.
     pub select_by: SelectBy,
+    /// What each class counts for in the loss; nothing: all alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_weights: Option<ClassWeights>,
     /// The metrics; the first chooses the best round, unless the loss does. Empty: accuracy, or micro_f1 with several
     /// labels a node. One may stand alone, without a list.
     #[serde(deserialize_with = "one_or_several")]
@@ -77,8 +80,45 @@ impl Default for TrainConfig {
             eval_every: 1,
             patience: 0,
             select_by: SelectBy::Metric,
+            class_weights: None,
             metrics: Vec::new(),
             threads: 0,
+        }
+    }
+}
+
+/// `train.class_weights`: what each class counts for in the loss of training. Figures do not know of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, try_from = "toml::Value")]
+pub enum ClassWeights {
+    /// By how many training nodes there are.
+    Counted(CountedWeights),
+    /// A number a class.
+    Given(Vec<f32>),
+}
+
+/// `train.class_weights = "balanced"`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountedWeights {
+    /// All classes count for as much together. With several labels a node: a label's nodes that have it count for as
+    /// much as those that have it not.
+    Balanced,
+}
+
+impl TryFrom<toml::Value> for ClassWeights {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, Self::Error> {
+        let number = |value: &toml::Value| match value {
+            toml::Value::Integer(number) => Some(*number as f32),
+            value => value.as_float().map(|number| number as f32),
+        };
+        let given = value.as_array().and_then(|list| list.iter().map(number).collect::<Option<Vec<f32>>>());
+        match (value.as_str(), given) {
+            (Some("balanced"), _) => Ok(ClassWeights::Counted(CountedWeights::Balanced)),
+            (_, Some(given)) => Ok(ClassWeights::Given(given)),
+            _ => Err(format!("expected \"balanced\" or a number for each class, found {value}")),
         }
     }
 }

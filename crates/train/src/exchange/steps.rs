@@ -44,6 +44,8 @@ pub enum Step {
     LinkCosts = 20,
     /// What the gradients of each row count for at its owner, for the assigner.
     OwnWeights = 21,
+    /// Training nodes of each class, summed over workers.
+    ClassCounts = 22,
 }
 
 impl Step {
@@ -74,6 +76,7 @@ pub fn missing_at_start(tag: Tag) -> &'static str {
         step if step == Step::Identities as u16 => "it has not said yet what it runs",
         step if step == Step::Questions as u16 => "it has not said yet which nodes it needs",
         step if step == Step::Answers as u16 => "it has not answered yet which nodes it has",
+        step if step == Step::ClassCounts as u16 => "it has not counted its classes yet",
         step if step == Step::SplitRows as u16 => "it has not counted its rows yet",
         _ => "it has not predicted its traffic yet",
     }

@@ -255,7 +255,7 @@ impl<'a> Fit<'a> {
         self.gradient.clear();
         self.gradient.resize(network.len(), 0.0);
         let scale = (1.0 / self.agreement.rows(worker)) as f32;
-        let context = self.context(worker, round, true);
+        let (context, weights) = (self.context(worker, round, true), worker.class_weights.clone());
         let (pass, g, p) = (&mut self.train_pass, &mut self.gradient[..], parameters);
         match &self.subset {
             Some((subset, inputs)) => {
@@ -264,7 +264,7 @@ impl<'a> Fit<'a> {
                 pass.forward(&mut walk)?;
                 let (gradient, logits) = pass.logits_gradient();
                 let compute = &walk.peers.compute;
-                let value = loss(compute, Some(gradient), logits, subset.targets(), &subset.all, scale);
+                let value = loss(compute, Some(gradient), logits, (subset.targets(), &weights), &subset.all, scale);
                 pass.backward(&mut walk, g)?;
                 Ok(value)
             }
@@ -274,7 +274,7 @@ impl<'a> Fit<'a> {
                 pass.forward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context })?;
                 let (gradient, logits) = pass.logits_gradient();
                 let (targets, mask) = worker.training_targets();
-                let value = loss(&worker.compute, Some(gradient), logits, targets, mask, scale);
+                let value = loss(&worker.compute, Some(gradient), logits, (targets, &weights), mask, scale);
                 let (mut peers, graph) = worker.split();
                 pass.backward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context }, g)?;
                 Ok(value)

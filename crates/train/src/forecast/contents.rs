@@ -47,6 +47,8 @@ pub enum What {
     Bins,
     /// Every labelled node's scores with their truth.
     Scored,
+    /// How many training nodes each class has.
+    ClassCounts,
     /// What the assigner of bits asks for and says.
     Assignment,
     /// Digests, counts, reports.
@@ -137,6 +139,7 @@ impl Content {
             What::Figures => "for evaluations: counts and summed losses of its labelled nodes".to_owned(),
             What::Bins => "for evaluations: how many of its labelled nodes have a score in each bin".to_owned(),
             What::Scored => format!("for evaluations: class scores and labels of all its {nodes} labelled nodes"),
+            What::ClassCounts => "how many of its training nodes each class has".to_owned(),
             What::Assignment => "how much its rows vary and count for, and the bits of messages".to_owned(),
             What::Agreement => "digests of what it runs, counts of nodes and bytes, a closing report".to_owned(),
         }
@@ -167,6 +170,7 @@ impl What {
             What::Figures => "figures",
             What::Bins => "score bins",
             What::Scored => "scores and labels",
+            What::ClassCounts => "class counts",
             What::Assignment => "assignment",
             What::Agreement => "agreement",
         };

@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::record::report::WorkerReport;
 use crate::schedule::Position;
 use crate::worker::agree::forecast_agree;
+use crate::worker::class_weights::forecast_class_weights;
 use crate::worker::discover::{forecast_answers, forecast_questions};
 use crate::worker::evaluate::Evaluator;
 
@@ -54,6 +55,7 @@ fn forecast_start(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
         Ok(())
     });
     debug_assert!(entered.is_ok(), "answers have a size");
+    book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
     book.note(What::Agreement, 0, |ledger| {
         forecast_agree(rank, size, ledger);
         collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);

@@ -5,7 +5,7 @@ use laconic_wire::{LinkShape, WireError};
 
 use super::members::Members;
 use crate::config::ramp::Clock;
-use crate::config::{Config, HandOnChoice, SplitChoice, one_of};
+use crate::config::{ClassWeights, Config, HandOnChoice, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
 use crate::messages::{ColumnsLeftOut, Messages};
 
@@ -76,6 +76,9 @@ impl Members {
         within("train.sync_every", train.sync_every as usize, 1..=ROUNDS_MAX)?;
         self.optimiser(config)?;
         self.rate(config)?;
+        if let Some(ClassWeights::Given(weights)) = &train.class_weights {
+            weights.iter().try_for_each(|&weight| positive("train.class_weights", weight.into()))?;
+        }
         let metrics: Vec<&str> = laconic_nn::metric::Metric::ALL.iter().map(|m| m.name()).collect();
         train.metrics.iter().try_for_each(|metric| one_of("train.metrics", metric, &metrics))
     }

@@ -18,7 +18,7 @@ use laconic_nn::layer::LayerKind;
 use laconic_nn::metric::Metric;
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
-use crate::config::{Config, EvaluationInputs, MessagesConfig};
+use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig};
 use crate::error::{Result, TrainError};
 use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
@@ -63,6 +63,11 @@ pub struct Plan {
     pub rate: RateSchedule,
     /// What is measured; the first chooses the best round.
     pub metrics: Vec<Metric>,
+    /// What classes count for in the loss of training.
+    pub class_weights: Option<ClassWeights>,
+    /// How many counts of classes are added up over workers at the start: none, or for each class its training nodes,
+    /// or for each label the nodes that have it and those that have it not.
+    pub class_counts: usize,
     /// What the clock of bytes shows before each round of each stage; nothing where no controller follows it.
     bytes_before: Arc<[Vec<f64>]>,
 }
@@ -93,10 +98,20 @@ impl Plan {
             let hint = "give data.split = { train = …, val = … }";
             return refuse(format!("{name}: no node is in the training split; {hint}"));
         }
+        if let Some(ClassWeights::Given(given)) = &config.train.class_weights
+            && given.len() != counts.classes
+        {
+            let (expected, found) = (counts.classes, given.len());
+            let what = format!("expected {expected} numbers, one for each class of {name}, found {found}");
+            return refuse(format!("train.class_weights: {what}"));
+        }
         let metrics = metrics(&config.train.metrics, counts)?;
         let model = Plan::for_model(members, config, [counts.columns, counts.classes])?;
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
-        let plan = Plan { metrics, inductive: config.data.inductive, deletes_edges, ..model };
+        let counts_classes = matches!(config.train.class_weights, Some(ClassWeights::Counted(_)));
+        let class_counts = if counts_classes { counts.classes * if counts.multi_label { 2 } else { 1 } } else { 0 };
+        let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
+        let plan = Plan { metrics, inductive, deletes_edges, class_weights, class_counts, ..model };
         let last = plan.stages.iter().map(|stage| usize::from(stage.last_layer())).max();
         let beyond = |layer: &&String| layer.parse().is_ok_and(|layer: usize| Some(layer) > last);
         if let Some(layer) = config.messages.layers.keys().find(beyond) {
@@ -138,6 +153,8 @@ impl Plan {
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,
             metrics: Vec::new(),
+            class_weights: None,
+            class_counts: 0,
             bytes_before: Arc::default(),
             layer: kind,
             self_loops: config.model.has_self_loops(kind),

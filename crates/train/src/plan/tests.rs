@@ -16,6 +16,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "data.nodes_path",
         "partition.file",
         "model.self_loops",
+        "train.class_weights",
         "schedule.hand_on",
         "transport.fault",
         "messages.skip",

@@ -76,7 +76,7 @@ impl Evaluator {
     ) -> Result<(Scores, u64)> {
         let mut flat = Vec::with_capacity(self.flat_len() + 1);
         for mask in &local.masks {
-            let sum = loss(compute, None, logits, local.targets(), mask, 1.0);
+            let sum = loss(compute, None, logits, (local.targets(), &[]), mask, 1.0);
             Tally::of(logits, local.targets(), mask, sum, self.per_class()).flatten(&mut flat);
         }
         flat.push(count as f64);

@@ -91,13 +91,19 @@ impl Local {
         }
     }
 
-    /// What the rows of each split count for: a row for 1, or for the share of its labels that are known.
-    pub fn split_weights(&self) -> [f64; 3] {
+    /// What the rows of each split count for: a row for 1, or for the share of its labels that are known. A training
+    /// row of a class for what that weighs in the loss.
+    pub fn split_weights(&self, class_weights: &[f32]) -> [f64; 3] {
         let all = self.labels.per_node().max(1) as f64;
-        self.masks.each_ref().map(|mask| {
+        let mut weights = self.masks.each_ref().map(|mask| {
             let rows = (0..mask.len()).filter(|&row| mask[row]);
             rows.map(|row| self.labels.known(row)).sum::<usize>() as f64 / all
-        })
+        });
+        if let (Labels::Single { values, .. }, false) = (&self.labels, class_weights.is_empty()) {
+            let rows = (0..values.len()).filter(|&row| self.masks[0][row]);
+            weights[0] = rows.map(|row| f64::from(class_weights[values[row] as usize])).sum();
+        }
+        weights
     }
 
     /// Own rows as layers see them.

@@ -2,6 +2,7 @@
 
 pub mod agree;
 mod areas;
+pub mod class_weights;
 pub mod discover;
 pub mod evaluate;
 pub mod local;
@@ -33,6 +34,7 @@ use crate::messages::coding::WidthCounts;
 use crate::pass::inputs::LocalGraph;
 use crate::plan::Plan;
 use crate::schedule::Stage;
+use class_weights::class_weights;
 use discover::{discover, discover_training};
 use evaluate::{Evaluator, Scores};
 use local::{Local, Subset};
@@ -58,6 +60,8 @@ pub struct Worker {
     pub late: Option<Late>,
     /// Shapes, for predictions.
     pub shapes: Shapes,
+    /// What each class counts for in the loss of training; empty where all count alike.
+    pub class_weights: Arc<[f32]>,
     /// What the rows of each split here count for ([`Local::split_weights`]).
     pub own_rows: [f64; 3],
     /// Rows of each split over all workers; a row counts for the share of its labels that are known.
@@ -138,7 +142,8 @@ impl Worker {
         }
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology);
-        let [own_rows, mut rows] = [local.split_weights(); 2];
+        let class_weights = class_weights(&plan, &mut transport, &local)?;
+        let [own_rows, mut rows] = [local.split_weights(&class_weights); 2];
         collectives::all_reduce_f64(&mut transport, Step::SplitRows.tag(0), &mut rows)?;
         let seed = plan.config.train.seed;
         let exchange = |links: HaloPlan, local: &Local| {
@@ -166,6 +171,7 @@ impl Worker {
             whole,
             late: None,
             shapes,
+            class_weights,
             own_rows,
             global_rows: rows,
             evaluator,
@@ -245,7 +251,7 @@ impl Worker {
         self.simulated.as_ref().map(|clock| clock.now().as_secs_f64())
     }
 
-    /// The share of all training rows that this worker has.
+    /// The share of all training rows, as they count in the loss, that this worker has.
     pub fn weight(&self) -> f32 {
         let all = self.global_rows[0];
         if all > 0.0 { (self.own_rows[0] / all) as f32 } else { 0.0 }

@@ -51,6 +51,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "model.self_loops=true",
             "train.optimiser=adamw",
             "train.sync_every=2",
+            "train.class_weights=balanced",
             "train.seed=1",
             "train.select_by=loss",
             "train.metrics=[\"macro_f1\"]",

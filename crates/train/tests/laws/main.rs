@@ -11,6 +11,7 @@ mod assigner;
 mod best_round;
 mod brute_force;
 mod budget;
+mod class_weights;
 mod deadlines;
 mod defects_of_adaqp;
 mod defects_of_retexo;

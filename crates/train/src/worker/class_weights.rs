@@ -1,0 +1,67 @@
+//! What classes count for in the loss, the same on every worker.
+
+use std::sync::Arc;
+
+use laconic_graph::dataset::Labels;
+use laconic_wire::{Ledger, Rank, Transport, collectives};
+
+use super::local::Local;
+use crate::config::ClassWeights;
+use crate::error::Result;
+use crate::exchange::steps::Step;
+use crate::plan::Plan;
+
+/// What each class counts for, nothing where all count alike. Where that follows from how many training nodes there
+/// are, workers add up their counts.
+///
+/// # Errors
+/// If another worker does not answer.
+pub(super) fn class_weights(plan: &Plan, transport: &mut dyn Transport, local: &Local) -> Result<Arc<[f32]>> {
+    match &plan.class_weights {
+        None => Ok(Arc::default()),
+        Some(ClassWeights::Given(weights)) => Ok(weights.as_slice().into()),
+        Some(ClassWeights::Counted(_)) => {
+            let mut counts = count(local, plan.class_counts);
+            collectives::all_reduce_f64(transport, Step::ClassCounts.tag(0), &mut counts)?;
+            Ok(balanced(&counts, local.classes).into())
+        }
+    }
+}
+
+/// Own training nodes of each class; or those that have each label, and after them those that have it not.
+fn count(local: &Local, numbers: usize) -> Vec<f64> {
+    let mut counts = vec![0.0; numbers];
+    for row in (0..local.ids.len()).filter(|&row| local.masks[0][row]) {
+        match &local.labels {
+            Labels::Single { values, .. } => counts[values[row] as usize] += 1.0,
+            Labels::Multi { classes, values } => {
+                for (class, &label) in values[row * classes..][..*classes].iter().enumerate() {
+                    if label != Labels::UNKNOWN {
+                        counts[class + if label == 0 { *classes } else { 0 }] += 1.0;
+                    }
+                }
+            }
+            Labels::None => {}
+        }
+    }
+    counts
+}
+
+/// All / (classes · those of the class), or without / with; 1 where there are none to weigh.
+fn balanced(counts: &[f64], classes: usize) -> Vec<f32> {
+    let (with, without) = counts.split_at(classes.min(counts.len()));
+    let all: f64 = with.iter().sum();
+    let weight = |class: usize| match without.get(class) {
+        Some(&without) => (without, with[class]),
+        None => (all, classes as f64 * with[class]),
+    };
+    let ratio = |(of, by): (f64, f64)| if of > 0.0 && by > 0.0 { (of / by) as f32 } else { 1.0 };
+    (0..with.len()).map(weight).map(ratio).collect()
+}
+
+/// Enters what [`class_weights`] sends.
+pub fn forecast_class_weights(plan: &Plan, size: usize, rank: Rank, ledger: &mut Ledger) {
+    if plan.class_counts > 0 {
+        collectives::forecast_all_reduce_f64(ledger, Step::ClassCounts.tag(0), size, rank, plan.class_counts);
+    }
+}
