@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use laconic_graph::part::Part;
-use laconic_graph::plan::HaloPlan;
+use laconic_graph::plan::{HaloPlan, Topology};
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::fold::sum_fold_adjoint;
 use laconic_nn::loss::Targets;
@@ -113,6 +113,34 @@ fn compute(threads: usize) -> Result<Compute> {
     })
 }
 
+/// The graph that training sees, where that is not the whole one, whose exchange and blocks are given.
+fn seen_by_training(
+    plan: &Plan,
+    transport: &mut Metered,
+    part: &Part,
+    whole: (&HaloPlan, &Topology),
+    shapes: &mut Shapes,
+) -> Result<Option<(HaloPlan, Topology)>> {
+    let mut seen = None;
+    if plan.inductive {
+        let (links, topology, training) = discover_training(transport, part, plan.self_loops)?;
+        shapes.training = Some(training);
+        seen = Some((links, topology));
+    }
+    if plan.deletes_edges {
+        let (links, topology) = seen.as_ref().map_or(whole, |(links, topology)| (links, topology));
+        seen = Some((links.own_alone(), topology.own_alone()));
+        shapes.training = Some(TrainingShapes::own_alone(shapes));
+    }
+    Ok(seen)
+}
+
+/// What the rows of each split count for on all workers together.
+fn added_up(transport: &mut Metered, mut rows: [f64; 3]) -> Result<[f64; 3]> {
+    collectives::all_reduce_f64(transport, Step::SplitRows.tag(0), &mut rows)?;
+    Ok(rows)
+}
+
 impl Worker {
     /// Finds the worker's place among the others, who run the same thing: plan, blocks, global counts. Returns its own
     /// features apart, since the first stage consumes them.
@@ -129,22 +157,12 @@ impl Worker {
         let compute = compute(threads)?;
         let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let mut shapes = Shapes::of(&part, &links, &topology);
-        let mut seen = None;
-        if plan.inductive {
-            let (links, topology, training) = discover_training(&mut transport, &part, plan.self_loops)?;
-            shapes.training = Some(training);
-            seen = Some((links, topology));
-        }
-        if plan.deletes_edges {
-            let (links, topology) = seen.as_ref().map_or((&links, &topology), |(links, topology)| (links, topology));
-            seen = Some((links.own_alone(), topology.own_alone()));
-            shapes.training = Some(TrainingShapes::own_alone(&shapes));
-        }
+        let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
-        let [own_rows, mut rows] = [local.split_weights(&class_weights); 2];
-        collectives::all_reduce_f64(&mut transport, Step::SplitRows.tag(0), &mut rows)?;
+        let own_rows = local.split_weights(&class_weights);
+        let global_rows = added_up(&mut transport, own_rows)?;
         let seed = plan.config.train.seed;
         let exchange = |links: HaloPlan, local: &Local| {
             let coders = Coders::new(&plan.messages, seed);
@@ -173,7 +191,7 @@ impl Worker {
             shapes,
             class_weights,
             own_rows,
-            global_rows: rows,
+            global_rows,
             evaluator,
             times: Times::default(),
             stop,
