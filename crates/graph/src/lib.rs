@@ -61,5 +61,6 @@ pub mod prepare;
 pub mod read;
 pub mod roles;
 mod rules;
+pub mod skew;
 pub mod synth;
 pub mod write;

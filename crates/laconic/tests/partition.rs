@@ -2,8 +2,8 @@
 
 mod program;
 
-use laconic_graph::dataset::Ids;
-use laconic_graph::part::{open_meta, open_part};
+use laconic_graph::dataset::{Ids, Labels, Split};
+use laconic_graph::part::{PartCounts, open_meta, open_part, write_counts};
 use program::Place;
 use program::needs::shared;
 
@@ -140,4 +140,106 @@ fn cora_is_cut_with_few_edges_between_parts() {
     // METIS cuts 4 to 6 % of Cora's edges into four parts; random parts cut 75 %.
     assert!(result["cut_share"].as_f64().unwrap() < 0.1, "{}", result["cut_share"]);
     assert_eq!(open_part(&place.path("parts"), 3).unwrap().global.train, 140);
+}
+
+/// The number of each node's class, as an assignment: parts are the classes.
+fn by_class(place: &Place) {
+    place.json("partition a.npz --parts 1 --out whole");
+    let whole = open_part(&place.path("whole"), 0).unwrap();
+    let Labels::Single { values, .. } = whole.labels else { panic!("one class a node") };
+    place.write("class.txt", &values.iter().map(|class| format!("{class}\n")).collect::<String>());
+}
+
+#[test]
+fn label_skew_is_what_the_training_labels_of_the_parts_say() {
+    let place = generated();
+    by_class(&place);
+    for (how, apart) in [("random", Some(false)), ("multilevel", None), ("given --file class.txt", Some(true))] {
+        let result = place.json(&format!("partition a.npz --parts 3 --method {how} --out parts --force"));
+        let of = |index| {
+            let part = open_part(&place.path("parts"), index).unwrap();
+            let Labels::Single { values, .. } = part.labels else { panic!("one class a node") };
+            let mut counts = [0.0; 3];
+            let train = values.iter().zip(&part.roles).filter(|(class, role)| **class >= 0 && **role == Split::TRAIN);
+            train.for_each(|(class, _)| counts[*class as usize] += 1.0);
+            counts
+        };
+        let counts: Vec<[f64; 3]> = (0..3).map(of).collect();
+        let all: f64 = counts.iter().flatten().sum();
+        let share = |class: usize| counts.iter().map(|part| part[class]).sum::<f64>() / all;
+        let mut mean = 0.0;
+        for (part, found) in counts.iter().zip(result["labels"]["parts"].as_array().unwrap()) {
+            let own: f64 = part.iter().sum();
+            let distance = (0..3).map(|class| (part[class] / own - share(class)).abs()).sum::<f64>() / 2.0;
+            mean += own / all * distance;
+            let top = part.iter().copied().fold(0.0, f64::max) / own;
+            assert!((found["share"].as_f64().unwrap() - top).abs() < 1e-9, "{how}: {found}");
+            assert!((found["distance"].as_f64().unwrap() - distance).abs() < 1e-9, "{how}: {found}");
+        }
+        let skew = result["labels"]["skew"].as_f64().unwrap();
+        assert!((skew - mean).abs() <= 0.005 + 1e-9, "{how}: {skew} against {mean}");
+        assert!(apart.is_none_or(|apart| apart == (skew > 0.3)), "{how}: {skew}");
+        // One number about all parts, and no part's labels, are for everybody to read.
+        let meta: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(place.path("parts/meta.json")).unwrap()).unwrap();
+        assert_eq!(meta["label_skew"], skew);
+        assert!(!meta["files"].to_string().contains("share"));
+        let text = place.run(&format!("partition a.npz --parts 3 --method {how}")).out;
+        assert!(text.contains("top label") && text.contains(&format!("label skew  {skew:.2}")), "{text}");
+    }
+}
+
+#[test]
+fn averaging_over_parts_of_other_labels_is_noted_and_over_random_parts_is_not() {
+    let place = generated();
+    by_class(&place);
+    place.json("partition a.npz --parts 3 --method given --file class.txt --out apart");
+    place.json("partition a.npz --parts 3 --method random --out alike");
+    place.write("run.toml", "[model]\nhidden = 8\n[train]\nepochs = 2\n");
+    for (data, keys, words) in [
+        ("apart", "--set train.sync_every=2", "train.sync_every = 2"),
+        ("apart", "--set messages.selection=none", "messages.selection"),
+        ("alike", "--set train.sync_every=2", ""),
+        ("apart", "", ""),
+    ] {
+        for command in ["plan", "train"] {
+            let ran = place.run(&format!("{command} run.toml --set data.path={data} {keys}"));
+            assert_eq!(ran.code, 0, "{}", ran.err);
+            let noted = ran.err.lines().find(|line| line.contains("labels differ between parts"));
+            assert_eq!(noted.is_some(), !words.is_empty(), "{command} {data} {keys}: {}", ran.err);
+            assert!(noted.is_none_or(|line| line.contains("note: ") && line.contains(words)), "{}", ran.err);
+        }
+    }
+    let given = "--set partition.method=given --set partition.file=class.txt --set partition.parts=3";
+    let cut = place.json(&format!("plan run.toml --set data.path=a.npz {given}"));
+    assert_eq!(cut["label_skew"], place.json("plan run.toml --set data.path=apart")["label_skew"]);
+}
+
+#[test]
+fn counts_that_are_not_the_parts_are_refused_when_a_part_is_opened_to_train() {
+    let place = generated();
+    place.json("partition a.npz --parts 3 --method random --out parts");
+    place.write("run.toml", "[data]\npath = \"parts\"\n[model]\nhidden = 8\n[train]\nepochs = 1\n");
+    let meta = open_meta(&place.path("parts")).unwrap();
+    let counts = || meta.files.iter().map(|(part, entry)| (*part, entry.counts.clone().unwrap()));
+    type Change = fn(&mut PartCounts);
+    let changes: [(&str, Change); 5] = [
+        ("own_edges", |counts| counts.own_edges += 1),
+        ("labelled training nodes", |counts| counts.labelled[0] -= 1),
+        ("feature_values", |counts| counts.feature_values *= 2),
+        ("asked_bytes", |counts| counts.asked_bytes += 3),
+        ("needs in all", |counts| counts.needs.values_mut().for_each(|needs| needs.rows += 1)),
+    ];
+    for (name, change) in changes {
+        let changed = counts().map(|(part, mut counts)| {
+            if part == 1 {
+                change(&mut counts);
+            }
+            (part, counts)
+        });
+        write_counts(&place.path("parts"), changed.collect(), None).unwrap();
+        place.refused("train run.toml --out run --quiet", 3, &["part 1", "counts", name]);
+    }
+    write_counts(&place.path("parts"), counts().collect(), None).unwrap();
+    place.json("train run.toml --out run");
 }

@@ -155,14 +155,16 @@ pub fn is_part_folder(dir: &Path) -> bool {
     fs::symlink_metadata(dir.join(META)).is_ok() || fs::read_dir(dir).is_ok_and(|dir| dir.flatten().any(is_part))
 }
 
-/// Adds what predictions need to know of each part to the meta data of a folder, so that they open no part.
+/// Adds what predictions need to know of each part, and how far labels differ between all, to the meta data of a
+/// folder, so that they open no part.
 ///
 /// # Errors
 ///
 /// If this is not a folder of these parts, or the system refuses to write.
-pub fn write_counts(dir: &Path, counts: BTreeMap<u32, PartCounts>) -> Result<()> {
+pub fn write_counts(dir: &Path, counts: BTreeMap<u32, PartCounts>, label_skew: Option<f64>) -> Result<()> {
     let path = dir.join(META);
     let mut meta = Meta::read(&path)?;
+    meta.label_skew = label_skew;
     for (part, counts) in counts {
         let missing = || GraphError::format(&path, format!("part {part}"), "expected in the folder");
         meta.files.get_mut(&part).ok_or_else(missing)?.counts = Some(counts);

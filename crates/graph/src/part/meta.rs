@@ -36,6 +36,10 @@ pub struct Meta {
     pub global: GlobalCounts,
     /// The parts that are in this folder; a site's folder has only its own.
     pub files: BTreeMap<u32, PartEntry>,
+    /// How far labels of training nodes differ between all parts ([`crate::skew::LabelSkew::skew`]), where the folder
+    /// was written by somebody who saw all parts. One number about all: what a part's labels are is its owner's to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_skew: Option<f64>,
     /// The BLAKE3 checksum, in hexadecimal, of this object without this field, as JSON without spaces.
     pub blake3: String,
 }
@@ -84,6 +88,8 @@ struct Checked<'a> {
     provenance: &'a Provenance,
     global: &'a GlobalCounts,
     files: &'a BTreeMap<u32, PartEntry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_skew: Option<f64>,
 }
 
 impl Meta {
@@ -96,6 +102,7 @@ impl Meta {
             provenance: provenance.clone(),
             global: global.clone(),
             files: BTreeMap::new(),
+            label_skew: None,
             blake3: String::new(),
         }
     }
@@ -151,8 +158,9 @@ impl Meta {
     }
 
     fn checksum(&self) -> String {
-        let Meta { format, version, parts, provenance, global, files, blake3: _ } = self;
-        let checked = Checked { format, version: *version, parts: *parts, provenance, global, files };
+        let Meta { format, version, parts, provenance, global, files, label_skew, blake3: _ } = self;
+        let checked =
+            Checked { format, version: *version, parts: *parts, provenance, global, files, label_skew: *label_skew };
         let text = serde_json::to_vec(&checked).expect("meta data is plain data");
         blake3::hash(&text).to_hex().to_string()
     }

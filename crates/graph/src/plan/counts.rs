@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::dataset::{Features, Split};
+use crate::error::{GraphError, Result};
 use crate::part::{Needs, Part, PartCounts};
 use crate::plan::{decode_ids, encode_ids, needed};
 
@@ -20,25 +21,7 @@ pub struct Counting {
 impl Counting {
     /// Notes a part.
     pub fn see(&mut self, part: &Part) {
-        let ids = needed(part);
-        let is_needed = |id: &u64| ids.binary_search(id).is_ok();
-        let halo_edges = part.sources.iter().filter(|id| is_needed(id)).count() as u64;
-        let is_loop = |row: usize| part.in_edges(row).filter(|&edge| part.sources[edge] == part.nodes[row]).count();
-        let coded = encode_ids(&ids);
-        let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
-        let of = |role| (0..part.roles.len()).filter(|&row| is_of(row, role)).count() as u64;
-        let counts = PartCounts {
-            own_edges: part.sources.len() as u64 - halo_edges,
-            loops: (0..part.rows()).map(is_loop).sum::<usize>() as u64,
-            halo_edges,
-            labelled: [Split::TRAIN, Split::VAL, Split::TEST].map(of),
-            feature_values: match &part.features {
-                Features::None => 0,
-                Features::Dense { values, .. } | Features::Sparse { values, .. } => values.len() as u64,
-            },
-            asked_bytes: coded.len() as u64,
-            needs: BTreeMap::new(),
-        };
+        let (counts, coded) = count(part);
         self.counts.insert(part.index, counts);
         self.needed.insert(part.index, coded);
         self.owners.extend(part.nodes.iter().map(|&id| (id, part.index)));
@@ -63,5 +46,56 @@ impl Counting {
             }
         }
         self.counts
+    }
+}
+
+/// What there is to count of one part, but for who has what it needs; and the ids of that, coded.
+fn count(part: &Part) -> (PartCounts, Vec<u8>) {
+    let ids = needed(part);
+    let is_needed = |id: &u64| ids.binary_search(id).is_ok();
+    let halo_edges = part.sources.iter().filter(|id| is_needed(id)).count() as u64;
+    let is_loop = |row: usize| part.in_edges(row).filter(|&edge| part.sources[edge] == part.nodes[row]).count();
+    let coded = encode_ids(&ids);
+    let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
+    let of = |role| (0..part.roles.len()).filter(|&row| is_of(row, role)).count() as u64;
+    let counts = PartCounts {
+        own_edges: part.sources.len() as u64 - halo_edges,
+        loops: (0..part.rows()).map(is_loop).sum::<usize>() as u64,
+        halo_edges,
+        labelled: [Split::TRAIN, Split::VAL, Split::TEST].map(of),
+        feature_values: match &part.features {
+            Features::None => 0,
+            Features::Dense { values, .. } | Features::Sparse { values, .. } => values.len() as u64,
+        },
+        asked_bytes: coded.len() as u64,
+        needs: BTreeMap::new(),
+    };
+    (counts, coded)
+}
+
+/// Compares what somebody has counted with the part.
+///
+/// # Errors
+/// If a number is another; the text names it.
+pub fn check_counts(part: &Part, said: &PartCounts) -> Result<()> {
+    let (found, coded) = count(part);
+    let ids = decode_ids(&coded, coded.len()).map_or(0, |ids| ids.len() as u64);
+    let numbers = [
+        ("own_edges", said.own_edges, found.own_edges),
+        ("loops", said.loops, found.loops),
+        ("halo_edges", said.halo_edges, found.halo_edges),
+        ("labelled training nodes", said.labelled[0], found.labelled[0]),
+        ("labelled validation nodes", said.labelled[1], found.labelled[1]),
+        ("labelled test nodes", said.labelled[2], found.labelled[2]),
+        ("feature_values", said.feature_values, found.feature_values),
+        ("asked_bytes", said.asked_bytes, found.asked_bytes),
+        ("needs in all", said.needs.values().map(|needs| needs.rows).fold(0, u64::saturating_add), ids),
+    ];
+    match numbers.into_iter().find(|(_, said, found)| said != found) {
+        Some((name, said, found)) => {
+            let what = format!("part {}: counts: {name}: expected {said} as meta.json says, found {found}", part.index);
+            Err(GraphError::invalid(what))
+        }
+        None => Ok(()),
     }
 }

@@ -18,7 +18,7 @@ mod induced;
 mod memory;
 mod topology;
 
-pub use counts::Counting;
+pub use counts::{Counting, check_counts};
 pub use halo::{HaloPlan, Link, count_needed, needed, owned_of, resolve_owners};
 pub use ids::{decode_ids, encode_ids};
 pub use induced::{among_training, into_training, plan_training, trained_of};

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use laconic_graph::part::{GlobalCounts, Meta, Part};
+use laconic_graph::skew::LabelSkew;
 use laconic_wire::{Kind, Ledger, Rank, Row};
 
 use super::book::Book;
@@ -70,7 +71,8 @@ impl Costs {
 /// If the parts cannot be trained on, or a byte budget cannot be kept.
 pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn() -> Ledger) -> Result<Costs> {
     let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
-    let plan = Plan::with(members, config, global)?;
+    let plan =
+        Plan::with(members, config, global)?.with_label_skew(LabelSkew::of_parts(parts).map(|labels| labels.skew));
     let plans = laconic_graph::plan::plan_all(parts, plan.self_loops)?;
     let mut shapes: Vec<Shapes> =
         parts.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect();
@@ -93,7 +95,7 @@ pub fn forecast_counted(
     meta: &Meta,
     ledger: fn() -> Ledger,
 ) -> Result<Option<Costs>> {
-    let plan = Plan::with(members, config, &meta.global)?;
+    let plan = Plan::with(members, config, &meta.global)?.with_label_skew(meta.label_skew);
     if plan.inductive {
         // Nobody has counted the graph that training nodes induce.
         return Ok(None);
@@ -113,7 +115,7 @@ pub fn forecast_some(
     (meta, parts): (&Meta, &[Part]),
     ledger: fn() -> Ledger,
 ) -> Result<Costs> {
-    let plan = Plan::with(members, config, &meta.global)?;
+    let plan = Plan::with(members, config, &meta.global)?.with_label_skew(meta.label_skew);
     let counted = Shapes::counted(meta, plan.self_loops);
     let is_counted = counted.is_some();
     let alone = || parts.iter().map(|part| Shapes::bound(part, plan.self_loops)).collect();

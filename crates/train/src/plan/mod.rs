@@ -63,6 +63,8 @@ pub struct Plan {
     pub rate: RateSchedule,
     /// What is measured; the first chooses the best round.
     pub metrics: Vec<Metric>,
+    /// How far labels of training nodes differ between parts, where somebody sees all of them.
+    pub label_skew: Option<f64>,
     /// What classes count for in the loss of training.
     pub class_weights: Option<ClassWeights>,
     /// How many counts of classes are added up over workers at the start: none, or for each class its training nodes,
@@ -153,6 +155,7 @@ impl Plan {
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,
             metrics: Vec::new(),
+            label_skew: None,
             class_weights: None,
             class_counts: 0,
             bytes_before: Arc::default(),
@@ -183,6 +186,12 @@ impl Plan {
     /// What the clock of bytes shows before each round of a stage; nothing where no controller follows it.
     pub fn bytes_before(&self, stage: usize) -> &[f64] {
         self.bytes_before.get(stage).map_or(&[], Vec::as_slice)
+    }
+
+    /// The same run on parts whose labels differ so far, where that is known.
+    #[must_use]
+    pub fn with_label_skew(self, label_skew: Option<f64>) -> Plan {
+        Plan { label_skew, ..self }
     }
 
     /// The same run with other stages: for networks that no schedule makes.

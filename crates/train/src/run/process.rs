@@ -35,7 +35,7 @@ pub(super) fn run_among(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.train.threads > 0 { config.train.threads } else { cores };
     let part = source.take(rank.0)?;
-    let plan = Plan::with(&options.members, &config, &part.global)?;
+    let plan = Plan::with(&options.members, &config, &part.global)?.with_label_skew(source.label_skew());
     plan.check_workers(size)?;
     let Options { out, resume, changes, interrupt, abort, observer, keep_accounts, force, .. } = options;
     transport.add_interrupt(abort);

@@ -9,6 +9,7 @@ use laconic_graph::info::{empty_classes, unusable};
 use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, Meta, Part};
 use laconic_graph::partition::PartitionInput;
+use laconic_graph::plan::check_counts;
 use laconic_graph::prepare;
 pub use laconic_graph::read::is_part_folder;
 use laconic_graph::read::{READERS, Reader, edge_list, read_with_roles};
@@ -104,6 +105,14 @@ impl Source {
         }
     }
 
+    /// How far labels differ between parts, where whoever cut them has said so.
+    pub fn label_skew(&self) -> Option<f64> {
+        match self {
+            Source::Cut(..) => None,
+            Source::Folder(_, meta, _) => meta.label_skew,
+        }
+    }
+
     /// Takes part `index` out. Each can be taken once.
     ///
     /// # Errors
@@ -111,8 +120,11 @@ impl Source {
     pub fn take(&mut self, index: u32) -> Result<Part> {
         match self {
             Source::Cut(parts, _) => Ok(parts[index as usize].take().expect("each part is taken once")),
-            Source::Folder(dir, _, held) => {
+            Source::Folder(dir, meta, held) => {
                 let part = part::open_part(dir, index)?;
+                if let Some(counts) = meta.files.get(&index).and_then(|entry| entry.counts.as_ref()) {
+                    check_counts(&part, counts)?;
+                }
                 held.add(&part)?;
                 Ok(part)
             }

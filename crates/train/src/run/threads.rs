@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use laconic_graph::part::Part;
+use laconic_graph::skew::LabelSkew;
 use laconic_wire::{Transport, threads};
 
 use super::options::{Options, Outcome};
@@ -32,7 +33,8 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let each = if config.train.threads > 0 { config.train.threads } else { (cores / size).max(1) };
     // Before any worker starts, so that none waits while another's part is being opened.
     let parts = (0..size as u32).map(|rank| source.take(rank)).collect::<Result<Vec<Part>>>()?;
-    let plan = Plan::with(&options.members, &config, &parts[0].global)?;
+    let plan = Plan::with(&options.members, &config, &parts[0].global)?
+        .with_label_skew(LabelSkew::of_parts(&parts).map(|labels| labels.skew));
     plan.check_workers(size)?;
     let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));

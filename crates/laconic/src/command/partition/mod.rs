@@ -15,6 +15,7 @@ use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::Provenance;
 use laconic_graph::partition::{Objective, PartitionerRegistry, Quality, quality};
 use laconic_graph::roles::Roles;
+use laconic_graph::skew::{LabelCounts, LabelSkew};
 use laconic_train::config::PartitionConfig;
 use laconic_train::run::source::{Prepared, assign, idle_key, prepared};
 use laconic_train::{Config, Members};
@@ -86,6 +87,9 @@ struct Partitioned {
     roles: Roles,
     #[serde(flatten)]
     quality: Quality,
+    /// How labels of training nodes are spread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<LabelSkew>,
 }
 
 /// Cuts the graph, says what that costs, and writes what was asked for.
@@ -114,8 +118,14 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let assignment = assign(&Members::default(), &config, (&dataset, split), args.parts).with_context(about)?;
     waiting.end();
     let quality = measure(&dataset, split, &assignment, args.parts).with_context(about)?;
+    let labels = label_skew(&dataset, split, &assignment, args.parts);
     let provenance = Provenance { method: args.method.clone(), seed: args.seed };
-    args.target.write((&dataset, split), (&assignment, args.parts), &provenance, output)?;
+    args.target.write(
+        (&dataset, split),
+        (&assignment, args.parts, labels.as_ref().map(|labels| labels.skew)),
+        &provenance,
+        output,
+    )?;
     let result = Partitioned {
         data: dataset.name,
         nodes,
@@ -126,9 +136,17 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
         assignment: args.target.assignment_shown(),
         roles,
         quality,
+        labels,
     };
     output.result(&result, &result)?;
     Ok(0)
+}
+
+fn label_skew(dataset: &Dataset, split: Option<usize>, assignment: &[u32], parts: u32) -> Option<LabelSkew> {
+    let mut counts = LabelCounts::default();
+    counts.reserve(parts as usize);
+    counts.see(&dataset.labels, &dataset.splits[split?].roles, |node| assignment[node]);
+    counts.finish()
 }
 
 fn measure(dataset: &Dataset, split: Option<usize>, assignment: &[u32], parts: u32) -> Result<Quality> {
@@ -179,7 +197,7 @@ impl Partition {
 impl fmt::Display for Partitioned {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         writeln!(f, "{} in {} parts by {}, {:.2} s", self.data, self.quality.parts.len(), self.method, self.seconds)?;
-        write!(f, "{}", table::table(&self.quality))?;
+        write!(f, "{}", table::table(&self.quality, self.labels.as_ref()))?;
         for written in self.out.iter().chain(&self.assignment) {
             write!(f, "\nwrote       {written}")?;
         }

@@ -3,22 +3,28 @@
 use std::fmt::Write;
 
 use laconic_graph::partition::{PartQuality, Quality};
+use laconic_graph::skew::LabelSkew;
 
 use crate::bytes::human_bytes;
 
 /// A line for each part and one for all, then the shares and balances of the whole; ends without a line break.
-pub fn table(quality: &Quality) -> String {
-    let head = ["part", "nodes", "edges", "train", "halo rows", "replication", "memory"];
+pub fn table(quality: &Quality, labels: Option<&LabelSkew>) -> String {
+    let head = ["part", "nodes", "edges", "train", "halo rows", "replication", "memory", "top label"];
     let mut text = line(&head.map(str::to_owned));
     for (index, figure) in quality.parts.iter().enumerate() {
-        text += &line(&cells(&index.to_string(), figure));
+        let of_part = labels.and_then(|labels| labels.parts.get(index)).filter(|part| part.labelled > 0);
+        let share = of_part.map_or("-".to_owned(), |part| format!("{:.1} %", 100.0 * part.share));
+        text += &line(&cells([&index.to_string(), &share], figure));
     }
-    text += &line(&cells("all", &all(quality)));
+    text += &line(&cells(["all", "-"], &all(quality)));
     let Quality { edges, cut_edges, cut_share, halo_share, .. } = quality;
     let _ = writeln!(text, "edge cut    {cut_edges} of {edges} ({:.1} %)", 100.0 * cut_share);
     let _ = writeln!(text, "halo share  {:.1} % of the rows held", 100.0 * halo_share);
     let (nodes, edges, train) = (quality.node_balance, quality.edge_balance, quality.train_balance);
     let _ = write!(text, "max / mean  nodes {nodes:.3}, edges {edges:.3}, training nodes {train:.3}");
+    if let Some(LabelSkew { skew, .. }) = labels {
+        let _ = write!(text, "\nlabel skew  {skew:.2} (0: every part's training nodes are labelled as all are)");
+    }
     text
 }
 
@@ -35,7 +41,7 @@ fn all(quality: &Quality) -> PartQuality {
     }
 }
 
-fn cells(part: &str, figure: &PartQuality) -> [String; 7] {
+fn cells([part, share]: [&str; 2], figure: &PartQuality) -> [String; 8] {
     [
         part.to_owned(),
         figure.nodes.to_string(),
@@ -44,11 +50,12 @@ fn cells(part: &str, figure: &PartQuality) -> [String; 7] {
         figure.halo_rows.to_string(),
         format!("{:.3}", figure.replication),
         human_bytes(figure.memory_bytes),
+        share.to_owned(),
     ]
 }
 
-fn line([part, nodes, edges, train, halo, replication, memory]: &[String; 7]) -> String {
-    format!("{part:>5} {nodes:>12} {edges:>14} {train:>10} {halo:>12} {replication:>11} {memory:>12}\n")
+fn line([part, nodes, edges, train, halo, replication, memory, share]: &[String; 8]) -> String {
+    format!("{part:>5} {nodes:>12} {edges:>14} {train:>10} {halo:>12} {replication:>11} {memory:>12} {share:>10}\n")
 }
 
 #[cfg(test)]
@@ -63,7 +70,7 @@ mod tests {
     #[test]
     fn the_table_is_aligned() {
         let graph = Graph { offsets: vec![0, 3, 4, 5, 6], sources: vec![1, 2, 3, 3, 3, 0], weights: None };
-        let text = table(&quality(&graph, &[0, 1, 0, 2], 4, None, 0).expect("figures"));
+        let text = table(&quality(&graph, &[0, 1, 0, 2], 4, None, 0).expect("figures"), None);
         let widths: BTreeSet<usize> = text.lines().take(6).map(str::len).collect();
         assert_eq!(widths.len(), 1, "{text}");
     }

@@ -41,7 +41,7 @@ impl Target {
     pub fn write(
         &self,
         (dataset, split): (&Dataset, Option<usize>),
-        (assignment, parts): (&[u32], u32),
+        (assignment, parts, label_skew): (&[u32], u32, Option<f64>),
         provenance: &Provenance,
         output: &Output,
     ) -> Result<()> {
@@ -61,7 +61,7 @@ impl Target {
         });
         let written = part::write_parts(dir, cut, provenance, self.force);
         bar.finish_and_clear();
-        written.and_then(|()| part::write_counts(dir, counting.finish())).map_err(not_written)
+        written.and_then(|()| part::write_counts(dir, counting.finish(), label_skew)).map_err(not_written)
     }
 
     /// The folder, for people to read.

@@ -58,6 +58,9 @@ struct Costs {
     rows: Vec<usize>,
     halo_rows: Vec<usize>,
     memory: Vec<u64>,
+    /// How far labels of training nodes differ between parts, 0 where they do not; known where somebody saw all parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_skew: Option<f64>,
     /// What leaves whom towards whom.
     leaves: Vec<Leaves>,
     /// Seconds on the wire on each named link and on the configured one: the busiest uplink's bytes and the latency of
@@ -198,6 +201,7 @@ fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf
         rows: workers.iter().map(|(shapes, ..)| shapes.rows).collect(),
         halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),
         memory: workers.iter().map(|(_, _, memory)| *memory).collect(),
+        label_skew: plan.label_skew,
         leaves: leaves.collect(),
         seconds_on_links: times(&config.transport.shape, busiest, exchanges)?,
         is_bound,

@@ -58,6 +58,9 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
         let (memory, sends) = (human_bytes(costs.memory[at]), human_bytes(sends));
         let _ = writeln!(text, "{rank:<8} {:>10} {:>10} {memory:>12} {sends:>12}", costs.rows[at], costs.halo_rows[at]);
     }
+    if let Some(skew) = costs.label_skew {
+        let _ = writeln!(text, "labels differ between parts by {skew:.2} (0: not at all)");
+    }
     what_leaves(&mut text, costs, worker);
     let _ = writeln!(text, "time on the wire if nothing overlaps:");
     for link in &costs.seconds_on_links {
