@@ -67,10 +67,21 @@ impl Plan {
         // A byte budget may choose other codecs for parameters.
         let feeds_back = messages.error_feedback || self.messages.budget.is_some() || self.messages.round_parameters();
         let skip = messages.skip.as_ref();
-        let mut live = self.stages.iter().flat_map(|stage| stage.live_exchanges());
+        let live: Vec<Tag> = self.stages.iter().flat_map(|stage| stage.live_exchanges()).map(|(tag, _)| tag).collect();
+        let exchanges = self.frozen != Scope::Nothing;
+        let crosses = !live.is_empty() || self.stages.iter().any(|stage| stage.freezes());
+        let comes_back = live.iter().any(|tag| tag.direction == Direction::Reverse);
         let idle = [
             (
-                skip.is_some() && live.next().is_none(),
+                exchanges && !crosses && rounds,
+                "messages.forward and messages.backward: no layer reads neighbours, so no rows cross",
+            ),
+            (
+                exchanges && crosses && messages.backward != exact && !comes_back,
+                "messages.backward: no gradients of rows are sent back, since what crosses does not change",
+            ),
+            (
+                skip.is_some() && live.is_empty(),
                 "messages.skip: no rows cross in every round, and what crosses once is never left out",
             ),
             (
