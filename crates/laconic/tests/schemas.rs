@@ -1,0 +1,195 @@
+//! `docs/json.md` is what `--json` prints: every field is there, and no other.
+
+mod program;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use program::Place;
+use serde_json::Value;
+
+/// A documented field: its path, and whether it is in every document.
+#[derive(Debug)]
+struct Field {
+    path: Vec<String>,
+    always: bool,
+}
+
+/// The tables of the page by their heading: rows begin with a path in backticks; text that begins with a bracket says
+/// when the field is there.
+fn documented() -> BTreeMap<String, Vec<Field>> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let mut tables: BTreeMap<String, Vec<Field>> = BTreeMap::new();
+    let mut heading = String::new();
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            heading = title.to_owned();
+        } else if let Some((path, rest)) = line.strip_prefix("| `").and_then(|row| row.split_once("` | ")) {
+            let text = rest.split_once(" | ").map_or("", |(_, text)| text);
+            let path = path.split('.').map(str::to_owned).collect();
+            tables.entry(heading.clone()).or_default().push(Field { path, always: !text.starts_with('(') });
+        }
+    }
+    tables
+}
+
+/// The paths of all values that hold no others: `[]` stands for the elements of a list.
+fn leaves(value: &Value, path: &[String], found: &mut BTreeSet<Vec<String>>) {
+    let below = |path: &[String], step: &str| [path, &[step.to_owned()]].concat();
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            fields.iter().for_each(|(name, value)| leaves(value, &below(path, name), found));
+        }
+        Value::Array(elements) if !elements.is_empty() => {
+            let mut path = path.to_vec();
+            match path.last_mut() {
+                Some(last) => last.push_str("[]"),
+                None => path.push("[]".to_owned()),
+            }
+            elements.iter().for_each(|element| leaves(element, &path, found));
+        }
+        Value::Null => drop(found.insert([path, &[NULL.to_owned()]].concat())),
+        _ => drop(found.insert(path.to_vec())),
+    }
+}
+
+/// The step below a value that is null, of whose fields nothing is known.
+const NULL: &str = "null";
+
+/// Whether a documented path is that of a value: capitals stand for any name, `…` for whatever is below. Of a list or a
+/// map that is empty nothing below is known.
+fn is(field: &[String], path: &[String]) -> bool {
+    let any = |step: &str| {
+        let name = step.trim_end_matches("[]");
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase())
+    };
+    let lists = |step: &str| step.len() - step.trim_end_matches("[]").len();
+    match (field, path) {
+        ([], []) => true,
+        (_, [step]) if step == NULL => true,
+        ([step], [_, ..]) if step == "…" => true,
+        ([step, rest @ ..], [name, below @ ..]) => {
+            let is_empty_list = below.is_empty() && lists(step) > 0 && step.trim_end_matches("[]") == name;
+            let is_empty_map = below.is_empty() && step == name && matches!(rest, [next] if any(next));
+            let is_step = step == name || any(step) && lists(step) == lists(name);
+            is_empty_list || is_empty_map || is_step && is(rest, below)
+        }
+        _ => false,
+    }
+}
+
+/// Runs commands and compares what they print with the page's table of that name; the first prints what is always
+/// there.
+fn check(tables: &mut BTreeMap<String, Vec<Field>>, heading: &str, documents: &[Value]) {
+    let fields = tables.remove(heading).unwrap_or_else(|| panic!("no table {heading:?}"));
+    let mut all = BTreeSet::new();
+    for document in documents {
+        let mut found = BTreeSet::new();
+        leaves(document, &[], &mut found);
+        for path in &found {
+            let known = fields.iter().any(|field| is(&field.path, path));
+            assert!(known, "{heading}: `{}` is not in docs/json.md", path.join("."));
+        }
+        for field in fields.iter().filter(|field| field.always) {
+            let there = found.iter().any(|path| is(&field.path, path));
+            assert!(there, "{heading}: `{}` is not always there: {document}", field.path.join("."));
+        }
+        all.extend(found);
+    }
+    for field in &fields {
+        assert!(all.iter().any(|path| is(&field.path, path)), "{heading}: no `{}`", field.path.join("."));
+    }
+}
+
+const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 2\n[model]\nhidden = 8\n[train]\nepochs = 3\n";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 120 --features 4 --classes 3 --out graph.npz");
+    place.write("run.toml", RUN);
+    place.write("edges.csv", "src,dst,weight\na,b,1\nb,c,2\nc,a,1\na,a,1\n");
+    place.write("nodes.csv", "id,x,label,split,note\na,1,0,train,some\nb,2,1,val,free\nc,3,,test,text\n");
+    let calls: String = (0..24).map(|n| format!("p{n},p{}\n", (n + 5) % 24)).collect();
+    place.write("calls.csv", &format!("src,dst\n{calls}"));
+    let people = |n: usize| format!("p{n},{n},{},{}\n", ["no", "yes"][n % 2], ["train", "val", "test"][n % 3]);
+    let people: String = (0..24).map(people).collect();
+    place.write("people.csv", &format!("id,x,label,split\n{people}"));
+    place.write("people.toml", &RUN.replace("graph.npz\"", "calls.csv\"\nnodes_path = \"people.csv\""));
+    let method = |name: &str, set: &str| format!("[[method]]\nname = \"{name}\"\nset = [{set}]\n");
+    let [a, b] = [method("a", ""), method("b", "\"schedule.kind=lazy\"")];
+    place.write("methods.toml", &(a.clone() + &b + &method("c", "\"messages.backward=masked\"")));
+    place.write("seeds.toml", &("seeds = { train = [0], partition = [1], split = [2] }\n".to_owned() + &a));
+    place
+}
+
+/// The document of a command that may fail.
+fn any(place: &Place, line: &str) -> Value {
+    serde_json::from_str(&place.run(&format!("{line} --json")).out).expect("one document")
+}
+
+#[test]
+fn every_field_is_documented_and_every_documented_field_is_there() {
+    let place = place();
+    let mut tables = documented();
+    let mut check = |heading: &str, documents: &[Value]| check(&mut tables, heading, documents);
+    check("errors", &[any(&place, "train nosuch.toml"), any(&place, "train")]);
+    check("`laconic data info`", &[place.json("data info graph.npz"), place.json("data info edges.csv")]);
+    check("`laconic data check`", &[place.json("data check graph.npz"), any(&place, "data check edges.csv")]);
+    check("`laconic data convert`", &[place.json("data convert edges.csv --out converted.npz")]);
+    check("`laconic data synth`", &[place.json("data synth rmat --scale 5 --out rmat.npz")]);
+    let parts = place.json("partition graph.npz --parts 2 --method multilevel --out parts --assignment owners.txt");
+    check(
+        "`laconic partition`",
+        &[
+            place.json("partition graph.npz --parts 2"),
+            parts,
+            place.json("partition calls.csv --nodes people.csv --parts 2"),
+        ],
+    );
+    let lossy = "--set messages.forward=quantised --set schedule.kind=synchronous";
+    let shaped = "--set transport.shape=50mbit,25ms --set messages.backward=masked";
+    check(
+        "`laconic plan`",
+        &[
+            place.json("plan run.toml"),
+            place.json(&format!("plan run.toml {lossy} {shaped} --ledger ledger.csv")),
+            place.json("plan run.toml --set messages.budget=16kB"),
+        ],
+    );
+    let train = place.json("train run.toml --out run --set out.checkpoint_every=1");
+    let budget = place.json("train run.toml --out budget --set messages.budget=16kB");
+    let noted = place.json(&format!("train run.toml --out noted {lossy} {shaped}"));
+    let resumed = place.json("resume run --set train.epochs=5");
+    check(
+        "`laconic train`, `laconic resume`",
+        &[train, budget, noted, resumed, place.json("train people.toml --out people")],
+    );
+    check("`laconic verify`", &[place.json("verify run.toml --rounds 2")]);
+    let compared = place.json("compare run.toml --runs methods.toml --out compared --seeds 2");
+    let linked = place.json("compare run.toml --runs methods.toml --out linked --link wan-100mbit-40ms");
+    let drawn = "--out drawn --set data.split={train=0.5,val=0.2}";
+    let seeded = place.json(&format!("compare run.toml --runs seeds.toml {drawn}"));
+    check("`laconic compare`", &[compared, linked, seeded]);
+    check("`laconic compare --plan`", &[place.json("compare run.toml --runs methods.toml --plan")]);
+    check("`laconic report`", &[place.json("report run")]);
+    check("`laconic predict`", &[place.json("predict run --out p.parquet"), place.json("predict people --out p.csv")]);
+    check("`laconic export`", &[place.json("export run --to pyg --out pyg")]);
+    check("`laconic demo`", &[place.json("demo --nodes 300 --parts 2 --epochs 2")]);
+    check("`laconic keys`", &[place.json("keys")]);
+    check("`laconic completions`, `laconic man`", &[place.json("completions bash"), place.json("man")]);
+    check("`laconic man --out`", &[place.json("man --out pages")]);
+    assert!(tables.is_empty(), "no command prints these: {:?}", tables.keys());
+}
+
+#[test]
+fn a_field_that_is_not_documented_and_one_that_is_not_there_are_noticed() {
+    let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
+    let same = [("a.KIND", "a.x"), ("a[].b", "a[].b"), ("a[].b", "a"), ("a.KIND", "a"), ("c.…", "c.d.e"), ("a[]", "a")];
+    for (field, value) in same {
+        assert!(is(&path(field), &path(value)), "{field} {value}");
+    }
+    let others = [("a.b", "a"), ("a", "a.b"), ("a.KIND", "a.x.y"), ("a.KIND", "a.x[]"), ("c.…", "c"), ("a[].b", "b")];
+    for (field, value) in others {
+        assert!(!is(&path(field), &path(value)), "{field} {value}");
+    }
+}
