@@ -103,6 +103,8 @@ fn seeds_of_partition_and_split_are_runs_of_their_own() {
     assert!(!place.path("both/.parts").exists(), "the parts are gone");
     let again = place.run(&format!("{COMPARE} {split}"));
     assert_eq!(again.err.matches(": kept").count(), 4, "{}", again.err);
+    place.json("report both --out page.html");
+    assert!(text(&place, "page.html").contains("plain, seed 1, partition 3, split 6"), "runs are told apart");
     place.refused(COMPARE, 2, &["seeds.split", "data.split"]);
 }
 
