@@ -262,6 +262,12 @@ fn a_run_goes_on_with_other_values_only_where_they_decide_rounds_to_come_and_the
         for other in *others {
             let (odd, key) = (config(&[*base, &[*other]].concat()), key(other));
             let go_on = |changes: &[&str]| go_on(&out, &odd, parts(&usual, &dataset, 2), changes);
+            // How the parts were made decides nothing where they are the same.
+            if key.starts_with("partition.") {
+                assert!(go_on(&[]).is_ok(), "{other}");
+                std::fs::write(out.join("checkpoint.safetensors"), &checkpoint).expect("the checkpoint");
+                continue;
+            }
             is_refused(&go_on(&[]).err().expect(other), &["run: ", &format!("{key} is ")]);
             let kept = std::fs::read(out.join("checkpoint.safetensors")).expect("a checkpoint");
             assert!(kept == checkpoint, "{other}: a refusal changes nothing");

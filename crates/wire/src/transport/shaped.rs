@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn real_mode_sleeps_as_long_as_the_model_says_and_keeps_the_deadline() {
         let clock = Arc::new(crate::clock::WallClock::new());
-        let ends = threads(2, Duration::from_secs(30)).into_iter();
+        let ends = threads(2, Duration::from_secs(3)).into_iter();
         let shaped = |shape: LinkShape| {
             move |end| Shaped::new(Box::new(end), shape, Mode::Real, clock.clone() as Arc<dyn Clock>)
         };
@@ -252,7 +252,8 @@ mod tests {
         b.recv(Rank(0), TAG).unwrap();
         assert!(start.elapsed() >= Duration::from_micros(10_500 - 100), "{:?}", start.elapsed());
         assert!(b.waited() >= Duration::from_millis(5), "{:?}", b.waited());
-        a.send(Rank(1), frame(2_000_000)).unwrap();
+        // Twenty seconds on this link.
+        a.send(Rank(1), frame(20_000_000)).unwrap();
         assert!(matches!(b.recv(Rank(0), TAG), Err(WireError::Deadline { peer: Rank(0), .. })));
     }
 
