@@ -59,7 +59,7 @@ fn balanced(counts: &[f64], classes: usize) -> Vec<f32> {
     (0..with.len()).map(weight).map(ratio).collect()
 }
 
-/// Enters what [`class_weights`] sends.
+/// Enters what `class_weights` sends.
 pub fn forecast_class_weights(plan: &Plan, size: usize, rank: Rank, ledger: &mut Ledger) {
     if plan.class_counts > 0 {
         collectives::forecast_all_reduce_f64(ledger, Step::ClassCounts.tag(0), size, rank, plan.class_counts);
