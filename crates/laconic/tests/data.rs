@@ -263,3 +263,31 @@ fn cora_is_described_as_the_literature_does() {
     assert_eq!(copy["digest"], info["digest"]);
     assert_eq!(place.json("data info cora.npz")["digest"], info["digest"]);
 }
+
+#[test]
+fn labels_that_are_codes_or_truths_are_names_and_ignored_columns_have_no_role() {
+    let place = Place::new();
+    place.write("edges.csv", "src,dst\n1,2\n2,3\n3,1\n");
+    let classes = |labels: [&str; 3], flags: &str| {
+        let [a, b, c] = labels;
+        place.write("nodes.csv", &format!("id,x,label,split\n1,0.5,{a},train\n2,0.1,{b},val\n3,0.3,{c},test\n"));
+        place.json(&format!("data info edges.csv --nodes nodes.csv {flags}"))
+    };
+    let labels = |found: &serde_json::Value| {
+        let role = |role: &&serde_json::Value| role["role"] == "labels";
+        found["roles"].as_array().and_then(|roles| roles.iter().find(role)).expect("a line")["text"].clone()
+    };
+    for (given, expected) in [
+        (["01", "1", "01"], "label: 01=0 1=1"),
+        (["true", "false", "true"], "label: false=0 true=1"),
+        (["1.0", "0.0", "1.0"], "label: classes 0..1"),
+    ] {
+        assert_eq!(labels(&classes(given, "")), expected);
+    }
+    let left = classes(["a", "b", "a"], "--ignore label,split");
+    assert_eq!((labels(&left).as_str(), left["splits"].as_array().map(Vec::len)), (Some("none"), Some(0)));
+    place.refused("data info edges.csv --nodes nodes.csv --ignore label --label label", 3, &["data.ignore", "'label'"]);
+    // Without a line of names a class called y is no header.
+    place.write("bare.csv", "1.5,y\n2.5,n\n3.5,y\n");
+    place.refused("data info edges.csv --nodes bare.csv --id row", 3, &["data.header"]);
+}

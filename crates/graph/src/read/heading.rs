@@ -24,7 +24,7 @@ pub struct Heading<'a> {
     pub given: Header,
     /// Names that the user gives; one of them in the line is enough.
     pub chosen: &'a [&'a str],
-    /// Usual names: one of each group has to be in the line.
+    /// Usual names: one of each group has to be in the line. A single one beside numbers may be somebody's label.
     pub usual: &'a [&'a [&'a str]],
 }
 
@@ -41,20 +41,20 @@ impl Heading<'_> {
             Header::Auto => {}
         }
         let has = |name: &&str| first.iter().any(|field| field.to_lowercase() == *name);
-        if self.chosen.iter().any(|name| first.iter().any(|field| field == name))
-            || self.usual.iter().all(|group| group.iter().any(has))
-        {
+        let what = "are these the names of the columns, or is it a row?";
+        let doubt = || format!("{what} data.header = \"yes\" or \"no\" (--header) says which");
+        let has_numbers = first.iter().any(|field| is_number(field));
+        if self.chosen.iter().any(|name| first.iter().any(|field| field == name)) {
             return Ok(true);
+        }
+        if self.usual.iter().all(|group| group.iter().any(has)) {
+            return if has_numbers && self.usual.len() == 1 { Err(doubt()) } else { Ok(true) };
         }
         let words = |field: &String| !field.is_empty() && !is_missing(field) && !is_number(field);
         if first.iter().zip(below).any(|(field, kind)| words(field) && *kind != Kind::Text) {
             return Ok(true);
         }
-        if first.iter().any(|field| is_number(field)) || !first.iter().any(words) {
-            return Ok(false);
-        }
-        let what = "are these the names of the columns, or is it a row?";
-        Err(format!("{what} data.header = \"yes\" or \"no\" (--header) says which"))
+        if has_numbers || !first.iter().any(words) { Ok(false) } else { Err(doubt()) }
     }
 }
 
@@ -86,6 +86,12 @@ mod tests {
         ] {
             assert_eq!(decide(Header::Auto, first, &below), Ok(expected), "{first}");
         }
+        // Beside numbers one usual name may be a label, and in a header numbers may be names.
+        let one = Heading { given: Header::Auto, chosen: &["id"], usual: &[&["y", "class"]] };
+        let of_nodes =
+            |first: &str| one.decide(&first.split(',').map(str::to_owned).collect::<Vec<_>>(), &[number, text]);
+        assert!(of_nodes("1.5,y").unwrap_err().contains("data.header"));
+        assert_eq!((of_nodes("id,0,1,class"), of_nodes("x,class")), (Ok(true), Ok(true)));
         // One usual name alone may be somebody's.
         for first in ["ann,bob", "src,bob"] {
             assert!(decide(Header::Auto, first, &[text, text]).unwrap_err().contains("data.header"));

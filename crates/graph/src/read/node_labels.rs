@@ -44,7 +44,8 @@ impl LabelReader<'_> {
 
     /// One class a node: numbers or texts, in their order. A number below 0 is unknown.
     pub fn single(&self, column: usize) -> Result<Named> {
-        if self.table.columns()[column].kind == Kind::Text {
+        let kind = self.table.columns()[column].kind;
+        if kind == Kind::Text || !self.are_plain(column)? {
             return self.texts(column);
         }
         let mut values = vec![f64::NAN; self.table.rows()];
@@ -62,6 +63,21 @@ impl LabelReader<'_> {
             _ => self.numbers(&values),
         }
         .map_err(|what| self.error(column, what))
+    }
+
+    /// Whether all cells are numbers as people write them: `01` and `true` are names.
+    fn are_plain(&self, column: usize) -> Result<bool> {
+        let is_name = |text: &str| {
+            let mut bytes = text.trim_start_matches('-').bytes();
+            let first = bytes.next().unwrap_or(b'0');
+            first == b'0' && bytes.next().is_some_and(|next| next.is_ascii_digit()) || b"tTfF".contains(&first)
+        };
+        let mut are = true;
+        self.each_text(column, &mut |_, text| {
+            are &= !is_name(text);
+            Ok(())
+        })?;
+        Ok(are)
     }
 
     fn numbers(&self, values: &[f64]) -> std::result::Result<Named, String> {

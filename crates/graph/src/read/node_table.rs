@@ -5,7 +5,7 @@ use super::node_columns::{Fate, Survey, feature_names, places, survey};
 use super::node_labels::{LabelReader, Named};
 use super::node_matrix::{Matrix, read_matrix};
 use super::numbers::shorten;
-use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, open_table};
+use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, open_table, usual_column};
 use super::words::is_missing;
 use super::{Missing, ReadOptions};
 use crate::about::{About, Reading, TableColumn};
@@ -113,6 +113,7 @@ impl NodeTable {
 fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
     let columns = &options.columns;
     let chosen = [&columns.id, &columns.label, &columns.split].into_iter().flatten().map(String::as_str);
+    let chosen = chosen.chain(ID_NAMES);
     let chosen: Vec<&str> = chosen.chain(columns.features.iter().chain(&columns.ignore).map(String::as_str)).collect();
     let masks = MASK_NAMES.iter().flat_map(|(names, _)| names.iter());
     let usual: Vec<&str> = ID_NAMES.iter().chain(&LABEL_NAMES).chain(&SPLIT_NAMES).chain(masks).copied().collect();
@@ -122,7 +123,18 @@ fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
 impl Found {
     fn find(table: &dyn Table, path: &Path, options: &ReadOptions) -> Result<Found> {
         let columns = &options.columns;
-        let find = |given: &Option<String>, usual: &[&str]| find_column(table, path, given.as_deref(), usual);
+        let is_left = |name: &str| columns.ignore.iter().any(|ignored| ignored == name);
+        // A feature of the model is one in new data, too, whatever it is called.
+        let is_read = |about: &About, name: &str| about.columns.iter().any(|column| column.name == name);
+        let is_free = |name: &str| !is_left(name) && !options.like.as_ref().is_some_and(|about| is_read(about, name));
+        if let Some(name) = [&columns.id, &columns.label, &columns.split].into_iter().flatten().find(|n| is_left(n)) {
+            let what = format!("data.ignore leaves out '{name}', which another key (or flag) names");
+            return Err(GraphError::format(path, "header", what));
+        }
+        let find = |given: &Option<String>, usual: &[&str]| match given {
+            Some(_) => find_column(table, path, given.as_deref(), usual),
+            None => Ok(usual_column(table, usual, &is_free)),
+        };
         let id = match columns.id.as_deref() {
             Some(ROW) if !table.columns().iter().any(|column| column.name == ROW) => None,
             _ => Some(find(&columns.id, &ID_NAMES)?.ok_or_else(|| no_ids(table, path))?),
@@ -143,7 +155,12 @@ impl Found {
                 masks.extend(find(&None, names)?.map(|column| (column, role)));
             }
         }
-        Ok(Found { id, label: LabelColumns::find(table, path, there(&columns.label).as_deref())?, split, masks })
+        Ok(Found {
+            id,
+            label: LabelColumns::find((table, path), there(&columns.label).as_deref(), &is_free)?,
+            split,
+            masks,
+        })
     }
 
     fn taken(&self) -> Vec<usize> {
@@ -194,9 +211,13 @@ impl Found {
 impl LabelColumns {
     /// The column called `given`, or, where that ends in `*`, all whose names begin so; else a usual one, else all
     /// whose names begin with [`LABEL_PREFIX`], if they are at least two and whole numbers.
-    fn find(table: &dyn Table, path: &Path, given: Option<&str>) -> Result<LabelColumns> {
+    fn find(
+        (table, path): (&dyn Table, &Path),
+        given: Option<&str>,
+        is_free: &dyn Fn(&str) -> bool,
+    ) -> Result<LabelColumns> {
         let beginning = |prefix: &str| -> Vec<usize> {
-            let columns = table.columns().iter().enumerate();
+            let columns = table.columns().iter().enumerate().filter(|(_, column)| is_free(&column.name));
             columns.filter(|(_, column)| column.name.starts_with(prefix)).map(|(place, _)| place).collect()
         };
         if let Some(prefix) = given.and_then(|given| given.strip_suffix('*')) {
@@ -206,7 +227,11 @@ impl LabelColumns {
             }
             return Ok(LabelColumns::Several(columns, prefix.to_owned()));
         }
-        if let Some(column) = find_column(table, path, given, &LABEL_NAMES)? {
+        let one = match given {
+            Some(_) => find_column(table, path, given, &LABEL_NAMES)?,
+            None => usual_column(table, &LABEL_NAMES, is_free),
+        };
+        if let Some(column) = one {
             return Ok(LabelColumns::One(column));
         }
         let several = beginning(LABEL_PREFIX);

@@ -37,11 +37,14 @@ pub fn find_column(table: &dyn Table, path: &Path, given: Option<&str>, usual: &
             let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
             GraphError::format(path, "header", format!("expected a column '{name}' among: {}", names.join(", ")))
         }),
-        None => {
-            let lower = |name: &str| table.columns().iter().position(|column| column.name.to_lowercase() == name);
-            Ok(usual.iter().find_map(|name| lower(name)))
-        }
+        None => Ok(usual_column(table, usual, &|_| true)),
     }
+}
+
+/// The first column of one of the `usual` names, in the order of these, among those that are free.
+pub fn usual_column(table: &dyn Table, usual: &[&str], is_free: &dyn Fn(&str) -> bool) -> Option<usize> {
+    let is = |column: &ColumnInfo, name: &str| column.name.to_lowercase() == name && is_free(&column.name);
+    usual.iter().find_map(|name| table.columns().iter().position(|column| is(column, name)))
 }
 
 /// Node ids as a table has them.
