@@ -346,3 +346,31 @@ fn nodes_of_several_classes_are_predicted_without_labels_too_with_all_of_their_n
         assert!(!bare[id].contains_key("label"));
     }
 }
+
+#[test]
+fn a_feature_stays_one_in_new_tables_whatever_it_is_called_and_other_weights_are_noted() {
+    let place = Place::new();
+    let node = |n: usize| format!("{n},{},{},{},{}\n", n % 7, n % 5, n % 3, ["train", "val", "test"][n / 3 % 3]);
+    let nodes: String = (0..60).map(node).collect();
+    place.write("nodes.csv", &format!("id,y,set,num,part\n{nodes}"));
+    let edges = |weight: &str| (0..60).map(|n| format!("{n},{}{weight}\n", (n + 3) % 60)).collect::<String>();
+    place.write("edges.csv", &format!("src,dst,weight\n{}", edges(",2.5")));
+    place.write("light.csv", &format!("src,dst\n{}", edges("")));
+    let run = "[data]\npath = \"edges.csv\"\nnodes_path = \"nodes.csv\"\nlabel = \"num\"\nsplit_column = \"part\"\n\
+        features_columns = [\"y\", \"set\"]\nsymmetrise = true\n[partition]\nparts = 2\n[train]\nepochs = 3\n";
+    place.write("run.toml", run);
+    place.json("train run.toml --out run");
+    // Neither labels nor a split, and two features under the names of such.
+    place.write(
+        "new.csv",
+        &format!("id,y,set\n{}", (0..60).map(|n| format!("{n},{},{}\n", n % 7, n % 5)).collect::<String>()),
+    );
+    let found = place.json("predict run --data edges.csv --nodes new.csv --out new.csv.csv");
+    assert!(found["figures"].as_object().is_none_or(serde_json::Map::is_empty), "{found}");
+    place.json("predict run --out own.csv");
+    assert_eq!(agree(&place.path("own.csv"), &place.path("new.csv.csv")), 60);
+    let light = place.run("predict run --data light.csv --nodes new.csv --out light.out.csv");
+    assert!(light.err.contains("these have none: each counts 1"), "{}", light.err);
+    place.write("twice.csv", "id,y,set,y\n1,2,3,4\n");
+    place.refused("predict run --data light.csv --nodes twice.csv --out t.csv", 3, &["two columns are called 'y'"]);
+}

@@ -210,8 +210,12 @@ pub fn feature_names(columns: &[TableColumn]) -> Vec<String> {
 /// The columns of a table that a recipe names, in its order.
 pub fn places(table: &dyn Table, path: &Path, recipe: &About) -> Result<Vec<usize>> {
     let place = |wanted: &TableColumn| {
-        let found = table.columns().iter().position(|column| column.name == wanted.name);
-        found.ok_or_else(|| {
+        let mut found = table.columns().iter().enumerate().filter(|(_, column)| column.name == wanted.name);
+        let first = found.next().map(|(place, _)| place);
+        if found.next().is_some() {
+            return Err(GraphError::format(path, "header", format!("two columns are called '{}'", wanted.name)));
+        }
+        first.ok_or_else(|| {
             let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
             let why = format!("the model was trained with it; there are: {}", names.join(", "));
             GraphError::format(path, "header", format!("expected a column '{}': {why}", wanted.name))

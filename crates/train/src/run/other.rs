@@ -28,7 +28,7 @@ pub fn open_other(
     card: &Card,
     workers: Option<u32>,
 ) -> Result<Source> {
-    let (mut parts, notes) = if is_part_folder(path) {
+    let (mut parts, mut notes) = if is_part_folder(path) {
         let count = part::open_meta(path)?.parts;
         if let Some(workers) = workers.filter(|workers| *workers != count) {
             let what = format!("holds {count} parts, and as many workers predict, not {workers}");
@@ -38,9 +38,11 @@ pub fn open_other(
         (parts.collect::<std::result::Result<Vec<Part>, _>>()?, Vec::new())
     } else {
         // From tables, what the model's own columns were made of.
-        let options = ReadOptions { like: Some(card.about.clone()), ..options.clone() };
+        let classes = (0..card.classes).map(|class| card.about.class(class)).collect();
+        let options = ReadOptions { like: Some(About { classes, ..card.about.clone() }), ..options.clone() };
         cut((members, config), (path, &options), workers.unwrap_or(1))?
     };
+    notes.extend(parts.first().into_iter().flat_map(|part| unlike(part, card)));
     for part in &mut parts {
         let of_data = |what| TrainError::from(GraphError::format(path, "data", what));
         suit(part, card).map_err(of_data)?;
@@ -63,6 +65,22 @@ fn cut(
         _ => assign(members, config, (&dataset, split), workers)?,
     };
     Ok((part::cut(&dataset, split, &assignment, workers)?, roles.notes().collect()))
+}
+
+/// What the model can work with, and was not trained on.
+fn unlike(part: &Part, card: &Card) -> Vec<String> {
+    let about = &part.global.about;
+    let weights = match (card.weighted, part.global.weighted) {
+        (true, false) => "the model was trained with weights of edges, and these have none: each counts 1",
+        (false, true) => "the model was trained without weights of edges, and those that these have are used",
+        _ => "",
+    };
+    let columns = if about.columns.is_empty() || about.columns == card.about.columns {
+        ""
+    } else {
+        "what stands for missing cells and categories is not the model's: predict from the tables to have that"
+    };
+    [weights, columns].into_iter().filter(|note| !note.is_empty()).map(str::to_owned).collect()
 }
 
 /// Makes of a part what the model reads: its columns on its scale, its classes.
