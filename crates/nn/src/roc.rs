@@ -67,7 +67,8 @@ pub fn roc_auc(scored: &mut [(f32, bool)]) -> Option<f64> {
     let negatives = scored.len() as f64 - positives;
     let (mut below, mut area, mut at) = (0.0, 0.0, 0);
     while at < scored.len() {
-        let end = at + scored[at..].iter().take_while(|s| s.0 == scored[at].0).count();
+        // A score that is not a number equals none, not even itself.
+        let end = at + 1 + scored[at + 1..].iter().take_while(|s| s.0 == scored[at].0).count();
         let up = scored[at..end].iter().filter(|s| s.1).count() as f64;
         let down = (end - at) as f64 - up;
         area += up * (below + down / 2.0);
@@ -167,6 +168,12 @@ mod tests {
             assert!((area - exact).abs() <= bound + 1e-12, "{shape:?}: {area} against {exact}, bound {bound}");
             assert!((area - exact).abs() <= near, "{shape:?}: {area} against {exact}");
         }
+    }
+
+    #[test]
+    fn scores_that_are_no_numbers_have_an_end() {
+        let mut scored = [(f32::NAN, true), (1.0, false), (f32::NAN, false), (2.0, true)];
+        assert!(roc_auc(&mut scored).is_some_and(|area| (0.0..=1.0).contains(&area)));
     }
 
     #[test]
