@@ -228,3 +228,22 @@ fn the_methods_of_the_readme_can_be_compared() {
     let training = |index: usize| number(&plan["methods"][index], "training");
     assert!(training(0) > training(2) && training(2) > training(4) && training(4) > training(3), "{plan}");
 }
+
+#[test]
+fn runs_on_another_cut_into_parts_of_the_same_sizes_are_not_kept() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 60 --features 4 --classes 2 --degree-max 20 --out g.npz");
+    let owners = |part: fn(usize) -> usize| (0..60).map(|node| format!("{}\n", part(node))).collect::<String>();
+    place.write("a.txt", &owners(|node| node % 2));
+    place.write("b.txt", &owners(|node| usize::from(node < 30)));
+    place.write("run.toml", "[data]\npath = \"parts\"\n[model]\nhidden = 4\n[train]\nepochs = 2\n");
+    place.write("methods.toml", "[[method]]\nname = \"standard\"\n");
+    for (file, code) in [("a.txt", 0), ("b.txt", 2)] {
+        place.json(&format!("partition g.npz --parts 2 --method given --file {file} --out parts --force"));
+        let compare = "compare run.toml --runs methods.toml --out compared";
+        match code {
+            0 => drop(place.json(compare)),
+            _ => place.refused(compare, code, &["another cut of g", "--out"]),
+        }
+    }
+}

@@ -169,8 +169,11 @@ fn prepare(out: &Path, comparison: &Comparison) -> Result<Lock> {
     if out.join("config.toml").exists() {
         bail!("{} is the folder of a run; name another with --out", out.display());
     }
-    if let Some(earlier) = Comparison::read(out)?.filter(|earlier| earlier.graph != comparison.graph) {
+    if let Some(earlier) = Comparison::read(out)?.filter(|earlier| !earlier.graph.is(&comparison.graph)) {
         let (there, graph) = (&earlier.graph, &comparison.graph);
+        if there.digest == graph.digest && there.parts.len() == graph.parts.len() {
+            bail!("{} compares runs on another cut of {}; name another with --out", out.display(), graph.dataset);
+        }
         bail!(
             "{} compares runs on {} in {} parts (digest {}), these are on {} in {} parts (digest {}); \
              name another with --out",

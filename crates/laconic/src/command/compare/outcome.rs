@@ -58,6 +58,9 @@ pub struct Graph {
     pub edges: u64,
     /// Own nodes of each part.
     pub parts: Vec<usize>,
+    /// A digest of which node went to which part, where somebody saw all of them; empty where nobody has said it.
+    #[serde(default)]
+    pub cut: String,
 }
 
 /// One method with its runs and what they say together.
@@ -176,7 +179,14 @@ impl Graph {
             nodes: global.nodes,
             edges: global.edges,
             parts: parts.iter().map(Part::rows).collect(),
+            cut: global.partition_digest.clone(),
         }
+    }
+
+    /// Whether runs on one may stand beside runs on the other: where a cut is not known its sizes have to do.
+    pub fn is(&self, other: &Graph) -> bool {
+        let is_unknown = self.cut.is_empty() || other.cut.is_empty();
+        Graph { cut: other.cut.clone(), ..self.clone() } == *other && (is_unknown || self.cut == other.cut)
     }
 }
 
@@ -201,7 +211,7 @@ impl Comparison {
         Comparison {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: String::new(),
-            graph: Graph { dataset, digest: String::new(), nodes: 0, edges: 0, parts: Vec::new() },
+            graph: Graph { dataset, digest: String::new(), nodes: 0, edges: 0, parts: Vec::new(), cut: String::new() },
             metric: None,
             link,
             constant: None,
@@ -292,8 +302,8 @@ impl Comparison {
 
     /// Measures every method against the baseline, and against no method at all.
     fn measure(&mut self) {
-        let baseline =
-            self.methods.iter().position(|line| line.name == self.baseline && !line.runs.is_empty()).unwrap_or(0);
+        let named = self.methods.iter().position(|line| line.name == self.baseline);
+        let baseline = named.unwrap_or(0);
         let bytes = self.methods[baseline].training;
         let tests: BTreeMap<Seeds, f64> =
             self.methods[baseline].runs.iter().filter_map(|run| Some((run.seeds(), run.test?))).collect();
