@@ -41,6 +41,7 @@ fn files(labels: Labels) -> Vec<(String, Vec<u8>)> {
         labels,
         splits: vec![Split { roles: vec![1, 2, 4, 0, 1] }],
         ids: Ids::Strings(["ä", "", "b c", "d\n", "日本"].map(str::to_owned).to_vec()),
+        about: laconic_graph::about::About::default(),
     };
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let dir = folder.path().join("parts");
