@@ -1,5 +1,7 @@
 //! What single cells of text mean.
 
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
+
 /// Whether a cell says that there is no value, as pandas, R and SQL write it.
 pub fn is_missing(field: &str) -> bool {
     matches!(
@@ -18,66 +20,24 @@ pub fn has_decimal_comma(field: &str) -> bool {
 /// Days since 1970-01-01 of a date, `2026-11-22`, or a time, `2026-11-22 10:30:00.5+01:00` (`T` for the space, `Z` for
 /// the zone, and no zone at all will do).
 pub fn days(field: &str) -> Option<f64> {
-    let (date, time) = match field.get(10..) {
-        Some("") => (field, ""),
-        Some(rest) => (field.get(..10)?, rest.strip_prefix(['T', ' '])?),
-        None => return None,
-    };
-    let separator = *date.as_bytes().get(4).filter(|byte| [b'-', b'/'].contains(byte))?;
-    if date.as_bytes()[7] != separator {
+    if !field.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
-    let [year, month, day] = [number(date.get(..4)?)?, number(date.get(5..7)?)?, number(date.get(8..)?)?];
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let days = days_from_civil(year, month, day);
-    if time.is_empty() { (field.len() == 10).then_some(days as f64) } else { Some(days as f64 + seconds(time)? / DAY) }
+    let text = field.replacen('T', " ", 1);
+    let text = text.strip_suffix('Z').map_or_else(|| text.clone(), |time| format!("{time}+00:00"));
+    ["%Y-%m-%d", "%Y/%m/%d"].iter().find_map(|date| {
+        let day = NaiveDate::parse_from_str(&text, date).ok().map(|day| day.and_time(NaiveTime::MIN));
+        let with = |time: &&str| {
+            let (local, zoned) = (format!("{date} {time}"), format!("{date} {time}%#z"));
+            let zoned = || DateTime::parse_from_str(&text, &zoned).ok().map(|time| time.naive_utc());
+            NaiveDateTime::parse_from_str(&text, &local).ok().or_else(zoned)
+        };
+        let time = day.or_else(|| ["%H:%M:%S%.f", "%H:%M"].iter().find_map(with))?;
+        Some((time.and_utc().timestamp() as f64 + f64::from(time.and_utc().timestamp_subsec_nanos()) * 1e-9) / DAY)
+    })
 }
 
 const DAY: f64 = 86_400.0;
-
-/// Seconds since midnight in UTC.
-fn seconds(time: &str) -> Option<f64> {
-    let time = time.strip_suffix('Z').unwrap_or(time);
-    let (time, zone) = match time.rfind(['+', '-']) {
-        Some(at) => (time.get(..at)?, time.get(at..)?),
-        None => (time, ""),
-    };
-    let mut parts = time.splitn(3, ':');
-    let [hours, minutes] = [number(parts.next()?)?, number(parts.next()?)?];
-    let seconds: f64 = parts.next().map_or(Some(0.0), decimal)?;
-    if hours > 24 || minutes > 59 || seconds >= 61.0 {
-        return None;
-    }
-    let offset = match zone.strip_prefix(['+', '-']) {
-        None => 0.0,
-        Some(zone) => {
-            let minutes = number(zone.get(2..)?.trim_start_matches(':')).unwrap_or(0);
-            (number(zone.get(..2)?)? * 3600 + minutes * 60) as f64
-        }
-    };
-    let offset = if zone.starts_with('-') { -offset } else { offset };
-    Some((hours * 3600 + minutes * 60) as f64 + seconds - offset)
-}
-
-fn number(digits: &str) -> Option<i64> {
-    (!digits.is_empty() && digits.len() <= 4 && digits.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| digits.parse().ok())
-        .flatten()
-}
-
-fn decimal(digits: &str) -> Option<f64> {
-    (digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')).then(|| digits.parse().ok()).flatten()
-}
-
-/// Days since 1970-01-01 in the Gregorian calendar, with years that begin in March so that leap days come last.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
 
 #[cfg(test)]
 mod tests {
@@ -98,8 +58,17 @@ mod tests {
         ] {
             assert_eq!(days(field), Some(expected), "{field}");
         }
-        for field in ["", "2026", "2026-13-01", "2026-11-22x", "22.11.2026", "2026-11/22", "2026-11-22T", "é026-11-22é"]
-        {
+        for field in [
+            "",
+            "2026",
+            "2026-13-01",
+            "2026-02-31",
+            "2026-11-22x",
+            "22.11.2026",
+            "2026-11/22",
+            "2026-11-22T",
+            "é026-11-22é",
+        ] {
             assert_eq!(days(field), None, "{field}");
         }
     }
