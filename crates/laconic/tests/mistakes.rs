@@ -7,10 +7,7 @@ use program::Place;
 const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 2\n[model]\nhidden = 4\n[train]\nepochs = 2\n";
 
 fn place() -> Place {
-    let place = Place::new();
-    place.json("data synth sbm --nodes 60 --features 3 --classes 2 --degree-max 20 --out graph.npz");
-    place.write("run.toml", RUN);
-    place
+    Place::with_run(RUN)
 }
 
 #[test]

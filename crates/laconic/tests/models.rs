@@ -371,6 +371,8 @@ fn a_feature_stays_one_in_new_tables_whatever_it_is_called_and_other_weights_are
     assert_eq!(agree(&place.path("own.csv"), &place.path("new.csv.csv")), 60);
     let light = place.run("predict run --data light.csv --nodes new.csv --out light.out.csv");
     assert!(light.err.contains("these have none: each counts 1"), "{}", light.err);
+    let line = "predict run --data light.csv --nodes new.csv --out t.csv --missing mean";
+    place.refused(line, 2, &["--missing", "the model decides"]);
     place.write("twice.csv", "id,y,set,y\n1,2,3,4\n");
     place.refused("predict run --data light.csv --nodes twice.csv --out t.csv", 3, &["two columns are called 'y'"]);
 }

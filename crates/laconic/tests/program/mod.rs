@@ -28,6 +28,14 @@ impl Place {
         Place(tempfile::tempdir().unwrap())
     }
 
+    /// A folder with a generated graph, `graph.npz`, and a configuration of this text, `run.toml`.
+    pub fn with_run(text: &str) -> Place {
+        let place = Place::new();
+        place.json("data synth sbm --nodes 60 --features 3 --classes 2 --degree-max 20 --out graph.npz");
+        place.write("run.toml", text);
+        place
+    }
+
     /// A path in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)

@@ -79,6 +79,22 @@ impl Reading {
         }
     }
 
+    /// What decides how columns become features, which a model decides that has learned from tables.
+    pub fn refuse_other_features(&self) -> Result<()> {
+        let said = self.over(DataConfig::default());
+        let usual = DataConfig::default();
+        let keys = [
+            ("data.features_columns", said.features_columns != usual.features_columns),
+            ("data.missing", said.missing != usual.missing),
+            ("data.dates", said.dates != usual.dates),
+            ("data.categories", said.categories != usual.categories),
+        ];
+        match keys.iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => bail!("{}: the model decides that, which prepares columns as in training", flag(key)),
+            None => Ok(()),
+        }
+    }
+
     /// The same for readers.
     pub fn options(&self) -> ReadOptions {
         self.config(Path::new("")).read_options()

@@ -150,6 +150,9 @@ impl Predict {
         };
         output.say(format_args!("reading {}", path.display()));
         self.reading.refuse_idle_options(path, super::data::format(path))?;
+        if !card.about.columns.is_empty() {
+            self.reading.refuse_other_features()?;
+        }
         // Columns are called as the run's were where nothing else is said; the model knows which become features.
         let own = DataConfig { features_columns: Vec::new(), ignore: Vec::new(), ..config.data.clone() };
         let options = self.reading.over(own).read_options();
