@@ -5,7 +5,9 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Asked when it runs: a target folder may be shared by several checkouts.
+    let Some(here) = std::env::var_os("CARGO_MANIFEST_DIR") else { return };
+    let workspace = Path::new(&here).join("../..");
     // A package that is unpacked somewhere inside another checkout is none of that one's commits.
     if !workspace.join(".git").exists() {
         return;
