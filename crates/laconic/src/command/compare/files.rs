@@ -101,7 +101,7 @@ pub fn p(line: &Line) -> String {
 fn foot(comparison: &Comparison) -> String {
     let mut text = format!(
         "Mean and standard deviation over runs; bytes of all workers, framing included; fewer: all but evaluation, \
-         against {0}; p: exact sign-flip permutation test of paired differences to {0}, two-sided",
+         against {0}; p: sign-flip permutation test (exact up to 20 pairs) of paired differences to {0}, two-sided",
         comparison.baseline
     );
     if let Some(link) = &comparison.link {

@@ -37,7 +37,8 @@ pub fn table(comparison: &Comparison) -> String {
         }
     }
     let _ = writeln!(text, "fewer: all but evaluation, against {}", comparison.baseline);
-    let test = "exact permutation test of the differences with the same seeds, two-sided; six pairs are the fewest";
+    let test =
+        "permutation test (exact to 20 pairs) of differences with the same seeds, two-sided; six pairs are the fewest";
     let _ = writeln!(text, "p: {test}");
     if let Some(constant) = comparison.constant.filter(|_| comparison.methods.iter().any(|line| line.is_constant)) {
         let _ = writeln!(text, "chance: no better than {constant:.4}, the best answer that is the same for every node");

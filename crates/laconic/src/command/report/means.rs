@@ -152,8 +152,9 @@ pub fn legend(comparison: &Comparison) -> String {
          better in one."
     );
     if comparison.methods.iter().any(is_tested) {
-        text +=
-            &format!(" p: exact permutation test of the differences from {baseline} with the same seeds, two-sided.");
+        text += &format!(
+            " p: permutation test (exact to 20 pairs) of differences from {baseline} with the same seeds, two-sided."
+        );
     }
     if let Some(constant) = comparison.constant.filter(|_| comparison.methods.iter().any(|line| line.is_constant)) {
         text += &format!(" Chance: no better than {constant:.4}, the best answer that is the same for every node.");
