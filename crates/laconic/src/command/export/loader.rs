@@ -67,7 +67,11 @@ impl Loader<'_> {
     /// # Errors
     /// If its layers have no form there.
     pub fn new<'a>(plan: &'a Plan, card: &'a Card, target: Target) -> Result<Loader<'a>, String> {
-        let own = layer_text(plan)?;
+        let own = match layer_text(plan) {
+            // A layer that PyTorch Geometric has needs no text of ours.
+            Err(_) if target == Target::Pyg && !card.weighted => None,
+            own => own?,
+        };
         let weighted = card.weighted && own.is_some_and(|(_, reads_weights)| reads_weights);
         // Of PyTorch Geometric's layers only GCNConv takes weights as ours does.
         let is_theirs = target == Target::Pyg && (!weighted || plan.layer.name == "gcn");
