@@ -46,6 +46,8 @@ pub enum Purpose {
     Test = 12,
     /// Bits of single messages, where they are drawn.
     Width = 13,
+    /// Signs of differences, where a permutation test cannot try all.
+    Signs = 14,
 }
 
 /// A point in the space of random streams; see the crate documentation.

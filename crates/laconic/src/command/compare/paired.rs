@@ -4,6 +4,7 @@
 //! share of them whose sum lies at least as far from zero as the one that was found. Nothing is assumed of how figures
 //! are distributed.
 
+use laconic_key::{Key, Purpose};
 use serde::{Deserialize, Serialize};
 
 /// Pairs up to which all signs are tried; of more, as many are drawn.
@@ -67,15 +68,17 @@ fn exact(differences: &[f64], found: f64) -> f64 {
     count as f64 / all as f64
 }
 
-/// Signs from Knuth's generator, always the same ones; the pattern that was found counts as one of them.
+/// Signs that are drawn, always the same ones; the pattern that was found counts as one of them.
 fn drawn(differences: &[f64], found: f64) -> f64 {
     let (size, trials) = (size(differences), 1u32 << EXACT_MAX);
-    let (mut state, mut count) = (1u64, 1u32);
-    for _ in 1..trials {
-        let sum = differences.iter().fold(0.0, |sum, difference| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            if state >> 63 == 0 { sum + difference } else { sum - difference }
-        });
+    let (key, mut count) = (Key::new(0, Purpose::Signs), 1u32);
+    for trial in 1..trials {
+        let key = key.with(u64::from(trial));
+        let signed = |(place, difference): (usize, &f64)| match key.with(place as u64).below(2) {
+            0 => *difference,
+            _ => -difference,
+        };
+        let sum = differences.iter().enumerate().map(signed).sum();
         count += u32::from(as_far(sum, found, size));
     }
     f64::from(count) / f64::from(trials)
