@@ -284,6 +284,18 @@ fn labels_that_are_codes_or_truths_are_names_and_ignored_columns_have_no_role() 
     ] {
         assert_eq!(labels(&classes(given, "")), expected);
     }
+    // A second column of labels would give the first away.
+    place.write("two.csv", "id,x,label,y\n1,0.5,a,1\n2,0.1,b,2\n3,0.3,a,1\n");
+    let checked = place.json("data check edges.csv --nodes two.csv");
+    let found = checked["findings"].to_string();
+    assert!(found.contains("y: features that are called as labels are"), "{found}");
+    assert!(
+        !place.json("data check edges.csv --nodes two.csv --ignore y")["findings"].to_string().contains("called as")
+    );
+    // As pandas writes 0 and 1 where a cell is missing.
+    place.write("sets.csv", "id,x,label_a,label_b\n1,0.5,1.0,0.0\n2,0.1,0.0,\n3,0.3,1.0,1.0\n");
+    let sets = place.json("data info edges.csv --nodes sets.csv");
+    assert_eq!((&sets["multi_label"], &sets["classes"]), (&true.into(), &2.into()), "{sets}");
     let left = classes(["a", "b", "a"], "--ignore label,split");
     assert_eq!((labels(&left).as_str(), left["splits"].as_array().map(Vec::len)), (Some("none"), Some(0)));
     place.refused("data info edges.csv --nodes nodes.csv --ignore label --label label", 3, &["data.ignore", "'label'"]);

@@ -81,6 +81,9 @@ impl NodeTable {
         refuse_twice(&*table, path, &wanted)?;
         let matrix = read_matrix(&*table, &wanted, limits)?;
         say_features(&wanted, &matrix, options, &mut roles);
+        if found.label.is_some() && options.like.is_none() {
+            say_leaks(&wanted, &mut roles);
+        }
         for (column, why) in &seen.ignored {
             match why {
                 Some(why) => roles.ignored(column, why),
@@ -209,6 +212,10 @@ impl Found {
 }
 
 impl LabelColumns {
+    fn is_some(&self) -> bool {
+        !matches!(self, LabelColumns::None)
+    }
+
     /// The column called `given`, or, where that ends in `*`, all whose names begin so; else a usual one, else all
     /// whose names begin with [`LABEL_PREFIX`], if they are at least two and whole numbers.
     fn find(
@@ -235,7 +242,9 @@ impl LabelColumns {
             return Ok(LabelColumns::One(column));
         }
         let several = beginning(LABEL_PREFIX);
-        if several.len() >= 2 && several.iter().all(|&column| table.columns()[column].kind == Kind::Integer) {
+        if several.len() >= 2
+            && several.iter().all(|&column| matches!(table.columns()[column].kind, Kind::Integer | Kind::Float))
+        {
             return Ok(LabelColumns::Several(several, LABEL_PREFIX.to_owned()));
         }
         Ok(LabelColumns::None)
@@ -380,6 +389,17 @@ fn say_labels(
     match warning {
         Some(warning) => roles.doubtful(Role::Labels, &columns, text, warning),
         None => roles.line(Role::Labels, &columns, text),
+    }
+}
+
+/// Warns of features that are called as labels are: what is to be learned would be read from them.
+fn say_leaks(wanted: &[(usize, &TableColumn)], roles: &mut TableRoles) {
+    let is_label = |name: &str| name.starts_with(LABEL_PREFIX) || LABEL_NAMES.contains(&name.to_lowercase().as_str());
+    let names: Vec<&str> =
+        wanted.iter().map(|(_, column)| column.name.as_str()).filter(|name| is_label(name)).collect();
+    if !names.is_empty() {
+        let what = "features that are called as labels are; data.ignore (--ignore) leaves them out".to_owned();
+        roles.doubtful(Role::Features, &names, names.join(", "), format!("{}: {what}", names.join(", ")));
     }
 }
 
