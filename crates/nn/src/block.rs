@@ -1,5 +1,7 @@
 //! Rectangular sparse operators: destination rows × source rows.
 
+use std::ops::Range;
+
 use crate::matrix::transpose_pattern;
 
 /// One orientation of a block: for each row, the columns it reads.
@@ -59,6 +61,24 @@ impl Block {
         assert_eq!(names.len(), self.sources, "one number a source row");
         assert!(names.iter().all(|&name| name != u32::MAX), "the last number stands for nobody");
         Block { names, ..self }
+    }
+
+    /// The edges into some of the destinations, for passes that go forward alone: it has no edges by source.
+    #[must_use]
+    pub fn piece(&self, destinations: Range<usize>) -> Block {
+        let bounds = &self.forward.offsets[destinations.start..=destinations.end];
+        let edges = bounds[0]..bounds[bounds.len() - 1];
+        Block {
+            sources: self.sources,
+            forward: Csr {
+                offsets: bounds.iter().map(|bound| bound - edges.start).collect(),
+                columns: self.forward.columns[edges.clone()].to_vec(),
+            },
+            reverse: Csr::default(),
+            positions: Vec::new(),
+            weights: self.weights.as_ref().map(|weights| weights[edges].to_vec()),
+            names: self.names.clone(),
+        }
     }
 
     /// The number of each source row among those of all blocks.

@@ -18,7 +18,7 @@
 //!     (Matrix::default(), Matrix::default(), Matrix::default(), State::default());
 //! let at = &mut At { compute: &mut compute, p: &parameters, nodes, state: &mut state };
 //! gcn.message(at, Rows::Dense(&x), &mut messages);
-//! gcn.fold(at, Sources { side: Side::Own, block: &block, messages: &messages }, &mut folded);
+//! gcn.fold(at, Sources::new(Side::Own, &block, &messages), &mut folded);
 //! gcn.finish_fold(at, &mut folded);
 //! gcn.close(at, Closing { x: Rows::Dense(&x), folded: Rows::Dense(&folded) }, &mut z);
 //! assert!((z.row(1)[0] - (2.0 * half + 4.0 * half * half + 0.5)).abs() < 1e-6);

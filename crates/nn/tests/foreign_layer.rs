@@ -71,7 +71,7 @@ impl Layer for Scaled {
         copy_scaled(at.compute, out, Store::Set, x, 1.0, None);
     }
 
-    fn fold(&self, at: &mut At<'_>, Sources { side, block, messages }: Sources<'_>, folded: &mut Matrix) {
+    fn fold(&self, at: &mut At<'_>, Sources { side, block, messages, .. }: Sources<'_>, folded: &mut Matrix) {
         folded.reshape(block.destinations(), self.width);
         let store = if side == Side::Own { Store::Set } else { Store::Add };
         sum_fold(at.compute, folded, store, block, messages);

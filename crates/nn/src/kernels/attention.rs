@@ -5,6 +5,7 @@
 //! time and the halo may arrive while the local block is being folded. Scores are recomputed in the backward pass
 //! rather than stored.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::dispatch::{per_processor, prefetch};
@@ -58,12 +59,19 @@ impl Scores<'_> {
     }
 }
 
-/// `out[v][h] = vector[h] · q[v][h]`: one half of the scores. `vector` has heads × width values.
-pub fn score_halves(compute: &Compute, out: &mut Matrix, messages: &Matrix, vector: &[f32], heads: usize) {
+/// `out[v][h] = vector[h] · q[v][h]` for these rows of the messages: one half of the scores. `vector` has heads × width
+/// values.
+pub fn score_halves(
+    compute: &Compute,
+    out: &mut Matrix,
+    (messages, rows): (&Matrix, Range<usize>),
+    vector: &[f32],
+    heads: usize,
+) {
     let width = messages.columns() / heads;
-    out.reshape(messages.rows(), heads);
+    out.reshape(rows.len(), heads);
     compute.rows(out.rows_mut(), |node, out| {
-        let row = messages.row(node);
+        let row = messages.row(rows.start + node);
         for (head, out) in out.iter_mut().enumerate() {
             let span = head * width..(head + 1) * width;
             *out = dot(&row[span.clone()], &vector[span]);
@@ -299,11 +307,15 @@ pub fn add_destination_gradient(compute: &Compute, out: &mut Matrix, gradients: 
     });
 }
 
-/// `out[v][h·width + d] += halves[v][h] · vector[h·width + d]`: how score gradients reach the messages.
+/// `out[v][h·width + d] += halves[v][h] · vector[h·width + d]` for the first rows, of which there are halves: how score
+/// gradients reach the messages.
 pub fn add_score_gradient(compute: &Compute, out: &mut Matrix, halves: &Matrix, vector: &[f32]) {
     let (columns, heads) = (out.columns(), halves.columns());
     let width = columns / heads;
     compute.rows(out.rows_mut(), |row, out| {
+        if row >= halves.rows() {
+            return;
+        }
         let halves = halves.row(row);
         for (head, out) in out.chunks_mut(width).enumerate() {
             for (out, value) in out.iter_mut().zip(&vector[head * width..]) {
@@ -313,9 +325,10 @@ pub fn add_score_gradient(compute: &Compute, out: &mut Matrix, halves: &Matrix, 
     });
 }
 
-/// `gradient[h·width + d] += Σ_v halves[v][h] · q[v][h·width + d]`: the gradient of an attention vector.
+/// `gradient[h·width + d] += Σ_v halves[v][h] · q[v][h·width + d]` over the first rows, of which there are halves: the
+/// gradient of an attention vector.
 pub fn add_vector_gradient(compute: &mut Compute, gradient: &mut [f32], halves: &Matrix, messages: &Matrix) {
-    let (rows, columns, heads) = (messages.rows(), messages.columns(), halves.columns());
+    let (rows, columns, heads) = (halves.rows(), messages.columns(), halves.columns());
     let width = columns / heads;
     let pieces = crate::threads::row_pieces(rows);
     let size = rows.div_ceil(pieces).max(1);

@@ -141,18 +141,20 @@ impl Layer for Gat {
     fn fold(
         &self,
         At { compute, p, state, .. }: &mut At<'_>,
-        Sources { side, block, messages }: Sources<'_>,
+        Sources { side, block, messages, first }: Sources<'_>,
         folded: &mut Matrix,
     ) {
         let views = self.views(p);
         folded.reshape(block.destinations(), self.columns());
         let memory: &mut Memory = state.own.get();
         if side == Side::Own {
-            memory.softmax.reset(block.destinations(), self.heads);
-            score_halves(compute, &mut memory.destination_scores, messages, views.destination, self.heads);
+            let destinations = first..first + block.destinations();
+            memory.softmax.reset(destinations.len(), self.heads);
+            let scores = &mut memory.destination_scores;
+            score_halves(compute, scores, (messages, destinations), views.destination, self.heads);
         }
         let source = &mut memory.source_scores[side as usize];
-        score_halves(compute, source, messages, views.source, self.heads);
+        score_halves(compute, source, (messages, 0..messages.rows()), views.source, self.heads);
         let weight = if side == Side::Halo { state.presence.as_slice() } else { &[] };
         let scores = Scores { block, messages, source, destination: &memory.destination_scores, weight };
         attention_fold(compute, folded, &mut memory.softmax, scores);
@@ -200,7 +202,7 @@ impl Layer for Gat {
         &self,
         At { compute, p, state, .. }: &mut At<'_>,
         g: &mut [f32],
-        Sources { side, block, messages }: Sources<'_>,
+        Sources { side, block, messages, .. }: Sources<'_>,
         dfolded: &Matrix,
         dmessages: &mut Matrix,
     ) {

@@ -88,7 +88,7 @@ impl Layer for Gcn {
     fn fold(
         &self,
         At { compute, .. }: &mut At<'_>,
-        Sources { side, block, messages }: Sources<'_>,
+        Sources { side, block, messages, .. }: Sources<'_>,
         folded: &mut Matrix,
     ) {
         folded.reshape(block.destinations(), self.message_width());

@@ -122,7 +122,7 @@ impl Layer for Gin {
     fn fold(
         &self,
         At { compute, .. }: &mut At<'_>,
-        Sources { side, block, messages }: Sources<'_>,
+        Sources { side, block, messages, .. }: Sources<'_>,
         folded: &mut Matrix,
     ) {
         folded.reshape(block.destinations(), self.inputs);

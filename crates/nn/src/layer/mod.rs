@@ -27,7 +27,7 @@ use crate::threads::Compute;
 pub use linear::Linear;
 pub use state::{Slot, State};
 
-/// What a layer may know about its destination rows. Degrees are global: they never depend on the partition.
+/// What a layer may know about rows. Degrees are global: they never depend on the partition.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
     /// Global ids of the nodes.
@@ -65,7 +65,8 @@ pub struct At<'a> {
     pub compute: &'a mut Compute,
     /// The layer's own slice of the parameters, in the order of [`Layer::parameters`].
     pub p: &'a [f32],
-    /// What is known of the rows that are worked on: one entry a row.
+    /// What is known of the rows that are worked on, one entry a row: senders in `message` and its adjoint,
+    /// destinations in `close` and its adjoint.
     pub nodes: Nodes<'a>,
     /// What the layer keeps from one of its functions to the next.
     pub state: &'a mut State,
@@ -80,6 +81,17 @@ pub struct Sources<'a> {
     pub block: &'a Block,
     /// The sources' messages; sources × [`Layer::message_width`].
     pub messages: &'a Matrix,
+    /// Which source row of the own side is the first destination; the others follow it. Destinations are 0 and what
+    /// follows in whole graphs, where own rows are both, and in sampled blocks, whose destinations are the first of
+    /// their sources; in a piece of a block they begin where the piece does.
+    pub first: usize,
+}
+
+impl<'a> Sources<'a> {
+    /// Sources of which the first are the destinations, where they are of the own side.
+    pub fn new(side: Side, block: &'a Block, messages: &'a Matrix) -> Sources<'a> {
+        Sources { side, block, messages, first: 0 }
+    }
 }
 
 /// What [`Layer::close`] and its adjoint read.

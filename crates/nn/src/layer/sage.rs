@@ -139,7 +139,7 @@ impl Layer for Sage {
     fn fold(
         &self,
         At { compute, state, .. }: &mut At<'_>,
-        Sources { side, block, messages }: Sources<'_>,
+        Sources { side, block, messages, .. }: Sources<'_>,
         folded: &mut Matrix,
     ) {
         folded.reshape(block.destinations(), self.message_width());

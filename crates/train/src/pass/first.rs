@@ -36,8 +36,8 @@ impl Pass {
                 layer.message(at, copies, halo_messages);
                 at.nodes = nodes;
                 weigh(at.compute, layer, &inputs.presence, halo_messages, at.state);
-                layer.fold(at, Sources { side: Side::Own, block: graph.own, messages }, folded);
-                layer.fold(at, Sources { side: Side::Halo, block: graph.halo, messages: halo_messages }, folded);
+                layer.fold(at, Sources::new(Side::Own, graph.own, messages), folded);
+                layer.fold(at, Sources::new(Side::Halo, graph.halo, halo_messages), folded);
                 layer.finish_fold(at, folded);
                 None
             }
@@ -87,8 +87,8 @@ impl Pass {
         let Returning { folded: dfolded, messages: dm, halo: dhalo, .. } = returning;
         let Neighbourhood { messages, halo_messages, state, .. } = near;
         let at = &mut At { compute: walk.peers.compute, p, nodes, state };
-        let own_sources = Sources { side: Side::Own, block: graph.own, messages };
-        let halo_sources = Sources { side: Side::Halo, block: graph.halo, messages: halo_messages };
+        let own_sources = Sources::new(Side::Own, graph.own, messages);
+        let halo_sources = Sources::new(Side::Halo, graph.halo, halo_messages);
         layer.fold_adjoint(at, g, halo_sources, dfolded, dhalo);
         layer.fold_adjoint(at, g, own_sources, dfolded, dm);
         let senders = Senders { side: Side::Halo, x: halo.last(copies), messages: halo_messages };

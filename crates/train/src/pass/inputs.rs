@@ -107,9 +107,9 @@ impl Inputs {
         if !layer.message_has_parameters() {
             let (mut folded, mut state) = (Matrix::default(), State::default());
             let at = &mut At { compute, p: &[], nodes: graph.nodes, state: &mut state };
-            layer.fold(at, Sources { side: Side::Own, block: graph.own, messages: own }, &mut folded);
+            layer.fold(at, Sources::new(Side::Own, graph.own, own), &mut folded);
             weigh(at.compute, layer, &self.presence, &mut halo, at.state);
-            layer.fold(at, Sources { side: Side::Halo, block: graph.halo, messages: &halo }, &mut folded);
+            layer.fold(at, Sources::new(Side::Halo, graph.halo, &halo), &mut folded);
             layer.finish_fold(at, &mut folded);
             halo = folded;
         }
@@ -177,13 +177,13 @@ pub(crate) fn fold_once(
     layer.message(&mut At { compute: peers.compute, p: &[], nodes, state: &mut state }, x, &mut messages);
     halo.reshape(peers.halo.rows(), messages.columns());
     let fold_own = |compute: &mut Compute, _: &mut Matrix| {
-        let own = Sources { side: Side::Own, block: graph.own, messages: &messages };
+        let own = Sources::new(Side::Own, graph.own, &messages);
         layer.fold(&mut At { compute, p: &[], nodes, state: &mut state }, own, folded);
     };
     let presence = peers.exchange(tag, &messages, &mut halo, fold_own)?;
     weigh(peers.compute, layer, &presence, &mut halo, &mut state);
     let at = &mut At { compute: peers.compute, p: &[], nodes, state: &mut state };
-    layer.fold(at, Sources { side: Side::Halo, block: graph.halo, messages: &halo }, folded);
+    layer.fold(at, Sources::new(Side::Halo, graph.halo, &halo), folded);
     layer.finish_fold(at, folded);
     Ok(())
 }

@@ -62,7 +62,7 @@ impl Neighbourhood {
         let Neighbourhood { messages, halo_messages, folded, state, presence, copies, weighted } = self;
         layer.message(&mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state }, x, messages);
         let fold_own = |compute: &mut laconic_nn::Compute, _: &mut Matrix| {
-            let own = Sources { side: Side::Own, block: graph.own, messages };
+            let own = Sources::new(Side::Own, graph.own, messages);
             layer.fold(&mut At { compute, p, nodes: graph.nodes, state }, own, folded);
         };
         let halo_rows = walk.peers.halo.rows();
@@ -85,7 +85,7 @@ impl Neighbourhood {
         }
         weigh(walk.peers.compute, layer, presence, halo_messages, state);
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
-        layer.fold(at, Sources { side: Side::Halo, block: graph.halo, messages: halo_messages }, folded);
+        layer.fold(at, Sources::new(Side::Halo, graph.halo, halo_messages), folded);
         layer.finish_fold(at, folded);
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Neighbourhood {
         let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Reverse));
         let Neighbourhood { messages, halo_messages, state, presence, copies, .. } = self;
         let Returning { folded: dfolded, messages: dm, halo: dhalo, copies: dcopies, returned } = gradients;
-        let halo = Sources { side: Side::Halo, block: graph.halo, messages: halo_messages };
+        let halo = Sources::new(Side::Halo, graph.halo, halo_messages);
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         layer.fold_adjoint(at, g, halo, dfolded, dhalo);
         weigh_adjoint(at.compute, layer, presence, dhalo);
@@ -118,7 +118,7 @@ impl Neighbourhood {
             at.nodes = graph.halo_nodes;
             layer.message_adjoint(at, g, senders, dhalo, dx.is_some().then_some((dcopies, Store::Set)));
         }
-        let own = Sources { side: Side::Own, block: graph.own, messages };
+        let own = Sources::new(Side::Own, graph.own, messages);
         let mut fold_own = |compute: &mut laconic_nn::Compute, g: &mut [f32], dm: &mut Matrix| {
             layer.fold_adjoint(&mut At { compute, p, nodes: graph.nodes, state }, g, own, dfolded, dm);
         };

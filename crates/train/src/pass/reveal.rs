@@ -131,7 +131,7 @@ impl Reveal {
     /// Inputs of which nothing of the neighbours is known yet.
     pub fn inputs(&mut self, compute: &mut Compute, graph: LocalGraph<'_>, layer: &dyn Layer, x: Operand) -> Inputs {
         if !layer.message_has_parameters() {
-            let own = Sources { side: Side::Own, block: graph.own, messages: &self.own };
+            let own = Sources::new(Side::Own, graph.own, &self.own);
             let at = &mut At { compute, p: &[], nodes: graph.nodes, state: &mut State::default() };
             layer.fold(at, own, &mut self.kept);
         }
