@@ -25,15 +25,18 @@
 //! ```
 
 pub mod block;
+pub mod decoder;
 pub mod kernels;
 pub mod laws;
 pub mod layer;
+pub mod links;
 pub mod loss;
 pub mod matrix;
 pub mod metric;
 pub mod network;
 pub mod optimiser;
 pub mod parameters;
+pub mod ranking;
 pub mod registry;
 pub mod roc;
 pub mod threads;

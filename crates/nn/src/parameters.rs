@@ -10,6 +10,11 @@ pub enum Initial {
     Zeros,
     /// Every value is 1.
     Ones,
+    /// Every value is this.
+    Constant {
+        /// The value.
+        value: f32,
+    },
     /// Uniform in ±√(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
     Glorot {
         /// Inputs of one output.
@@ -32,7 +37,7 @@ impl Initial {
 
     fn bound(&self) -> f32 {
         match *self {
-            Initial::Zeros | Initial::Ones => 0.0,
+            Initial::Zeros | Initial::Ones | Initial::Constant { .. } => 0.0,
             Initial::Glorot { fan_in, fan_out } => (6.0 / (fan_in + fan_out).max(1) as f32).sqrt(),
             Initial::Uniform { bound } => bound,
         }
@@ -112,6 +117,7 @@ pub fn initialise(values: &mut [f32], specs: &[ParameterSpec], key: Key) {
         match spec.initial {
             Initial::Zeros => mine.fill(0.0),
             Initial::Ones => mine.fill(1.0),
+            Initial::Constant { value } => mine.fill(value),
             _ => {
                 for (i, value) in mine.iter_mut().enumerate() {
                     *value = (key.with(i as u64).unit() as f32 * 2.0 - 1.0) * bound;

@@ -11,6 +11,7 @@ pub mod fold;
 pub mod heads;
 pub mod measure;
 pub mod normalise;
+pub mod pairs;
 pub mod product;
 
 /// Whether a kernel replaces its output or adds to it.
