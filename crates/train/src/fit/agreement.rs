@@ -110,8 +110,8 @@ const RESIDUALS: [&str; 2] = ["reducer.own", "reducer.sum"];
 
 /// How workers agree: a member decides what a gradient is a mean over, and what is reduced before and after a step.
 pub(super) trait Agreement {
-    /// The number of rows that this worker's loss is a mean over.
-    fn rows(&self, worker: &Worker) -> f64;
+    /// The number of rows that this worker's loss is a mean over, in a round in which its own count for `own`.
+    fn rows(&self, worker: &Worker, own: f64) -> f64;
 
     /// Between a round's gradient and its step.
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()>;
@@ -135,7 +135,7 @@ pub(super) fn of(plan: &Plan) -> Box<dyn Agreement> {
 struct SummedGradients;
 
 impl Agreement for SummedGradients {
-    fn rows(&self, worker: &Worker) -> f64 {
+    fn rows(&self, worker: &Worker, _own: f64) -> f64 {
         worker.global_rows[0]
     }
 
@@ -165,9 +165,8 @@ struct AveragedModels {
 }
 
 impl Agreement for AveragedModels {
-    fn rows(&self, worker: &Worker) -> f64 {
-        let rows = worker.own_rows[0];
-        if rows > 0.0 { rows } else { 1.0 }
+    fn rows(&self, _worker: &Worker, own: f64) -> f64 {
+        if own > 0.0 { own } else { 1.0 }
     }
 
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {

@@ -1,11 +1,13 @@
 //! One stage after the other, round by round.
 
 mod agreement;
+mod batch;
 mod inputs;
 pub mod observe;
 pub mod progress;
 mod report;
 pub mod stages;
+pub mod task;
 pub mod trainer;
 
 pub use agreement::extras_count;

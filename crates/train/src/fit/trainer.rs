@@ -1,16 +1,18 @@
-//! Full-batch training of one stage: rounds, evaluation, best-validation selection, patience.
+//! Training of one stage: rounds, evaluation, best-validation selection, patience. Which rows a round runs over and what
+//! is learned from them stand in [`super::batch`] and [`super::task`].
 
 use std::time::{Duration, Instant};
 
 use laconic_nn::Network;
-use laconic_nn::loss::loss;
 use laconic_nn::optimiser;
 use laconic_wire::Tag;
 
 use super::agreement::{self, Agreement, Extras, Reduction, Turn};
+use super::batch::{self, Batches, Training};
 use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Best, Clocks, Progress};
+use super::task::{self, Task};
 use crate::config::SelectBy;
 use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
@@ -24,7 +26,7 @@ use crate::saved::{Remembers, Saved};
 use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::evaluate::Scores;
-use crate::worker::local::{SPLITS, Subset};
+use crate::worker::local::SPLITS;
 
 /// Which stage is trained, and when.
 #[derive(Clone, Copy)]
@@ -44,11 +46,11 @@ pub struct Fit<'a> {
     reveal: Option<Reveal>,
     /// The inputs with all neighbours, for evaluations of a model that is trained without them.
     eval_inputs: Option<Inputs>,
-    /// Training rows with their inputs, where no layer reads neighbours any more.
-    subset: Option<(Subset, Inputs)>,
-    train_pass: Pass,
-    /// A pass over all rows; `None` where training runs over all rows itself and lends its memory.
-    eval_pass: Option<Pass>,
+    /// The rows that rounds run over.
+    batches: Box<dyn Batches>,
+    task: Box<dyn Task>,
+    /// The memory of passes over all own rows: evaluations, and rounds of full batches.
+    pass: Pass,
     gradient: Vec<f32>,
     reduction: Reduction,
     agreement: Box<dyn Agreement>,
@@ -77,22 +79,15 @@ impl<'a> Fit<'a> {
     pub fn new(worker: &Worker, at: StageRun<'a>, material: StageInputs) -> Result<Fit<'a>> {
         let StageInputs { inputs, reveal, eval_inputs } = material;
         let network = &at.stage.network;
-        let reads_graph = network.units()[1..].iter().any(|unit| unit.layer.message_width() > 0);
-        let subset = (!reads_graph)
-            .then(|| {
-                let subset = Subset::new(&worker.local, &worker.local.masks[0]);
-                inputs.gather(&subset.rows).map(|inputs| (subset, inputs))
-            })
-            .flatten();
         let is_adaptive = |(tag, _): &(Tag, usize)| worker.plan.messages.coding(*tag).is_adaptive();
         Ok(Fit {
             at,
+            batches: batch::of(worker, at.stage, &inputs),
+            task: task::of(&worker.plan),
             inputs,
             reveal,
             eval_inputs,
-            eval_pass: subset.is_some().then(Pass::default),
-            subset,
-            train_pass: Pass::default(),
+            pass: Pass::default(),
             gradient: Vec::with_capacity(network.len()),
             reduction: Reduction::new(&worker.plan, at.stage.first_layer)?,
             agreement: agreement::of(&worker.plan),
@@ -156,11 +151,8 @@ impl<'a> Fit<'a> {
     fn reveal(&mut self, worker: &mut Worker, round: u32, reading: &Reading) -> Result<()> {
         let Some(reveal) = &mut self.reveal else { return Ok(()) };
         let (mut peers, graph) = worker.split();
-        if reveal.advance(&mut peers, graph, self.at.stage.first(), (round, reading), &mut self.inputs)?
-            && let Some((subset, inputs)) = &mut self.subset
-            && let Some(gathered) = self.inputs.gather(&subset.rows)
-        {
-            *inputs = gathered;
+        if reveal.advance(&mut peers, graph, self.at.stage.first(), (round, reading), &mut self.inputs)? {
+            self.batches.refresh(&self.inputs);
         }
         Ok(())
     }
@@ -248,38 +240,24 @@ impl<'a> Fit<'a> {
         Ok(lr)
     }
 
-    /// Sets `gradient` to that over own training rows and returns their loss: shares of the mean over all workers'
-    /// rows, or, where models are averaged, means over own rows.
+    /// Sets `gradient` to that over the round's own training rows and returns their loss: shares of the mean over all
+    /// workers' rows, or, where models are averaged, means over own rows.
     fn gradient(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<f64> {
         let network = self.network();
         self.gradient.clear();
         self.gradient.resize(network.len(), 0.0);
-        let scale = (1.0 / self.agreement.rows(worker)) as f32;
-        let (context, weights) = (self.context(worker, round, true), worker.class_weights.clone());
-        let (pass, g, p) = (&mut self.train_pass, &mut self.gradient[..], parameters);
-        match &self.subset {
-            Some((subset, inputs)) => {
-                let (mut peers, graph) = worker.split_subset(subset);
-                let mut walk = Walk { peers: &mut peers, graph, network, p, inputs, context };
-                pass.forward(&mut walk)?;
-                let (gradient, logits) = pass.logits_gradient();
-                let compute = &walk.peers.compute;
-                let value = loss(compute, Some(gradient), logits, (subset.targets(), &weights), &subset.all, scale);
-                pass.backward(&mut walk, g)?;
-                Ok(value)
-            }
-            None => {
-                let inputs = &self.inputs;
-                let (mut peers, graph) = worker.split();
-                pass.forward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context })?;
-                let (gradient, logits) = pass.logits_gradient();
-                let (targets, mask) = worker.training_targets();
-                let value = loss(&worker.compute, Some(gradient), logits, (targets, &weights), mask, scale);
-                let (mut peers, graph) = worker.split();
-                pass.backward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context }, g)?;
-                Ok(value)
-            }
-        }
+        let done = round.saturating_sub(self.at.rounds_before + 1);
+        let own = self.batches.turn(worker, done)?;
+        let training = Training {
+            network,
+            p: parameters,
+            inputs: &self.inputs,
+            context: self.context(worker, round, true),
+            scale: (1.0 / self.agreement.rows(worker, own)) as f32,
+            pass: &mut self.pass,
+            task: &mut *self.task,
+        };
+        self.batches.gradient(worker, training, &mut self.gradient)
     }
 
     /// Loss and gradient of one training pass without a step, for comparisons with other programs; the gradient is that
@@ -299,7 +277,7 @@ impl<'a> Fit<'a> {
     /// If another worker does not answer.
     pub fn infer(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<&Pass> {
         let (network, context) = (self.network(), self.context(worker, round, false));
-        let pass = self.eval_pass.as_mut().unwrap_or(&mut self.train_pass);
+        let pass = &mut self.pass;
         let (mut peers, graph) = worker.split_whole();
         let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
         pass.forward(&mut Walk { peers: &mut peers, graph, network, p: parameters, inputs, context })?;
@@ -315,7 +293,7 @@ impl<'a> Fit<'a> {
             return Ok(None);
         }
         let (network, context) = (self.network(), self.context(worker, round, false));
-        let (pass, inputs) = (self.eval_pass.as_mut().unwrap_or(&mut self.train_pass), &self.inputs);
+        let (pass, inputs) = (&mut self.pass, &self.inputs);
         let (mut peers, graph) = worker.split();
         pass.forward(&mut Walk { peers: &mut peers, graph, network, p: parameters, inputs, context })?;
         Ok(Some(pass))
@@ -338,8 +316,7 @@ impl<'a> Fit<'a> {
     fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(Scores, u64)> {
         let (start, aside) = (Instant::now(), worker.aside());
         self.infer(worker, parameters, round)?;
-        let pass = self.eval_pass.as_ref().unwrap_or(&self.train_pass);
-        let result = worker.evaluate(pass.logits(), round);
+        let result = self.task.evaluate(worker, parameters, self.pass.logits(), round);
         worker.times.evaluation += start.elapsed().saturating_sub(worker.aside() - aside);
         result
     }

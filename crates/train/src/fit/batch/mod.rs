@@ -1,0 +1,58 @@
+//! Which rows a round of training runs over: all of them, those that read no neighbours any more, or a batch.
+
+mod full;
+mod rows;
+
+use laconic_nn::Network;
+
+use super::task::Task;
+use crate::error::Result;
+use crate::pass::inputs::Inputs;
+use crate::pass::network::Pass;
+use crate::pass::walk::PassContext;
+use crate::schedule::Stage;
+use crate::worker::Worker;
+
+/// One round's pass: what it trains, on what.
+pub(super) struct Training<'a> {
+    /// The layers.
+    pub network: &'a Network,
+    /// All parameters, one flat slice.
+    pub p: &'a [f32],
+    /// Frozen rows with what is known of their neighbours.
+    pub inputs: &'a Inputs,
+    /// The memory of passes over all own rows.
+    pub pass: &'a mut Pass,
+    /// What is learned.
+    pub task: &'a mut dyn Task,
+    /// The round.
+    pub context: PassContext,
+    /// What the loss of one row is multiplied by.
+    pub scale: f32,
+}
+
+/// The rows that rounds run over, round by round.
+pub(super) trait Batches {
+    /// Goes on to a round, counted within the stage from 0, and returns what its training rows here count for.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    fn turn(&mut self, worker: &mut Worker, round: u32) -> Result<f64>;
+
+    /// The loss of the round's rows; adds its gradient to `g`.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or a codec refuses the rows.
+    fn gradient(&mut self, worker: &mut Worker, training: Training<'_>, g: &mut [f32]) -> Result<f64>;
+
+    /// Takes up inputs of which more has been revealed.
+    fn refresh(&mut self, _inputs: &Inputs) {}
+}
+
+/// The rows that a stage runs over.
+pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Box<dyn Batches> {
+    match rows::TrainingRows::new(worker, stage, inputs) {
+        Some(rows) => Box::new(rows),
+        None => Box::new(full::AllRows),
+    }
+}
