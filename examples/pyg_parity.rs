@@ -149,7 +149,7 @@ fn graph(nodes: usize, edge_index: &[i64]) -> Result<Graph> {
     let mut offsets = vec![0u64; nodes + 1];
     edges.iter().for_each(|(target, _)| offsets[*target as usize + 1] += 1);
     (0..nodes).for_each(|v| offsets[v + 1] += offsets[v]);
-    Ok(Graph { offsets, sources: edges.iter().map(|(_, source)| *source as u32).collect(), weights: None })
+    Ok(Graph::new(offsets, edges.iter().map(|(_, source)| *source as u32).collect()))
 }
 
 fn architecture_name(parameters: &Tensors) -> Result<&'static str> {

@@ -30,7 +30,7 @@ fn files(labels: Labels) -> Vec<(String, Vec<u8>)> {
         graph: Graph {
             offsets: vec![0, 4, 5, 5, 6, 6],
             sources: vec![1, 2, 3, 4, 1, 0],
-            weights: Some(vec![0.5, 1.0, 2.0, -3.0, 0.25, 4.0]),
+            data: Some(vec![0.5, 1.0, 2.0, -3.0, 0.25, 4.0]).into(),
         },
         features: Features::Sparse {
             columns: 9,

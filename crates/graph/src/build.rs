@@ -1,8 +1,11 @@
 //! From a list of edges to a [`Graph`].
 
+use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
 use crate::memory::afford;
+use std::cmp::Ordering;
+use std::ops::Range;
 
 /// How [`build_graph`] treats the edges it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +52,9 @@ impl Graph {
 /// Duplicates are merged; their weights are summed. With `symmetrise` an edge given in one direction gets the same
 /// weight in the other, and an edge given in both directions with different weights gets their mean.
 ///
+/// Edges of different relations are never duplicates of each other. With `symmetrise` the other direction of an edge
+/// of relation r is one of relation r + R, where R relations were given, since it means something else.
+///
 /// Two counting sorts (by source, then by destination, which keeps the sources in order) instead of a comparison sort:
 /// O(nodes + edges) time, and at most three arrays of one `u32` an edge are alive at once (four with `symmetrise`),
 /// as many again of `f32` with weights.
@@ -61,26 +67,27 @@ pub fn build_graph(
     nodes: usize,
     sources: Vec<u32>,
     targets: Vec<u32>,
-    weights: Option<Vec<f32>>,
+    data: impl Into<EdgeData>,
     options: BuildOptions,
 ) -> Result<(Graph, Removed)> {
-    let edges = sources.len();
+    let (edges, data) = (sources.len(), data.into());
     if nodes as u64 > u64::from(u32::MAX) {
         return Err(GraphError::invalid(format!("{nodes} nodes are more than 32-bit ids can name")));
     }
-    if targets.len() != edges || weights.as_ref().is_some_and(|w| w.len() != edges) {
-        return Err(GraphError::invalid(format!(
-            "{edges} sources, {} targets and {} weights: expected as many of each",
-            targets.len(),
-            weights.as_ref().map_or(edges, Vec::len)
-        )));
+    let weights = data.weights.as_ref().map_or(edges, Vec::len);
+    if targets.len() != edges || weights != edges {
+        let ends = format!("{edges} sources, {} targets", targets.len());
+        return Err(GraphError::invalid(format!("{ends} and {weights} weights: expected as many of each")));
+    }
+    if let Some((array, what)) = data.violation(edges) {
+        return Err(GraphError::invalid(format!("{array}: {what}")));
     }
     let ends = sources.iter().zip(&targets);
     if let Some((edge, (s, t))) = ends.enumerate().find(|(_, (s, t))| **s.max(t) as usize >= nodes) {
         return Err(GraphError::invalid(format!("edge {edge} joins nodes {s} and {t}, but nodes are 0..{nodes}")));
     }
 
-    affordable([nodes, edges], options.symmetrise, weights.is_some())?;
+    affordable([nodes, edges], options.symmetrise, &data)?;
     let mut removed = Removed::default();
     let mut offsets = vec![0u64; nodes + 1];
     for (&s, &t) in sources.iter().zip(&targets) {
@@ -92,34 +99,35 @@ pub fn build_graph(
     }
     prefix_sums(&mut offsets);
     let kept = offsets[nodes] as usize;
-    let mut by_source = Graph { offsets, sources: vec![0; kept], weights: weights.as_ref().map(|_| vec![0.0; kept]) };
+    let mut by_source = Graph { offsets, sources: vec![0; kept], data: data.blank(kept) };
     for (edge, (&s, &t)) in sources.iter().zip(&targets).enumerate() {
         if s != t || options.keep_self_loops {
             let place = &mut by_source.offsets[s as usize];
             by_source.sources[*place as usize] = t;
-            if let (Some(into), Some(from)) = (&mut by_source.weights, &weights) {
-                into[*place as usize] = from[edge];
-            }
+            by_source.data.set(*place as usize, &data, edge);
             *place += 1;
         }
     }
     rewind(&mut by_source.offsets);
-    drop((sources, targets, weights));
+    drop((sources, targets, data));
 
     let mut graph = transpose(&by_source);
     drop(by_source);
     removed.duplicates = merge_duplicates(&mut graph);
     if options.symmetrise {
-        let other = transpose(&graph);
+        let mut other = transpose(&graph);
+        if let (Some(here), Some(back)) = (&mut graph.data.relations, &mut other.data.relations) {
+            back.reverse(here)?;
+        }
         graph = union(&graph, &other);
     }
     Ok((graph, removed))
 }
 
 /// Refuses to build a graph for whose copies, two or with both directions three at a time, there is no memory.
-fn affordable([nodes, edges]: [usize; 2], symmetrise: bool, weighted: bool) -> Result<()> {
+fn affordable([nodes, edges]: [usize; 2], symmetrise: bool, data: &EdgeData) -> Result<()> {
     let copies = if symmetrise { 3 } else { 2 };
-    let edge = if weighted { 8 } else { 4 };
+    let edge = 4 + data.bytes_per_edge();
     let bytes = (nodes as u64 * 8).saturating_add(edges as u64 * edge).saturating_mul(copies);
     afford(bytes).map_err(|what| GraphError::invalid(format!("a graph of {nodes} nodes and {edges} edges {what}")))
 }
@@ -133,19 +141,17 @@ pub fn transpose(graph: &Graph) -> Graph {
     }
     prefix_sums(&mut offsets);
     let mut sources = vec![0u32; graph.edges()];
-    let mut weights = graph.weights.as_ref().map(|w| vec![0.0f32; w.len()]);
+    let mut data = graph.data.blank(graph.edges());
     for row in 0..nodes {
         for edge in graph.in_edges(row) {
             let place = &mut offsets[graph.sources[edge] as usize];
             sources[*place as usize] = row as u32;
-            if let (Some(into), Some(from)) = (&mut weights, &graph.weights) {
-                into[*place as usize] = from[edge];
-            }
+            data.set(*place as usize, &graph.data, edge);
             *place += 1;
         }
     }
     rewind(&mut offsets);
-    Graph { offsets, sources, weights }
+    Graph { offsets, sources, data }
 }
 
 /// Counts, one place to the right, become row boundaries.
@@ -161,26 +167,25 @@ fn rewind(offsets: &mut [u64]) {
     offsets[0] = 0;
 }
 
-/// Merges equal neighbours of ascending rows in place, adding their weights; returns how many went.
+/// Merges edges of one relation that follow each other in ascending rows, in place, adding their weights; returns how
+/// many went. Edges of one source come out by relation.
 fn merge_duplicates(graph: &mut Graph) -> u64 {
     let before = graph.edges();
     let mut end = 0;
     for row in 0..graph.nodes() {
         let edges = graph.in_edges(row);
+        sort_by_relation(graph, edges.clone());
         // Boundaries to the right of `row` still hold; those to the left are already the new ones.
         let start = end;
         graph.offsets[row] = start as u64;
         for edge in edges {
-            let source = graph.sources[edge];
-            if end > start && graph.sources[end - 1] == source {
-                if let Some(weights) = &mut graph.weights {
+            if end > start && key(graph, end - 1) == key(graph, edge) {
+                if let Some(weights) = &mut graph.data.weights {
                     weights[end - 1] += weights[edge];
                 }
             } else {
-                graph.sources[end] = source;
-                if let Some(weights) = &mut graph.weights {
-                    weights[end] = weights[edge];
-                }
+                graph.sources[end] = graph.sources[edge];
+                graph.data.shift(end, edge);
                 end += 1;
             }
         }
@@ -189,12 +194,35 @@ fn merge_duplicates(graph: &mut Graph) -> u64 {
     if end < before {
         graph.sources.truncate(end);
         graph.sources.shrink_to_fit();
-        if let Some(weights) = &mut graph.weights {
-            weights.truncate(end);
-            weights.shrink_to_fit();
-        }
+        graph.data.truncate(end);
     }
     (before - end) as u64
+}
+
+/// Orders the edges of a row that start at the same node by their relations, where there are several.
+fn sort_by_relation(graph: &mut Graph, row: Range<usize>) {
+    let Some(relations) = &mut graph.data.relations else { return };
+    for run in graph.sources[row.clone()].chunk_by(|a, b| a == b).scan(row.start, |start, run| {
+        *start += run.len();
+        Some(*start - run.len()..*start)
+    }) {
+        if relations.of[run.clone()].is_sorted() {
+            continue;
+        }
+        let mut order: Vec<usize> = run.clone().collect();
+        order.sort_by_key(|&edge| relations.of[edge]);
+        let sorted: Vec<u16> = order.iter().map(|&edge| relations.of[edge]).collect();
+        relations.of[run.clone()].copy_from_slice(&sorted);
+        if let Some(weights) = &mut graph.data.weights {
+            let sorted: Vec<f32> = order.iter().map(|&edge| weights[edge]).collect();
+            weights[run].copy_from_slice(&sorted);
+        }
+    }
+}
+
+/// What tells the edges of a row apart: source and relation.
+fn key(graph: &Graph, edge: usize) -> (u32, u16) {
+    (graph.sources[edge], graph.data.relation(edge))
 }
 
 /// All edges of two graphs with ascending rows; the mean weight where both have the edge.
@@ -203,47 +231,47 @@ fn union(a: &Graph, b: &Graph) -> Graph {
     let mut offsets = vec![0u64; nodes + 1];
     for row in 0..nodes {
         let mut count = 0;
-        merge_rows(a.in_neighbours(row), b.in_neighbours(row), |_, _, _| count += 1);
+        merge_rows((a, b), row, |_, _| count += 1);
         offsets[row + 1] = offsets[row] + count;
     }
     let edges = offsets[nodes] as usize;
     let mut sources = Vec::with_capacity(edges);
-    let mut weights = a.weights.as_ref().map(|_| Vec::with_capacity(edges));
+    let mut data = a.data.like(edges);
     for row in 0..nodes {
-        let (in_a, in_b) = (a.in_edges(row).start, b.in_edges(row).start);
-        merge_rows(a.in_neighbours(row), b.in_neighbours(row), |source, i, j| {
-            sources.push(source);
-            if let (Some(weights), Some(a), Some(b)) = (&mut weights, &a.weights, &b.weights) {
-                weights.push(match (i.map(|i| a[in_a + i]), j.map(|j| b[in_b + j])) {
-                    (Some(one), Some(other)) => one + (other - one) / 2.0,
-                    (one, other) => one.or(other).expect("the source is in one of the rows"),
-                });
+        merge_rows((a, b), row, |i, j| {
+            let (from, edge) = i.map_or_else(|| (b, j.expect("one of the rows has the edge")), |i| (a, i));
+            sources.push(from.sources[edge]);
+            data.extend(&from.data, edge..edge + 1);
+            let both = (i.zip(j), &mut data.weights, &b.data.weights);
+            if let (Some((_, j)), Some(weights), Some(other)) = both {
+                let one = weights.last_mut().expect("a weight was pushed");
+                *one += (other[j] - *one) / 2.0;
             }
         });
     }
-    Graph { offsets, sources, weights }
+    Graph { offsets, sources, data }
 }
 
-/// Calls `each(source, place in a, place in b)` for every source of two ascending rows, in order.
-fn merge_rows(a: &[u32], b: &[u32], mut each: impl FnMut(u32, Option<usize>, Option<usize>)) {
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        let source = match (a.get(i), b.get(j)) {
-            (Some(&x), Some(&y)) => x.min(y),
-            (Some(&x), None) | (None, Some(&x)) => x,
-            (None, None) => unreachable!("one of the rows has something left"),
+/// Calls `each(edge of a, edge of b)` for every edge into `row` of two graphs with ascending rows, in order.
+fn merge_rows((a, b): (&Graph, &Graph), row: usize, mut each: impl FnMut(Option<usize>, Option<usize>)) {
+    let (mut in_a, mut in_b) = (a.in_edges(row).peekable(), b.in_edges(row).peekable());
+    loop {
+        let order = match (in_a.peek(), in_b.peek()) {
+            (Some(&i), Some(&j)) => key(a, i).cmp(&key(b, j)),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return,
         };
-        let in_a = (a.get(i) == Some(&source)).then_some(i);
-        let in_b = (b.get(j) == Some(&source)).then_some(j);
-        i += usize::from(in_a.is_some());
-        j += usize::from(in_b.is_some());
-        each(source, in_a, in_b);
+        let i = if order.is_le() { in_a.next() } else { None };
+        let j = if order.is_ge() { in_b.next() } else { None };
+        each(i, j);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edges::Relations;
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
     use std::collections::BTreeMap;
@@ -267,7 +295,7 @@ mod tests {
     }
 
     fn list(graph: &Graph) -> Vec<(u32, u32, f32)> {
-        let weight = |e: usize| graph.weights.as_ref().map_or(1.0, |w| w[e]);
+        let weight = |e: usize| graph.data.weights.as_ref().map_or(1.0, |w| w[e]);
         (0..graph.nodes())
             .flat_map(|v| graph.in_edges(v).map(move |e| (v as u32, graph.sources[e], weight(e))))
             .collect()
@@ -300,6 +328,53 @@ mod tests {
             prop_assert_eq!(removed.self_loops, if keep_self_loops { 0 } else { loops });
             let distinct = oracle(&edges, BuildOptions { symmetrise: false, keep_self_loops }).len() as u64;
             prop_assert_eq!(removed.duplicates, edges.len() as u64 - removed.self_loops - distinct);
+        }
+    }
+
+    /// The edges of one relation, as a graph without relations.
+    fn of_relation(graph: &Graph, relation: u16) -> Graph {
+        let (mut offsets, mut sources, mut weights) = (vec![0], Vec::new(), Vec::new());
+        for node in 0..graph.nodes() {
+            for edge in graph.in_edges(node).filter(|&edge| graph.data.relation(edge) == relation) {
+                sources.push(graph.sources[edge]);
+                weights.push(graph.data.weights.as_ref().unwrap()[edge]);
+            }
+            offsets.push(sources.len() as u64);
+        }
+        Graph { offsets, sources, data: Some(weights).into() }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default()
+        })]
+        #[test]
+        fn relations_are_graphs_of_their_own_and_their_other_directions_are_too(
+            edges in prop::collection::vec((0u32..6, 0u32..6, 1u32..5, 0u16..3), 0..80),
+            symmetrise: bool,
+        ) {
+            let built = |kept: &dyn Fn(u16) -> bool, typed: bool, options| {
+                let kept: Vec<_> = edges.iter().filter(|edge| kept(edge.3)).collect();
+                let weights = Some(kept.iter().map(|edge| edge.2 as f32).collect());
+                let relations = Relations { count: 3, of: kept.iter().map(|edge| edge.3).collect() };
+                let (sources, targets) = (kept.iter().map(|e| e.0).collect(), kept.iter().map(|e| e.1).collect());
+                build_graph(6, sources, targets, EdgeData { weights, relations: typed.then_some(relations) }, options)
+            };
+            let options = BuildOptions { symmetrise, keep_self_loops: true };
+            let (graph, removed) = built(&|_| true, true, options).unwrap();
+            graph.check().unwrap();
+            let mut duplicates = 0;
+            for relation in 0..3 {
+                let alone = BuildOptions { symmetrise: false, ..options };
+                let (forward, removed) = built(&|r| r == relation, false, alone).unwrap();
+                duplicates += removed.duplicates;
+                if symmetrise {
+                    prop_assert_eq!(of_relation(&graph, relation + 3), transpose(&forward));
+                }
+                prop_assert_eq!(of_relation(&graph, relation), forward);
+            }
+            prop_assert_eq!(removed.duplicates, duplicates);
+            prop_assert_eq!(graph.data.relations.unwrap().count, if symmetrise { 6 } else { 3 });
         }
     }
 

@@ -292,7 +292,7 @@ mod tests {
     fn sound() -> Dataset {
         Dataset {
             name: "pair".to_owned(),
-            graph: Graph { offsets: vec![0, 1, 2], sources: vec![1, 0], weights: Some(vec![1.0, 2.0]) },
+            graph: Graph { offsets: vec![0, 1, 2], sources: vec![1, 0], data: Some(vec![1.0, 2.0]).into() },
             features: Features::Sparse {
                 columns: 3,
                 offsets: vec![0, 2, 3],
@@ -331,10 +331,8 @@ mod tests {
             ("offsets: expected to run from 0 to 2", &|d| d.graph.offsets[2] = 1),
             ("offsets: expected ascending", &|d| d.graph.offsets[1] = 3),
             ("sources: expected nodes below 2, found 2", &|d| d.graph.sources[1] = 2),
-            ("sources: expected ascending sources", &|d| {
-                d.graph = Graph { offsets: vec![0, 2, 2], sources: vec![1, 0], weights: None }
-            }),
-            ("weights: expected 2 values, found 1", &|d| d.graph.weights = Some(vec![1.0])),
+            ("sources: expected ascending sources", &|d| d.graph = Graph::new(vec![0, 2, 2], vec![1, 0])),
+            ("weights: expected 2 values, found 1", &|d| d.graph.data.weights = Some(vec![1.0])),
             ("features: expected 4 values, found 5", &|d| {
                 d.features = Features::Dense { columns: 2, values: vec![0.0; 5] };
             }),

@@ -11,7 +11,7 @@ pub fn digest(dataset: &Dataset) -> String {
     let mut hash = blake3::Hasher::new();
     array(&mut hash, "offsets", &dataset.graph.offsets);
     array(&mut hash, "sources", &dataset.graph.sources);
-    if let Some(weights) = &dataset.graph.weights {
+    if let Some(weights) = &dataset.graph.data.weights {
         array(&mut hash, "weights", weights);
     }
     rows(&mut hash, &dataset.features, &dataset.labels);

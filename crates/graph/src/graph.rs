@@ -1,26 +1,18 @@
 //! The graph itself: compressed sparse rows by destination.
 
+use crate::edges::Edges;
 use crate::error::{GraphError, Result};
-use crate::rules::{length_violation, offsets_violation};
+use crate::rules::offsets_violation;
 
 /// A directed graph as compressed sparse rows by destination: for each node, the sources of the edges that end at it.
 ///
 /// Sources are ascending within a node. An undirected graph has both directions of each edge.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Graph {
-    /// `offsets[v]..offsets[v + 1]` are the positions in [`Graph::sources`] of the edges that end at node `v`; length
-    /// nodes + 1.
-    pub offsets: Vec<u64>,
-    /// The source of each edge.
-    pub sources: Vec<u32>,
-    /// The weight of each edge, in the order of [`Graph::sources`]; `None` where every edge weighs 1.
-    pub weights: Option<Vec<f32>>,
-}
+pub type Graph = Edges<u32>;
 
 impl Graph {
     /// Checks what everything that takes a graph relies on: boundaries that ascend from 0 to the number of edges,
-    /// sources that there are and that ascend within a node, and as many weights as edges, if any. Reads all edges
-    /// once.
+    /// sources that there are and that ascend within a node, and each column of what else is known as long as there are
+    /// edges. Reads all edges once.
     ///
     /// # Errors
     ///
@@ -47,7 +39,7 @@ impl Graph {
                 return error(("sources", format!("expected nodes below {nodes}, found {last}")));
             }
         }
-        match self.weights.as_ref().and_then(|weights| length_violation("weights", weights.len(), edges)) {
+        match self.data.violation(edges) {
             Some(violation) => error(violation),
             None => Ok(()),
         }
@@ -57,19 +49,9 @@ impl Graph {
     ///
     /// # Panics
     ///
-    /// If [`Graph::offsets`] is empty, which [`Graph::check`] refuses.
+    /// If [`Edges::offsets`] is empty, which [`Graph::check`] refuses.
     pub fn nodes(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// The number of (directed) edges.
-    pub fn edges(&self) -> usize {
-        self.sources.len()
-    }
-
-    /// The positions in [`Graph::sources`] of the edges that end at `node`.
-    pub fn in_edges(&self, node: usize) -> std::ops::Range<usize> {
-        self.offsets[node] as usize..self.offsets[node + 1] as usize
+        self.rows()
     }
 
     /// Whether some edge has no other that leads back. Looks no further than the first.
@@ -79,10 +61,5 @@ impl Graph {
             back.binary_search(&(node as u32)).is_ok()
         };
         (0..self.nodes()).any(|node| !self.in_neighbours(node).iter().all(|source| leads_back(node, source)))
-    }
-
-    /// The sources of the edges that end at `node`.
-    pub fn in_neighbours(&self, node: usize) -> &[u32] {
-        &self.sources[self.in_edges(node)]
     }
 }

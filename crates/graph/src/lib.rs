@@ -31,7 +31,7 @@
 //! # let dir = place.path().join("ring-3");
 //! write_parts(&dir, &parts, &Provenance { method: "multilevel".to_owned(), seed: 1 }, false)?;
 //! let part: Part = open_part(&dir, 2)?;
-//! assert_eq!((part.rows(), part.sources.len()), (4, 8));
+//! assert_eq!((part.rows(), part.edges.edges()), (4, 8));
 //!
 //! // Which rows travel: each arc needs the two nodes beside it. Workers find this out over the network; here all parts
 //! // are in one place.
@@ -46,6 +46,7 @@ pub mod aside;
 pub mod build;
 pub mod dataset;
 pub mod digest;
+pub mod edges;
 pub mod error;
 mod files;
 pub mod graph;

@@ -92,7 +92,7 @@ impl<W: Write + Seek> Archive<W> {
         }
         self.array("directed", &[1], [1u8])?;
         self.array("num_nodes", &[1], [nodes as i64])?;
-        if let Some(weights) = &graph.weights {
+        if let Some(weights) = &graph.data.weights {
             self.array("edge_weight", &[weights.len()], weights.iter().copied())?;
         }
         self.features(&dataset.features, nodes)?;

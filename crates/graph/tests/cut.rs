@@ -15,9 +15,9 @@ fn assert_faithful(dataset: &Dataset, split: Option<usize>, parts: &[Part]) {
             let node = id as usize;
             owners[node] += 1;
             let sources: Vec<u64> = dataset.graph.in_neighbours(node).iter().map(|&s| u64::from(s)).collect();
-            assert_eq!(part.sources[part.in_edges(row)], sources);
-            let weights = dataset.graph.weights.as_ref().map(|weights| &weights[dataset.graph.in_edges(node)]);
-            assert_eq!(part.weights.as_ref().map(|weights| &weights[part.in_edges(row)]), weights);
+            assert_eq!(part.edges.in_neighbours(row), sources);
+            let weights = dataset.graph.data.weights.as_ref().map(|weights| &weights[dataset.graph.in_edges(node)]);
+            assert_eq!(part.edges.data.weights.as_ref().map(|weights| &weights[part.edges.in_edges(row)]), weights);
             assert_eq!(feature_row(&part.features, row), feature_row(&dataset.features, node));
             assert_eq!(label_row(&part.labels, row), label_row(&dataset.labels, node));
             match split {
@@ -33,7 +33,7 @@ fn assert_faithful(dataset: &Dataset, split: Option<usize>, parts: &[Part]) {
         }
     }
     assert!(owners.iter().all(|&count| count == 1));
-    assert_eq!(parts.iter().map(|part| part.sources.len()).sum::<usize>(), dataset.graph.edges());
+    assert_eq!(parts.iter().map(|part| part.edges.edges()).sum::<usize>(), dataset.graph.edges());
 }
 
 fn feature_row(features: &Features, row: usize) -> Vec<(u32, f32)> {

@@ -19,10 +19,10 @@ fn cut_up(nodes: usize, parts: u32, seed: u64) -> (Dataset, Vec<Part>) {
 
 /// The in-edges of own row `row` by global id, from both blocks.
 fn edges_of(part: &Part, topology: &Topology, row: usize) -> Vec<(u64, f32)> {
-    let block = |csr: &laconic_graph::plan::Csr, ids: &[u64]| {
-        let at = csr.offsets[row]..csr.offsets[row + 1];
+    let block = |csr: &Graph, ids: &[u64]| {
+        let at = csr.in_edges(row);
         assert!(csr.sources[at.clone()].is_sorted());
-        let weights = csr.weights.as_ref().unwrap();
+        let weights = csr.data.weights.as_ref().unwrap();
         at.map(|edge| (ids[csr.sources[edge] as usize], weights[edge])).collect::<Vec<_>>()
     };
     let mut edges = block(&topology.own, &part.nodes);
@@ -60,7 +60,7 @@ fn counts_of_parts_are_those_of_their_plans() {
         let (_, mut parts) = cut_up(nodes, count, seed);
         assert_counted(&parts);
         for part in &mut parts {
-            part.nodes.iter_mut().chain(&mut part.sources).for_each(|id| *id *= 1_000_000_007);
+            part.nodes.iter_mut().chain(&mut part.edges.sources).for_each(|id| *id *= 1_000_000_007);
             part.ids = Ids::Integers((0..part.rows() as i64).collect());
         }
         assert_counted(&parts);
@@ -81,7 +81,7 @@ proptest! {
             prop_assert_eq!((topology.own.rows(), topology.halo.rows()), (part.rows(), part.rows()));
             prop_assert_eq!(topology.halo_ids.len(), plan.halo_rows());
             for (row, &id) in part.nodes.iter().enumerate() {
-                let weights = graph.weights.as_ref().unwrap();
+                let weights = graph.data.weights.as_ref().unwrap();
                 let at = graph.in_edges(id as usize);
                 let mut expected: Vec<(u64, f32)> = at.map(|e| (u64::from(graph.sources[e]), weights[e])).collect();
                 if self_loops && expected.iter().all(|edge| edge.0 != id) {
@@ -148,7 +148,7 @@ proptest! {
 fn four_nodes() -> Vec<Part> {
     let dataset = Dataset {
         name: "four".to_owned(),
-        graph: Graph { offsets: vec![0, 2, 2, 4, 4], sources: vec![1, 3, 0, 2], weights: None },
+        graph: Graph::new(vec![0, 2, 2, 4, 4], vec![1, 3, 0, 2]),
         features: Features::None,
         labels: Labels::None,
         splits: Vec::new(),
@@ -165,7 +165,7 @@ fn a_small_plan_is_the_one_worked_out_by_hand() {
     assert_eq!((&topology.halo_ids[..], plan.links[1].receive.clone(), plan.halo_rows()), (&[1, 3][..], 0..2, 2));
     assert_eq!((&topology.own.offsets[..], &topology.own.sources[..]), (&[0, 1, 3][..], &[0, 0, 1][..]));
     assert_eq!((&topology.halo.offsets[..], &topology.halo.sources[..]), (&[0, 2, 2][..], &[0, 1][..]));
-    assert_eq!(topology.own.weights, None);
+    assert_eq!(topology.own.data.weights, None);
     assert_eq!((&plans[1].0.links[0].send[..], plans[1].0.sent_rows()), (&[0, 1][..], 2));
     assert_eq!(plans[1].1.own.sources, [0, 1]);
     let unlooped = plan_all(&four_nodes(), false).unwrap();
@@ -178,7 +178,7 @@ fn an_id_that_nobody_or_two_own_is_named_with_an_edge_that_needs_it() {
     let mut parts = four_nodes();
     let part = &mut parts[1];
     part.nodes.pop();
-    part.offsets.pop();
+    part.edges.offsets.pop();
     assert!(message(&parts).contains("node 3, the source of the edge 3 -> 0 of part 0, is owned by no part"));
     let mut parts = four_nodes();
     parts[1].nodes[0] = 0;
@@ -209,7 +209,7 @@ fn answers_that_cannot_be_are_refused() {
         assert!(build(owners, &asked_by).is_err(), "{owners:?} {asked_by:?}");
     }
     let mut broken = four_nodes();
-    broken[0].offsets[1] = 9;
+    broken[0].edges.offsets[1] = 9;
     assert!(plan_all(&broken, false).is_err());
     broken.swap(0, 1);
     assert!(plan_all(&broken, false).is_err());

@@ -70,7 +70,7 @@ fn an_edge_list_with_text_ids_keeps_them() {
     assert_eq!(dataset.splits[0].roles, [Split::TRAIN, Split::VAL, Split::TEST, Split::TRAIN]);
     // dan → ann, bob → cem, ann → bob.
     assert_eq!(dataset.graph.sources, [0, 3, 1]);
-    assert_eq!(dataset.graph.weights, Some(vec![3.0, 1.0, 2.0]));
+    assert_eq!(dataset.graph.data.weights, Some(vec![3.0, 1.0, 2.0]));
 }
 
 #[test]

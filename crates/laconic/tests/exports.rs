@@ -17,7 +17,8 @@ fn place() -> (Place, Dataset) {
     let place = Place::new();
     place.json("data synth sbm --nodes 120 --features 4 --classes 3 --out plain.npz");
     let mut dataset = read(&place.path("plain.npz"), &ReadOptions::default()).expect("a dataset");
-    dataset.graph.weights = Some((0..dataset.graph.edges()).map(|edge| 0.1 + (edge * 37 % 19) as f32 / 7.0).collect());
+    dataset.graph.data.weights =
+        Some((0..dataset.graph.edges()).map(|edge| 0.1 + (edge * 37 % 19) as f32 / 7.0).collect());
     dataset.name = "graph".to_owned();
     write_interchange(&place.path("graph.npz"), &dataset).expect("written");
     place.write("run.toml", RUN);
@@ -154,7 +155,7 @@ fn closed(arch: &str, file: &Tensors, own: &[f64], mut sum: Vec<f64>, degree: f6
 fn an_exported_layer_on_raw_features_and_weighted_edges_gives_the_predictions() {
     let (place, dataset) = place();
     let Features::Dense { columns, values } = &dataset.features else { panic!("dense features") };
-    let weights = dataset.graph.weights.as_ref().expect("weights");
+    let weights = dataset.graph.data.weights.as_ref().expect("weights");
     for keys in [
         "gcn",
         "gcn model.self_loops=false",

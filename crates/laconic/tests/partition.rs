@@ -27,7 +27,7 @@ fn parts_open_and_hold_every_node_and_edge_once() {
     let mut nodes: Vec<u64> = parts.iter().flat_map(|part| part.nodes.iter().copied()).collect();
     nodes.sort_unstable();
     assert!(nodes.into_iter().eq(0..300));
-    let edges: usize = parts.iter().map(|part| part.sources.len()).sum();
+    let edges: usize = parts.iter().map(|part| part.edges.edges()).sum();
     assert_eq!(edges as u64, result["edges"].as_u64().unwrap());
     for (part, figures) in parts.iter().zip(result["parts"].as_array().unwrap()) {
         assert_eq!(part.rows() as u64, figures["nodes"].as_u64().unwrap());

@@ -13,6 +13,15 @@ pub struct Csr {
     pub columns: Vec<u32>,
 }
 
+/// What is known of each edge of a [`Block`]; a column that is missing says the same of all edges.
+#[derive(Debug, Clone, Default)]
+pub struct EdgeData {
+    /// The weight of each edge; `None` where every edge weighs 1.
+    pub weights: Option<Vec<f32>>,
+    /// The relation of each edge; `None` where there is one kind of edge.
+    pub relations: Option<Vec<u16>>,
+}
+
 /// The edges from one set of source rows into the destination rows, in both orientations: the local block (own → own),
 /// the halo block (halo → own).
 #[derive(Debug, Clone, Default)]
@@ -22,30 +31,32 @@ pub struct Block {
     reverse: Csr,
     /// For each entry of `reverse`, its position in `forward`.
     positions: Vec<u32>,
-    /// Edge weights in the order of `forward`.
-    weights: Option<Vec<f32>>,
+    /// What is known of each edge, in the order of `forward`.
+    data: EdgeData,
     /// The number of each source row among those of all blocks.
     names: Vec<u32>,
 }
 
 impl Block {
     /// Builds a block from its edges by destination: those into row v start from `columns[offsets[v]..offsets[v + 1]]`,
-    /// and weigh as much as `weights` says in the same places, or 1 each without it.
+    /// and `data` says in the same places what else is known of them.
     ///
     /// # Panics
     ///
     /// If the arrays do not fit together, or an edge starts beyond the sources.
-    pub fn new(sources: usize, offsets: Vec<usize>, columns: Vec<u32>, weights: Option<Vec<f32>>) -> Self {
+    pub fn new(sources: usize, offsets: Vec<usize>, columns: Vec<u32>, data: impl Into<EdgeData>) -> Self {
+        let data = data.into();
         assert_eq!(offsets.last().copied(), Some(columns.len()), "offsets end where the edges end");
         assert!(columns.iter().all(|&c| (c as usize) < sources), "an edge starts beyond source row {sources}");
-        assert!(weights.as_ref().is_none_or(|w| w.len() == columns.len()), "one weight an edge");
+        assert!(data.weights.as_ref().is_none_or(|w| w.len() == columns.len()), "one weight an edge");
+        assert!(data.relations.as_ref().is_none_or(|r| r.len() == columns.len()), "one relation an edge");
         let (reverse_offsets, destinations, positions) = transpose_pattern(sources, &offsets, &columns);
         Block {
             sources,
             forward: Csr { offsets, columns },
             reverse: Csr { offsets: reverse_offsets, columns: destinations },
             positions,
-            weights,
+            data,
             names: (0..sources as u32).collect(),
         }
     }
@@ -76,7 +87,7 @@ impl Block {
             },
             reverse: Csr::default(),
             positions: Vec::new(),
-            weights: self.weights.as_ref().map(|weights| weights[edges].to_vec()),
+            data: self.data.piece(edges),
             names: self.names.clone(),
         }
     }
@@ -118,17 +129,37 @@ impl Block {
 
     /// Edge weights in the order of [`Block::forward`]; `None` where every edge weighs 1.
     pub fn weights(&self) -> Option<&[f32]> {
-        self.weights.as_deref()
+        self.data.weights.as_deref()
+    }
+
+    /// The relation of each edge in the order of [`Block::forward`]; `None` where there is one kind of edge.
+    pub fn relations(&self) -> Option<&[u16]> {
+        self.data.relations.as_deref()
     }
 
     /// The sum of the weights of the edges into each destination row, added to `degrees`.
     pub fn add_in_degrees(&self, degrees: &mut [f32]) {
         for (row, degree) in degrees.iter_mut().enumerate() {
             let edges = self.forward.offsets[row]..self.forward.offsets[row + 1];
-            *degree += match &self.weights {
+            *degree += match &self.data.weights {
                 Some(weights) => weights[edges].iter().sum::<f32>(),
                 None => edges.len() as f32,
             };
         }
+    }
+}
+
+impl EdgeData {
+    fn piece(&self, edges: Range<usize>) -> EdgeData {
+        EdgeData {
+            weights: self.weights.as_ref().map(|weights| weights[edges.clone()].to_vec()),
+            relations: self.relations.as_ref().map(|relations| relations[edges].to_vec()),
+        }
+    }
+}
+
+impl From<Option<Vec<f32>>> for EdgeData {
+    fn from(weights: Option<Vec<f32>>) -> Self {
+        EdgeData { weights, relations: None }
     }
 }

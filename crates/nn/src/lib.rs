@@ -41,7 +41,7 @@ pub mod registry;
 pub mod roc;
 pub mod threads;
 
-pub use block::Block;
+pub use block::{Block, EdgeData};
 pub use layer::{
     Absence, At, Closing, Layer, LayerSpec, Nodes, Senders, Side, Slot, Sources, State, Wanted, layer_kind,
 };

@@ -116,7 +116,7 @@ impl Findings {
         if let Some(what) = broken_weights(graph, &dataset.ids) {
             self.error(what);
         }
-        let weights = graph.weights.as_deref().unwrap_or(&[]);
+        let weights = graph.data.weights.as_deref().unwrap_or(&[]);
         let negative = weights.iter().filter(|weight| **weight < 0.0).count();
         if negative > 0 {
             self.warning(format!("{negative} edge weights are negative"));

@@ -29,7 +29,7 @@ pub(crate) fn broken_features(features: &Features, ids: &Ids) -> Option<String> 
 
 /// Says how many edge weights are not finite and where the first is.
 pub(crate) fn broken_weights(graph: &Graph, ids: &Ids) -> Option<String> {
-    let weights = graph.weights.as_deref()?;
+    let weights = graph.data.weights.as_deref()?;
     let first = weights.iter().position(|weight| !weight.is_finite())?;
     let broken = weights.iter().filter(|weight| !weight.is_finite()).count();
     let target = graph.offsets.partition_point(|&start| start as usize <= first) - 1;

@@ -98,7 +98,7 @@ impl Info {
             nodes,
             edges: graph.edges(),
             directed: graph.offsets != other.offsets || graph.sources != other.sources,
-            weighted: graph.weights.is_some(),
+            weighted: graph.data.weights.is_some(),
             self_loops: (0..nodes)
                 .filter(|&node| graph.in_neighbours(node).binary_search(&(node as u32)).is_ok())
                 .count(),

@@ -43,7 +43,7 @@ pub fn check(kind: &PartitionerKind, options: &dyn Fn(usize, u32) -> PartitionOp
     let clustered = clusters(6, 40)?;
     let nodes = clustered.nodes();
     let roles: Vec<u8> = (0..nodes).map(|node| [Split::TRAIN, Split::VAL, Split::TEST][node % 3]).collect();
-    let edgeless = |nodes: usize| Graph { offsets: vec![0; nodes + 1], sources: Vec::new(), weights: None };
+    let edgeless = |nodes: usize| Graph::new(vec![0; nodes + 1], Vec::new());
     let cases = [
         Case { what: "a graph with clusters", graph: clustered.clone(), parts: 5 },
         Case { what: "a graph in one part", graph: clustered.clone(), parts: 1 },

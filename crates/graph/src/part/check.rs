@@ -6,7 +6,7 @@ use crate::error::{GraphError, Result};
 use crate::info::{broken_features, overlapping_roles};
 use crate::limits::Limits;
 use crate::part::{GlobalCounts, Part};
-use crate::rules::{Violation, finite_violation, length_violation, offsets_violation};
+use crate::rules::{Violation, finite_violation, offsets_violation};
 
 impl Part {
     /// Checks every rule that the documentation of the fields states. Everything that takes a part relies on them.
@@ -64,7 +64,7 @@ impl Part {
         let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
         let counts = [
             ("nodes", "nodes", self.rows() as u64, global.nodes),
-            ("sources", "edges", self.sources.len() as u64, global.edges),
+            ("sources", "edges", self.edges.edges() as u64, global.edges),
             ("roles", "training nodes", of_role(Split::TRAIN), global.train),
             ("roles", "validation nodes", of_role(Split::VAL), global.val),
             ("roles", "test nodes", of_role(Split::TEST), global.test),
@@ -106,11 +106,11 @@ impl Part {
 
     fn edge_violation(&self, called_by_row: bool) -> Option<Violation> {
         let rows = self.rows();
-        if let Some(violation) = offsets_violation("offsets", &self.offsets, rows, self.sources.len()) {
+        if let Some(violation) = offsets_violation("offsets", &self.edges.offsets, rows, self.edges.edges()) {
             return Some(violation);
         }
         for row in 0..rows {
-            let sources = &self.sources[self.in_edges(row)];
+            let sources = self.edges.in_neighbours(row);
             if let Some(at) = (1..sources.len()).find(|&at| sources[at - 1] > sources[at]) {
                 let (before, here) = (sources[at - 1], sources[at]);
                 return Some((
@@ -122,8 +122,9 @@ impl Part {
                 return Some(("sources", format!("expected ids below {}, found {last}", self.global.nodes)));
             }
         }
-        let weights = self.weights.as_ref()?;
-        length_violation("weights", weights.len(), self.sources.len()).or_else(|| finite_violation("weights", weights))
+        let data = &self.edges.data;
+        let infinite = || data.weights.as_ref().and_then(|weights| finite_violation("weights", weights));
+        data.violation(self.edges.edges()).or_else(infinite)
     }
 }
 

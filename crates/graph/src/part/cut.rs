@@ -2,7 +2,9 @@
 
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::digest::{digest, digest_of_assignment};
+use crate::edges::Edges;
 use crate::error::{GraphError, Result};
+use crate::graph::Graph;
 use crate::info::overlapping_roles;
 use crate::part::{GlobalCounts, Part};
 
@@ -50,25 +52,20 @@ pub fn cut_one_by_one<'a>(
     }
     let global =
         GlobalCounts { partition_digest: digest_of_assignment(assignment, parts), ..global_counts(dataset, roles) };
-    Ok(members.into_iter().enumerate().map(move |(index, members)| {
-        let (offsets, sources, weights) = edges_into(dataset, &members);
-        Part {
-            index: index as u32,
-            parts,
-            nodes: members.iter().map(|&node| u64::from(node)).collect(),
-            offsets,
-            sources,
-            weights,
-            features: feature_rows(&dataset.features, &members),
-            labels: label_rows(&dataset.labels, &members),
-            roles: if roles.is_empty() { Vec::new() } else { gather(roles, 1, &members) },
-            ids: match &dataset.ids {
-                Ids::Row => Ids::Row,
-                Ids::Integers(ids) => Ids::Integers(gather(ids, 1, &members)),
-                Ids::Strings(ids) => Ids::Strings(members.iter().map(|&node| ids[node as usize].clone()).collect()),
-            },
-            global: global.clone(),
-        }
+    Ok(members.into_iter().enumerate().map(move |(index, members)| Part {
+        index: index as u32,
+        parts,
+        nodes: members.iter().map(|&node| u64::from(node)).collect(),
+        edges: edges_into(&dataset.graph, &members),
+        features: feature_rows(&dataset.features, &members),
+        labels: label_rows(&dataset.labels, &members),
+        roles: if roles.is_empty() { Vec::new() } else { gather(roles, 1, &members) },
+        ids: match &dataset.ids {
+            Ids::Row => Ids::Row,
+            Ids::Integers(ids) => Ids::Integers(gather(ids, 1, &members)),
+            Ids::Strings(ids) => Ids::Strings(members.iter().map(|&node| ids[node as usize].clone()).collect()),
+        },
+        global: global.clone(),
     }))
 }
 
@@ -86,13 +83,12 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
         columns: dataset.features.columns(),
         classes: dataset.labels.classes(),
         multi_label: matches!(dataset.labels, Labels::Multi { .. }),
-        weighted: dataset.graph.weights.is_some(),
+        weighted: dataset.graph.data.weights.is_some(),
         about: dataset.about.clone(),
     }
 }
 
-fn edges_into(dataset: &Dataset, members: &[u32]) -> (Vec<u64>, Vec<u64>, Option<Vec<f32>>) {
-    let graph = &dataset.graph;
+fn edges_into(graph: &Graph, members: &[u32]) -> Edges<u64> {
     let mut offsets = Vec::with_capacity(members.len() + 1);
     offsets.push(0);
     let mut edges = 0;
@@ -101,14 +97,12 @@ fn edges_into(dataset: &Dataset, members: &[u32]) -> (Vec<u64>, Vec<u64>, Option
         offsets.push(edges as u64);
     }
     let mut sources = Vec::with_capacity(edges);
-    let mut weights = graph.weights.as_ref().map(|_| Vec::with_capacity(edges));
+    let mut data = graph.data.like(edges);
     for &node in members {
         sources.extend(graph.in_neighbours(node as usize).iter().map(|&source| u64::from(source)));
-        if let (Some(into), Some(from)) = (&mut weights, &graph.weights) {
-            into.extend_from_slice(&from[graph.in_edges(node as usize)]);
-        }
+        data.extend(&graph.data, graph.in_edges(node as usize));
     }
-    (offsets, sources, weights)
+    Edges { offsets, sources, data }
 }
 
 fn feature_rows(features: &Features, members: &[u32]) -> Features {

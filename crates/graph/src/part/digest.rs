@@ -8,9 +8,9 @@ impl Part {
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = blake3::Hasher::new();
         array(&mut hash, "nodes", &self.nodes);
-        array(&mut hash, "offsets", &self.offsets);
-        array(&mut hash, "sources", &self.sources);
-        if let Some(weights) = &self.weights {
+        array(&mut hash, "offsets", &self.edges.offsets);
+        array(&mut hash, "sources", &self.edges.sources);
+        if let Some(weights) = &self.edges.data.weights {
             array(&mut hash, "weights", weights);
         }
         rows(&mut hash, &self.features, &self.labels);

@@ -23,6 +23,7 @@ use safetensors::Dtype;
 
 use crate::aside::{Held, part_of};
 use crate::dataset::{Features, Ids, Labels};
+use crate::edges::Edges;
 use crate::error::{GraphError, Result};
 use crate::files::{keep_names, parent};
 use crate::part::meta::{Meta, PartEntry, Provenance};
@@ -82,6 +83,7 @@ pub fn write_parts<P: Borrow<Part>>(
 ///
 /// ```
 /// use laconic_graph::dataset::{Features, Ids, Labels, Split};
+/// use laconic_graph::edges::{EdgeData, Edges};
 /// use laconic_graph::part::{GlobalCounts, Part, Provenance, open_part, write_part};
 ///
 /// // What the banks tell each other beforehand: sizes, but no rows.
@@ -101,9 +103,11 @@ pub fn write_parts<P: Borrow<Part>>(
 ///     parts: 2,
 ///     nodes: vec![20, 21],
 ///     // Money comes to 20 from 21, and to 21 from 10 and 20.
-///     offsets: vec![0, 1, 3],
-///     sources: vec![21, 10, 20],
-///     weights: Some(vec![250.0, 10.0, 99.5]),
+///     edges: Edges {
+///         offsets: vec![0, 1, 3],
+///         sources: vec![21, 10, 20],
+///         data: EdgeData { weights: Some(vec![250.0, 10.0, 99.5]), relations: None },
+///     },
 ///     features: Features::Dense { columns: 2, values: vec![0.1, 0.2, 0.3, 0.4] },
 ///     labels: Labels::Single { classes: 2, values: vec![0, 1] },
 ///     roles: vec![Split::TRAIN, Split::TEST],
@@ -215,9 +219,11 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
     let part = Part {
         index,
         parts: meta.parts,
-        offsets: graph.vector("offsets")?,
-        sources: graph.vector("sources")?,
-        weights: graph.has("weights").then(|| graph.vector("weights")).transpose()?,
+        edges: Edges {
+            offsets: graph.vector("offsets")?,
+            sources: graph.vector("sources")?,
+            data: graph.has("weights").then(|| graph.vector("weights")).transpose()?.into(),
+        },
         features: read_features(&features, own.len(), meta.global.columns)?,
         labels: read_labels(&nodes, own.len(), &meta.global)?,
         roles: if nodes.has("roles") { nodes.vector("roles")? } else { Vec::new() },
@@ -233,9 +239,9 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
         };
         return Err(file.bad(array, what));
     }
-    if (entry.nodes, entry.edges) != (part.rows() as u64, part.sources.len() as u64) {
+    if (entry.nodes, entry.edges) != (part.rows() as u64, part.edges.edges() as u64) {
         let what = format!("expected {} nodes and {} edges", entry.nodes, entry.edges);
-        return Err(graph.bad("offsets", format!("{what}, found {} and {}", part.rows(), part.sources.len())));
+        return Err(graph.bad("offsets", format!("{what}, found {} and {}", part.rows(), part.edges.edges())));
     }
     Ok(part)
 }
@@ -250,8 +256,9 @@ fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
     let folder = dir.join(part_name(part.index));
     fs::create_dir(&folder).map_err(|source| GraphError::io(&folder, source))?;
 
-    let mut graph = vec![Tensor::vector("offsets", &part.offsets), Tensor::vector("sources", &part.sources)];
-    graph.extend(part.weights.as_ref().map(|weights| Tensor::vector("weights", weights)));
+    let mut graph =
+        vec![Tensor::vector("offsets", &part.edges.offsets), Tensor::vector("sources", &part.edges.sources)];
+    graph.extend(part.edges.data.weights.as_ref().map(|weights| Tensor::vector("weights", weights)));
 
     let mut nodes = vec![Tensor::vector("nodes", &part.nodes)];
     if !part.roles.is_empty() {
@@ -287,7 +294,7 @@ fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
     for (name, tensors) in [(GRAPH, graph), (NODES, nodes), (FEATURES, features)] {
         files.insert(name.to_owned(), tensors::write(&folder.join(name), tensors)?);
     }
-    let entry = PartEntry { nodes: part.rows() as u64, edges: part.sources.len() as u64, files, counts: None };
+    let entry = PartEntry { nodes: part.rows() as u64, edges: part.edges.edges() as u64, files, counts: None };
     if meta.files.insert(part.index, entry).is_some() {
         return Err(GraphError::invalid(format!("part {} was given twice", part.index)));
     }

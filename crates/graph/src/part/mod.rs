@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::about::About;
 use crate::dataset::{Features, Ids, Labels};
+use crate::edges::Edges;
 
 pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
@@ -31,13 +32,8 @@ pub struct Part {
     pub parts: u32,
     /// The global ids of the own nodes, ascending.
     pub nodes: Vec<u64>,
-    /// `offsets[r]..offsets[r + 1]` are the positions in `sources` of the edges that end at own row `r`; its length is
-    /// rows + 1.
-    pub offsets: Vec<u64>,
-    /// The global id of each edge's source, ascending within a row.
-    pub sources: Vec<u64>,
-    /// The weight of each edge; `None` where every edge weighs 1.
-    pub weights: Option<Vec<f32>>,
+    /// The edges that end at own rows, by the global ids of their sources.
+    pub edges: Edges<u64>,
     /// Features of the own nodes.
     pub features: Features,
     /// Labels of the own nodes.
@@ -91,10 +87,5 @@ impl Part {
     /// The number of own nodes.
     pub fn rows(&self) -> usize {
         self.nodes.len()
-    }
-
-    /// The positions in [`Part::sources`] of the edges that end at own row `row`.
-    pub fn in_edges(&self, row: usize) -> std::ops::Range<usize> {
-        self.offsets[row] as usize..self.offsets[row + 1] as usize
     }
 }

@@ -78,7 +78,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(name);
         std::fs::write(&file, bytes).unwrap();
-        let graph = Graph { offsets: vec![0; 5], sources: Vec::new(), weights: None };
+        let graph = Graph::new(vec![0; 5], Vec::new());
         let options = PartitionOptions { file: Some(file), ..PartitionOptions::default() };
         super::KIND.build(&options)?.assign(&PartitionInput { graph: &graph, roles: None, parts: 3, seed: 0 })
     }

@@ -187,7 +187,7 @@ mod tests {
     fn isolated_nodes_single_parts_and_too_many_parts() {
         let options = PartitionOptions::default();
         let roles = [Split::TEST; 8];
-        let graph = Graph { offsets: vec![0, 1, 1, 1, 1, 1, 1, 1, 1], sources: vec![0], weights: None };
+        let graph = Graph::new(vec![0, 1, 1, 1, 1, 1, 1, 1, 1], vec![0]);
         let assign = |graph: &Graph, parts| {
             let roles = (graph.nodes() == 8).then_some(&roles[..]);
             let input = PartitionInput { graph, roles, parts, seed: 1 };
@@ -196,14 +196,14 @@ mod tests {
         assert!(assign(&graph, 4).unwrap().iter().all(|&part| part < 4));
         assert_eq!(assign(&graph, 1).unwrap(), [0; 8]);
         assert!(assign(&graph, 9).is_err() && assign(&graph, 0).is_err());
-        let empty = Graph { offsets: vec![0], sources: Vec::new(), weights: None };
+        let empty = Graph::new(vec![0], Vec::new());
         assert!(assign(&empty, 1).unwrap().is_empty());
     }
 
     #[test]
     fn directions_repetitions_and_loops_are_forgotten() {
         // Arcs 1→0 twice, 0→1, 2→2, 1→2.
-        let graph = Graph { offsets: vec![0, 2, 3, 5], sources: vec![1, 1, 0, 1, 2], weights: None };
+        let graph = Graph::new(vec![0, 2, 3, 5], vec![1, 1, 0, 1, 2]);
         assert_eq!(undirected(&graph).unwrap(), (vec![0, 1, 3, 4], vec![1, 0, 2, 1]));
     }
 }

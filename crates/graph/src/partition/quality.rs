@@ -94,7 +94,7 @@ pub fn quality(
             }
         }
         let rows = figure.nodes + figure.halo_rows;
-        let edge_bytes = if graph.weights.is_some() { 8 } else { 4 };
+        let edge_bytes = 4 + graph.data.bytes_per_edge();
         figure.replication = ratio(rows, figure.nodes, 1.0);
         figure.memory_bytes = 4 * feature_columns as u64 * rows + 16 * (figure.nodes + 1) + edge_bytes * figure.edges;
         figures.push(figure);
@@ -135,7 +135,7 @@ mod tests {
 
     /// Arcs 1→0, 2→0, 3→0, 3→1, 3→2, 0→3; parts {0, 2}, {1}, {3}.
     fn small() -> (Graph, [u32; 4]) {
-        let graph = Graph { offsets: vec![0, 3, 4, 5, 6], sources: vec![1, 2, 3, 3, 3, 0], weights: None };
+        let graph = Graph::new(vec![0, 3, 4, 5, 6], vec![1, 2, 3, 3, 3, 0]);
         (graph, [0, 1, 0, 2])
     }
 

@@ -34,7 +34,7 @@ mod tests {
     }
 
     fn edgeless(nodes: usize) -> Graph {
-        Graph { offsets: vec![0; nodes + 1], sources: Vec::new(), weights: None }
+        Graph::new(vec![0; nodes + 1], Vec::new())
     }
 
     #[test]
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_nodes_part_does_not_depend_on_the_graph() {
-        let ring = Graph { offsets: (0..=100).collect(), sources: (1..100).chain([0]).collect(), weights: None };
+        let ring = Graph::new((0..=100).collect(), (1..100).chain([0]).collect());
         let small = assign(&ring, 5, 9);
         assert_eq!(small, assign(&edgeless(1000), 5, 9)[..100]);
         assert_ne!(small, assign(&ring, 5, 10));

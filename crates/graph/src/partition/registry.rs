@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_foreign_partitioner_is_found_and_reads_options_of_its_own() {
         let registry = PartitionerRegistry::default().with(&BLOCKS).unwrap();
-        let graph = crate::graph::Graph { offsets: vec![0; 6], sources: Vec::new(), weights: None };
+        let graph = crate::graph::Graph::new(vec![0; 6], Vec::new());
         let input = PartitionInput { graph: &graph, roles: None, parts: 2, seed: 0 };
         let mut options = PartitionOptions::default();
         let kind = registry.get("blocks").unwrap();

@@ -53,13 +53,14 @@ impl Counting {
 fn count(part: &Part) -> (PartCounts, Vec<u8>) {
     let ids = needed(part);
     let is_needed = |id: &u64| ids.binary_search(id).is_ok();
-    let halo_edges = part.sources.iter().filter(|id| is_needed(id)).count() as u64;
-    let is_loop = |row: usize| part.in_edges(row).filter(|&edge| part.sources[edge] == part.nodes[row]).count();
+    let halo_edges = part.edges.sources.iter().filter(|id| is_needed(id)).count() as u64;
+    let is_loop =
+        |row: usize| part.edges.in_neighbours(row).iter().filter(|&&source| source == part.nodes[row]).count();
     let coded = encode_ids(&ids);
     let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
     let of = |role| (0..part.roles.len()).filter(|&row| is_of(row, role)).count() as u64;
     let counts = PartCounts {
-        own_edges: part.sources.len() as u64 - halo_edges,
+        own_edges: part.edges.edges() as u64 - halo_edges,
         loops: (0..part.rows()).map(is_loop).sum::<usize>() as u64,
         halo_edges,
         labelled: [Split::TRAIN, Split::VAL, Split::TEST].map(of),

@@ -98,7 +98,7 @@ impl HaloPlan {
 /// unique.
 pub fn needed(part: &Part) -> Vec<u64> {
     let own = IdIndex::new(&part.nodes);
-    let mut ids: Vec<u64> = part.sources.par_iter().copied().filter(|&id| own.row(id).is_none()).collect();
+    let mut ids: Vec<u64> = part.edges.sources.par_iter().copied().filter(|&id| own.row(id).is_none()).collect();
     ids.par_sort_unstable();
     ids.dedup();
     ids
@@ -109,9 +109,9 @@ pub fn needed(part: &Part) -> Vec<u64> {
 pub fn count_needed(part: &Part) -> (usize, usize) {
     let own = IdIndex::new(&part.nodes);
     let nodes = part.global.nodes;
-    let is_small = nodes / 32 <= (part.rows() + part.sources.len()) as u64;
-    if !is_small || part.sources.iter().chain(&part.nodes).any(|&id| id >= nodes) {
-        let edges = part.sources.iter().filter(|&&id| own.row(id).is_none()).count();
+    let is_small = nodes / 32 <= (part.rows() + part.edges.sources.len()) as u64;
+    if !is_small || part.edges.sources.iter().chain(&part.nodes).any(|&id| id >= nodes) {
+        let edges = part.edges.sources.iter().filter(|&&id| own.row(id).is_none()).count();
         return (needed(part).len(), edges);
     }
     let bits = || vec![0u64; nodes as usize / 64 + 1];
@@ -121,7 +121,7 @@ pub fn count_needed(part: &Part) -> (usize, usize) {
         own[word] |= bit;
     }
     let mut edges = 0;
-    for (word, bit) in part.sources.iter().map(|&id| at(id)) {
+    for (word, bit) in part.edges.sources.iter().map(|&id| at(id)) {
         if own[word] & bit == 0 {
             seen[word] |= bit;
             edges += 1;
@@ -196,8 +196,8 @@ fn rows_for(part: &Part, peer: usize, asked: &[u64]) -> Result<Vec<u32>> {
 
 /// The beginning of a message about a needed id: the id and the first edge that needs it.
 fn needed_by(part: &Part, id: u64) -> String {
-    let position = part.sources.iter().position(|&source| source == id).unwrap_or(0) as u64;
-    let row = part.offsets.partition_point(|&offset| offset <= position).saturating_sub(1);
+    let position = part.edges.sources.iter().position(|&source| source == id).unwrap_or(0) as u64;
+    let row = part.edges.offsets.partition_point(|&offset| offset <= position).saturating_sub(1);
     let target = part.nodes.get(row).copied().unwrap_or(0);
     format!("node {id}, the source of the edge {id} -> {target} of part {},", part.index)
 }

@@ -5,6 +5,7 @@
 //! to those that are training nodes. The others' edges are dropped.
 
 use crate::dataset::{Features, Ids, Labels, Split};
+use crate::edges::Edges;
 use crate::error::Result;
 use crate::part::{GlobalCounts, Part};
 use crate::plan::halo::{HaloPlan, needed, owned_of};
@@ -58,13 +59,11 @@ fn trains(part: &Part, row: usize) -> bool {
 /// The nodes of a part with those of its edges that `keep` says, by own row and source.
 fn with_edges(part: &Part, keep: impl Fn(usize, u64) -> bool) -> Part {
     let (mut offsets, mut sources) = (vec![0], Vec::new());
-    let mut weights = part.weights.as_ref().map(|_| Vec::new());
+    let (edges, mut data) = (&part.edges, part.edges.data.like(0));
     for row in 0..part.rows() {
-        for edge in part.in_edges(row).filter(|&edge| keep(row, part.sources[edge])) {
-            sources.push(part.sources[edge]);
-            if let (Some(kept), Some(all)) = (&mut weights, &part.weights) {
-                kept.push(all[edge]);
-            }
+        for edge in edges.in_edges(row).filter(|&edge| keep(row, edges.sources[edge])) {
+            sources.push(edges.sources[edge]);
+            data.extend(&edges.data, edge..edge + 1);
         }
         offsets.push(sources.len() as u64);
     }
@@ -72,9 +71,7 @@ fn with_edges(part: &Part, keep: impl Fn(usize, u64) -> bool) -> Part {
         index: part.index,
         parts: part.parts,
         nodes: part.nodes.clone(),
-        offsets,
-        sources,
-        weights,
+        edges: Edges { offsets, sources, data },
         features: Features::None,
         labels: Labels::None,
         roles: Vec::new(),

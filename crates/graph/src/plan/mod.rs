@@ -23,4 +23,4 @@ pub use halo::{HaloPlan, Link, count_needed, needed, owned_of, resolve_owners};
 pub use ids::{decode_ids, encode_ids};
 pub use induced::{among_training, into_training, plan_training, trained_of};
 pub use memory::plan_all;
-pub use topology::{Csr, Topology};
+pub use topology::Topology;

@@ -1,18 +1,8 @@
 //! The two blocks of a part's graph: own → own and halo → own.
 
+use crate::edges::{EdgeData, Edges};
 use crate::part::Part;
 use crate::plan::index::IdIndex;
-
-/// A sparse operator with one row for each own node, by destination; columns ascend within a row.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Csr {
-    /// `offsets[r]..offsets[r + 1]` are the positions in `sources` of row `r`; length rows + 1.
-    pub offsets: Vec<usize>,
-    /// The column of each edge: the row number of its source.
-    pub sources: Vec<u32>,
-    /// The weight of each edge; `None` where every edge weighs 1.
-    pub weights: Option<Vec<f32>>,
-}
 
 /// The edges that end at own nodes, split by who owns the source.
 ///
@@ -22,9 +12,9 @@ pub struct Csr {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Topology {
     /// Own rows × own rows.
-    pub own: Csr,
+    pub own: Edges<u32>,
     /// Own rows × halo rows.
-    pub halo: Csr,
+    pub halo: Edges<u32>,
     /// The global id of each halo row.
     pub halo_ids: Vec<u64>,
 }
@@ -32,66 +22,59 @@ pub struct Topology {
 impl Topology {
     /// Own rows with the edges between them alone: a graph without the edges to other parts.
     pub fn own_alone(&self) -> Topology {
-        let halo = Csr { offsets: vec![0; self.own.offsets.len()], ..Csr::default() };
+        let halo = Edges::new(vec![0; self.own.offsets.len()], Vec::new());
         Topology { own: self.own.clone(), halo, halo_ids: Vec::new() }
     }
 }
 
 /// Splits the edges of `part`; `halo_rows[i]` is the halo row of the `i`-th id of `needed`.
-pub(super) fn split(part: &Part, needed: &[u64], halo_rows: &[u32], self_loops: bool) -> (Csr, Csr) {
+pub(super) fn split(part: &Part, needed: &[u64], halo_rows: &[u32], self_loops: bool) -> (Edges<u32>, Edges<u32>) {
     let (own_index, halo_index) = (IdIndex::new(&part.nodes), IdIndex::new(needed));
-    let (mut own, mut halo) = (Csr::empty(part), Csr::empty(part));
-    let mut row_own: Vec<(u32, f32)> = Vec::new();
-    let mut row_halo: Vec<(u32, f32)> = Vec::new();
+    let edges = &part.edges;
+    let (mut own, mut halo) = (empty(edges), empty(edges));
+    // By column, with the edge that stands there: none where a loop is put in.
+    let mut row_own: Vec<(u32, Option<usize>)> = Vec::new();
+    let mut row_halo: Vec<(u32, Option<usize>)> = Vec::new();
     for row in 0..part.rows() {
         row_own.clear();
         row_halo.clear();
-        let mut loop_weight = 1.0;
-        for edge in part.in_edges(row) {
-            let (id, weight) = (part.sources[edge], part.weights.as_ref().map_or(1.0, |weights| weights[edge]));
+        let mut last_loop = None;
+        for edge in edges.in_edges(row) {
+            let id = edges.sources[edge];
             match own_index.row(id) {
-                Some(column) if self_loops && column as usize == row => loop_weight = weight,
-                Some(column) => row_own.push((column, weight)),
+                Some(column) if self_loops && column as usize == row => last_loop = Some(edge),
+                Some(column) => row_own.push((column, Some(edge))),
                 None => {
                     let at = halo_index.row(id).expect("every source that is not owned is needed");
-                    row_halo.push((halo_rows[at as usize], weight));
+                    row_halo.push((halo_rows[at as usize], Some(edge)));
                 }
             }
         }
         if self_loops {
             let place = row_own.partition_point(|&(column, _)| (column as usize) < row);
-            row_own.insert(place, (row as u32, loop_weight));
+            row_own.insert(place, (row as u32, last_loop));
         }
         // Stable, so that parallel edges keep their order.
         row_halo.sort_by_key(|&(column, _)| column);
-        own.push_row(&row_own);
-        halo.push_row(&row_halo);
+        push_row(&mut own, &row_own, &edges.data);
+        push_row(&mut halo, &row_halo, &edges.data);
     }
     (own, halo)
 }
 
-impl Csr {
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        self.offsets.len() - 1
-    }
+fn empty(edges: &Edges<u64>) -> Edges<u32> {
+    let mut offsets = Vec::with_capacity(edges.offsets.len());
+    offsets.push(0);
+    Edges { offsets, sources: Vec::new(), data: edges.data.like(0) }
+}
 
-    /// The number of edges.
-    pub fn edges(&self) -> usize {
-        self.sources.len()
-    }
-
-    fn empty(part: &Part) -> Self {
-        let mut offsets = Vec::with_capacity(part.rows() + 1);
-        offsets.push(0);
-        Csr { offsets, sources: Vec::new(), weights: part.weights.as_ref().map(|_| Vec::new()) }
-    }
-
-    fn push_row(&mut self, edges: &[(u32, f32)]) {
-        self.sources.extend(edges.iter().map(|edge| edge.0));
-        if let Some(weights) = &mut self.weights {
-            weights.extend(edges.iter().map(|edge| edge.1));
+fn push_row(into: &mut Edges<u32>, row: &[(u32, Option<usize>)], from: &EdgeData) {
+    into.sources.extend(row.iter().map(|&(column, _)| column));
+    for &(_, edge) in row {
+        match edge {
+            Some(edge) => into.data.extend(from, edge..edge + 1),
+            None => into.data.push_plain(),
         }
-        self.offsets.push(self.sources.len());
     }
+    into.offsets.push(into.sources.len() as u64);
 }

@@ -93,7 +93,7 @@ fn interchange_holds_arcs_weights_and_sparse_features() {
     let fixture = fixtures::interchange_sparse();
     let got = read_plain(&fixture);
     assert_eq!(arcs(&got.graph), [(2, 0), (0, 1), (1, 2)]);
-    assert_eq!(got.graph.weights, Some(vec![4.0, 0.5, 2.0]));
+    assert_eq!(got.graph.data.weights, Some(vec![4.0, 0.5, 2.0]));
     let (offsets, indices) = (vec![0, 1, 1, 3], vec![3, 0, 1]);
     assert_eq!(got.features, Features::Sparse { columns: 4, offsets, indices, values: vec![1.0, 2.0, 3.0] });
     assert_eq!(got.labels, Labels::Multi { classes: 2, values: vec![1, 1, 0, 0, 0, 1] });
@@ -135,7 +135,7 @@ fn features_of_another_file_replace_those_of_the_input() {
 fn gnn_benchmark_edges_get_both_directions_and_lose_loops_and_values() {
     let got = read_plain(&fixtures::gnn_benchmark());
     assert_eq!(arcs(&got.graph), both_ways(&[(0, 1), (1, 2)]));
-    assert_eq!(got.graph.weights, None);
+    assert_eq!(got.graph.data.weights, None);
     let (offsets, indices) = (vec![0, 1, 1, 3], vec![1, 0, 1]);
     assert_eq!(got.features, Features::Sparse { columns: 2, offsets, indices, values: vec![1.0, 2.0, 3.0] });
     assert_eq!(got.labels, Labels::Single { classes: 3, values: vec![2, 0, 1] });
@@ -223,9 +223,9 @@ fn metis_weights_of_edges_are_kept_and_of_vertices_skipped() {
     let got = read_plain(&fixtures::metis());
     assert_eq!(got.graph.nodes(), 4);
     assert_eq!(arcs(&got.graph), both_ways(&[(0, 1), (1, 2)]));
-    assert_eq!(got.graph.weights, Some(vec![5.0, 5.0, 1.5, 1.5]));
+    assert_eq!(got.graph.data.weights, Some(vec![5.0, 5.0, 1.5, 1.5]));
     let unweighted = text_file("plain.graph", "3 2\n2\n1 3\n2\n");
-    assert_eq!(read_plain(&unweighted).graph.weights, None);
+    assert_eq!(read_plain(&unweighted).graph.data.weights, None);
     let error = read_with(&text_file("short.graph", "3 3\n2\n1 3\n2\n"), |_, _| {}).unwrap_err().to_string();
     assert!(error.contains("3 edges promised, so 6 neighbours expected, found 4"), "{error}");
     let error = read_with(&text_file("far.graph", "2 1\n2\n3\n"), |_, _| {}).unwrap_err().to_string();
@@ -239,7 +239,7 @@ fn csv_and_parquet_with_node_tables_read_the_same() {
         // The node table's order: a, 007, "b, c".
         assert_eq!(got.ids, Ids::Strings(["a", "007", "b, c"].map(str::to_owned).to_vec()));
         assert_eq!(arcs(&got.graph), [(2, 0), (0, 1)]);
-        assert_eq!(got.graph.weights, Some(vec![1.0, 2.5]));
+        assert_eq!(got.graph.data.weights, Some(vec![1.0, 2.5]));
         assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![1, -1, 0] });
         assert_eq!(got.splits[0].roles, [TRAIN, 0, TEST]);
         let Features::Dense { columns, values } = got.features else { panic!("expected dense features") };
@@ -252,7 +252,7 @@ fn edges_without_header_are_source_target_weight() {
     let got = read_plain(&text_file("list.txt", "# a comment\n10 7   0.5\n\n7\u{20}300 2\n"));
     assert_eq!(got.ids, Ids::Integers(vec![7, 10, 300]));
     assert_eq!(arcs(&got.graph), [(1, 0), (0, 2)]);
-    assert_eq!(got.graph.weights, Some(vec![0.5, 2.0]));
+    assert_eq!(got.graph.data.weights, Some(vec![0.5, 2.0]));
     // Ids that are 0, 1, … need not be kept.
     assert_eq!(read_plain(&text_file("list.tsv", "0\t2\n1\t0\n")).ids, Ids::Row);
 }
@@ -301,7 +301,7 @@ fn columns_are_found_by_the_names_that_are_given() {
         ..Columns::default()
     };
     let got = read_with(&fixture, |options, _| options.columns = columns.clone()).unwrap();
-    assert_eq!((got.ids, got.graph.weights), (Ids::Integers(vec![1, 2]), Some(vec![3.0])));
+    assert_eq!((got.ids, got.graph.data.weights), (Ids::Integers(vec![1, 2]), Some(vec![3.0])));
     let columns = Columns { weight: Some("miles".to_owned()), ..columns };
     let error = read_with(&fixture, |options, _| options.columns = columns).unwrap_err().to_string();
     assert!(error.contains("expected a column 'miles' among: km, payer, payee"), "{error}");

@@ -242,7 +242,7 @@ fn columns_of_edges_are_named_and_amounts_hinted_at() {
     std::fs::write(&path, "src,dst,amount,why\n1,2,5.5,x\n2,3,1,y\n").unwrap();
     let mut options = ReadOptions::default();
     let (got, roles) = read_with_roles(&path, &options).unwrap();
-    assert_eq!(got.graph.weights, None);
+    assert_eq!(got.graph.data.weights, None);
     let warnings: Vec<String> = roles.warnings().collect();
     assert!(warnings[0].contains("'amount'") && warnings[0].contains("--weight amount"), "{warnings:?}");
     assert!(warnings[1].contains("'why' is ignored: edges have no features"), "{warnings:?}");

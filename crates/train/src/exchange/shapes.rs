@@ -143,7 +143,7 @@ impl Shapes {
         let mut links = vec![PeerRows::default(); part.parts as usize];
         let peer = (part.index as usize + 1) % links.len();
         links[peer] = PeerRows { send: halo, receive: halo };
-        let own = part.sources.len() - edges + if self_loops { part.rows() } else { 0 };
+        let own = part.edges.edges() - edges + if self_loops { part.rows() } else { 0 };
         Shapes {
             rank: part.index,
             rows: part.rows(),

@@ -67,7 +67,7 @@ impl Card {
             dataset: global.dataset.clone(),
             data_digest: global.data_digest.clone(),
             multi_label: global.multi_label,
-            weighted: global.weighted || part.weights.is_some(),
+            weighted: global.weighted || part.edges.data.weights.is_some(),
             about: global.about.clone(),
             ..Card::default()
         }

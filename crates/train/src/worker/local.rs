@@ -1,10 +1,11 @@
 //! What a worker trains on: its part with blocks, degrees, features and targets in the form that the kernels read.
 
 use laconic_graph::dataset::{Features, Labels, Split};
+use laconic_graph::edges::Edges;
 use laconic_graph::part::Part;
-use laconic_graph::plan::{Csr, Topology};
+use laconic_graph::plan::Topology;
 use laconic_nn::loss::Targets;
-use laconic_nn::{Block, Matrix, Nodes, Operand, SparseRows};
+use laconic_nn::{Block, EdgeData, Matrix, Nodes, Operand, SparseRows};
 
 /// The three splits, in the order of every array over splits.
 pub const SPLITS: [&str; 3] = ["train", "val", "test"];
@@ -62,7 +63,11 @@ impl Local {
         labels: Labels,
         [columns, classes]: [usize; 2],
     ) -> Local {
-        let block = |sources: usize, csr: Csr| Block::new(sources, csr.offsets, csr.sources, csr.weights);
+        let block = |sources: usize, edges: Edges<u32>| {
+            let offsets = edges.offsets.into_iter().map(|offset| offset as usize).collect();
+            let relations = edges.data.relations.map(|relations| relations.of);
+            Block::new(sources, offsets, edges.sources, EdgeData { weights: edges.data.weights, relations })
+        };
         let [own_names, halo_names] = names(&ids, &topology.halo_ids);
         let own = block(ids.len(), topology.own).naming(own_names);
         let halo = block(topology.halo_ids.len(), topology.halo).naming(halo_names);

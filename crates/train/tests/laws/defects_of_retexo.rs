@@ -259,7 +259,7 @@ fn an_error_of_one_worker_is_the_error_of_the_run() {
         change(&mut parts);
         run_threads(&config, Source::of(parts), Options::default()).err().expect("a failing worker")
     };
-    let error = failing(&|parts| parts[1].sources[0] = 1_000_000);
+    let error = failing(&|parts| parts[1].edges.sources[0] = 1_000_000);
     assert!(matches!(error, TrainError::Data(_)) && error.to_string().contains("part 1"), "{error}");
     let error = failing(&|parts| {
         let Features::Dense { values, .. } = &mut parts[2].features else { panic!("dense features") };

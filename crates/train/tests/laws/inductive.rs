@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Features, Labels, Split};
+use laconic_graph::edges::Edges;
 use laconic_graph::part::Part;
 use laconic_nn::network::Network;
 use laconic_train::plan::{Members, Plan};
@@ -46,9 +47,7 @@ fn cut_down(part: Part, dataset: &Dataset) -> Part {
     let Labels::Single { classes, values: labels } = &part.labels else { panic!("classes") };
     let mut down = Part {
         nodes: kept.iter().map(|&row| part.nodes[row]).collect(),
-        offsets: vec![0],
-        sources: Vec::new(),
-        weights: part.weights.as_ref().map(|_| Vec::new()),
+        edges: Edges { offsets: vec![0], sources: Vec::new(), data: part.edges.data.like(0) },
         features: Features::Dense {
             columns: *columns,
             values: kept.iter().flat_map(|&row| values[row * columns..][..*columns].to_vec()).collect(),
@@ -58,13 +57,12 @@ fn cut_down(part: Part, dataset: &Dataset) -> Part {
         ..part.clone()
     };
     for &row in &kept {
-        for edge in part.in_edges(row).filter(|&edge| trains(dataset, part.sources[edge] as usize)) {
-            down.sources.push(part.sources[edge]);
-            if let (Some(weights), Some(all)) = (&mut down.weights, &part.weights) {
-                weights.push(all[edge]);
-            }
+        let edges = &part.edges;
+        for edge in edges.in_edges(row).filter(|&edge| trains(dataset, edges.sources[edge] as usize)) {
+            down.edges.sources.push(edges.sources[edge]);
+            down.edges.data.extend(&edges.data, edge..edge + 1);
         }
-        down.offsets.push(down.sources.len() as u64);
+        down.edges.offsets.push(down.edges.sources.len() as u64);
     }
     down
 }

@@ -109,7 +109,7 @@ fn the_maximum_over_neighbours_is_the_same_on_many_workers() {
 #[test]
 fn ties_of_a_maximum_are_broken_alike_on_many_workers() {
     let mut dataset = weighted(180, 4);
-    dataset.graph.weights.iter_mut().flatten().for_each(|weight| *weight = 1e-38);
+    dataset.graph.data.weights.iter_mut().flatten().for_each(|weight| *weight = 1e-38);
     let Features::Dense { values, .. } = &mut dataset.features else { unreachable!("generated features are dense") };
     values.iter_mut().for_each(|value| *value = value.signum());
     let keys = ["model.arch=sage", "model.aggregator=max", "train.optimiser=sgd"];

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::{open_meta, open_part, write_part, write_parts};
 use crate::aside::part_of;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
+use crate::edges::{EdgeData, Edges};
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
 use crate::part::{FileEntry, GlobalCounts, Part, Provenance, cut};
@@ -17,7 +18,7 @@ fn dataset() -> Dataset {
         graph: Graph {
             offsets: vec![0, 4, 5, 5, 6, 6],
             sources: vec![1, 2, 3, 4, 1, 0],
-            weights: Some(vec![0.5, 1.0, 2.0, -3.0, 0.25, 1e-30]),
+            data: Some(vec![0.5, 1.0, 2.0, -3.0, 0.25, 1e-30]).into(),
         },
         features: Features::Sparse {
             columns: 9,
@@ -35,7 +36,7 @@ fn dataset() -> Dataset {
 fn plain() -> Dataset {
     let labels = Labels::Single { classes: 3, values: vec![-1, 0, 1, 2, 2] };
     let features = Features::Dense { columns: 2, values: (0..10).map(|value| value as f32).collect() };
-    let graph = Graph { weights: None, ..dataset().graph };
+    let graph = Graph { data: EdgeData::default(), ..dataset().graph };
     Dataset { graph, labels, features, ids: Ids::Integers(vec![i64::MIN, -1, 0, 7, i64::MAX]), ..dataset() }
 }
 
@@ -111,7 +112,7 @@ fn sites_write_their_parts_one_by_one() {
     assert!(write_part(&dir, &parts[1], &Provenance { seed: 1, ..provenance() }).is_err(), "another partition");
     let other = cut(&dataset(), None, &[0, 2, 0, 2, 2], 3).unwrap();
     assert!(write_part(&dir, &other[1], &provenance()).is_err(), "another graph");
-    let broken = Part { offsets: vec![1], ..parts[1].clone() };
+    let broken = Part { edges: Edges::new(vec![1], Vec::new()), ..parts[1].clone() };
     assert!(write_part(&dir, &broken, &provenance()).unwrap_err().to_string().contains("offsets"));
     assert_eq!(names(&dir), ["meta.json", "part-0", "part-2"]);
 }

@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_table_is_aligned() {
-        let graph = Graph { offsets: vec![0, 3, 4, 5, 6], sources: vec![1, 2, 3, 3, 3, 0], weights: None };
+        let graph = Graph::new(vec![0, 3, 4, 5, 6], vec![1, 2, 3, 3, 3, 0]);
         let text = table(&quality(&graph, &[0, 1, 0, 2], 4, None, 0).expect("figures"), None);
         let widths: BTreeSet<usize> = text.lines().take(6).map(str::len).collect();
         assert_eq!(widths.len(), 1, "{text}");
