@@ -53,6 +53,7 @@ pub mod graph;
 pub mod info;
 pub mod laws;
 pub mod limits;
+pub mod links;
 pub mod memory;
 pub mod npy;
 pub mod part;

@@ -48,6 +48,10 @@ pub enum Purpose {
     Width = 13,
     /// Signs of differences, where a permutation test cannot try all.
     Signs = 14,
+    /// Which edges are held out.
+    EdgeSplit = 17,
+    /// Pairs of nodes that stand for edges that are not.
+    Negatives = 18,
 }
 
 /// A point in the space of random streams; see the crate documentation.

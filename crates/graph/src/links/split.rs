@@ -1,0 +1,228 @@
+//! Edges held out for validation and testing, drawn from a seed.
+
+use crate::error::{GraphError, Result};
+use crate::part::Part;
+use laconic_key::{Key, Purpose};
+
+/// What an edge is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkRole {
+    /// It passes messages and is learned from.
+    Train,
+    /// It chooses the best round.
+    Val,
+    /// It is only for the final figure.
+    Test,
+}
+
+/// An edge split to draw: each pair of nodes that an edge joins, whatever its directions, is held out with these
+/// chances. Edges from a node to itself are never held out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EdgeSplit {
+    /// The chance of being for validation.
+    pub val: f64,
+    /// The chance of being for testing.
+    pub test: f64,
+    /// The seed that decides together with the two ids, and nothing else.
+    pub seed: u64,
+}
+
+impl EdgeSplit {
+    /// The split itself, if its chances are some and leave edges to learn from.
+    ///
+    /// # Errors
+    ///
+    /// If a chance is not within 0 to 1, or both add up to 1.
+    pub fn checked(self) -> Result<EdgeSplit> {
+        let EdgeSplit { val, test, .. } = self;
+        let is_share = |share: f64| (0.0..1.0).contains(&share);
+        if is_share(val) && is_share(test) && val + test < 1.0 {
+            return Ok(self);
+        }
+        let what = "expected shares of 0 or more that add up to less than 1";
+        Err(GraphError::invalid(format!("an edge split of val {val} and test {test}: {what}")))
+    }
+
+    /// What the edges between two nodes, by global id, are for.
+    pub fn role(&self, a: u64, b: u64) -> LinkRole {
+        if a == b {
+            return LinkRole::Train;
+        }
+        match Key::new(self.seed, Purpose::EdgeSplit).with(a.min(b)).with(a.max(b)).unit() {
+            drawn if drawn < self.val => LinkRole::Val,
+            drawn if drawn < self.val + self.test => LinkRole::Test,
+            _ => LinkRole::Train,
+        }
+    }
+}
+
+/// Edges that end at own nodes, by the global ids of both ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Links {
+    /// The source of each edge.
+    pub sources: Vec<u64>,
+    /// The target of each edge, an own node.
+    pub targets: Vec<u64>,
+}
+
+impl Links {
+    /// The number of edges.
+    pub fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Whether there are no edges.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// Each edge as source and target.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.sources.iter().copied().zip(self.targets.iter().copied())
+    }
+
+    /// Adds an edge.
+    pub fn push(&mut self, source: u64, target: u64) {
+        self.sources.push(source);
+        self.targets.push(target);
+    }
+
+    /// The edges of a part that join two nodes: what is learned from.
+    pub fn of(part: &Part) -> Links {
+        let mut links = Links::default();
+        for (row, &target) in part.nodes.iter().enumerate() {
+            let sources = part.edges.in_neighbours(row).iter();
+            sources.filter(|&&source| source != target).for_each(|&source| links.push(source, target));
+        }
+        links
+    }
+}
+
+/// The edges of a part that are held out. Each is at the owner of its target; its other direction, if there is one, is
+/// at the owner of its source.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeldOut {
+    /// Edges that choose the best round.
+    pub val: Links,
+    /// Edges that are only for the final figure.
+    pub test: Links,
+}
+
+/// Takes the edges that `split` holds out from a part: they pass no messages and count in no degree.
+///
+/// # Errors
+///
+/// If the split is none ([`EdgeSplit::checked`]).
+pub fn hold_out(mut part: Part, split: &EdgeSplit) -> Result<(Part, HeldOut)> {
+    let split = split.checked()?;
+    let mut held = HeldOut::default();
+    let edges = &mut part.edges;
+    let (mut kept, mut begin) = (0, 0);
+    for (row, &target) in part.nodes.iter().enumerate() {
+        let end = edges.offsets[row + 1] as usize;
+        for at in begin..end {
+            let source = edges.sources[at];
+            match split.role(source, target) {
+                LinkRole::Val => held.val.push(source, target),
+                LinkRole::Test => held.test.push(source, target),
+                LinkRole::Train => {
+                    edges.sources[kept] = source;
+                    edges.data.shift(kept, at);
+                    kept += 1;
+                }
+            }
+        }
+        begin = end;
+        edges.offsets[row + 1] = kept as u64;
+    }
+    edges.sources.truncate(kept);
+    edges.data.truncate(kept);
+    Ok((part, held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{Dataset, Features, Labels};
+    use crate::graph::Graph;
+    use crate::part::cut;
+    use std::collections::BTreeSet;
+
+    const SPLIT: EdgeSplit = EdgeSplit { val: 0.1, test: 0.2, seed: 7 };
+
+    /// A directed graph with loops and edges of which the other direction is missing, and each edge its own weight.
+    fn dataset() -> Dataset {
+        let key = Key::new(1, Purpose::Test);
+        let draw = |edge: u64, end: u64| key.with(edge).with(end).below(200) as u32;
+        let edges: BTreeSet<(u32, u32)> =
+            (0..3000).map(|edge| (draw(edge, 0), draw(edge, 1))).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+        let edges: Vec<(u32, u32)> = edges.into_iter().filter(|(a, b)| a <= b || (a + b) % 3 > 0).collect();
+        let mut graph = Graph::from_edges(200, &edges).unwrap();
+        graph.data.weights = Some((0..graph.edges()).map(|edge| edge as f32).collect());
+        Dataset::new("random", graph, Features::None, Labels::None, vec![]).unwrap()
+    }
+
+    type Held = BTreeSet<(u64, u64)>;
+
+    /// Held out, and what is left with its weights, over all parts.
+    fn over(parts: u32) -> (Held, Held, BTreeSet<(u64, u64, u32)>) {
+        let assignment: Vec<u32> =
+            (0..200u64).map(|v| (Key::new(2, Purpose::Test).with(v).bits() % 64) as u32 % parts).collect();
+        let (mut val, mut test, mut train) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for part in cut(&dataset(), None, &assignment, parts).unwrap() {
+            let (part, held) = hold_out(part, &SPLIT).unwrap();
+            part.check().unwrap();
+            val.extend(held.val.iter());
+            test.extend(held.test.iter());
+            for (row, &target) in part.nodes.iter().enumerate() {
+                let weights = part.edges.data.weights.as_ref().expect("edges have weights");
+                train.extend(part.edges.in_edges(row).map(|at| (part.edges.sources[at], target, weights[at] as u32)));
+            }
+        }
+        (val, test, train)
+    }
+
+    #[test]
+    fn both_directions_are_held_out_together_and_any_partition_holds_out_the_same() {
+        let (val, test, train) = over(1);
+        assert_eq!((val.clone(), test.clone(), train.clone()), over(5));
+        let roles = |edge: (u64, u64)| [val.contains(&edge), test.contains(&edge)];
+        let graph = dataset().graph;
+        let mut pairs = BTreeSet::new();
+        for (target, source) in
+            (0..200).flat_map(|v| graph.in_neighbours(v).iter().map(move |&s| (v as u64, u64::from(s))))
+        {
+            let back = graph.in_neighbours(source as usize).contains(&(target as u32));
+            assert!(!back || roles((source, target)) == roles((target, source)));
+            let is_train = train.iter().any(|&(s, t, _)| (s, t) == (source, target));
+            assert_eq!(roles((source, target)).iter().filter(|is| **is).count() + usize::from(is_train), 1);
+            assert!(source != target || is_train, "a loop is no link to predict");
+            pairs.insert((source.min(target), source.max(target)));
+        }
+        // Weights stay with their edges.
+        for &(source, target, weight) in &train {
+            let at = graph.in_edges(target as usize).start
+                + graph.in_neighbours(target as usize).binary_search(&(source as u32)).unwrap();
+            assert_eq!(weight, at as u32);
+        }
+        // A tenth and a fifth of the pairs, within five standard deviations of about √(2000 · 0.1 · 0.9) = 13 and 18.
+        let of = |held: &Held| held.iter().map(|(s, t)| (s.min(t), s.max(t))).collect::<BTreeSet<_>>().len() as f64;
+        let all = pairs.iter().filter(|(a, b)| a != b).count() as f64;
+        assert!((of(&val) - 0.1 * all).abs() < 5.0 * (0.09 * all).sqrt(), "{} of {all}", of(&val));
+        assert!((of(&test) - 0.2 * all).abs() < 5.0 * (0.16 * all).sqrt(), "{} of {all}", of(&test));
+    }
+
+    #[test]
+    fn shares_that_leave_nothing_are_refused() {
+        for (val, test) in [(0.5, 0.5), (1.0, 0.0), (-0.1, 0.0), (f64::NAN, 0.1), (0.0, 1.5)] {
+            let error = EdgeSplit { val, test, seed: 0 }.checked().unwrap_err().to_string();
+            assert!(error.contains("less than 1"), "{error}");
+        }
+        let (part, held) = hold_out(
+            cut(&dataset(), None, &[0; 200], 1).unwrap().remove(0),
+            &EdgeSplit { val: 0.0, test: 0.0, seed: 3 },
+        )
+        .unwrap();
+        assert!(held.val.is_empty() && held.test.is_empty() && part.edges.edges() == dataset().graph.edges());
+    }
+}
