@@ -63,6 +63,7 @@ pub mod prepare;
 pub mod read;
 pub mod roles;
 mod rules;
+pub mod sample;
 pub mod skew;
 pub mod synth;
 pub mod write;

@@ -48,6 +48,10 @@ pub enum Purpose {
     Width = 13,
     /// Signs of differences, where a permutation test cannot try all.
     Signs = 14,
+    /// Which in-edges of a node a mini-batch reads.
+    Neighbours = 15,
+    /// Which batch of an epoch a training node, or a cluster of nodes, is in.
+    Batches = 16,
     /// Which edges are held out.
     EdgeSplit = 17,
     /// Pairs of nodes that stand for edges that are not.
@@ -75,6 +79,13 @@ impl Key {
     #[inline]
     pub fn bits(self) -> u64 {
         mix(self.0 ^ 0x94d0_49bb_1331_11eb)
+    }
+
+    /// The 64 uniform bits at `index` of a stream of their own (SplitMix64): for those who draw many numbers from one
+    /// key, at a third of what `with(index).bits()` costs.
+    #[inline]
+    pub fn number(self, index: u64) -> u64 {
+        mix(self.0.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
     /// A uniform number in `[0, 1)` with 53 random bits.
@@ -138,6 +149,20 @@ mod tests {
         let mut items = [0, 1, 2, 3, 4, 5, 6, 7];
         Key::new(5, Purpose::Test).shuffle(&mut items);
         assert_eq!(items, [7, 2, 1, 6, 5, 4, 0, 3]);
+    }
+
+    /// The figures are those of the published SplitMix64 (`java.util.SplittableRandom`) for the seed 1234567.
+    #[test]
+    fn numbers_of_a_key_are_those_of_split_mix_64() {
+        let numbers: Vec<u64> = (0..5).map(|index| Key(1_234_567).number(index)).collect();
+        let published = [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+            4_593_380_528_125_082_431,
+            16_408_922_859_458_223_821,
+        ];
+        assert_eq!(numbers, published);
     }
 
     #[test]

@@ -13,7 +13,7 @@
 mod counts;
 mod halo;
 mod ids;
-mod index;
+pub(crate) mod index;
 mod induced;
 mod memory;
 mod topology;
