@@ -11,6 +11,7 @@ The model is conv -> [LayerNorm] -> ReLU -> ... -> conv, without dropout; `mlp` 
     edge_index    i64 [2, edges]          sources, targets; no edge twice
     x             f32 [nodes, features]
     y             i64 [nodes]
+    edge_type     i64 [edges]             rgcn: the relation of each edge
     train_mask    u8  [nodes]             1 where a node counts in the loss (mean cross-entropy)
     param/NAME    f32                     initial weights: `convs.I.*` (`lins.I.*` for mlp), `norms.I.weight`, `norms.I.bias`
     logits        f32 [nodes, classes]    with the initial weights
@@ -29,7 +30,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
-from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, GINConv, RGCNConv, SAGEConv
 
 STEPS = 10
 LEARNING_RATE = 0.01
@@ -44,7 +45,7 @@ def parse_arguments() -> argparse.Namespace:
         description="Make a case for pyg_parity with PyTorch Geometric",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--arch", required=True, choices=["gcn", "sage", "sage-pool", "gin", "gat", "mlp"])
+    parser.add_argument("--arch", required=True, choices=["gcn", "sage", "sage-pool", "gin", "gat", "rgcn", "mlp"])
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=16, help="width of hidden layers, all heads together if concatenated")
     parser.add_argument("--heads", type=int, default=1, help="attention heads (gat)")
@@ -56,6 +57,8 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--norm", action="store_true", help="LayerNorm after every hidden layer")
     parser.add_argument("--no-eps", action="store_true", help="fix eps at 0 rather than learn it (gin)")
+    parser.add_argument("--relations", type=int, default=3, help="relations of edges (rgcn)")
+    parser.add_argument("--bases", type=int, default=0, help="bases that relations are mixed of, 0: none (rgcn)")
     parser.add_argument("--nodes", type=int, default=70)
     parser.add_argument("--edges", type=int, default=350, help="number of edges, self-loops included")
     parser.add_argument("--self-loops", action="store_true", help="let some nodes have a self-loop in the input")
@@ -101,14 +104,15 @@ class Model(nn.Module):
             layer(arguments, inputs, outputs, last=index == hidden)
             for index, (inputs, outputs) in enumerate(zip(widths, widths[1:]))
         )
-        self.reads_edges = arguments.arch != "mlp"
+        self.reads_edges, self.reads_types = arguments.arch != "mlp", arguments.arch == "rgcn"
         self.add_module("convs" if self.reads_edges else "lins", layers)
         self.norms = nn.ModuleList(nn.LayerNorm(arguments.hidden) for _ in range(hidden if arguments.norm else 0))
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor, edge_type: Tensor) -> Tensor:
+        edges = (edge_index, edge_type) if self.reads_types else (edge_index,)
         layers = self.convs if self.reads_edges else self.lins
         for index, layer in enumerate(layers):
-            x = layer(x, edge_index) if self.reads_edges else layer(x)
+            x = layer(x, *edges) if self.reads_edges else layer(x)
             if index + 1 < len(layers):
                 x = self.norms[index](x) if self.norms else x
                 x = x.relu()
@@ -132,6 +136,8 @@ def layer(arguments: argparse.Namespace, inputs: int, outputs: int, last: bool) 
         case "gat":
             heads = 1 if last else arguments.heads
             return GATConv(inputs, outputs // heads, heads=heads)
+        case "rgcn":
+            return RGCNConv(inputs, outputs, arguments.relations, num_bases=arguments.bases or None)
         case "mlp":
             return nn.Linear(inputs, outputs)
         case arch:
@@ -154,6 +160,10 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
     y = rng.integers(arguments.classes, size=arguments.nodes)
     train_mask = (rng.permutation(arguments.nodes) < TRAIN_FRACTION * arguments.nodes).astype(np.uint8)
     arrays = {"edge_index": edge_index, "x": x, "y": y, "train_mask": train_mask}
+    edge_type = np.zeros(edge_index.shape[1], dtype=np.int64)
+    if arguments.arch == "rgcn":
+        edge_type = rng.integers(arguments.relations, size=edge_index.shape[1])
+        arrays["edge_type"] = edge_type
 
     torch.manual_seed(arguments.seed)
     model = Model(arguments)
@@ -162,7 +172,7 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
         arrays[f"param/{name}"] = parameter.detach().numpy().copy()
 
     model.double()
-    inputs = torch.from_numpy(x).double(), torch.from_numpy(edge_index)
+    inputs = torch.from_numpy(x).double(), torch.from_numpy(edge_index), torch.from_numpy(edge_type)
     train, labels = torch.from_numpy(train_mask).bool(), torch.from_numpy(y)
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     losses = []

@@ -18,6 +18,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use laconic_graph::about::About;
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
+use laconic_graph::edges::Relations;
 use laconic_graph::graph::Graph;
 use laconic_graph::limits::Limits;
 use laconic_graph::part::cut;
@@ -113,6 +114,7 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
     ensure!(x.shape.len() == 2, "x: expected rows and columns");
     let (nodes, columns) = (x.shape[0], x.shape[1]);
     let edges = npz.read::<i64>("edge_index", most)?.values;
+    let relations = npz.optional::<u16>("edge_type", most)?.map(|array| array.values);
     let labels = npz.read::<i32>("y", most)?.values;
     let train = npz.read::<u8>("train_mask", most)?.values;
     let mut group = |prefix: &str| -> Result<Tensors> {
@@ -130,7 +132,7 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
     let roles = train.iter().map(|&t| if t != 0 { Split::TRAIN } else { 0 }).collect();
     let dataset = Dataset {
         name: "case".to_owned(),
-        graph: graph(nodes, &edges)?,
+        graph: graph(nodes, &edges, relations)?,
         features: Features::Dense { columns, values: x.values },
         labels: Labels::Single { classes, values: labels },
         splits: vec![Split { roles }],
@@ -141,21 +143,33 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
 }
 
 /// The graph exactly as it stands, duplicates and self-loops included, as PyTorch Geometric's layers see it.
-fn graph(nodes: usize, edge_index: &[i64]) -> Result<Graph> {
+fn graph(nodes: usize, edge_index: &[i64], relations: Option<Vec<u16>>) -> Result<Graph> {
     let (sources, targets) = edge_index.split_at(edge_index.len() / 2);
     ensure!(edge_index.iter().all(|&v| v >= 0 && (v as usize) < nodes), "edge_index: a node beyond {nodes}");
-    let mut edges: Vec<(i64, i64)> = targets.iter().copied().zip(sources.iter().copied()).collect();
+    let relation = |edge: usize| relations.as_ref().map_or(0, |relations| relations[edge]);
+    let mut edges: Vec<(i64, i64, u16)> = targets
+        .iter()
+        .zip(sources)
+        .enumerate()
+        .map(|(edge, (target, source))| (*target, *source, relation(edge)))
+        .collect();
     edges.sort_unstable();
     let mut offsets = vec![0u64; nodes + 1];
-    edges.iter().for_each(|(target, _)| offsets[*target as usize + 1] += 1);
+    edges.iter().for_each(|(target, ..)| offsets[*target as usize + 1] += 1);
     (0..nodes).for_each(|v| offsets[v + 1] += offsets[v]);
-    Ok(Graph::new(offsets, edges.iter().map(|(_, source)| *source as u32).collect()))
+    let mut graph = Graph::new(offsets, edges.iter().map(|(_, source, _)| *source as u32).collect());
+    graph.data.relations = relations.map(|relations| Relations {
+        count: relations.iter().max().map_or(1, |&last| usize::from(last) + 1),
+        of: edges.iter().map(|edge| edge.2).collect(),
+    });
+    Ok(graph)
 }
 
 fn architecture_name(parameters: &Tensors) -> Result<&'static str> {
     let has = |suffix: &str| parameters.keys().any(|name| name.ends_with(suffix));
     Ok(match () {
         _ if has("att_src") => "gat",
+        _ if has("root") => "rgcn",
         _ if has("lin_l.weight") => "sage",
         _ if has("nn.0.weight") => "gin",
         _ if has("convs.0.lin.weight") => "gcn",
@@ -179,6 +193,7 @@ fn network(arch: &str, parameters: &Tensors) -> Result<Network> {
             "sage" => of("lin_l.weight")?,
             "gin" => of("nn.0.weight")?,
             "mlp" => of("weight")?,
+            "rgcn" => of("root").map(|root| root.into_iter().rev().collect())?,
             _ => of("lin.weight")?,
         };
         ensure!(weight.len() == 2, "{name}: expected a matrix");
@@ -198,6 +213,12 @@ fn network(arch: &str, parameters: &Tensors) -> Result<Network> {
                 spec.heads = attention[1];
                 spec.concatenate = bias == attention[1] * attention[2];
                 spec.outputs = bias;
+            }
+            "rgcn" => {
+                let matrices = of("weight")?[0];
+                let mix = shape(format!("{name}.comp"));
+                spec.bases = mix.as_ref().map_or(0, |_| matrices);
+                spec.relations = mix.map_or(matrices, |mix| mix[0]);
             }
             "sage" if shape(format!("{name}.lin.weight")).is_some() => spec.aggregator = Aggregator::Max,
             _ => {}

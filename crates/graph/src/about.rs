@@ -16,6 +16,10 @@ pub struct About {
     /// The name of each class, in the order of their numbers; empty where classes are called by their numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// The name of each relation that edges are of, in the order of their numbers; empty where relations are called by
+    /// their numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relations: Vec<String>,
     /// The name of each feature column; empty where columns have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
@@ -125,6 +129,22 @@ impl About {
         *self == About::default()
     }
 
+    /// Gives the other directions of edges names where they have become relations of their own: `rev_` and the name of
+    /// what they are the other direction of.
+    pub(crate) fn name_reverses(&mut self, relations: usize) {
+        let given = self.relations.len();
+        if given > 0 && relations == 2 * given {
+            let names = self.relations.iter().map(|name| format!("rev_{name}"));
+            self.relations = self.relations.iter().cloned().chain(names).collect();
+        }
+    }
+
+    /// A name for each of so many relations, or for none.
+    pub(crate) fn relation_violation(&self, relations: usize) -> Option<Violation> {
+        let found = self.relations.len();
+        (found > 0).then(|| length_violation("about.relations", found, relations)).flatten()
+    }
+
     /// What the class of this number is called.
     pub fn class(&self, number: usize) -> String {
         self.classes.get(number).cloned().unwrap_or_else(|| number.to_string())
@@ -154,7 +174,11 @@ impl About {
         } else {
             0
         };
-        texts(&self.classes) + texts(&self.features) + self.columns.iter().map(of_column).sum::<usize>() + scale
+        texts(&self.classes)
+            + texts(&self.relations)
+            + texts(&self.features)
+            + self.columns.iter().map(of_column).sum::<usize>()
+            + scale
     }
 
     /// Names for as many columns and classes as there are, or for none.
@@ -198,6 +222,7 @@ mod tests {
         let colour = TableColumn { reading: colours, indicator: true, ..number("colour") };
         let about = About {
             classes: words(&["ok", "banned"]),
+            relations: words(&["calls"]),
             features: words(&["age", "colour=green", "colour=red", "colour missing"]),
             columns: vec![number("age"), colour],
             scale: Scale::Standardised { means: vec![0.0; 4], deviations: vec![1.0; 4] },

@@ -85,7 +85,8 @@ impl Dataset {
             .or_else(|| label_violation(&self.labels, nodes))
             .or_else(|| self.splits.iter().enumerate().find_map(roles))
             .or_else(|| id_violation(&self.ids, nodes))
-            .or_else(|| self.about.violation(self.features.columns(), self.labels.classes()));
+            .or_else(|| self.about.violation(self.features.columns(), self.labels.classes()))
+            .or_else(|| self.about.relation_violation(self.graph.data.kinds()));
         match violation {
             Some((array, what)) => Err(error(format!("{array}: {what}"))),
             None => Ok(self),

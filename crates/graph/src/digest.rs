@@ -3,6 +3,7 @@
 use bytemuck::NoUninit;
 
 use crate::dataset::{Dataset, Features, Ids, Labels};
+use crate::edges::Relations;
 
 /// A BLAKE3 digest of everything in `dataset` but its name, as `blake3:` and 64 hexadecimal digits.
 ///
@@ -14,6 +15,7 @@ pub fn digest(dataset: &Dataset) -> String {
     if let Some(weights) = &dataset.graph.data.weights {
         array(&mut hash, "weights", weights);
     }
+    relations(&mut hash, dataset.graph.data.relations.as_ref());
     rows(&mut hash, &dataset.features, &dataset.labels);
     for split in &dataset.splits {
         array(&mut hash, "split", &split.roles);
@@ -32,6 +34,14 @@ pub(crate) fn digest_of_assignment(assignment: &[u32], parts: u32) -> String {
     array(&mut hash, "parts", &[parts]);
     array(&mut hash, "assignment", assignment);
     format!("blake3:{}", hash.finalize().to_hex())
+}
+
+/// Which relation each edge is of, where there are several.
+pub(crate) fn relations(hash: &mut blake3::Hasher, relations: Option<&Relations>) {
+    if let Some(Relations { count, of }) = relations {
+        array(hash, "relation count", &[*count as u64]);
+        array(hash, "relations", of);
+    }
 }
 
 /// What a row has besides its edges.

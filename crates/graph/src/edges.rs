@@ -137,6 +137,11 @@ impl EdgeData {
         self.relations.as_ref().map_or(0, |relations| relations.of[edge])
     }
 
+    /// How many relations edges are of; 0 where there is one kind of edge.
+    pub fn kinds(&self) -> usize {
+        self.relations.as_ref().map_or(0, |relations| relations.count)
+    }
+
     /// How many bytes an edge takes.
     pub fn bytes_per_edge(&self) -> u64 {
         let weight = if self.weights.is_some() { 4 } else { 0 };
@@ -176,7 +181,11 @@ impl Relations {
             let last = self.of.iter().copied().max().filter(|&last| usize::from(last) >= self.count)?;
             Some(("relations", format!("expected relations below {}, found {last}", self.count)))
         };
-        length_violation("relations", self.of.len(), edges).or_else(beyond)
+        let many = || {
+            let what = format!("expected at most {} relations, found {}", Relations::MOST, self.count);
+            (self.count > Relations::MOST).then_some(("relations", what))
+        };
+        length_violation("relations", self.of.len(), edges).or_else(beyond).or_else(many)
     }
 }
 

@@ -73,6 +73,7 @@ macro_rules! item {
 }
 
 item!(u8, "|u1");
+item!(u16, "<u2");
 item!(i32, "<i4");
 item!(i64, "<i8");
 item!(f32, "<f4");
@@ -94,6 +95,10 @@ impl<W: Write + Seek> Archive<W> {
         self.array("num_nodes", &[1], [nodes as i64])?;
         if let Some(weights) = &graph.data.weights {
             self.array("edge_weight", &[weights.len()], weights.iter().copied())?;
+        }
+        if let Some(relations) = &graph.data.relations {
+            self.array("edge_type", &[relations.of.len()], relations.of.iter().copied())?;
+            self.array("num_relations", &[1], [relations.count as i64])?;
         }
         self.features(&dataset.features, nodes)?;
         self.labels(&dataset.labels, nodes)?;
@@ -180,6 +185,7 @@ mod tests {
     use super::*;
     use crate::about::About;
     use crate::build::{BuildOptions, build_graph};
+    use crate::edges::{EdgeData, Relations};
     use crate::read::{ReadOptions, read};
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
@@ -223,6 +229,7 @@ mod tests {
         fn what_was_written_is_what_is_read(
             edges in prop::collection::vec((0u32..7, 0u32..7, -2.0f32..2.0), 0..30),
             weighted: bool,
+            related: bool,
             features in features(),
             labels in labels(),
             splits in prop::collection::vec(prop::collection::vec(0u8..8, 7).prop_map(|roles| Split { roles }), 0..3),
@@ -230,17 +237,21 @@ mod tests {
         ) {
             let weights = weighted.then(|| edges.iter().map(|e| e.2).collect());
             let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
-            let (graph, _) = build_graph(7, sources, targets, weights, BuildOptions::default()).unwrap();
+            let of = edges.iter().map(|e| (e.0 * 7 + e.1) as u16 % 3).collect();
+            let relations = related.then_some(Relations { count: 3 + usize::from(weighted), of });
+            let data = EdgeData { weights, relations };
+            let (graph, _) = build_graph(7, sources, targets, data, BuildOptions::default()).unwrap();
             let names = |count: usize| (0..count).map(|number| format!("{number} é")).collect::<Vec<_>>();
             let (classes, columns) = (names(labels.classes()), names(features.columns()));
-            let named = About { classes, features: columns, ..About::default() };
+            let relations = names(graph.data.kinds());
+            let named = About { classes, relations, features: columns, ..About::default() };
             let about = if weighted { named } else { About::default() };
             let name = "data.v1".to_owned();
             let written = Dataset { name, graph, features, labels, splits, ids, about };
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("data.v1.npz");
             write_interchange(&path, &written).unwrap();
-            let got = read(&path, &ReadOptions::default()).unwrap();
+            let got = read(&path, &ReadOptions { typed: true, ..ReadOptions::default() }).unwrap();
             prop_assert_eq!(&got.name, &written.name);
             prop_assert_eq!(&got.graph, &written.graph);
             prop_assert_eq!(&got.features, &written.features);

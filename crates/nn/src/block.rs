@@ -33,6 +33,8 @@ pub struct Block {
     positions: Vec<u32>,
     /// What is known of each edge, in the order of `forward`.
     data: EdgeData,
+    /// What each edge counts for in the mean over its destination's edges of its relation.
+    shares: Option<Vec<f32>>,
     /// The number of each source row among those of all blocks.
     names: Vec<u32>,
 }
@@ -57,6 +59,7 @@ impl Block {
             reverse: Csr { offsets: reverse_offsets, columns: destinations },
             positions,
             data,
+            shares: None,
             names: (0..sources as u32).collect(),
         }
     }
@@ -87,7 +90,8 @@ impl Block {
             },
             reverse: Csr::default(),
             positions: Vec::new(),
-            data: self.data.piece(edges),
+            data: self.data.piece(edges.clone()),
+            shares: self.shares.as_ref().map(|shares| shares[edges].to_vec()),
             names: self.names.clone(),
         }
     }
@@ -135,6 +139,47 @@ impl Block {
     /// The relation of each edge in the order of [`Block::forward`]; `None` where there is one kind of edge.
     pub fn relations(&self) -> Option<&[u16]> {
         self.data.relations.as_deref()
+    }
+
+    /// What each edge counts for in the mean over its destination's edges of its relation, in the order of
+    /// [`Block::forward`]; `None` unless [`Block::share_relations`] has been asked.
+    pub fn shares(&self) -> Option<&[f32]> {
+        self.shares.as_deref()
+    }
+
+    /// Blocks that have all edges into the same rows between them, each edge with its weight divided by the weights of
+    /// all edges of its relation into its row: means over relations are over neighbours wherever they are.
+    ///
+    /// # Panics
+    ///
+    /// If the blocks are not into equally many rows.
+    #[must_use]
+    pub fn share_relations<const N: usize>(mut blocks: [Block; N]) -> [Block; N] {
+        let rows = blocks.first().map_or(0, Block::destinations);
+        assert!(blocks.iter().all(|block| block.destinations() == rows), "blocks into the same rows");
+        let of = |block: &Block, edge: usize| {
+            let relation = block.relations().map_or(0, |relations| usize::from(relations[edge]));
+            (relation, block.weights().map_or(1.0, |weights| weights[edge]))
+        };
+        let largest = blocks.iter().filter_map(|block| block.relations()?.iter().max()).max();
+        let mut sums = vec![0.0f32; largest.map_or(1, |&largest| usize::from(largest) + 1)];
+        let mut shares = blocks.each_ref().map(|block| vec![0.0; block.edges()]);
+        for row in 0..rows {
+            let edges = blocks.each_ref().map(|block| block.forward.offsets[row]..block.forward.offsets[row + 1]);
+            let each =
+                || blocks.iter().zip(&edges).flat_map(|(block, edges)| edges.clone().map(|edge| of(block, edge)));
+            each().for_each(|(relation, weight)| sums[relation] += weight);
+            for ((block, edges), shares) in blocks.iter().zip(&edges).zip(&mut shares) {
+                for edge in edges.clone() {
+                    let (relation, weight) = of(block, edge);
+                    // Weights may add up to nothing.
+                    shares[edge] = if sums[relation] == 0.0 { 0.0 } else { weight / sums[relation] };
+                }
+            }
+            each().for_each(|(relation, _)| sums[relation] = 0.0);
+        }
+        blocks.iter_mut().zip(shares).for_each(|(block, shares)| block.shares = Some(shares));
+        blocks
     }
 
     /// The sum of the weights of the edges into each destination row, added to `degrees`.

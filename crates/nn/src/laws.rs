@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use crate::block::Block;
+use crate::block::{Block, EdgeData};
 use crate::kernels::Store;
 use crate::layer::{
     Aggregator, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, State, Wanted,
@@ -26,14 +26,16 @@ use laconic_key::{Key, Purpose};
 const OWN: usize = 40;
 const HALO: usize = 20;
 const ALL: usize = OWN + HALO;
+/// Relations that its edges are of.
+const RELATIONS: usize = 3;
 
 /// Specifications of a kind that between them reach every branch: narrower and wider, aggregating first or not, and
 /// each choice that the kind says it reads ([`LayerKind::options`]).
 pub fn specs(kind: &LayerKind) -> Vec<LayerSpec> {
-    let base = LayerSpec::new(6, 4);
+    let base = LayerSpec { relations: RELATIONS, ..LayerSpec::new(6, 4) };
     let mut specs = vec![
         base.clone(),
-        LayerSpec::new(4, 6),
+        LayerSpec { inputs: 4, outputs: 6, ..base.clone() },
         LayerSpec { aggregate_first: true, ..base.clone() },
         LayerSpec { inner: 5, ..base.clone() },
     ];
@@ -43,6 +45,11 @@ pub fn specs(kind: &LayerKind) -> Vec<LayerSpec> {
     }
     if kind.options.contains(&"aggregator") {
         specs.push(LayerSpec { aggregator: Aggregator::Max, ..base.clone() });
+    }
+    if kind.options.contains(&"bases") {
+        specs.push(LayerSpec { bases: 2, ..base.clone() });
+        specs.push(LayerSpec { bases: 2, inputs: 13, ..base.clone() });
+        specs.push(LayerSpec { inputs: 13, ..base.clone() });
     }
     if kind.options.contains(&"learn_epsilon") {
         specs.push(LayerSpec { learn_epsilon: false, ..base });
@@ -218,34 +225,43 @@ impl Subject {
         let layer = (kind.build)(spec);
         let len = layer.parameters().iter().map(ParameterSpec::len).sum();
         let key = Key::new(11, Purpose::Test);
-        let mut parts = [(vec![0], vec![]), (vec![0], vec![]), (vec![0], vec![])];
+        let mut parts = [(); 3].map(|()| (vec![0], vec![], vec![]));
         let mut counts = [0.0f32; OWN];
         for v in 0..OWN as u64 {
             for u in 0..ALL as u64 {
                 if v != 7 && key.with(v).with(u).unit() < 0.15 {
                     let (part, source) = if u < OWN as u64 { (0, u) } else { (1, u - OWN as u64) };
-                    parts[part].1.push(source as u32);
-                    parts[2].1.push(u as u32);
+                    let relation = key.with(v).with(u).with(1).below(RELATIONS as u64) as u16;
+                    for (part, source) in [(part, source), (2, u)] {
+                        parts[part].1.push(source as u32);
+                        parts[part].2.push(relation);
+                    }
                     counts[v as usize] += 1.0;
                 }
             }
-            for (offsets, columns) in &mut parts {
+            for (offsets, columns, _) in &mut parts {
                 offsets.push(columns.len());
             }
         }
-        let [own, halo, whole] = parts;
+        let [own, halo, whole] = parts.map(|(offsets, columns, relations)| {
+            (offsets, columns, EdgeData { weights: None, relations: Some(relations) })
+        });
         // The halo's owner scales its messages by its own degrees: here by 0.5.
         let inverse = |power: f32| {
             let own = counts.iter().map(|&d| if d > 0.0 { d.powf(-power) } else { 0.0 });
             own.chain([0.5; HALO]).collect::<Vec<f32>>()
         };
+        let halo = Block::new(HALO, halo.0, halo.1, halo.2).naming((OWN as u32..ALL as u32).collect());
+        let [own, halo] = Block::share_relations([Block::new(OWN, own.0, own.1, own.2), halo]);
+        let nothing = Block::new(0, vec![0; OWN + 1], vec![], None);
+        let [whole, nothing] = Block::share_relations([Block::new(ALL, whole.0, whole.1, whole.2), nothing]);
         Subject {
             layer,
             p: random(1, len, 5).into_vec(),
-            own: Block::new(OWN, own.0, own.1, None),
-            halo: Block::new(HALO, halo.0, halo.1, None).naming((OWN as u32..ALL as u32).collect()),
-            whole: Block::new(ALL, whole.0, whole.1, None),
-            nothing: Block::new(0, vec![0; OWN + 1], vec![], None),
+            own,
+            halo,
+            whole,
+            nothing,
             ids: (0..ALL as u64).collect(),
             degree: inverse(1.0),
             root: inverse(0.5),

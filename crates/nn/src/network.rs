@@ -175,6 +175,10 @@ pub struct Architecture {
     pub aggregator: Aggregator,
     /// Whether `gin` learns ε.
     pub learn_epsilon: bool,
+    /// How many relations the graph's edges are of, 1 where there is one kind of edge.
+    pub relations: usize,
+    /// Of how many bases `rgcn` mixes relations; 0 where each has a weight of its own.
+    pub bases: usize,
     /// The share of input values that dropout removes in training, each layer.
     pub dropout: f32,
     /// Whether LayerNorm follows each hidden layer.
@@ -203,6 +207,8 @@ impl Architecture {
             inner: if last { self.hidden } else { outputs },
             aggregator: self.aggregator,
             learn_epsilon: self.learn_epsilon,
+            relations: self.relations,
+            bases: self.bases,
             options: self.options.clone(),
             ..LayerSpec::new(inputs, outputs)
         }

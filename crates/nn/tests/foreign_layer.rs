@@ -24,6 +24,7 @@ const SCALED: LayerKind = LayerKind {
     prefix: "convs",
     self_loops: false,
     has_heads: false,
+    is_relational: false,
     options: &["option"],
     build: |spec| build(spec, false),
 };

@@ -19,6 +19,14 @@ pub struct Info {
     pub directed: bool,
     /// Whether edges have weights.
     pub weighted: bool,
+    /// How many relations edges are of; 0 where there is one kind of edge.
+    pub relations: usize,
+    /// How many edges each relation has.
+    #[serde(skip)]
+    pub relation_counts: Vec<usize>,
+    /// What relations are called, where they have names.
+    #[serde(skip)]
+    pub relation_names: Vec<String>,
     /// Edges from a node to itself.
     pub self_loops: usize,
     /// Nodes without any edge.
@@ -99,6 +107,9 @@ impl Info {
             edges: graph.edges(),
             directed: graph.offsets != other.offsets || graph.sources != other.sources,
             weighted: graph.data.weights.is_some(),
+            relations: graph.data.kinds(),
+            relation_counts: relation_counts(graph),
+            relation_names: dataset.about.relations.clone(),
             self_loops: (0..nodes)
                 .filter(|&node| graph.in_neighbours(node).binary_search(&(node as u32)).is_ok())
                 .count(),
@@ -135,6 +146,14 @@ fn feature_info(features: &Features, nodes: usize) -> Option<FeatureInfo> {
     let all = (nodes * columns).max(1);
     let density = values.iter().filter(|&&value| value != 0.0).count() as f64 / all as f64;
     Some(FeatureInfo { columns, sparse, density })
+}
+
+fn relation_counts(graph: &Graph) -> Vec<usize> {
+    let mut counts = vec![0; graph.data.kinds()];
+    for &relation in graph.data.relations.iter().flat_map(|relations| &relations.of) {
+        counts[usize::from(relation)] += 1;
+    }
+    counts
 }
 
 fn count_labels(labels: &Labels) -> (Vec<usize>, usize) {
@@ -199,6 +218,15 @@ impl fmt::Display for Info {
         let loops = plural(self.self_loops, "self-loop");
         row(f, "edges", format!("{}, {kind}, {weighted}, {loops}", thousands(self.edges)))?;
         row(f, "in-degree", format!("mean {mean:.2}, median {median}, max {}", thousands(max)))?;
+        if !self.relation_counts.is_empty() {
+            let named = |(number, &count): (usize, &usize)| match self.relation_names.get(number) {
+                Some(name) => format!("{name} {}", thousands(count)),
+                None => thousands(count),
+            };
+            let shown: Vec<String> = self.relation_counts.iter().enumerate().take(12).map(named).collect();
+            let (count, more) = (self.relation_counts.len(), if self.relation_counts.len() > 12 { ", …" } else { "" });
+            row(f, "relations", format!("{count}, edges of each: {}{more}", shown.join(", ")))?;
+        }
         let features = self.features.map(|features| {
             let kind = if features.sparse { "sparse" } else { "dense" };
             format!("{}, {kind}, {:.2} % not zero", plural(features.columns, "column"), 100.0 * features.density)

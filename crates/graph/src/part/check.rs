@@ -39,6 +39,7 @@ impl Part {
         }
         self.width_violation()
             .or_else(|| self.global.about.violation(self.global.columns, self.global.classes))
+            .or_else(|| self.global.about.relation_violation(self.global.relations))
             .or_else(|| self.edge_violation(called_by_row))
             .or_else(|| self.feature_violation())
             .or_else(|| part_label_violation(&self.labels, rows, &self.global))
@@ -124,7 +125,12 @@ impl Part {
         }
         let data = &self.edges.data;
         let infinite = || data.weights.as_ref().and_then(|weights| finite_violation("weights", weights));
-        data.violation(self.edges.edges()).or_else(infinite)
+        let (found, expected) = (data.kinds(), self.global.relations);
+        let others = || {
+            let what = format!("expected {expected} relations as the other parts have, found {found}");
+            (found != expected).then_some(("relations", what))
+        };
+        data.violation(self.edges.edges()).or_else(infinite).or_else(others)
     }
 }
 

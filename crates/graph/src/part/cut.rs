@@ -84,6 +84,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
         classes: dataset.labels.classes(),
         multi_label: matches!(dataset.labels, Labels::Multi { .. }),
         weighted: dataset.graph.data.weights.is_some(),
+        relations: dataset.graph.data.kinds(),
         about: dataset.about.clone(),
     }
 }

@@ -1,6 +1,6 @@
 //! The fingerprint of a part.
 
-use crate::digest::{array, rows};
+use crate::digest::{array, relations, rows};
 use crate::part::Part;
 
 impl Part {
@@ -13,6 +13,7 @@ impl Part {
         if let Some(weights) = &self.edges.data.weights {
             array(&mut hash, "weights", weights);
         }
+        relations(&mut hash, self.edges.data.relations.as_ref());
         rows(&mut hash, &self.features, &self.labels);
         array(&mut hash, "split", &self.roles);
         *hash.finalize().as_bytes()

@@ -3,7 +3,7 @@
 //! | file | tensors |
 //! | --- | --- |
 //! | `graph` | `offsets` u64 \[n + 1\], `sources` u64 \[e\] |
-//! | | with weights `weights` f32 \[e\] |
+//! | | with weights `weights` f32 \[e\], with edge types `relations` u16 \[e\] |
 //! | `nodes` | `nodes` u64 \[n\] |
 //! | | with a split `roles` u8 \[n\] |
 //! | | `labels` i32 \[n\], or u8 \[n, classes\], or nothing |
@@ -23,7 +23,7 @@ use safetensors::Dtype;
 
 use crate::aside::{Held, part_of};
 use crate::dataset::{Features, Ids, Labels};
-use crate::edges::Edges;
+use crate::edges::{EdgeData, Edges, Relations};
 use crate::error::{GraphError, Result};
 use crate::files::{keep_names, parent};
 use crate::part::meta::{Meta, PartEntry, Provenance};
@@ -222,7 +222,13 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
         edges: Edges {
             offsets: graph.vector("offsets")?,
             sources: graph.vector("sources")?,
-            data: graph.has("weights").then(|| graph.vector("weights")).transpose()?.into(),
+            data: EdgeData {
+                weights: graph.has("weights").then(|| graph.vector("weights")).transpose()?,
+                relations: match graph.has("relations") {
+                    true => Some(Relations { count: meta.global.relations, of: graph.vector("relations")? }),
+                    false => None,
+                },
+            },
         },
         features: read_features(&features, own.len(), meta.global.columns)?,
         labels: read_labels(&nodes, own.len(), &meta.global)?,
@@ -233,7 +239,7 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
     };
     if let Some((array, what)) = part.violation().or_else(|| part.count_violation()) {
         let file = match array {
-            "offsets" | "sources" | "weights" => &graph,
+            "offsets" | "sources" | "weights" | "relations" => &graph,
             array if array.starts_with("features") => &features,
             _ => &nodes,
         };
@@ -259,6 +265,7 @@ fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
     let mut graph =
         vec![Tensor::vector("offsets", &part.edges.offsets), Tensor::vector("sources", &part.edges.sources)];
     graph.extend(part.edges.data.weights.as_ref().map(|weights| Tensor::vector("weights", weights)));
+    graph.extend(part.edges.data.relations.as_ref().map(|relations| Tensor::vector("relations", &relations.of)));
 
     let mut nodes = vec![Tensor::vector("nodes", &part.nodes)];
     if !part.roles.is_empty() {

@@ -78,9 +78,16 @@ pub struct GlobalCounts {
     /// Whether edges have weights.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weighted: bool,
-    /// What classes and features are called, and how features were made.
+    /// How many relations edges are of; 0 where there is one kind of edge.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub relations: usize,
+    /// What classes, relations and features are called, and how features were made.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Part {

@@ -25,6 +25,9 @@ pub(super) trait Element: Pod {
 impl Element for u8 {
     const DTYPE: Dtype = Dtype::U8;
 }
+impl Element for u16 {
+    const DTYPE: Dtype = Dtype::U16;
+}
 impl Element for u32 {
     const DTYPE: Dtype = Dtype::U32;
 }

@@ -49,6 +49,7 @@ macro_rules! integer_element {
 integer_element!(i64, "an integer of 64 bits");
 integer_element!(i32, "an integer of 32 bits");
 integer_element!(u32, "an id in 0..4294967296");
+integer_element!(u16, "an integer in 0..65536");
 integer_element!(u8, "an integer in 0..256");
 
 impl Element for f32 {

@@ -3,7 +3,8 @@
 //! `edge_index` [2, E] is the only array that must be there. Beside it: `directed` (0: each undirected edge is stored
 //! once and gets its other direction here), `num_nodes`, `features` or CSR features, `labels`, `train_mask`,
 //! `val_mask`, `test_mask`, `ids`, `class_names`, `feature_names`, and, so that nothing is lost on the way through
-//! [`crate::write`], `num_classes`, `edge_weight`, `ids_data` and `ids_offsets` for ids that are texts, and `about`
+//! [`crate::write`], `num_classes`, `edge_weight`, `edge_type` with
+//! `num_relations` and `relation_names`, `ids_data` and `ids_offsets` for ids that are texts, and `about`
 //! with the names and the recipe of features as JSON. PyTorch Geometric's `x` and `y` stand for `features` and `labels`
 //! where those are not there. Any number type will do for any array whose values it holds. Other arrays are ignored,
 //! and named among the roles.
@@ -13,6 +14,7 @@ use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
 use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Ids, Labels, Split};
+use crate::edges::{EdgeData, Relations};
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::limits::Limits;
@@ -40,7 +42,12 @@ impl Reader for Interchange {
         let mut npz = Npz::open(path, limits)?;
         let (sources, targets) = edge_index(&mut npz, limits)?;
         let nodes = count_nodes(&mut npz, path, &sources, &targets, limits)?;
-        let graph = build(&mut npz, nodes, sources, targets, options)?;
+        let mut about = read_about(&mut npz, limits)?;
+        if !options.typed {
+            about.relations.clear();
+        }
+        let graph = build(&mut npz, (nodes, about.relations.len()), (sources, targets), options)?;
+        about.name_reverses(graph.data.kinds());
         let features = features::npz_features(&mut npz, nodes, limits)?;
         let labels = read_labels(&mut npz, nodes, limits)?;
         let mut splits = Vec::new();
@@ -51,19 +58,21 @@ impl Reader for Interchange {
             }
         }
         let ids = read_ids(&mut npz, nodes, limits)?;
-        let about = read_about(&mut npz, limits)?;
         let dataset = Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about };
-        let roles = roles(&mut npz, path, dataset.graph.edges())?;
+        let roles = roles(&mut npz, path, (dataset.graph.edges(), options.typed))?;
         Ok((dataset.checked()?, roles))
     }
 }
 
 /// Every array that is read where it is there.
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 23] = [
     "edge_index",
     "directed",
     "num_nodes",
     "edge_weight",
+    "edge_type",
+    "num_relations",
+    "relation_names",
     "features",
     "features_data",
     "features_indices",
@@ -88,7 +97,7 @@ fn label_name(npz: &Npz) -> &'static str {
 }
 
 /// The arrays that have other names than ours, and those that are not read; nothing where there are none.
-fn roles(npz: &mut Npz, path: &Path, edges: usize) -> Result<Roles> {
+fn roles(npz: &mut Npz, path: &Path, (edges, typed): (usize, bool)) -> Result<Roles> {
     let mut roles = Roles::default();
     let mut lines = roles.of_table(path);
     for (role, foreign, own) in [(Role::Features, "x", features::name(npz)), (Role::Labels, "y", label_name(npz))] {
@@ -98,6 +107,7 @@ fn roles(npz: &mut Npz, path: &Path, edges: usize) -> Result<Roles> {
     }
     for name in npz.names() {
         let why = match name.as_str() {
+            "edge_type" if !typed => "edges of all types are one kind; --typed (data.typed) tells them apart",
             known if KNOWN.contains(&known) => continue,
             "x" if features::name(npz) == "x" => continue,
             "y" if label_name(npz) == "y" => continue,
@@ -121,7 +131,8 @@ fn read_about(npz: &mut Npz, limits: &Limits) -> Result<About> {
     }
     let classes = npz.texts("class_names", limits.classes_max)?.unwrap_or_default();
     let features = npz.texts("feature_names", limits.columns_max)?.unwrap_or_default();
-    Ok(About { classes, features, ..About::default() })
+    let relations = npz.texts("relation_names", Relations::MOST as u64)?.unwrap_or_default();
+    Ok(About { classes, relations, features, ..About::default() })
 }
 
 /// Row 0 and row 1 of `edge_index`.
@@ -163,16 +174,44 @@ fn count_nodes(npz: &mut Npz, path: &Path, sources: &[u32], targets: &[u32], lim
     limits.accept_nodes(path, "rows and edges", nodes, (rows, bytes))
 }
 
-fn build(npz: &mut Npz, nodes: usize, sources: Vec<u32>, targets: Vec<u32>, options: &ReadOptions) -> Result<Graph> {
+/// The graph of so many nodes, whose relations have so many names.
+fn build(
+    npz: &mut Npz,
+    (nodes, names): (usize, usize),
+    (sources, targets): (Vec<u32>, Vec<u32>),
+    options: &ReadOptions,
+) -> Result<Graph> {
     let weights = npz.optional::<f32>("edge_weight", options.limits.edges_max)?.map(|array| array.values);
     if weights.as_ref().is_some_and(|weights| weights.len() != sources.len()) {
         return Err(npz.error("edge_weight", format!("expected {} values, one an edge", sources.len())));
     }
+    let relations = match options.typed {
+        true => read_relations(npz, (sources.len(), names), &options.limits)?,
+        false => None,
+    };
     let directed = npz.optional::<u8>("directed", 1)?;
     let undirected = directed.is_some_and(|array| array.values.first() == Some(&0));
     let how = if undirected { options.build_undirected() } else { options.build() };
-    let built = build_graph(nodes, sources, targets, weights, how);
+    let built = build_graph(nodes, sources, targets, EdgeData { weights, relations }, how);
     Ok(built.map_err(|error| npz.error("edge_index", error.to_string()))?.0)
+}
+
+/// `edge_type`, and how many there are: `num_relations`, or as many as have names, or one more than the largest.
+fn read_relations(npz: &mut Npz, (edges, names): (usize, usize), limits: &Limits) -> Result<Option<Relations>> {
+    let Some(Array { values: of, .. }) = npz.optional::<u16>("edge_type", limits.edges_max)? else {
+        return Ok(None);
+    };
+    if of.len() != edges {
+        return Err(npz.error("edge_type", format!("expected {edges} values, one an edge, found {}", of.len())));
+    }
+    let found = of.iter().max().map_or(0, |&last| usize::from(last) + 1);
+    let told = npz.optional::<u32>("num_relations", 1)?.and_then(|array| array.values.first().copied());
+    let count = told.map_or(names.max(found), |told| told as usize);
+    if !(found.max(1)..=Relations::MOST).contains(&count) {
+        let what = format!("expected {} to {} relations, found {count}", found.max(1), Relations::MOST);
+        return Err(npz.error("num_relations", what));
+    }
+    Ok(Some(Relations { count, of }))
 }
 
 fn read_labels(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Labels> {

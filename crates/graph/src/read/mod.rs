@@ -52,6 +52,8 @@ pub struct ReadOptions {
     pub symmetrise: bool,
     /// Keeps edges from a node to itself. The usual models add their own, so they go by default.
     pub keep_self_loops: bool,
+    /// Tells types of edges and nodes apart where the data have them.
+    pub typed: bool,
     /// The node table that belongs to an edge list.
     pub nodes: Option<PathBuf>,
     /// Column names of edge lists and node tables; see [`Columns`].
@@ -208,8 +210,8 @@ pub fn read_with_roles(path: &Path, options: &ReadOptions) -> Result<(Dataset, R
     if let Some(from) = &options.features_path {
         dataset.features = features::read_features(from, dataset.graph.nodes(), &options.limits)?;
         // Features of a file of arrays have no names.
-        let classes = std::mem::take(&mut dataset.about.classes);
-        dataset.about = About { classes, ..About::default() };
+        let About { classes, relations, .. } = std::mem::take(&mut dataset.about);
+        dataset.about = About { classes, relations, ..About::default() };
     }
     Ok((dataset, roles))
 }

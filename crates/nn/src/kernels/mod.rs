@@ -13,6 +13,7 @@ pub mod measure;
 pub mod normalise;
 pub mod pairs;
 pub mod product;
+pub mod relation;
 
 /// Whether a kernel replaces its output or adds to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

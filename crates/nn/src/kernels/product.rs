@@ -77,6 +77,41 @@ pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &
     });
 }
 
+/// `out (=|+=) x · W`: x is n × inputs, `weight` inputs × outputs, out n × outputs.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
+pub fn times(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>, weight: &[f32]) {
+    match x {
+        Rows::Dense(x) => times_weight(compute, out, store, x, weight),
+        Rows::Sparse(x) => {
+            assert_eq!((out.rows(), weight.len()), (x.rows(), x.columns() * out.columns()));
+            let (outputs, weights) = (out.columns(), Weights::Direct(x.values()));
+            sum_rows(compute, out.data_mut(), outputs, store, (x.offsets(), x.indices()), weights, weight);
+        }
+    }
+}
+
+/// `gradient += xᵀ · dz`: the gradient of the weights of [`times`], inputs × outputs, from x (n × inputs) and dz
+/// (n × outputs).
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
+pub fn add_product_gradient(compute: &mut Compute, gradient: &mut [f32], x: Rows<'_>, dz: &Matrix) {
+    assert_eq!((dz.rows(), gradient.len()), (x.rows(), x.columns() * dz.columns()));
+    match x {
+        Rows::Dense(x) => dense_weight_gradient(compute, gradient, x, dz),
+        Rows::Sparse(x) => {
+            let columns = x.by_column();
+            let (pattern, weights) =
+                ((&columns.offsets[..], &columns.rows[..]), Weights::Indexed(x.values(), &columns.positions));
+            sum_rows(compute, gradient, dz.columns(), Store::Add, pattern, weights, dz.data());
+        }
+    }
+}
+
 /// `gradient += dzᵀ · x`: the gradient of the weights, outputs × inputs, from dz (n × outputs) and x (n × inputs).
 ///
 /// # Panics

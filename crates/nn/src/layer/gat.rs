@@ -21,6 +21,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     prefix: "convs",
     self_loops: true,
     has_heads: true,
+    is_relational: false,
     options: &["heads", "head_merge"],
     build,
 };

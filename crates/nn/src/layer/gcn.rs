@@ -11,8 +11,15 @@ use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weig
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 
-pub(super) const KIND: LayerKind =
-    LayerKind { name: "gcn", prefix: "convs", self_loops: true, has_heads: false, options: &[], build };
+pub(super) const KIND: LayerKind = LayerKind {
+    name: "gcn",
+    prefix: "convs",
+    self_loops: true,
+    has_heads: false,
+    is_relational: false,
+    options: &[],
+    build,
+};
 
 struct Gcn {
     inputs: usize,

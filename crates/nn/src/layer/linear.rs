@@ -8,8 +8,15 @@ use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weig
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 
-pub(super) const KIND: LayerKind =
-    LayerKind { name: "mlp", prefix: "lins", self_loops: false, has_heads: false, options: &[], build };
+pub(super) const KIND: LayerKind = LayerKind {
+    name: "mlp",
+    prefix: "lins",
+    self_loops: false,
+    has_heads: false,
+    is_relational: false,
+    options: &[],
+    build,
+};
 
 /// The layer; see the module's documentation.
 pub struct Linear {

@@ -12,6 +12,7 @@ mod gat;
 mod gcn;
 mod gin;
 mod linear;
+mod rgcn;
 mod sage;
 mod state;
 
@@ -99,14 +100,14 @@ impl<'a> Sources<'a> {
 pub struct Closing<'a> {
     /// Own input rows; destinations × inputs.
     pub x: Rows<'a>,
-    /// Folded messages; destinations × [`Layer::message_width`].
+    /// Folded messages; destinations × [`Layer::fold_width`].
     pub folded: Rows<'a>,
 }
 
 /// The gradients that the adjoint of `close` sets, each where it is wanted.
 #[derive(Default)]
 pub struct Wanted<'a> {
-    /// That of the folds; destinations × [`Layer::message_width`].
+    /// That of the folds; destinations × [`Layer::fold_width`].
     pub dfolded: Option<&'a mut Matrix>,
     /// That of own input rows through `close` alone, for layers that read them there; destinations × inputs.
     pub dx: Option<&'a mut Matrix>,
@@ -135,12 +136,22 @@ pub trait Layer: Send + Sync {
     /// Width of messages; 0 for a layer that reads no neighbours.
     fn message_width(&self) -> usize;
 
+    /// Width of folds.
+    fn fold_width(&self) -> usize {
+        self.message_width()
+    }
+
     /// Shapes, names (PyTorch Geometric's) and initial values of the parameters, in the order of the flat slice.
     fn parameters(&self) -> Vec<ParameterSpec>;
 
-    /// Whether messages depend on parameters. Where they do not, the fold is a sum of them, and that of frozen inputs
-    /// can be computed once and kept.
+    /// Whether messages, or how they are folded, depend on parameters. Where neither does, the fold is a sum of
+    /// messages, and that of frozen inputs can be computed once and kept.
     fn message_has_parameters(&self) -> bool;
+
+    /// Whether messages are rows as they are, but for what their senders multiply them by.
+    fn message_is_row(&self) -> bool {
+        !self.message_has_parameters()
+    }
 
     /// What a message is multiplied by for its sender's sake, which only the sender's owner knows; `None` stands for 1.
     /// Nothing else of `nodes` may enter a message, and the row may be multiplied in its place: whoever gets rows so
@@ -224,6 +235,10 @@ pub struct LayerSpec {
     pub aggregator: Aggregator,
     /// Whether ε is learned (gin).
     pub learn_epsilon: bool,
+    /// How many relations the graph's edges are of, 1 where there is one kind of edge.
+    pub relations: usize,
+    /// Of how many bases relations are mixed (rgcn); 0 where each has a weight of its own.
+    pub bases: usize,
     /// Whether the layer must fold inputs as they are (so that folds of frozen inputs can be kept) even where messages
     /// of the output's width would be narrower.
     pub aggregate_first: bool,
@@ -242,6 +257,8 @@ impl LayerSpec {
             inner: outputs,
             aggregator: Aggregator::Mean,
             learn_epsilon: true,
+            relations: 1,
+            bases: 0,
             aggregate_first: false,
             options: BTreeMap::new(),
         }
@@ -268,6 +285,8 @@ pub struct LayerKind {
     pub self_loops: bool,
     /// Whether the layer has attention heads, so that its width depends on how they are merged.
     pub has_heads: bool,
+    /// Whether it tells edges of different relations apart. Its blocks are made by [`Block::share_relations`].
+    pub is_relational: bool,
     /// The keys of `[model]` that it reads besides the widths and what every model has: names of [`LayerSpec`]'s fields
     /// as users write them, or keys of [`LayerSpec::options`].
     pub options: &'static [&'static str],
@@ -299,7 +318,7 @@ impl Kind for LayerKind {
 }
 
 /// Every kind of layer that this crate has.
-pub const LAYERS: &[LayerKind] = &[gcn::KIND, sage::KIND, gin::KIND, gat::KIND, linear::KIND];
+pub const LAYERS: &[LayerKind] = &[gcn::KIND, sage::KIND, gin::KIND, gat::KIND, rgcn::KIND, linear::KIND];
 
 /// The kind of layer of this name among ours.
 pub fn layer_kind(name: &str) -> Option<&'static LayerKind> {

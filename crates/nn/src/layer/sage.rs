@@ -12,8 +12,15 @@ use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weig
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
-pub(super) const KIND: LayerKind =
-    LayerKind { name: "sage", prefix: "convs", self_loops: false, has_heads: false, options: &["aggregator"], build };
+pub(super) const KIND: LayerKind = LayerKind {
+    name: "sage",
+    prefix: "convs",
+    self_loops: false,
+    has_heads: false,
+    is_relational: false,
+    options: &["aggregator"],
+    build,
+};
 
 struct Sage {
     inputs: usize,

@@ -65,6 +65,9 @@ pub struct DataConfig {
     /// Whether edges from a node to itself stay.
     #[serde(skip_serializing_if = "is_default")]
     pub keep_self_loops: bool,
+    /// Whether types of edges and nodes are told apart, where the data have them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub typed: bool,
     /// How features are prepared.
     pub features: FeaturePreparation,
     /// Which nodes train, validate and test.
@@ -96,6 +99,7 @@ impl Default for DataConfig {
             header: Header::default(),
             symmetrise: false,
             keep_self_loops: false,
+            typed: false,
             features: FeaturePreparation::Given,
             split: SplitChoice::Named(NamedSplit::Given),
             split_index: 0,
@@ -118,6 +122,7 @@ impl DataConfig {
         ReadOptions {
             symmetrise: self.symmetrise,
             keep_self_loops: self.keep_self_loops,
+            typed: self.typed,
             nodes: self.nodes_path.clone(),
             columns: Columns {
                 source: self.source.clone(),

@@ -28,7 +28,7 @@ pub use messages::{
     BitsChoice, CodecChoice, CodecConfig, CostsChoice, EachMessage, EvaluationInputs, LayerMessages, MessagesConfig,
     SelectionChoice, SelectionConfig, SkipConfig, WIDTHS,
 };
-pub use model::ModelConfig;
+pub use model::{ModelConfig, Widths};
 pub(crate) use overrides::{apply, culprit};
 pub use partition::PartitionConfig;
 pub use reach::Reach;

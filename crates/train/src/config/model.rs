@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use laconic_graph::part::GlobalCounts;
 use laconic_nn::layer::{Aggregator, LayerKind};
 use laconic_nn::network::Architecture;
 use laconic_wire::codec::{OptionValue, Options};
@@ -14,7 +15,7 @@ use crate::error::{Result, TrainError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelConfig {
-    /// `gcn`, `sage`, `gin`, `gat`, `mlp`.
+    /// `gcn`, `sage`, `gin`, `gat`, `rgcn`, `mlp`.
     pub arch: String,
     /// Number of layers.
     pub layers: usize,
@@ -28,6 +29,8 @@ pub struct ModelConfig {
     pub aggregator: String,
     /// Whether gin learns ε.
     pub learn_epsilon: bool,
+    /// Of how many bases rgcn mixes relations; 0 where each has a weight of its own.
+    pub bases: usize,
     /// The share of each layer's input values that is dropped in training.
     pub dropout: f32,
     /// `none` or `layer`: LayerNorm after each hidden layer.
@@ -40,6 +43,31 @@ pub struct ModelConfig {
     pub own: Options,
 }
 
+/// What of the data decides the shape of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Widths {
+    /// The number of feature columns.
+    pub columns: usize,
+    /// The number of classes.
+    pub classes: usize,
+    /// How many relations edges are of; 0 where there is one kind of edge.
+    pub relations: usize,
+}
+
+impl Widths {
+    /// Those of data of these counts.
+    pub fn of(counts: &GlobalCounts) -> Widths {
+        Widths { columns: counts.columns, classes: counts.classes, relations: counts.relations }
+    }
+}
+
+/// Columns and classes of a graph with one kind of edge.
+impl From<[usize; 2]> for Widths {
+    fn from([columns, classes]: [usize; 2]) -> Self {
+        Widths { columns, classes, relations: 0 }
+    }
+}
+
 impl Default for ModelConfig {
     fn default() -> Self {
         ModelConfig {
@@ -50,6 +78,7 @@ impl Default for ModelConfig {
             head_merge: "concat".to_owned(),
             aggregator: "mean".to_owned(),
             learn_epsilon: true,
+            bases: 0,
             dropout: 0.3,
             norm: "layer".to_owned(),
             self_loops: None,
@@ -74,8 +103,16 @@ impl ModelConfig {
                 return Err(TrainError::config(format!("model.{key} = {value}: expected 1 to {largest}")));
             }
         }
+        const BASES_MAX: usize = 1 << 12;
+        if self.bases > BASES_MAX {
+            return Err(TrainError::config(format!("model.bases = {}: expected 0 to {BASES_MAX}", self.bases)));
+        }
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(TrainError::config(format!("model.dropout = {}: expected 0 or more, below 1", self.dropout)));
+        }
+        if kind.is_relational && self.self_loops == Some(true) {
+            let what = "the layer multiplies a node's own row by a weight of its own";
+            return Err(TrainError::config(format!("model.self_loops = true: {what}")));
         }
         if kind.has_heads && !self.hidden.is_multiple_of(self.heads) {
             let (hidden, heads) = (self.hidden, self.heads);
@@ -92,16 +129,18 @@ impl ModelConfig {
     }
 
     /// The architecture for data of these widths.
-    pub fn architecture(&self, inputs: usize, classes: usize) -> Architecture {
+    pub fn architecture(&self, widths: Widths) -> Architecture {
         Architecture {
             layers: self.layers,
-            inputs,
+            inputs: widths.columns,
             hidden: self.hidden,
-            classes,
+            classes: widths.classes,
             heads: self.heads,
             concatenate: self.head_merge == "concat",
             aggregator: if self.aggregator == "max" { Aggregator::Max } else { Aggregator::Mean },
             learn_epsilon: self.learn_epsilon,
+            relations: widths.relations.max(1),
+            bases: self.bases,
             dropout: self.dropout,
             norm: self.norm == "layer",
             options: self.numbers(),

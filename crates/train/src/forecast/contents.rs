@@ -108,7 +108,7 @@ impl Content {
         let late = stage.late.is_some_and(|late| late.carries.rows_of(layer)) && tag.kind != Kind::Evaluation;
         // What is frozen crosses as rows in any case.
         let frozen = index == 0 && stage.freezes();
-        let is_weighted = layer.message_has_parameters() && !late && !frozen;
+        let is_weighted = !layer.message_is_row() && !late && !frozen;
         let what = match tag.direction {
             Direction::Reverse => What::RowGradients,
             Direction::Forward => What::Rows { of, is_weighted, evaluates: tag.kind == Kind::Evaluation },

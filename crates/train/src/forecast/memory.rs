@@ -65,6 +65,10 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
     let mut memory = Memory::default();
     // The part as read (u64 ids), then both orientations of both blocks with positions.
     memory.add("graph", (8 * (2 * rows + edges) + 3 * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
+    if plan.layer.is_relational {
+        // Their relation and their share, as read and in blocks.
+        memory.add("graph", (edges * (2 * size_of::<u16>() + FLOAT)) as u64);
+    }
     memory.add("features", (FLOAT * shapes.feature_values) as u64);
     let stages = plan
         .stages
@@ -112,22 +116,23 @@ fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) 
     floats("frozen inputs", if units[0].dropout > 0.0 { 2 * frozen } else { frozen });
     floats("inputs of evaluations", if evaluates_apart { frozen } else { 0 });
     // The widest messages, inputs and outputs. Classes may be many more than columns, and no row of them crosses.
-    let (mut messages, mut inputs, mut outputs, mut crossing) = (0, 0, 0, Vec::new());
+    let (mut messages, mut folds, mut inputs, mut outputs, mut crossing) = (0, 0, 0, 0, Vec::new());
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
-        let (message, output) = (layer.message_width(), layer.outputs());
+        let (message, fold, output) = (layer.message_width(), layer.fold_width(), layer.outputs());
         let live = index > 0 || first.message_has_parameters();
-        floats("messages and halo rows", if live { (rows * 2 + halo) * message } else { 0 });
+        floats("messages and halo rows", if live { (rows + halo) * message + rows * fold } else { 0 });
         floats("activations", if unit.after == After::Nothing { rows * output } else { 2 * rows * output });
         // Nobody asks for the gradients of inputs.
         let input = if index > 0 { layer.inputs() } else { 0 };
-        (messages, inputs, outputs) = (messages.max(message), inputs.max(input), outputs.max(output));
+        (messages, folds) = (messages.max(message), folds.max(fold));
+        (inputs, outputs) = (inputs.max(input), outputs.max(output));
         // What crosses in every round: messages, or where they are late the rows that these are made of.
         let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
         crossing.extend((index > 0).then_some(if carries { input } else { message }));
     }
     // Gradients of outputs, of inputs, of folds, of messages, of halo messages.
-    floats("gradients of rows", (outputs + inputs + 2 * messages) * rows + messages * halo);
+    floats("gradients of rows", (outputs + inputs + messages + folds) * rows + messages * halo);
     let crosses = crossing.iter().copied().fold(messages, usize::max);
     let all_cross: usize = crossing.iter().sum();
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();

@@ -7,8 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use laconic_graph::dataset::Dataset;
+use laconic_graph::edges::Relations;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::synth::{SbmSpec, sbm};
+use laconic_key::{Key, Purpose};
 use laconic_nn::threads::ROWS_PER_PIECE;
 use laconic_wire::codec::CodecKind;
 use laconic_wire::{Count, Direction, Kind, Ledger, Rank};
@@ -36,7 +38,7 @@ const SMALL: &str = "
 ";
 
 /// Values other than the default of options that members of an axis may read: section, option and value.
-const VARIANTS: [(&str, &str, &str); 10] = [
+const VARIANTS: [(&str, &str, &str); 11] = [
     ("schedule", "cache_inputs", "false"),
     ("schedule", "late", "\"products\""),
     ("schedule", "smooth_features", "0.9"),
@@ -46,6 +48,7 @@ const VARIANTS: [(&str, &str, &str); 10] = [
     ("model", "aggregator", "\"max\""),
     ("model", "head_merge", "\"mean\""),
     ("model", "learn_epsilon", "false"),
+    ("model", "bases", "2"),
     ("model", "self_loops", "true"),
 ];
 
@@ -193,7 +196,8 @@ fn pairs(choice: Choice) -> impl Iterator<Item = [(usize, usize); 2]> {
     (0..4).flat_map(move |a| (a + 1..4).map(move |b| [(a, choice[a]), (b, choice[b])]))
 }
 
-/// A generated graph of three classes, of which each worker gets more rows than kernels give to one thread at a time.
+/// A generated graph of three classes and three relations, of which each worker gets more rows than kernels give to one
+/// thread at a time.
 fn graph() -> Dataset {
     let spec = SbmSpec {
         nodes: 3 * (ROWS_PER_PIECE + 50),
@@ -203,7 +207,11 @@ fn graph() -> Dataset {
         seed: 3,
         ..SbmSpec::default()
     };
-    sbm(&spec).expect("a sound specification")
+    let mut dataset = sbm(&spec).expect("a sound specification");
+    let key = Key::new(spec.seed, Purpose::Test);
+    let of = (0..dataset.graph.edges() as u64).map(|edge| key.with(edge).below(3) as u16).collect();
+    dataset.graph.data.relations = Some(Relations { count: 3, of });
+    dataset
 }
 
 type Account = (u32, Kind, u16, Direction);

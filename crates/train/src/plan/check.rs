@@ -96,7 +96,7 @@ impl Members {
         schedule.lr.iter().try_for_each(|&lr| positive("schedule.lr", lr.into()))?;
         schedule.rounds.iter().try_for_each(|&r| within("schedule.rounds", r as usize, 0..=ROUNDS_MAX))?;
         if let Some(HandOnChoice::Columns(columns)) = schedule.hand_on {
-            let hidden = config.model.architecture(1, 1).hidden_width(self.layer(config)?);
+            let hidden = config.model.architecture([1, 1].into()).hidden_width(self.layer(config)?);
             if columns == 0 || columns >= hidden {
                 let what = format!("expected 1 to {}, fewer than hidden rows have", hidden.saturating_sub(1));
                 return Err(TrainError::config(format!("schedule.hand_on.columns = {columns}: {what}")));

@@ -139,7 +139,7 @@ impl Identity {
 
 /// What the numbers of the data mean, as far as somebody has said it.
 fn meanings(counts: &GlobalCounts) -> Vec<(&'static str, String)> {
-    let About { classes, features, columns, scale } = &counts.about;
+    let About { classes, relations, features, columns, scale } = &counts.about;
     let mut values = Vec::new();
     let mut enter = |name, value: String| values.push((name, shown(value)));
     if counts.weighted {
@@ -147,6 +147,12 @@ fn meanings(counts: &GlobalCounts) -> Vec<(&'static str, String)> {
     }
     if !classes.is_empty() {
         enter("the data's class names", format!("{classes:?}"));
+    }
+    if counts.relations > 0 {
+        enter("the data's relations", counts.relations.to_string());
+    }
+    if !relations.is_empty() {
+        enter("the data's relation names", format!("{relations:?}"));
     }
     if !features.is_empty() {
         enter("the data's feature names", format!("{features:?}"));

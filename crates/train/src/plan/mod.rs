@@ -18,7 +18,7 @@ use laconic_nn::layer::LayerKind;
 use laconic_nn::metric::Metric;
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
-use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig};
+use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, Widths};
 use crate::error::{Result, TrainError};
 use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
@@ -108,7 +108,7 @@ impl Plan {
             return refuse(format!("train.class_weights: {what}"));
         }
         let metrics = metrics(&config.train.metrics, counts)?;
-        let model = Plan::for_model(members, config, [counts.columns, counts.classes])?;
+        let model = Plan::for_model(members, config, Widths::of(counts))?;
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
         let counts_classes = matches!(config.train.class_weights, Some(ClassWeights::Counted(_)));
         let class_counts = if counts_classes { counts.classes * if counts.multi_label { 2 } else { 1 } } else { 0 };
@@ -127,10 +127,10 @@ impl Plan {
     ///
     /// # Errors
     /// If a name is unknown or a value makes no sense.
-    pub fn for_model(members: &Members, config: &Config, [columns, classes]: [usize; 2]) -> Result<Plan> {
+    pub fn for_model(members: &Members, config: &Config, widths: impl Into<Widths>) -> Result<Plan> {
         members.check(config)?;
         let kind = members.layer(config)?;
-        let architecture = config.model.architecture(columns, classes);
+        let architecture = config.model.architecture(widths.into());
         let blueprint = Blueprint { config, kind, architecture: &architecture };
         let mut stages = (members.schedule(config)?.stages)(&blueprint);
         let messages = Messages::of(&config.messages, &members.codecs, &stages)?;

@@ -28,6 +28,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "data.categories",
         "data.header",
         "data.keep_self_loops",
+        "data.typed",
         "partition.file",
         "model.self_loops",
         "train.class_weights",

@@ -2,6 +2,7 @@
 //! whoever has the file needs nothing else to know what goes in and what comes out.
 
 use laconic_graph::about::About;
+use laconic_graph::edges::Relations;
 use laconic_graph::part::Part;
 use serde::{Deserialize, Serialize};
 
@@ -33,10 +34,17 @@ pub struct Card {
     pub multi_label: bool,
     /// Whether edges have weights.
     pub weighted: bool,
+    /// How many relations edges are of, where the model tells them apart; else 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub relations: usize,
     /// How many of the run's stages were trained, where it was stopped before the last: then this is no whole model.
     pub stages: Option<[usize; 2]>,
     /// What classes and features are called, and how features were made.
     pub about: About,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Widths stand as text, as all of these files have them.
@@ -76,7 +84,11 @@ impl Card {
     /// What is wrong with it, if anything is.
     pub(super) fn violation(&self) -> Option<String> {
         let width = |name: &str, width: usize| (width == 0).then(|| format!("expected metadata {name}, a width"));
+        let relations = || {
+            let most = Relations::MOST;
+            (self.relations > most).then(|| format!("expected at most {most} relations, found {}", self.relations))
+        };
         let about = || self.about.check(self.inputs, self.classes).err().map(|error| error.to_string());
-        width("inputs", self.inputs).or_else(|| width("classes", self.classes)).or_else(about)
+        width("inputs", self.inputs).or_else(|| width("classes", self.classes)).or_else(relations).or_else(about)
     }
 }

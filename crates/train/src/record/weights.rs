@@ -7,6 +7,7 @@ use super::aside::{read_within, write_aside};
 use super::card::Card;
 use super::checkpoint;
 use super::tensors::Tensors;
+use crate::config::Widths;
 use crate::error::{Result, TrainError};
 use crate::saved::Numbers;
 use crate::schedule::Stage;
@@ -84,9 +85,10 @@ pub struct Model {
 }
 
 impl Model {
-    /// The numbers of feature columns and classes.
-    pub fn widths(&self) -> [usize; 2] {
-        [self.card.inputs, self.card.classes]
+    /// The numbers of feature columns, classes and relations.
+    pub fn widths(&self) -> Widths {
+        let Card { inputs, classes, relations, .. } = self.card;
+        Widths { columns: inputs, classes, relations }
     }
 }
 

@@ -96,6 +96,17 @@ fn suit(part: &mut Part, card: &Card) -> std::result::Result<(), String> {
         let (there, reads) = (&found.features[place], &known.features[place]);
         return Err(format!("feature column {place} is {there:?}, and the model reads {reads:?} there"));
     }
+    if card.relations > 0 {
+        let there = part.global.relations;
+        if there != card.relations {
+            return Err(format!("the model tells {} relations of edges apart, the data have {there}", card.relations));
+        }
+        let differs = |(ours, theirs): (&String, &String)| ours != theirs;
+        if let Some(place) = found.relations.iter().zip(&known.relations).position(differs) {
+            let (there, reads) = (&found.relations[place], &known.relations[place]);
+            return Err(format!("relation {place} is {there:?}, and the model knows it as {reads:?}"));
+        }
+    }
     if found.scale.is_given() {
         let scaled = prepare::rescale(&mut part.features, &known.scale, &Limits::default());
         scaled.map_err(|error| error.to_string())?;

@@ -7,7 +7,7 @@ use laconic_graph::part::Part;
 use laconic_wire::{Metered, Transport, threads};
 
 use super::threads::panicked;
-use crate::config::Config;
+use crate::config::{Config, Widths};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::fit::stages::{self, Inferred};
@@ -48,8 +48,10 @@ impl Prediction {
     pub fn of(
         (members, config): (&Members, &Config),
         mut source: Source,
-        [columns, classes]: [usize; 2],
+        widths: impl Into<Widths>,
     ) -> Result<Prediction> {
+        let widths = widths.into();
+        let Widths { columns, classes, relations } = widths;
         let mut parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
         for part in &mut parts {
             if part.global.columns != columns {
@@ -60,6 +62,12 @@ impl Prediction {
                 let what = format!("the model has {classes} classes, the data have {}", part.labels.classes());
                 return Err(TrainError::config(what));
             }
+            if relations > 0 && part.global.relations != relations {
+                let there = part.global.relations;
+                return Err(TrainError::config(format!(
+                    "the model tells {relations} relations apart, the data {there}"
+                )));
+            }
             part.global.classes = classes;
             let rows = part.rows();
             if part.labels == Labels::None {
@@ -69,7 +77,7 @@ impl Prediction {
                 };
             }
         }
-        let plan = Plan::for_model(members, config, [columns, classes])?;
+        let plan = Plan::for_model(members, config, widths)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let each = if config.train.threads > 0 { config.train.threads } else { cores / parts.len().max(1) };
         Ok(Prediction { plan, parts, threads: each.max(1) })
@@ -135,7 +143,7 @@ pub fn predict_parts(
     names: (&Members, &Config),
     source: Source,
     weights: &Weights,
-    widths: [usize; 2],
+    widths: impl Into<Widths>,
 ) -> Result<Vec<Predictions>> {
     Prediction::of(names, source, widths)?.run(weights)
 }

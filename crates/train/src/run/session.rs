@@ -253,7 +253,8 @@ impl Ready {
     /// refused.
     fn new(plan: Plan, transport: Box<dyn Transport>, part: Part, process: &Process) -> Result<Ready> {
         let mut transport = Metered::new(transport);
-        let card = Card::of(&part);
+        let relations = if plan.layer.is_relational { part.global.relations } else { 0 };
+        let card = Card { relations, ..Card::of(&part) };
         let identity = agree(&mut transport, Identity::of(&plan, &part.global)?, &part)?;
         let (transport, clock) = shape(&plan.config, process.threads, transport)?;
         let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);

@@ -38,7 +38,8 @@ pub struct Local {
 
 impl Local {
     /// Takes a part over; the features come apart, because the first stage consumes them.
-    pub fn new(part: Part, topology: Topology) -> (Local, Operand) {
+    /// Its edges are told apart by their relations where the layers are `relational`.
+    pub fn new(part: Part, topology: Topology, relational: bool) -> (Local, Operand) {
         let rows = part.rows();
         let (columns, classes) = (part.global.columns, part.global.classes);
         let mask = |role: u8| {
@@ -47,30 +48,35 @@ impl Local {
         };
         let masks = [mask(Split::TRAIN), mask(Split::VAL), mask(Split::TEST)];
         let x = operand(part.features, rows, columns);
-        (Local::with_edges(part.nodes, topology, masks, part.labels, [columns, classes]), x)
+        let edges = (topology, relational);
+        (Local::with_edges(part.nodes, edges, masks, part.labels, [columns, classes]), x)
     }
 
     /// The same rows with other edges, and degrees of these.
     pub fn over(&self, topology: Topology) -> Local {
         let (ids, masks, labels) = (self.ids.clone(), self.masks.clone(), self.labels.clone());
-        Local::with_edges(ids, topology, masks, labels, [self.columns, self.classes])
+        let relational = self.own.shares().is_some();
+        Local::with_edges(ids, (topology, relational), masks, labels, [self.columns, self.classes])
     }
 
     fn with_edges(
         ids: Vec<u64>,
-        topology: Topology,
+        (topology, relational): (Topology, bool),
         masks: [Vec<bool>; 3],
         labels: Labels,
         [columns, classes]: [usize; 2],
     ) -> Local {
         let block = |sources: usize, edges: Edges<u32>| {
             let offsets = edges.offsets.into_iter().map(|offset| offset as usize).collect();
-            let relations = edges.data.relations.map(|relations| relations.of);
+            let relations = edges.data.relations.filter(|_| relational).map(|relations| relations.of);
             Block::new(sources, offsets, edges.sources, EdgeData { weights: edges.data.weights, relations })
         };
         let [own_names, halo_names] = names(&ids, &topology.halo_ids);
-        let own = block(ids.len(), topology.own).naming(own_names);
-        let halo = block(topology.halo_ids.len(), topology.halo).naming(halo_names);
+        let mut own = block(ids.len(), topology.own).naming(own_names);
+        let mut halo = block(topology.halo_ids.len(), topology.halo).naming(halo_names);
+        if relational {
+            [own, halo] = Block::share_relations([own, halo]);
+        }
         let inverse = |power: f32| {
             let mut degrees = vec![0.0; ids.len()];
             own.add_in_degrees(&mut degrees);

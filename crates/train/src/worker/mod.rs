@@ -159,7 +159,7 @@ impl Worker {
         let mut shapes = Shapes::of(&part, &links, &topology);
         let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
-        let (local, x) = Local::new(part, topology);
+        let (local, x) = Local::new(part, topology, plan.layer.is_relational);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
         let own_rows = local.split_weights(&class_weights);
         let global_rows = added_up(&mut transport, own_rows)?;

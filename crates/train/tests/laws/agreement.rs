@@ -36,6 +36,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "data.header=no",
             "data.symmetrise=true",
             "data.keep_self_loops=true",
+            "data.typed=true",
             "data.features=standardised",
             "data.split={ train = 0.5, val = 0.2 }",
             "data.split_index=1",
@@ -87,6 +88,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     ),
     (&["model.arch=gat"], &["model.heads=2", "model.head_merge=mean"]),
     (&["model.arch=gin"], &["model.learn_epsilon=false"]),
+    (&["model.arch=rgcn"], &["model.bases=2"]),
     (&["train.optimiser=sgd"], &["train.momentum=0.5"]),
     (&["train.lr_schedule=step"], &["train.lr_step=2", "train.lr_factor=0.5"]),
     (

@@ -125,7 +125,7 @@ fn the_model_file_reproduces_the_evaluation() {
             let outcomes = try_run(&config, &dataset, 3, into_folder(&out)).expect("a run");
             let model = weights::read(&out.join(weights::FILE)).expect("a model");
             let (widths, weights) = (model.widths(), model.weights);
-            assert_eq!(widths, [dataset.features.columns(), 4], "{keys:?}");
+            assert_eq!(widths, [dataset.features.columns(), 4].into(), "{keys:?}");
             let has = |part: &str| weights.keys().any(|name| name.starts_with(part));
             let is_lazy = schedule.contains(&"schedule.kind=lazy");
             assert!(has("norms.0.weight") && has("norms.1.bias"), "{keys:?}: {:?}", weights.keys());

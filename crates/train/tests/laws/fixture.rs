@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Labels, Split};
+use laconic_graph::edges::Relations;
 use laconic_graph::part::{Part, cut};
 use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_key::{Key, Purpose};
@@ -41,6 +42,14 @@ pub fn graph(nodes: usize, classes: usize) -> Dataset {
 /// The same with a weight on every edge.
 pub fn weighted(nodes: usize, classes: usize) -> Dataset {
     directed(nodes, classes, true)
+}
+
+/// The same with edges of three relations.
+pub fn related(nodes: usize, classes: usize) -> Dataset {
+    let mut dataset = graph(nodes, classes);
+    let of = (0..dataset.graph.edges() as u64).map(|edge| draw(6).with(edge).below(3) as u16).collect();
+    dataset.graph.data.relations = Some(Relations { count: 3, of });
+    dataset
 }
 
 /// The same with any number of classes a node; a tenth of the labels are not known, and nothing at all of some nodes.

@@ -6,11 +6,11 @@
 
 use laconic_graph::dataset::{Dataset, Features};
 use laconic_train::TrainError;
-use laconic_train::plan::{Members, Plan};
+use laconic_train::plan::Plan;
 use laconic_train::run::verify::relative_difference;
 use laconic_train::run::{Options, Outcome};
 
-use crate::fixture::{config, graph, multi_label, parts, run, try_run, weighted};
+use crate::fixture::{config, graph, multi_label, parts, related, run, try_run, weighted};
 
 /// Single precision rounds at 6e-8; ten steps of Adam, whose first step has the length of the rate whatever the
 /// gradient's, multiply that by less than a thousand.
@@ -34,10 +34,7 @@ pub fn compare(dataset: &Dataset, keys: &[&str], workers: &[u32]) -> f64 {
         for &count in workers {
             let config = config(&[&keys[..], &[method]].concat());
             let many = run(&config, dataset, count);
-            let stages =
-                Plan::for_model(&Members::default(), &config, [dataset.features.columns(), dataset.labels.classes()])
-                    .expect("stages")
-                    .stages;
+            let stages = Plan::of(&config, &parts(&config, dataset, count)[0].global).expect("stages").stages;
             assert_eq!(many[0].trained.chosen.len(), stages.len(), "{keys:?}");
             for (stage, (found, expected)) in
                 stages.iter().zip(many[0].trained.chosen.iter().zip(&one[0].trained.chosen))
@@ -90,6 +87,13 @@ fn gin_on_many_workers_is_gin_on_one() {
 #[test]
 fn gat_on_many_workers_is_gat_on_one() {
     every_schedule(&graph(180, 4), &["model.arch=gat"]);
+}
+
+#[test]
+fn rgcn_on_many_workers_is_rgcn_on_one() {
+    for bases in ["model.bases=2", "model.bases=0"] {
+        every_schedule(&related(180, 4), &["model.arch=rgcn", bases]);
+    }
 }
 
 #[test]

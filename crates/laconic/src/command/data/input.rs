@@ -33,6 +33,9 @@ pub(in crate::command) struct Reading {
     /// Keep edges from a node to itself, which are left out otherwise
     #[arg(long, help_heading = READING)]
     keep_self_loops: bool,
+    /// Tell types of edges and nodes apart, where the data have them
+    #[arg(long, help_heading = READING)]
+    typed: bool,
     /// Take features from this .npz or .npy instead
     #[arg(long, value_name = "FILE", help_heading = READING)]
     features: Option<PathBuf>,
@@ -109,6 +112,7 @@ impl Reading {
     pub fn over(&self, mut data: DataConfig) -> DataConfig {
         data.symmetrise |= self.symmetrise;
         data.keep_self_loops |= self.keep_self_loops;
+        data.typed |= self.typed;
         (data.features_path, data.nodes_path) = (self.features.clone(), self.nodes.clone());
         if self.split_column.is_some() {
             data.split_column = self.split_column.clone();

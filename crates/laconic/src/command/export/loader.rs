@@ -67,6 +67,10 @@ impl Loader<'_> {
     /// # Errors
     /// If its layers have no form there.
     pub fn new<'a>(plan: &'a Plan, card: &'a Card, target: Target) -> Result<Loader<'a>, String> {
+        if plan.layer.is_relational && (target != Target::Pyg || card.weighted) {
+            let where_to = "has a form in PyTorch Geometric alone (--to pyg), whose layer reads no weights of edges";
+            return Err(format!("model.arch = {:?} {where_to}", plan.layer.name));
+        }
         let own = match layer_text(plan) {
             // A layer that PyTorch Geometric has needs no text of ours.
             Err(_) if target == Target::Pyg && !card.weighted => None,
@@ -124,14 +128,14 @@ impl Loader<'_> {
     fn head(&self) -> String {
         let Card { version, digest, dataset, about, classes, multi_label, .. } = self.card;
         let graph = if self.target == Target::Dgl { "graph, x" } else { "x, edge_index" };
-        let weight = if self.weighted { ", edge_weight" } else { "" };
+        let weight = self.of_edges();
         let (needs, data) = (self.needs().join(" and "), &self.plan.config.data);
         let mut text = format!(
             "\"\"\"Builds the model and loads its weights; made by `laconic export` {version}.\n\n\
              logits = load()({graph}{weight})\n\n\
              x: features as they were given, float32, in the order of FEATURES where that is not empty. What was\n\
              done to them in training is done in here; what becomes of the columns of a table is in about.json.\n\
-             Edges: from source to target, each once, {}{};\n{}.\n\n\
+             Edges: from source to target, each once, {}{};\n{}{}.\n\n\
              Needs {needs}, and no package besides.\n\
              Trained on {dataset:?}; the parameters' digest is\n{digest}.\n\"\"\"\n\n",
             if data.keep_self_loops { "those from a node to itself too" } else { "none from a node to itself" },
@@ -140,6 +144,11 @@ impl Loader<'_> {
                 (true, _) => "edge_weight is the weight of each",
                 (false, true) => "this layer reads no weights of theirs",
                 (false, false) => "in training they had no weights",
+            },
+            if self.plan.layer.is_relational {
+                ";\nedge_type is the number of the relation of each, see RELATIONS"
+            } else {
+                ""
             },
         );
         text += if self.target == Target::Torch { "import json\nimport sys\n" } else { "import json\n" };
@@ -151,7 +160,11 @@ impl Loader<'_> {
         let names: Vec<String> = (0..*classes).map(|class| about.class(class)).collect();
         let how = if *multi_label { "any number of them a node" } else { "one a node" };
         text += &format!("\n# Classes in the order of logits, {how}; feature columns in the order of x.\n");
-        text + &format!("CLASSES = {}\nFEATURES = {}\n", list(&names), list(&about.features))
+        text += &format!("CLASSES = {}\nFEATURES = {}\n", list(&names), list(&about.features));
+        if self.plan.layer.is_relational {
+            text += &format!("RELATIONS = {}\n", list(&about.relations));
+        }
+        text
     }
 
     fn imports(&self) -> String {
@@ -225,9 +238,18 @@ impl Loader<'_> {
         Some(format!("            \"{index}\": {value},\n"))
     }
 
+    /// What the model is given of edges besides their ends.
+    fn of_edges(&self) -> &'static str {
+        match (self.plan.layer.is_relational, self.weighted) {
+            (true, _) => ", edge_type",
+            (false, true) => ", edge_weight",
+            (false, false) => "",
+        }
+    }
+
     /// The signature of `forward` and what is done before the first layer; and what each convolution reads.
     fn begin(&self) -> (String, &'static str) {
-        let weight = if self.weighted { ", edge_weight" } else { "" };
+        let weight = self.of_edges();
         let graph = if self.target == Target::Dgl { "graph, x" } else { "x, edge_index" };
         let mut text = format!("\n    def forward(self, {graph}{weight}):\n");
         if !self.card.about.scale.is_given() {
@@ -247,7 +269,12 @@ impl Loader<'_> {
         if self.adds_loops {
             text += "        edge_index = add_remaining_self_loops(edge_index, num_nodes=x.size(0))[0]\n";
         }
-        (text, if self.weighted { "x, edge_index, edge_weight" } else { "x, edge_index" })
+        let reads = match self.of_edges() {
+            ", edge_type" => "x, edge_index, edge_type",
+            ", edge_weight" => "x, edge_index, edge_weight",
+            _ => "x, edge_index",
+        };
+        (text, reads)
     }
 
     fn forward(&self) -> String {

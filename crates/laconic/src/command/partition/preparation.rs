@@ -17,6 +17,9 @@ pub(super) struct Preparation {
     /// Keep edges from a node to itself, which are left out otherwise
     #[arg(long, help_heading = HEADING)]
     keep_self_loops: bool,
+    /// Tell types of edges and nodes apart, where the data have them
+    #[arg(long, help_heading = HEADING)]
+    typed: bool,
     /// Take features from this .npz or .npy instead
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     features_path: Option<PathBuf>,
@@ -60,6 +63,7 @@ impl Preparation {
             nodes_path: self.nodes.clone(),
             symmetrise: self.symmetrise,
             keep_self_loops: self.keep_self_loops,
+            typed: self.typed,
             split_column: self.split_column.clone(),
             features: match self.feature_preparation {
                 Features::Given => FeaturePreparation::Given,
