@@ -87,6 +87,12 @@ def graphbolt_ways():
         loaded = gb.DataLoader(pipe, num_workers=workers)
         return sum(sum(b.sampled_csc.indices.numel() for b in batch.sampled_subgraphs) for batch in loaded)
 
+    def halves(graph, ids):
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return sum(pool.map(lambda part: run(graph, part, 0), ids.chunk(threads)))
+
+    yield "a batch for each thread", lambda: halves(graph, seeds)
+    yield "a batch for each thread, 32-bit ids", lambda: halves(small, seeds.int())
     yield "all threads at a batch", lambda: run(graph, seeds, 0)
     yield "all threads at a batch, 32-bit ids", lambda: run(small, seeds.int(), 0)
     yield "a loader with worker processes", lambda: run(graph, seeds, threads)

@@ -6,9 +6,10 @@ use laconic_graph::dataset::{Dataset, Features, Labels};
 use laconic_graph::edges::{EdgeData, Relations};
 use laconic_graph::graph::Graph;
 use laconic_graph::part::cut;
+use laconic_graph::partition::{PartitionOptions, PartitionerRegistry};
 use laconic_graph::plan::plan_all;
 use laconic_graph::sample::{Clusters, CsrLists, Drawn, Hop, Lists, Neighbourhoods, Sampled, Sampler, Skip};
-use laconic_graph::synth::{RmatSpec, rmat};
+use laconic_graph::synth::{RmatSpec, SbmSpec, rmat, sbm};
 use laconic_key::{Key, Purpose};
 use rayon::ThreadPoolBuilder;
 
@@ -350,4 +351,35 @@ fn every_cluster_is_in_one_batch_of_an_epoch_and_meets_others_in_the_next() {
     let bound = 5.0 * (200.0f64 * 0.0911 * 0.9089).sqrt();
     assert!((pairs as f64 - 18.2).abs() < bound, "{pairs}");
     assert!(Clusters::new(&[0, 3], 3).unwrap_err().to_string().contains("row 1 is in cluster 3"));
+}
+
+/// Of the edges of a graph, those that an epoch of cluster batches reads.
+fn read_in_an_epoch(graph: &Graph, clusters: &Clusters, batches: usize) -> usize {
+    let neighbourhoods = Neighbourhoods::of(graph.clone());
+    let lists = CsrLists::new(&neighbourhoods, &[None], CsrLists::key(0, 0));
+    let (mut sampler, mut batch, mut rows) = (Sampler::new(graph.nodes()), Sampled::default(), Vec::new());
+    let mut read = 0;
+    for group in clusters.group(1, 2, 0, batches) {
+        clusters.rows_of(&group, &mut rows);
+        sampler.induced(&lists, &rows, &mut batch);
+        read += batch.hops[0].edges();
+    }
+    read
+}
+
+#[test]
+fn cluster_batches_keep_edges_between_their_clusters_and_lose_those_to_other_batches() {
+    let spec =
+        SbmSpec { nodes: 3000, mean_degree: 12.0, classes: 30, homophily: 0.9, features: 0, ..SbmSpec::default() };
+    let graph = sbm(&spec).unwrap().graph;
+    let by = |name: &str| {
+        let partitioner =
+            PartitionerRegistry::default().get(name).unwrap().build(&PartitionOptions::default()).unwrap();
+        Clusters::of(&*partitioner, &graph, 60, 3).unwrap()
+    };
+    let (near, far) = (by("multilevel"), by("random"));
+    assert_eq!((near.count(), read_in_an_epoch(&graph, &near, 1)), (60, graph.edges()));
+    // Of ten batches made by chance, each edge has one in ten to stay within.
+    let kept = |clusters: &Clusters| read_in_an_epoch(&graph, clusters, 10) as f64 / graph.edges() as f64;
+    assert!((kept(&far) - 0.1).abs() < 0.02 && kept(&near) > 0.5, "{} and {}", kept(&far), kept(&near));
 }

@@ -4,6 +4,8 @@
 use laconic_key::{Key, Purpose};
 
 use crate::error::{GraphError, Result};
+use crate::graph::Graph;
+use crate::partition::{PartitionInput, Partitioner};
 
 /// The rows of a part by cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +17,18 @@ pub struct Clusters {
 }
 
 impl Clusters {
+    /// About `count` clusters of a part's own rows, no more than there are rows, from the edges between them alone
+    /// ([`crate::plan::Topology::own`]).
+    ///
+    /// # Errors
+    ///
+    /// If the partitioner fails.
+    pub fn of(partitioner: &dyn Partitioner, own: &Graph, count: usize, seed: u64) -> Result<Self> {
+        let parts = count.clamp(1, own.rows().max(1));
+        let input = PartitionInput { graph: own, roles: None, parts: parts as u32, seed };
+        Self::new(&partitioner.assign(&input)?, parts)
+    }
+
     /// The clusters that a partitioner made: row `r` is in cluster `clusters[r]`, below `count`. Some may be empty.
     ///
     /// # Errors
