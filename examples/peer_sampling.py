@@ -81,15 +81,20 @@ def graphbolt_ways():
     graph = gb.fused_csc_sampling_graph(indptr, source)
     small = gb.fused_csc_sampling_graph(indptr, source.int())
 
-    def run(graph, ids, workers):
+    def loader(graph, ids, workers):
         pipe = gb.ItemSampler(gb.ItemSet(ids, names="seeds"), batch_size=SIZE)
-        pipe = pipe.sample_neighbor(graph, fanouts)
-        loaded = gb.DataLoader(pipe, num_workers=workers)
-        return sum(sum(b.sampled_csc.indices.numel() for b in batch.sampled_subgraphs) for batch in loaded)
+        return gb.DataLoader(pipe.sample_neighbor(graph, fanouts), num_workers=workers)
+
+    def edges(loader):
+        return sum(sum(b.sampled_csc.indices.numel() for b in batch.sampled_subgraphs) for batch in loader)
+
+    def run(graph, ids, workers):
+        return edges(loader(graph, ids, workers))
 
     def halves(graph, ids):
+        loaders = [loader(graph, part, 0) for part in ids.chunk(threads)]
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return sum(pool.map(lambda part: run(graph, part, 0), ids.chunk(threads)))
+            return sum(pool.map(edges, [iter(loader) for loader in loaders]))
 
     yield "a batch for each thread", lambda: halves(graph, seeds)
     yield "a batch for each thread, 32-bit ids", lambda: halves(small, seeds.int())
@@ -117,9 +122,14 @@ def pyg_ways():
         sampled = torch.ops.torch_sparse.neighbor_sample(indptr, source, batch, outwards, False, True)
         return sampled[1].numel()
 
-    yield "a loader with worker processes", loader
-    if has.WITH_TORCH_SPARSE:
-        yield "the operator, a batch for each thread", lambda: side_by_side(sparse)
+    def lib(batch):
+        import pyg_lib
+
+        return pyg_lib.sampler.neighbor_sample(indptr, source, batch, outwards, csc=True)[0].numel()
+
+    backend = "pyg-lib" if has.WITH_PYG_LIB else "torch-sparse"
+    yield f"a loader with worker processes ({backend})", loader
+    yield f"a batch for each thread ({backend})", lambda: side_by_side(lib if has.WITH_PYG_LIB else sparse)
 
 
 def our_turn():

@@ -90,12 +90,17 @@ fn ranked<const LANES: usize>(key: Key, degree: u32, take: usize) -> Ranked {
     for (index, slot) in drawn[..take].iter_mut().enumerate() {
         *slot = (position(key, index as u64, degree) ^ (1 << 31)) as i32;
     }
+    let mut smaller = [0u32; LANES];
+    for &other in &drawn[..take] {
+        for (count, &own) in smaller.iter_mut().zip(&drawn) {
+            *count += u32::from(other < own);
+        }
+    }
     let mut positions = [0; FEW_MAX];
     let mut ranks = 0u32;
-    for &own in &drawn[..take] {
-        let smaller: i32 = drawn.iter().map(|&other| i32::from(other < own)).sum();
-        positions[smaller as usize % FEW_MAX] = own as u32 ^ (1 << 31);
-        ranks |= 1 << smaller;
+    for (&own, rank) in drawn[..take].iter().zip(smaller) {
+        positions[rank as usize % FEW_MAX] = own as u32 ^ (1 << 31);
+        ranks |= 1 << rank;
     }
     // Equal ones have one rank, and the next rank is nobody's.
     let distinct = ranks.count_ones() as usize;

@@ -14,8 +14,6 @@ pub struct Sampler {
     /// For each node its row in the batch, or [`NOBODY`], or while a hop is under way a claim.
     slots: Vec<AtomicU32>,
     drawn: Drawn,
-    /// Rows of sources, as far as they have one.
-    rows: Vec<u32>,
     pieces: Vec<Piece>,
 }
 
@@ -56,7 +54,7 @@ impl Sampler {
     pub fn new(nodes: usize) -> Self {
         assert!(nodes <= CLAIM as usize, "{nodes} nodes: a batch numbers at most 2^31");
         let slots = (0..nodes).map(|_| AtomicU32::new(NOBODY)).collect();
-        Sampler { slots, drawn: Drawn::default(), rows: Vec::new(), pieces: Vec::new() }
+        Sampler { slots, drawn: Drawn::default(), pieces: Vec::new() }
     }
 
     /// Samples the neighbourhoods of `seeds`, which may repeat, for so many layers, from the last one to the first,
@@ -135,16 +133,20 @@ impl Sampler {
         *slot
     }
 
-    /// Turns nodes into their rows. Reads all slots first: to decide what to do next by what has just been read from
-    /// far away would be to wait for it.
+    /// Turns nodes into their rows; those that have none get the next ones. Without a branch on what is read, so that
+    /// nothing waits for what is far away.
     fn rename(&mut self, sources: &mut [u32], nodes: &mut Vec<u32>) {
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.clear();
-        rows.extend(sources.iter().map(|&source| self.slots[source as usize].load(Ordering::Relaxed)));
-        for (source, &row) in sources.iter_mut().zip(&rows) {
-            *source = if row == NOBODY { self.row_of(*source, nodes) } else { row };
+        let mut rows = nodes.len();
+        nodes.resize(rows + sources.len(), 0);
+        for source in sources {
+            let slot = self.slots[*source as usize].get_mut();
+            nodes[rows] = *source;
+            let (is_new, next) = (*slot == NOBODY, rows as u32);
+            *slot = if is_new { next } else { *slot };
+            *source = *slot;
+            rows += usize::from(is_new);
         }
-        self.rows = rows;
+        nodes.truncate(rows);
     }
 
     fn in_turn<L: Lists>(&mut self, lists: &L, layer: usize, nodes: &mut Vec<u32>, hop: &mut Hop) {
