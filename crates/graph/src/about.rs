@@ -23,6 +23,9 @@ pub struct About {
     /// The name of each feature column; empty where columns have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
+    /// The types of nodes, in the order of their stretches of feature columns; empty where there is one type.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node_types: Vec<NodeType>,
     /// How the columns of a node table become feature columns, in their order; empty where features are given as
     /// numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -30,6 +33,16 @@ pub struct About {
     /// What was done to the features after that.
     #[serde(skip_serializing_if = "Scale::is_given")]
     pub scale: Scale,
+}
+
+/// A type of nodes, which has feature columns of its own: they are 0 for all other nodes ([`crate::node_types`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeType {
+    /// What it is called.
+    pub name: String,
+    /// How many feature columns it has: those of its features, and at the end one that is 1 for each of its nodes.
+    pub columns: usize,
 }
 
 /// A column of a node table and how it is read.
@@ -174,7 +187,9 @@ impl About {
         } else {
             0
         };
-        texts(&self.classes)
+        let types: usize = self.node_types.iter().map(|kind| kind.name.len() + 32).sum();
+        types
+            + texts(&self.classes)
             + texts(&self.relations)
             + texts(&self.features)
             + self.columns.iter().map(of_column).sum::<usize>()
@@ -198,7 +213,9 @@ impl About {
         let room = (self.bytes() > About::BYTES_MAX)
             .then(|| ("about", format!("expected names and scales of at most {} bytes", About::BYTES_MAX)));
         let read = self.columns.iter().map(TableColumn::width).fold(0, usize::saturating_add);
-        fits("about.classes", self.classes.len(), classes)
+        let typed = self.node_types.iter().map(|kind| kind.columns).fold(0, usize::saturating_add);
+        fits("about.node_types", typed, columns)
+            .or_else(|| fits("about.classes", self.classes.len(), classes))
             .or_else(|| fits("about.features", self.features.len(), columns))
             .or_else(|| fits("about.columns", read, columns))
             .or(filled)
@@ -223,6 +240,7 @@ mod tests {
         let about = About {
             classes: words(&["ok", "banned"]),
             relations: words(&["calls"]),
+            node_types: Vec::new(),
             features: words(&["age", "colour=green", "colour=red", "colour missing"]),
             columns: vec![number("age"), colour],
             scale: Scale::Standardised { means: vec![0.0; 4], deviations: vec![1.0; 4] },

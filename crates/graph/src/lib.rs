@@ -55,6 +55,7 @@ pub mod laws;
 pub mod limits;
 pub mod links;
 pub mod memory;
+pub mod node_types;
 pub mod npy;
 pub mod part;
 pub mod partition;

@@ -3,6 +3,7 @@
 use crate::aside::write_aside;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
+use crate::node_types::types_of;
 use crate::npy::write_header;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -73,7 +74,6 @@ macro_rules! item {
 }
 
 item!(u8, "|u1");
-item!(u16, "<u2");
 item!(i32, "<i4");
 item!(i64, "<i8");
 item!(f32, "<f4");
@@ -97,8 +97,11 @@ impl<W: Write + Seek> Archive<W> {
             self.array("edge_weight", &[weights.len()], weights.iter().copied())?;
         }
         if let Some(relations) = &graph.data.relations {
-            self.array("edge_type", &[relations.of.len()], relations.of.iter().copied())?;
+            self.array("edge_type", &[relations.of.len()], relations.of.iter().map(|&relation| i32::from(relation)))?;
             self.array("num_relations", &[1], [relations.count as i64])?;
+        }
+        if let Some(types) = types_of(&dataset.features, &dataset.about) {
+            self.array("node_type", &[types.len()], types.into_iter().map(i32::from))?;
         }
         self.features(&dataset.features, nodes)?;
         self.labels(&dataset.labels, nodes)?;

@@ -9,6 +9,8 @@ use laconic_key::Key;
 
 /// The list under which the norms after hidden layers have their names, such as `norms.0.weight`.
 pub const NORMS: &str = "norms";
+/// The list of the linear map of features to the width that the first layer reads, such as `inputs.0.weight`.
+pub const INPUTS: &str = "inputs";
 /// The list of the linear classifiers on top of a stage's layer, such as `heads.0.weight`.
 pub const HEADS: &str = "heads";
 /// The list of the linear maps to the few columns that a stage hands on, such as `bottlenecks.0.weight`.
@@ -161,6 +163,8 @@ pub struct Architecture {
     pub layers: usize,
     /// Width of the rows that come in: the features.
     pub inputs: usize,
+    /// Width of the rows that a linear map and ReLU make of the features before the first layer; 0 without one.
+    pub input_width: usize,
     /// Width of the rows between two layers.
     pub hidden: usize,
     /// The number of classes: width of the last rows.
@@ -227,16 +231,21 @@ impl Architecture {
         Unit { name, layer: (kind.build)(&spec), dropout: self.dropout, after }
     }
 
-    /// The whole model end to end. Inputs of the first layer never change, so it folds them as they are.
+    /// The whole model end to end. Features never change, so a layer that reads them folds them as they are.
     pub fn end_to_end(&self, kind: &LayerKind) -> Network {
-        let mut inputs = self.inputs;
+        let is_mapped = self.input_width > 0;
+        let map = is_mapped.then(|| {
+            let layer = Box::new(Linear::new(self.inputs, self.input_width));
+            Unit { name: format!("{INPUTS}.0"), layer, dropout: self.dropout, after: After::Relu }
+        });
+        let mut inputs = if is_mapped { self.input_width } else { self.inputs };
         let units = (0..self.layers).map(|index| {
             let outputs = self.width(kind, index);
-            let unit = self.unit(kind, index, (inputs, outputs), index + 1 == self.layers, index == 0);
+            let unit = self.unit(kind, index, (inputs, outputs), index + 1 == self.layers, index == 0 && !is_mapped);
             inputs = outputs;
             unit
         });
-        Network::new(units.collect())
+        Network::new(map.into_iter().chain(units).collect())
     }
 
     /// The model that lazy training fits in stage `index`: layer `index` on frozen inputs and, except in the last

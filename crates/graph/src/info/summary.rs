@@ -3,6 +3,7 @@
 use crate::build::transpose;
 use crate::dataset::{Dataset, Features, Labels, Split};
 use crate::graph::Graph;
+use crate::node_types::types_of;
 use serde::Serialize;
 use std::fmt;
 
@@ -19,6 +20,11 @@ pub struct Info {
     pub directed: bool,
     /// Whether edges have weights.
     pub weighted: bool,
+    /// How many types of nodes there are; 0 where there is one kind.
+    pub node_types: usize,
+    /// What types are called, and how many nodes each has.
+    #[serde(skip)]
+    pub node_type_counts: Vec<(String, usize)>,
     /// How many relations edges are of; 0 where there is one kind of edge.
     pub relations: usize,
     /// How many edges each relation has.
@@ -107,6 +113,8 @@ impl Info {
             edges: graph.edges(),
             directed: graph.offsets != other.offsets || graph.sources != other.sources,
             weighted: graph.data.weights.is_some(),
+            node_types: dataset.about.node_types.len(),
+            node_type_counts: node_type_counts(dataset),
             relations: graph.data.kinds(),
             relation_counts: relation_counts(graph),
             relation_names: dataset.about.relations.clone(),
@@ -146,6 +154,13 @@ fn feature_info(features: &Features, nodes: usize) -> Option<FeatureInfo> {
     let all = (nodes * columns).max(1);
     let density = values.iter().filter(|&&value| value != 0.0).count() as f64 / all as f64;
     Some(FeatureInfo { columns, sparse, density })
+}
+
+fn node_type_counts(dataset: &Dataset) -> Vec<(String, usize)> {
+    let of = types_of(&dataset.features, &dataset.about).unwrap_or_default();
+    let kinds = dataset.about.node_types.iter().enumerate();
+    let count = |number: usize| of.iter().filter(|&&kind| usize::from(kind) == number).count();
+    kinds.map(|(number, kind)| (kind.name.clone(), count(number))).collect()
 }
 
 fn relation_counts(graph: &Graph) -> Vec<usize> {
@@ -218,6 +233,12 @@ impl fmt::Display for Info {
         let loops = plural(self.self_loops, "self-loop");
         row(f, "edges", format!("{}, {kind}, {weighted}, {loops}", thousands(self.edges)))?;
         row(f, "in-degree", format!("mean {mean:.2}, median {median}, max {}", thousands(max)))?;
+        if !self.node_type_counts.is_empty() {
+            let named = |(name, count): &(String, usize)| format!("{name} {}", thousands(*count));
+            let shown: Vec<String> = self.node_type_counts.iter().take(12).map(named).collect();
+            let more = if self.node_type_counts.len() > 12 { ", …" } else { "" };
+            row(f, "types", format!("{}, nodes of each: {}{more}", self.node_types, shown.join(", ")))?;
+        }
         if !self.relation_counts.is_empty() {
             let named = |(number, &count): (usize, &usize)| match self.relation_names.get(number) {
                 Some(name) => format!("{name} {}", thousands(count)),

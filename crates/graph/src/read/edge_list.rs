@@ -97,7 +97,7 @@ impl Reader for EdgeList {
     }
 }
 
-fn open_edges(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
+pub(super) fn open_edges(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
     let columns = &options.columns;
     let chosen = [&columns.source, &columns.target, &columns.weight].into_iter().flatten().chain(&columns.ignore);
     let chosen: Vec<&str> = chosen.map(String::as_str).collect();
@@ -146,14 +146,15 @@ fn files(path: &Path, options: &ReadOptions) -> Result<(PathBuf, Option<PathBuf>
     Ok((edges, nodes))
 }
 
-struct EdgeColumns {
-    source: usize,
-    target: usize,
-    weight: Option<usize>,
+/// Which columns of a table say what of edges.
+pub(super) struct EdgeColumns {
+    pub(super) source: usize,
+    pub(super) target: usize,
+    pub(super) weight: Option<usize>,
 }
 
 impl EdgeColumns {
-    fn find(table: &dyn Table, path: &Path, options: &ReadOptions) -> Result<EdgeColumns> {
+    pub(super) fn find(table: &dyn Table, path: &Path, options: &ReadOptions) -> Result<EdgeColumns> {
         let find = |given: &Option<String>, usual: &[&str]| find_column(table, path, given.as_deref(), usual);
         let source = find(&options.columns.source, &SOURCE_NAMES)?.unwrap_or(0);
         let target = find(&options.columns.target, &TARGET_NAMES)?.unwrap_or(1);
@@ -169,7 +170,7 @@ impl EdgeColumns {
     }
 
     /// Says what became of each column.
-    fn say(&self, table: &dyn Table, path: &Path, options: &ReadOptions, roles: &mut Roles) {
+    pub(super) fn say(&self, table: &dyn Table, path: &Path, options: &ReadOptions, roles: &mut Roles) {
         let mut roles = roles.of_table(path);
         let ends = [(Role::Source, Some(self.source)), (Role::Target, Some(self.target)), (Role::Weight, self.weight)];
         for (role, column) in ends {
@@ -195,7 +196,7 @@ impl EdgeColumns {
 }
 
 /// The node numbers of a column of ids.
-fn number(ids: &IdColumn, index: &IdIndex) -> std::result::Result<Vec<u32>, String> {
+pub(super) fn number(ids: &IdColumn, index: &IdIndex) -> std::result::Result<Vec<u32>, String> {
     let unknown = |row: usize, id: &dyn std::fmt::Display| {
         format!("edge {row} names '{}', which is not among the nodes", shorten(&id.to_string()))
     };
@@ -213,7 +214,7 @@ fn number(ids: &IdColumn, index: &IdIndex) -> std::result::Result<Vec<u32>, Stri
     }
 }
 
-fn read_weights(table: &dyn Table, column: usize) -> Result<Vec<f32>> {
+pub(super) fn read_weights(table: &dyn Table, column: usize) -> Result<Vec<f32>> {
     let mut weights = Vec::new();
     table.scan(&[(column, Kind::Float)], &mut |_, _, cell| match cell {
         Cell::Float(weight) if !weight.is_nan() => {

@@ -10,14 +10,16 @@
 //! and named among the roles.
 
 use super::arrays::{Array, Npz};
+use super::typed::TYPES_MAX;
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
 use crate::about::About;
 use crate::build::build_graph;
-use crate::dataset::{Dataset, Ids, Labels, Split};
+use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::edges::{EdgeData, Relations};
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::limits::Limits;
+use crate::node_types::{apart, beside};
 use crate::roles::{Role, Roles};
 use std::path::Path;
 
@@ -45,10 +47,14 @@ impl Reader for Interchange {
         let mut about = read_about(&mut npz, limits)?;
         if !options.typed {
             about.relations.clear();
+            about.node_types.clear();
         }
         let graph = build(&mut npz, (nodes, about.relations.len()), (sources, targets), options)?;
         about.name_reverses(graph.data.kinds());
-        let features = features::npz_features(&mut npz, nodes, limits)?;
+        let mut features = features::npz_features(&mut npz, nodes, limits)?;
+        if options.typed {
+            tell_apart((&mut features, &mut about), &mut npz, nodes, limits)?;
+        }
         let labels = read_labels(&mut npz, nodes, limits)?;
         let mut splits = Vec::new();
         for (name, role) in [("train_mask", Split::TRAIN), ("val_mask", Split::VAL), ("test_mask", Split::TEST)] {
@@ -65,7 +71,7 @@ impl Reader for Interchange {
 }
 
 /// Every array that is read where it is there.
-const KNOWN: [&str; 23] = [
+const KNOWN: [&str; 25] = [
     "edge_index",
     "directed",
     "num_nodes",
@@ -73,6 +79,8 @@ const KNOWN: [&str; 23] = [
     "edge_type",
     "num_relations",
     "relation_names",
+    "node_type",
+    "node_type_names",
     "features",
     "features_data",
     "features_indices",
@@ -107,6 +115,7 @@ fn roles(npz: &mut Npz, path: &Path, (edges, typed): (usize, bool)) -> Result<Ro
     }
     for name in npz.names() {
         let why = match name.as_str() {
+            "node_type" if !typed => "nodes of all types are one kind; --typed (data.typed) tells them apart",
             "edge_type" if !typed => "edges of all types are one kind; --typed (data.typed) tells them apart",
             known if KNOWN.contains(&known) => continue,
             "x" if features::name(npz) == "x" => continue,
@@ -212,6 +221,41 @@ fn read_relations(npz: &mut Npz, (edges, names): (usize, usize), limits: &Limits
         return Err(npz.error("num_relations", what));
     }
     Ok(Some(Relations { count, of }))
+}
+
+/// Gives each type of nodes that `node_type` tells apart feature columns of its own, unless the features have them.
+fn tell_apart(
+    (features, about): (&mut Features, &mut About),
+    npz: &mut Npz,
+    nodes: usize,
+    limits: &Limits,
+) -> Result<()> {
+    let of = match npz.optional::<u16>("node_type", limits.nodes_max)? {
+        Some(array) if about.node_types.is_empty() => array.values,
+        _ => return Ok(()),
+    };
+    if of.len() != nodes {
+        return Err(npz.error("node_type", format!("expected {nodes} values, one a node, found {}", of.len())));
+    }
+    let count = of.iter().max().map_or(0, |&last| usize::from(last) + 1);
+    if count > TYPES_MAX {
+        return Err(npz.error("node_type", format!("expected at most {TYPES_MAX} types, found {count}")));
+    }
+    let names = npz.texts("node_type_names", TYPES_MAX as u64)?;
+    let names = names.unwrap_or_else(|| (0..count).map(|number| format!("type {number}")).collect());
+    if names.len() < count {
+        let found = names.len();
+        return Err(npz.error("node_type_names", format!("expected {count} names, one a type, found {found}")));
+    }
+    let columns = (names.len() as u64).saturating_mul(features.columns() as u64 + 1);
+    if columns > limits.columns_max {
+        return Err(npz.error("node_type", format!("expected types with at most {} columns", limits.columns_max)));
+    }
+    let types = apart(features, &about.features, &of, names);
+    (*features, about.node_types, about.features) = beside(&types, &of);
+    // How columns of a table became features is said of other columns than these.
+    about.columns.clear();
+    Ok(())
 }
 
 fn read_labels(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Labels> {

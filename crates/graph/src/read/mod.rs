@@ -11,9 +11,11 @@ pub mod graphsaint;
 pub mod interchange;
 pub mod metis_graph;
 pub mod ogb;
+pub mod ogb_typed;
 pub mod pickle;
 pub mod planetoid;
 pub mod table;
+pub mod typed_tables;
 
 mod column;
 mod features;
@@ -31,13 +33,15 @@ mod parquet_table;
 mod pickled_arrays;
 mod text;
 mod text_table;
+mod typed;
 mod words;
 
 use crate::about::About;
 use crate::build::BuildOptions;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Features};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
+use crate::node_types::{apart, beside, types_of};
 use crate::roles::Roles;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -173,9 +177,11 @@ pub const READERS: &[&dyn Reader] = &[
     &gnn_benchmark::GnnBenchmark,
     &planetoid::Planetoid,
     &ogb::Ogb,
+    &ogb_typed::OgbTyped,
     &graphsaint::GraphSaint,
     &metis_graph::MetisGraph,
     &edge_list::EdgeList,
+    &typed_tables::TypedTables,
 ];
 
 /// Reads a dataset in any of the formats of [`READERS`].
@@ -208,10 +214,19 @@ pub fn read_with_roles(path: &Path, options: &ReadOptions) -> Result<(Dataset, R
     let reader = READERS.iter().find(|reader| reader.recognises(path)).ok_or_else(|| unrecognised(path, options))?;
     let (mut dataset, roles) = reader.read_with_roles(path, options)?;
     if let Some(from) = &options.features_path {
+        let before = std::mem::replace(&mut dataset.features, Features::None);
         dataset.features = features::read_features(from, dataset.graph.nodes(), &options.limits)?;
         // Features of a file of arrays have no names.
-        let About { classes, relations, .. } = std::mem::take(&mut dataset.about);
+        let types = types_of(&before, &dataset.about);
+        let About { classes, relations, node_types, .. } = std::mem::take(&mut dataset.about);
         dataset.about = About { classes, relations, ..About::default() };
+        if let Some(of) = types {
+            let names = node_types.into_iter().map(|kind| kind.name).collect();
+            let types = apart(&dataset.features, &[], &of, names);
+            let (features, node_types, columns) = beside(&types, &of);
+            dataset.features = features;
+            (dataset.about.node_types, dataset.about.features) = (node_types, columns);
+        }
     }
     Ok((dataset, roles))
 }

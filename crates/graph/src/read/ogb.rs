@@ -62,18 +62,18 @@ impl Reader for Ogb {
         let how = if inverse { options.build_undirected() } else { options.build() };
         let built = build_graph(nodes, sources, targets, None, how);
         let graph = built.map_err(|error| GraphError::format(&edge_path, "edges", error.to_string()))?.0;
-        let splits = read_splits(&path.join("split"), nodes, limits)?;
+        let splits = read_splits(&path.join("split"), None, nodes, limits)?;
         Dataset { name, graph, features, labels, splits, ids: Ids::Row, about: About::default() }.checked()
     }
 }
 
-fn required(folder: &Path, name: &str) -> Result<PathBuf> {
+pub(super) fn required(folder: &Path, name: &str) -> Result<PathBuf> {
     find_text(folder, &[name])
         .ok_or_else(|| GraphError::format(folder, "folder", format!("expected {name} or {name}.gz")))
 }
 
 /// One line an edge: source, target.
-fn read_edges(path: &Path, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
+pub(super) fn read_edges(path: &Path, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
     let array = read_numbers::<u32>(path, limits, limits.edges_max.saturating_mul(2))?;
     if array.shape[0] > 0 && array.shape[1] != 2 {
         return Err(GraphError::format(
@@ -98,12 +98,16 @@ fn count_nodes(path: &Path, limits: &Limits) -> Result<usize> {
     }
 }
 
-/// The splits in the folders of `folder`, by name.
-fn read_splits(folder: &Path, nodes: usize, limits: &Limits) -> Result<Vec<Split>> {
+/// The splits in the folders of `folder`, by name; those of one `kind` of nodes where there are several, which may have
+/// none.
+pub(super) fn read_splits(folder: &Path, kind: Option<&str>, nodes: usize, limits: &Limits) -> Result<Vec<Split>> {
     let mut folders: Vec<PathBuf> = match std::fs::read_dir(folder) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect(),
         Err(_) => return Ok(Vec::new()),
     };
+    if let Some(kind) = kind {
+        folders = folders.into_iter().map(|folder| folder.join(kind)).filter(|folder| folder.is_dir()).collect();
+    }
     folders.sort();
     let mut splits = Vec::new();
     for folder in folders {

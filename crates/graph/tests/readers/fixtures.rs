@@ -5,7 +5,7 @@ use laconic_graph::npy::write_header;
 use laconic_graph::read::Reader;
 use laconic_graph::read::{
     edge_list::EdgeList, gnn_benchmark::GnnBenchmark, graphsaint::GraphSaint, interchange::Interchange,
-    metis_graph::MetisGraph, ogb::Ogb, planetoid::Planetoid,
+    metis_graph::MetisGraph, ogb::Ogb, ogb_typed::OgbTyped, planetoid::Planetoid, typed_tables::TypedTables,
 };
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
@@ -179,6 +179,33 @@ pub fn ogb() -> Fixture {
         text("arxiv/split/time/test.csv", "3\n"),
     ];
     Fixture { reader: &Ogb, path: "arxiv", files }
+}
+
+/// Papers with features and labels, authors with neither.
+pub fn ogb_typed() -> Fixture {
+    let files = vec![
+        text("mag/raw/num-node-dict.csv", "author,paper\n2,3\n"),
+        text("mag/raw/triplet-type-list.csv", "author,writes,paper\npaper,cites,paper\n"),
+        text("mag/raw/relations/author___writes___paper/edge.csv", "0,0\n1,2\n"),
+        text("mag/raw/relations/paper___cites___paper/edge.csv", "0,1\n2,1\n"),
+        text("mag/raw/node-feat/paper/node-feat.csv", "0.5,1\n0,0\n3,4\n"),
+        text("mag/raw/node-label/paper/node-label.csv", "0\n2\n1\n"),
+        text("mag/split/time/paper/train.csv", "0\n"),
+        text("mag/split/time/paper/valid.csv", "1\n"),
+        text("mag/split/time/paper/test.csv", "2\n"),
+    ];
+    Fixture { reader: &OgbTyped, path: "mag", files }
+}
+
+/// A table for each of two types and two relations, with weights.
+pub fn typed_tables() -> Fixture {
+    let files = vec![
+        text("shop/nodes/person.csv", "id,age,label,split\nann,20,ok,train\nbob,40,banned,val\n"),
+        text("shop/nodes/item.csv", "id,price,size\n7,1.5,2\n9,0,3\n"),
+        text("shop/edges/person__buys__item.csv", "source,target,weight\nann,9,2\nbob,7,1\n"),
+        text("shop/edges/person__knows__person.csv", "source,target,weight\nann,bob,0.5\n"),
+    ];
+    Fixture { reader: &TypedTables, path: "shop", files }
 }
 
 pub fn graphsaint() -> Fixture {
@@ -360,6 +387,8 @@ pub fn all() -> Vec<Fixture> {
         planetoid(&pickles::PROTOCOL_0),
         planetoid(&pickles::PROTOCOL_2),
         ogb(),
+        ogb_typed(),
+        typed_tables(),
         graphsaint(),
         metis(),
         edge_list(),

@@ -188,6 +188,8 @@ fn limited_huge_counts_are_refused_fast() {
     huge(&fixtures::metis(), 0, "", b"4294967294 1\n2\n1\n".to_vec());
     huge(&fixtures::metis(), 0, "", b"2 99999999999999999\n2\n1\n".to_vec());
     huge(&fixtures::ogb(), 1, "", b"4294967290\n".to_vec());
+    huge(&fixtures::ogb_typed(), 0, "", b"author,paper\n4294967290,3\n".to_vec());
+    huge(&fixtures::ogb_typed(), 2, "", b"0,4294967290\n".to_vec());
     huge(&fixtures::ogb(), 0, "", b"0,4294967290\n".to_vec());
     huge(&fixtures::planetoid(&crate::pickles::PROTOCOL_2), 7, "", b"4294967290\n4\n".to_vec());
 }

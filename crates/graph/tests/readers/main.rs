@@ -8,3 +8,4 @@ mod needs;
 mod pickles;
 mod real_data;
 mod tables;
+mod typed;

@@ -54,6 +54,7 @@ keys! {
     "model.arch": "gcn | sage | gin | gat | rgcn | mlp (sage)",
     "model.layers": "number of layers (2)",
     "model.hidden": "width between layers, for gat all heads together (256)",
+    "model.input_width": "width of a linear map and ReLU before the first layer, a map a type of nodes; 0: none (0)",
     "model.heads": "gat: attention heads (8)",
     "model.head_merge": "gat: concat | mean (concat)",
     "model.aggregator": "sage: mean | max (mean)",

@@ -21,6 +21,8 @@ pub struct ModelConfig {
     pub layers: usize,
     /// Width between layers; for gat all heads together.
     pub hidden: usize,
+    /// Width of a linear map of features before the first layer, one for each type of nodes; 0 without.
+    pub input_width: usize,
     /// Attention heads of a layer, for gat.
     pub heads: usize,
     /// `concat` (hidden layers concatenate heads, the last has one) or `mean` (every layer averages its heads).
@@ -74,6 +76,7 @@ impl Default for ModelConfig {
             arch: "sage".to_owned(),
             layers: 2,
             hidden: 256,
+            input_width: 0,
             heads: 8,
             head_merge: "concat".to_owned(),
             aggregator: "mean".to_owned(),
@@ -107,6 +110,10 @@ impl ModelConfig {
         if self.bases > BASES_MAX {
             return Err(TrainError::config(format!("model.bases = {}: expected 0 to {BASES_MAX}", self.bases)));
         }
+        if self.input_width > 1 << 16 {
+            let width = self.input_width;
+            return Err(TrainError::config(format!("model.input_width = {width}: expected 0 to {}", 1 << 16)));
+        }
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(TrainError::config(format!("model.dropout = {}: expected 0 or more, below 1", self.dropout)));
         }
@@ -133,6 +140,7 @@ impl ModelConfig {
         Architecture {
             layers: self.layers,
             inputs: widths.columns,
+            input_width: self.input_width,
             hidden: self.hidden,
             classes: widths.classes,
             heads: self.heads,

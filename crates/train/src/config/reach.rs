@@ -45,6 +45,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "model.arch",
             "model.layers",
             "model.hidden",
+            "model.input_width",
             "model.heads",
             "model.head_merge",
             "model.aggregator",

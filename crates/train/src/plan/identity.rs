@@ -139,7 +139,7 @@ impl Identity {
 
 /// What the numbers of the data mean, as far as somebody has said it.
 fn meanings(counts: &GlobalCounts) -> Vec<(&'static str, String)> {
-    let About { classes, relations, features, columns, scale } = &counts.about;
+    let About { classes, relations, node_types, features, columns, scale } = &counts.about;
     let mut values = Vec::new();
     let mut enter = |name, value: String| values.push((name, shown(value)));
     if counts.weighted {
@@ -153,6 +153,9 @@ fn meanings(counts: &GlobalCounts) -> Vec<(&'static str, String)> {
     }
     if !relations.is_empty() {
         enter("the data's relation names", format!("{relations:?}"));
+    }
+    if !node_types.is_empty() {
+        enter("the data's types of nodes", format!("{node_types:?}"));
     }
     if !features.is_empty() {
         enter("the data's feature names", format!("{features:?}"));

@@ -16,6 +16,7 @@ use laconic_graph::part::GlobalCounts;
 use laconic_nn::Layer;
 use laconic_nn::layer::LayerKind;
 use laconic_nn::metric::Metric;
+use laconic_nn::network::INPUTS;
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
 use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, Widths};
@@ -133,6 +134,12 @@ impl Plan {
         let architecture = config.model.architecture(widths.into());
         let blueprint = Blueprint { config, kind, architecture: &architecture };
         let mut stages = (members.schedule(config)?.stages)(&blueprint);
+        let is_mapped = stages.iter().any(|stage| stage.network.units().iter().any(|unit| unit.place().0 == INPUTS));
+        if config.model.input_width > 0 && !is_mapped {
+            let what = "this schedule trains layers on frozen inputs, and these would change with the map; \
+                schedule.start = \"mlp\" begins with one";
+            return Err(TrainError::config(format!("model.input_width = {}: {what}", config.model.input_width)));
+        }
         let messages = Messages::of(&config.messages, &members.codecs, &stages)?;
         for stage in &mut stages {
             stage.cache_inputs &= !(stage.redraws && messages.redraw(stage.input_tag(0)));

@@ -46,6 +46,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "model.arch=gcn",
             "model.layers=3",
             "model.hidden=8",
+            "model.input_width=5",
             "model.aggregator=max",
             "model.dropout=0.25",
             "model.norm=none",

@@ -5,6 +5,7 @@
 //! whole nodes, and a tie decided by a rounding error would compare the parameters of different rounds.
 
 use laconic_graph::dataset::{Dataset, Features};
+use laconic_graph::node_types::{apart, beside};
 use laconic_train::TrainError;
 use laconic_train::plan::Plan;
 use laconic_train::run::verify::relative_difference;
@@ -93,6 +94,28 @@ fn gat_on_many_workers_is_gat_on_one() {
 fn rgcn_on_many_workers_is_rgcn_on_one() {
     for bases in ["model.bases=2", "model.bases=0"] {
         every_schedule(&related(180, 4), &["model.arch=rgcn", bases]);
+    }
+}
+
+/// Two types of nodes, in turns, of which each has feature columns of its own.
+fn typed(nodes: usize, classes: usize) -> Dataset {
+    let mut dataset = related(nodes, classes);
+    let of: Vec<u16> = (0..nodes).map(|node| (node % 3 / 2) as u16).collect();
+    let types = apart(&dataset.features, &[], &of, vec!["a".to_owned(), "b".to_owned()]);
+    let (features, node_types, names) = beside(&types, &of);
+    dataset.features = features;
+    (dataset.about.node_types, dataset.about.features) = (node_types, names);
+    dataset.checked().expect("a sound dataset")
+}
+
+#[test]
+fn typed_inputs_mapped_on_many_workers_are_those_on_one() {
+    let dataset = typed(180, 4);
+    for arch in ["model.arch=rgcn", "model.arch=sage", "model.arch=gat"] {
+        for schedule in SCHEDULES.iter().filter(|keys| keys[0] == "schedule.kind=synchronous") {
+            let keys = [&[arch, "model.input_width=8"], *schedule].concat();
+            println!("{keys:?}: {:.1e}", compare(&dataset, &keys, &[2, 3]));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The Python file beside exported weights: the model as it is built there, with all that it needs to know.
 
 use laconic_graph::about::Scale;
-use laconic_nn::network::{After, BOTTLENECKS, HEADS, MLP, NORMS, Unit};
+use laconic_nn::network::{After, BOTTLENECKS, HEADS, INPUTS, MLP, NORMS, Unit};
 use laconic_train::Plan;
 use laconic_train::record::card::Card;
 use laconic_train::schedule::HandOn;
@@ -214,7 +214,7 @@ impl Loader<'_> {
             Scale::RowNormalised => text += "        self.scale = Scale()\n",
             Scale::Standardised { means, .. } => text += &format!("        self.scale = Scale({})\n", means.len()),
         }
-        for list in [self.plan.layer.prefix, NORMS, BOTTLENECKS, HEADS, MLP] {
+        for list in [self.plan.layer.prefix, INPUTS, NORMS, BOTTLENECKS, HEADS, MLP] {
             let entries: String = self.units().filter_map(|unit| self.entry(list, unit)).collect();
             if !entries.is_empty() {
                 text += &format!("        self.{list} = ModuleDict({{\n{entries}        }})\n");
@@ -232,7 +232,7 @@ impl Loader<'_> {
                 (norm.rsplit('.').next().unwrap_or_default(), format!("LayerNorm({outputs})"))
             }
             _ if list != own => return None,
-            _ if [BOTTLENECKS, HEADS, MLP].contains(&list) => (index, format!("Linear({inputs}, {outputs})")),
+            _ if [INPUTS, BOTTLENECKS, HEADS, MLP].contains(&list) => (index, format!("Linear({inputs}, {outputs})")),
             _ => (index, self.call(unit)),
         };
         Some(format!("            \"{index}\": {value},\n"))

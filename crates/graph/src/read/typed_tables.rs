@@ -1,0 +1,165 @@
+//! A folder with a table for each type of nodes and each relation: `nodes/TYPE.csv` and
+//! `edges/SOURCE__RELATION__TARGET.csv`, or tsv, txt, parquet.
+//!
+//! A table is read as an edge list or a node table is by itself; ends of edges are ids of the tables of their types.
+//! Types and relations stand in the order of their names. Columns have the usual names: no key names one for several
+//! tables.
+
+use super::edge_list::{EdgeColumns, number, open_edges, read_weights};
+use super::id_index::{IdIndex, into_ids};
+use super::node_table::NodeTable;
+use super::table::{IdColumn, Kind, Table, load_ids};
+use super::typed::{EdgesFound, NodesFound, TYPES_MAX, together, type_named};
+use super::{Missing, ReadOptions, Reader, extension};
+use crate::dataset::{Dataset, Features, Ids, Labels};
+use crate::error::{GraphError, Result};
+use crate::node_types::TypedNodes;
+use crate::roles::Roles;
+use std::path::{Path, PathBuf};
+
+/// The reader of folders with a table a type.
+pub struct TypedTables;
+
+const NODES: &str = "nodes";
+const EDGES: &str = "edges";
+const EXTENSIONS: [&str; 4] = ["csv", "tsv", "txt", "parquet"];
+
+/// The table of one type, its ids as they are needed.
+struct Opened {
+    table: NodeTable,
+    ids: Option<IdColumn>,
+    path: PathBuf,
+}
+
+impl Reader for TypedTables {
+    fn name(&self) -> &'static str {
+        "folder with a table a type"
+    }
+
+    fn recognises(&self, path: &Path) -> bool {
+        let has_tables = |folder: &str| tables(&path.join(folder)).is_ok_and(|tables| !tables.is_empty());
+        has_tables(NODES) && has_tables(EDGES)
+    }
+
+    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
+        Ok(self.read_with_roles(path, options)?.0)
+    }
+
+    fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
+        refuse_unread(path, options)?;
+        let (node_files, edge_files) = (tables(&path.join(NODES))?, tables(&path.join(EDGES))?);
+        let (mut roles, mut types, mut opened) = (Roles::default(), Vec::new(), Vec::new());
+        for (name, file) in node_files {
+            let options = ReadOptions { like: None, ..options.clone() };
+            let mut table = NodeTable::read(&file, &options, &mut roles)?;
+            let ids = table.ids(table.has_text_ids(), &options.limits)?;
+            types.push(found(name, &mut table, ids.as_ref()));
+            opened.push(Opened { table, ids, path: file });
+        }
+        let mut relations = Vec::new();
+        for (name, file) in edge_files {
+            let relation = read_edges((&file, &name), (&types, &opened), options, &mut roles)?;
+            relations.push(relation);
+        }
+        Ok((together(path, (types, relations), options)?, roles))
+    }
+}
+
+/// The tables of a folder by their names, in the order of these.
+fn tables(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let mut tables = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| GraphError::io(folder, error))? {
+        let path = entry.map_err(|error| GraphError::io(folder, error))?.path();
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if !stem.is_empty() && path.is_file() && EXTENSIONS.contains(&extension(&path).as_str()) {
+            tables.push((stem, path));
+        }
+        if tables.len() > TYPES_MAX {
+            return Err(GraphError::too_large(folder, "tables", TYPES_MAX as u64));
+        }
+    }
+    tables.sort();
+    match tables.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => {
+            let what = format!("there is another table of this name, {}", pair[0].1.display());
+            Err(GraphError::format(&pair[1].1, "name", what))
+        }
+        None => Ok(tables),
+    }
+}
+
+/// What is asked for and cannot be had of several tables would be passed over.
+fn refuse_unread(path: &Path, options: &ReadOptions) -> Result<()> {
+    let refuse = |key: &str, why: &str| Err(GraphError::format(path, "types", format!("{key}: {why}")));
+    if options.nodes.is_some() {
+        return refuse("data.nodes_path (--nodes)", "the node tables are those in the folder nodes");
+    }
+    if options.cells.missing != Missing::Error {
+        return refuse("data.missing (--missing)", "the cells of tables of several types cannot be filled");
+    }
+    Ok(())
+}
+
+/// One type as it is put together with others.
+fn found(name: String, table: &mut NodeTable, ids: Option<&IdColumn>) -> NodesFound {
+    let take_ids = |ids: &IdColumn| match ids {
+        IdColumn::Integers(ids) => into_ids(IdColumn::Integers(ids.clone())),
+        IdColumn::Texts(ids) => Ids::Strings(ids.iter().map(str::to_owned).collect()),
+    };
+    let ids = match ids.map(take_ids) {
+        None | Some(Ids::Row) => Vec::new(),
+        Some(Ids::Integers(ids)) => ids.iter().map(i64::to_string).collect(),
+        Some(Ids::Strings(ids)) => ids,
+    };
+    let about = std::mem::take(&mut table.about);
+    let features = std::mem::replace(&mut table.features, Features::None);
+    let labels = std::mem::replace(&mut table.labels, Labels::None);
+    NodesFound {
+        nodes: TypedNodes { name, features, columns: about.features },
+        count: table.nodes,
+        ids,
+        labels,
+        classes: about.classes,
+        splits: std::mem::take(&mut table.splits),
+    }
+}
+
+/// The edges of one relation.
+fn read_edges(
+    (path, name): (&Path, &str),
+    (types, opened): (&[NodesFound], &[Opened]),
+    options: &ReadOptions,
+    roles: &mut Roles,
+) -> Result<EdgesFound> {
+    let expected =
+        || GraphError::format(path, "name", "expected SOURCE__RELATION__TARGET, types of nodes at both ends");
+    let (source, rest) = name.split_once("__").ok_or_else(expected)?;
+    let (relation, target) = rest.rsplit_once("__").ok_or_else(expected)?;
+    if relation.is_empty() {
+        return Err(expected());
+    }
+    let ends = [type_named(path, types, source)?, type_named(path, types, target)?];
+    let table = open_edges(path, options)?;
+    let columns = EdgeColumns::find(&*table, path, options)?;
+    columns.say(&*table, path, options, roles);
+    let rows = |column: usize, end: usize| numbers((&*table, path), column, &opened[end], options);
+    let (sources, targets) = (rows(columns.source, ends[0])?, rows(columns.target, ends[1])?);
+    let weights = columns.weight.map(|column| read_weights(&*table, column)).transpose()?;
+    Ok(EdgesFound { name: name.to_owned(), ends, sources, targets, weights })
+}
+
+/// The rows of a type that a column of ids names.
+fn numbers((table, path): (&dyn Table, &Path), column: usize, of: &Opened, options: &ReadOptions) -> Result<Vec<u32>> {
+    let is_text = |column: usize| table.rows() > 0 && table.columns()[column].kind != Kind::Integer;
+    let as_text = of.table.has_text_ids() || is_text(column);
+    // Where the edges' ids are texts, the nodes' are read as such.
+    let again = (as_text && !of.table.has_text_ids()).then(|| of.table.ids(true, &options.limits)).transpose()?;
+    let ids = again.as_ref().unwrap_or(&of.ids);
+    let index = match ids {
+        Some(ids) => IdIndex::new(ids).map_err(|what| GraphError::format(&of.path, "ids", what))?,
+        None => IdIndex::Row(of.table.nodes),
+    };
+    let there = load_ids(table, &[column], as_text && of.ids.is_some(), &options.limits)?.pop();
+    let there = there.ok_or_else(|| GraphError::format(path, "ids", "expected a column of ids"))?;
+    number(&there, &index).map_err(|what| GraphError::format(path, "ids", what))
+}

@@ -1,0 +1,108 @@
+//! Readers of several types of nodes and edges.
+
+use crate::fixtures::{self, Content, Fixture, int32, uint8};
+use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
+use laconic_graph::read::{ReadOptions, read};
+
+fn read_with(fixture: &Fixture, change: impl Fn(&mut ReadOptions)) -> laconic_graph::error::Result<Dataset> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = ReadOptions::default();
+    change(&mut options);
+    read(&fixture.write(folder.path()), &options)
+}
+
+/// Source, target and relation of every edge.
+fn arcs(dataset: &Dataset) -> Vec<(u32, u32, u16)> {
+    let graph = &dataset.graph;
+    let of = |node: usize| graph.in_edges(node).map(move |e| (graph.sources[e], node as u32, graph.data.relation(e)));
+    (0..graph.nodes()).flat_map(of).collect()
+}
+
+fn named(ids: &Ids) -> Vec<&str> {
+    let Ids::Strings(ids) = ids else { panic!("names") };
+    ids.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn ogb_folders_of_several_types_read() {
+    let got = read_with(&fixtures::ogb_typed(), |_| {}).unwrap();
+    assert_eq!(arcs(&got), [(0, 2, 0), (2, 3, 1), (4, 3, 1), (1, 4, 0)]);
+    assert_eq!(got.about.relations, ["author__writes__paper", "paper__cites__paper"]);
+    assert_eq!(got.about.features, ["author", "paper.0", "paper.1", "paper"]);
+    let (offsets, indices) = (vec![0, 1, 2, 5, 6, 9], vec![0, 0, 1, 2, 3, 3, 1, 2, 3]);
+    let values = vec![1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 3.0, 4.0, 1.0];
+    assert_eq!(got.features, Features::Sparse { columns: 4, offsets, indices, values });
+    assert_eq!(got.labels, Labels::Single { classes: 3, values: vec![-1, -1, 0, 2, 1] });
+    assert_eq!(got.splits[0].roles, [0, 0, Split::TRAIN, Split::VAL, Split::TEST]);
+    assert_eq!(named(&got.ids), ["author/0", "author/1", "paper/0", "paper/1", "paper/2"]);
+    let both = read_with(&fixtures::ogb_typed(), |options| options.symmetrise = true).unwrap();
+    assert_eq!(both.about.relations[2..], ["rev_author__writes__paper", "rev_paper__cites__paper"]);
+    assert_eq!(arcs(&both)[..2], [(2, 0, 2), (4, 1, 2)]);
+}
+
+#[test]
+fn folders_with_a_table_a_type_read() {
+    let got = read_with(&fixtures::typed_tables(), |_| {}).unwrap();
+    // Items come before persons: types stand in the order of their names.
+    assert_eq!(named(&got.ids), ["item/7", "item/9", "person/ann", "person/bob"]);
+    assert_eq!(arcs(&got), [(3, 0, 0), (2, 1, 0), (2, 3, 1)]);
+    assert_eq!(got.graph.data.weights, Some(vec![1.0, 2.0, 0.5]));
+    assert_eq!(got.about.features, ["item.price", "item.size", "item", "person.age", "person"]);
+    assert_eq!(got.about.classes, ["banned", "ok"]);
+    assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![-1, -1, 1, 0] });
+    assert_eq!(got.splits[0].roles, [0, 0, Split::TRAIN, Split::VAL]);
+}
+
+#[test]
+fn errors_of_typed_data_name_file_and_place() {
+    let changed = |fixture: Fixture, name: &str, text: &str| {
+        let mut fixture = fixture;
+        let file = fixture.files.iter_mut().find(|(path, _)| path.ends_with(name)).unwrap();
+        file.1 = Content::Bytes(text.as_bytes().to_vec());
+        read_with(&fixture, |_| {}).unwrap_err().to_string()
+    };
+    let ogb = fixtures::ogb_typed;
+    let tables = fixtures::typed_tables;
+    for (error, expected) in [
+        (changed(ogb(), "num-node-dict.csv", "author,paper\n2\n"), "expected 2 counts, one a type, found 1"),
+        (changed(ogb(), "num-node-dict.csv", "paper,paper\n2,3\n"), "the type \"paper\" stands there twice"),
+        (changed(ogb(), "num-node-dict.csv", "../x,paper\n2,3\n"), "expected the names of the types"),
+        (changed(ogb(), "triplet-type-list.csv", "author,writes\n"), "expected source type,relation,target type"),
+        (changed(ogb(), "triplet-type-list.csv", "book,writes,paper\n"), "\"book\" is no type of nodes"),
+        (changed(ogb(), "author___writes___paper/edge.csv", "0,0\n2,1\n"), "line 2: expected a node of author in 0..2"),
+        (changed(tables(), "item.csv", "id,label\n7,a\n9,b\n"), "expected labels of one type of nodes, found some of"),
+        (changed(tables(), "person__buys__item.csv", "source,target,weight\neve,7,1\n"), "names 'eve'"),
+        (changed(tables(), "person__knows__person.csv", "source,target\nann,bob\n"), "or of none"),
+    ] {
+        assert!(error.contains(expected), "{error}: {expected}");
+    }
+    let mut misnamed = tables();
+    misnamed.files[2].0 = "shop/edges/buys.csv".to_owned();
+    let error = read_with(&misnamed, |_| {}).unwrap_err().to_string();
+    assert!(error.contains("expected SOURCE__RELATION__TARGET"), "{error}");
+}
+
+#[test]
+fn types_of_an_npz_are_told_apart_where_asked_for() {
+    let mut fixture = fixtures::interchange();
+    let Content::Npz(members) = &mut fixture.files[0].1 else { panic!("an archive") };
+    let plain = read_with(&fixtures::interchange(), |_| {}).unwrap();
+    let nodes = plain.graph.nodes();
+    let edge_index = members.iter().position(|member| member.0 == "edge_index").unwrap();
+    members[edge_index].1 = int32(&[2, 2], &[0, 0, 1, 1]);
+    members.retain(|member| !["edge_weight", "directed"].contains(&member.0));
+    members.push(("edge_type", uint8(&[2], &[1, 0])));
+    members.push(("node_type", uint8(&[nodes], &(0..nodes).map(|node| (node % 2) as u8).collect::<Vec<_>>())));
+    let untyped = read_with(&fixture, |_| {}).unwrap();
+    assert_eq!(arcs(&untyped), [(0, 1, 0)]);
+    assert_eq!(untyped.features, plain.features);
+    let typed = read_with(&fixture, |options| options.typed = true).unwrap();
+    assert_eq!(arcs(&typed), [(0, 1, 0), (0, 1, 1)]);
+    assert_eq!(typed.features.columns(), 2 * (plain.features.columns() + 1));
+    assert_eq!(typed.about.node_types.len(), 2);
+    let Content::Npz(members) = &mut fixture.files[0].1 else { panic!("an archive") };
+    members.retain(|member| member.0 != "edge_type");
+    members.push(("edge_type", uint8(&[3], &[1, 0, 0])));
+    let error = read_with(&fixture, |options| options.typed = true).unwrap_err().to_string();
+    assert!(error.contains("edge_type") && error.contains("expected 2 values, one an edge, found 3"), "{error}");
+}
