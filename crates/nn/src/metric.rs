@@ -19,12 +19,53 @@ pub enum Metric {
     RocAuc,
     /// The same, exact, from all scores, ties counted half.
     RocAucExact,
+    /// Of links: the mean over edges of one by the rank among negatives of their own, ties against the edge.
+    Mrr,
+    /// Of links: the share of edges with a score above the 10th best of one pool of negatives; as below.
+    Hits10,
+    /// Above the 20th best.
+    Hits20,
+    /// Above the 50th best.
+    Hits50,
+    /// Above the 100th best.
+    Hits100,
 }
 
 impl Metric {
     /// Every metric, in the order of their names in the documentation.
-    pub const ALL: [Metric; 5] =
-        [Metric::Accuracy, Metric::MicroF1, Metric::MacroF1, Metric::RocAuc, Metric::RocAucExact];
+    pub const ALL: [Metric; 10] = [
+        Metric::Accuracy,
+        Metric::MicroF1,
+        Metric::MacroF1,
+        Metric::RocAuc,
+        Metric::RocAucExact,
+        Metric::Mrr,
+        Metric::Hits10,
+        Metric::Hits20,
+        Metric::Hits50,
+        Metric::Hits100,
+    ];
+
+    /// Whether it is one of edges, and not of nodes.
+    pub fn is_of_links(self) -> bool {
+        matches!(self, Metric::Mrr | Metric::RocAuc) || self.top().is_some()
+    }
+
+    /// Whether it is one of nodes, and not of edges.
+    pub fn is_of_nodes(self) -> bool {
+        self != Metric::Mrr && self.top().is_none()
+    }
+
+    /// Among the best how many of the pool an edge is to be.
+    pub fn top(self) -> Option<usize> {
+        match self {
+            Metric::Hits10 => Some(10),
+            Metric::Hits20 => Some(20),
+            Metric::Hits50 => Some(50),
+            Metric::Hits100 => Some(100),
+            _ => None,
+        }
+    }
 
     /// The name in configurations and summaries.
     pub fn name(self) -> &'static str {
@@ -34,6 +75,11 @@ impl Metric {
             Metric::MacroF1 => "macro_f1",
             Metric::RocAuc => "roc_auc",
             Metric::RocAucExact => "roc_auc_exact",
+            Metric::Mrr => "mrr",
+            Metric::Hits10 => "hits@10",
+            Metric::Hits20 => "hits@20",
+            Metric::Hits50 => "hits@50",
+            Metric::Hits100 => "hits@100",
         }
     }
 

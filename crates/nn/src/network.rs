@@ -65,6 +65,8 @@ pub struct Network {
     ranges: Vec<UnitRanges>,
     specs: Vec<ParameterSpec>,
     len: usize,
+    /// Where parameters stand that no layer reads.
+    tail: Range<usize>,
 }
 
 impl Network {
@@ -98,7 +100,22 @@ impl Network {
             let [norm_weight, norm_bias] = norm;
             ranges.push(UnitRanges { layer, norm_weight, norm_bias });
         }
-        Network { units, ranges, specs, len }
+        Network { units, ranges, specs, len, tail: len..len }
+    }
+
+    /// The same network with parameters behind those of its layers, which whoever reads its rows has: a decoder's.
+    #[must_use]
+    pub fn with_tail(mut self, specs: Vec<ParameterSpec>) -> Self {
+        let start = self.len;
+        self.len += specs.iter().map(ParameterSpec::len).sum::<usize>();
+        self.specs.extend(specs);
+        self.tail = start..self.len;
+        self
+    }
+
+    /// Where the parameters stand that came with [`Network::with_tail`].
+    pub fn tail(&self) -> Range<usize> {
+        self.tail.clone()
     }
 
     /// The layers, first to last.

@@ -3,7 +3,7 @@
 /// Looks up ids in an ascending list: a table over the leading bits narrows the search to a bucket of, on average, less
 /// than one id, so a look-up costs two cache misses where a binary search over a million ids costs a dozen. Ids that
 /// crowd together only make the bucket longer; the search inside it stays binary.
-pub(crate) struct IdIndex<'a> {
+pub struct IdIndex<'a> {
     ids: &'a [u64],
     first: u64,
     shift: u32,
@@ -12,8 +12,12 @@ pub(crate) struct IdIndex<'a> {
 }
 
 impl<'a> IdIndex<'a> {
-    /// An index over `ids`, which must be ascending and fewer than 2^32.
-    pub(crate) fn new(ids: &'a [u64]) -> Self {
+    /// An index over `ids`.
+    ///
+    /// # Panics
+    ///
+    /// If there are 2³² of them, or the last is below the first; they must ascend.
+    pub fn new(ids: &'a [u64]) -> Self {
         let (Some(&first), Some(&last)) = (ids.first(), ids.last()) else {
             return IdIndex { ids, first: 0, shift: 0, starts: vec![0, 0] };
         };
@@ -33,7 +37,7 @@ impl<'a> IdIndex<'a> {
     }
 
     /// The row of `id`, if it is in the list.
-    pub(crate) fn row(&self, id: u64) -> Option<u32> {
+    pub fn row(&self, id: u64) -> Option<u32> {
         let bucket = (id.checked_sub(self.first)? >> self.shift) as usize;
         let (&start, &end) = (self.starts.get(bucket)?, self.starts.get(bucket + 1)?);
         let found = self.ids[start as usize..end as usize].binary_search(&id).ok()?;

@@ -21,6 +21,7 @@ mod topology;
 pub use counts::{Counting, check_counts};
 pub use halo::{HaloPlan, Link, count_needed, needed, owned_of, resolve_owners};
 pub use ids::{decode_ids, encode_ids};
+pub use index::IdIndex;
 pub use induced::{among_training, into_training, plan_training, trained_of};
 pub use memory::plan_all;
 pub use topology::Topology;

@@ -63,6 +63,16 @@ keys! {
     "model.dropout": "share of each layer's input values dropped in training (0.3)",
     "model.norm": "none | layer: LayerNorm after hidden layers (layer)",
     "model.self_loops": "every node is its own neighbour (gcn, gat: true; else false)",
+    "task.kind": "node_classification | link_prediction (node_classification)",
+    "task.decoder": "links: dot | mlp | distmult: what scores a pair of embeddings of model.hidden columns (dot)",
+    "task.decoder_layers": "mlp: hidden layers (1)",
+    "task.split": "links: { val, test, seed }: shares of edges that are held out, both directions of a pair together \
+        ({ val = 0.05, test = 0.1, seed = 0 })",
+    "task.negatives": "links: global | local: pairs that are no edges have any node for a target, or one of the \
+        target's owner (global)",
+    "task.negatives_per_edge": "links: such pairs an edge, others in every round (1)",
+    "task.eval_negatives": "links: pairs among which each held-out edge is ranked, from all nodes, always the \
+        same (100)",
     "train.epochs": "rounds, per stage when lazy (200)",
     "train.lr": "learning rate (0.01)",
     "train.weight_decay": "L2 penalty; decoupled decay with adamw (0.0005)",
@@ -82,7 +92,8 @@ keys! {
     "train.class_weights": "what classes count for in the loss of training: balanced (all alike together; workers tell \
         each other how many training nodes of each they have), or a number a class in the order of their numbers; with \
         several labels a node, a label that is there against one that is not (all 1)",
-    "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc | roc_auc_exact; the first is the one that may choose \
+    "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc | roc_auc_exact; of links mrr | hits@10, 20, 50, 100 | \
+        roc_auc; the first is the one that may choose \
         the best round; roc_auc is from counts in bins of the score, roc_auc_exact sends every labelled node's scores \
         and labels to every worker",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",

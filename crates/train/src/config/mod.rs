@@ -13,6 +13,7 @@ pub mod ramp;
 mod reach;
 mod schedule;
 mod suggest;
+mod task;
 mod train;
 mod transport;
 pub(crate) mod typed;
@@ -35,6 +36,7 @@ pub use reach::Reach;
 pub use schedule::{Carried, HandOnChoice, ScheduleConfig, Start};
 pub use suggest::{Meant, meant};
 pub(crate) use suggest::{one_of, refuse_unknown};
+pub use task::{LinkSplit, Replacement, TaskChoice, TaskConfig};
 pub use train::{ClassWeights, CountedWeights, SelectBy, TrainConfig};
 pub use transport::{Fault, FaultKind, OutConfig, TransportConfig, TransportKind};
 
@@ -48,6 +50,8 @@ pub struct Config {
     pub partition: PartitionConfig,
     /// The layers and their widths.
     pub model: ModelConfig,
+    /// What is learned.
+    pub task: TaskConfig,
     /// How it is trained.
     pub train: TrainConfig,
     /// When workers exchange.

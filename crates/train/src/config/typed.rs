@@ -102,7 +102,7 @@ pub(crate) fn quote_words(text: &str) -> String {
     let (mut quoted, mut word, mut inside) = (String::new(), String::new(), false);
     for (at, c) in text.char_indices() {
         inside ^= c == '"';
-        if !inside && (c.is_alphanumeric() || "_-./".contains(c)) {
+        if !inside && (c.is_alphanumeric() || "_-./@".contains(c)) {
             word.push(c);
             continue;
         }
@@ -132,7 +132,7 @@ mod tests {
                 "{ codec = \"masked\", ratio = { from = 2.0, \
                 law = \"linear\" } }",
             ),
-            ("[accuracy, roc_auc]", "[\"accuracy\", \"roc_auc\"]"),
+            ("[accuracy, hits@50]", "[\"accuracy\", \"hits@50\"]"),
             ("{codec=\"half\",whole_last=false}", "{codec=\"half\",whole_last=false}"),
         ] {
             assert_eq!(quote_words(bare), quoted);

@@ -46,6 +46,16 @@ pub enum Step {
     OwnWeights = 21,
     /// Training nodes of each class, summed over workers.
     ClassCounts = 22,
+    /// The ids of foreign nodes that a round's pairs have.
+    PairQuestions = 23,
+    /// Which of them each worker owns.
+    PairAnswers = 24,
+    /// The same for the pairs that evaluations look at.
+    JudgedQuestions = 25,
+    /// Which of those each worker owns.
+    JudgedAnswers = 26,
+    /// Edges and pairs that are none of a round, summed over workers.
+    PairCounts = 27,
 }
 
 impl Step {

@@ -1,5 +1,5 @@
-//! Training of one stage: rounds, evaluation, best-validation selection, patience. Which rows a round runs over and what
-//! is learned from them stand in [`super::batch`] and [`super::task`].
+//! Training of one stage: rounds, evaluation, best-validation selection, patience. Which rows a round runs over and
+//! what is learned from them stand in [`super::batch`] and [`super::task`].
 
 use std::time::{Duration, Instant};
 
@@ -83,7 +83,7 @@ impl<'a> Fit<'a> {
         Ok(Fit {
             at,
             batches: batch::of(worker, at.stage, &inputs),
-            task: task::of(&worker.plan),
+            task: task::of(&worker.plan, at.stage),
             inputs,
             reveal,
             eval_inputs,

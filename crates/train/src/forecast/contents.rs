@@ -17,6 +17,8 @@ pub enum RowsOf {
     Scores,
     /// Columns that a bottleneck has learned from hidden rows.
     Columns,
+    /// Embeddings, which a decoder of links reads.
+    Embeddings,
 }
 
 /// What frames carry.
@@ -26,6 +28,8 @@ pub enum What {
     Questions,
     /// Which of the ids that were asked for a worker has.
     Answers,
+    /// The ids of foreign nodes at the ends of pairs, and which of them a worker has.
+    Ends,
     /// Rows of own nodes.
     Rows {
         /// What they are.
@@ -124,6 +128,7 @@ impl Content {
         match what {
             What::Questions => format!("ids of the {nodes} foreign nodes that its edges come from"),
             What::Answers => format!("which of the ids that it was asked for it has: {nodes}"),
+            What::Ends => format!("ids of foreign nodes at the ends of pairs, and which it has: {nodes}"),
             What::Rows { of, is_weighted, evaluates } => {
                 let weights = if is_weighted { ", times the layer's weights" } else { "" };
                 let purpose = if evaluates { "for evaluations: " } else { "" };
@@ -153,6 +158,7 @@ impl RowsOf {
             RowsOf::Hidden => "hidden rows",
             RowsOf::Scores => "class scores",
             RowsOf::Columns => "learned columns",
+            RowsOf::Embeddings => "embeddings",
         }
     }
 }
@@ -163,6 +169,7 @@ impl What {
         let name = match self {
             What::Questions => "ids asked",
             What::Answers => "ids answered",
+            What::Ends => "ids of ends",
             What::Rows { of, .. } => of.words(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",

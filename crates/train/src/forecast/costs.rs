@@ -14,7 +14,7 @@ use crate::config::ramp::Clock;
 use crate::config::{CodecChoice, Config, MessagesConfig};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::{Shapes, TrainingShapes};
-use crate::plan::{Members, Plan};
+use crate::plan::{LinkSets, Members, Plan};
 use crate::record::aside::write_aside_with;
 use crate::schedule::Position;
 use crate::worker::evaluate::Evaluator;
@@ -73,9 +73,19 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
     let plan =
         Plan::with(members, config, global)?.with_label_skew(LabelSkew::of_parts(parts).map(|labels| labels.skew));
+    let (held_out, sets) = match &plan.links {
+        None => (None, Vec::new()),
+        Some(links) => {
+            let each = parts.iter().map(|part| links.sets(part.clone())).collect::<Result<Vec<_>>>()?;
+            let (parts, sets): (Vec<Part>, Vec<LinkSets>) = each.into_iter().unzip();
+            (Some(parts), sets)
+        }
+    };
+    let parts = held_out.as_deref().unwrap_or(parts);
     let plans = laconic_graph::plan::plan_all(parts, plan.self_loops)?;
     let mut shapes: Vec<Shapes> =
         parts.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect();
+    shapes.iter_mut().zip(&sets).for_each(|(shapes, sets)| shapes.split_rows = sets.counts());
     if plan.inductive {
         let induced = laconic_graph::plan::plan_training(parts, plan.self_loops)?;
         for ((shapes, part), (asked, plan, topology)) in shapes.iter_mut().zip(parts).zip(&induced) {
@@ -96,8 +106,8 @@ pub fn forecast_counted(
     ledger: fn() -> Ledger,
 ) -> Result<Option<Costs>> {
     let plan = Plan::with(members, config, &meta.global)?.with_label_skew(meta.label_skew);
-    if plan.inductive {
-        // Nobody has counted the graph that training nodes induce.
+    if plan.inductive || plan.links.is_some() {
+        // Nobody has counted the graph that training nodes induce, or that is left when edges are held out.
         return Ok(None);
     }
     let shapes = Shapes::counted(meta, plan.self_loops);
@@ -122,6 +132,9 @@ pub fn forecast_some(
     let mut shapes: Vec<Shapes> = counted.unwrap_or_else(alone);
     if plan.inductive {
         shapes.iter_mut().for_each(|shapes| shapes.training = Some(TrainingShapes::bound(shapes)));
+    }
+    if plan.links.is_some() {
+        shapes.iter_mut().for_each(|shapes| shapes.split_rows = [shapes.edges.iter().sum(); 3]);
     }
     if !is_counted && (plan.messages.budget.is_some() || plan.messages.follow(Clock::Bytes)) {
         let what = "depends on what all workers send, and the folder neither holds all parts nor counts them";
@@ -162,7 +175,7 @@ fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Le
         workers.push((shapes, book.ledger, memory));
     }
     let dearer_than_exact = dearer_than_exact(&plan, &evaluator, &workers)?;
-    let is_bound = is_bound || !plan.messages.are_predictable();
+    let is_bound = is_bound || !plan.is_predictable();
     Ok(Costs { plan, workers, leaves, is_bound, dearer_than_exact, notes: Vec::new(), evaluator })
 }
 
@@ -175,7 +188,7 @@ fn dearer_than_exact(
     let chosen = &plan.config.messages;
     let exact = CodecChoice::exact;
     let plain = MessagesConfig { forward: exact(), backward: exact(), layers: Default::default(), ..chosen.clone() };
-    if plain == *chosen || !plan.messages.are_predictable() {
+    if plain == *chosen || !plan.is_predictable() {
         return Ok(None);
     }
     let (plain, position) = (plan.with_messages(&plain)?, Position::default());

@@ -77,6 +77,7 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
     memory.add_all(&stages.max_by_key(Memory::total).unwrap_or_default());
     let classes = plan.stages.last().map_or(0, Stage::outputs);
     memory.add("counts of evaluations", Evaluator::memory(&plan.metrics, classes));
+    memory.add("pairs", pairs(shapes, plan));
     memory.add("ledger", ledger(shapes, plan, keeps_accounts));
     memory.add("links", (LINK * shapes.workers().saturating_sub(1)) as u64);
     let rounds: u64 = plan.stages.iter().map(|stage| u64::from(stage.rounds)).sum();
@@ -104,6 +105,20 @@ pub fn of_prediction(shapes: &Shapes, plan: &Plan) -> Memory {
     // Logits, and the probabilities that are made of them.
     memory.add("predictions", (3 * FLOAT * classes).saturating_mul(shapes.rows) as u64);
     memory
+}
+
+/// Pairs of a round of link prediction by id and by row, the embeddings of foreign ends with their gradients, and the
+/// buffers of pairs that are scored at once.
+fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
+    let Some(links) = &plan.links else { return 0 };
+    let [train, val, test] = shapes.split_rows.map(|edges| edges as u64);
+    let of_round = train.saturating_mul(1 + u64::from(links.number));
+    let judged = (val + test).saturating_mul(1 + u64::from(links.ranked_among));
+    let foreign = of_round.max(judged).min(links.nodes.saturating_sub(shapes.rows as u64));
+    let width = links.decoder.width() as u64;
+    let buffers = (2 * plan.config.task.decoder_layers as u64 + 6) * laconic_nn::links::PAIRS_PER_PIECE as u64 * width;
+    // What is asked for is listed with every repetition before it is sorted.
+    40 * of_round + 8 * judged + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
 }
 
 fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) -> Memory {

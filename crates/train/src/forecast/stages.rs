@@ -10,6 +10,7 @@ use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, collectives};
 use super::Forecast;
 use super::book::Book;
 use super::contents::{Content, What};
+use super::links::{Bounds, Embeddings};
 use crate::config::ramp::Reading;
 use crate::error::Result;
 use crate::exchange::drawn::Route;
@@ -24,6 +25,7 @@ use crate::pass::reveal;
 use crate::plan::Plan;
 use crate::schedule::Stage;
 use crate::selection::Scope;
+use crate::worker::judged::Judgement;
 
 /// Enters what [`crate::fit::stages::train`] sends from a worker of these shapes. Exact for messages whose size follows
 /// from shapes and the round, as long as neither patience nor the user ends a stage early; else a bound that is kept.
@@ -48,6 +50,9 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
         let coders = &mut coders;
         let mut at = StageForecast { forecast: *forecast, shapes, coders, number, apart, rounds_before, clock };
         at.inputs(last, book)?;
+        if last > done_before || current {
+            at.judged_ends(book);
+        }
         if alike {
             at.rounds_alike(done_before + 1..=last, book)?;
         } else {
@@ -92,7 +97,10 @@ pub fn clock_of_bytes(forecast: &Forecast<'_>, all: &[Shapes], start: f64) -> Re
                 let mut at = StageForecast { forecast, shapes, coders, number, apart, rounds_before, clock: &clock };
                 let mut book = Book::of(Ledger::of_totals());
                 match done {
-                    0 => at.inputs(stage.rounds, &mut book)?,
+                    0 => {
+                        at.inputs(stage.rounds, &mut book)?;
+                        at.judged_ends(&mut book);
+                    }
                     done => at.round(done, &mut book)?,
                 }
                 if done > 0 && done == stage.rounds {
@@ -270,6 +278,11 @@ impl<'a> StageForecast<'a> {
         for (tag, width) in stage.evaluation_exchanges().into_iter().filter(|_| occasion.evaluates) {
             self.exchange(&self.whole(), Request::now(Tag { round, ..tag }, plan.evaluation), width, book)?;
         }
+        if let Some(links) = &plan.links {
+            let (bounds, layer) = (Bounds::of(links, self.shapes), stage.last_layer() + 1);
+            let at = Embeddings { plan, coders: self.coders, width: stage.outputs(), layer, round };
+            bounds.round(at, occasion.evaluates, book)?;
+        }
         if occasion.agrees {
             self.reduction(round, book)?;
         }
@@ -296,10 +309,21 @@ impl<'a> StageForecast<'a> {
     /// What the figures of an evaluation are computed from.
     fn figures(&self, round: u32, book: &mut Book<'_>) {
         let (evaluator, shapes) = (self.forecast.evaluator, self.shapes);
+        if self.forecast.plan.links.is_some() {
+            let (metrics, at) = (&self.forecast.plan.metrics, (Rank(shapes.rank), shapes.workers()));
+            return book.note(What::Figures, 0, |ledger| Judgement::forecast(metrics, at, round, ledger));
+        }
         book.note(What::Figures, 0, |ledger| evaluator.forecast_sums(shapes, round, ledger));
         book.note(What::Bins, 0, |ledger| evaluator.forecast_bins(shapes, round, ledger));
         let labelled = shapes.split_rows.iter().sum();
         book.note(What::Scored, labelled, |ledger| evaluator.forecast_scores(shapes, round, ledger));
+    }
+
+    /// What is asked before the first evaluation of links.
+    fn judged_ends(&self, book: &mut Book<'_>) {
+        if let Some(links) = &self.forecast.plan.links {
+            Bounds::of(links, self.shapes).judged_ends(self.rounds_before, book);
+        }
     }
 
     /// What a checkpoint after a round sends. The clock of bytes leaves out all but those at the ends of stages, which

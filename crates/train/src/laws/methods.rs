@@ -274,7 +274,7 @@ impl Case<'_> {
     /// Sent against predicted, and received against sent, account by account.
     fn assert_accounts(&self, outcomes: &[Outcome], what: &str) {
         let settings = self.settings;
-        let exact = outcomes[0].plan.messages.are_predictable();
+        let exact = outcomes[0].plan.is_predictable();
         for (outcome, peer) in outcomes.iter().flat_map(|outcome| outcomes.iter().map(move |peer| (outcome, peer))) {
             let (from, to) = (outcome.rank, peer.rank);
             if from == to {

@@ -3,6 +3,7 @@
 use laconic_graph::partition::Objective;
 use laconic_wire::{LinkShape, WireError};
 
+use super::links::LinkPlan;
 use super::members::Members;
 use crate::config::ramp::Clock;
 use crate::config::{ClassWeights, Config, HandOnChoice, SplitChoice, one_of};
@@ -49,6 +50,7 @@ impl Members {
     pub fn check(&self, config: &Config) -> Result<()> {
         config.model.check(self.layer(config)?)?;
         self.check_train(config)?;
+        LinkPlan::of(self, config)?;
         self.check_partition(config)?;
         self.check_schedule(config)?;
         self.check_messages(config)?;

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use laconic_graph::partition::{PartitionerKind, PartitionerRegistry};
+use laconic_nn::decoder::{DecoderKind, DecoderRegistry};
 use laconic_nn::layer::{LayerKind, LayerRegistry};
 use laconic_nn::optimiser::{OptimiserKind, OptimiserRegistry, RateKind, RateRegistry};
 use laconic_nn::registry::{Kind, Registry};
 use laconic_wire::codec::{CodecKind, CodecRegistry};
 
-use crate::config::{Config, KEYS, one_of};
+use crate::config::{Config, KEYS, TaskChoice, one_of};
 use crate::error::{Result, TrainError};
 use crate::schedule::{ScheduleKind, ScheduleRegistry};
 use crate::selection::{SelectionKind, SelectionRegistry};
@@ -24,6 +25,7 @@ pub struct Members {
     pub(crate) schedules: ScheduleRegistry,
     pub(crate) partitioners: PartitionerRegistry,
     pub(crate) layers: LayerRegistry,
+    pub(crate) decoders: DecoderRegistry,
     pub(crate) optimisers: OptimiserRegistry,
     pub(crate) rates: RateRegistry,
 }
@@ -63,6 +65,12 @@ impl Members {
         Members { layers: self.layers.with(kind), ..self }
     }
 
+    /// These members and one more decoder of links, in place of one of its name.
+    #[must_use]
+    pub fn with_decoder(self, kind: &'static DecoderKind) -> Members {
+        Members { decoders: self.decoders.with(kind), ..self }
+    }
+
     /// These members and one more optimiser, in place of one of its name.
     #[must_use]
     pub fn with_optimiser(self, kind: &'static OptimiserKind) -> Members {
@@ -81,6 +89,10 @@ impl Members {
     /// If there is none of this name.
     pub fn layer(&self, config: &Config) -> Result<&'static LayerKind> {
         find("model.arch", &self.layers, &config.model.arch)
+    }
+
+    pub(crate) fn decoder(&self, config: &Config) -> Result<&'static DecoderKind> {
+        find("task.decoder", &self.decoders, &config.task.decoder)
     }
 
     pub(crate) fn schedule(&self, config: &Config) -> Result<&'static ScheduleKind> {
@@ -139,6 +151,8 @@ impl Members {
         vec![
             of("partition", "method", self.partitioners.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("model", "arch", self.layers.iter().map(|kind| (kind.name, kind.options)).collect()),
+            of("task", "kind", TaskChoice::ALL.to_vec()),
+            of("task", "decoder", self.decoders.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("train", "optimiser", self.optimisers.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("train", "lr_schedule", self.rates.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("schedule", "kind", self.schedules.iter().map(|kind| (kind.name, kind.options)).collect()),

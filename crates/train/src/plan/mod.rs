@@ -6,6 +6,7 @@
 mod cadence;
 mod check;
 pub mod identity;
+mod links;
 mod load;
 mod members;
 mod notes;
@@ -19,7 +20,7 @@ use laconic_nn::metric::Metric;
 use laconic_nn::network::INPUTS;
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
-use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, Widths};
+use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, TaskChoice, Widths};
 use crate::error::{Result, TrainError};
 use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
@@ -27,6 +28,7 @@ use crate::selection::{Scope, Selection};
 
 pub use cadence::Cadence;
 pub(crate) use check::ROUNDS_MAX;
+pub use links::{LinkPlan, LinkSets};
 pub use members::Members;
 
 /// A run, resolved.
@@ -42,6 +44,8 @@ pub struct Plan {
     pub self_loops: bool,
     /// What turns gradients into steps.
     pub optimiser: &'static OptimiserKind,
+    /// What is learned of links; `None` where it is the classes of nodes.
+    pub links: Option<Arc<LinkPlan>>,
     /// What is trained, one stage after the other.
     pub stages: Arc<[Stage]>,
     /// How rows and parameters become bytes.
@@ -94,6 +98,9 @@ impl Plan {
         if counts.columns == 0 {
             return refuse(format!("{name} has no node features; give some with data.features_path"));
         }
+        if config.task.kind == TaskChoice::LinkPrediction {
+            return Plan::with_links(members, config, counts);
+        }
         if counts.classes == 0 {
             return refuse(format!("{name} has no labels to learn"));
         }
@@ -115,12 +122,34 @@ impl Plan {
         let class_counts = if counts_classes { counts.classes * if counts.multi_label { 2 } else { 1 } } else { 0 };
         let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
         let plan = Plan { metrics, inductive, deletes_edges, class_weights, class_counts, ..model };
-        let last = plan.stages.iter().map(|stage| usize::from(stage.last_layer())).max();
-        let beyond = |layer: &&String| layer.parse().is_ok_and(|layer: usize| Some(layer) > last);
-        if let Some(layer) = config.messages.layers.keys().find(beyond) {
-            return refuse(format!("messages.layers.{layer}: the last layer is {}", last.unwrap_or(0)));
-        }
+        plan.check_layers()?;
         Ok(plan)
+    }
+
+    /// The same for links, which need no labels.
+    fn with_links(members: &Members, config: &Config, counts: &GlobalCounts) -> Result<Plan> {
+        let model = Plan::for_model(members, config, Widths::of(counts))?;
+        let with_nodes = |links: &Arc<LinkPlan>| Arc::new(LinkPlan { nodes: counts.nodes, ..LinkPlan::clone(links) });
+        let links = model.links.as_ref().map(with_nodes);
+        let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
+        let metrics = links::link_metrics(&config.train.metrics);
+        let plan = Plan { links, metrics, deletes_edges, ..model };
+        plan.check_links()?;
+        plan.check_layers()?;
+        Ok(plan)
+    }
+
+    /// Refuses messages of layers that there are not.
+    fn check_layers(&self) -> Result<()> {
+        let last = self.stages.iter().map(|stage| usize::from(stage.last_layer())).max();
+        let beyond = |layer: &&String| layer.parse().is_ok_and(|layer: usize| Some(layer) > last);
+        match self.config.messages.layers.keys().find(beyond) {
+            None => Ok(()),
+            Some(layer) => {
+                let what = format!("messages.layers.{layer}: the last layer is {}", last.unwrap_or(0));
+                Err(TrainError::config(what))
+            }
+        }
     }
 
     /// As [`Plan::with`], for a model with so many feature columns and classes that is run and not trained: nothing is
@@ -131,7 +160,11 @@ impl Plan {
     pub fn for_model(members: &Members, config: &Config, widths: impl Into<Widths>) -> Result<Plan> {
         members.check(config)?;
         let kind = members.layer(config)?;
-        let architecture = config.model.architecture(widths.into());
+        let (links, mut widths) = (LinkPlan::of(members, config)?, widths.into());
+        if links.is_some() {
+            widths.classes = config.model.hidden;
+        }
+        let architecture = config.model.architecture(widths);
         let blueprint = Blueprint { config, kind, architecture: &architecture };
         let mut stages = (members.schedule(config)?.stages)(&blueprint);
         let is_mapped = stages.iter().any(|stage| stage.network.units().iter().any(|unit| unit.place().0 == INPUTS));
@@ -139,6 +172,9 @@ impl Plan {
             let what = "this schedule trains layers on frozen inputs, and these would change with the map; \
                 schedule.start = \"mlp\" begins with one";
             return Err(TrainError::config(format!("model.input_width = {}: {what}", config.model.input_width)));
+        }
+        if let Some(links) = &links {
+            stages = links.with_decoder(stages);
         }
         let messages = Messages::of(&config.messages, &members.codecs, &stages)?;
         for stage in &mut stages {
@@ -161,6 +197,7 @@ impl Plan {
             cadence: Cadence::of(config),
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,
+            links: links.map(Arc::new),
             metrics: Vec::new(),
             label_skew: None,
             class_weights: None,
@@ -281,6 +318,10 @@ impl Plan {
 fn metrics(names: &[String], counts: &GlobalCounts) -> Result<Vec<Metric>> {
     let (classes, sets) = (counts.classes, counts.multi_label);
     let mut metrics: Vec<Metric> = names.iter().filter_map(|name| Metric::from_name(name)).collect();
+    if let Some(metric) = metrics.iter().find(|metric| !metric.is_of_nodes()) {
+        let what = format!("train.metrics: {} is one of links (task.kind = \"link_prediction\")", metric.name());
+        return Err(TrainError::config(what));
+    }
     if metrics.is_empty() {
         metrics.push(if sets { Metric::MicroF1 } else { Metric::Accuracy });
     }

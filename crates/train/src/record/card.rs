@@ -6,13 +6,17 @@ use laconic_graph::edges::Relations;
 use laconic_graph::part::Part;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Plan;
+
 /// The text about a model, one JSON object in the metadata of its file. Fields that a later version adds are no error.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Card {
-    /// The number of classes.
+    /// The number of classes; for a model of links the columns of embeddings.
     #[serde(with = "as_text")]
     pub classes: usize,
+    /// What scores pairs of embeddings, in a model of links; empty in others.
+    pub decoder: String,
     /// The digest of the parameters, as `summary.json` says it.
     pub digest: String,
     /// What kind of file this is.
@@ -79,6 +83,15 @@ impl Card {
             about: global.about.clone(),
             ..Card::default()
         }
+    }
+
+    /// The same of a model that this plan makes: one of links knows no classes.
+    #[must_use]
+    pub fn of_model(self, plan: &Plan) -> Card {
+        let Some(links) = &plan.links else { return self };
+        let about = About { classes: Vec::new(), ..self.about };
+        let decoder = plan.config.task.decoder.clone();
+        Card { classes: links.decoder.width(), decoder, multi_label: false, about, ..self }
     }
 
     /// What is wrong with it, if anything is.

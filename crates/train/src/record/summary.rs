@@ -263,7 +263,7 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
     BytesSummary {
         total: total.framed,
         predicted: facts.predicted.iter().map(|(_, bytes)| bytes).sum(),
-        is_bound: !facts.plan.messages.are_predictable(),
+        is_bound: !facts.plan.is_predictable(),
         predicted_by_kind: by_name(facts.predicted),
         payload: total.payload,
         frames: total.frames,

@@ -52,11 +52,17 @@ impl Prediction {
     ) -> Result<Prediction> {
         let widths = widths.into();
         let Widths { columns, classes, relations } = widths;
+        let plan = Plan::for_model(members, config, widths)?;
         let mut parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
         for part in &mut parts {
             if part.global.columns != columns {
                 let what = format!("the model reads {columns} feature columns, the data have {}", part.global.columns);
                 return Err(TrainError::config(what));
+            }
+            if plan.links.is_some() {
+                // What nodes are is nothing to a model of links.
+                (part.labels, part.global.multi_label) = (Labels::None, false);
+                part.global.about.classes.clear();
             }
             if part.labels.classes() > classes {
                 let what = format!("the model has {classes} classes, the data have {}", part.labels.classes());
@@ -77,10 +83,14 @@ impl Prediction {
                 };
             }
         }
-        let plan = Plan::for_model(members, config, widths)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let each = if config.train.threads > 0 { config.train.threads } else { cores / parts.len().max(1) };
         Ok(Prediction { plan, parts, threads: each.max(1) })
+    }
+
+    /// The model's run, resolved.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// How many workers predict.

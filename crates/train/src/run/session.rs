@@ -254,14 +254,17 @@ impl Ready {
     fn new(plan: Plan, transport: Box<dyn Transport>, part: Part, process: &Process) -> Result<Ready> {
         let mut transport = Metered::new(transport);
         let relations = if plan.layer.is_relational { part.global.relations } else { 0 };
-        let card = Card { relations, ..Card::of(&part) };
+        let card = Card { relations, ..Card::of(&part) }.of_model(&plan);
         let identity = agree(&mut transport, Identity::of(&plan, &part.global)?, &part)?;
         let (transport, clock) = shape(&plan.config, process.threads, transport)?;
         let simulated = clock.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
         let options = WorkerOptions { threads: process.threads, stop: process.stop.clone(), clock: simulated };
         let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
         if worker.global_rows[0] == 0.0 {
-            return Err(TrainError::config("no node of the training split has a label that is known"));
+            return Err(TrainError::config(match worker.links {
+                Some(_) => "no edge joins two nodes and is left to learn from",
+                None => "no node of the training split has a label that is known",
+            }));
         }
         let plan = Arc::new(within_budget(&mut worker)?);
         let resumed = if process.resume { Some(hand_round(&mut worker, process, &identity)?) } else { None };

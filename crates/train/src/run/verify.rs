@@ -91,7 +91,7 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, f
     }
     let worst = differences.iter().map(|d| d.relative).fold(0.0, f64::max);
     let ledger_is_exact = many.iter().all(|outcome| {
-        let as_predicted = match plan.messages.are_predictable() {
+        let as_predicted = match plan.is_predictable() {
             true => outcome.sent == outcome.predicted,
             false => outcome.sent.total().framed <= outcome.predicted.total().framed,
         };

@@ -24,7 +24,7 @@ pub fn discover(transport: &mut dyn Transport, part: &Part, self_loops: bool) ->
     let wanted = needed(part);
     let owned =
         |asked: &[u64]| owned_of(part, asked).into_iter().zip(asked).filter_map(|(row, &id)| row.map(|_| id)).collect();
-    let Known { asked_by, owned_by } = ask(transport, [Step::Questions, Step::Answers], &wanted, owned)?;
+    let Known { asked_by, owned_by } = ask(transport, [Step::Questions, Step::Answers], 0, &wanted, owned)?;
     let owners = resolve_owners(part, &wanted, &owned_by)?;
     Ok(HaloPlan::build(part, &owners, &asked_by, self_loops)?)
 }
@@ -41,7 +41,7 @@ pub fn discover_training(
     let into = into_training(part);
     let wanted = needed(&into);
     let steps = [Step::TrainingQuestions, Step::TrainingAnswers];
-    let Known { asked_by, owned_by } = ask(transport, steps, &wanted, |asked| trained_of(part, asked))?;
+    let Known { asked_by, owned_by } = ask(transport, steps, 0, &wanted, |asked| trained_of(part, asked))?;
     let mut trained = owned_by.concat();
     trained.sort_unstable();
     let induced = among_training(part, &into, &trained);
@@ -52,23 +52,24 @@ pub fn discover_training(
 }
 
 /// What a round of questions and answers ends with.
-struct Known {
+pub(super) struct Known {
     /// Per peer the ids that it gets from here.
-    asked_by: Vec<Vec<u64>>,
+    pub asked_by: Vec<Vec<u64>>,
     /// Per peer the ids that come from it.
-    owned_by: Vec<Vec<u64>>,
+    pub owned_by: Vec<Vec<u64>>,
 }
 
 /// Asks every peer for the wanted ids, and answers what peers ask.
-fn ask(
+pub(super) fn ask(
     transport: &mut dyn Transport,
     [questions, answers]: [Step; 2],
+    round: u32,
     wanted: &[u64],
     answer: impl Fn(&[u64]) -> Vec<u64>,
 ) -> Result<Known> {
     let (size, rank) = (transport.size(), transport.rank());
     let question = encode_ids(wanted);
-    let asked = collectives::all_to_all(transport, questions.tag(0), vec![question; size])?;
+    let asked = collectives::all_to_all(transport, questions.tag(round), vec![question; size])?;
     let mut known = Known { asked_by: vec![Vec::new(); size], owned_by: vec![Vec::new(); size] };
     let mut answered = vec![Vec::new(); size];
     for peer in rank.others(size) {
@@ -76,7 +77,7 @@ fn ask(
         known.asked_by[peer.index()] = answer(&asked);
         answered[peer.index()] = encode_ids(&known.asked_by[peer.index()]);
     }
-    for (peer, bytes) in collectives::all_to_all(transport, answers.tag(0), answered)?.iter().enumerate() {
+    for (peer, bytes) in collectives::all_to_all(transport, answers.tag(round), answered)?.iter().enumerate() {
         if peer != rank.index() {
             known.owned_by[peer] = ids_of((rank, Rank(peer as u32)), answers, bytes)?;
         }

@@ -4,13 +4,16 @@ pub mod agree;
 mod areas;
 pub mod class_weights;
 pub mod discover;
+pub mod ends;
 pub mod evaluate;
+pub mod judged;
 pub mod local;
 mod stop;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use laconic_graph::links::Links;
 use laconic_graph::part::Part;
 use laconic_graph::plan::{HaloPlan, Topology};
 use laconic_nn::kernels::Store;
@@ -32,7 +35,7 @@ use crate::exchange::widths;
 use crate::messages::coders::Coders;
 use crate::messages::coding::WidthCounts;
 use crate::pass::inputs::LocalGraph;
-use crate::plan::Plan;
+use crate::plan::{LinkSets, Plan};
 use crate::schedule::Stage;
 use class_weights::class_weights;
 use discover::{discover, discover_training};
@@ -66,6 +69,8 @@ pub struct Worker {
     pub own_rows: [f64; 3],
     /// Rows of each split over all workers; a row counts for the share of its labels that are known.
     pub global_rows: [f64; 3],
+    /// Edges to learn from and to be judged by, where links are learned.
+    pub links: Option<LinkSets>,
     /// What is measured, and how.
     pub evaluator: Evaluator,
     /// Where the time goes.
@@ -141,6 +146,21 @@ fn added_up(transport: &mut Metered, mut rows: [f64; 3]) -> Result<[f64; 3]> {
     Ok(rows)
 }
 
+/// The same without edges to learn from that come from other workers' nodes.
+fn own_alone(sets: LinkSets, own: &[u64]) -> LinkSets {
+    let mut train = Links::default();
+    let edges = sets.train.iter().filter(|(source, _)| own.binary_search(source).is_ok());
+    edges.for_each(|(source, target)| train.push(source, target));
+    LinkSets { train, ..sets }
+}
+
+/// What is learned from and judged by here counts for: edges, or else rows.
+fn count_rows(sets: Option<&LinkSets>, local: &Local, class_weights: &[f32], shapes: &mut Shapes) -> [f64; 3] {
+    let Some(sets) = sets else { return local.split_weights(class_weights) };
+    shapes.split_rows = sets.counts();
+    sets.counts().map(|count| count as f64)
+}
+
 impl Worker {
     /// Finds the worker's place among the others, who run the same thing: plan, blocks, global counts. Returns its own
     /// features apart, since the first stage consumes them.
@@ -155,13 +175,15 @@ impl Worker {
     ) -> Result<(Worker, Operand)> {
         let WorkerOptions { threads, stop, clock } = options;
         let compute = compute(threads)?;
+        let (part, sets) = plan.take_links(part)?;
         let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let mut shapes = Shapes::of(&part, &links, &topology);
         let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
-        let own_rows = local.split_weights(&class_weights);
+        let sets = sets.map(|sets| if plan.deletes_edges { own_alone(sets, &local.ids) } else { sets });
+        let own_rows = count_rows(sets.as_ref(), &local, &class_weights, &mut shapes);
         let global_rows = added_up(&mut transport, own_rows)?;
         let seed = plan.config.train.seed;
         let exchange = |links: HaloPlan, local: &Local| {
@@ -192,6 +214,7 @@ impl Worker {
             class_weights,
             own_rows,
             global_rows,
+            links: sets,
             evaluator,
             times: Times::default(),
             stop,

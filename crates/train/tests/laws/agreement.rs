@@ -51,6 +51,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "model.dropout=0.25",
             "model.norm=none",
             "model.self_loops=true",
+            "task.kind=link_prediction",
             "train.optimiser=adamw",
             "train.sync_every=2",
             "train.class_weights=balanced",
@@ -90,6 +91,17 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     (&["model.arch=gat"], &["model.heads=2", "model.head_merge=mean"]),
     (&["model.arch=gin"], &["model.learn_epsilon=false"]),
     (&["model.arch=rgcn"], &["model.bases=2"]),
+    (
+        &["task.kind=link_prediction"],
+        &[
+            "task.decoder=distmult",
+            "task.split={ val = 0.2, test = 0.1, seed = 1 }",
+            "task.negatives=local",
+            "task.negatives_per_edge=2",
+            "task.eval_negatives=7",
+        ],
+    ),
+    (&["task.kind=link_prediction", "task.decoder=mlp"], &["task.decoder_layers=2"]),
     (&["train.optimiser=sgd"], &["train.momentum=0.5"]),
     (&["train.lr_schedule=step"], &["train.lr_step=2", "train.lr_factor=0.5"]),
     (

@@ -169,7 +169,7 @@ fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf
         )
     }));
     let ranks: Vec<u32> = workers.iter().map(|(shapes, ..)| shapes.rank).collect();
-    notes.extend(text::unknown(&ranks, size, is_bound && plan.messages.are_predictable()));
+    notes.extend(text::unknown(&ranks, size, is_bound && plan.is_predictable()));
     let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
     let mut by_link = Vec::new();
     let (mut busiest, mut exchanges) = (0u64, 0u64);

@@ -15,7 +15,7 @@ use crate::worker::Worker;
 
 /// One round's pass: what it trains, on what.
 pub(super) struct Training<'a> {
-    /// The layers.
+    /// The layers that are trained.
     pub network: &'a Network,
     /// All parameters, one flat slice.
     pub p: &'a [f32],
@@ -25,7 +25,7 @@ pub(super) struct Training<'a> {
     pub pass: &'a mut Pass,
     /// What is learned.
     pub task: &'a mut dyn Task,
-    /// The round.
+    /// Which round it is, of which run.
     pub context: PassContext,
     /// What the loss of one row is multiplied by.
     pub scale: f32,

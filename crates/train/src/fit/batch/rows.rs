@@ -21,7 +21,8 @@ impl TrainingRows {
     /// `None` where the stage reads neighbours.
     pub fn new(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Option<TrainingRows> {
         let reads_graph = stage.network.units()[1..].iter().any(|unit| unit.layer.message_width() > 0);
-        if reads_graph {
+        // An edge to learn from may be at any node.
+        if reads_graph || worker.plan.links.is_some() {
             return None;
         }
         let subset = Subset::new(&worker.local, &worker.local.masks[0]);

@@ -3,16 +3,19 @@
 //! The engine knows no task: it runs a network over rows, hands what comes out to the task, and takes a gradient back.
 //! A task is one file here.
 
+mod link_prediction;
 mod node_classification;
 
 use laconic_nn::Matrix;
 
 use crate::error::Result;
 use crate::plan::Plan;
+use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::evaluate::Scores;
 use crate::worker::local::Subset;
 
+use link_prediction::LinkPrediction;
 pub(super) use node_classification::NodeClassification;
 
 /// What a task is given besides the rows that the network puts out.
@@ -22,7 +25,7 @@ pub struct Learning<'a> {
     pub rows: Option<&'a Subset>,
     /// All parameters, one flat slice.
     pub p: &'a [f32],
-    /// The round.
+    /// The round, counted over stages.
     pub round: u32,
     /// What the loss of one row, or pair, is multiplied by: one over how many the loss is a mean over.
     pub scale: f32,
@@ -30,8 +33,8 @@ pub struct Learning<'a> {
 
 /// What is learned from the rows that a network puts out.
 pub trait Task {
-    /// The loss of a round of training: sets `gradient`, of as many rows as `outputs`, and adds to `g`, the gradients of
-    /// all parameters, those of parameters of the task's own.
+    /// The loss of a round of training: sets `gradient`, of as many rows as `outputs`, and adds to `g`, the gradients
+    /// of all parameters, those of parameters of the task's own.
     ///
     /// # Errors
     /// If another worker does not answer.
@@ -44,15 +47,18 @@ pub trait Task {
         g: &mut [f32],
     ) -> Result<f64>;
 
-    /// The figures of each split over all workers, from what each one's network puts out for its own rows, and the bytes
-    /// that all have sent so far.
+    /// The figures of each split over all workers, from what each one's network puts out for its own rows, and the
+    /// bytes that all have sent so far.
     ///
     /// # Errors
     /// If another worker does not answer.
     fn evaluate(&mut self, worker: &mut Worker, p: &[f32], outputs: &Matrix, round: u32) -> Result<(Scores, u64)>;
 }
 
-/// The task of a run.
-pub(super) fn of(_plan: &Plan) -> Box<dyn Task> {
-    Box::new(NodeClassification)
+/// The task of a stage.
+pub(super) fn of(plan: &Plan, stage: &Stage) -> Box<dyn Task> {
+    match &plan.links {
+        Some(links) => Box::new(LinkPrediction::new(links.clone(), stage.last_layer() + 1)),
+        None => Box::new(NodeClassification),
+    }
 }

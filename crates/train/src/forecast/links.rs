@@ -1,0 +1,123 @@
+//! What link prediction sends besides what every task does: embeddings of pairs' ends. Which they are is drawn, so
+//! these are bounds: everything that a draw could need.
+
+use laconic_graph::links::NegativeScope;
+use laconic_wire::{Direction, Rank, Tag, collectives};
+
+use super::book::Book;
+use super::contents::{Content, RowsOf, What};
+use crate::error::Result;
+use crate::exchange::drawn::Route;
+use crate::exchange::halo::{Halo, Request};
+use crate::exchange::shapes::{PeerRows, Shapes};
+use crate::exchange::steps::Step;
+use crate::messages::coders::Coders;
+use crate::plan::{LinkPlan, Plan};
+use crate::selection::Scope;
+use crate::worker::ends::{embeddings, evaluated, ids_bytes};
+
+/// The most that one worker may need of others, and others of it.
+pub(super) struct Bounds<'a> {
+    links: &'a LinkPlan,
+    shapes: &'a Shapes,
+}
+
+/// The exchange of a round's embeddings.
+pub(super) struct Embeddings<'a> {
+    pub plan: &'a Plan,
+    pub coders: &'a mut Coders,
+    pub width: usize,
+    pub layer: u16,
+    pub round: u32,
+}
+
+impl<'a> Bounds<'a> {
+    pub fn of(links: &'a LinkPlan, shapes: &'a Shapes) -> Bounds<'a> {
+        Bounds { links, shapes }
+    }
+
+    /// Foreign nodes that so many pairs may have at their ends.
+    fn foreign(&self, pairs: u64) -> u64 {
+        pairs.min(self.links.nodes.saturating_sub(self.shapes.rows as u64))
+    }
+
+    /// Of a round of training: sources are in the halo, drawn targets anywhere.
+    fn of_round(&self) -> u64 {
+        let drawn = match self.links.scope {
+            NegativeScope::Global => (self.shapes.split_rows[0] as u64).saturating_mul(self.links.number.into()),
+            NegativeScope::Local => 0,
+        };
+        self.foreign(drawn.saturating_add(self.shapes.split_rows[0] as u64))
+    }
+
+    /// Of an evaluation.
+    fn of_evaluation(&self) -> u64 {
+        let edges = (self.shapes.split_rows[1] + self.shapes.split_rows[2]) as u64;
+        self.foreign(edges.saturating_mul(u64::from(self.links.ranked_among) + 1))
+    }
+
+    /// Links on which everybody needs every own row, and one peer has all that is needed here.
+    fn links(&self, foreign: u64) -> Vec<PeerRows> {
+        let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
+        let mut links = vec![PeerRows::default(); workers];
+        for (index, peer) in rank.others(workers).enumerate() {
+            let receive = if index == 0 { foreign as usize } else { 0 };
+            links[peer.index()] = PeerRows { send: self.shapes.rows, receive };
+        }
+        links
+    }
+
+    /// Questions to every peer, and answers.
+    fn ask(&self, foreign: u64, steps: [Step; 2], round: u32, book: &mut Book<'_>) {
+        let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
+        let counts = [foreign, self.shapes.rows as u64];
+        book.note(What::Ends, self.shapes.rows, |ledger| {
+            for (step, count) in steps.into_iter().zip(counts) {
+                let bytes = vec![ids_bytes(count, self.links.nodes); workers];
+                collectives::forecast_all_to_all(ledger, step.tag(round), rank, &bytes);
+            }
+        });
+    }
+
+    /// What is asked before a stage's first evaluation.
+    pub fn judged_ends(&self, round: u32, book: &mut Book<'_>) {
+        self.ask(self.of_evaluation(), [Step::JudgedQuestions, Step::JudgedAnswers], round, book);
+    }
+
+    /// What a round sends, and its evaluation if there is one.
+    pub fn round(&self, mut at: Embeddings<'_>, evaluates: bool, book: &mut Book<'_>) -> Result<()> {
+        let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
+        let (round, layer) = (at.round, at.layer);
+        self.ask(self.of_round(), [Step::PairQuestions, Step::PairAnswers], round, book);
+        if !at.plan.cadence.is_local() {
+            book.note(What::Agreement, 0, |ledger| {
+                collectives::forecast_all_reduce_f64(ledger, Step::PairCounts.tag(round), workers, rank, 2);
+            });
+        }
+        let links = self.links(self.of_round());
+        for direction in [Direction::Forward, Direction::Reverse] {
+            self.exchange(&mut at, embeddings(layer, round, direction), &links, book)?;
+        }
+        if evaluates {
+            let links = self.links(self.of_evaluation());
+            self.exchange(&mut at, evaluated(layer, round), &links, book)?;
+        }
+        Ok(())
+    }
+
+    fn exchange(&self, at: &mut Embeddings<'_>, tag: Tag, links: &[PeerRows], book: &mut Book<'_>) -> Result<()> {
+        let evaluates = tag.kind == laconic_wire::Kind::Evaluation;
+        let what = match tag.direction {
+            Direction::Forward => What::Rows { of: RowsOf::Embeddings, is_weighted: false, evaluates },
+            Direction::Reverse => What::RowGradients,
+        };
+        let content = Content { what, layer: tag.layer, width: at.width, is_drawn: !evaluates };
+        let route = Route { rank: Rank(self.shapes.rank), links, selection: None, seed: at.plan.config.train.seed };
+        let nodes = |peer: Rank| match tag.direction {
+            Direction::Forward => links[peer.index()].send,
+            Direction::Reverse => links[peer.index()].receive,
+        };
+        let request = Request::now(tag, Scope::Whole);
+        book.enter(content, nodes, |ledger| Halo::forecast(&route, at.coders, request, at.width, ledger))
+    }
+}

@@ -1,0 +1,218 @@
+//! Link prediction: what is held out, drawn and counted does not depend on who owns what; a plain oracle finds the same
+//! figures; no worker sends more than predicted.
+
+use laconic_graph::dataset::{Dataset, Labels};
+use laconic_graph::links::{EdgeSplit, LinkRole, NegativeScope, Negatives};
+use laconic_train::run::verify::relative_difference;
+use laconic_train::run::{Data, Options, Outcome, predict, train};
+use laconic_wire::Kind;
+
+use crate::fixture::{config, folder, graph, run, try_run, weighted};
+use crate::ledger_is_prediction::with_peer;
+use crate::same_bits::bits;
+
+const LINKS: [&str; 3] =
+    ["task.kind=link_prediction", "task.split={ val = 0.1, test = 0.2, seed = 3 }", "task.eval_negatives=20"];
+
+const DECODERS: [&[&str]; 3] =
+    [&["task.decoder=dot"], &["task.decoder=mlp", "task.decoder_layers=2"], &["task.decoder=distmult"]];
+
+fn keys<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&LINKS[..], more].concat()
+}
+
+/// A graph whose labels nobody needs.
+fn unlabelled() -> Dataset {
+    Dataset { labels: Labels::None, ..graph(180, 4) }
+}
+
+#[test]
+fn links_on_many_workers_are_links_on_one() {
+    let dataset = graph(180, 4);
+    for decoder in DECODERS {
+        for more in [
+            &["model.arch=gcn"][..],
+            &["model.arch=sage", "task.negatives_per_edge=3"],
+            &["model.arch=gat", "model.layers=3"],
+            &["model.arch=gcn", "schedule.kind=lazy"],
+        ] {
+            let keys = keys(&[decoder, more, &["train.epochs=10", "train.eval_every=0"]].concat());
+            let one = run(&config(&keys), &dataset, 1);
+            for workers in [2, 3, 5] {
+                for method in ["partition.method=random", "partition.method=multilevel"] {
+                    let many = run(&config(&[&keys[..], &[method]].concat()), &dataset, workers);
+                    for (found, expected) in many[0].trained.chosen.iter().zip(&one[0].trained.chosen) {
+                        let difference = relative_difference(found, expected);
+                        assert!(difference <= 1e-4, "{keys:?}, {workers} workers: {difference:.1e}");
+                    }
+                    let (found, expected) = (&many[0].trained.scores, &one[0].trained.scores);
+                    assert!(found.val["loss"] > 0.0 && found.test.contains_key("hits@50"), "{found:?}");
+                    for (name, value) in &found.val {
+                        let near = (value - expected.val[name]).abs() <= 2e-3;
+                        assert!(near, "{keys:?}: {name} {value} against {}", expected.val[name]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Edge by edge from everybody's embeddings, in words that share nothing with the engine but the keys of what is drawn.
+#[test]
+fn figures_are_those_of_a_plain_oracle() {
+    let graph = unlabelled();
+    let more = [
+        "model.arch=sage",
+        "train.eval_every=0",
+        "partition.parts=3",
+        "train.metrics=[\"mrr\", \"hits@10\", \"roc_auc\", \"hits@100\"]",
+    ];
+    let run = train(&config(&keys(&more)), graph.clone(), Options::default()).expect("a run");
+    let mut embeddings = vec![Vec::new(); graph.graph.rows()];
+    for part in predict(&run, Data::from(graph.clone())).expect("embeddings") {
+        for (row, &node) in part.nodes.iter().enumerate() {
+            embeddings[node as usize] = part.inferred.logits.row(row).to_vec();
+        }
+    }
+    let score = |a: u64, b: u64| -> f64 {
+        let pairs = embeddings[a as usize].iter().zip(&embeddings[b as usize]);
+        pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let split = EdgeSplit { val: 0.1, test: 0.2, seed: 3 };
+    let all = Negatives { scope: NegativeScope::Global, number: 20, own: &[], nodes: 180 };
+    for (role, found) in
+        [(LinkRole::Val, &run.summary.metrics.scores.val), (LinkRole::Test, &run.summary.metrics.scores.test)]
+    {
+        let (mut reciprocal, mut edges, mut pool) = (0.0, Vec::new(), Vec::<f64>::new());
+        for target in 0..180u64 {
+            for &source in graph.graph.in_neighbours(target as usize) {
+                let source = u64::from(source);
+                if source == target || split.role(target, source) != role {
+                    continue;
+                }
+                let drawn = all.targets(Negatives::of_evaluation(3), (source, target));
+                let others: Vec<f64> = drawn.filter(|&o| o != target).map(|other| score(source, other)).collect();
+                let edge = score(source, target);
+                reciprocal += 1.0 / (1 + others.iter().filter(|&&other| other >= edge).count()) as f64;
+                edges.push(edge);
+                pool.extend(others.first());
+            }
+        }
+        pool.sort_by(|a, b| b.total_cmp(a));
+        let share = |count: usize| count as f64 / edges.len() as f64;
+        // With fewer than K in the pool every edge is a hit.
+        let hits = |k: usize| {
+            pool.get(k - 1).map_or(1.0, |&best: &f64| share(edges.iter().filter(|&&edge| edge > best).count()))
+        };
+        let ordered = edges.iter().map(|edge| pool.iter().filter(|other| edge > other).count()).sum::<usize>() as f64;
+        for (name, expected, near) in [
+            ("mrr", reciprocal / edges.len() as f64, 1e-3),
+            ("hits@10", hits(10), 0.011),
+            ("hits@100", hits(100), 0.011),
+            ("roc_auc", ordered / (edges.len() * pool.len()) as f64, 0.02),
+        ] {
+            assert!((found[name] - expected).abs() < near, "{role:?} {name}: {} against {expected}", found[name]);
+        }
+        assert!(edges.len() > 50, "{} edges", edges.len());
+    }
+}
+
+fn assert_within(outcomes: &[Outcome], what: &str) {
+    for outcome in outcomes {
+        let (sent, predicted) = (outcome.sent.total().framed, outcome.predicted.total().framed);
+        assert!(sent <= predicted, "{what}: worker {} sent {sent}, {predicted} predicted", outcome.rank);
+        let by_kind = outcome.sent.totals_by_kind();
+        for ((kind, sent), (_, most)) in by_kind.iter().zip(outcome.predicted.totals_by_kind().iter()) {
+            assert!(sent.framed <= most.framed, "{what}: {kind:?} {} of {}", sent.framed, most.framed);
+        }
+        for peer in outcomes.iter().filter(|peer| peer.rank != outcome.rank) {
+            let (sent, received) = (with_peer(&outcome.sent, peer.rank), with_peer(&peer.received, outcome.rank));
+            assert_eq!(sent, received, "{what}: sent by {} against received by {}", outcome.rank, peer.rank);
+        }
+    }
+}
+
+#[test]
+fn no_worker_sends_more_than_predicted_and_one_alone_sends_nothing() {
+    let dataset = unlabelled();
+    for more in [
+        &["model.arch=gcn"][..],
+        &["task.negatives=local", "task.decoder=mlp"],
+        &["schedule.kind=lazy", "messages.forward={ codec = \"quantised\", bits = 8 }", "messages.backward=half"],
+        &["train.sync_every=2", "messages.selection=none"],
+        &["train.metrics=[\"roc_auc\", \"hits@20\"]", "messages.evaluation=half", "schedule.cache_inputs=false"],
+        &["messages.selection={ kind = \"boundary_sample\", rate = 0.5 }"],
+    ] {
+        let keys = keys(more);
+        for workers in [2, 4] {
+            let outcomes = run(&config(&keys), &dataset, workers);
+            assert_within(&outcomes, &format!("{keys:?} on {workers}"));
+            assert!(outcomes[0].summary.as_ref().expect("worker 0 sums up").bytes.is_bound);
+            let sent = outcomes[0].sent.totals_by_kind();
+            assert!(sent[Kind::Activations].payload > 0 && sent[Kind::ActivationGradients].payload > 0);
+        }
+        assert_eq!(run(&config(&keys), &dataset, 1)[0].sent.total().framed, 0);
+    }
+}
+
+#[test]
+fn links_have_the_same_bits_on_any_number_of_threads_and_when_they_go_on() {
+    let dataset = weighted(180, 4);
+    for more in [&["task.decoder=mlp"][..], &["schedule.kind=lazy", "task.negatives=local"]] {
+        let keys = keys(&[more, &["train.epochs=4", "out.checkpoint_every=1"]].concat());
+        let whole = run(&config(&keys), &dataset, 3);
+        let threads = run(&config(&[&keys[..], &["train.threads=3", "schedule.overlap=false"]].concat()), &dataset, 3);
+        assert_eq!(bits(&whole), bits(&threads), "{keys:?}");
+        let place = folder();
+        let out = place.path().join("run");
+        let stopped = crate::same_bits::stop_after(2, &out);
+        try_run(&config(&keys), &dataset, 3, stopped).expect("it stops");
+        let resumed = try_run(&config(&keys), &dataset, 3, crate::same_bits::resume(&out)).expect("it goes on");
+        assert_eq!(bits(&whole), bits(&resumed), "{keys:?}");
+    }
+}
+
+/// Embeddings of neighbours come nearer than those of others: a graph of two halves is learned.
+#[test]
+fn training_ranks_edges_above_pairs_that_are_none() {
+    let dataset = unlabelled();
+    let more = ["model.arch=gcn", "train.epochs=60", "train.eval_every=20", "model.dropout=0.0", "model.norm=none"];
+    let trained = run(&config(&keys(&more)), &dataset, 3).swap_remove(0).trained;
+    let untrained = run(&config(&keys(&[&more[..], &["train.epochs=1", "train.lr=1e-30"]].concat())), &dataset, 3);
+    let [after, before] = [&trained.scores, &untrained[0].trained.scores].map(|scores| scores.test["loss"]);
+    assert!(after < before - 0.02, "{after} after training, {before} before");
+}
+
+#[test]
+fn what_links_cannot_be_combined_with_is_refused_by_name() {
+    let dataset = graph(180, 4);
+    for (more, word) in [
+        (&["data.inductive=true"][..], "data.inductive"),
+        (&["train.class_weights=balanced"], "class_weights"),
+        (&["schedule.kind=pipelined"], "schedule.kind"),
+        (&["messages.skip={ change = 0.1 }"], "messages"),
+        (&["messages.forward={ codec = \"quantised\", bits = \"adaptive\" }"], "messages"),
+        (&["train.metrics=accuracy"], "accuracy"),
+    ] {
+        let error = try_run(&config(&keys(more)), &dataset, 2, Options::default()).err().expect(word).to_string();
+        assert!(error.contains(word) && error.contains("link prediction"), "{more:?}: {error}");
+    }
+    let refused = |set: &[&str]| {
+        let set: Vec<String> = set.iter().map(|key| (*key).to_owned()).collect();
+        laconic_train::Config::parse("", &set).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    for (set, words) in [
+        (&["task.decoder=mlp"][..], "link_prediction"),
+        (&["task.kind=link_prediction", "task.decoder_layers=2"], "mlp"),
+        (&["task.kind=link_prediction", "task.decoder=cosine"], "distmult"),
+        (&["task.kind=link_prediction", "task.split={ val = 0.6, test = 0.4 }"], "less than 1"),
+        (&["task.kind=link_prediction", "task.eval_negatives=0"], "100000"),
+        (&["task.kind=link_prediction", "task.decoder=mlp", "task.decoder_layers=0"], "dot product"),
+        (&["task.kind=links"], "link_prediction"),
+    ] {
+        assert!(refused(set).contains(words), "{set:?}: {}", refused(set));
+    }
+    let error =
+        try_run(&config(&["train.metrics=mrr"]), &dataset, 1, Options::default()).err().expect("a metric of links");
+    assert!(error.to_string().contains("mrr is one of links"), "{error}");
+}
