@@ -17,6 +17,11 @@ The model is conv -> [LayerNorm] -> ReLU -> ... -> conv, without dropout; `mlp` 
     logits        f32 [nodes, classes]    with the initial weights
     grad/NAME     f32                     gradient of the loss with the initial weights
     losses        f32 [steps]             the loss before each of ten steps of Adam
+    links         u8  [1]                 there if links are learned: all edges but loops, and a pair that is none for each
+
+With `--decoder` the model's rows are embeddings, `logits` holds them, and the loss is that of links: weighted binary cross
+entropy of the decoder's scores (`param/decoder.*`). The pairs that are no edges are those that Laconic draws for seed 0: round 0
+for gradients, rounds 1 to 10 for losses.
 
 Weights and features are single precision; all that is computed from them is computed in double precision and then rounded, so
 that differences are the other side's. Weights that PyTorch Geometric starts at a constant (biases, norms, GIN's learned eps) are
@@ -29,8 +34,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch_geometric.nn import GATConv, GCNConv, GINConv, RGCNConv, SAGEConv
+
+from pyg_links import PURPOSE_NEGATIVES, below, fold, root
 
 STEPS = 10
 LEARNING_RATE = 0.01
@@ -64,6 +71,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--self-loops", action="store_true", help="let some nodes have a self-loop in the input")
     parser.add_argument("--features", type=int, default=8)
     parser.add_argument("--classes", type=int, default=4)
+    parser.add_argument("--decoder", choices=["dot", "mlp"], help="learn links, with --classes columns of embeddings")
+    parser.add_argument("--decoder-layers", type=int, default=1, help="hidden layers of the mlp decoder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, help="the file to write (.npz)")
     arguments = parser.parse_args()
@@ -107,6 +116,8 @@ class Model(nn.Module):
         self.reads_edges, self.reads_types = arguments.arch != "mlp", arguments.arch == "rgcn"
         self.add_module("convs" if self.reads_edges else "lins", layers)
         self.norms = nn.ModuleList(nn.LayerNorm(arguments.hidden) for _ in range(hidden if arguments.norm else 0))
+        if arguments.decoder:
+            self.decoder = Decoder(arguments)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_type: Tensor) -> Tensor:
         edges = (edge_index, edge_type) if self.reads_types else (edge_index,)
@@ -117,6 +128,45 @@ class Model(nn.Module):
                 x = self.norms[index](x) if self.norms else x
                 x = x.relu()
         return x
+
+
+class Decoder(nn.Module):
+    """Scores of pairs: the sum over the product of both embeddings, or a perceptron on it."""
+
+    def __init__(self, arguments: argparse.Namespace):
+        super().__init__()
+        hidden = arguments.decoder_layers if arguments.decoder == "mlp" else 0
+        width = arguments.classes
+        if arguments.decoder == "mlp":
+            self.lins = nn.ModuleList([nn.Linear(width, width) for _ in range(hidden)] + [nn.Linear(width, 1)])
+            self.acts = nn.ModuleList(nn.PReLU() for _ in range(hidden))
+
+    def forward(self, sources: Tensor, targets: Tensor) -> Tensor:
+        x = sources * targets
+        if not hasattr(self, "lins"):
+            return x.sum(1)
+        for lin, act in zip(self.lins, self.acts):
+            x = act(lin(x))
+        return self.lins[-1](x).squeeze(1)
+
+
+def pairs(edge_index: np.ndarray, nodes: int, round_: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Sources, targets and truth of a round's pairs: edges but loops, then one that is none for each."""
+    edges = edge_index[:, edge_index[0] != edge_index[1]]
+    u = np.uint64
+    key = fold(root(0, PURPOSE_NEGATIVES), u(1 + round_))
+    key = fold(fold(fold(key, edges[0].astype(u)), edges[1].astype(u)), u(0))
+    drawn = below(key, nodes).astype(np.int64)
+    keep = drawn != edges[0]
+    sources, targets = np.concatenate([edges[0], edges[0][keep]]), np.concatenate([edges[1], drawn[keep]])
+    truth = torch.zeros(len(sources), dtype=torch.double)
+    truth[: edges.shape[1]] = 1
+    return torch.from_numpy(sources), torch.from_numpy(targets), truth
+
+
+def link_loss(model: nn.Module, rows: Tensor, sources: Tensor, targets: Tensor, truth: Tensor) -> Tensor:
+    weight = (truth == 0).sum() / (truth == 1).sum()
+    return binary_cross_entropy_with_logits(model.decoder(rows[sources], rows[targets]), truth, pos_weight=weight)
 
 
 def layer(arguments: argparse.Namespace, inputs: int, outputs: int, last: bool) -> nn.Module:
@@ -175,16 +225,24 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
     inputs = torch.from_numpy(x).double(), torch.from_numpy(edge_index), torch.from_numpy(edge_type)
     train, labels = torch.from_numpy(train_mask).bool(), torch.from_numpy(y)
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+
+    def loss_of(logits: Tensor, round_: int) -> Tensor:
+        if arguments.decoder:
+            return link_loss(model, logits, *pairs(edge_index, arguments.nodes, round_))
+        return cross_entropy(logits[train], labels[train])
+
+    logits = model(*inputs)
+    arrays["logits"] = logits.detach().numpy().astype(np.float32)
+    loss_of(logits, 0).backward()
+    for name, parameter in model.named_parameters():
+        arrays[f"grad/{name}"] = parameter.grad.numpy().astype(np.float32)
+    if arguments.decoder:
+        arrays["links"] = np.ones(1, dtype=np.uint8)
     losses = []
     for step in range(STEPS):
-        logits = model(*inputs)
-        loss = cross_entropy(logits[train], labels[train])
+        loss = loss_of(model(*inputs), 1 + step)
         optimiser.zero_grad()
         loss.backward()
-        if step == 0:
-            arrays["logits"] = logits.detach().numpy().astype(np.float32)
-            for name, parameter in model.named_parameters():
-                arrays[f"grad/{name}"] = parameter.grad.numpy().astype(np.float32)
         losses.append(loss.item())
         optimiser.step()
     arrays["losses"] = np.array(losses, dtype=np.float32)

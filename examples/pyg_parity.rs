@@ -6,7 +6,8 @@
 //!
 //! The file holds a directed graph (`edge_index`, `x`, `y`, `train_mask`), initial weights under PyTorch Geometric's
 //! names (`param/*`), and what PyTorch Geometric computed from them (`logits`, `grad/*`, `losses`). Architecture,
-//! depth, heads and norms follow from names and shapes. Exits with 1 if a difference exceeds the tolerance.
+//! depth, heads and norms follow from names and shapes. Where links are learned (`links`), `logits` are embeddings, and
+//! the decoder follows from the names of its parameters. Exits with 1 if a difference exceeds the tolerance.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use laconic_graph::read::arrays::Npz;
 use laconic_nn::layer::{Aggregator, LayerSpec, layer_kind};
 use laconic_nn::network::{After, Network, Unit};
 use laconic_train::Config;
+use laconic_train::config::{LinkSplit, TaskChoice};
 use laconic_train::fit::StageInputs;
 use laconic_train::fit::progress::Progress;
 use laconic_train::fit::trainer::{Fit, StageRun};
@@ -66,6 +68,7 @@ struct Case {
     gradients: Tensors,
     logits: Vec<f32>,
     losses: Vec<f32>,
+    links: bool,
 }
 
 fn main() -> Result<ExitCode> {
@@ -77,6 +80,15 @@ fn main() -> Result<ExitCode> {
     config.model.self_loops = arguments.self_loops;
     config.train.weight_decay = 0.0;
     config.train.eval_every = 0;
+    if case.links {
+        config.task.kind = TaskChoice::LinkPrediction;
+        config.task.split = LinkSplit { val: 0.0, test: 0.0, seed: 0 };
+        (config.model.hidden, config.model.heads) = (case.dataset.labels.classes(), 1);
+        let hidden = case.parameters.keys().filter(|name| name.starts_with("decoder.acts.")).count();
+        if hidden > 0 {
+            (config.task.decoder, config.task.decoder_layers) = ("mlp".to_owned(), hidden);
+        }
+    }
     let (logits, gradients, losses) = ours(&case, &config, &arguments)?;
 
     println!("{arch}, {} workers, {}:", arguments.workers, arguments.partition);
@@ -139,7 +151,8 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
         ids: Ids::Row,
         about: About::default(),
     };
-    Ok(Case { dataset, parameters, gradients, logits: logits.values, losses })
+    let links = names.iter().any(|name| name == "links");
+    Ok(Case { dataset, parameters, gradients, logits: logits.values, losses, links })
 }
 
 /// The graph exactly as it stands, duplicates and self-loops included, as PyTorch Geometric's layers see it.
@@ -173,7 +186,7 @@ fn architecture_name(parameters: &Tensors) -> Result<&'static str> {
         _ if has("lin_l.weight") => "sage",
         _ if has("nn.0.weight") => "gin",
         _ if has("convs.0.lin.weight") => "gcn",
-        _ if has("lins.0.weight") => "mlp",
+        _ if parameters.contains_key("lins.0.weight") => "mlp",
         _ => bail!("no layer of ours has parameters named {:?}", parameters.keys().collect::<Vec<_>>()),
     })
 }
@@ -281,7 +294,12 @@ fn one_worker(
         rounds,
         lr,
     };
-    let plan = Arc::new(Plan::of(config, &part.global)?.with_stages(vec![stage])?);
+    let plan = Plan::of(config, &part.global)?;
+    let stages = match &plan.links {
+        Some(links) => links.with_decoder(vec![stage]),
+        None => vec![stage],
+    };
+    let plan = Arc::new(plan.with_stages(stages)?);
     let stage = &plan.stages[0];
     let network = &stage.network;
     let (mut worker, x) = Worker::start(plan.clone(), laconic_wire::Metered::new(end), part, WorkerOptions::default())?;
