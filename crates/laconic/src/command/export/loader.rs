@@ -1,6 +1,7 @@
 //! The Python file beside exported weights: the model as it is built there, with all that it needs to know.
 
 use laconic_graph::about::Scale;
+use laconic_nn::decoder::DECODER;
 use laconic_nn::network::{After, BOTTLENECKS, HEADS, INPUTS, MLP, NORMS, Unit};
 use laconic_train::Plan;
 use laconic_train::record::card::Card;
@@ -21,6 +22,9 @@ mod python {
     pub const STANDARDISE: &str = include_str!("python/standardise.py");
     pub const ROW_NORMALISE: &str = include_str!("python/row_normalise.py");
     pub const READ: &str = include_str!("python/read.py");
+    pub const DOT: &str = include_str!("python/decoder_dot.py");
+    pub const PERCEPTRON: &str = include_str!("python/decoder_mlp.py");
+    pub const DISTMULT: &str = include_str!("python/decoder_distmult.py");
     pub const ONNX: &str = include_str!("python/onnx.py");
 }
 
@@ -35,6 +39,8 @@ pub struct Loader<'a> {
     weighted: bool,
     /// Whether the model adds self-loops that the layer itself does not add.
     adds_loops: bool,
+    /// What scores pairs as text, where the model is one of links.
+    decoder: Option<&'static str>,
 }
 
 /// The layers of the finished model: all but the classifiers of stages that hand on what these read.
@@ -61,6 +67,20 @@ fn layer_text(plan: &Plan) -> Result<Option<(&'static str, bool)>, String> {
     }
 }
 
+/// The decoder of a model of links as text.
+///
+/// # Errors
+/// If it is nobody's that we know.
+fn decoder_text(plan: &Plan) -> Result<Option<&'static str>, String> {
+    match (plan.links.is_some(), plan.config.task.decoder.as_str()) {
+        (false, _) => Ok(None),
+        (true, "dot") => Ok(Some(python::DOT)),
+        (true, "mlp") => Ok(Some(python::PERCEPTRON)),
+        (true, "distmult") => Ok(Some(python::DISTMULT)),
+        (true, other) => Err(format!("task.decoder = {other:?}: there is no such decoder in Python")),
+    }
+}
+
 impl Loader<'_> {
     /// What writes the file of a model.
     ///
@@ -82,7 +102,8 @@ impl Loader<'_> {
         let layer = own.filter(|_| !is_theirs).map(|(text, _)| text);
         let by_itself = plan.layer.self_loops && layer.is_none();
         let adds_loops = plan.self_loops && !by_itself && plan.layer.is_convolution();
-        Ok(Loader { plan, card, target, layer, weighted, adds_loops })
+        let decoder = decoder_text(plan)?;
+        Ok(Loader { plan, card, target, layer, weighted, adds_loops, decoder })
     }
 
     /// A Python file that builds the model and loads its weights.
@@ -96,7 +117,7 @@ impl Loader<'_> {
             Scale::Standardised { .. } => Some(python::STANDARDISE),
         };
         let edges = self.layer.map(|_| edges);
-        for part in [edges, self.layer, loops, scale].into_iter().flatten() {
+        for part in [edges, self.layer, loops, scale, self.decoder].into_iter().flatten() {
             text += &format!("\n\n{part}");
         }
         text += &self.constructor();
@@ -130,9 +151,10 @@ impl Loader<'_> {
         let graph = if self.target == Target::Dgl { "graph, x" } else { "x, edge_index" };
         let weight = self.of_edges();
         let (needs, data) = (self.needs().join(" and "), &self.plan.config.data);
+        let out = if self.decoder.is_some() { "embeddings" } else { "logits" };
         let mut text = format!(
             "\"\"\"Builds the model and loads its weights; made by `laconic export` {version}.\n\n\
-             logits = load()({graph}{weight})\n\n\
+             {out} = load()({graph}{weight})\n\n\
              x: features as they were given, float32, in the order of FEATURES where that is not empty. What was\n\
              done to them in training is done in here; what becomes of the columns of a table is in about.json.\n\
              Edges: from source to target, each once, {}{};\n{}{}.\n\n\
@@ -157,7 +179,8 @@ impl Loader<'_> {
         text += "from torch.nn.functional import leaky_relu\n";
         text += &self.imports();
         let list = |names: &[String]| serde_json::Value::from(names.to_vec()).to_string();
-        let names: Vec<String> = (0..*classes).map(|class| about.class(class)).collect();
+        let shown = if self.decoder.is_some() { 0 } else { *classes };
+        let names: Vec<String> = (0..shown).map(|class| about.class(class)).collect();
         let how = if *multi_label { "any number of them a node" } else { "one a node" };
         text += &format!("\n# Classes in the order of logits, {how}; feature columns in the order of x.\n");
         text += &format!("CLASSES = {}\nFEATURES = {}\n", list(&names), list(&about.features));
@@ -219,6 +242,10 @@ impl Loader<'_> {
             if !entries.is_empty() {
                 text += &format!("        self.{list} = ModuleDict({{\n{entries}        }})\n");
             }
+        }
+        if let Some(links) = &self.plan.links {
+            let (width, layers) = (links.decoder.width(), self.plan.config.task.decoder_layers);
+            text += &format!("        self.{DECODER} = Decoder({width}, {layers})\n");
         }
         text
     }
@@ -292,6 +319,14 @@ impl Loader<'_> {
                 After::Relu => text += "        x = x.relu()\n",
                 After::Nothing => {}
             }
+        }
+        if self.decoder.is_some() {
+            let what = "Logits of edges from the nodes of pairs[0] to those of pairs[1], whose embeddings are in rows.";
+            return text
+                + "        return x\n\n    def score(self, rows, pairs):\n"
+                + &format!(
+                    "        \"\"\"{what}\"\"\"\n        return self.{DECODER}(rows[pairs[0]], rows[pairs[1]])\n"
+                );
         }
         let (how, which) = match self.card.multi_label {
             true => ("sigmoid()", "those above 0.5 are the predicted ones"),

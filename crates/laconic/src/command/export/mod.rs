@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use laconic_graph::about::Scale;
+use laconic_nn::decoder::DECODER;
 use laconic_nn::network::After;
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::tensors::Tensors;
@@ -98,7 +99,8 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
 /// The parameters of the layers that rows run through, and the scale of features.
 fn tensors(plan: &Plan, model: &Model) -> std::collections::BTreeMap<String, (Vec<usize>, Numbers)> {
     let norms = kept(plan).filter_map(|unit| if let After::NormRelu(norm) = &unit.after { Some(norm) } else { None });
-    let names: Vec<&String> = kept(plan).map(|unit| &unit.name).chain(norms).collect();
+    let decoder = DECODER.to_owned();
+    let names: Vec<&String> = kept(plan).map(|unit| &unit.name).chain(norms).chain([&decoder]).collect();
     let is_kept = |tensor: &str| {
         names.iter().any(|name| tensor.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')))
     };
