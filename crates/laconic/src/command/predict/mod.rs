@@ -1,6 +1,7 @@
 //! `laconic predict`: what a trained model says about every node, keyed by the user's ids.
 
 mod figures;
+mod links;
 mod parquet_file;
 mod table;
 mod text_file;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use laconic_graph::aside::write_aside;
-use laconic_train::config::{DataConfig, MessagesConfig};
+use laconic_train::config::{DataConfig, MessagesConfig, TaskChoice};
 use laconic_train::record::card::Card;
 use laconic_train::record::summary::Summary;
 use laconic_train::record::weights::{self, Model};
@@ -22,6 +23,7 @@ use laconic_train::{Config, Members, TrainError};
 use serde::Serialize;
 
 use self::figures::{Figures, SPLITS, figures};
+use self::links::{Asked, Embedded};
 use self::table::Table;
 use super::data::{Reading, refuse_occupied};
 use super::signals::clean_up;
@@ -55,6 +57,15 @@ pub struct Predict {
     /// Replace an existing file, and start even if there may be too little memory
     #[arg(long)]
     force: bool,
+    /// A model of links: score the pairs of this file, a source and a target a line, by the ids of the data
+    #[arg(long, value_name = "FILE", conflicts_with = "best")]
+    pairs: Option<PathBuf>,
+    /// A model of links: list so many best targets for each node of --of, known edges among them
+    #[arg(long, value_name = "K", requires = "of", value_parser = clap::value_parser!(u32).range(1..))]
+    best: Option<u32>,
+    /// The nodes for --best
+    #[arg(long, value_name = "ID", requires = "best")]
+    of: Vec<String>,
     #[command(flatten)]
     reading: Reading,
 }
@@ -63,11 +74,13 @@ const COLUMNS: &str = "\
 Columns: id, pred (the number of the class), class (its name), label (the true class) and split where they are known,
 prob_0, prob_1, … in the order of classes, and emb_0, … if asked for. With several labels a node: pred_0, pred_1, …, and
 class and label are the names of all of them with ';' between. The metadata of a Parquet file say of which model and
-data it is, and what the classes are called.
+data it is, and what the classes are called. Of a model of links: source, target, score and probability, for --pairs in
+the order of the file, for --best from the best on; .csv or .jsonl.
 
 Examples:
   laconic predict runs/gcn --out predictions.parquet
-  laconic predict runs/gcn --data new_calls.csv --nodes new_people.csv --out new.csv";
+  laconic predict runs/gcn --data new_calls.csv --nodes new_people.csv --out new.csv
+  laconic predict runs/links --best 10 --of ann --of bob --out best.csv";
 
 /// What workers send each other.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -95,11 +108,25 @@ struct Written {
     data_digest: String,
 }
 
+/// The same of pairs.
+#[derive(Serialize)]
+struct WrittenPairs {
+    path: PathBuf,
+    /// How many pairs were scored.
+    pairs: usize,
+    bytes: u64,
+    workers: usize,
+    messages: Messages,
+    model: String,
+    data_digest: String,
+}
+
 /// Predicts every node with the weights of the best round and writes the table.
 pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let config_path = arguments.dir.join("config.toml");
     let mut config = Config::load(&config_path, &[])
         .with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))?;
+    let asked = arguments.asked(&config)?;
     let write = writer(&arguments.out)?;
     refuse_occupied(&arguments.out, arguments.force)?;
     let model = weights::read_of_run(&arguments.dir)?;
@@ -121,7 +148,22 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
         output.say("note: the data are not what they were when the model was trained");
     }
     output.say(format!("predicting with {workers} worker{}", if workers == 1 { "" } else { "s" }));
+    let plan = prediction.plan().clone();
     let predictions = prediction.run(&model.weights).map_err(|error| error.within(&arguments.dir))?;
+    if let Some(asked) = asked {
+        let embedded = Embedded::of(&predictions)?;
+        let scored = embedded.score(&plan, &model.weights, &asked)?;
+        let path = arguments.out.clone();
+        let is_csv = extension(&path) == "csv";
+        clean_up(&path)?;
+        let written = write_aside(&path, |file| embedded.write(&scored, file, is_csv));
+        written.map_err(|error| TrainError::file(&path, error.root_cause().to_string()))?;
+        let bytes = std::fs::metadata(&path).map_err(|source| TrainError::io(&path, source))?.len();
+        let text = format!("{} pairs in {} ({})", scored.len(), path.display(), human_bytes(bytes));
+        let (pairs, model) = (scored.len(), model.card.digest);
+        output.result(text, &WrittenPairs { path, pairs, bytes, workers, messages, model, data_digest })?;
+        return Ok(0);
+    }
     let figures = figures(&predictions, &config.train.metrics);
     let mut table = Table::of(&predictions, &model.card, arguments.embeddings)?;
     table.metadata = metadata(&model, &data_digest, messages)?;
@@ -139,6 +181,21 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
 }
 
 impl Predict {
+    /// The pairs that a model of links is asked for; `None` for another model.
+    fn asked(&self, config: &Config) -> Result<Option<Asked<'_>>> {
+        let is_of_links = config.task.kind == TaskChoice::LinkPrediction;
+        match (is_of_links, &self.pairs, self.best) {
+            (false, None, None) => Ok(None),
+            (false, ..) => bail!("--pairs and --best are for models of links: this one predicts classes of nodes"),
+            (true, None, None) => bail!("this model predicts links: --pairs FILE scores some, --best K --of ID lists"),
+            (true, ..) if extension(&self.out) == "parquet" || self.embeddings => {
+                bail!("scores of pairs are written to .csv or .jsonl, without embeddings")
+            }
+            (true, Some(path), _) => Ok(Some(Asked::File(path))),
+            (true, None, Some(best)) => Ok(Some(Asked::Best(best as usize, &self.of))),
+        }
+    }
+
     /// The parts to predict: of the run's own data, or of others.
     fn source(&self, config: &mut Config, card: &Card, output: &Output) -> Result<Source> {
         let Some(path) = &self.data else {
@@ -165,13 +222,16 @@ type Write = fn(&Table<'_>, &mut std::fs::File) -> Result<()>;
 
 /// The name says what is in the file: readers go by it.
 fn writer(path: &Path) -> Result<Write> {
-    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    match extension.as_str() {
+    match extension(path).as_str() {
         "parquet" => Ok(parquet_file::write),
         "csv" => Ok(text_file::write_csv),
         "jsonl" | "ndjson" => Ok(text_file::write_json_lines),
         _ => bail!("--out {}: expected a name that ends in .parquet, .csv or .jsonl", path.display()),
     }
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
 /// The messages that a byte budget chose for the run, which its figures were taken with.

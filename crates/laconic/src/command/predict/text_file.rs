@@ -30,7 +30,7 @@ pub fn write_csv(table: &Table<'_>, file: &mut File) -> Result<()> {
 }
 
 /// The text as it stands in CSV. What is empty is quoted, which tells it from what is missing.
-fn quoted(text: String) -> String {
+pub(super) fn quoted(text: String) -> String {
     let plain = !text.is_empty() && !text.contains([',', '"', '\n', '\r']);
     if plain { text } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
