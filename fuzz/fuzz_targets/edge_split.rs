@@ -1,0 +1,43 @@
+//! Edge splits over any shares and any part: what is taken out and what stays are the edges that were there, in order,
+//! and both directions of a pair go one way.
+#![no_main]
+
+use laconic_graph::dataset::{Features, Ids, Labels};
+use laconic_graph::edges::Edges;
+use laconic_graph::links::{EdgeSplit, Links, hold_out};
+use laconic_graph::part::{GlobalCounts, Part};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let (Some((numbers, edges)), most) = (input.split_first_chunk::<24>(), 64u64) else { return };
+    let number = |at: usize| u64::from_le_bytes(numbers[at..at + 8].try_into().expect("eight bytes"));
+    let split = EdgeSplit { val: f64::from_bits(number(0)), test: f64::from_bits(number(8)), seed: number(16) };
+    let mut pairs: Vec<(u64, u64)> =
+        edges.as_chunks().0.iter().map(|[a, b]| (u64::from(*a) % most, u64::from(*b) % most)).collect();
+    pairs.sort_unstable();
+    let offsets = (0..=most).map(|target| pairs.partition_point(|pair| pair.0 < target) as u64).collect();
+    let part = Part {
+        index: 0,
+        parts: 1,
+        nodes: (0..most).collect(),
+        edges: Edges::new(offsets, pairs.iter().map(|pair| pair.1).collect()),
+        features: Features::None,
+        labels: Labels::None,
+        roles: Vec::new(),
+        ids: Ids::Row,
+        global: GlobalCounts { nodes: most, edges: pairs.len() as u64, ..GlobalCounts::default() },
+    };
+    let Ok((kept, held)) = hold_out(part, &split) else {
+        return assert!(split.checked().is_err());
+    };
+    kept.check().expect("what is left is a part");
+    let loops = (0..most).flat_map(|v| kept.edges.in_neighbours(v as usize).iter().map(move |&s| (s, v)));
+    let loops = loops.filter(|(source, target)| source == target);
+    let sets = [Links::of(&kept), held.val.clone(), held.test.clone()];
+    let mut all: Vec<(u64, u64)> = sets.iter().flat_map(Links::iter).chain(loops).map(|(s, t)| (t, s)).collect();
+    all.sort_unstable();
+    assert_eq!(all, pairs);
+    for (source, target) in held.val.iter() {
+        assert_eq!(split.role(source, target), split.role(target, source));
+        assert!(held.test.iter().all(|other| other != (target, source)));
+    }
+});
