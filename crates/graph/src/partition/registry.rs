@@ -65,6 +65,11 @@ impl Default for PartitionerRegistry {
 }
 
 impl PartitionerRegistry {
+    /// The partitioner that cuts few edges, whatever it takes.
+    pub fn of_small_cuts() -> &'static PartitionerKind {
+        &multilevel::KIND
+    }
+
     /// The registry with one more kind, at the end.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use laconic_key::{Key, Purpose};
 
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
-use crate::partition::{PartitionInput, Partitioner};
+use crate::partition::{PartitionInput, PartitionOptions, Partitioner, PartitionerRegistry};
 
 /// The rows of a part by cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,16 @@ impl Clusters {
         let parts = count.clamp(1, own.rows().max(1));
         let input = PartitionInput { graph: own, roles: None, parts: parts as u32, seed };
         Self::new(&partitioner.assign(&input)?, parts)
+    }
+
+    /// The same by the partitioner that makes small cuts, as ClusterGCN does.
+    ///
+    /// # Errors
+    ///
+    /// If it fails.
+    pub fn of_small_cuts(own: &Graph, count: usize, seed: u64) -> Result<Self> {
+        let partitioner = PartitionerRegistry::of_small_cuts().build(&PartitionOptions::default())?;
+        Self::of(partitioner.as_ref(), own, count, seed)
     }
 
     /// The clusters that a partitioner made: row `r` is in cluster `clusters[r]`, below `count`. Some may be empty.

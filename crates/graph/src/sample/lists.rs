@@ -91,7 +91,9 @@ impl Neighbourhoods {
         Self::new(edges, Some(part.nodes.clone()))
     }
 
-    fn new(edges: Edges<u32>, ids: Option<Vec<u64>>) -> Self {
+    /// Those of rows with these global ids, `None` where ids are numbers. Sources are numbers, in the order of their
+    /// global ids within a row; some may be of nodes whose own in-edges are elsewhere.
+    pub fn new(edges: Edges<u32>, ids: Option<Vec<u64>>) -> Self {
         let rows = (0..edges.rows() as u32).into_par_iter();
         let loops = rows.filter(|&node| edges.in_neighbours(node as usize).contains(&node)).collect();
         Neighbourhoods { edges, ids, loops }
