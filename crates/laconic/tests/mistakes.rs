@@ -94,7 +94,7 @@ fn keys_are_suggested_from_every_section_and_only_where_they_are_near() {
         ("hidden=3", "did you mean \"model.hidden\"?"),
         ("train.dropout=0.1", "did you mean \"model.dropout\"?"),
         ("training.epochs=3", "unknown key \"training\"; did you mean \"train\"?"),
-        ("train.batch_size=3", "unknown key \"train.batch_size\": training is full batch"),
+        ("train.batch_size=3", "unknown key \"train.batch_size\"; did you mean \"batch.size\"?"),
         ("device=cuda", "unknown key \"device\": it computes on CPUs"),
     ] {
         place.refused(&format!("plan run.toml --set {set}"), 2, &[words]);
@@ -181,7 +181,7 @@ fn a_key_of_the_configuration_among_the_options_is_told_with_set() {
         ("plan run.toml --train.lr 0.1", "say --set train.lr=0.1"),
         ("plan run.toml --hidden-size 64", "say --set model.hidden=64"),
         ("verify run.toml --arch gcn", "say --set model.arch=gcn"),
-        ("train run.toml --batch-size 32", "there is no --batch-size: training is full batch"),
+        ("train run.toml --batch-size 32", "say --set batch.size=32"),
         ("train run.toml train.epochs=5", "is set with --set train.epochs=5"),
         (
             "train run.toml --set messages.forward=codec=quantised messages.forward=bits=4",

@@ -54,6 +54,7 @@ pub mod pass;
 pub mod plan;
 pub mod record;
 pub mod run;
+pub mod sample;
 #[doc(hidden)]
 pub mod saved;
 pub mod schedule;

@@ -97,6 +97,14 @@ keys! {
         the best round; roc_auc is from counts in bins of the score, roc_auc_exact sends every labelled node's scores \
         and labels to every worker",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",
+    "batch.size": "training nodes of a batch over all workers, about; 0: all at once. A round is then a batch; \
+        train.epochs and train.eval_every count epochs (0)",
+    "batch.kind": "neighbours | clusters: what a batch reads: drawn in-neighbours, or clusters of a worker's nodes \
+        with the edges between them (neighbours)",
+    "batch.fanouts": "neighbours: in-neighbours drawn for each layer, the first layer's first, -1: all ([]: 10 each)",
+    "batch.clusters": "clusters: clusters of each part (0: ten for a batch)",
+    "batch.cache": "neighbours: memory for rows of other workers that batches read often (256 MB)",
+    "batch.ahead": "batches that are sampled ahead of the one at work (2)",
     "schedule.kind": "synchronous | pipelined | lazy (synchronous)",
     "schedule.cache_inputs": "synchronous, pipelined: fetch the first layer's halo once (true)",
     "schedule.overlap": "work while messages travel; same bits either way (true)",

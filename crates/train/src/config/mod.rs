@@ -3,6 +3,7 @@
 //! What a key means and defaults to stands at its field, and [`keys::KEYS`] lists all keys for the command's help.
 //! Names of members are only names here; [`mod@crate::plan`] finds out what they stand for.
 
+mod batch;
 mod data;
 mod keys;
 mod messages;
@@ -21,10 +22,12 @@ mod usual;
 
 use serde::{Deserialize, Serialize};
 
+pub use batch::{BatchConfig, BatchKind};
 pub use data::{DataConfig, FeaturePreparation, NamedSplit, RandomSplit, SplitChoice};
 #[cfg(test)]
 pub(crate) use keys::serialised as serialised_keys;
 pub use keys::{KEYS, KeyDoc};
+pub(crate) use messages::parse_bytes;
 pub use messages::{
     BitsChoice, CodecChoice, CodecConfig, CostsChoice, EachMessage, EvaluationInputs, LayerMessages, MessagesConfig,
     SelectionChoice, SelectionConfig, SkipConfig, WIDTHS,
@@ -54,6 +57,8 @@ pub struct Config {
     pub task: TaskConfig,
     /// How it is trained.
     pub train: TrainConfig,
+    /// On how much at once.
+    pub batch: BatchConfig,
     /// When workers exchange.
     pub schedule: ScheduleConfig,
     /// How rows become bytes.

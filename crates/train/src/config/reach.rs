@@ -68,6 +68,12 @@ const REACHES: [(Reach, &[&str]); 3] = [
             // What has chosen the best round.
             "train.select_by",
             "train.metrics",
+            "batch.size",
+            "batch.kind",
+            "batch.fanouts",
+            "batch.clusters",
+            "batch.cache",
+            "batch.ahead",
             "schedule.kind",
             "schedule.cache_inputs",
             "schedule.smooth_features",

@@ -171,10 +171,12 @@ mod tests {
             ("model.heads_", &["model.heads"]),
             ("train.lr_sched", &["train.lr_schedule"]),
             ("data.undirected", &["data.symmetrise"]),
+            ("train.batch_size", &["batch.size"]),
+            ("num_neighbors", &["batch.fanouts"]),
         ] {
             assert_eq!(meant(name), Some(Meant::Keys(keys.to_vec())), "{name}");
         }
-        for name in ["train.batch_size", "fanout", "device"] {
+        for name in ["gpu", "loss", "device"] {
             assert!(matches!(meant(name), Some(Meant::Absent(_))), "{name}");
         }
         for name in ["train.x", "colour", "data.author", "out.kind_of_blue", "", "."] {

@@ -8,12 +8,15 @@ pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
     ("aggregation", &["model.aggregator"]),
     ("backend", &["transport.kind"]),
     ("bandwidth", &["transport.shape"]),
+    ("batch", &["batch.size"]),
+    ("batch_size", &["batch.size"]),
     ("checkpoint", &["out.checkpoint_every"]),
     ("clip_grad", &["train.clip"]),
     ("compression", &["messages.forward", "messages.backward"]),
     ("dataset", &["data.path"]),
     ("early_stopping", &["train.patience"]),
     ("eval_steps", &["train.eval_every"]),
+    ("fanout", &["batch.fanouts"]),
     ("gnn", &["model.arch"]),
     ("grad_clip", &["train.clip"]),
     ("gradient_clipping", &["train.clip"]),
@@ -24,7 +27,12 @@ pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
     ("local_steps", &["train.sync_every"]),
     ("lr_decay", &["train.lr_schedule", "train.lr_factor"]),
     ("lr_scheduler", &["train.lr_schedule"]),
+    ("minibatch", &["batch.size"]),
+    ("minibatch_size", &["batch.size"]),
     ("network", &["transport.shape"]),
+    ("neighbors", &["batch.fanouts"]),
+    ("num_neighbors", &["batch.fanouts"]),
+    ("sampler", &["batch.kind"]),
     ("normalise", &["data.features"]),
     ("normalize", &["data.features"]),
     ("normalization", &["model.norm"]),
@@ -50,10 +58,6 @@ pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
 
 /// What other programs have a key for, and why there is none here.
 pub const ABSENT: &[(&[&str], &str)] = &[
-    (
-        &["batch", "batch_size", "fanout", "fanouts", "minibatch", "minibatch_size", "num_neighbors", "sampler"],
-        "training is full batch: there are no mini-batches and no sampled neighbourhoods yet",
-    ),
     (&["cuda", "device", "gpu", "gpus", "num_gpus"], "it computes on CPUs alone; train.threads says how many of them"),
     (&["activation", "nonlinearity"], "hidden layers end in ReLU"),
     (

@@ -34,7 +34,7 @@ pub struct Halo {
     pub coders: Coders,
     own_rows: usize,
     seed: u64,
-    coding: Duration,
+    pub(super) coding: Duration,
     selection: Option<Arc<dyn Selection>>,
     drawn: Vec<Arc<Drawn>>,
     /// What the assigner of bit-widths weighs messages by.
@@ -117,6 +117,12 @@ impl Halo {
     /// Goes on with the messages of this plan, before any row has crossed.
     pub fn use_messages(&mut self, plan: &Plan) {
         self.coders = Coders::new(&plan.messages, self.seed);
+    }
+
+    /// The owner of each halo row.
+    pub fn owners(&self) -> Vec<Rank> {
+        let of = |(peer, link): (usize, &Link)| std::iter::repeat_n(Rank(peer as u32), link.receive.len());
+        self.links.iter().enumerate().flat_map(of).collect()
     }
 
     /// Rows that arrive in one forward exchange.

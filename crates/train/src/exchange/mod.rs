@@ -2,6 +2,7 @@
 
 mod assigner;
 pub mod drawn;
+mod fetch;
 pub mod halo;
 pub mod late;
 pub mod peers;

@@ -56,6 +56,14 @@ pub enum Step {
     JudgedAnswers = 26,
     /// Edges and pairs that are none of a round, summed over workers.
     PairCounts = 27,
+    /// Nodes of others whose in-neighbours a window of batches reads.
+    DrawQuestions = 28,
+    /// The in-neighbours that were drawn for them.
+    DrawAnswers = 29,
+    /// Nodes of others whose rows a window of batches reads.
+    RowQuestions = 30,
+    /// The degrees of those that nobody had told.
+    RowAnswers = 31,
 }
 
 impl Step {

@@ -19,22 +19,31 @@ pub(super) struct Extras {
     pub stop: f64,
     /// Seconds since the stage began, where a controller reads them.
     pub seconds: f64,
+    /// What the rows of a batch count for, where rounds are batches.
+    pub rows: f64,
 }
 
 impl Extras {
-    fn values(&self, count: usize) -> Vec<f64> {
-        [self.loss, self.stop, self.seconds][..count].to_vec()
+    fn values(&self, plan: &Plan) -> Vec<f64> {
+        let mut values = vec![self.loss, self.stop];
+        values.extend(plan.messages.read_clocks().then_some(self.seconds));
+        values.extend(plan.batching.is_some().then_some(self.rows));
+        values
     }
 
-    fn take(&mut self, values: &[f64]) {
+    fn take(&mut self, plan: &Plan, values: &[f64]) {
+        let mut rest = values[2..].iter().copied();
         (self.loss, self.stop) = (values[0], values[1]);
-        self.seconds = values.get(2).copied().unwrap_or(0.0);
+        let mut next = |rides: bool| if rides { rest.next().unwrap_or(0.0) } else { 0.0 };
+        self.seconds = next(plan.messages.read_clocks());
+        self.rows = next(plan.batching.is_some());
     }
 }
 
-/// How many values ride along with a round's reduction: seconds only if a controller of messages reads clocks.
+/// How many values ride along with a round's reduction: seconds only if a controller of messages reads clocks, rows
+/// only where each round has others.
 pub fn extras_count(plan: &Plan) -> usize {
-    if plan.messages.read_clocks() { 3 } else { 2 }
+    Extras::default().values(plan).len()
 }
 
 /// One round on its way to an agreement.
@@ -67,7 +76,7 @@ impl Reduction {
     /// If another worker does not answer, or the sum is no number.
     pub fn sum(&mut self, worker: &mut Worker, round: u32, values: &mut [f32], extras: &mut Extras) -> Result<()> {
         let tag = worker.plan.cadence.reduction_tag(self.first_layer, round);
-        let mut riders = extras.values(extras_count(&worker.plan));
+        let mut riders = extras.values(&worker.plan);
         let from = worker.halo.timeline.now();
         collectives::all_reduce(&mut worker.transport, tag, values, &mut riders, &mut self.reducer).map_err(
             |error| match error {
@@ -76,7 +85,7 @@ impl Reduction {
             },
         )?;
         worker.halo.timeline.note(Phase::Reduce, tag, from);
-        extras.take(&riders);
+        extras.take(&worker.plan, &riders);
         if !extras.loss.is_finite() {
             return Err(TrainError::Diverged { round, what: format!("the loss is {}", extras.loss) });
         }
@@ -136,11 +145,19 @@ struct SummedGradients;
 
 impl Agreement for SummedGradients {
     fn rows(&self, worker: &Worker, _own: f64) -> f64 {
-        worker.global_rows[0]
+        // What all workers' rows of a batch count for is known once it is added up; what they should count for is now.
+        let batches = worker.plan.batching.as_ref().map_or(1, |batching| batching.batches);
+        worker.global_rows[0] / f64::from(batches)
     }
 
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
         turn.reduction.sum(turn.worker, turn.round, turn.gradient, turn.extras)?;
+        if turn.worker.plan.batching.is_some() {
+            let expected = self.rows(turn.worker, 0.0);
+            let factor = if turn.extras.rows > 0.0 { expected / turn.extras.rows } else { 0.0 };
+            turn.extras.loss *= factor;
+            turn.gradient.iter_mut().for_each(|gradient| *gradient *= factor as f32);
+        }
         turn.progress.clocks.note_gradient(turn.gradient);
         Ok(())
     }

@@ -53,6 +53,13 @@ impl StageInputs {
             return Ok(StageInputs { inputs, reveal: None, eval_inputs });
         }
         let plan = worker.plan.clone();
+        if plan.reads_own_inputs(stage) {
+            // Rounds read own rows, and others' as they come; only evaluations read all neighbours.
+            let (mut peers, graph) = worker.split_whole();
+            let at = (stage.evaluation_input_tag(rounds_before), plan.evaluation);
+            let inputs = Inputs::freeze(&mut peers, graph, layer, x, at)?;
+            return Ok(StageInputs { inputs, reveal: None, eval_inputs: None });
+        }
         let evaluation = evaluation.or_else(|| plan.evaluates_apart(stage).then(|| x.clone()));
         let eval_inputs = match evaluation {
             Some(x) => {

@@ -8,7 +8,7 @@ use laconic_nn::optimiser;
 use laconic_wire::Tag;
 
 use super::agreement::{self, Agreement, Extras, Reduction, Turn};
-use super::batch::{self, Batches, Training};
+use super::batch::{self, Batches, Round, Training};
 use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Best, Clocks, Progress};
@@ -82,7 +82,7 @@ impl<'a> Fit<'a> {
         let is_adaptive = |(tag, _): &(Tag, usize)| worker.plan.messages.coding(*tag).is_adaptive();
         Ok(Fit {
             at,
-            batches: batch::of(worker, at.stage, &inputs),
+            batches: batch::of(worker, at.stage, &inputs)?,
             task: task::of(&worker.plan, at.stage),
             inputs,
             reveal,
@@ -246,8 +246,9 @@ impl<'a> Fit<'a> {
         let network = self.network();
         self.gradient.clear();
         self.gradient.resize(network.len(), 0.0);
-        let done = round.saturating_sub(self.at.rounds_before + 1);
-        let own = self.batches.turn(worker, done)?;
+        let at = Round { number: round, done: round.saturating_sub(self.at.rounds_before + 1) };
+        let own = self.batches.turn(worker, at, &self.inputs)?;
+        self.since.rows = own;
         let training = Training {
             network,
             p: parameters,
@@ -277,10 +278,16 @@ impl<'a> Fit<'a> {
     /// If another worker does not answer.
     pub fn infer(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<&Pass> {
         let (network, context) = (self.network(), self.context(worker, round, false));
-        let pass = &mut self.pass;
+        let (pass, in_batches) = (&mut self.pass, worker.plan.batching.is_some());
         let (mut peers, graph) = worker.split_whole();
         let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
-        pass.forward(&mut Walk { peers: &mut peers, graph, network, p: parameters, inputs, context })?;
+        let mut walk = Walk { peers: &mut peers, graph, network, p: parameters, inputs, context };
+        // Where training is in batches for its memory's sake, evaluations must not ask for more.
+        if in_batches {
+            pass.infer(&mut walk)?
+        } else {
+            pass.forward(&mut walk)?
+        }
         Ok(pass)
     }
 
@@ -352,6 +359,8 @@ fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores) {
 struct Since {
     loss: f64,
     rounds: u32,
+    /// What the own rows of the last round count for.
+    rows: f64,
 }
 
 impl Since {
@@ -364,6 +373,7 @@ impl Since {
             loss: self.loss / f64::from(self.rounds),
             stop: f64::from(u8::from(worker.is_interrupted())),
             seconds: elapsed.as_secs_f64(),
+            rows: self.rows,
         }
     }
 }

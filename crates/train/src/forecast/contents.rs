@@ -53,6 +53,8 @@ pub enum What {
     Scored,
     /// How many training nodes each class has.
     ClassCounts,
+    /// Nodes whose in-neighbours batches read, and what was drawn of them.
+    Draws,
     /// What the assigner of bits asks for and says.
     Assignment,
     /// Digests, counts, reports.
@@ -145,6 +147,9 @@ impl Content {
             What::Bins => "for evaluations: how many of its labelled nodes have a score in each bin".to_owned(),
             What::Scored => format!("for evaluations: class scores and labels of all its {nodes} labelled nodes"),
             What::ClassCounts => "how many of its training nodes each class has".to_owned(),
+            What::Draws => {
+                "in each epoch ids of nodes that its batches reach, and the neighbours drawn of its own".to_owned()
+            }
             What::Assignment => "how much its rows vary and count for, and the bits of messages".to_owned(),
             What::Agreement => "digests of what it runs, counts of nodes and bytes, a closing report".to_owned(),
         }
@@ -178,6 +183,7 @@ impl What {
             What::Bins => "score bins",
             What::Scored => "scores and labels",
             What::ClassCounts => "class counts",
+            What::Draws => "draws",
             What::Assignment => "assignment",
             What::Agreement => "agreement",
         };

@@ -2,9 +2,11 @@
 
 use laconic_nn::network::After;
 
+use super::fetches::{seeds, widths};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::Plan;
+use crate::sample::{GROUP, WINDOW};
 use crate::schedule::Stage;
 use crate::worker::evaluate::Evaluator;
 
@@ -70,10 +72,10 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
         memory.add("graph", (edges * (2 * size_of::<u16>() + FLOAT)) as u64);
     }
     memory.add("features", (FLOAT * shapes.feature_values) as u64);
-    let stages = plan
-        .stages
-        .iter()
-        .map(|stage| of_stage(shapes, stage, plan.evaluates_apart(stage), plan.messages.skip.is_some()));
+    let stages = plan.stages.iter().map(|stage| match plan.in_neighbourhoods(stage) {
+        true => of_batches(shapes, plan, stage),
+        false => of_stage(shapes, stage, plan.evaluates_apart(stage), plan.messages.skip.is_some()),
+    });
     memory.add_all(&stages.max_by_key(Memory::total).unwrap_or_default());
     let classes = plan.stages.last().map_or(0, Stage::outputs);
     memory.add("counts of evaluations", Evaluator::memory(&plan.metrics, classes));
@@ -164,6 +166,48 @@ fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) 
     floats("last messages", skipped);
     // Everything that a worker alone remembers, as arrays and as the bytes of a file.
     floats("state file", 2 * ((1 + averages) * of_layers + skipped));
+    memory
+}
+
+/// What a stage in batches of neighbourhoods holds: evaluations layer by layer over all rows, and the batches at work
+/// and ahead.
+fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
+    let (rows, halo) = (shapes.rows, shapes.halo_rows());
+    let mut memory = Memory::default();
+    let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
+    let units = stage.network.units();
+    let first = units[0].layer.as_ref();
+    floats("frozen inputs", first.inputs() * (rows * 2 + if first.message_has_parameters() { halo } else { 0 }));
+    let widest = |width: fn(&laconic_nn::network::Unit) -> usize| units.iter().map(width).max().unwrap_or(0);
+    let (messages, hidden) = (widest(|unit| unit.layer.message_width()), widest(|unit| unit.layer.outputs()));
+    // Rows into a layer and out of it, and their messages.
+    floats("activations of evaluations", rows * (2 * hidden + messages) + halo * messages);
+    let (fanouts, nodes) = (plan.fanouts(stage), shapes.rows + halo);
+    let nodes = plan.batching.as_ref().map_or(nodes, |batching| batching.nodes.max(nodes));
+    let levels = widths(&fanouts, seeds(plan, shapes.split_rows[0]), nodes);
+    let mut level = 0;
+    for unit in units {
+        let (inputs, outputs) = (levels[level], if unit.layer.message_width() > 0 { level + 1 } else { level });
+        // Rows, messages and gradients of both; what comes out, before and after the norm.
+        let each = unit.layer.inputs() * 2 + unit.layer.message_width() * 2;
+        floats("batches", inputs.saturating_mul(each).saturating_add(4 * levels[outputs] * unit.layer.outputs()));
+        level = outputs;
+    }
+    let edges = fanouts.iter().zip(&levels[1..]).map(|(fanout, rows)| {
+        fanout.map_or(usize::MAX, |fanout| fanout.saturating_mul(*rows)).min(shapes.edges.iter().sum())
+    });
+    let ahead = plan.batching.as_ref().map_or(0, |batching| batching.ahead) + 2;
+    floats("batches ahead", ahead * (edges.sum::<usize>() * 4 + levels[0] * 6));
+    // In-edges in the order of ids, and what is known of nodes.
+    floats("draws", shapes.edges.iter().sum::<usize>() + 4 * (rows + halo));
+    floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
+    if plan.fetches(stage) && shapes.workers() > 1 {
+        let kept = plan.batching.as_ref().map_or(0, |batching| batching.cache);
+        let foreign = (nodes.saturating_sub(rows)).saturating_mul(first.inputs());
+        floats("kept rows", foreign.min((kept / FLOAT as u64) as usize));
+        floats("rows on their way", 2 * foreign.min(GROUP * levels[0].saturating_mul(first.inputs())));
+        floats("draws of other workers", WINDOW as usize * levels.iter().sum::<usize>() * 2);
+    }
     memory
 }
 

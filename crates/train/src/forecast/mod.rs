@@ -4,6 +4,7 @@ pub mod book;
 pub mod budget;
 pub mod contents;
 pub mod costs;
+mod fetches;
 pub mod links;
 pub mod memory;
 pub mod stages;

@@ -10,12 +10,13 @@ use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, collectives};
 use super::Forecast;
 use super::book::Book;
 use super::contents::{Content, What};
+use super::fetches::FetchBounds;
 use super::links::{Bounds, Embeddings};
 use crate::config::ramp::Reading;
 use crate::error::Result;
 use crate::exchange::drawn::Route;
 use crate::exchange::halo::{Halo, Request};
-use crate::exchange::shapes::Shapes;
+use crate::exchange::shapes::{PeerRows, Shapes};
 use crate::exchange::steps::Step;
 use crate::exchange::widths;
 use crate::fit::extras_count;
@@ -23,6 +24,7 @@ use crate::messages::assign::Menu;
 use crate::messages::coders::Coders;
 use crate::pass::reveal;
 use crate::plan::Plan;
+use crate::sample::row_tag;
 use crate::schedule::Stage;
 use crate::selection::Scope;
 use crate::worker::judged::Judgement;
@@ -230,6 +232,10 @@ impl<'a> StageForecast<'a> {
         if !stage.freezes() {
             return Ok(());
         }
+        if plan.reads_own_inputs(stage) {
+            let request = Request::now(stage.evaluation_input_tag(self.rounds_before), plan.evaluation);
+            return self.exchange(&self.whole(), request, stage.first().inputs(), book);
+        }
         let (tag, scope, width) =
             (stage.input_tag(self.rounds_before), plan.frozen_scope(stage), stage.first().inputs());
         self.coders.turn(self.start(0));
@@ -271,7 +277,10 @@ impl<'a> StageForecast<'a> {
         let with_menu = |tag: &Tag| plan.messages.coding(*tag).menu().map(|menu| (*tag, menu));
         let due: Vec<_> = occasion.due.iter().filter_map(with_menu).collect();
         self.assign(&due, round, book);
-        for (tag, width) in live {
+        if plan.fetches(stage) {
+            self.fetches(round, book)?;
+        }
+        for (tag, width) in live.into_iter().filter(|_| !plan.in_neighbourhoods(stage)) {
             let request = Request::of(Tag { round, ..tag }, Scope::Selected, stage.late.is_some());
             self.exchange(&self.route(), request, width, book)?;
         }
@@ -290,6 +299,28 @@ impl<'a> StageForecast<'a> {
             self.figures(round, book);
         }
         Ok(())
+    }
+
+    /// What a batch fetches, at most.
+    fn fetches(&mut self, round: u32, book: &mut Book<'_>) -> Result<()> {
+        let (plan, stage, shapes) = (self.forecast.plan, self.stage(), self.shapes);
+        let bounds = FetchBounds::of(plan, stage, shapes);
+        book.note(What::Draws, bounds.rows, |ledger| bounds.enter(shapes, round, ledger));
+        let rows = PeerRows { send: bounds.rows, receive: 0 };
+        let links = vec![rows; shapes.workers()];
+        let route = Route { links: &links, selection: None, ..self.whole() };
+        let (rank, tag, width) = (shapes.rank as usize, row_tag(stage, round), stage.first().inputs());
+        let content = Content::of_exchange(plan, self.number, tag, width);
+        book.enter(
+            content,
+            move |peer| if peer.index() == rank { 0 } else { rows.send },
+            |ledger| {
+                let mut others = links.clone();
+                others[rank] = PeerRows::default();
+                let route = Route { links: &others, ..route };
+                Halo::forecast(&route, self.coders, Request::now(tag, Scope::Whole), width, ledger)
+            },
+        )
     }
 
     /// What adding up gradients, or averaging models, sends.

@@ -1,5 +1,8 @@
 //! Forward and backward over a worker's rows: the one place where layers meet the exchange.
 
+pub mod batch;
+mod between;
+mod by_layer;
 mod first;
 pub mod inputs;
 mod neighbourhood;

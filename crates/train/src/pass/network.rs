@@ -4,11 +4,8 @@
 //! fold the halo block. Backward is the mirror: the halo's gradients are computed and sent first, then the local
 //! block's.
 
-use laconic_key::Purpose;
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::copy_scaled;
-use laconic_nn::kernels::normalise::{Activated, Activation, Affine, activate, activate_adjoint};
-use laconic_nn::network::{After, Network};
+use laconic_nn::kernels::normalise::Activated;
 use laconic_nn::{At, Closing, Matrix, Operand, Rows, Wanted};
 
 use crate::error::Result;
@@ -24,6 +21,13 @@ pub(super) struct Tape {
     pub(super) near: Neighbourhood,
     pub(super) z: Matrix,
     statistics: Matrix,
+}
+
+impl Tape {
+    /// Keeps what a pass without a way back leaves: the rows that the last unit read, and what it put out.
+    pub(super) fn keep(&mut self, x: Matrix, z: Matrix) {
+        (self.x, self.z) = (x, z);
+    }
 }
 
 /// The memory of passes over one network.
@@ -98,18 +102,13 @@ impl Pass {
         Ok(())
     }
 
-    /// What stands between a unit and the next: norm, ReLU, dropout; or nothing. Nothing follows the last.
+    /// What stands between a unit and the next. Nothing follows the last.
     fn activate(&mut self, walk: &mut Walk<'_, '_>, index: usize) {
-        let Some(next) = walk.network.units().get(index + 1) else { return };
         let (before, after) = self.tapes.split_at_mut(index + 1);
-        let Tape { z, statistics, .. } = &mut before[index];
-        if walk.network.units()[index].after == After::Nothing {
-            after[0].x.reshape(z.rows(), z.columns());
-            return copy_scaled(walk.peers.compute, &mut after[0].x, Store::Set, Rows::Dense(z), 1.0, None);
+        if let ([.., Tape { z, statistics, .. }], Some(next)) = (before, after.first_mut()) {
+            let ids = walk.graph.nodes.ids;
+            walk.between(index).forward(walk.peers.compute, ids, [z, statistics], &mut next.x);
         }
-        let dropout = walk.context.dropout(Purpose::Dropout, index + 1, next.dropout);
-        let between = Activation { norm: affine(walk.network, index, walk.p), dropout };
-        activate(walk.peers.compute, &mut after[0].x, z, between, walk.graph.nodes.ids, statistics);
     }
 
     /// Runs the network backward from [`Pass::logits_gradient`] and adds to `g`.
@@ -146,28 +145,9 @@ impl Pass {
 
     /// The adjoint of what stands before unit `index`; `g` are the gradients of the whole network.
     fn activate_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) {
-        if walk.network.units()[index - 1].after == After::Nothing {
-            return;
-        }
         let (before, after) = self.tapes.split_at_mut(index);
         let Tape { z, statistics, .. } = &before[index - 1];
-        let dropout = walk.context.dropout(Purpose::Dropout, index, walk.network.units()[index].dropout);
-        let between = Activation { norm: affine(walk.network, index - 1, walk.p), dropout };
-        let ranges = walk.network.ranges(index - 1);
-        let gradients = two_mut(g, ranges.norm_weight.clone(), ranges.norm_bias.clone());
         let done = Activated { out: &after[0].x, z, statistics };
-        activate_adjoint(walk.peers.compute, &mut self.gradient, between, done, gradients);
+        walk.between(index - 1).backward(walk.peers.compute, &mut self.gradient, done, g);
     }
-}
-
-fn affine<'a>(network: &Network, unit: usize, p: &'a [f32]) -> Option<Affine<'a>> {
-    let ranges = network.ranges(unit);
-    let norm = matches!(network.units()[unit].after, After::NormRelu(_));
-    norm.then(|| Affine { weight: &p[ranges.norm_weight.clone()], bias: &p[ranges.norm_bias.clone()] })
-}
-
-/// Two adjacent ranges of one slice.
-fn two_mut(g: &mut [f32], a: std::ops::Range<usize>, b: std::ops::Range<usize>) -> (&mut [f32], &mut [f32]) {
-    let (first, second) = g[a.start..b.end].split_at_mut(a.len());
-    (first, second)
 }

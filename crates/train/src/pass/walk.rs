@@ -6,6 +6,7 @@ use laconic_nn::kernels::elementwise::Dropout;
 use laconic_nn::network::Network;
 use laconic_wire::{Direction, Kind, Tag};
 
+use super::between::Between;
 use super::inputs::{Inputs, LocalGraph};
 use crate::exchange::peers::Peers;
 
@@ -56,7 +57,12 @@ pub struct Walk<'a, 'p> {
     pub context: PassContext,
 }
 
-impl Walk<'_, '_> {
+impl<'a> Walk<'a, '_> {
+    /// What follows unit `index`.
+    pub(super) fn between(&self, index: usize) -> Between<'a> {
+        Between { network: self.network, p: self.p, context: self.context, index }
+    }
+
     /// Whether the rows that a layer's messages are made of cross in their place.
     pub(super) fn carries_rows(&self, layer: &dyn Layer) -> bool {
         let late = self.peers.late.as_ref().filter(|_| self.context.training);

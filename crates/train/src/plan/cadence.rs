@@ -20,6 +20,11 @@ impl Cadence {
         Cadence { sync_every: train.sync_every, eval_every: train.eval_every, checkpoint_every: out.checkpoint_every }
     }
 
+    /// The same where a round is a batch and epochs have so many: evaluations count epochs.
+    pub(super) fn in_epochs_of(self, batches: u32) -> Cadence {
+        Cadence { eval_every: self.eval_every.saturating_mul(batches), ..self }
+    }
+
     /// Whether workers take steps of their own between two agreements, and models are averaged instead of gradients
     /// added up.
     pub fn is_local(&self) -> bool {

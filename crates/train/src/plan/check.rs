@@ -54,6 +54,7 @@ impl Members {
         self.check_partition(config)?;
         self.check_schedule(config)?;
         self.check_messages(config)?;
+        config.batch.check(config.model.layers)?;
         seconds("transport.deadline_s", config.transport.deadline_s)?;
         seconds("transport.start_deadline_s", config.transport.start_deadline_s)?;
         if let SplitChoice::Random(split) = &config.data.split {

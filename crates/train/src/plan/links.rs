@@ -126,6 +126,9 @@ impl Plan {
         }
         let refuse = |key: &str, what: &str| Err(TrainError::config(format!("{key} with link prediction: {what}")));
         let config = &self.config;
+        if config.batch.size > 0 {
+            return refuse("batch.size", "its rounds are on all edges at once so far");
+        }
         if config.data.inductive {
             return refuse("data.inductive", "it is edges that are held out, and no nodes");
         }
@@ -142,11 +145,6 @@ impl Plan {
             Some(metric) => refuse("train.metrics", &format!("{} is one of nodes", metric.name())),
             None => Ok(()),
         }
-    }
-
-    /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.
-    pub fn is_predictable(&self) -> bool {
-        self.messages.are_predictable() && self.links.is_none()
     }
 }
 

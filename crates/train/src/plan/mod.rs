@@ -3,6 +3,7 @@
 //! Up to here there are names; after this there are none. Whatever a schedule, codec, selection or layer has to say
 //! about itself, the engine finds in the plan.
 
+pub mod batching;
 mod cadence;
 mod check;
 pub mod identity;
@@ -25,6 +26,7 @@ use crate::error::{Result, TrainError};
 use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
 use crate::selection::{Scope, Selection};
+use batching::Batching;
 
 pub use cadence::Cadence;
 pub(crate) use check::ROUNDS_MAX;
@@ -62,6 +64,8 @@ pub struct Plan {
     pub inductive: bool,
     /// Whether training is on the graph without the edges between workers.
     pub deletes_edges: bool,
+    /// How training is divided into batches; `None` where every round is on all nodes.
+    pub batching: Option<Batching>,
     /// When workers agree, evaluate and write checkpoints.
     pub cadence: Cadence,
     /// How the learning rate changes.
@@ -122,6 +126,7 @@ impl Plan {
         let class_counts = if counts_classes { counts.classes * if counts.multi_label { 2 } else { 1 } } else { 0 };
         let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
         let plan = Plan { metrics, inductive, deletes_edges, class_weights, class_counts, ..model };
+        let plan = plan.in_batches([counts.nodes, counts.train])?;
         plan.check_layers()?;
         Ok(plan)
     }
@@ -194,6 +199,7 @@ impl Plan {
             inductive: false,
             // Where evaluations exchange nothing either, this is the graph that they are on.
             deletes_edges,
+            batching: None,
             cadence: Cadence::of(config),
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,
@@ -260,6 +266,12 @@ impl Plan {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.
+    pub fn is_predictable(&self) -> bool {
+        let fetches = self.stages.iter().any(|stage| self.fetches(stage));
+        self.messages.are_predictable() && self.links.is_none() && !fetches
     }
 
     /// The first layer that reads neighbours; all that do are of one kind.

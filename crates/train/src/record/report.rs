@@ -58,6 +58,8 @@ pub struct WorkerReport {
     pub values: [u64; WIDTHS.len()],
     /// Messages that were skipped.
     pub skipped: u64,
+    /// Rows of other workers that batches read, and those of them that crossed.
+    pub fetched: [u64; 2],
     /// The digest of the parameters.
     pub digest: [u8; DIGEST],
 }
@@ -79,6 +81,7 @@ impl WorkerReport {
             memory: Memory::default(),
             values: Default::default(),
             skipped: 0,
+            fetched: [0; 2],
             digest: [0; DIGEST],
         }
     }
@@ -96,7 +99,7 @@ impl WorkerReport {
             *seconds = f64::from_bits(bits);
         }
         [&mut self.memory.peak, &mut self.memory.predicted].into_iter().for_each(&mut *number);
-        self.values.iter_mut().chain([&mut self.skipped]).for_each(number);
+        self.values.iter_mut().chain([&mut self.skipped]).chain(&mut self.fetched).for_each(number);
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -181,7 +184,7 @@ mod tests {
         let bytes = report.to_bytes();
         assert_eq!(
             bytes.len(),
-            24 * (laconic_wire::Kind::ALL.len() + 2 * 3) + 8 * 7 + 8 * 2 + 8 * (WIDTHS.len() + 1) + 32
+            24 * (laconic_wire::Kind::ALL.len() + 2 * 3) + 8 * 7 + 8 * 2 + 8 * (WIDTHS.len() + 3) + 32
         );
         assert_eq!(WorkerReport::from_bytes(&bytes, 3), Some(report));
         assert_eq!(WorkerReport::from_bytes(&bytes, 2), None);

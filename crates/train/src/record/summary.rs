@@ -100,6 +100,12 @@ pub struct BytesSummary {
     /// Messages that `messages.skip` left out: an empty frame went in place of each.
     #[serde(default)]
     pub skipped: u64,
+    /// Rows of other workers that batches read, batch by batch.
+    #[serde(default)]
+    pub rows_read: u64,
+    /// Those of them that crossed, and were not kept from batches before.
+    #[serde(default)]
+    pub rows_fetched: u64,
     /// Bytes by sender and receiver.
     pub by_link: Vec<LinkBytes>,
     /// Bytes by the starts of the run: one, and one more each time that it was resumed.
@@ -272,6 +278,8 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
         by_purpose: Purposes::of(&by_kind),
         predicted_by_purpose: Purposes::of(facts.predicted),
         skipped: reports.iter().map(|report| report.skipped).sum(),
+        rows_read: reports.iter().map(|report| report.fetched[0]).sum(),
+        rows_fetched: reports.iter().map(|report| report.fetched[1]).sum(),
         by_link,
         repeated: starts.iter().map(|start| start.repeated).sum(),
         starts,

@@ -205,6 +205,7 @@ impl Session {
             memory: Memory { peak: memory::peak_bytes(), predicted: self.forecast.memory },
             values: worker.values(),
             skipped: worker.halo.skipped,
+            fetched: [worker.fetched.read, worker.fetched.crossed],
             digest: weights::digest(&trained.chosen, &trained.last),
         }
     }

@@ -165,7 +165,7 @@ fn operand(features: Features, rows: usize, columns: usize) -> Operand {
 pub struct Subset {
     /// Which own rows.
     pub rows: Vec<u32>,
-    /// A mask that selects all of them.
+    /// Which of them are learned from: all, unless somebody says otherwise.
     pub all: Vec<bool>,
     ids: Vec<u64>,
     inverse_degree: Vec<f32>,
@@ -176,7 +176,11 @@ pub struct Subset {
 impl Subset {
     /// The rows of `local` that `keep` selects.
     pub fn new(local: &Local, keep: &[bool]) -> Subset {
-        let rows: Vec<u32> = (0..keep.len() as u32).filter(|&row| keep[row as usize]).collect();
+        Subset::of(local, (0..keep.len() as u32).filter(|&row| keep[row as usize]).collect())
+    }
+
+    /// These rows of `local`.
+    pub fn of(local: &Local, rows: Vec<u32>) -> Subset {
         let pick = |values: &[f32]| rows.iter().map(|&r| values[r as usize]).collect::<Vec<f32>>();
         let labels = match &local.labels {
             Labels::None => Labels::None,
@@ -191,6 +195,27 @@ impl Subset {
         let (inverse_degree, inverse_root_degree) = (pick(&local.inverse_degree), pick(&local.inverse_root_degree));
         let ids = rows.iter().map(|&r| local.ids[r as usize]).collect();
         Subset { all: vec![true; rows.len()], rows, ids, inverse_degree, inverse_root_degree, labels }
+    }
+
+    /// The same with those to be learned from marked among them.
+    #[must_use]
+    pub fn learning_from(self, mask: &[bool]) -> Subset {
+        let all = self.rows.iter().map(|&row| mask[row as usize]).collect();
+        Subset { all, ..self }
+    }
+
+    /// What its rows count for in the loss, as [`Local::split_weights`] counts training rows.
+    pub fn weight(&self, class_weights: &[f32]) -> f64 {
+        let rows = || (0..self.rows.len()).filter(|&row| self.all[row]);
+        match &self.labels {
+            Labels::Single { values, .. } if !class_weights.is_empty() => {
+                rows().map(|row| f64::from(class_weights[values[row] as usize])).sum()
+            }
+            labels => {
+                let all = labels.per_node().max(1) as f64;
+                rows().map(|row| labels.known(row)).sum::<usize>() as f64 / all
+            }
+        }
     }
 
     /// The rows as layers see them.

@@ -75,6 +75,8 @@ pub struct Worker {
     pub evaluator: Evaluator,
     /// Where the time goes.
     pub times: Times,
+    /// What batches have read of other workers' rows.
+    pub fetched: Fetched,
     /// Set when the run is to stop; looked at once a round.
     pub stop: StopSignal,
     /// The link model's clock, where there is one.
@@ -90,6 +92,15 @@ pub struct WorkerOptions {
     pub stop: StopSignal,
     /// The link model's clock, where there is one.
     pub clock: Option<Arc<dyn Clock>>,
+}
+
+/// Rows of other workers that batches read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Fetched {
+    /// How many each batch read, added up: what would have crossed if none were kept.
+    pub read: u64,
+    /// How many crossed.
+    pub crossed: u64,
 }
 
 /// Where a worker's time goes.
@@ -217,6 +228,7 @@ impl Worker {
             links: sets,
             evaluator,
             times: Times::default(),
+            fetched: Fetched::default(),
             stop,
             simulated: clock,
         };

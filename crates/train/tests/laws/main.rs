@@ -8,6 +8,7 @@ mod streams;
 
 mod agreement;
 mod assigner;
+mod batches;
 mod best_round;
 mod brute_force;
 mod budget;

@@ -1,8 +1,9 @@
 //! Full batches: all own rows, with the exchange of boundary rows in every layer.
 
-use super::{Batches, Training};
+use super::{Batches, Round, Training};
 use crate::error::Result;
 use crate::fit::task::Learning;
+use crate::pass::inputs::Inputs;
 use crate::pass::walk::Walk;
 use crate::worker::Worker;
 
@@ -10,7 +11,7 @@ use crate::worker::Worker;
 pub(super) struct AllRows;
 
 impl Batches for AllRows {
-    fn turn(&mut self, worker: &mut Worker, _round: u32) -> Result<f64> {
+    fn turn(&mut self, worker: &mut Worker, _: Round, _: &Inputs) -> Result<f64> {
         Ok(worker.own_rows[0])
     }
 

@@ -1,7 +1,9 @@
 //! Which rows a round of training runs over: all of them, those that read no neighbours any more, or a batch.
 
+mod clusters;
 mod full;
 mod rows;
+mod sampled;
 
 use laconic_nn::Network;
 
@@ -31,13 +33,29 @@ pub(super) struct Training<'a> {
     pub scale: f32,
 }
 
+/// A round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    /// Its number, over all stages, from 1.
+    pub number: u32,
+    /// Rounds of the stage before it.
+    pub done: u32,
+}
+
+impl Round {
+    /// The number of the first round of its epoch, which tells epochs of a run apart.
+    pub fn first_of_epoch(self, batches: u32) -> u32 {
+        self.number - self.done % batches
+    }
+}
+
 /// The rows that rounds run over, round by round.
 pub(super) trait Batches {
-    /// Goes on to a round, counted within the stage from 0, and returns what its training rows here count for.
+    /// Goes on to a round, and returns what its training rows here count for.
     ///
     /// # Errors
     /// If another worker does not answer.
-    fn turn(&mut self, worker: &mut Worker, round: u32) -> Result<f64>;
+    fn turn(&mut self, worker: &mut Worker, round: Round, inputs: &Inputs) -> Result<f64>;
 
     /// The loss of the round's rows; adds its gradient to `g`.
     ///
@@ -50,9 +68,19 @@ pub(super) trait Batches {
 }
 
 /// The rows that a stage runs over.
-pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Box<dyn Batches> {
-    match rows::TrainingRows::new(worker, stage, inputs) {
-        Some(rows) => Box::new(rows),
-        None => Box::new(full::AllRows),
+///
+/// # Errors
+/// If the system starts no thread for making batches.
+pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Result<Box<dyn Batches>> {
+    let plan = &worker.plan;
+    match &plan.batching {
+        Some(batching) if plan.samples(stage) => {
+            Ok(Box::new(sampled::SampledBatches::new(worker, stage, inputs, batching)?))
+        }
+        Some(batching) if plan.clusters(stage) => Ok(Box::new(clusters::ClusterBatches::new(worker, batching)?)),
+        batching => match rows::TrainingRows::new(worker, stage, inputs, batching.clone()) {
+            Some(rows) => Ok(Box::new(rows)),
+            None => Ok(Box::new(full::AllRows)),
+        },
     }
 }

@@ -1,0 +1,45 @@
+//! `[batch]`: training on batches of nodes instead of all at once.
+
+use serde::{Deserialize, Serialize};
+
+/// `[batch]`: training on batches of nodes instead of all at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BatchConfig {
+    /// Training nodes of a batch over all workers, about: each node's batch of an epoch is drawn by key. 0 trains on
+    /// all at once. Otherwise a round is a batch, and `train.epochs` and `train.eval_every` count epochs.
+    pub size: usize,
+    /// What a batch reads.
+    pub kind: BatchKind,
+    /// In-neighbours drawn for each layer, the first layer's first; -1 takes all. Empty: 10 for every layer.
+    pub fanouts: Vec<i64>,
+    /// Clusters of each part; 0 makes ten for a batch.
+    pub clusters: usize,
+    /// Memory for rows of other workers that batches read often, such as `256 MB`.
+    pub cache: String,
+    /// Batches that are sampled ahead of the one at work.
+    pub ahead: usize,
+}
+
+/// `batch.kind`: what a batch reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchKind {
+    /// Drawn in-neighbours of the batch's nodes, theirs, and so on, a hop for each layer.
+    Neighbours,
+    /// Clusters of nodes with the edges between them (ClusterGCN).
+    Clusters,
+}
+
+impl Default for BatchConfig {
+    fn default() -> Self {
+        BatchConfig {
+            size: 0,
+            kind: BatchKind::Neighbours,
+            fanouts: Vec::new(),
+            clusters: 0,
+            cache: "256 MB".to_owned(),
+            ahead: 2,
+        }
+    }
+}

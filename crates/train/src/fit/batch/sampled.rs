@@ -1,0 +1,156 @@
+//! Batches of sampled neighbourhoods.
+
+use laconic_graph::sample::batch_of;
+use laconic_nn::Operand;
+
+use super::{Batches, Round, Training};
+use crate::error::Result;
+use crate::fit::task::Learning;
+use crate::pass::batch::{BatchPass, BatchWalk};
+use crate::pass::inputs::{Inputs, Neighbours};
+use crate::plan::batching::Batching;
+use crate::sample::{Drawn, Draws, Known, RemoteRows, WINDOW, Window, dense, gather};
+use crate::schedule::Stage;
+use crate::worker::Worker;
+use crate::worker::local::Subset;
+
+/// The own rows of a batch: training rows whose draw of the epoch is this batch.
+pub(super) fn rows_of_batch(worker: &Worker, rows: &[u32], batching: &Batching, round: Round) -> Vec<Vec<u32>> {
+    let batches = u64::from(batching.batches);
+    let epoch = u64::from(round.first_of_epoch(batching.batches));
+    let mut of = vec![Vec::new(); batching.batches as usize];
+    for &row in rows {
+        let id = worker.local.ids[row as usize];
+        of[batch_of(worker.plan.config.train.seed, epoch, id, batches) as usize].push(row);
+    }
+    of
+}
+
+/// Own training rows.
+pub(super) fn training_rows(worker: &Worker) -> Vec<u32> {
+    let mask = &worker.local.masks[0];
+    (0..mask.len() as u32).filter(|&row| mask[row as usize]).collect()
+}
+
+/// Batches of sampled neighbourhoods.
+pub(super) struct SampledBatches {
+    batching: Batching,
+    rows: Vec<u32>,
+    rounds: u32,
+    window: Window,
+    /// The rounds that the window has.
+    open: std::ops::Range<u32>,
+    remote: Option<RemoteRows>,
+    current: Option<(Drawn, Subset)>,
+    pass: BatchPass,
+}
+
+impl SampledBatches {
+    /// Prepares the draws of a stage.
+    ///
+    /// # Errors
+    /// If the system starts no thread for them.
+    pub fn new(worker: &Worker, stage: &Stage, inputs: &Inputs, batching: &Batching) -> Result<SampledBatches> {
+        let (plan, local) = (&worker.plan, &worker.local);
+        let fetches = plan.fetches(stage);
+        let has_copies = matches!(inputs.neighbours, Neighbours::Copies(_)) && !fetches;
+        let known = match (fetches, has_copies) {
+            (true, _) => Known::with_halo(local, worker.halo.owners()),
+            (_, true) => Known::with_copies(local),
+            _ => Known::own(local),
+        };
+        let absence = stage.network.units().iter().map(|unit| &unit.layer).find(|layer| layer.message_width() > 0);
+        let absence = absence.map_or(laconic_nn::Absence::Scaled, |layer| layer.absence());
+        let seed = plan.config.train.seed;
+        let draws = Draws::new(
+            local,
+            fetches || has_copies,
+            plan.fanouts(stage),
+            (seed, absence, [plan.self_loops, plan.layer.is_relational]),
+        );
+        let columns = inputs.x.view().columns();
+        Ok(SampledBatches {
+            rows: training_rows(worker),
+            rounds: stage.rounds,
+            window: Window::new(draws, known, batching.ahead)?,
+            open: 0..0,
+            remote: fetches.then(|| RemoteRows::new(stage, columns, batching.cache)),
+            current: None,
+            pass: BatchPass::default(),
+            batching: batching.clone(),
+        })
+    }
+
+    /// Opens the window that begins with a round.
+    fn open(&mut self, worker: &mut Worker, round: Round, x: &Operand) -> Result<()> {
+        let of = rows_of_batch(worker, &self.rows, &self.batching, round);
+        let batches = self.batching.batches;
+        let first = round.done % batches;
+        let last = batches.min(first + WINDOW).min(first + (self.rounds - round.done));
+        let rounds = of.into_iter().enumerate().take(last as usize).skip(first as usize);
+        let rounds = rounds.map(|(batch, rows)| (round.number + batch as u32 - first, rows)).collect();
+        self.open = round.done..round.done + last - first;
+        self.window.open(worker, rounds, self.remote.as_mut().map(|remote| (remote, x)))
+    }
+}
+
+impl Batches for SampledBatches {
+    fn turn(&mut self, worker: &mut Worker, round: Round, inputs: &Inputs) -> Result<f64> {
+        if !self.open.contains(&round.done) {
+            self.open(worker, round, &inputs.x)?;
+        }
+        let remote = self.remote.as_mut().map(|remote| (remote, &inputs.x));
+        let drawn = self.window.take(worker, round.number, remote)?;
+        self.open.start = round.done + 1;
+        // Seeds come first, in the order in which they were given.
+        let seeds = drawn.batch.blocks.last().map_or(drawn.nodes.len(), laconic_nn::Block::destinations);
+        let subset = Subset::of(&worker.local, drawn.nodes[..seeds].to_vec());
+        let weight = subset.weight(&worker.class_weights);
+        self.current = Some((drawn, subset));
+        Ok(weight)
+    }
+
+    fn gradient(&mut self, worker: &mut Worker, training: Training<'_>, g: &mut [f32]) -> Result<f64> {
+        let Some((mut drawn, subset)) = self.current.take() else { return Ok(0.0) };
+        if subset.rows.is_empty() {
+            return Ok(0.0);
+        }
+        let Training { network, p, inputs, task, context, scale, .. } = training;
+        let (x, known) = (&inputs.x, self.window.known());
+        drawn.batch.inputs = Some(match (&mut self.remote, &inputs.neighbours) {
+            (Some(remote), _) => remote.gather(worker, known, x, &drawn.nodes),
+            (None, Neighbours::Copies(copies)) => gather_copies(worker, known, [x, copies], &drawn.nodes),
+            (None, _) => gather(worker, x, &drawn.nodes, &|_| &[], known.own_rows()),
+        });
+        let batch = &drawn.batch;
+        let mut walk = BatchWalk { compute: &mut worker.compute, network, p, batch, context };
+        self.pass.forward(&mut walk);
+        let (gradient, outputs) = self.pass.outputs();
+        let learning = Learning { rows: Some(&subset), p, round: context.round, scale };
+        let value = task.loss(worker, learning, outputs, gradient, g)?;
+        self.pass.backward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch, context }, g);
+        Ok(value)
+    }
+}
+
+/// Rows of these nodes where copies of the halo's are here.
+fn gather_copies(worker: &Worker, known: &Known, [x, copies]: [&Operand; 2], nodes: &[u32]) -> Operand {
+    let own = known.own_rows();
+    match copies {
+        Operand::Dense(rows) => gather(worker, x, nodes, &|node| rows.row(node as usize - own), own),
+        Operand::Sparse(rows) => {
+            // Only those that are read are made dense.
+            let read: Vec<u32> =
+                nodes.iter().filter(|&&node| known.is_foreign(node)).map(|&node| node - own as u32).collect();
+            let (rows, places) = (dense(rows, &read), places(&read, rows.rows()));
+            gather(worker, x, nodes, &|node| rows.row(places[node as usize - own] as usize), own)
+        }
+    }
+}
+
+/// Where each of `count` rows stands among those that are read.
+fn places(read: &[u32], count: usize) -> Vec<u32> {
+    let mut places = vec![0; count];
+    read.iter().zip(0..).for_each(|(&row, place)| places[row as usize] = place);
+    places
+}

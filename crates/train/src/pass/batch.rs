@@ -1,0 +1,203 @@
+//! One pass over a batch: sampled neighbourhoods whose destinations are the first of their sources, all of it here.
+//!
+//! No message crosses: whatever a batch needs of other workers are input rows, and they have come before the pass.
+
+use laconic_key::Purpose;
+use laconic_nn::kernels::Store;
+use laconic_nn::kernels::elementwise::add;
+use laconic_nn::kernels::normalise::Activated;
+use laconic_nn::network::Network;
+use laconic_nn::{At, Block, Closing, Compute, Matrix, Nodes, Operand, Rows, Senders, Side, Sources, State, Wanted};
+
+use super::between::Between;
+use super::inputs::Dropped;
+use super::walk::PassContext;
+
+/// What a pass over a batch runs over. Rows of each layer are the first of those of the layer before.
+#[derive(Default)]
+pub struct Batch {
+    /// The edges that each layer with messages reads, first layer first; one block alone is read by all.
+    pub blocks: Vec<Block>,
+    /// What the first layer reads.
+    pub inputs: Option<Operand>,
+    /// Global ids of its rows.
+    pub ids: Vec<u64>,
+    /// 1 / Σ weights of each row's in-edges, of all that it has.
+    pub inverse_degree: Vec<f32>,
+    /// (Σ weights)^(−1/2) of them, likewise.
+    pub inverse_root_degree: Vec<f32>,
+}
+
+impl Batch {
+    /// The first rows as layers see them.
+    fn nodes(&self, rows: usize) -> Nodes<'_> {
+        Nodes {
+            ids: &self.ids[..rows],
+            inverse_degree: &self.inverse_degree[..rows],
+            inverse_root_degree: &self.inverse_root_degree[..rows],
+        }
+    }
+}
+
+/// What both directions of a pass over a batch need.
+pub struct BatchWalk<'a> {
+    /// Threads and scratch memory.
+    pub compute: &'a mut Compute,
+    /// The layers that it runs through.
+    pub network: &'a Network,
+    /// All parameters, one flat slice.
+    pub p: &'a [f32],
+    /// The rows and edges.
+    pub batch: &'a Batch,
+    /// What the pass is for.
+    pub context: PassContext,
+}
+
+impl<'a> BatchWalk<'a> {
+    fn between(&self, index: usize) -> Between<'a> {
+        Between { network: self.network, p: self.p, context: self.context, index }
+    }
+
+    /// The edges that unit `index` reads, if it reads any.
+    fn block(&self, index: usize) -> Option<&'a Block> {
+        let units = self.network.units();
+        let reads = |index: usize| units[index].layer.message_width() > 0;
+        let blocks = &self.batch.blocks;
+        let number = (0..index).filter(|&before| reads(before)).count();
+        reads(index).then(|| &blocks[number.min(blocks.len() - 1)])
+    }
+
+    fn inputs(&self) -> &'a Operand {
+        self.batch.inputs.as_ref().expect("a batch has its inputs before the pass")
+    }
+}
+
+/// What one unit's forward pass leaves for its backward pass.
+#[derive(Default)]
+struct Tape {
+    /// Input rows; empty in the first unit.
+    x: Matrix,
+    /// The first of them, those of destinations, where the layer reads these.
+    own: Option<Operand>,
+    messages: Matrix,
+    folded: Matrix,
+    state: State,
+    z: Matrix,
+    statistics: Matrix,
+}
+
+/// The memory of passes over batches.
+#[derive(Default)]
+pub struct BatchPass {
+    tapes: Vec<Tape>,
+    first: Dropped,
+    gradient: Matrix,
+    next_gradient: Matrix,
+    dfolded: Matrix,
+    dmessages: Matrix,
+    down: Matrix,
+}
+
+/// The first rows of some.
+fn head(rows: Rows<'_>, count: usize) -> Operand {
+    match rows {
+        Rows::Dense(matrix) => {
+            let width = matrix.columns();
+            Operand::Dense(Matrix::from_vec(count, width, matrix.data()[..count * width].to_vec()))
+        }
+        Rows::Sparse(rows) => Operand::Sparse(rows.gather(&(0..count as u32).collect::<Vec<u32>>())),
+    }
+}
+
+impl BatchPass {
+    /// The rows that the network puts out for the batch's seeds, and the gradient by them that
+    /// [`BatchPass::backward`] starts from.
+    pub fn outputs(&mut self) -> (&mut Matrix, &Matrix) {
+        (&mut self.gradient, &self.tapes.last().expect("a network has layers").z)
+    }
+
+    /// Runs the network forward.
+    pub fn forward(&mut self, walk: &mut BatchWalk<'_>) {
+        let units = walk.network.units();
+        self.tapes.resize_with(units.len(), Tape::default);
+        if matches!(walk.inputs(), Operand::Sparse(_)) {
+            // Its copy would have the pattern of the batch before.
+            self.first = Dropped::default();
+        }
+        for (index, unit) in units.iter().enumerate() {
+            let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
+            let (layer, p) = (unit.layer.as_ref(), &walk.p[walk.network.ranges(index).layer.clone()]);
+            let Tape { x, own, messages, folded, state, z, .. } = &mut self.tapes[index];
+            let x = match index {
+                0 => self.first.view(walk.compute, walk.inputs(), dropout, &walk.batch.ids),
+                _ => Rows::Dense(x),
+            };
+            let (mut rows, block) = (x.rows(), walk.block(index));
+            let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(rows), state };
+            if let Some(block) = block {
+                rows = block.destinations();
+                layer.message(at, x, messages);
+                at.nodes = walk.batch.nodes(rows);
+                layer.fold(at, Sources::new(Side::Own, block, messages), folded);
+                layer.finish_fold(at, folded);
+            }
+            *own = (rows < x.rows() && layer.reads_own_row()).then(|| head(x, rows));
+            let input = Closing { x: own.as_ref().map_or(x, Operand::view), folded: Rows::Dense(folded) };
+            layer.close(at, input, z);
+            let (done, next) = self.tapes.split_at_mut(index + 1);
+            if let (Some(done), Some(next)) = (done.last_mut(), next.first_mut()) {
+                let Tape { z, statistics, .. } = done;
+                walk.between(index).forward(walk.compute, &walk.batch.ids[..rows], [z, statistics], &mut next.x);
+            }
+        }
+    }
+
+    /// Runs the network backward from the gradient by its outputs and adds to `g`.
+    pub fn backward(&mut self, walk: &mut BatchWalk<'_>, g: &mut [f32]) {
+        for index in (0..walk.network.units().len()).rev() {
+            let range = walk.network.ranges(index).layer.clone();
+            self.unit_backward(walk, index, &mut g[range]);
+            let (done, after) = self.tapes.split_at(index);
+            if let (Some(Tape { z, statistics, .. }), Some(Tape { x, .. })) = (done.last(), after.first()) {
+                let done = Activated { out: x, z, statistics };
+                walk.between(index - 1).backward(walk.compute, &mut self.gradient, done, g);
+            }
+        }
+    }
+
+    /// One unit; `g` are the gradients of its own parameters.
+    fn unit_backward(&mut self, walk: &mut BatchWalk<'_>, index: usize, g: &mut [f32]) {
+        let layer = walk.network.units()[index].layer.as_ref();
+        let p = &walk.p[walk.network.ranges(index).layer.clone()];
+        let BatchPass { tapes, first, gradient: dz, next_gradient: dx, dfolded, dmessages, down } = self;
+        let Tape { x, own, messages, folded, state, .. } = &mut tapes[index];
+        let x = if index == 0 { first.last(walk.inputs()) } else { Rows::Dense(x) };
+        let input = Closing { x: own.as_ref().map_or(x, Operand::view), folded: Rows::Dense(folded) };
+        let block = walk.block(index);
+        let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(dz.rows()), state };
+        let Some(block) = block else {
+            let dx = (index > 0).then_some(&mut *dx);
+            layer.close_adjoint(at, g, input, dz, Wanted { dfolded: None, dx });
+            std::mem::swap(&mut self.gradient, &mut self.next_gradient);
+            return;
+        };
+        if index == 0 && !layer.message_has_parameters() {
+            return layer.close_adjoint(at, g, input, dz, Wanted::default());
+        }
+        let adds = index > 0 && layer.reads_own_row();
+        layer.close_adjoint(at, g, input, dz, Wanted { dfolded: Some(dfolded), dx: adds.then_some(&mut *down) });
+        // Layers expect the gradients of both sides, the other one's first.
+        let nobody = Block::new(0, vec![0; block.destinations() + 1], Vec::new(), None);
+        let [nobody] = Block::share_relations([nobody]);
+        let nothing = Matrix::zeros(0, messages.columns());
+        layer.fold_adjoint(at, g, Sources::new(Side::Halo, &nobody, &nothing), dfolded, dmessages);
+        layer.fold_adjoint(at, g, Sources::new(Side::Own, block, messages), dfolded, dmessages);
+        at.nodes = walk.batch.nodes(x.rows());
+        let senders = Senders { side: Side::Own, x, messages };
+        layer.message_adjoint(at, g, senders, dmessages, (index > 0).then_some((&mut *dx, Store::Set)));
+        if adds {
+            add(at.compute, &mut dx.data_mut()[..down.data().len()], down.data());
+        }
+        std::mem::swap(&mut self.gradient, &mut self.next_gradient);
+    }
+}

@@ -1,0 +1,199 @@
+//! Batches, resolved: how many make an epoch, and what each reads.
+
+use super::Plan;
+use crate::config::ramp::Clock;
+use crate::config::{BatchConfig, BatchKind, Config, parse_bytes};
+use crate::error::{Result, TrainError};
+use crate::schedule::Stage;
+use crate::selection::Scope;
+
+/// In-neighbours of a layer where none are said.
+const FANOUT: usize = 10;
+/// Clusters of a batch where none are said.
+const CLUSTERS: usize = 10;
+
+/// How a run is divided into batches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batching {
+    /// What a batch reads.
+    pub kind: BatchKind,
+    /// Batches of an epoch.
+    pub batches: u32,
+    /// Training nodes of a batch, about.
+    pub size: usize,
+    /// Nodes of the whole graph.
+    pub nodes: usize,
+    /// In-neighbours drawn for each layer that reads any, over all stages; `None` for all.
+    fanouts: Vec<Option<usize>>,
+    /// Clusters of each part.
+    pub clusters: usize,
+    /// Bytes for rows of other workers that batches read often.
+    pub cache: u64,
+    /// Batches that are sampled ahead.
+    pub ahead: usize,
+}
+
+impl BatchConfig {
+    /// Checks everything that does not depend on data.
+    ///
+    /// # Errors
+    /// If a value makes no sense, or nothing would read it.
+    pub(super) fn check(&self, layers: usize) -> Result<()> {
+        let refuse = |what: String| Err(TrainError::config(what));
+        if self.size == 0 && *self != BatchConfig::default() {
+            return refuse("batch: batch.size = 0 trains on all nodes at once; give the nodes of a batch".to_owned());
+        }
+        if !self.fanouts.is_empty() && self.fanouts.len() != layers {
+            let found = self.fanouts.len();
+            return refuse(format!("batch.fanouts: expected {layers} numbers, one a layer, found {found}"));
+        }
+        if let Some(fanout) = self.fanouts.iter().find(|&&fanout| fanout < -1 || fanout == 0 || fanout > 1 << 20) {
+            return refuse(format!(
+                "batch.fanouts: expected 1 to {} neighbours, or -1 for all, found {fanout}",
+                1 << 20
+            ));
+        }
+        if self.size > 1 << 32 || self.clusters > 1 << 24 || self.ahead > 64 {
+            let most = "expected at most 4294967296 nodes, 16777216 clusters and 64 batches ahead";
+            return refuse(format!("batch: {most}, found {}, {} and {}", self.size, self.clusters, self.ahead));
+        }
+        self.cache_bytes().map(drop)
+    }
+
+    fn cache_bytes(&self) -> Result<u64> {
+        if self.cache.trim() == "0" {
+            return Ok(0);
+        }
+        let refused = || TrainError::config(format!("batch.cache = {:?}: expected bytes, such as 256 MB", self.cache));
+        parse_bytes(&self.cache).ok_or_else(refused)
+    }
+}
+
+impl Batching {
+    /// The batches of a checked configuration for so many training nodes; `None` without batches.
+    ///
+    /// # Errors
+    /// If there are more of them than rounds that a run may have.
+    pub(super) fn of(config: &Config, [nodes, train]: [u64; 2]) -> Result<Option<Batching>> {
+        let batch = &config.batch;
+        if batch.size == 0 {
+            return Ok(None);
+        }
+        let batches = laconic_graph::sample::batches(train, batch.size as u64);
+        let batches = u32::try_from(batches).ok().filter(|&batches| batches as usize <= super::ROUNDS_MAX);
+        let Some(batches) = batches else {
+            let what = format!("batch.size = {}: {train} training nodes make too many batches", batch.size);
+            return Err(TrainError::config(what));
+        };
+        let fanouts = match batch.fanouts.as_slice() {
+            [] => vec![Some(FANOUT); config.model.layers],
+            given => given.iter().map(|&fanout| usize::try_from(fanout).ok()).collect(),
+        };
+        let clusters = if batch.clusters > 0 { batch.clusters } else { CLUSTERS * batches as usize };
+        Ok(Some(Batching {
+            kind: batch.kind,
+            batches,
+            size: batch.size,
+            nodes: usize::try_from(nodes).unwrap_or(usize::MAX),
+            fanouts,
+            clusters,
+            cache: batch.cache_bytes()?,
+            ahead: batch.ahead.max(1),
+        }))
+    }
+}
+
+impl Stage {
+    /// Layers that read neighbours.
+    pub fn reading_layers(&self) -> usize {
+        self.network.units().iter().filter(|unit| unit.layer.message_width() > 0).count()
+    }
+
+    /// Whether rounds read neighbours: not where the fold of frozen inputs is kept and nothing after it reads any.
+    pub fn reads_neighbours(&self) -> bool {
+        let kept = self.cache_inputs && !self.first().message_has_parameters() && self.first().message_width() > 0;
+        self.reading_layers() > usize::from(kept)
+    }
+}
+
+impl Plan {
+    /// How many in-neighbours each layer of a stage draws.
+    pub fn fanouts(&self, stage: &Stage) -> Vec<Option<usize>> {
+        let Some(batching) = &self.batching else { return Vec::new() };
+        let before = self.stages.iter().filter(|other| other.first_layer < stage.first_layer);
+        let before: usize = before.map(Stage::reading_layers).sum();
+        batching.fanouts.iter().skip(before).take(stage.reading_layers()).copied().collect()
+    }
+
+    /// Whether a stage's rounds run over drawn neighbourhoods.
+    pub fn samples(&self, stage: &Stage) -> bool {
+        let drawn = |batching: &Batching| batching.kind == BatchKind::Neighbours;
+        self.batching.as_ref().is_some_and(drawn) && stage.reads_neighbours()
+    }
+
+    /// Whether a stage's batches need other workers' rows and draws in every round: where neighbours of neighbours are
+    /// read, or nothing that would be kept, and training sees the edges between workers.
+    pub fn fetches(&self, stage: &Stage) -> bool {
+        let kept = stage.cache_inputs && stage.first_layer > 0;
+        self.samples(stage) && self.frozen == Scope::Whole && !(kept && stage.reading_layers() == 1)
+    }
+
+    /// Whether a stage's rounds run over neighbourhoods of batches, and exchange nothing on the way.
+    pub fn in_neighbourhoods(&self, stage: &Stage) -> bool {
+        self.batching.is_some() && stage.reads_neighbours()
+    }
+
+    /// Whether its rounds read own inputs, and others' only as they come, so that all neighbours' are for evaluations.
+    pub fn reads_own_inputs(&self, stage: &Stage) -> bool {
+        self.in_neighbourhoods(stage) && (self.fetches(stage) || self.clusters(stage) || stage.reading_layers() > 1)
+    }
+
+    /// Whether a stage's batches are clusters of own nodes.
+    pub fn clusters(&self, stage: &Stage) -> bool {
+        self.batching.is_some() && stage.reads_neighbours() && !self.samples(stage)
+    }
+
+    /// The same run in batches: rounds are batches, and what counts epochs counts them all.
+    pub(super) fn in_batches(mut self, counts: [u64; 2]) -> Result<Plan> {
+        let Some(batching) = Batching::of(&self.config, counts)? else { return Ok(self) };
+        self.refuse_with_batches(&batching)?;
+        let batches = batching.batches;
+        for stage in std::sync::Arc::get_mut(&mut self.stages).into_iter().flat_map(|stages| stages.iter_mut()) {
+            stage.rounds = stage.rounds.saturating_mul(batches);
+            if stage.rounds as usize > super::ROUNDS_MAX {
+                let what = format!("{} epochs of {batches} batches", self.config.train.epochs);
+                let most = super::ROUNDS_MAX;
+                return Err(TrainError::config(format!("train.epochs: {what} are more than {most} rounds")));
+            }
+        }
+        self.cadence = self.cadence.in_epochs_of(batches);
+        Ok(Plan { batching: Some(batching), ..self })
+    }
+
+    /// Refuses what rows that are fetched batch by batch cannot be combined with.
+    fn refuse_with_batches(&self, batching: &Batching) -> Result<()> {
+        let batch = format!("batch.size = {}", batching.size);
+        let refuse = |what: &str, why: &str| Err(TrainError::config(format!("{what} with {batch}: {why}")));
+        if self.stages.iter().any(|stage| stage.late.is_some()) {
+            return refuse("late rows (schedule.kind)", "every batch has other rows, so none of a round ago fits");
+        }
+        if !self.stages.iter().any(Stage::reads_neighbours) {
+            return Ok(());
+        }
+        let messages = &self.messages;
+        let why = "rows of batches travel by themselves, not along links whose messages could be weighed or compared";
+        if self.selection.as_ref().is_some_and(|selection| !selection.deletes_edges()) && self.frozen == Scope::Whole {
+            return refuse("a selection that draws rows", "a batch's neighbours are drawn already");
+        }
+        if messages.are_adaptive() || messages.skip.is_some() {
+            return refuse("adaptive bits, and messages.skip,", why);
+        }
+        if messages.drop_columns().is_some() {
+            return refuse("a mask", "rows that are kept for later batches would lack columns for good");
+        }
+        if messages.budget.is_some() || messages.follow(Clock::Bytes) {
+            return refuse("messages.budget, and a clock of bytes,", "what batches fetch is only bounded beforehand");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! Sampled neighbourhoods across workers: who draws what, and whose rows come when.
+//!
+//! Draws are keyed by seed, round, layer and node, so every owner of a node draws the same in-neighbours of it as one
+//! worker with the whole graph would. A worker learns from its own training nodes of a batch. The neighbourhoods of
+//! other workers' nodes are drawn by their owners and told as ids; the input rows that a batch reads of other workers
+//! come before its pass, which then needs nobody (as in DistDGL, Zheng et al., 2020). Because draws are keyed, all of
+//! that is asked for a window of batches at once: rows that many of them read are fetched once and kept, and the
+//! others' travel a few batches ahead (as in RapidGNN, Niam et al., 2025).
+
+mod ahead;
+mod draws;
+mod known;
+mod questions;
+mod rows;
+mod varint;
+mod window;
+
+pub use draws::{Draws, own_edges};
+pub use known::Known;
+pub use rows::{RemoteRows, row_tag};
+pub(crate) use rows::{dense, gather};
+pub use window::{Drawn, GROUP, WINDOW, Window};

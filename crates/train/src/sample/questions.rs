@@ -1,0 +1,202 @@
+//! What workers ask each other before a window of batches: the draws of each other's nodes, layer by layer, and in the
+//! end for whose rows they come back.
+//!
+//! A question has for each batch how many nodes and their ids, as ascending distances; the answer for each of them its
+//! degree and the edges that were drawn, as ids with their owners. Steps: two all-to-alls a layer but the last, and two
+//! for the rows.
+
+use laconic_graph::sample::{Drawn, Lists, Sampled};
+use laconic_wire::{Rank, Transport, WireError, collectives};
+
+use super::draws::{Draws, Elsewhere};
+use super::known::Known;
+use super::varint::{Reader, put, put_ids};
+use crate::error::Result;
+use crate::exchange::steps::Step;
+
+/// Own nodes of each batch that a peer asks for, by row.
+type Asked = Vec<Vec<u32>>;
+
+/// The foreign nodes of each peer in each batch, ascending by id.
+fn foreign(known: &Known, size: usize, batches: &[Sampled]) -> Vec<Vec<Vec<u32>>> {
+    let mut wanted = vec![vec![Vec::new(); batches.len()]; size];
+    for (at, batch) in batches.iter().enumerate() {
+        for &node in batch.nodes.iter().filter(|&&node| known.is_foreign(node)) {
+            wanted[known.owner(node).index()][at].push(node);
+        }
+    }
+    wanted.iter_mut().flatten().for_each(|nodes| nodes.sort_unstable_by_key(|&node| known.ids[node as usize]));
+    wanted
+}
+
+/// Own rows of ids that a peer asks for.
+fn rows_of(known: &Known, ids: Vec<u64>) -> std::result::Result<Vec<u32>, WireError> {
+    let row = |id| known.own_row(id).ok_or_else(|| WireError::malformed(format!("node {id} is not of this worker")));
+    ids.into_iter().map(row).collect()
+}
+
+/// Asks owners for the in-neighbours that they draw for `layer` of the foreign nodes among each batch's, and answers
+/// what others ask; `rounds` has each batch's.
+///
+/// # Errors
+/// If another worker does not answer, or sends something else.
+pub(super) fn ask_draws(
+    transport: &mut dyn Transport,
+    draws: &Draws,
+    known: &mut Known,
+    (layer, rounds): (usize, &[u32]),
+    batches: &[Sampled],
+    elsewhere: &mut [Elsewhere],
+) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    let wanted = foreign(known, size, batches);
+    let question = |of_peer: &Vec<Vec<u32>>| {
+        let mut bytes = Vec::new();
+        for nodes in of_peer {
+            put_ids(&mut bytes, nodes.iter().map(|&node| known.ids[node as usize]));
+        }
+        bytes
+    };
+    let [questions, answers] = [Step::DrawQuestions, Step::DrawAnswers].map(|step| step.of_exchange(rounds[0], layer));
+    let asked = collectives::all_to_all(transport, questions, wanted.iter().map(question).collect())?;
+    let mut answered = vec![Vec::new(); size];
+    for peer in rank.others(size) {
+        let read = |bytes: &[u8]| -> std::result::Result<Asked, WireError> {
+            let mut reader = Reader::new(bytes);
+            let asked = rounds.iter().map(|_| rows_of(known, reader.ids()?)).collect::<std::result::Result<_, _>>()?;
+            reader.finish().map(|()| asked)
+        };
+        let asked = read(&asked[peer.index()]).map_err(|error| error.from_peer(rank, peer, questions))?;
+        answered[peer.index()] = answer(draws, (known, rank), (layer, rounds), &asked);
+    }
+    let told = collectives::all_to_all(transport, answers, answered)?;
+    for peer in rank.others(size) {
+        let wanted = &wanted[peer.index()];
+        take(draws, known, (layer, size), &told[peer.index()], wanted, elsewhere)
+            .map_err(|error| error.from_peer(rank, peer, answers))?;
+    }
+    Ok(())
+}
+
+/// What own nodes draw, as it is told.
+fn answer(draws: &Draws, (known, rank): (&Known, Rank), (layer, rounds): (usize, &[u32]), asked: &Asked) -> Vec<u8> {
+    let [weighted, related] = draws.columns();
+    let (mut bytes, mut drawn) = (Vec::new(), Drawn::new(weighted, related));
+    for (&round, rows) in rounds.iter().zip(asked) {
+        let lists = draws.own(round);
+        for &row in rows {
+            drawn.sources.clear();
+            drawn.weights.iter_mut().for_each(Vec::clear);
+            drawn.relations.iter_mut().for_each(Vec::clear);
+            let degree = lists.append(layer, row, &mut drawn);
+            put(&mut bytes, degree.into());
+            if (weighted || related) && draws.has_loops() {
+                let (weight, relation) = lists.loop_data(row);
+                bytes.extend_from_slice(&weight.to_le_bytes());
+                put(&mut bytes, relation.into());
+            }
+            let ids = drawn.sources.iter().map(|&source| known.ids[source as usize]);
+            put_ids(&mut bytes, ids);
+            for &source in &drawn.sources {
+                let owner = if known.is_foreign(source) { known.owner(source) } else { rank };
+                put(&mut bytes, owner.0.into());
+            }
+            drawn.weights.iter().flatten().for_each(|weight| bytes.extend_from_slice(&weight.to_le_bytes()));
+            drawn.relations.iter().flatten().for_each(|&relation| put(&mut bytes, relation.into()));
+        }
+    }
+    bytes
+}
+
+/// Takes up what a peer has drawn.
+fn take(
+    draws: &Draws,
+    known: &mut Known,
+    (layer, size): (usize, usize),
+    bytes: &[u8],
+    wanted: &[Vec<u32>],
+    elsewhere: &mut [Elsewhere],
+) -> std::result::Result<(), WireError> {
+    let ([weighted, related], mut reader) = (draws.columns(), Reader::new(bytes));
+    for (nodes, elsewhere) in wanted.iter().zip(elsewhere) {
+        for &node in nodes {
+            let degree = reader.at_most(u32::MAX.into())? as u32;
+            let loop_data = match (weighted || related) && draws.has_loops() {
+                true => (reader.float()?, reader.at_most(u16::MAX.into())? as u16),
+                false => (1.0, 0),
+            };
+            elsewhere.tell((layer, node), (degree, loop_data), |into| {
+                let ids = reader.ids()?;
+                for id in &ids {
+                    let owner = Rank(reader.at_most(size as u64 - 1)? as u32);
+                    let source = match known.own_row(*id) {
+                        Some(row) => row,
+                        None => known.number_of(*id, owner),
+                    };
+                    into.sources.push(source);
+                }
+                for _ in ids.iter().filter(|_| weighted) {
+                    into.weights.get_or_insert_default().push(reader.float()?);
+                }
+                for _ in ids.iter().filter(|_| related) {
+                    into.relations.get_or_insert_default().push(reader.at_most(u16::MAX.into())? as u16);
+                }
+                Ok::<(), WireError>(())
+            })?;
+        }
+    }
+    reader.finish()
+}
+
+/// Tells owners whose rows are wanted in each group of batches, and asks for the degrees of nodes that nobody has told;
+/// returns the own rows that each peer gets in each group.
+///
+/// # Errors
+/// If another worker does not answer, or sends something else.
+pub(super) fn ask_rows(
+    transport: &mut dyn Transport,
+    known: &mut Known,
+    (round, groups): (u32, usize),
+    wanted: &[Vec<Vec<u32>>],
+    mut unknown: Vec<Vec<u32>>,
+) -> Result<Vec<Asked>> {
+    let (rank, size) = (transport.rank(), transport.size());
+    unknown.iter_mut().for_each(|nodes| nodes.sort_unstable_by_key(|&node| known.ids[node as usize]));
+    let question = |(of_peer, unknown): (&Vec<Vec<u32>>, &Vec<u32>)| {
+        let mut bytes = Vec::new();
+        for nodes in of_peer.iter().chain([unknown]) {
+            put_ids(&mut bytes, nodes.iter().map(|&node| known.ids[node as usize]));
+        }
+        bytes
+    };
+    let [questions, answers] = [Step::RowQuestions, Step::RowAnswers].map(|step| step.tag(round));
+    let questioned = wanted.iter().zip(&unknown).map(question).collect();
+    let asked = collectives::all_to_all(transport, questions, questioned)?;
+    let (mut answered, mut sends) = (vec![Vec::new(); size], vec![Vec::new(); size]);
+    for peer in rank.others(size) {
+        let read = |bytes: &[u8]| -> std::result::Result<(Asked, Vec<u32>), WireError> {
+            let mut reader = Reader::new(bytes);
+            let rows = (0..groups).map(|_| rows_of(known, reader.ids()?)).collect::<std::result::Result<_, _>>()?;
+            let unknown = rows_of(known, reader.ids()?)?;
+            reader.finish().map(|()| (rows, unknown))
+        };
+        let (rows, unknown) = read(&asked[peer.index()]).map_err(|error| error.from_peer(rank, peer, questions))?;
+        sends[peer.index()] = rows;
+        for row in unknown {
+            let degrees = [known.inverse_degree[row as usize], known.inverse_root_degree[row as usize]];
+            degrees.iter().for_each(|degree| answered[peer.index()].extend_from_slice(&degree.to_le_bytes()));
+        }
+    }
+    let told = collectives::all_to_all(transport, answers, answered)?;
+    for peer in rank.others(size) {
+        let mut reader = Reader::new(&told[peer.index()]);
+        let mut take = || -> std::result::Result<(), WireError> {
+            for &node in &unknown[peer.index()] {
+                known.set_degrees(node, [reader.float()?, reader.float()?]);
+            }
+            std::mem::replace(&mut reader, Reader::new(&[])).finish()
+        };
+        take().map_err(|error| error.from_peer(rank, peer, answers))?;
+    }
+    Ok(sends)
+}

@@ -1,0 +1,251 @@
+//! Input rows of other workers that batches read: fetched a group of batches ahead, those that are read often kept.
+
+use laconic_nn::{Matrix, Operand, SparseRows};
+use laconic_wire::codec::{RowSet, RowsMut, RowsRef};
+use laconic_wire::{Direction, Kind, Tag};
+
+use super::known::Known;
+use crate::error::Result;
+use crate::schedule::Stage;
+use crate::worker::Worker;
+
+/// In the table of places of a row that has none.
+const NOWHERE: u32 = u32::MAX;
+
+/// The step of rows of batches, under the tag of the layer that reads them.
+const STEP: u16 = 6;
+
+/// Batches whose rows travel together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Group {
+    /// The round of its first batch.
+    pub round: u32,
+    /// Own rows that each peer gets.
+    pub send: Vec<Vec<u32>>,
+    /// Nodes whose rows come from each peer.
+    pub receive: Vec<Vec<u32>>,
+}
+
+/// The rows of other workers that are here.
+pub struct RemoteRows {
+    columns: usize,
+    tag: Tag,
+    /// How many rows may be kept.
+    capacity: usize,
+    /// For each node, how many groups have read it so far.
+    counts: Vec<u32>,
+    /// For each node, its place among the kept rows.
+    kept_at: Vec<u32>,
+    kept: Matrix,
+    free: Vec<u32>,
+    /// For each node, its place among the rows of the group at work.
+    here_at: Vec<u32>,
+    here: Matrix,
+    here_nodes: Vec<u32>,
+}
+
+/// The tag of rows of batches from a round on.
+pub fn row_tag(stage: &Stage, round: u32) -> Tag {
+    let kind = if stage.first_layer == 0 { Kind::Features } else { Kind::Activations };
+    Tag { kind, direction: Direction::Forward, layer: stage.first_layer, round, step: STEP }
+}
+
+impl RemoteRows {
+    /// Room for `cache` bytes of rows of `columns` values.
+    pub fn new(stage: &Stage, columns: usize, cache: u64) -> RemoteRows {
+        RemoteRows {
+            columns,
+            tag: row_tag(stage, 0),
+            capacity: usize::try_from(cache / (4 * columns.max(1)) as u64).unwrap_or(usize::MAX),
+            counts: Vec::new(),
+            kept_at: Vec::new(),
+            kept: Matrix::default(),
+            free: Vec::new(),
+            here_at: Vec::new(),
+            here: Matrix::default(),
+            here_nodes: Vec::new(),
+        }
+    }
+
+    /// Decides which of the nodes that each group reads have to cross, per peer: those that are not kept. What was read
+    /// by most groups so far is kept from the first time on.
+    pub(super) fn plan(&mut self, known: &Known, size: usize, groups: &[Vec<u32>]) -> Vec<Vec<Vec<u32>>> {
+        self.counts.resize(known.len(), 0);
+        self.kept_at.resize(known.len(), NOWHERE);
+        self.here_at.resize(known.len(), NOWHERE);
+        groups.iter().flatten().for_each(|&node| self.counts[node as usize] += 1);
+        let keeps = self.most_read(known);
+        for (kept, _) in self.kept_at.iter_mut().zip(&keeps).filter(|(kept, keeps)| **kept != NOWHERE && !**keeps) {
+            self.free.push(std::mem::replace(kept, NOWHERE));
+        }
+        let mut wanted = vec![Vec::with_capacity(groups.len()); size];
+        for nodes in groups {
+            wanted.iter_mut().for_each(|of_peer| of_peer.push(Vec::new()));
+            for &node in nodes {
+                if self.kept_at[node as usize] != NOWHERE {
+                    continue;
+                }
+                if keeps[node as usize] {
+                    let next = (self.kept.rows() as u32, self.columns);
+                    self.kept_at[node as usize] = self.free.pop().unwrap_or_else(|| {
+                        self.kept.reshape(next.0 as usize + 1, next.1);
+                        next.0
+                    });
+                }
+                if let Some(last) = wanted[known.owner(node).index()].last_mut() {
+                    last.push(node);
+                }
+            }
+        }
+        let by_id = |nodes: &mut Vec<u32>| nodes.sort_unstable_by_key(|&node| known.ids[node as usize]);
+        wanted.iter_mut().flatten().for_each(by_id);
+        wanted
+    }
+
+    /// For each node whether it is among the most read ones that there is room for; of those read as often, the ones
+    /// that came up first.
+    fn most_read(&self, known: &Known) -> Vec<bool> {
+        let mut read: Vec<u32> = (0..known.len() as u32).filter(|&node| self.counts[node as usize] > 0).collect();
+        if read.len() > self.capacity {
+            let most_first = |&node: &u32| (std::cmp::Reverse(self.counts[node as usize]), node);
+            if self.capacity > 0 {
+                read.select_nth_unstable_by_key(self.capacity - 1, most_first);
+            }
+            read.truncate(self.capacity);
+        }
+        let mut keeps = vec![false; known.len()];
+        read.iter().for_each(|&node| keeps[node as usize] = true);
+        keeps
+    }
+
+    fn tag(&self, round: u32) -> Tag {
+        Tag { round, ..self.tag }
+    }
+
+    /// Sends the own rows of a group to those who read them.
+    ///
+    /// # Errors
+    /// If a peer is gone, or a codec refuses the rows.
+    pub(super) fn send(&self, worker: &mut Worker, x: &Operand, group: &Group) -> Result<()> {
+        for peer in worker.rank().others(worker.size()) {
+            let rows = &group.send[peer.index()];
+            if rows.is_empty() {
+                continue;
+            }
+            let tag = self.tag(group.round);
+            let Worker { halo, transport, .. } = worker;
+            match x {
+                Operand::Dense(matrix) => {
+                    let rows = RowsRef { data: matrix.data(), columns: self.columns, rows: RowSet::Indices(rows) };
+                    halo.send_rows(transport, (tag, peer), rows)?;
+                }
+                Operand::Sparse(sparse) => {
+                    let dense = dense(sparse, rows);
+                    let all = RowSet::Range(0..dense.rows());
+                    let rows = RowsRef { data: dense.data(), columns: self.columns, rows: all };
+                    halo.send_rows(transport, (tag, peer), rows)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the rows of a group, and keeps those that are to be kept.
+    ///
+    /// # Errors
+    /// If a peer does not answer, or sends what does not fit.
+    pub(super) fn receive(&mut self, worker: &mut Worker, group: &Group) -> Result<()> {
+        for node in self.here_nodes.drain(..) {
+            self.here_at[node as usize] = NOWHERE;
+        }
+        self.here.reshape(group.receive.iter().map(Vec::len).sum(), self.columns);
+        let (tag, columns, mut start) = (self.tag(group.round), self.columns, 0);
+        for peer in worker.rank().others(worker.size()) {
+            let nodes = &group.receive[peer.index()];
+            if nodes.is_empty() {
+                continue;
+            }
+            let rows = RowSet::Range(start..start + nodes.len());
+            let into = RowsMut { data: self.here.data_mut(), columns, rows };
+            let Worker { halo, transport, .. } = worker;
+            halo.receive_rows(transport, (tag, peer), into)?;
+            for (&node, place) in nodes.iter().zip(start..) {
+                self.here_at[node as usize] = place as u32;
+                self.here_nodes.push(node);
+                let kept = self.kept_at[node as usize];
+                if kept != NOWHERE {
+                    self.kept.row_mut(kept as usize).copy_from_slice(self.here.row(place));
+                }
+            }
+            start += nodes.len();
+        }
+        worker.fetched.crossed += start as u64;
+        Ok(())
+    }
+
+    /// The row of a foreign node.
+    fn row(&self, node: u32) -> &[f32] {
+        match (self.kept_at[node as usize], self.here_at[node as usize]) {
+            (_, place) if place != NOWHERE => self.here.row(place as usize),
+            (place, _) => self.kept.row(place as usize),
+        }
+    }
+
+    /// The rows of these nodes: own ones of `x`, foreign ones as they came.
+    pub fn gather(&self, worker: &Worker, known: &Known, x: &Operand, nodes: &[u32]) -> Operand {
+        gather(worker, x, nodes, &|node| if known.is_foreign(node) { self.row(node) } else { &[] }, known.own_rows())
+    }
+}
+
+/// The rows of these nodes: of `x` below `own`, and what `foreign` gives from there on.
+pub(crate) fn gather<'a>(
+    worker: &Worker,
+    x: &'a Operand,
+    nodes: &[u32],
+    foreign: &(dyn Fn(u32) -> &'a [f32] + Sync),
+    own: usize,
+) -> Operand {
+    match x {
+        Operand::Dense(matrix) => {
+            let mut out = Matrix::zeros(nodes.len(), matrix.columns());
+            worker.compute.rows(out.rows_mut(), |row, out| {
+                let node = nodes[row] as usize;
+                out.copy_from_slice(if node < own { matrix.row(node) } else { foreign(nodes[row]) });
+            });
+            Operand::Dense(out)
+        }
+        Operand::Sparse(sparse) if nodes.iter().all(|&node| (node as usize) < own) => {
+            Operand::Sparse(sparse.gather(nodes))
+        }
+        Operand::Sparse(sparse) => {
+            let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+            for &node in nodes {
+                if (node as usize) < own {
+                    let entries = sparse.offsets()[node as usize]..sparse.offsets()[node as usize + 1];
+                    indices.extend_from_slice(&sparse.indices()[entries.clone()]);
+                    values.extend_from_slice(&sparse.values()[entries]);
+                } else {
+                    let stored = foreign(node).iter().zip(0..).filter(|(value, _)| **value != 0.0);
+                    stored.for_each(|(&value, column)| {
+                        indices.push(column);
+                        values.push(value);
+                    });
+                }
+                offsets.push(indices.len());
+            }
+            Operand::Sparse(SparseRows::new(sparse.columns(), offsets, indices, values))
+        }
+    }
+}
+
+/// Some rows of a sparse matrix, in full.
+pub(crate) fn dense(sparse: &SparseRows, rows: &[u32]) -> Matrix {
+    let mut out = Matrix::zeros(rows.len(), sparse.columns());
+    for (to, &from) in rows.iter().enumerate() {
+        let entries = sparse.offsets()[from as usize]..sparse.offsets()[from as usize + 1];
+        for (&column, &value) in sparse.indices()[entries.clone()].iter().zip(&sparse.values()[entries]) {
+            out.row_mut(to)[column as usize] = value;
+        }
+    }
+    out
+}

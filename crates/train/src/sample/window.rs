@@ -1,0 +1,179 @@
+//! A window of batches: drawn, asked for and planned together.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use laconic_graph::sample::{Sampled, Sampler};
+use laconic_nn::Operand;
+
+use super::ahead::{Ahead, Job};
+use super::draws::{Draws, Elsewhere, RoundLists};
+use super::known::Known;
+use super::questions::{ask_draws, ask_rows};
+use super::rows::{Group, RemoteRows};
+use crate::error::{Result, TrainError};
+use crate::pass::batch::Batch;
+use crate::worker::Worker;
+
+/// Batches of a window at most, so that what is asked for at once stays small beside a graph.
+pub const WINDOW: u32 = 64;
+/// Batches whose rows travel together: a row that several of them read crosses once.
+pub const GROUP: usize = 4;
+
+/// A batch, but for the rows that go in.
+pub struct Drawn {
+    /// The round that it is for.
+    pub round: u32,
+    /// Which nodes its rows are, by number.
+    pub nodes: Vec<u32>,
+    /// Its edges and what is known of its nodes.
+    pub batch: Batch,
+}
+
+/// Draws and their batches, window after window.
+pub struct Window {
+    draws: Arc<Draws>,
+    known: Arc<Known>,
+    ahead: Ahead,
+    most_ahead: usize,
+    batches: Option<Receiver<Drawn>>,
+    groups: Vec<Group>,
+    /// How many of the groups have come.
+    come: usize,
+}
+
+impl Window {
+    /// An empty window over what is known; batches are made at most so many ahead.
+    ///
+    /// # Errors
+    /// If the system starts no thread.
+    pub fn new(draws: Draws, known: Known, most_ahead: usize) -> Result<Window> {
+        let (draws, known) = (Arc::new(draws), Arc::new(known));
+        let ahead = Ahead::new()?;
+        Ok(Window { draws, known, ahead, most_ahead, batches: None, groups: Vec::new(), come: 0 })
+    }
+
+    /// What is known of nodes.
+    pub fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Goes on to these rounds, each with its seeds. With `remote`, together with the other workers: what they draw and
+    /// own is asked for.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn open(
+        &mut self,
+        worker: &mut Worker,
+        rounds: Vec<(u32, Vec<u32>)>,
+        remote: Option<(&mut RemoteRows, &Operand)>,
+    ) -> Result<()> {
+        // What is left of the window before is nobody's any more.
+        self.batches = None;
+        (self.groups, self.come) = (Vec::new(), 0);
+        let mut jobs: Vec<Job> = rounds.into_iter().map(|(round, seeds)| Job { round, seeds, sampled: None }).collect();
+        if let Some((rows, x)) = remote.filter(|_| worker.size() > 1 && !jobs.is_empty()) {
+            let sampled = self.ask(worker, &jobs)?;
+            self.groups = self.group(worker, &jobs, &sampled, rows)?;
+            jobs.iter_mut().zip(sampled).for_each(|(job, sampled)| job.sampled = Some(sampled));
+            rows.send(worker, x, &self.groups[0])?;
+        }
+        self.batches = Some(self.ahead.start(self.draws.clone(), self.known.clone(), jobs, self.most_ahead));
+        Ok(())
+    }
+
+    /// The neighbourhoods of a window's batches, for which other workers are asked.
+    fn ask(&mut self, worker: &mut Worker, jobs: &[Job]) -> Result<Vec<Sampled>> {
+        let layers = self.draws.layers();
+        let rounds: Vec<u32> = jobs.iter().map(|job| job.round).collect();
+        let mut sampled = vec![Sampled::default(); jobs.len()];
+        let mut elsewhere = vec![Elsewhere::new(self.draws.columns()); jobs.len()];
+        // Layers below the last read whoever those above have found, so each is asked for when these are known.
+        for depth in 1..=layers {
+            let mut sampler = Sampler::new(self.known.len());
+            for ((job, sampled), elsewhere) in jobs.iter().zip(&mut sampled).zip(&elsewhere) {
+                let lists = RoundLists {
+                    draws: &self.draws,
+                    own: self.draws.own(job.round),
+                    elsewhere,
+                    own_rows: self.known.own_rows(),
+                    first: layers - depth,
+                };
+                self.ahead.sample(&lists, (&mut sampler, &job.seeds, depth), sampled);
+            }
+            if depth < layers {
+                let (draws, known) = (self.draws.clone(), Arc::make_mut(&mut self.known));
+                let at = (layers - depth - 1, &rounds[..]);
+                ask_draws(&mut worker.transport, &draws, known, at, &sampled, &mut elsewhere)?;
+            }
+        }
+        Ok(sampled)
+    }
+
+    /// Which rows travel when.
+    fn group(
+        &mut self,
+        worker: &mut Worker,
+        jobs: &[Job],
+        sampled: &[Sampled],
+        rows: &mut RemoteRows,
+    ) -> Result<Vec<Group>> {
+        let size = worker.size();
+        let known = Arc::make_mut(&mut self.known);
+        let foreign = |batches: &[Sampled]| {
+            let nodes = batches.iter().flat_map(|batch| &batch.nodes).copied();
+            let mut nodes: Vec<u32> = nodes.filter(|&node| known.is_foreign(node)).collect();
+            nodes.sort_unstable();
+            nodes.dedup();
+            nodes
+        };
+        let groups: Vec<Vec<u32>> = sampled.chunks(GROUP).map(foreign).collect();
+        let mut unknown = vec![Vec::new(); size];
+        let mut strangers: Vec<u32> = groups.iter().flatten().copied().filter(|&n| known.lacks_degree(n)).collect();
+        strangers.sort_unstable();
+        strangers.dedup();
+        strangers.iter().for_each(|&node| unknown[known.owner(node).index()].push(node));
+        let wanted = rows.plan(known, size, &groups);
+        let sends = ask_rows(&mut worker.transport, known, (jobs[0].round, groups.len()), &wanted, unknown)?;
+        let pick = |of: &[Vec<Vec<u32>>], group: usize| {
+            of.iter().map(|of_peer| of_peer.get(group).cloned().unwrap_or_default()).collect()
+        };
+        let group = |(at, jobs): (usize, &[Job])| Group {
+            round: jobs[0].round,
+            send: pick(&sends, at),
+            receive: pick(&wanted, at),
+        };
+        Ok(jobs.chunks(GROUP).enumerate().map(group).collect())
+    }
+
+    /// The batch of a round of the window, whose rounds are taken in turn; rows of other workers that it reads are here
+    /// afterwards, and those of later ones on their way.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or the thread that makes batches has ended.
+    pub fn take(
+        &mut self,
+        worker: &mut Worker,
+        round: u32,
+        remote: Option<(&mut RemoteRows, &Operand)>,
+    ) -> Result<Drawn> {
+        let group = self.groups.get(self.come).filter(|group| group.round == round);
+        if let (Some((rows, x)), Some(group)) = (remote, group) {
+            rows.receive(worker, group)?;
+            self.come += 1;
+            if let Some(next) = self.groups.get(self.come) {
+                rows.send(worker, x, next)?;
+            }
+        }
+        let drawn = self.batches.as_ref().and_then(|batches| batches.recv().ok());
+        match drawn.filter(|drawn| drawn.round == round) {
+            Some(drawn) => {
+                let read = if self.groups.is_empty() { 0 } else { self.known.foreign(&drawn.nodes) };
+                worker.fetched.read += read as u64;
+                Ok(drawn)
+            }
+            None => Err(TrainError::config(format!("the batch of round {round} was not made: its thread has ended"))),
+        }
+    }
+}

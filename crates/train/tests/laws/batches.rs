@@ -1,0 +1,226 @@
+//! Batches: of all nodes with all neighbours they are full-graph training; drawn ones are the same on any number of
+//! workers, whatever is kept of fetched rows, and to the bit on any number of threads and after a resumed run.
+
+use laconic_graph::dataset::Features;
+use laconic_train::run::Outcome;
+use laconic_wire::Kind;
+
+use crate::fixture::{config, first_gradient, folder, graph, into_folder, losses, related, run, try_run, weighted};
+use crate::same_bits::{assert_resumes, assert_same, bits, stop_after, straight};
+
+const ARCHS: [&[&str]; 7] = [
+    &["model.arch=gcn"],
+    &["model.arch=gcn", "model.self_loops=false"],
+    &["model.arch=sage"],
+    &["model.arch=sage", "model.aggregator=max"],
+    &["model.arch=gin"],
+    &["model.arch=gat"],
+    &["model.arch=mlp"],
+];
+
+fn is_mlp(arch: &[&str]) -> bool {
+    arch.contains(&"model.arch=mlp")
+}
+
+fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &dyn std::fmt::Debug) {
+    assert_eq!(found.len(), expected.len(), "{what:?}");
+    let worst = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / (1.0 + b.abs())).fold(0.0, f64::max);
+    assert!(worst <= tolerance, "{what:?}: {worst:e}\n{found:?}\n{expected:?}");
+}
+
+fn fanouts(arch: &[&str], layers: usize, fanout: i64) -> String {
+    if is_mlp(arch) { "batch.fanouts=[]".to_owned() } else { format!("batch.fanouts={:?}", vec![fanout; layers]) }
+}
+
+const RELATIONAL: [&[&str]; 2] = [&["model.arch=rgcn"], &["model.arch=rgcn", "model.bases=2"]];
+
+#[test]
+fn one_batch_of_all_nodes_with_all_neighbours_has_the_gradient_of_the_whole_graph() {
+    let cases = [(graph(150, 4), 2, &ARCHS[..]), (weighted(150, 4), 3, &ARCHS), (related(150, 4), 2, &RELATIONAL)];
+    for (dataset, layers, archs) in cases {
+        let layers_key = format!("model.layers={layers}");
+        for &arch in archs {
+            for workers in [1, 3] {
+                for schedule in ["schedule.kind=synchronous", "schedule.kind=lazy"] {
+                    let keys = [arch, &[layers_key.as_str(), schedule]].concat();
+                    let all = fanouts(arch, layers, -1);
+                    let batch = [&keys[..], &["batch.size=1000", &all]].concat();
+                    let whole = first_gradient(&keys, &dataset, workers);
+                    assert_close(&first_gradient(&batch, &dataset, workers), &whole, 1e-5, &(workers, &batch));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn drawn_batches_are_the_same_on_one_worker_and_on_many() {
+    let cases = [(graph(200, 4), 2, &ARCHS[..]), (weighted(200, 4), 3, &ARCHS), (related(200, 4), 3, &RELATIONAL)];
+    for (dataset, fanout, archs) in cases {
+        for &arch in archs {
+            for schedule in ["schedule.kind=synchronous", "schedule.kind=lazy"] {
+                let drawn = fanouts(arch, 3, fanout);
+                let keys = [arch, &["model.layers=3", "batch.size=20", "train.epochs=4", &drawn, schedule]].concat();
+                let one = losses(&keys, &dataset, 1);
+                assert!(one.len() >= 10, "{} batches", one.len());
+                for workers in [2, 3, 5] {
+                    assert_close(&losses(&keys, &dataset, workers), &one, 1e-4, &(workers, &keys));
+                }
+            }
+        }
+    }
+}
+
+/// The control: draws matter, so that agreeing on them is something.
+#[test]
+fn another_seed_draws_other_batches() {
+    let keys = ["batch.size=20", "batch.fanouts=[2, 2]", "train.epochs=1", "model.dropout=0.0"];
+    let dataset = graph(200, 4);
+    let first = |keys: &[&str]| losses(keys, &dataset, 1)[0];
+    let all = ["batch.size=20", "batch.fanouts=[-1, -1]", "train.epochs=1", "model.dropout=0.0"];
+    assert!((first(&keys) - first(&all)).abs() > 1e-3);
+}
+
+fn sampled(more: &[&'static str]) -> Vec<&'static str> {
+    [&["batch.size=20", "batch.fanouts=[2, 3, 2]", "model.layers=3", "train.epochs=4"], more].concat()
+}
+
+#[test]
+fn what_is_kept_of_fetched_rows_changes_what_crosses_and_no_bit() {
+    let dataset = graph(200, 4);
+    let of = |cache: &'static str, more: &[&'static str]| {
+        run(&config(&[&sampled(more)[..], &["train.epochs=8", cache]].concat()), &dataset, 3)
+    };
+    for more in [&["model.arch=gcn"][..], &["model.arch=sage"], &["messages.forward=half"]] {
+        let (without, with) = (of("batch.cache=\"0\"", more), of("batch.cache=\"2 kB\"", more));
+        assert_eq!(bits(&without), bits(&with), "{more:?}");
+        let bytes = |outcomes: &[Outcome]| {
+            let summary = outcomes[0].summary.as_ref().expect("worker 0 sums up");
+            summary.bytes.by_kind["features"]
+        };
+        assert!(bytes(&with) < bytes(&without), "{more:?}: {} and {}", bytes(&with), bytes(&without));
+    }
+}
+
+#[test]
+fn what_batches_send_stays_within_what_is_predicted() {
+    let dataset = graph(200, 4);
+    for more in [&["model.arch=gat"][..], &["model.arch=gcn"], &["messages.forward=half"], &["schedule.kind=lazy"]] {
+        for workers in [1, 2, 4] {
+            let outcomes = run(&config(&sampled(more)), &dataset, workers);
+            for outcome in &outcomes {
+                let (sent, predicted) = (outcome.sent.totals_by_kind(), outcome.predicted.totals_by_kind());
+                for ((kind, sent), (_, predicted)) in sent.iter().zip(predicted.iter()) {
+                    let fits = match kind {
+                        Kind::Features | Kind::Control => sent.framed <= predicted.framed,
+                        _ => sent == predicted,
+                    };
+                    assert!(fits, "{more:?}, {workers} workers, {kind:?}: {sent:?}, predicted {predicted:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_have_the_same_bits_on_any_number_of_threads_and_after_a_stop_in_mid_epoch() {
+    let dataset = graph(200, 4);
+    for more in [&["model.arch=gcn"][..], &["model.arch=gat"], &["schedule.kind=lazy", "schedule.start=mlp"]] {
+        for workers in [1, 3] {
+            assert_same(&dataset, workers, &sampled(more), &[&["train.threads=3", "batch.ahead=1"]]);
+        }
+        let keys = sampled(more);
+        let straight = straight(&dataset, &keys);
+        for round in [1, 4, 5] {
+            let folder = folder();
+            let out = folder.path().join("run");
+            try_run(&config(&keys), &dataset, 3, stop_after(round, &out)).expect("a run");
+            assert_resumes(&straight, &dataset, &keys, &out, &format!("stopped after {round}"));
+        }
+    }
+}
+
+/// Where features are small, all classes are as likely whatever is drawn, so the gradient of one layer is linear in
+/// what the draws add up to.
+#[test]
+fn gradients_of_drawn_sums_are_right_on_average() {
+    let mut dataset = graph(120, 4);
+    let Features::Dense { values, .. } = &mut dataset.features else { unreachable!("generated features are dense") };
+    values.iter_mut().for_each(|value| *value *= 1e-3);
+    for arch in [&["model.arch=gcn"][..], &["model.arch=gcn", "model.self_loops=false"], &["model.arch=sage"]] {
+        let of = |seed: usize, more: &[&str]| {
+            let seed = format!("train.seed={seed}");
+            first_gradient(
+                &[arch, &["model.layers=1", "schedule.cache_inputs=false", seed.as_str()], more].concat(),
+                &dataset,
+                2,
+            )
+        };
+        let along: Vec<f64> = (0..200)
+            .map(|seed| {
+                let (exact, drawn) = (of(seed, &[]), of(seed, &["batch.size=1000", "batch.fanouts=[2]"]));
+                drawn.iter().zip(&exact).map(|(drawn, exact)| (drawn - exact) * exact).sum()
+            })
+            .collect();
+        let count = along.len() as f64;
+        let mean = along.iter().sum::<f64>() / count;
+        let variance = along.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let z = mean / (variance / count).sqrt();
+        assert!(variance > 0.0 && z.abs() < 5.0, "{arch:?}: {z}");
+    }
+}
+
+/// One batch of all clusters of one worker is the whole graph; of several workers, each one's part of it.
+#[test]
+fn one_batch_of_all_clusters_has_the_gradient_of_the_graph_without_edges_between_workers() {
+    let dataset = weighted(150, 4);
+    for arch in ARCHS {
+        for workers in [1, 3] {
+            let alone = [arch, &["messages.selection=none", "messages.evaluation=none"]].concat();
+            let batch = [arch, &["batch.size=1000", "batch.kind=clusters"]].concat();
+            let whole = first_gradient(&alone, &dataset, workers);
+            assert_close(&first_gradient(&batch, &dataset, workers), &whole, 1e-5, &(workers, &batch));
+        }
+    }
+}
+
+#[test]
+fn batches_of_clusters_have_the_same_bits_after_a_stop_and_send_what_is_predicted() {
+    let dataset = graph(200, 4);
+    let keys = ["batch.size=20", "batch.kind=clusters", "train.epochs=3", "model.arch=gcn"];
+    let straight = straight(&dataset, &keys);
+    for round in [1, 4] {
+        let folder = folder();
+        let out = folder.path().join("run");
+        try_run(&config(&keys), &dataset, 3, stop_after(round, &out)).expect("a run");
+        // Their ledger is compared with the prediction account by account.
+        assert_resumes(&straight, &dataset, &keys, &out, &format!("stopped after {round}"));
+    }
+}
+
+#[test]
+fn what_batches_cannot_be_combined_with_is_refused_by_name() {
+    let dataset = graph(60, 3);
+    for (key, word) in [
+        ("schedule.kind=pipelined", "late rows"),
+        ("messages.selection=boundary_sample", "selection"),
+        ("messages.forward={ codec = \"quantised\", bits = \"adaptive\" }", "adaptive"),
+        ("messages.forward=masked", "mask"),
+        ("messages.skip={ change = 0.1 }", "messages.skip"),
+        ("messages.budget=\"1 GB\"", "messages.budget"),
+    ] {
+        let options = Default::default();
+        let error = try_run(&config(&["batch.size=10", key]), &dataset, 2, options).err().expect(key);
+        assert!(error.exit_code() == 2 && error.to_string().contains(word), "{key}: {error}");
+        assert!(error.to_string().contains("batch.size = 10"), "{key}: {error}");
+    }
+}
+
+#[test]
+fn a_run_in_batches_leaves_a_folder_from_which_it_is_predicted() {
+    let (dataset, out) = (graph(100, 3), folder());
+    let keys = config(&["batch.size=15", "train.epochs=3"]);
+    let outcomes = try_run(&keys, &dataset, 2, into_folder(out.path())).expect("a run");
+    let summary = outcomes[0].summary.as_ref().expect("worker 0 sums up");
+    assert!(summary.bytes.is_bound && summary.bytes.total <= summary.bytes.predicted);
+}
