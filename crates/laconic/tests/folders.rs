@@ -346,10 +346,10 @@ fn a_table_of_predictions_has_the_rights_of_any_new_file() {
     }
 }
 
-/// Runs the program where no file may grow beyond 1 kB, as on a disk that is full.
-fn without_room(place: &Place, line: &str) -> Output {
+/// Runs the program where no file may grow beyond so many blocks of 512 bytes, as on a disk that is full.
+fn without_room(place: &Place, blocks: usize, line: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_laconic");
-    let script = format!("trap '' XFSZ; ulimit -f 2; exec {program} {line}");
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} {line}");
     Command::new("sh").args(["-c", &script]).current_dir(place.path("")).output().expect("sh is there")
 }
 
@@ -364,15 +364,15 @@ fn a_full_disk_is_one_line_with_the_files_path_and_leaves_nothing() {
         "data synth sbm --nodes 500 --out tiny/z.npz --quiet",
         "report run --out tiny/r.html --quiet",
     ] {
-        let done = without_room(&place, line);
+        let done = without_room(&place, 2, line);
         let file = line.split_whitespace().find(|word| word.starts_with("tiny/")).expect("every line has one");
         assert_eq!(done.status.code(), Some(5), "{line}: {}", said(&done));
         assert_eq!(said(&done).lines().count(), 1, "{line}: {}", said(&done));
         assert!(said(&done).contains(file), "{line}: {}", said(&done));
         assert!(contents(&place.path("tiny")).is_empty(), "{line}");
     }
-    // The log of rounds grows until there is no more room.
-    let done = without_room(&place, &format!("train run.toml --out tiny/run {LONG}"));
+    // The configuration fits; the log of rounds grows until there is no more room.
+    let done = without_room(&place, 8, &format!("train run.toml --out tiny/run {LONG}"));
     assert_eq!(done.status.code(), Some(5), "{}", said(&done));
     assert!(said(&done).contains("tiny/run/metrics.jsonl: "), "{}", said(&done));
 }

@@ -48,8 +48,13 @@ const FRUGAL: [&str; 3] = [
 #[test]
 fn processes_and_threads_train_the_same_bits_and_send_the_same_bytes() {
     let place = place();
-    let plain =
-        ["", "--set schedule.kind=lazy", "--set schedule.kind=lazy --set schedule.start=mlp", "--set model.arch=gat"];
+    let plain = [
+        "",
+        "--set batch.size=20 --set train.epochs=2",
+        "--set schedule.kind=lazy",
+        "--set schedule.kind=lazy --set schedule.start=mlp",
+        "--set model.arch=gat",
+    ];
     for keys in plain.into_iter().chain(FRUGAL) {
         let threads = place.json(&format!("train run.toml --out threads {keys}"));
         let line = format!("train run.toml --out mpi --json --quiet {keys}");

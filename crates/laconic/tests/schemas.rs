@@ -172,7 +172,14 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     check("`laconic compare`", &[compared, linked, seeded]);
     check("`laconic compare --plan`", &[place.json("compare run.toml --runs methods.toml --plan")]);
     check("`laconic report`", &[place.json("report run")]);
-    check("`laconic predict`", &[place.json("predict run --out p.parquet"), place.json("predict people --out p.csv")]);
+    place.json("train run.toml --out linked --set task.kind=link_prediction");
+    place.write("pairs.csv", "source,target\n1,2\n3,4\n");
+    let predicted = [
+        place.json("predict run --out p.parquet"),
+        place.json("predict people --out p.csv"),
+        place.json("predict linked --pairs pairs.csv --out q.csv"),
+    ];
+    check("`laconic predict`", &predicted);
     check("`laconic export`", &[place.json("export run --to pyg --out pyg")]);
     check("`laconic demo`", &[place.json("demo --nodes 300 --parts 2 --epochs 2")]);
     check("`laconic keys`", &[place.json("keys")]);

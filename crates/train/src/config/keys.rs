@@ -64,15 +64,16 @@ keys! {
     "model.norm": "none | layer: LayerNorm after hidden layers (layer)",
     "model.self_loops": "every node is its own neighbour (gcn, gat: true; else false)",
     "task.kind": "node_classification | link_prediction (node_classification)",
-    "task.decoder": "links: dot | mlp | distmult: what scores a pair of embeddings of model.hidden columns (dot)",
+    "task.decoder": "link_prediction: dot | mlp | distmult: what scores a pair of embeddings of model.hidden columns \
+        (dot)",
     "task.decoder_layers": "mlp: hidden layers (1)",
-    "task.split": "links: { val, test, seed }: shares of edges that are held out, both directions of a pair together \
-        ({ val = 0.05, test = 0.1, seed = 0 })",
-    "task.negatives": "links: global | local: pairs that are no edges have any node for a target, or one of the \
-        target's owner (global)",
-    "task.negatives_per_edge": "links: such pairs an edge, others in every round (1)",
-    "task.eval_negatives": "links: pairs among which each held-out edge is ranked, from all nodes, always the \
-        same (100)",
+    "task.split": "link_prediction: { val, test, seed }: shares of edges that are held out, both directions of a pair \
+        together ({ val = 0.05, test = 0.1, seed = 0 })",
+    "task.negatives": "link_prediction: global | local: pairs that are no edges have any node for a target, or one of \
+        the target's owner (global)",
+    "task.negatives_per_edge": "link_prediction: such pairs an edge, others in every round (1)",
+    "task.eval_negatives": "link_prediction: pairs among which each held-out edge is ranked, from all nodes, always \
+        the same (100)",
     "train.epochs": "rounds, per stage when lazy (200)",
     "train.lr": "learning rate (0.01)",
     "train.weight_decay": "L2 penalty; decoupled decay with adamw (0.0005)",
