@@ -2,7 +2,9 @@
 //! puts it where most of its neighbours are, the less so the fuller the part.
 
 use laconic_graph::error::{GraphError, Result};
-use laconic_graph::partition::{OptionValue, PartitionInput, PartitionOptions, Partitioner, PartitionerKind, quality};
+use laconic_graph::partition::{
+    OptionValue, PartitionInput, PartitionOptions, Partitioner, PartitionerKind, Reads, quality,
+};
 use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_train::{Members, Options, train};
 
@@ -10,7 +12,8 @@ use laconic_train::{Members, Options, train};
 struct StreamingGreedy(f64);
 
 /// What a registry needs to know.
-pub static STREAMING_GREEDY: PartitionerKind = PartitionerKind { name: "streaming_greedy", options: &["slack"], build };
+pub static STREAMING_GREEDY: PartitionerKind =
+    PartitionerKind { name: "streaming_greedy", options: &["slack"], reads: |_| Reads::Graph, build };
 
 fn build(options: &PartitionOptions) -> Result<Box<dyn Partitioner>> {
     match options.own.get("slack") {

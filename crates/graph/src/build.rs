@@ -225,6 +225,12 @@ fn key(graph: &Graph, edge: usize) -> (u32, u16) {
     (graph.sources[edge], graph.data.relation(edge))
 }
 
+/// The edges of a graph in both directions, and nothing else of them.
+pub(crate) fn both_directions(graph: &Graph) -> Graph {
+    let plain = Graph::new(graph.offsets.clone(), graph.sources.clone());
+    union(&plain, &transpose(&plain))
+}
+
 /// All edges of two graphs with ascending rows; the mean weight where both have the edge.
 fn union(a: &Graph, b: &Graph) -> Graph {
     let nodes = a.nodes();

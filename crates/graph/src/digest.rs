@@ -75,5 +75,11 @@ pub(crate) fn rows(hash: &mut blake3::Hasher, features: &Features, labels: &Labe
 /// Name and length go in front, so that no two lists of arrays read the same. Bytes are those of a little-endian
 /// machine.
 pub(crate) fn array<T: NoUninit>(hash: &mut blake3::Hasher, name: &str, values: &[T]) {
-    hash.update(name.as_bytes()).update(&(values.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(values));
+    head(hash, name, values.len() as u64);
+    hash.update(bytemuck::cast_slice(values));
+}
+
+/// What goes in front of so many values.
+pub(crate) fn head(hash: &mut blake3::Hasher, name: &str, values: u64) {
+    hash.update(name.as_bytes()).update(&values.to_le_bytes());
 }

@@ -136,7 +136,10 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     check("`laconic data info`", &[place.json("data info graph.npz"), place.json("data info edges.csv")]);
     check("`laconic data check`", &[place.json("data check graph.npz"), any(&place, "data check edges.csv")]);
     check("`laconic data convert`", &[place.json("data convert edges.csv --out converted.npz")]);
-    check("`laconic data synth`", &[place.json("data synth rmat --scale 5 --out rmat.npz")]);
+    check(
+        "`laconic data synth`",
+        &[place.json("data synth rmat --scale 5 --out rmat.npz"), place.json("data synth rmat --scale 5 --out rmat")],
+    );
     let parts = place.json("partition graph.npz --parts 2 --method multilevel --out parts --assignment owners.txt");
     check(
         "`laconic partition`",
@@ -144,6 +147,8 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
             place.json("partition graph.npz --parts 2"),
             parts,
             place.json("partition calls.csv --nodes people.csv --parts 2"),
+            place.json("partition graph.npz --parts 2 --measure"),
+            place.json("partition rmat --parts 2 --memory 1GB --out rmat-2"),
         ],
     );
     let lossy = "--set messages.forward=quantised --set schedule.kind=synchronous";

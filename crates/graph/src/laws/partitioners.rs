@@ -142,7 +142,7 @@ mod tests {
     use super::check;
     use crate::error::Result;
     use crate::partition::{
-        OptionValue, PartitionInput, PartitionOptions, Partitioner, PartitionerKind, PartitionerRegistry,
+        OptionValue, PartitionInput, PartitionOptions, Partitioner, PartitionerKind, PartitionerRegistry, Reads,
     };
 
     #[test]
@@ -175,6 +175,7 @@ mod tests {
     static ROGUE: PartitionerKind = PartitionerKind {
         name: "rogue",
         options: &["law"],
+        reads: |_| Reads::Graph,
         build: |options| match options.own.get("law") {
             Some(OptionValue::Text(law)) => Ok(Box::new(Rogue(law.clone()))),
             _ => Err(crate::error::GraphError::invalid("expected a law to break")),

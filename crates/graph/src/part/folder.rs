@@ -30,7 +30,7 @@ use crate::part::meta::{Meta, PartEntry, Provenance};
 use crate::part::tensors::{self, Tensor, Tensors};
 use crate::part::{GlobalCounts, Part, PartCounts};
 
-const META: &str = "meta.json";
+pub(super) const META: &str = "meta.json";
 const GRAPH: &str = "graph.safetensors";
 const NODES: &str = "nodes.safetensors";
 const FEATURES: &str = "features.safetensors";
@@ -253,7 +253,7 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
 }
 
 /// Writes the files of `part` into the folder `dir` and lists them in `meta`.
-fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
+pub(super) fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
     part.check()?;
     if meta.parts != part.parts || meta.global != part.global {
         let what = format!("expected a part of the graph that the folder is about, {:?}", meta.global);
@@ -353,12 +353,12 @@ fn read_ids(file: &Tensors) -> Result<Ids> {
     Ok(Ids::Strings(offsets.windows(2).enumerate().map(id).collect::<Result<_>>()?))
 }
 
-fn part_name(index: u32) -> String {
+pub(super) fn part_name(index: u32) -> String {
     format!("part-{index}")
 }
 
 /// Whether there is anything to replace, if it may be.
-fn may_replace(dir: &Path, overwrite: bool) -> Result<bool> {
+pub(crate) fn may_replace(dir: &Path, overwrite: bool) -> Result<bool> {
     let occupied = holds_anything(dir)?;
     if occupied && !(overwrite && dir.join(META).is_file()) {
         let hint = if overwrite { " that are not a part folder's" } else { "; ask to overwrite it" };
@@ -377,12 +377,12 @@ fn holds_anything(dir: &Path) -> Result<bool> {
     }
 }
 
-fn rename(from: &Path, to: &Path) -> Result<()> {
+pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|source| GraphError::io(to, source))
 }
 
 /// Waits until the disk has the names in the folder of `place`.
-fn keep(place: &Path) -> Result<()> {
+pub(super) fn keep(place: &Path) -> Result<()> {
     keep_names(parent(place)).map_err(|source| GraphError::io(place, source))
 }
 

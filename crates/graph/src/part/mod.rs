@@ -11,6 +11,7 @@ mod folder;
 mod mapped;
 mod meta;
 mod tensors;
+mod to_be;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +21,10 @@ use crate::edges::Edges;
 
 pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
+pub(crate) use folder::may_replace;
 pub use folder::{is_part_folder, open_meta, open_part, parts_here, write_counts, write_part, write_parts};
 pub use meta::{FORMAT, FileEntry, Meta, PartEntry, Provenance, VERSION};
+pub(crate) use to_be::FolderToBe;
 
 /// All that the owner of one part knows. Rows of `features`, `labels`, `roles` and `ids` are the nodes of `nodes`.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{GraphError, Result};
 use crate::limits::{Limits, read_limited};
-use crate::partition::{PartitionInput, Partitioner, PartitionerKind};
+use crate::partition::{PartitionInput, Partitioner, PartitionerKind, Reads, RowsInput};
 use crate::read::arrays::read_npy;
 
 pub(super) static KIND: PartitionerKind = PartitionerKind {
     name: "given",
     options: &["file"],
+    reads: |_| Reads::Nodes,
     build: |options| {
         let file = options.file.clone();
         let file = file.ok_or_else(|| GraphError::invalid("the partitioner \"given\" needs a file"))?;
@@ -28,8 +29,22 @@ const BYTES_PER_LINE_MAX: u64 = 24;
 
 impl Partitioner for Given {
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
+        self.read(input.graph.nodes(), input.parts)
+    }
+
+    fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
+        self.read(input.rows.nodes(), input.parts)
+    }
+
+    /// The numbers as they are read, and the parts.
+    fn memory(&self, nodes: u64, _: u32) -> u64 {
+        (BYTES_PER_LINE_MAX + 12) * nodes
+    }
+}
+
+impl Given {
+    fn read(&self, nodes: usize, parts: u32) -> Result<Vec<u32>> {
         let path = self.file.as_path();
-        let nodes = input.graph.nodes();
         let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         // Lines are counted from 1, elements from 0, as editors and NumPy do.
         let (numbers, unit, first) = match is_npy {
@@ -41,8 +56,8 @@ impl Partitioner for Given {
             return Err(GraphError::format(path, format!("{unit}s"), what));
         }
         let part = |(row, number): (usize, i64)| {
-            u32::try_from(number).ok().filter(|&part| part < input.parts).ok_or_else(|| {
-                let what = format!("expected a part number below {}, found {number}", input.parts);
+            u32::try_from(number).ok().filter(|&part| part < parts).ok_or_else(|| {
+                let what = format!("expected a part number below {parts}, found {number}");
                 GraphError::format(path, format!("{unit} {}", row + first), what)
             })
         };

@@ -10,7 +10,13 @@ mod partitioner;
 mod quality;
 mod random;
 mod registry;
+mod streaming;
+mod super_node;
 
-pub use partitioner::{IMBALANCE_DEFAULT, Objective, OptionValue, PartitionInput, PartitionOptions, Partitioner};
+pub use partitioner::{
+    IMBALANCE_DEFAULT, Objective, OptionValue, PASSES_DEFAULT, PartitionInput, PartitionOptions, Partitioner, RULES,
+    RowsInput,
+};
 pub use quality::{PartQuality, Quality, quality};
-pub use registry::{PartitionerKind, PartitionerRegistry};
+pub use registry::{PartitionerKind, PartitionerRegistry, Reads};
+pub use super_node::{clusterers, clusters_default};

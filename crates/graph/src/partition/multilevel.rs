@@ -9,11 +9,12 @@ use metis::option::{ObjType, Seed};
 use crate::dataset::Split;
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
-use crate::partition::{Objective, PartitionInput, PartitionOptions, Partitioner, PartitionerKind};
+use crate::partition::{Objective, PartitionInput, PartitionOptions, Partitioner, PartitionerKind, Reads};
 
 pub(super) static KIND: PartitionerKind = PartitionerKind {
     name: "multilevel",
     options: &["seed", "objective", "balance_train", "imbalance"],
+    reads: |_| Reads::Graph,
     build: |options| {
         let &PartitionOptions { objective, balance_train, imbalance, .. } = options;
         if !(0.0..=1000.0).contains(&imbalance) {
@@ -51,25 +52,62 @@ impl Partitioner for Multilevel {
             return Ok(vec![0; nodes]);
         }
         let (offsets, neighbours) = undirected(input.graph)?;
-        let weights = self.node_weights(input);
-        let constraints = weights.len() / nodes;
+        let job = Job {
+            edges: (&offsets, &neighbours),
+            node_weights: &self.node_weights(input),
+            edge_weights: None,
+            parts: input.parts,
+            imbalance: self.imbalance,
+            objective: self.objective,
+            seed: input.seed,
+        };
+        job.run()
+    }
+}
+
+/// What METIS is asked for: at least two parts, and no more than nodes.
+pub(super) struct Job<'a> {
+    /// Compressed rows of both directions of every edge, each once, without loops: boundaries and neighbours.
+    pub(super) edges: (&'a [Idx], &'a [Idx]),
+    /// As many for each node as there are things to balance.
+    pub(super) node_weights: &'a [Idx],
+    /// One for each neighbour; none where all weigh the same.
+    pub(super) edge_weights: Option<&'a [Idx]>,
+    /// How many parts.
+    pub(super) parts: u32,
+    /// How much larger than the mean a part may be.
+    pub(super) imbalance: f64,
+    /// What is made small.
+    pub(super) objective: Objective,
+    /// The run's seed.
+    pub(super) seed: u64,
+}
+
+impl Job<'_> {
+    /// The part of each node.
+    pub(super) fn run(&self) -> Result<Vec<u32>> {
+        let (offsets, neighbours) = self.edges;
+        let nodes = offsets.len() - 1;
+        let constraints = self.node_weights.len() / nodes;
         // METIS cannot promise perfect balance and refuses to try.
         let bounds = vec![1.0 + self.imbalance.max(0.001) as f32; constraints];
-        let seed = (Key::new(input.seed, Purpose::Partition).bits() >> 33) as Idx;
+        let seed = (Key::new(self.seed, Purpose::Partition).bits() >> 33) as Idx;
         let objective = match self.objective {
             Objective::Cut => ObjType::Cut,
             Objective::Volume => ObjType::Vol,
         };
         let mut parts = vec![0; nodes];
         let _alone = METIS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        metis::Graph::new(constraints as Idx, input.parts as Idx, &offsets, &neighbours)
+        let mut graph = metis::Graph::new(constraints as Idx, self.parts as Idx, offsets, neighbours)
             .map_err(|error| GraphError::invalid(format!("METIS: {error}")))?
-            .set_vwgt(&weights)
+            .set_vwgt(self.node_weights)
             .set_ubvec(&bounds)
             .set_option(Seed(seed))
-            .set_option(objective)
-            .part_kway(&mut parts)
-            .map_err(|error| GraphError::invalid(format!("METIS: {error}")))?;
+            .set_option(objective);
+        if let Some(weights) = self.edge_weights {
+            graph = graph.set_adjwgt(weights);
+        }
+        graph.part_kway(&mut parts).map_err(|error| GraphError::invalid(format!("METIS: {error}")))?;
         Ok(parts.into_iter().map(|part| part as u32).collect())
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::error::GraphError;
 use crate::error::Result;
 use crate::graph::Graph;
+use crate::source::RowSource;
 
 /// Decides who owns which node.
 ///
@@ -22,6 +24,23 @@ pub trait Partitioner: Send + Sync {
     /// Whatever keeps it from assigning every node: no parts, more parts than it can fill, roles or a file of another
     /// length than the graph, a graph larger than it can take.
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>>;
+
+    /// The same without the graph in memory, for those whose [`PartitionerKind::reads`](super::PartitionerKind::reads)
+    /// says so. Edges are both directions of what joins nodes, as far as the caller knows of both.
+    ///
+    /// # Errors
+    ///
+    /// As [`Partitioner::assign`], if the rows cannot be read, or if it needs a graph in memory.
+    fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
+        let _ = input;
+        Err(GraphError::invalid("this partitioner needs the graph in memory"))
+    }
+
+    /// The most bytes of memory that [`Partitioner::assign_rows`] takes for so many nodes, without what the rows take.
+    fn memory(&self, nodes: u64, parts: u32) -> u64 {
+        let _ = parts;
+        4 * nodes
+    }
 }
 
 /// What a partitioner is given besides its options.
@@ -37,8 +56,29 @@ pub struct PartitionInput<'a> {
     pub seed: u64,
 }
 
+/// What a partitioner is given that needs no graph in memory.
+#[derive(Clone, Copy)]
+pub struct RowsInput<'a> {
+    /// The nodes and their neighbours.
+    pub rows: &'a dyn RowSource,
+    /// The flags of [`crate::dataset::Split`] of each node; `None` without a split.
+    pub roles: Option<&'a [u8]>,
+    /// How many parts to make.
+    pub parts: u32,
+    /// The seed of all random decisions.
+    pub seed: u64,
+    /// Is told what is being done.
+    pub tell: &'a dyn Fn(&str),
+}
+
 /// How much larger than the mean the largest part may be where nobody says otherwise: 5 %.
 pub const IMBALANCE_DEFAULT: f64 = 0.05;
+
+/// How `streaming` can place nodes, first how it does where nobody says otherwise.
+pub const RULES: [&str; 3] = ["clusters", "fennel", "ldg"];
+
+/// How often `streaming` goes through the edges where nobody says otherwise.
+pub const PASSES_DEFAULT: u32 = 10;
 
 /// Wishes about a partition, one bag for all partitioners. Each reads what its
 /// [`PartitionerKind::options`](super::PartitionerKind::options) lists, and nothing else.
@@ -52,6 +92,14 @@ pub struct PartitionOptions {
     pub imbalance: f64,
     /// Where the partitioner `given` reads the assignment.
     pub file: Option<PathBuf>,
+    /// How many clusters `super_node` deals out; 0 for [`super::clusters_default`].
+    pub clusters: u32,
+    /// What `super_node` clusters by, one of [`super::clusterers`]; the first of them where it is empty.
+    pub clusterer: String,
+    /// How `streaming` places nodes: `clusters`, `fennel` or `ldg`.
+    pub rule: String,
+    /// How often `streaming` goes through the edges.
+    pub passes: u32,
     /// Options of partitioners that are not of this crate, by name.
     pub own: BTreeMap<String, OptionValue>,
 }
@@ -63,6 +111,10 @@ impl Default for PartitionOptions {
             balance_train: false,
             imbalance: IMBALANCE_DEFAULT,
             file: None,
+            clusters: 0,
+            clusterer: String::new(),
+            rule: RULES[0].to_owned(),
+            passes: PASSES_DEFAULT,
             own: BTreeMap::new(),
         }
     }

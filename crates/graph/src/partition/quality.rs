@@ -1,6 +1,6 @@
 //! What a partition costs: cut, halo, balance and memory, before anything is trained on it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::dataset::Split;
 use crate::error::{GraphError, Result};
@@ -32,7 +32,7 @@ pub struct Quality {
 }
 
 /// The figures of one part.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PartQuality {
     /// The number of own nodes.
     pub nodes: u64,
@@ -80,39 +80,59 @@ pub fn quality(
     let mut figures = Vec::with_capacity(parts as usize);
     for (part, members) in members.iter().enumerate() {
         let part = part as u32;
-        let mut figure = PartQuality { nodes: members.len() as u64, ..PartQuality::default() };
+        let (mut edges, mut train, mut halo_rows) = (0, 0, 0);
         for &node in members {
-            figure.edges += graph.in_edges(node).len() as u64;
-            figure.train += u64::from(roles.is_some_and(|roles| roles[node] & Split::TRAIN != 0));
+            edges += graph.in_edges(node).len() as u64;
+            train += u64::from(roles.is_some_and(|roles| roles[node] & Split::TRAIN != 0));
             for &source in graph.in_neighbours(node) {
                 let source = source as usize;
                 if assignment[source] != part {
                     cut_edges += 1;
-                    figure.halo_rows += u64::from(needed_by[source] != part);
+                    halo_rows += u64::from(needed_by[source] != part);
                     needed_by[source] = part;
                 }
             }
         }
-        let rows = figure.nodes + figure.halo_rows;
-        let edge_bytes = 4 + graph.data.bytes_per_edge();
-        figure.replication = ratio(rows, figure.nodes, 1.0);
-        figure.memory_bytes = 4 * feature_columns as u64 * rows + 16 * (figure.nodes + 1) + edge_bytes * figure.edges;
-        figures.push(figure);
+        let held = (feature_columns, 4 + graph.data.bytes_per_edge());
+        figures.push(PartQuality::new([members.len() as u64, edges, train, halo_rows], held));
     }
-    let halo_rows = figures.iter().map(|figure| figure.halo_rows).sum();
-    let rows = nodes as u64 + halo_rows;
-    Ok(Quality {
-        edges: graph.edges() as u64,
-        cut_edges,
-        cut_share: ratio(cut_edges, graph.edges() as u64, 0.0),
-        halo_rows,
-        halo_share: ratio(halo_rows, rows, 0.0),
-        node_balance: balance(&figures, |figure| figure.nodes),
-        edge_balance: balance(&figures, |figure| figure.edges),
-        train_balance: balance(&figures, |figure| figure.train),
-        replication: ratio(rows, nodes as u64, 1.0),
-        parts: figures,
-    })
+    Ok(Quality::of(figures, cut_edges))
+}
+
+impl PartQuality {
+    /// Of so many nodes, edges, training nodes and halo rows, with so many columns of features and bytes an edge.
+    pub(crate) fn new([nodes, edges, train, halo_rows]: [u64; 4], (columns, edge_bytes): (usize, u64)) -> PartQuality {
+        let rows = nodes + halo_rows;
+        PartQuality {
+            nodes,
+            edges,
+            train,
+            halo_rows,
+            replication: ratio(rows, nodes, 1.0),
+            memory_bytes: 4 * columns as u64 * rows + 16 * (nodes + 1) + edge_bytes * edges,
+        }
+    }
+}
+
+impl Quality {
+    /// Of these parts, between which there are so many edges.
+    pub(crate) fn of(parts: Vec<PartQuality>, cut_edges: u64) -> Quality {
+        let sum = |of: fn(&PartQuality) -> u64| parts.iter().map(of).sum::<u64>();
+        let (nodes, edges, halo_rows) = (sum(|part| part.nodes), sum(|part| part.edges), sum(|part| part.halo_rows));
+        let rows = nodes + halo_rows;
+        Quality {
+            edges,
+            cut_edges,
+            cut_share: ratio(cut_edges, edges, 0.0),
+            halo_rows,
+            halo_share: ratio(halo_rows, rows, 0.0),
+            node_balance: balance(&parts, |figure| figure.nodes),
+            edge_balance: balance(&parts, |figure| figure.edges),
+            train_balance: balance(&parts, |figure| figure.train),
+            replication: ratio(rows, nodes, 1.0),
+            parts,
+        }
+    }
 }
 
 fn ratio(part: u64, whole: u64, of_nothing: f64) -> f64 {

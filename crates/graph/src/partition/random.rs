@@ -4,10 +4,10 @@ use laconic_key::{Key, Purpose};
 use rayon::prelude::*;
 
 use crate::error::{GraphError, Result};
-use crate::partition::{PartitionInput, Partitioner, PartitionerKind};
+use crate::partition::{PartitionInput, Partitioner, PartitionerKind, Reads, RowsInput};
 
 pub(super) static KIND: PartitionerKind =
-    PartitionerKind { name: "random", options: &["seed"], build: |_| Ok(Box::new(Random)) };
+    PartitionerKind { name: "random", options: &["seed"], reads: |_| Reads::Nodes, build: |_| Ok(Box::new(Random)) };
 
 /// Sends each node to a part by a hash of its id alone, so every owner can compute where any node lives. Part sizes are
 /// binomial, not equal: drawing exactly equal sizes would need all nodes at once.
@@ -15,13 +15,20 @@ struct Random;
 
 impl Partitioner for Random {
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
-        if input.parts == 0 {
-            return Err(GraphError::invalid("expected at least one part"));
-        }
-        let key = Key::new(input.seed, Purpose::Partition);
-        let part = |node| key.with(node as u64).below(u64::from(input.parts)) as u32;
-        Ok((0..input.graph.nodes()).into_par_iter().map(part).collect())
+        draw(input.graph.nodes(), input.parts, input.seed)
     }
+
+    fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
+        draw(input.rows.nodes(), input.parts, input.seed)
+    }
+}
+
+fn draw(nodes: usize, parts: u32, seed: u64) -> Result<Vec<u32>> {
+    if parts == 0 {
+        return Err(GraphError::invalid("expected at least one part"));
+    }
+    let key = Key::new(seed, Purpose::Partition);
+    Ok((0..nodes).into_par_iter().map(|node| key.with(node as u64).below(u64::from(parts)) as u32).collect())
 }
 
 #[cfg(test)]

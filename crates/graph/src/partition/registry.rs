@@ -1,7 +1,7 @@
 //! The partitioners by name: this crate's, and any that a program adds.
 
 use crate::error::{GraphError, Result};
-use crate::partition::{PartitionOptions, Partitioner, given, multilevel, random};
+use crate::partition::{PartitionOptions, Partitioner, given, multilevel, random, streaming, super_node};
 
 /// One kind of partitioner: its name, the options it reads and how it is made of them.
 #[derive(Debug)]
@@ -11,8 +11,21 @@ pub struct PartitionerKind {
     /// The options it reads, by the names of the fields of [`PartitionOptions`] or of its own options there, and `seed`
     /// if it draws. A wish for any other does nothing, which a program may refuse.
     pub options: &'static [&'static str],
+    /// What it reads of a graph when it follows these options.
+    pub reads: fn(&PartitionOptions) -> Reads,
     /// Makes a partitioner of the options, and refuses those that it could never follow.
     pub build: fn(&PartitionOptions) -> Result<Box<dyn Partitioner>>,
+}
+
+/// What a partitioner reads of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// How many nodes there are.
+    Nodes,
+    /// The edges, node by node, in passes: [`Partitioner::assign_rows`].
+    Rows,
+    /// The whole graph, which has to be in memory.
+    Graph,
 }
 
 impl PartitionerKind {
@@ -36,7 +49,7 @@ impl PartitionerKind {
 ///
 /// ```
 /// use laconic_graph::error::Result;
-/// use laconic_graph::partition::{PartitionInput, Partitioner, PartitionerKind, PartitionerRegistry};
+/// use laconic_graph::partition::{PartitionInput, Partitioner, PartitionerKind, PartitionerRegistry, Reads};
 ///
 /// /// Nodes in turn.
 /// struct InTurn;
@@ -46,10 +59,10 @@ impl PartitionerKind {
 ///     }
 /// }
 /// static IN_TURN: PartitionerKind =
-///     PartitionerKind { name: "in_turn", options: &[], build: |_| Ok(Box::new(InTurn)) };
+///     PartitionerKind { name: "in_turn", options: &[], reads: |_| Reads::Graph, build: |_| Ok(Box::new(InTurn)) };
 ///
 /// let registry = PartitionerRegistry::default().with(&IN_TURN)?;
-/// assert_eq!(registry.names(), ["random", "multilevel", "given", "in_turn"]);
+/// assert_eq!(registry.names(), ["random", "multilevel", "super_node", "streaming", "given", "in_turn"]);
 /// # Ok::<(), laconic_graph::error::GraphError>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -60,7 +73,9 @@ pub struct PartitionerRegistry {
 impl Default for PartitionerRegistry {
     /// The partitioners of this crate.
     fn default() -> Self {
-        PartitionerRegistry { kinds: vec![&random::KIND, &multilevel::KIND, &given::KIND] }
+        PartitionerRegistry {
+            kinds: vec![&random::KIND, &multilevel::KIND, &super_node::KIND, &streaming::KIND, &given::KIND],
+        }
     }
 }
 
@@ -107,7 +122,7 @@ impl PartitionerRegistry {
 
 #[cfg(test)]
 mod tests {
-    use super::{PartitionerKind, PartitionerRegistry};
+    use super::{PartitionerKind, PartitionerRegistry, Reads};
     use crate::error::Result;
     use crate::partition::{OptionValue, PartitionInput, PartitionOptions, Partitioner};
 
@@ -123,6 +138,7 @@ mod tests {
     static BLOCKS: PartitionerKind = PartitionerKind {
         name: "blocks",
         options: &["block"],
+        reads: |_| Reads::Graph,
         build: |options| match options.own.get("block") {
             Some(&OptionValue::Integer(size)) if size > 0 => Ok(Box::new(Blocks(size as usize))),
             other => Err(crate::error::GraphError::invalid(format!("expected block = a size, found {other:?}"))),
@@ -150,6 +166,9 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_the_known() {
         let message = PartitionerRegistry::default().get("metis").unwrap_err().to_string();
-        assert_eq!(message, "no partitioner is called \"metis\"; there are random, multilevel, given");
+        assert_eq!(
+            message,
+            "no partitioner is called \"metis\"; there are random, multilevel, super_node, streaming, given"
+        );
     }
 }

@@ -321,7 +321,7 @@ fn decode<T: Element>(from: &mut impl Read, header: &Header) -> io::Result<Array
     Ok(Array { shape, values })
 }
 
-fn decode_chunk<T: Element>(values: &mut Vec<T>, chunk: &[u8], header: &Header) -> io::Result<()> {
+pub(crate) fn decode_chunk<T: Element>(values: &mut Vec<T>, chunk: &[u8], header: &Header) -> io::Result<()> {
     macro_rules! items {
         ($type:ty, $convert:expr) => {
             for item in chunk.chunks_exact(size_of::<$type>()) {

@@ -105,6 +105,23 @@ pub(super) fn open_edges(path: &Path, options: &ReadOptions) -> Result<Box<dyn T
     open_table(path, &options.limits, &Heading { given: options.header, chosen: &chosen, usual: &usual })
 }
 
+/// The table of an edge list, and its columns of sources and of targets, for who reads it in passes: without weights
+/// and without a node table, which would have to be in memory.
+pub(crate) fn open_plain(path: &Path, options: &ReadOptions) -> Result<(Box<dyn Table>, [usize; 2])> {
+    let (edges, nodes) = files(path, options)?;
+    if let Some(nodes) = nodes {
+        let what = "a node table is read whole: write what is known of nodes as a folder of arrays";
+        return Err(GraphError::format(&nodes, "table", what));
+    }
+    let table = open_edges(&edges, options)?;
+    let columns = EdgeColumns::find(&*table, &edges, options)?;
+    if let Some(weight) = columns.weight {
+        let what = format!("column '{}' holds weights, which are not read in passes", table.columns()[weight].name);
+        return Err(GraphError::format(&edges, "header", what));
+    }
+    Ok((table, [columns.source, columns.target]))
+}
+
 /// What is said of a column that is in no table, or of a node table that is not there, would be passed over.
 fn refuse_idle(options: &ReadOptions, node_table: bool, roles: &Roles) -> Result<()> {
     let columns = &options.columns;

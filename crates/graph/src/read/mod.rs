@@ -4,6 +4,7 @@
 //! gives one error that names the file, the place and what was expected there; none panics on any bytes. A new format
 //! is one file here and one line in [`READERS`].
 
+pub mod array_folder;
 pub mod arrays;
 pub mod edge_list;
 pub mod gnn_benchmark;
@@ -12,6 +13,7 @@ pub mod interchange;
 pub mod metis_graph;
 pub mod ogb;
 pub mod ogb_typed;
+pub mod passes;
 pub mod pickle;
 pub mod planetoid;
 pub mod table;
@@ -173,6 +175,7 @@ pub trait Reader: Sync {
 
 /// All formats, in the order in which they are tried.
 pub const READERS: &[&dyn Reader] = &[
+    &array_folder::Arrays,
     &interchange::Interchange,
     &gnn_benchmark::GnnBenchmark,
     &planetoid::Planetoid,
@@ -271,7 +274,7 @@ fn extension(path: &Path) -> String {
 }
 
 /// What a dataset is called: the file's or folder's name without extensions for compression and format.
-fn dataset_name(path: &Path) -> String {
+pub(crate) fn dataset_name(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let name = absolute.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if path.is_dir() {

@@ -4,10 +4,12 @@
 //! on the machine or on the number of threads (generators run in the caller's rayon pool). No function of the system's
 //! mathematics library is used, for the same reason.
 
+mod arrays;
 mod nodes;
 mod rmat;
 mod sbm;
 mod weighted;
 
+pub use arrays::rmat_arrays;
 pub use rmat::{RmatSpec, rmat};
 pub use sbm::{SbmSpec, sbm};

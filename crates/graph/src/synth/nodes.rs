@@ -1,27 +1,29 @@
 //! What generated nodes are: classes, roles and features.
 
+use std::ops::Range;
+
 use laconic_key::{Key, Purpose};
 use rayon::prelude::*;
 
 use crate::dataset::{Features, Split};
 use crate::memory::afford;
 
-/// A class for each node, each as likely as the other.
-pub(super) fn classes(nodes: usize, classes: usize, seed: u64) -> Vec<i32> {
+/// A class for each of these nodes, each as likely as the other.
+pub(super) fn classes(nodes: Range<usize>, classes: usize, seed: u64) -> Vec<i32> {
     let key = property(seed, 0);
     let class = |node| key.with(node as u64).below(classes as u64) as i32;
-    (0..nodes).into_par_iter().map(class).collect()
+    nodes.into_par_iter().map(class).collect()
 }
 
-/// A role for each node: training and validation with these probabilities, test otherwise.
-pub(super) fn split(nodes: usize, train: f64, val: f64, seed: u64) -> Split {
+/// A role for each of these nodes: training and validation with these probabilities, test otherwise.
+pub(super) fn split(nodes: Range<usize>, train: f64, val: f64, seed: u64) -> Split {
     let key = property(seed, 1);
     let role = |node| match key.with(node as u64).unit() {
         unit if unit < train => Split::TRAIN,
         unit if unit < train + val => Split::VAL,
         _ => Split::TEST,
     };
-    Split { roles: (0..nodes).into_par_iter().map(role).collect() }
+    Split { roles: nodes.into_par_iter().map(role).collect() }
 }
 
 /// A uniform number for each node, which its degree is made of.
@@ -41,10 +43,10 @@ pub(super) fn affordable(matrices: &[[usize; 2]], edges: f64) -> Result<(), Stri
     afford((nodes + values + edges * 16.0) as u64).map_err(|what| format!("a graph of that size {what}"))
 }
 
-/// Standard normal noise round `mean` rows: node `v` has the mean `means[mean_of(v)]`, where `means` is a row-major
-/// matrix of `columns` columns.
+/// Standard normal noise round `mean` rows, for each of these nodes: node `v` has the mean `means[mean_of(v)]`, where
+/// `means` is a row-major matrix of `columns` columns.
 pub(super) fn features(
-    nodes: usize,
+    nodes: Range<usize>,
     columns: usize,
     seed: u64,
     means: &[f32],
@@ -54,10 +56,11 @@ pub(super) fn features(
         return Features::None;
     }
     let key = Key::new(seed, Purpose::GraphFeatures).with(1);
-    let mut values = vec![0.0; nodes * columns];
-    values.par_chunks_mut(columns).enumerate().for_each(|(node, row)| {
+    let mut values = vec![0.0; nodes.len() * columns];
+    values.par_chunks_mut(columns).enumerate().for_each(|(row, values)| {
+        let node = nodes.start + row;
         let (key, mean) = (key.with(node as u64), &means[mean_of(node) * columns..][..columns]);
-        for (column, (value, mean)) in row.iter_mut().zip(mean).enumerate() {
+        for (column, (value, mean)) in values.iter_mut().zip(mean).enumerate() {
             *value = mean + key.with(column as u64).normal() as f32;
         }
     });

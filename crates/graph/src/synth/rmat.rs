@@ -57,17 +57,11 @@ impl Default for RmatSpec {
 ///
 /// If the specification asks for what there cannot be; the message names the key.
 pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
-    let quadrants = spec.quadrants()?;
-    let nodes = 1usize << spec.scale;
-    let edges = nodes.checked_mul(spec.edge_factor).ok_or_else(|| GraphError::invalid("rmat: too many edges"))?;
+    let drawing = Drawing::new(spec)?;
+    let (nodes, edges) = (1usize << spec.scale, drawing.edges as usize);
     let directed = edges as f64 * if spec.symmetric { 2.0 } else { 1.0 };
     affordable(&[[nodes, spec.features]], directed).map_err(|what| GraphError::invalid(format!("rmat: {what}")))?;
-    let key = Key::new(spec.seed, Purpose::GraphEdges);
-    let scramble = Scramble::new(spec.scale, Key::new(spec.seed, Purpose::GraphNodes).with(3));
-    let edge = |edge| {
-        let (source, target) = draw(spec.scale, quadrants, key.with(edge as u64));
-        (scramble.apply(source), scramble.apply(target))
-    };
+    let edge = |edge| drawing.edge(edge as u64).into();
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
     (0..edges).into_par_iter().map(edge).unzip_into_vecs(&mut sources, &mut targets);
     let options = BuildOptions { symmetrise: spec.symmetric, keep_self_loops: false };
@@ -78,17 +72,53 @@ pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
         graph,
         features: match spec.features {
             0 => Features::None,
-            columns => nodes::features(nodes, columns, spec.seed, &vec![0.0; columns], |_| 0),
+            columns => nodes::features(0..nodes, columns, spec.seed, &vec![0.0; columns], |_| 0),
         },
         labels: match spec.classes {
             0 => Labels::None,
-            classes => Labels::Single { classes, values: nodes::classes(nodes, classes, spec.seed) },
+            classes => Labels::Single { classes, values: nodes::classes(0..nodes, classes, spec.seed) },
         },
-        splits: labelled.then(|| nodes::split(nodes, 0.6, 0.2, spec.seed)).into_iter().collect(),
+        splits: labelled.then(|| nodes::split(0..nodes, TRAIN, VAL, spec.seed)).into_iter().collect(),
         ids: Ids::Row,
         about: About::default(),
     }
     .checked()
+}
+
+/// Shares of training and of validation nodes.
+pub(super) const TRAIN: f64 = 0.6;
+pub(super) const VAL: f64 = 0.2;
+
+/// The edges by number.
+pub(super) struct Drawing {
+    scale: u32,
+    /// How many there are.
+    pub(super) edges: u64,
+    quadrants: [u64; 3],
+    key: Key,
+    scramble: Scramble,
+}
+
+impl Drawing {
+    /// Refuses what there cannot be.
+    pub(super) fn new(spec: &RmatSpec) -> Result<Drawing> {
+        let quadrants = spec.quadrants()?;
+        let nodes = 1usize << spec.scale;
+        let edges = nodes.checked_mul(spec.edge_factor).ok_or_else(|| GraphError::invalid("rmat: too many edges"))?;
+        Ok(Drawing {
+            scale: spec.scale,
+            edges: edges as u64,
+            quadrants,
+            key: Key::new(spec.seed, Purpose::GraphEdges),
+            scramble: Scramble::new(spec.scale, Key::new(spec.seed, Purpose::GraphNodes).with(3)),
+        })
+    }
+
+    /// Source and target of one.
+    pub(super) fn edge(&self, edge: u64) -> [u32; 2] {
+        let (source, target) = draw(self.scale, self.quadrants, self.key.with(edge));
+        [self.scramble.apply(source), self.scramble.apply(target)]
+    }
 }
 
 impl RmatSpec {

@@ -70,7 +70,7 @@ impl Default for SbmSpec {
 /// If the specification asks for what there cannot be; the message names the key.
 pub fn sbm(spec: &SbmSpec) -> Result<Dataset> {
     spec.check()?;
-    let labels = nodes::classes(spec.nodes, spec.classes, spec.seed);
+    let labels = nodes::classes(0..spec.nodes, spec.classes, spec.seed);
     let pairs = (spec.nodes as f64 * spec.mean_degree / 2.0).round() as usize;
     let blocks = Blocks::new(spec, &labels);
     let key = Key::new(spec.seed, Purpose::GraphEdges);
@@ -84,14 +84,14 @@ pub fn sbm(spec: &SbmSpec) -> Result<Dataset> {
         Features::None
     } else {
         let means = nodes::class_means(spec.classes, spec.features, spec.feature_signal, spec.seed);
-        nodes::features(spec.nodes, spec.features, spec.seed, &means, |node| labels[node] as usize)
+        nodes::features(0..spec.nodes, spec.features, spec.seed, &means, |node| labels[node] as usize)
     };
     Dataset {
         name: "sbm".to_owned(),
         graph,
         features,
         labels: Labels::Single { classes: spec.classes, values: labels },
-        splits: vec![nodes::split(spec.nodes, spec.train, spec.val, spec.seed)],
+        splits: vec![nodes::split(0..spec.nodes, spec.train, spec.val, spec.seed)],
         ids: Ids::Row,
         about: About::default(),
     }

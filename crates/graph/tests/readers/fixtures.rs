@@ -4,8 +4,9 @@ use crate::pickles;
 use laconic_graph::npy::write_header;
 use laconic_graph::read::Reader;
 use laconic_graph::read::{
-    edge_list::EdgeList, gnn_benchmark::GnnBenchmark, graphsaint::GraphSaint, interchange::Interchange,
-    metis_graph::MetisGraph, ogb::Ogb, ogb_typed::OgbTyped, planetoid::Planetoid, typed_tables::TypedTables,
+    array_folder::Arrays, edge_list::EdgeList, gnn_benchmark::GnnBenchmark, graphsaint::GraphSaint,
+    interchange::Interchange, metis_graph::MetisGraph, ogb::Ogb, ogb_typed::OgbTyped, planetoid::Planetoid,
+    typed_tables::TypedTables,
 };
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
@@ -226,6 +227,21 @@ pub fn graphsaint() -> Fixture {
     Fixture { reader: &GraphSaint, path: "flickr", files }
 }
 
+pub fn array_folder() -> Fixture {
+    let about =
+        r#"{"format": "laconic-arrays", "version": 1, "name": "path", "nodes": 4, "directed": false, "classes": 2}"#;
+    let files = vec![
+        text("path/graph.json", about),
+        bytes("path/edges-0.npy", int64(&[2, 2], &[0, 1, 2, 1])),
+        bytes("path/edges-1.npy", npy("<u4", &[2, 2], [3u32, 2, 2, 3].map(u32::to_le_bytes))),
+        bytes("path/features.npy", float32(&[4, 2], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])),
+        bytes("path/labels-0.npy", int32(&[3], &[0, 1, -1])),
+        bytes("path/labels-1.npy", uint8(&[1], &[1])),
+        bytes("path/split.npy", uint8(&[4], &[1, 2, 0, 4])),
+    ];
+    Fixture { reader: &Arrays, path: "path", files }
+}
+
 pub fn metis() -> Fixture {
     let graph = "% a path, a weight a vertex, weighted edges\n4 2 011\n7 2 5\n7 1 5 3 1.5\n% in between\n7 2 1.5\n9\n";
     Fixture { reader: &MetisGraph, path: "path.graph", files: vec![text("path.graph", graph)] }
@@ -390,6 +406,7 @@ pub fn all() -> Vec<Fixture> {
         ogb_typed(),
         typed_tables(),
         graphsaint(),
+        array_folder(),
         metis(),
         edge_list(),
         columns_of_all_kinds(),

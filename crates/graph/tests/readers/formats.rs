@@ -77,6 +77,18 @@ fn what_nothing_recognises_gets_the_list_of_formats() {
 }
 
 #[test]
+fn a_folder_of_arrays_is_read_file_after_file() {
+    let got = read_plain(&fixtures::array_folder());
+    assert_eq!(got.name, "path");
+    let rows: Vec<&[u32]> = (0..4).map(|node| got.graph.in_neighbours(node)).collect();
+    assert_eq!(rows, [&[1][..], &[0, 2], &[1, 3], &[2]]);
+    let values = vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+    assert_eq!(got.features, Features::Dense { columns: 2, values });
+    assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![0, 1, -1, 1] });
+    assert_eq!(got.splits[0].roles, [TRAIN, VAL, 0, TEST]);
+}
+
+#[test]
 fn interchange_holds_undirected_edges_once() {
     let got = read_plain(&fixtures::interchange());
     assert_eq!(got.name, "tiny");

@@ -306,7 +306,7 @@ impl MessagesConfig {
 }
 
 /// A number of bytes with a decimal or binary unit.
-pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (text[..digits].parse::<f64>().ok()?, text[digits..].trim());

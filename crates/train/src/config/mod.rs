@@ -27,10 +27,9 @@ pub use data::{DataConfig, FeaturePreparation, NamedSplit, RandomSplit, SplitCho
 #[cfg(test)]
 pub(crate) use keys::serialised as serialised_keys;
 pub use keys::{KEYS, KeyDoc};
-pub(crate) use messages::parse_bytes;
 pub use messages::{
     BitsChoice, CodecChoice, CodecConfig, CostsChoice, EachMessage, EvaluationInputs, LayerMessages, MessagesConfig,
-    SelectionChoice, SelectionConfig, SkipConfig, WIDTHS,
+    SelectionChoice, SelectionConfig, SkipConfig, WIDTHS, parse_bytes,
 };
 pub use model::{ModelConfig, Widths};
 pub(crate) use overrides::{apply, culprit};

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use laconic_graph::partition::{IMBALANCE_DEFAULT, Objective, OptionValue as GraphValue, PartitionOptions};
+use laconic_graph::partition::{IMBALANCE_DEFAULT, PASSES_DEFAULT, RULES, clusterers};
+use laconic_graph::partition::{Objective, OptionValue as GraphValue, PartitionOptions};
 use laconic_wire::codec::{OptionValue, Options};
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct PartitionConfig {
     /// The number of parts, one worker each; 0 stands for 4, or under MPI for the number of processes.
     pub parts: u32,
-    /// `random`, `multilevel`, `given`.
+    /// `random`, `multilevel`, `super_node`, `streaming`, `given`.
     pub method: String,
     /// The seed of all draws of the partitioner.
     pub seed: u64,
@@ -20,11 +21,19 @@ pub struct PartitionConfig {
     pub objective: String,
     /// Whether `multilevel` also balances training nodes.
     pub balance_train: bool,
-    /// How much larger than the mean `multilevel` may make a part (0.05: 5 %).
+    /// How much larger than the mean `multilevel` and `streaming` may make a part, or a cluster (0.05: 5 %).
     pub imbalance: f64,
     /// The assignment for `given`: one part number a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// How many clusters `super_node` deals out; 0 stands for 15,000, or a 64th of the nodes where that is less.
+    pub clusters: u32,
+    /// What `super_node` clusters by: `multilevel` or `streaming`.
+    pub clusterer: String,
+    /// How `streaming` places nodes: `clusters`, `fennel` or `ldg`.
+    pub rule: String,
+    /// How often `streaming` goes through the edges.
+    pub passes: u32,
     /// Keys of members from outside.
     #[serde(flatten)]
     pub own: Options,
@@ -40,6 +49,10 @@ impl Default for PartitionConfig {
             balance_train: false,
             imbalance: IMBALANCE_DEFAULT,
             file: None,
+            clusters: 0,
+            clusterer: clusterers()[0].to_owned(),
+            rule: RULES[0].to_owned(),
+            passes: PASSES_DEFAULT,
             own: Options::default(),
         }
     }
@@ -54,6 +67,10 @@ impl PartitionConfig {
             balance_train: self.balance_train,
             imbalance: self.imbalance,
             file: self.file.clone(),
+            clusters: self.clusters,
+            clusterer: self.clusterer.clone(),
+            rule: self.rule.clone(),
+            passes: self.passes,
             own: own.collect(),
         }
     }

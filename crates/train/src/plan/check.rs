@@ -1,6 +1,6 @@
 //! What can be checked of a configuration without data.
 
-use laconic_graph::partition::Objective;
+use laconic_graph::partition::{Objective, RULES, clusterers};
 use laconic_wire::{LinkShape, WireError};
 
 use super::links::LinkPlan;
@@ -90,6 +90,9 @@ impl Members {
         within("partition.parts", config.partition.parts as usize, 0..=4096)?;
         at_least_0("partition.imbalance", config.partition.imbalance)?;
         one_of("partition.objective", &config.partition.objective, &Objective::ALL.map(Objective::name))?;
+        within("partition.passes", config.partition.passes as usize, 1..=1000)?;
+        one_of("partition.clusterer", &config.partition.clusterer, &clusterers())?;
+        one_of("partition.rule", &config.partition.rule, &RULES)?;
         self.partitioner(config).map(drop)
     }
 

@@ -119,7 +119,9 @@ impl Members {
             Some(Idle { axis, member, option }) => {
                 let Axis { section, key, .. } = axis;
                 let readers = axis.readers(option);
-                let what = format!("{section}.{option}: {section}.{key} = {member:?} does not read it; {readers} does");
+                let does = if readers.contains(" and ") { "do" } else { "does" };
+                let what =
+                    format!("{section}.{option}: {section}.{key} = {member:?} does not read it; {readers} {does}");
                 Err(TrainError::config(what))
             }
             None => Ok(config),

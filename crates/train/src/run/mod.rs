@@ -1,5 +1,6 @@
 //! Who starts workers: threads of this process, processes of an MPI job, or whoever has a transport.
 
+pub mod discrepancy;
 mod front;
 #[cfg(feature = "mpi")]
 mod mpi;

@@ -17,6 +17,7 @@ mod deadlines;
 mod defects_of_adaqp;
 mod defects_of_retexo;
 mod defects_of_varco;
+mod discrepancy;
 mod divergence;
 mod error_feedback;
 mod evaluation_counts;

@@ -44,6 +44,22 @@ impl NewFile {
         refuse_occupied(&self.out, self.force)
     }
 
+    /// Whether the name is that of a folder: it says nothing of a file.
+    pub fn is_folder(&self) -> bool {
+        self.out.extension().is_none()
+    }
+
+    /// The folder, if there is nothing yet.
+    pub fn free_folder(&self) -> Result<&Path> {
+        if self.force {
+            bail!("--force replaces files; a folder of arrays is removed by hand");
+        }
+        match std::fs::symlink_metadata(&self.out) {
+            Ok(_) => bail!("{} is there already", self.out.display()),
+            Err(_) => Ok(&self.out),
+        }
+    }
+
     /// Checks that the name says what is in the file: readers go by it.
     pub fn check_extension(&self) -> Result<()> {
         if self.out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {

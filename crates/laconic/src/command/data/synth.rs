@@ -1,14 +1,16 @@
 //! `laconic data synth`
 
+use std::fmt;
 use std::time::Instant;
 
 use anyhow::Result;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::error::GraphError;
-use laconic_graph::synth::{RmatSpec, SbmSpec, rmat, sbm};
+use laconic_graph::synth::{RmatSpec, SbmSpec, rmat, rmat_arrays, sbm};
 use laconic_train::TrainError;
+use serde::Serialize;
 
-use super::new_file::NewFile;
+use super::new_file::{NewFile, not_written};
 use crate::output::Output;
 
 /// The generators of graphs.
@@ -107,12 +109,17 @@ const RMAT_EXAMPLE: &str = "\
 The same flags give the same graph, and the same digest, on every machine.
 
 Example:
-  laconic data synth rmat --scale 18 --edge-factor 16 --features 128 --out hubs.npz";
+  laconic data synth rmat --scale 18 --edge-factor 16 --features 128 --out hubs.npz
+
+Without .npz at its end the name is that of a folder of arrays (graph.json, edges-*.npy, …), which is written piece by
+piece, so that the graph may be larger than the memory; laconic partition --memory cuts it:
+  laconic data synth rmat --scale 25 --features 8 --out web";
 
 /// Generates a graph and writes it.
 pub(super) fn run(args: &Synth, output: &Output) -> Result<u8> {
     match args {
         Synth::Sbm(args) => generate(&args.file, output, || sbm(&args.spec())),
+        Synth::Rmat(args) if args.file.is_folder() => arrays(args, output),
         Synth::Rmat(args) => generate(&args.file, output, || rmat(&args.spec())),
     }
 }
@@ -131,6 +138,40 @@ fn generate(
     let written = file.write(&dataset, started)?;
     output.result(&written, &written)?;
     Ok(0)
+}
+
+/// Writes the graph piece by piece.
+fn arrays(args: &Rmat, output: &Output) -> Result<u8> {
+    let started = Instant::now();
+    let dir = args.file.free_folder()?;
+    let tell = |text: &str| output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));
+    let drawn = rmat_arrays(&args.spec(), dir, &tell).map_err(not_written)?;
+    let written = Arrays {
+        folder: dir.display().to_string(),
+        nodes: 1 << args.scale,
+        edges_drawn: drawn,
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    output.result(&written, &written)?;
+    Ok(0)
+}
+
+/// A folder of arrays that was written.
+#[derive(Serialize)]
+struct Arrays {
+    folder: String,
+    nodes: u64,
+    /// Edges as they were drawn, repeated ones and self-loops among them.
+    edges_drawn: u64,
+    seconds: f64,
+}
+
+impl fmt::Display for Arrays {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Arrays { folder, nodes, edges_drawn, seconds } = self;
+        writeln!(f, "wrote      {folder}, in {seconds:.2} s")?;
+        write!(f, "graph      {nodes} nodes, {edges_drawn} edges drawn")
+    }
 }
 
 /// What a generator refuses comes from the command line, not from data.

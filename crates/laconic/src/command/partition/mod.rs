@@ -1,5 +1,7 @@
 //! `laconic partition`: who owns which node, what that costs, and the folder of parts.
 
+mod measured;
+mod on_disk;
 mod preparation;
 mod split;
 mod table;
@@ -13,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::Provenance;
-use laconic_graph::partition::{Objective, PartitionerRegistry, Quality, quality};
+use laconic_graph::partition::{Objective, PartitionerRegistry, Quality, RULES, clusterers, quality};
 use laconic_graph::roles::Roles;
 use laconic_graph::skew::{LabelCounts, LabelSkew};
 use laconic_train::config::PartitionConfig;
@@ -35,13 +37,22 @@ pub struct Partition {
     /// The number of parts, one worker each
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096))]
     parts: u32,
-    /// How to cut: random (each node anywhere), multilevel (METIS: few edges between parts), given (from --file)
+    /// How to cut: random (each node anywhere), multilevel (METIS: few edges between parts), super_node (clusters dealt
+    /// out at random), streaming (few edges, in passes that need no graph in memory), given (from --file)
     #[arg(long, value_parser = PossibleValuesParser::new(PartitionerRegistry::default().names()),
         default_value_t = PartitionConfig::default().method)]
     method: String,
-    /// Random, multilevel: the seed of what they draw
+    /// The seed of what the method draws; given draws nothing
     #[arg(long, default_value_t = PartitionConfig::default().seed)]
     seed: u64,
+    /// Cut on the disk, in at most so much memory, such as 12GB: the data are a folder of arrays (graph.json,
+    /// edges-*.npy, …) or an edge list, and never in memory. Goes on where an earlier call was ended
+    #[arg(long, value_name = "SIZE", value_parser = on_disk::parse_size)]
+    memory: Option<u64>,
+    /// Also measure how alike parts are for who learns on each: total variation of labels (of clusters of features
+    /// where there are none), and how far the gradients of a small model differ
+    #[arg(long, conflicts_with = "memory")]
+    measure: bool,
     #[command(flatten)]
     wishes: Wishes,
     #[command(flatten)]
@@ -59,9 +70,21 @@ struct Wishes {
     /// Multilevel: balance training nodes too
     #[arg(long)]
     balance_train: bool,
-    /// Multilevel: how much larger than the mean a part may be [default: 0.05]
+    /// Multilevel, streaming: how much larger than the mean a part may be [default: 0.05]
     #[arg(long, value_name = "SHARE")]
     imbalance: Option<f64>,
+    /// Super_node: clusters to deal out [default: 15000, or a 64th of the nodes]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    clusters: Option<u32>,
+    /// Super_node: what makes the clusters [default: multilevel]
+    #[arg(long, value_parser = clusterers())]
+    clusterer: Option<String>,
+    /// Streaming: how nodes find their parts [default: clusters]
+    #[arg(long, value_parser = RULES)]
+    rule: Option<String>,
+    /// Streaming: how often it goes through the edges [default: 10]
+    #[arg(long, value_name = "COUNT")]
+    passes: Option<u32>,
     /// Given: one part number a line, line i for node i, or an .npy
     #[arg(long, value_name = "ASSIGNMENT", required_if_eq("method", "given"))]
     file: Option<PathBuf>,
@@ -73,6 +96,8 @@ Without --out it only prints what the partition costs.
 Examples:
   laconic partition cora.npz --parts 4 --method multilevel
   laconic partition cora.npz --parts 4 --method multilevel --split train=20,val=500 --out cora-4
+  laconic partition cora.npz --parts 4 --method super_node --clusters 100 --out cora-4
+  laconic partition web-arrays --parts 64 --method streaming --memory 12GB --out web-64
   laconic partition roads.graph --parts 8 --method given --file roads.graph.part.8 --out roads-8";
 
 #[derive(Serialize)]
@@ -90,6 +115,8 @@ struct Partitioned {
     /// How labels of training nodes are spread.
     #[serde(skip_serializing_if = "Option::is_none")]
     labels: Option<LabelSkew>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<measured::Measured>,
 }
 
 /// Cuts the graph, says what that costs, and writes what was asked for.
@@ -98,6 +125,9 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let config = args.config()?;
     refuse_in_place_of_data(&args.data)?;
     args.target.check()?;
+    if let Some(memory) = args.memory {
+        return on_disk::run(&args, &config, memory, output);
+    }
     if let Some((key, format)) = idle_key(&config.data) {
         bail!("{} belongs to an edge list, but {} is {format}", flag(key), args.data.display());
     }
@@ -119,6 +149,12 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     waiting.end();
     let quality = measure(&dataset, split, &assignment, args.parts).with_context(about)?;
     let labels = label_skew(&dataset, split, &assignment, args.parts);
+    let waiting = args.measure.then(|| output.begins("measuring"));
+    let measured = match &waiting {
+        Some(_) => measured::measured((&dataset, split), (&assignment, args.parts, args.seed)).with_context(about)?,
+        None => None,
+    };
+    drop(waiting);
     let provenance = Provenance { method: args.method.clone(), seed: args.seed };
     args.target.write(
         (&dataset, split),
@@ -137,6 +173,7 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
         roles,
         quality,
         labels,
+        measured,
     };
     output.result(&result, &result)?;
     Ok(0)
@@ -158,7 +195,7 @@ impl Partition {
     /// The sections of a run's configuration that say the same, checked.
     fn config(&self) -> Result<Config> {
         self.refuse_idle_options()?;
-        let Wishes { objective, balance_train, imbalance, file } = &self.wishes;
+        let Wishes { objective, balance_train, imbalance, file, clusters, clusterer, rule, passes } = &self.wishes;
         let default = PartitionConfig::default();
         let partition = PartitionConfig {
             parts: self.parts,
@@ -168,6 +205,10 @@ impl Partition {
             balance_train: *balance_train,
             imbalance: imbalance.unwrap_or(default.imbalance),
             file: file.clone(),
+            clusters: clusters.unwrap_or(default.clusters),
+            clusterer: clusterer.clone().unwrap_or(default.clusterer),
+            rule: rule.clone().unwrap_or(default.rule),
+            passes: passes.unwrap_or(default.passes),
             own: default.own,
         };
         let config = Config { data: self.preparation.config(&self.data), partition, ..Config::default() };
@@ -177,12 +218,16 @@ impl Partition {
 
     /// A flag that does nothing would hide a mistake.
     fn refuse_idle_options(&self) -> Result<()> {
-        let Wishes { objective, balance_train, imbalance, file } = &self.wishes;
+        let Wishes { objective, balance_train, imbalance, file, clusters, clusterer, rule, passes } = &self.wishes;
         let flags = [
             ("--objective", objective.is_some(), "objective"),
             ("--balance-train", *balance_train, "balance_train"),
             ("--imbalance", imbalance.is_some(), "imbalance"),
             ("--file", file.is_some(), "file"),
+            ("--clusters", clusters.is_some(), "clusters"),
+            ("--clusterer", clusterer.is_some(), "clusterer"),
+            ("--rule", rule.is_some(), "rule"),
+            ("--passes", passes.is_some(), "passes"),
         ];
         let registry = PartitionerRegistry::default();
         let method = registry.get(&self.method)?;
@@ -198,6 +243,9 @@ impl fmt::Display for Partitioned {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         writeln!(f, "{} in {} parts by {}, {:.2} s", self.data, self.quality.parts.len(), self.method, self.seconds)?;
         write!(f, "{}", table::table(&self.quality, self.labels.as_ref()))?;
+        if let Some(measured) = &self.measured {
+            write!(f, "\n{measured}")?;
+        }
         for written in self.out.iter().chain(&self.assignment) {
             write!(f, "\nwrote       {written}")?;
         }

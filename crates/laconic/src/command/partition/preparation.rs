@@ -55,6 +55,20 @@ enum Features {
 }
 
 impl Preparation {
+    /// The first flag for which all of the data have to be in memory.
+    pub fn needs_all(&self) -> Option<&'static str> {
+        let flags = [
+            ("--features-path", self.features_path.is_some()),
+            ("--nodes", self.nodes.is_some()),
+            ("--typed", self.typed),
+            ("--feature-preparation", !matches!(self.feature_preparation, Features::Given)),
+            ("--split", matches!(self.split, SplitChoice::Random(_))),
+            ("--split-index", self.split_index > 0),
+            ("--split-column", self.split_column.is_some()),
+        ];
+        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+
     /// The section for the dataset `path`.
     pub fn config(&self, path: &Path) -> DataConfig {
         let mut data = DataConfig {

@@ -64,6 +64,11 @@ impl Target {
         written.and_then(|()| part::write_counts(dir, counting.finish(), label_skew)).map_err(not_written)
     }
 
+    /// The folder, and whether it may take the place of another.
+    pub fn folder(&self) -> Option<(&Path, bool)> {
+        self.out.as_deref().map(|dir| (dir, self.force))
+    }
+
     /// The folder, for people to read.
     pub fn out_shown(&self) -> Option<String> {
         self.out.as_deref().map(shown)

@@ -1,0 +1,184 @@
+//! A folder of parts from a graph that is never in memory.
+
+use std::path::Path;
+
+use super::deal::Dealt;
+use super::finish::Nodes;
+use super::need::{Need, PER_EDGE};
+use super::rows::{Degrees, RowFiles};
+use super::work::Work;
+use crate::build::BuildOptions;
+use crate::dataset::{Labels, Split};
+use crate::digest::digest_of_assignment;
+use crate::error::{GraphError, Result};
+use crate::part::{GlobalCounts, Provenance};
+use crate::partition::{PartitionOptions, Partitioner, PartitionerKind, Quality, Reads, RowsInput};
+use crate::read::passes::Input;
+use crate::skew::{LabelCounts, LabelSkew};
+use crate::source::RowSource;
+
+/// What is to be cut, how, and where the parts go.
+pub struct Job<'a> {
+    /// The graph that is to be cut.
+    pub data: &'a dyn Input,
+    /// Whether edges that lead one way get their other direction, and whether those from a node to itself stay.
+    pub how: BuildOptions,
+    /// Who owns which node.
+    pub partitioner: (&'static PartitionerKind, &'a PartitionOptions),
+    /// How many parts.
+    pub parts: u32,
+    /// The seed of all that the partitioner draws.
+    pub seed: u64,
+    /// The bytes of memory that may be taken.
+    pub memory: u64,
+    /// The folder to be, and whether it may take the place of another folder of parts.
+    pub out: (&'a Path, bool),
+    /// Is told what is being done.
+    pub tell: &'a dyn Fn(&str),
+}
+
+/// What a cut comes to.
+pub struct Cut {
+    /// What it costs.
+    pub quality: Quality,
+    /// How labels of training nodes are spread.
+    pub labels: Option<LabelSkew>,
+    /// The bytes of memory that were said to be needed.
+    pub memory: u64,
+}
+
+impl Job<'_> {
+    /// How edges are meant: where each is there once for both directions, both are.
+    pub(super) fn how(&self) -> BuildOptions {
+        BuildOptions { symmetrise: self.how.symmetrise || !self.data.is_directed(), ..self.how }
+    }
+
+    /// What an unfinished cut is compared by: another one would be of something else.
+    pub(super) fn what(&self) -> Result<String> {
+        let (kind, options) = self.partitioner;
+        let how = (self.how(), kind.name, options, self.parts, self.seed, self.memory);
+        Ok(format!("{how:?}\n{}", self.data.fingerprint()?))
+    }
+}
+
+/// Cuts. Whatever is finished when the process ends is not done again by the next call with the same job.
+///
+/// # Errors
+///
+/// If the partitioner needs the graph in memory, there is too little memory, the folder may not be replaced, somebody
+/// else writes to it, the graph is not sound, or the system refuses to read or write.
+pub fn cut(job: &Job) -> Result<Cut> {
+    let (kind, options) = job.partitioner;
+    if (kind.reads)(options) == Reads::Graph {
+        let what = format!("{:?} needs the graph in memory, so it cannot cut one on the disk", kind.name);
+        return Err(GraphError::invalid(what));
+    }
+    let partitioner = kind.build(options)?;
+    let nodes = job.data.nodes();
+    let need = Need {
+        nodes,
+        partitioner: partitioner.memory(nodes, job.parts),
+        columns: job.data.columns() as u64,
+        input: job.data.memory(),
+        allowed: job.memory,
+    };
+    let mut work = Work::begin(job)?;
+    let rows = rows(job, (&work, "rows"), job.how(), &need).inspect_err(|_| work.leave_nothing())?;
+    let labels = job.data.labels()?;
+    let roles = job.data.roles()?;
+    let assignment = assign(job, &mut work, (&rows, &roles), (&*partitioner, &need))?;
+    let digest = work.digest(job, &rows, (&labels, &roles))?;
+    let dealt = Dealt::deal(&work.path("dealt"), (&rows, job.data), (&assignment, job.parts), job.tell)?;
+    let nodes_most = (0..job.parts).map(|part| assignment.iter().filter(|&&of| of == part).count() as u64).max();
+    let largest = need.part(dealt.edges_most(), nodes_most.unwrap_or(0));
+    need.check(largest, "the largest part")?;
+    (job.tell)(&format!("parts have up to {} edges: at most {} MB of memory", dealt.edges_most(), megabytes(largest)));
+    let global = global(job, rows.edges(), (&roles, &assignment), digest);
+    let memory = need.most(rows.edges(), 0).max(largest);
+    rows.remove();
+    let all = Nodes { assignment: &assignment, labels: &labels, roles: &roles, id: &|node| job.data.id(node) };
+    let provenance = Provenance { method: kind.name.to_owned(), seed: job.seed };
+    let skew = label_skew(job.parts, &all, global.classes);
+    let quality = work.parts(job, &dealt, &all, (&global, &provenance))?;
+    work.finish(job, (&global, &provenance), skew.as_ref().map(|skew| skew.skew))?;
+    Ok(Cut { quality, labels: skew, memory })
+}
+
+/// The rows in a folder of the work; what memory it takes is said before anything is written.
+fn rows(job: &Job, (work, name): (&Work, &str), how: BuildOptions, need: &Need) -> Result<RowFiles> {
+    let counted = || {
+        (job.tell)("counting edges");
+        let degrees = Degrees::count(job.data, how)?;
+        let bytes = need.most(degrees.edges(), degrees.largest());
+        need.check(bytes, "cutting this graph")?;
+        let (edges, nodes, bytes) = (degrees.edges(), need.nodes, megabytes(bytes));
+        let parts = format!("then {PER_EDGE} bytes an edge of the largest part");
+        (job.tell)(&format!("{nodes} nodes and at most {edges} edges: at most {bytes} MB of memory, {parts}"));
+        Ok(degrees)
+    };
+    RowFiles::build((job.data, how), &work.path(name), counted, need.bucket(), job.tell)
+}
+
+/// The part of each node. Who reads edges gets both directions of those that lead one way.
+fn assign(
+    job: &Job,
+    work: &mut Work,
+    (rows_in, roles): (&RowFiles, &[u8]),
+    (partitioner, need): (&dyn Partitioner, &Need),
+) -> Result<Vec<u32>> {
+    if let Some(assignment) = work.assignment()? {
+        return Ok(assignment);
+    }
+    let (kind, options) = job.partitioner;
+    let one_way = (kind.reads)(options) == Reads::Rows && !job.how().symmetrise;
+    let both = match one_way {
+        true => Some(rows(job, (work, "neighbours"), BuildOptions { symmetrise: true, ..job.how() }, need)?),
+        false => None,
+    };
+    let input = RowsInput {
+        rows: both.as_ref().unwrap_or(rows_in),
+        roles: Some(roles).filter(|roles| !roles.is_empty()),
+        parts: job.parts,
+        seed: job.seed,
+        tell: job.tell,
+    };
+    (job.tell)(&format!("assigning {} nodes to {} parts", need.nodes, job.parts));
+    let assignment = partitioner.assign_rows(&input)?;
+    work.keep_assignment(&assignment)?;
+    if let Some(rows) = both {
+        rows.remove();
+    }
+    Ok(assignment)
+}
+
+fn megabytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1_000_000)
+}
+
+fn global(job: &Job, edges: u64, (roles, assignment): (&[u8], &[u32]), data_digest: String) -> GlobalCounts {
+    let count = |role| roles.iter().filter(|&&r| r & role != 0).count() as u64;
+    GlobalCounts {
+        dataset: job.data.name(),
+        data_digest,
+        partition_digest: digest_of_assignment(assignment, job.parts),
+        nodes: job.data.nodes(),
+        edges,
+        train: count(Split::TRAIN),
+        val: count(Split::VAL),
+        test: count(Split::TEST),
+        columns: job.data.columns(),
+        classes: job.data.classes(),
+        ..GlobalCounts::default()
+    }
+}
+
+fn label_skew(parts: u32, nodes: &Nodes, classes: usize) -> Option<LabelSkew> {
+    if nodes.labels.is_empty() || nodes.roles.is_empty() {
+        return None;
+    }
+    let labels = Labels::Single { classes, values: nodes.labels.to_vec() };
+    let mut counts = LabelCounts::default();
+    counts.reserve(parts as usize);
+    counts.see(&labels, nodes.roles, |node| nodes.assignment[node]);
+    counts.finish()
+}

@@ -1,0 +1,112 @@
+//! A part from its files: its arrays, and what predictions need to know of it.
+
+use std::collections::BTreeMap;
+
+use crate::dataset::{Features, Ids, Labels, Split};
+use crate::edges::Edges;
+use crate::part::{GlobalCounts, Needs, Part, PartCounts};
+use crate::partition::PartQuality;
+
+use super::deal::Dealt;
+use crate::error::Result;
+
+/// What is known of all nodes.
+pub(super) struct Nodes<'a> {
+    /// The part of each.
+    pub(super) assignment: &'a [u32],
+    /// Empty without labels.
+    pub(super) labels: &'a [i32],
+    /// Empty without a split.
+    pub(super) roles: &'a [u8],
+    /// What the user calls each; `None` where they are called by their numbers.
+    pub(super) id: &'a dyn Fn(u64) -> Option<i64>,
+}
+
+/// The part `index` of `parts`.
+pub(super) fn part(dealt: &Dealt, nodes: &Nodes, (index, parts): (u32, u32), global: &GlobalCounts) -> Result<Part> {
+    let of_part = |node: &usize| nodes.assignment[*node] == index;
+    let members: Vec<u64> = (0..nodes.assignment.len()).filter(of_part).map(|node| node as u64).collect();
+    let at = |node: &u64| *node as usize;
+    Ok(Part {
+        index,
+        parts,
+        edges: Edges::new(dealt.offsets(index)?, dealt.sources(index)?),
+        features: match global.columns {
+            0 => Features::None,
+            columns => Features::Dense { columns, values: dealt.feature_values(index)? },
+        },
+        labels: match nodes.labels {
+            [] => Labels::None,
+            labels => Labels::Single {
+                classes: global.classes,
+                values: members.iter().map(|node| labels[at(node)]).collect(),
+            },
+        },
+        roles: match nodes.roles {
+            [] => Vec::new(),
+            roles => members.iter().map(|node| roles[at(node)]).collect(),
+        },
+        ids: match (nodes.id)(0) {
+            None => Ids::Row,
+            Some(_) => Ids::Integers(members.iter().filter_map(|&node| (nodes.id)(node)).collect()),
+        },
+        global: global.clone(),
+        nodes: members,
+    })
+}
+
+/// What predictions need to know of the part, and what it costs. Sees which nodes are needed in a set of bits, and the
+/// length of a list of ids without making the list.
+pub(super) fn count(part: &Part, assignment: &[u32]) -> (PartCounts, PartQuality) {
+    let mut needed = vec![0u64; assignment.len().div_ceil(64)];
+    let mut counts = PartCounts::default();
+    for row in 0..part.rows() {
+        for &source in part.edges.in_neighbours(row) {
+            if assignment[source as usize] == part.index {
+                counts.own_edges += 1;
+                counts.loops += u64::from(source == part.nodes[row]);
+            } else {
+                counts.halo_edges += 1;
+                needed[source as usize / 64] |= 1 << (source % 64);
+            }
+        }
+    }
+    let mut all = Listed::default();
+    let mut of_owner = BTreeMap::<u32, Listed>::new();
+    for (place, bits) in needed.iter().enumerate() {
+        let mut bits = *bits;
+        while bits != 0 {
+            let id = (place * 64) as u64 + u64::from(bits.trailing_zeros());
+            bits &= bits - 1;
+            all.add(id);
+            of_owner.entry(assignment[id as usize]).or_default().add(id);
+        }
+    }
+    counts.asked_bytes = all.bytes;
+    counts.needs =
+        of_owner.into_iter().map(|(owner, ids)| (owner, Needs { rows: ids.rows, bytes: ids.bytes })).collect();
+    let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
+    let labelled = |role| (0..part.roles.len()).filter(|&row| is_of(row, role)).count() as u64;
+    counts.labelled = [Split::TRAIN, Split::VAL, Split::TEST].map(labelled);
+    counts.feature_values = (part.features.columns() * part.rows()) as u64;
+    let train = part.roles.iter().filter(|&&role| role & Split::TRAIN != 0).count() as u64;
+    let figures = [part.rows() as u64, part.edges.edges() as u64, train, all.rows];
+    (counts, PartQuality::new(figures, (part.features.columns(), 4)))
+}
+
+/// How long [`crate::plan::encode_ids`] makes a list of ascending ids.
+#[derive(Default)]
+struct Listed {
+    rows: u64,
+    bytes: u64,
+    last: u64,
+}
+
+impl Listed {
+    fn add(&mut self, id: u64) {
+        let step = if self.rows == 0 { id } else { id - self.last };
+        self.bytes += u64::from((u64::BITS - step.leading_zeros()).max(1).div_ceil(7));
+        self.rows += 1;
+        self.last = id;
+    }
+}

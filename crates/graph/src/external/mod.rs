@@ -1,0 +1,23 @@
+//! Graphs that are larger than the memory: a folder of arrays or an edge list in, a folder of parts out, and on the
+//! disk all between.
+//!
+//! Edges go into buckets of consecutive targets (one pass), each bucket is sorted by itself and then is the rows of its
+//! nodes; a partitioner that reads rows goes through them as often as it likes; rows and features are dealt out to a
+//! file for each part, and each part is made of its files. Parts are the bytes that [`crate::part::cut()`] and
+//! [`crate::part::write_parts`] would have written, had there been room. What a step has finished is written down, and
+//! a process that is ended goes on from there.
+
+mod append;
+mod cut;
+mod deal;
+mod digest;
+mod finish;
+mod need;
+mod rows;
+mod state;
+mod work;
+
+pub use cut::{Cut, Job, cut};
+
+#[cfg(test)]
+mod tests;

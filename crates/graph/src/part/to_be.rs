@@ -1,0 +1,59 @@
+//! A folder of parts that is written over a long time, by one process after another.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{GraphError, Result};
+use crate::part::folder::{META, add, keep, may_replace, part_name, rename};
+use crate::part::meta::{Meta, PartEntry, Provenance};
+use crate::part::{GlobalCounts, Part};
+
+/// Where parts are put until all are there.
+pub(crate) struct FolderToBe {
+    folder: PathBuf,
+    meta: Meta,
+}
+
+impl FolderToBe {
+    /// In the folder of this name, which nobody else writes to and which may have parts already.
+    pub(crate) fn new(folder: &Path, parts: u32, provenance: &Provenance, global: &GlobalCounts) -> Result<FolderToBe> {
+        fs::create_dir_all(folder).map_err(|source| GraphError::io(folder, source))?;
+        Ok(FolderToBe { folder: folder.to_owned(), meta: Meta::new(parts, provenance, global) })
+    }
+
+    /// Writes a part in the place of what a killed process has left of it; its files.
+    pub(crate) fn add(&self, part: &Part) -> Result<PartEntry> {
+        let place = self.folder.join(part_name(part.index));
+        if place.exists() {
+            fs::remove_dir_all(&place).map_err(|source| GraphError::io(&place, source))?;
+        }
+        let mut meta = self.meta.clone();
+        add(&self.folder, &mut meta, part)?;
+        Ok(meta.files.remove(&part.index).expect("it was added"))
+    }
+
+    /// Puts the folder, of these parts, in its final place; what it replaces is at `old` for a moment.
+    pub(crate) fn finish(
+        mut self,
+        (dir, overwrite): (&Path, bool),
+        old: &Path,
+        parts: BTreeMap<u32, PartEntry>,
+        label_skew: Option<f64>,
+    ) -> Result<()> {
+        self.meta.files = parts;
+        self.meta.label_skew = label_skew;
+        let meta = self.folder.join(META);
+        if meta.exists() {
+            fs::remove_file(&meta).map_err(|source| GraphError::io(&meta, source))?;
+        }
+        self.meta.write(&meta)?;
+        if may_replace(dir, overwrite)? {
+            rename(dir, old)?;
+            rename(&self.folder, dir).or_else(|error| rename(old, dir).and(Err(error)))?;
+        } else {
+            rename(&self.folder, dir)?;
+        }
+        keep(dir)
+    }
+}

@@ -1,0 +1,142 @@
+//! Many small clusters, cut as if each were a node, and then nodes moved one by one.
+
+use super::contraction::{Contraction, PAIR_BYTES, pairs_max};
+use super::loads::{Loads, Tally};
+use super::{NOWHERE, greedy};
+use crate::error::Result;
+use crate::partition::{RowsInput, multilevel};
+use crate::source::RowSource;
+
+/// One to gather, one to contract, one to move.
+pub(super) const PASSES_MIN: u32 = 3;
+
+/// So many clusters at least come to a part: few make large jumps, many leave little to gain from contracting.
+const CLUSTERS_PER_PART: usize = 16;
+
+/// Bytes for so many nodes: the cluster of each, its size and what a node counts of it, and the graph of clusters at
+/// its largest.
+pub(super) fn memory(nodes: u64, parts: u32) -> u64 {
+    16 * nodes + 24 * u64::from(parts) + PAIR_BYTES * pairs_max(nodes)
+}
+
+/// The parts. Where the graph of clusters is too large, the nodes are put greedily in the passes that are left.
+pub(super) fn assign(input: &RowsInput, imbalance: f64, capacity: u64, passes: u32) -> Result<Vec<u32>> {
+    let nodes = input.rows.nodes();
+    let gathering = (passes - 1) / 2;
+    let moving = passes - 1 - gathering;
+    let size_max = (nodes / (input.parts as usize * CLUSTERS_PER_PART)).max(1) as u32;
+    let mut of = gather(input, size_max, gathering)?;
+    let clusters = renumber(&mut of);
+    (input.tell)(&format!("contracting {nodes} nodes to {clusters} clusters"));
+    let mut contraction = Contraction::new(nodes as u64);
+    let fits = contract(input.rows, &of, &mut contraction)?;
+    // The clusterer may have as few nodes left as it may make parts.
+    if !fits || clusters < input.parts {
+        (input.tell)("the graph of clusters is too large: nodes are put one by one");
+        return greedy::assign(input, greedy::Score::fennel(input), capacity, moving);
+    }
+    let (offsets, neighbours, edge_weights) = contraction.finish(clusters)?;
+    let mut node_weights = vec![0; clusters as usize];
+    of.iter().for_each(|&cluster| node_weights[cluster as usize] += 1);
+    (input.tell)(&format!("cutting {clusters} clusters with {} edges", neighbours.len() / 2));
+    let job = multilevel::Job {
+        edges: (&offsets, &neighbours),
+        node_weights: &node_weights,
+        edge_weights: Some(&edge_weights),
+        parts: input.parts,
+        imbalance,
+        objective: Default::default(),
+        seed: input.seed,
+    };
+    let part_of = job.run()?;
+    drop((offsets, neighbours, edge_weights));
+    of.iter_mut().for_each(|place| *place = part_of[*place as usize]);
+    move_nodes(input, &mut of, capacity, moving)?;
+    Ok(of)
+}
+
+/// Label propagation with bounded sizes: each node to the cluster of most of its neighbours that has room.
+fn gather(input: &RowsInput, size_max: u32, passes: u32) -> Result<Vec<u32>> {
+    let nodes = input.rows.nodes();
+    let mut of: Vec<u32> = (0..nodes as u32).collect();
+    let mut sizes = vec![1u32; nodes];
+    let mut near = Tally::new(nodes);
+    for pass in 1..=passes {
+        (input.tell)(&format!("gathering nodes into clusters, pass {pass} of {passes}"));
+        input.rows.pass(&mut |rows| {
+            for (node, neighbours) in rows.iter() {
+                near.count(node, neighbours, &of);
+                let old = of[node];
+                // Of equals, the smaller one grows.
+                let worth = |cluster: u32| (near.at(cluster), std::cmp::Reverse(sizes[cluster as usize]));
+                let mut best = old;
+                for &cluster in near.seen() {
+                    if cluster != old && sizes[cluster as usize] < size_max && worth(cluster) > worth(best) {
+                        best = cluster;
+                    }
+                }
+                sizes[old as usize] -= 1;
+                sizes[best as usize] += 1;
+                of[node] = best;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(of)
+}
+
+/// Numbers the clusters that are not empty, in the order of their first nodes; returns how many there are.
+fn renumber(of: &mut [u32]) -> u32 {
+    let mut numbers = vec![NOWHERE; of.len()];
+    let mut next = 0;
+    for cluster in of {
+        let number = &mut numbers[*cluster as usize];
+        if *number == NOWHERE {
+            *number = next;
+            next += 1;
+        }
+        *cluster = *number;
+    }
+    next
+}
+
+/// Counts the edges between clusters; whether there are few enough.
+fn contract(rows: &dyn RowSource, of: &[u32], contraction: &mut Contraction) -> Result<bool> {
+    rows.pass(&mut |rows| {
+        for (node, neighbours) in rows.iter() {
+            neighbours.iter().for_each(|&neighbour| contraction.add(of[node], of[neighbour as usize]));
+        }
+        Ok(())
+    })?;
+    Ok(contraction.fits())
+}
+
+/// Moves each node to where most of its neighbours are and room is, and out of parts that are too large.
+fn move_nodes(input: &RowsInput, of: &mut [u32], capacity: u64, passes: u32) -> Result<()> {
+    let mut loads = Loads::new(input.parts, capacity);
+    of.iter().for_each(|&part| loads.put(part));
+    let mut near = Tally::new(input.parts as usize);
+    for pass in 1..=passes {
+        (input.tell)(&format!("moving nodes, pass {pass} of {passes}"));
+        input.rows.pass(&mut |rows| {
+            for (node, neighbours) in rows.iter() {
+                let old = of[node];
+                near.count(node, neighbours, of);
+                let mut best = if loads.size(old) > loads.capacity { loads.smallest() } else { old };
+                let worth = |part: u32| (near.at(part), std::cmp::Reverse(loads.size(part)));
+                for &part in near.seen() {
+                    if part != old && loads.has_room(part) && worth(part) > worth(best) {
+                        best = part;
+                    }
+                }
+                if best != old {
+                    loads.take(old);
+                    loads.put(best);
+                    of[node] = best;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}

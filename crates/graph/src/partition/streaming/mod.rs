@@ -1,0 +1,112 @@
+//! Partitioning by passes over the edges: memory for the nodes, never for the edges.
+//!
+//! Three rules. `ldg` and `fennel` (Stanton and Kliot, 2012; Tsourakakis et al., 2014) put each node where most of its
+//! neighbours are, the less so the fuller that part is; passes after the first one move nodes with all others in place
+//! (Nishimura and Ugander, 2013). `clusters` first gathers nodes into many small clusters by label propagation with
+//! bounded sizes, has `multilevel` cut the graph of the clusters, which is small, and then moves single nodes
+//! (Akhremtsev, Sanders and Schulz, 2014): nearly the cut of `multilevel` where a graph has any communities.
+
+mod clusters;
+mod contraction;
+mod greedy;
+mod loads;
+
+use crate::build::both_directions;
+use crate::error::{GraphError, Result};
+use crate::partition::{PartitionInput, PartitionOptions, Partitioner, PartitionerKind, RULES, Reads, RowsInput};
+
+pub(super) static KIND: PartitionerKind = PartitionerKind {
+    name: "streaming",
+    options: &["seed", "imbalance", "rule", "passes"],
+    reads: |_| Reads::Rows,
+    build: |options| Ok(Box::new(Streaming::new(options)?)),
+};
+
+/// How nodes find their parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    Ldg,
+    Fennel,
+    Clusters,
+}
+
+impl Rule {
+    fn from_name(name: &str) -> Result<Rule> {
+        let rules = RULES.into_iter().zip([Rule::Clusters, Rule::Fennel, Rule::Ldg]);
+        let found = rules.into_iter().find(|(known, _)| *known == name).map(|(_, rule)| rule);
+        found.ok_or_else(|| GraphError::invalid(format!("expected the rule clusters, fennel or ldg, found {name:?}")))
+    }
+}
+
+/// Wishes that have been checked.
+pub(super) struct Streaming {
+    rule: Rule,
+    passes: u32,
+    imbalance: f64,
+}
+
+/// More would be a mistake.
+const PASSES_MAX: u32 = 1000;
+
+/// What no node has been given.
+const NOWHERE: u32 = u32::MAX;
+
+impl Streaming {
+    pub(super) fn new(options: &PartitionOptions) -> Result<Streaming> {
+        let &PartitionOptions { passes, imbalance, .. } = options;
+        let rule = Rule::from_name(&options.rule)?;
+        if !(0.0..=1000.0).contains(&imbalance) {
+            return Err(GraphError::invalid(format!("expected an imbalance from 0 to 1000, found {imbalance}")));
+        }
+        let fewest = if rule == Rule::Clusters { clusters::PASSES_MIN } else { 1 };
+        if !(fewest..=PASSES_MAX).contains(&passes) {
+            let what = format!("expected {fewest} to {PASSES_MAX} passes for the rule {:?}", options.rule);
+            return Err(GraphError::invalid(format!("{what}, found {passes}")));
+        }
+        Ok(Streaming { rule, passes, imbalance })
+    }
+
+    /// As many nodes as a part may have.
+    fn capacity(&self, nodes: usize, parts: u32) -> u64 {
+        let mean = nodes as f64 / f64::from(parts);
+        ((mean * (1.0 + self.imbalance)) as u64).max(nodes.div_ceil(parts as usize) as u64)
+    }
+}
+
+impl Partitioner for Streaming {
+    fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
+        let PartitionInput { graph, roles, parts, seed } = *input;
+        let tell = &|_: &str| ();
+        if graph.has_one_way_edges() {
+            let graph = both_directions(graph);
+            return self.assign_rows(&RowsInput { rows: &graph, roles, parts, seed, tell });
+        }
+        self.assign_rows(&RowsInput { rows: graph, roles, parts, seed, tell })
+    }
+
+    fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
+        let nodes = input.rows.nodes();
+        if input.parts == 0 || input.parts as usize > nodes.max(1) {
+            return Err(GraphError::invalid(format!("cannot make {} parts of {nodes} nodes", input.parts)));
+        }
+        if input.parts == 1 {
+            return Ok(vec![0; nodes]);
+        }
+        let capacity = self.capacity(nodes, input.parts);
+        match self.rule {
+            Rule::Clusters => clusters::assign(input, self.imbalance, capacity, self.passes),
+            Rule::Fennel => greedy::assign(input, greedy::Score::fennel(input), capacity, self.passes),
+            Rule::Ldg => greedy::assign(input, greedy::Score::ldg(capacity), capacity, self.passes),
+        }
+    }
+
+    fn memory(&self, nodes: u64, parts: u32) -> u64 {
+        match self.rule {
+            Rule::Clusters => clusters::memory(nodes, parts),
+            Rule::Fennel | Rule::Ldg => greedy::memory(nodes, parts),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

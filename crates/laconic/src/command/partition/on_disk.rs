@@ -1,0 +1,116 @@
+//! `laconic partition --memory`: cutting a graph that is never in memory.
+
+use std::fmt;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use laconic_graph::build::BuildOptions;
+use laconic_graph::external::{Cut, Job, cut};
+use laconic_graph::partition::{PartitionerRegistry, Quality, Reads};
+use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input};
+use laconic_graph::read::{Reader, edge_list};
+use laconic_graph::roles::Roles;
+use laconic_graph::skew::LabelSkew;
+use laconic_train::{Config, Members, TrainError};
+use serde::Serialize;
+
+use super::{Partition, table};
+use crate::command::data::not_written;
+use crate::output::Output;
+
+/// What is said of a cut on the disk.
+#[derive(Serialize)]
+struct OnDisk {
+    data: String,
+    nodes: u64,
+    method: String,
+    seed: u64,
+    seconds: f64,
+    out: String,
+    assignment: Option<String>,
+    roles: Roles,
+    /// The bytes of memory that were said to be needed.
+    memory_planned: u64,
+    #[serde(flatten)]
+    quality: Quality,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<LabelSkew>,
+}
+
+/// Cuts, in as much memory as is allowed.
+pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Output) -> Result<u8> {
+    let started = Instant::now();
+    let path = &args.data;
+    let Some(out) = args.target.folder() else { bail!("--memory writes parts, so it needs --out") };
+    if args.target.assignment_shown().is_some() {
+        bail!("--assignment: with --memory there is none but in the parts");
+    }
+    if let Some(flag) = args.preparation.needs_all() {
+        bail!("{flag} needs the graph in memory, and --memory does not read it whole");
+    }
+    let kind = Members::default().partitioner(config)?;
+    let options = config.partition.options();
+    if (kind.reads)(&options) == Reads::Graph {
+        let registry = PartitionerRegistry::default();
+        let streams = registry.iter().filter(|kind| (kind.reads)(&options) != Reads::Graph);
+        let names: Vec<&str> = streams.map(|kind| kind.name).collect();
+        bail!("--method {} needs the graph in memory; with --memory there are {}", kind.name, names.join(", "));
+    }
+    let data = input(config)?;
+    let how = BuildOptions { symmetrise: config.data.symmetrise, keep_self_loops: config.data.keep_self_loops };
+    let tell = |text: &str| output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));
+    let job = Job {
+        data: &*data,
+        how,
+        partitioner: (kind, &options),
+        parts: args.parts,
+        seed: args.seed,
+        memory,
+        out,
+        tell: &tell,
+    };
+    let about = || format!("{} in {} parts", path.display(), args.parts);
+    let Cut { quality, labels, memory } = cut(&job).map_err(not_written).with_context(about)?;
+    let result = OnDisk {
+        data: data.name(),
+        nodes: data.nodes(),
+        method: args.method.clone(),
+        seed: args.seed,
+        seconds: started.elapsed().as_secs_f64(),
+        out: out.0.display().to_string(),
+        assignment: None,
+        roles: Roles::default(),
+        memory_planned: memory,
+        quality,
+        labels,
+    };
+    output.result(&result, &result)?;
+    Ok(0)
+}
+
+/// The data, if they are of a format that is read in passes.
+fn input(config: &Config) -> Result<Box<dyn Input>> {
+    let (path, options) = (&config.data.path, config.data.read_options());
+    let is_edge_list = || edge_list::EdgeList.recognises(path);
+    match ArrayFolder::recognises(path) {
+        true => Ok(Box::new(ArrayFolder::open(path, &options.limits)?)),
+        false if is_edge_list() => Ok(Box::new(EdgeTable::open(path, &options)?)),
+        false => {
+            let path = path.display();
+            bail!("--memory: {path} is neither a folder of arrays with graph.json nor an edge list with integer ids")
+        }
+    }
+}
+
+/// A size such as `12GB`.
+pub(super) fn parse_size(text: &str) -> Result<u64, String> {
+    laconic_train::config::parse_bytes(text)
+        .ok_or_else(|| TrainError::config("expected bytes such as 12GB, \"1.5 GB\" or 800MiB").to_string())
+}
+
+impl fmt::Display for OnDisk {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(f, "{} in {} parts by {}, {:.2} s", self.data, self.quality.parts.len(), self.method, self.seconds)?;
+        write!(f, "{}\nwrote       {}", table::table(&self.quality, self.labels.as_ref()), self.out)
+    }
+}

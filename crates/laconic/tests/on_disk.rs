@@ -1,0 +1,101 @@
+//! Graphs that are cut without being read: `laconic data synth` into a folder of arrays, and `partition --memory`.
+
+mod program;
+
+use program::Place;
+
+/// A folder of arrays of 512 nodes.
+fn arrays() -> Place {
+    let place = Place::new();
+    place.json("data synth rmat --scale 9 --features 4 --classes 3 --out web");
+    place
+}
+
+#[test]
+fn a_folder_of_arrays_is_data_like_any_other() {
+    let place = arrays();
+    place.json("data synth rmat --scale 9 --features 4 --classes 3 --out web.npz");
+    assert_eq!(place.json("data info web")["digest"], place.json("data info web.npz")["digest"]);
+}
+
+#[test]
+fn parts_that_are_cut_on_the_disk_are_those_that_are_cut_in_memory_and_a_run_trains_on_them() {
+    let place = arrays();
+    for method in ["random", "streaming", "super_node --clusterer streaming --clusters 40"] {
+        let line = format!("partition web --parts 4 --seed 3 --method {method} --force");
+        let whole = place.json(&format!("{line} --out whole"));
+        let pieces = place.json(&format!("{line} --memory 1GB --out pieces"));
+        for field in ["nodes", "edges", "cut_edges", "halo_rows", "node_balance", "parts", "labels"] {
+            assert_eq!(whole[field], pieces[field], "{method}: {field}");
+        }
+        for part in 0..4 {
+            for file in ["graph", "nodes", "features"] {
+                let of =
+                    |dir: &str| std::fs::read(place.path(&format!("{dir}/part-{part}/{file}.safetensors"))).unwrap();
+                assert!(of("whole") == of("pieces"), "{method}: part {part}: {file}");
+            }
+        }
+    }
+    place.write("run.toml", "[data]\npath = \"pieces\"\n[train]\nepochs = 2\n");
+    let run = place.run("train run.toml");
+    assert_eq!(run.code, 0, "{}", run.err);
+}
+
+#[test]
+fn an_edge_list_with_gaps_between_its_ids_is_cut_in_passes_as_it_is_in_memory() {
+    let place = Place::new();
+    let edges = (0..400u64).map(|edge| format!("{},{}\n", edge * edge % 997 * 3, edge * 7 % 331 * 5));
+    place.write("a.csv", &format!("src,dst\n{}", edges.collect::<String>()));
+    for flags in ["", "--symmetrise"] {
+        let line = format!("partition a.csv --parts 3 --seed 1 --method streaming --rule fennel {flags} --force");
+        let whole = place.json(&format!("{line} --out whole"));
+        let pieces = place.json(&format!("{line} --memory 1GB --out pieces"));
+        assert_eq!((&whole["parts"], &whole["cut_edges"]), (&pieces["parts"], &pieces["cut_edges"]));
+        let of = |dir: &str| std::fs::read(place.path(&format!("{dir}/meta.json"))).unwrap();
+        assert!(of("whole") == of("pieces"), "{flags}: meta.json tells of every byte");
+    }
+}
+
+#[test]
+fn what_is_needed_is_said_before_it_is_taken_and_progress_after() {
+    let place = arrays();
+    let ran = place.run("partition web --parts 4 --method streaming --rule ldg --memory 1GB --out parts");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told = ["counting edges", "MB of memory", "buckets", "sorting", "pass 1 of 10", "writing part 4 of 4"];
+    let places: Vec<usize> =
+        told.iter().map(|text| ran.err.find(text).unwrap_or_else(|| panic!("{text}: {}", ran.err))).collect();
+    assert!(places.is_sorted(), "{}", ran.err);
+    assert_eq!(place.names(), ["parts", "web"]);
+}
+
+#[test]
+fn what_cannot_be_cut_on_the_disk_is_refused_with_the_flag() {
+    let place = arrays();
+    place.write("a.csv", "src,dst\n0,1\n");
+    for (line, words) in [
+        ("web --memory 1GB --method multilevel --out p", &["multilevel", "random, streaming, given"][..]),
+        ("web --memory 1GB --method super_node --out p", &["super_node needs the graph in memory"]),
+        ("web --memory 1GB --method random", &["--out"]),
+        ("web --memory 1GB --method random --out p --assignment a.txt", &["--assignment"]),
+        ("web --memory 1GB --method random --out p --split train=0.5,val=0.1", &["--split", "memory"]),
+        ("web --memory 1GB --method random --out p --feature-preparation standardised", &["--feature-preparation"]),
+        ("web --memory much --method random --out p", &["--memory", "12GB"]),
+    ] {
+        place.refused(&format!("partition {line} --parts 2"), 2, words);
+    }
+    for (name, text, words) in [
+        ("ids.csv", "src,dst\nann,bob\n", ["ids.csv: column 'src'", "expected integers"]),
+        ("signs.csv", "src,dst\n-1,2\n", ["signs.csv", "expected an id from 0 to 2^36, found -1"]),
+        ("weights.csv", "src,dst,weight\n0,1,2\n", ["weights.csv", "column 'weight' holds weights"]),
+    ] {
+        place.write(name, text);
+        place.refused(&format!("partition {name} --memory 1GB --method random --out p --parts 2"), 3, &words);
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+    place.write("a.npz", "");
+    place.refused("partition a.npz --memory 1GB --method random --out p --parts 2", 2, &["a.npz", "graph.json"]);
+    std::fs::remove_file(place.path("a.npz")).unwrap();
+    place.refused("partition web --memory 1MB --parts 2 --method random --out p", 3, &["web", "1 MB are allowed"]);
+    place.refused("data synth rmat --scale 5 --out web", 2, &["web is there already"]);
+    assert_eq!(place.names(), ["a.csv", "web"]);
+}
