@@ -127,6 +127,14 @@ fn any(place: &Place, line: &str) -> Value {
     serde_json::from_str(&place.run(&format!("{line} --json")).out).expect("one document")
 }
 
+/// What is printed of nodes, with names of classes and without, and of pairs.
+fn predicted(place: &Place) -> [Value; 3] {
+    place.json("train run.toml --out linked --set task.kind=link_prediction");
+    place.write("pairs.csv", "source,target\n1,2\n3,4\n");
+    let lines = ["run --out p.parquet", "people --out p.csv", "linked --pairs pairs.csv --out q.csv"];
+    lines.map(|line| place.json(&format!("predict {line}")))
+}
+
 #[test]
 fn every_field_is_documented_and_every_documented_field_is_there() {
     let place = place();
@@ -177,14 +185,7 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     check("`laconic compare`", &[compared, linked, seeded]);
     check("`laconic compare --plan`", &[place.json("compare run.toml --runs methods.toml --plan")]);
     check("`laconic report`", &[place.json("report run")]);
-    place.json("train run.toml --out linked --set task.kind=link_prediction");
-    place.write("pairs.csv", "source,target\n1,2\n3,4\n");
-    let predicted = [
-        place.json("predict run --out p.parquet"),
-        place.json("predict people --out p.csv"),
-        place.json("predict linked --pairs pairs.csv --out q.csv"),
-    ];
-    check("`laconic predict`", &predicted);
+    check("`laconic predict`", &predicted(&place));
     check("`laconic export`", &[place.json("export run --to pyg --out pyg")]);
     check("`laconic demo`", &[place.json("demo --nodes 300 --parts 2 --epochs 2")]);
     check("`laconic keys`", &[place.json("keys")]);
