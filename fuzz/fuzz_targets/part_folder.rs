@@ -108,7 +108,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     match plan_all(&parts, true) {
         Ok(planned) => {
             for (part, (_, topology)) in parts.into_iter().zip(planned) {
-                let (local, _) = Local::new(part, topology);
+                let (local, _) = Local::new(part, topology, false);
                 assert_eq!(local.masks[0].len(), local.ids.len());
             }
         }

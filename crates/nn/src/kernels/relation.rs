@@ -35,7 +35,7 @@ impl<'a> Along<'a> {
     ///
     /// # Panics
     ///
-    /// If the block's edges have no shares ([`Block::shared`]).
+    /// If the block's edges have no shares ([`Block::share_relations`]).
     pub fn forward(block: &'a Block, mix: Mix<'a>) -> Along<'a> {
         let shares = block.shares().expect("edges of layers that tell relations apart have shares");
         Along { csr: block.forward(), positions: None, relations: block.relations(), shares, mix }

@@ -1,6 +1,6 @@
 //! `[batch]`: training on batches of nodes instead of all at once.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// `[batch]`: training on batches of nodes instead of all at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,9 +16,24 @@ pub struct BatchConfig {
     /// Clusters of each part; 0 makes ten for a batch.
     pub clusters: usize,
     /// Memory for rows of other workers that batches read often, such as `256 MB`.
+    #[serde(deserialize_with = "text_or_bytes")]
     pub cache: String,
     /// Batches that are sampled ahead of the one at work.
     pub ahead: usize,
+}
+
+/// A text, or a whole number of bytes.
+fn text_or_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Size {
+        Text(String),
+        Bytes(u64),
+    }
+    Ok(match Size::deserialize(from)? {
+        Size::Text(text) => text,
+        Size::Bytes(bytes) => format!("{bytes} B"),
+    })
 }
 
 /// `batch.kind`: what a batch reads.

@@ -1,5 +1,5 @@
 //! Training of one stage: rounds, evaluation, best-validation selection, patience. Which rows a round runs over and
-//! what is learned from them stand in [`super::batch`] and [`super::task`].
+//! what is learned from them stand in `batch/` and `task/`.
 
 use std::time::{Duration, Instant};
 

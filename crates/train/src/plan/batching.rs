@@ -61,7 +61,7 @@ impl BatchConfig {
     }
 
     fn cache_bytes(&self) -> Result<u64> {
-        if self.cache.trim() == "0" {
+        if ["0", "0 B"].contains(&self.cache.trim()) {
             return Ok(0);
         }
         let refused = || TrainError::config(format!("batch.cache = {:?}: expected bytes, such as 256 MB", self.cache));

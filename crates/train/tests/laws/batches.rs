@@ -92,7 +92,7 @@ fn what_is_kept_of_fetched_rows_changes_what_crosses_and_no_bit() {
         run(&config(&[&sampled(more)[..], &["train.epochs=8", cache]].concat()), &dataset, 3)
     };
     for more in [&["model.arch=gcn"][..], &["model.arch=sage"], &["messages.forward=half"]] {
-        let (without, with) = (of("batch.cache=\"0\"", more), of("batch.cache=\"2 kB\"", more));
+        let (without, with) = (of("batch.cache=0", more), of("batch.cache=\"2 kB\"", more));
         assert_eq!(bits(&without), bits(&with), "{more:?}");
         let bytes = |outcomes: &[Outcome]| {
             let summary = outcomes[0].summary.as_ref().expect("worker 0 sums up");
