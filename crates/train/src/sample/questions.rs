@@ -72,7 +72,7 @@ pub(super) fn ask_draws(
     let told = collectives::all_to_all(transport, answers, answered)?;
     for peer in rank.others(size) {
         let wanted = &wanted[peer.index()];
-        take(draws, known, (layer, size), &told[peer.index()], wanted, elsewhere)
+        take(draws, known, (layer, rank, size), &told[peer.index()], wanted, elsewhere)
             .map_err(|error| error.from_peer(rank, peer, answers))?;
     }
     Ok(())
@@ -112,7 +112,7 @@ fn answer(draws: &Draws, (known, rank): (&Known, Rank), (layer, rounds): (usize,
 fn take(
     draws: &Draws,
     known: &mut Known,
-    (layer, size): (usize, usize),
+    (layer, rank, size): (usize, Rank, usize),
     bytes: &[u8],
     wanted: &[Vec<u32>],
     elsewhere: &mut [Elsewhere],
@@ -131,6 +131,10 @@ fn take(
                     let owner = Rank(reader.at_most(size as u64 - 1)? as u32);
                     let source = match known.own_row(*id) {
                         Some(row) => row,
+                        // Nobody could be asked for it later.
+                        None if owner == rank => {
+                            return Err(WireError::malformed(format!("node {id} is not of this worker")));
+                        }
                         None => known.number_of(*id, owner),
                     };
                     into.sources.push(source);
