@@ -106,7 +106,8 @@ pub fn sweep(folder: &Path, ours: impl Fn(&str) -> bool) -> io::Result<()> {
 }
 
 /// Has a file written under another name beside it and renames it once the disk has it, so that it is never seen
-/// half-written. It gets the rights of any new file.
+/// half-written. It gets the rights of any new file. A device or a pipe is written to as it is: a file in its place would
+/// be seen by every program that uses it.
 ///
 /// # Errors
 ///
@@ -115,6 +116,10 @@ pub fn write_aside<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
+    let kind = std::fs::metadata(path).map(|found| found.file_type());
+    if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
+        return write(&mut File::options().write(true).open(path)?);
+    }
     let busy = || io::Error::new(ErrorKind::ResourceBusy, "another process is writing it");
     let mut part = Held::take(&part_of(path))?.ok_or_else(busy)?;
     part.file.set_len(0)?;
@@ -203,6 +208,17 @@ mod tests {
         drop(other);
         Held::take(&path).unwrap().unwrap().remove();
         assert!(names(folder.path()).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_stays_a_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        write_aside::<io::Error>(&path, |file| file.write_all(b"gone")).unwrap();
+        assert_eq!(std::fs::read_link(&path).unwrap(), Path::new("/dev/null"));
+        assert_eq!((names(folder.path()), std::fs::read(&path).unwrap()), (vec!["a.txt".to_owned()], Vec::new()));
     }
 
     #[cfg(unix)]
