@@ -1,4 +1,4 @@
-//! Which training nodes make a batch.
+//! Which training nodes, or edges, make a batch.
 
 use laconic_key::{Key, Purpose};
 
@@ -21,9 +21,19 @@ pub fn batch_of(seed: u64, epoch: u64, id: u64, batches: u64) -> u64 {
     Key::new(seed, Purpose::Batches).with(epoch).with(id).below(batches)
 }
 
+/// The batch of this epoch, below `batches`, in which the edges between two nodes, by global id, are learned from. Both
+/// directions of an edge are in one, so that whoever owns either end knows it without asking.
+///
+/// # Panics
+///
+/// If there are no batches.
+pub fn batch_of_edge(seed: u64, epoch: u64, (a, b): (u64, u64), batches: u64) -> u64 {
+    Key::new(seed, Purpose::Batches).with(epoch).with(a.min(b)).with(a.max(b)).below(batches)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{batch_of, batches};
+    use super::{batch_of, batch_of_edge, batches};
 
     #[test]
     fn as_many_batches_as_it_takes() {
@@ -40,6 +50,20 @@ mod tests {
         let expected = rows as f64 / count as f64;
         let statistic: f64 = sizes.iter().map(|&size| (f64::from(size) - expected).powi(2) / expected).sum();
         assert!((statistic - 89.0).abs() < 5.0 * (2.0f64 * 89.0).sqrt(), "{statistic}");
+    }
+
+    #[test]
+    fn both_directions_of_an_edge_are_in_one_batch_and_sizes_are_binomial() {
+        let count = 50;
+        let mut sizes = vec![0u32; count as usize];
+        for (a, b) in (0..300u64).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            let batch = batch_of_edge(1, 4, (a, b), count);
+            assert_eq!(batch, batch_of_edge(1, 4, (b, a), count));
+            sizes[batch as usize] += 1;
+        }
+        let expected = f64::from(sizes.iter().sum::<u32>()) / count as f64;
+        let statistic: f64 = sizes.iter().map(|&size| (f64::from(size) - expected).powi(2) / expected).sum();
+        assert!((statistic - 49.0).abs() < 5.0 * (2.0f64 * 49.0).sqrt(), "{statistic}");
     }
 
     /// Of pairs in one batch of an epoch, a share of 1 / batches is together in the next one.

@@ -32,7 +32,7 @@ mod lists;
 mod sampler;
 mod skip;
 
-pub use batches::{batch_of, batches};
+pub use batches::{batch_of, batch_of_edge, batches};
 pub use clusters::Clusters;
 pub use draw::draw;
 pub use hop::{Drawn, Hop, Sampled};

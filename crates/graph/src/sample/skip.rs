@@ -17,6 +17,21 @@ impl Skip {
         Skip { pairs }
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// The sources of those into `destination`, ascending.
+    pub fn sources_into(&self, destination: u32) -> impl Iterator<Item = u32> {
+        self.edges_into(destination).iter().map(|pair| pair.1)
+    }
+
+    /// The nodes that any of them ends at, ascending.
+    pub fn destinations(&self) -> impl Iterator<Item = u32> {
+        self.pairs.chunk_by(|a, b| a.0 == b.0).map(|pairs| pairs[0].0)
+    }
+
     /// Those into `destination`, ascending by source.
     pub(super) fn edges_into(&self, destination: u32) -> &[(u32, u32)] {
         let start = self.pairs.partition_point(|pair| pair.0 < destination);

@@ -1,13 +1,14 @@
-//! `[batch]`: training on batches of nodes instead of all at once.
+//! `[batch]`: training on batches of nodes, or edges, instead of all at once.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// `[batch]`: training on batches of nodes instead of all at once.
+/// `[batch]`: training on batches of nodes, or edges, instead of all at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BatchConfig {
-    /// Training nodes of a batch over all workers, about: each node's batch of an epoch is drawn by key. 0 trains on
-    /// all at once. Otherwise a round is a batch, and `train.epochs` and `train.eval_every` count epochs.
+    /// Training nodes, or edges to predict, of a batch over all workers, about: each one's batch of an epoch is drawn
+    /// by key. 0 trains on all at once. Otherwise a round is a batch, and `train.epochs` and `train.eval_every` count
+    /// epochs.
     pub size: usize,
     /// What a batch reads.
     pub kind: BatchKind,

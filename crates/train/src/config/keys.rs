@@ -76,6 +76,8 @@ keys! {
     "task.negatives": "link_prediction: global | local: pairs that are no edges have any node for a target, or one of \
         the target's owner (global)",
     "task.negatives_per_edge": "link_prediction: such pairs an edge, others in every round (1)",
+    "task.exclude_targets": "link_prediction: whether the edges that a batch (batch.size) predicts, both directions, \
+        pass no messages in it (true)",
     "task.eval_negatives": "link_prediction: pairs among which each held-out edge is ranked, from all nodes, always \
         the same (100)",
     "train.epochs": "rounds, per stage when lazy (200)",
@@ -102,8 +104,8 @@ keys! {
         the best round; roc_auc is from counts in bins of the score, roc_auc_exact sends every labelled node's scores \
         and labels to every worker",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",
-    "batch.size": "training nodes of a batch over all workers, about; 0: all at once. A round is then a batch; \
-        train.epochs and train.eval_every count epochs (0)",
+    "batch.size": "training nodes, or edges to predict, of a batch over all workers, about; 0: all at once. A round is \
+        then a batch; train.epochs and train.eval_every count epochs (0)",
     "batch.kind": "neighbours | clusters: what a batch reads: drawn in-neighbours, or clusters of a worker's nodes \
         with the edges between them (neighbours)",
     "batch.fanouts": "neighbours: in-neighbours drawn for each layer, the first layer's first, -1: all ([]: 10 each)",

@@ -64,6 +64,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "task.split",
             "task.negatives",
             "task.negatives_per_edge",
+            "task.exclude_targets",
             "task.eval_negatives",
             "train.optimiser",
             "train.sync_every",

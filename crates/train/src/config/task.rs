@@ -21,6 +21,8 @@ pub struct TaskConfig {
     pub negatives: Replacement,
     /// Links: how many such pairs for each edge, other ones in every round.
     pub negatives_per_edge: u32,
+    /// Links in batches: whether the edges that a batch predicts pass no messages in it.
+    pub exclude_targets: bool,
     /// Links: among how many pairs that are no edges each held-out edge is ranked, always the same.
     pub eval_negatives: u32,
 }
@@ -34,6 +36,7 @@ impl Default for TaskConfig {
             split: LinkSplit::default(),
             negatives: Replacement::Global,
             negatives_per_edge: 1,
+            exclude_targets: true,
             eval_negatives: 100,
         }
     }
@@ -53,7 +56,10 @@ impl TaskChoice {
     /// Every task with the keys of `[task]` that it alone reads.
     pub(crate) const ALL: [(&'static str, &'static [&'static str]); 2] = [
         ("node_classification", &[]),
-        ("link_prediction", &["decoder", "split", "negatives", "negatives_per_edge", "eval_negatives"]),
+        (
+            "link_prediction",
+            &["decoder", "split", "negatives", "negatives_per_edge", "exclude_targets", "eval_negatives"],
+        ),
     ];
 }
 

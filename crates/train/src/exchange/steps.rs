@@ -64,6 +64,10 @@ pub enum Step {
     RowQuestions = 30,
     /// The degrees of those that nobody had told.
     RowAnswers = 31,
+    /// Nodes of others that a window of batches reads, where batches go without some edges.
+    DegreeQuestions = 32,
+    /// What is left of the degrees of those that have fewer in-edges for it.
+    DegreeAnswers = 33,
 }
 
 impl Step {

@@ -27,7 +27,7 @@ impl Extras {
     fn values(&self, plan: &Plan) -> Vec<f64> {
         let mut values = vec![self.loss, self.stop];
         values.extend(plan.messages.read_clocks().then_some(self.seconds));
-        values.extend(plan.batching.is_some().then_some(self.rows));
+        values.extend(plan.counts_rows_of_rounds().then_some(self.rows));
         values
     }
 
@@ -36,7 +36,7 @@ impl Extras {
         (self.loss, self.stop) = (values[0], values[1]);
         let mut next = |rides: bool| if rides { rest.next().unwrap_or(0.0) } else { 0.0 };
         self.seconds = next(plan.messages.read_clocks());
-        self.rows = next(plan.batching.is_some());
+        self.rows = next(plan.counts_rows_of_rounds());
     }
 }
 
@@ -152,7 +152,7 @@ impl Agreement for SummedGradients {
 
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
         turn.reduction.sum(turn.worker, turn.round, turn.gradient, turn.extras)?;
-        if turn.worker.plan.batching.is_some() {
+        if turn.worker.plan.counts_rows_of_rounds() {
             let expected = self.rows(turn.worker, 0.0);
             let factor = if turn.extras.rows > 0.0 { expected / turn.extras.rows } else { 0.0 };
             turn.extras.loss *= factor;

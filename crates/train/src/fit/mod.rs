@@ -4,6 +4,7 @@ mod agreement;
 mod batch;
 mod inputs;
 pub mod observe;
+mod pairs;
 pub mod progress;
 mod report;
 pub mod stages;

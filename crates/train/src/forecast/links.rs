@@ -29,6 +29,8 @@ pub(super) struct Embeddings<'a> {
     pub width: usize,
     pub layer: u16,
     pub round: u32,
+    /// How many nodes a batch begins from, where rounds are batches: their inputs come, and no embeddings.
+    pub batch: Option<usize>,
 }
 
 impl<'a> Bounds<'a> {
@@ -88,15 +90,18 @@ impl<'a> Bounds<'a> {
     pub fn round(&self, mut at: Embeddings<'_>, evaluates: bool, book: &mut Book<'_>) -> Result<()> {
         let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
         let (round, layer) = (at.round, at.layer);
-        self.ask(self.of_round(), [Step::PairQuestions, Step::PairAnswers], round, book);
+        let foreign = at.batch.map_or_else(|| self.of_round(), |ends| self.foreign(ends as u64));
+        self.ask(foreign, [Step::PairQuestions, Step::PairAnswers], round, book);
         if !at.plan.cadence.is_local() {
             book.note(What::Agreement, 0, |ledger| {
                 collectives::forecast_all_reduce_f64(ledger, Step::PairCounts.tag(round), workers, rank, 2);
             });
         }
-        let links = self.links(self.of_round());
-        for direction in [Direction::Forward, Direction::Reverse] {
-            self.exchange(&mut at, embeddings(layer, round, direction), &links, book)?;
+        if at.batch.is_none() {
+            let links = self.links(foreign);
+            for direction in [Direction::Forward, Direction::Reverse] {
+                self.exchange(&mut at, embeddings(layer, round, direction), &links, book)?;
+            }
         }
         if evaluates {
             let links = self.links(self.of_evaluation());

@@ -2,7 +2,7 @@
 
 use laconic_nn::network::After;
 
-use super::fetches::{seeds, widths};
+use super::fetches::{learned, seeds, widths};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::Plan;
@@ -109,14 +109,19 @@ pub fn of_prediction(shapes: &Shapes, plan: &Plan) -> Memory {
     memory
 }
 
-/// Pairs of a round of link prediction by id and by row, the embeddings of foreign ends with their gradients, and the
-/// buffers of pairs that are scored at once.
+/// Pairs of a round of link prediction, or of a window of batches, by id and by row, the embeddings of foreign ends
+/// with their gradients, and the buffers of pairs that are scored at once.
 fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     let Some(links) = &plan.links else { return 0 };
     let [train, val, test] = shapes.split_rows.map(|edges| edges as u64);
-    let of_round = train.saturating_mul(1 + u64::from(links.number));
+    let at_once = match plan.batching {
+        Some(_) => WINDOW as u64 * learned(plan, train as usize) as u64,
+        None => train,
+    };
+    let of_round = at_once.saturating_mul(1 + u64::from(links.number));
     let judged = (val + test).saturating_mul(1 + u64::from(links.ranked_among));
-    let foreign = of_round.max(judged).min(links.nodes.saturating_sub(shapes.rows as u64));
+    let fetched = if plan.batching.is_some() { 0 } else { of_round };
+    let foreign = fetched.max(judged).min(links.nodes.saturating_sub(shapes.rows as u64));
     let width = links.decoder.width() as u64;
     let buffers = (2 * plan.config.task.decoder_layers as u64 + 6) * laconic_nn::links::PAIRS_PER_PIECE as u64 * width;
     // What is asked for is listed with every repetition before it is sorted.

@@ -10,7 +10,7 @@ use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, collectives};
 use super::Forecast;
 use super::book::Book;
 use super::contents::{Content, What};
-use super::fetches::FetchBounds;
+use super::fetches::{FetchBounds, seeds};
 use super::links::{Bounds, Embeddings};
 use crate::config::ramp::Reading;
 use crate::error::Result;
@@ -289,7 +289,8 @@ impl<'a> StageForecast<'a> {
         }
         if let Some(links) = &plan.links {
             let (bounds, layer) = (Bounds::of(links, self.shapes), stage.last_layer() + 1);
-            let at = Embeddings { plan, coders: self.coders, width: stage.outputs(), layer, round };
+            let batch = plan.in_neighbourhoods(stage).then(|| seeds(plan, self.shapes.split_rows[0]));
+            let at = Embeddings { plan, coders: self.coders, width: stage.outputs(), layer, round, batch };
             bounds.round(at, occasion.evaluates, book)?;
         }
         if occasion.agrees {

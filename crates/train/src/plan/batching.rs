@@ -1,5 +1,7 @@
 //! Batches, resolved: how many make an epoch, and what each reads.
 
+use laconic_graph::links::NegativeScope;
+
 use super::Plan;
 use crate::config::ramp::Clock;
 use crate::config::{BatchConfig, BatchKind, Config, parse_bytes};
@@ -19,7 +21,7 @@ pub struct Batching {
     pub kind: BatchKind,
     /// Batches of an epoch.
     pub batches: u32,
-    /// Training nodes of a batch, about.
+    /// Training nodes, or edges, of a batch, about.
     pub size: usize,
     /// Nodes of the whole graph.
     pub nodes: usize,
@@ -70,7 +72,7 @@ impl BatchConfig {
 }
 
 impl Batching {
-    /// The batches of a checked configuration for so many training nodes; `None` without batches.
+    /// The batches of a checked configuration for so many nodes, and training nodes or edges; `None` without batches.
     ///
     /// # Errors
     /// If there are more of them than rounds that a run may have.
@@ -82,7 +84,7 @@ impl Batching {
         let batches = laconic_graph::sample::batches(train, batch.size as u64);
         let batches = u32::try_from(batches).ok().filter(|&batches| batches as usize <= super::ROUNDS_MAX);
         let Some(batches) = batches else {
-            let what = format!("batch.size = {}: {train} training nodes make too many batches", batch.size);
+            let what = format!("batch.size = {}: {train} to learn from make too many batches", batch.size);
             return Err(TrainError::config(what));
         };
         let fanouts = match batch.fanouts.as_slice() {
@@ -148,12 +150,24 @@ impl Plan {
         self.in_neighbourhoods(stage) && (self.fetches(stage) || self.clusters(stage) || stage.reading_layers() > 1)
     }
 
+    /// Whether what all workers' rows of a round count for is known with its gradient: that of a batch of links is
+    /// asked for before it.
+    pub fn counts_rows_of_rounds(&self) -> bool {
+        self.batching.is_some() && self.links.is_none()
+    }
+
+    /// Whether the edges that a batch predicts pass no messages in it.
+    pub fn leaves_out_targets(&self) -> bool {
+        self.batching.is_some() && self.links.is_some() && self.config.task.exclude_targets
+    }
+
     /// Whether a stage's batches are clusters of own nodes.
     pub fn clusters(&self, stage: &Stage) -> bool {
         self.batching.is_some() && stage.reads_neighbours() && !self.samples(stage)
     }
 
-    /// The same run in batches: rounds are batches, and what counts epochs counts them all.
+    /// The same run in batches of these counts of nodes, and of training nodes or edges: rounds are batches, and what
+    /// counts epochs counts them all.
     pub(super) fn in_batches(mut self, counts: [u64; 2]) -> Result<Plan> {
         let Some(batching) = Batching::of(&self.config, counts)? else { return Ok(self) };
         self.refuse_with_batches(&batching)?;
@@ -170,12 +184,32 @@ impl Plan {
         Ok(Plan { batching: Some(batching), ..self })
     }
 
+    /// Refuses what batches of edges cannot be combined with.
+    fn refuse_links_with_batches(&self, refuse: &dyn Fn(&str, &str) -> Result<()>) -> Result<()> {
+        if self.config.batch.kind == BatchKind::Clusters {
+            return refuse("batch.kind = \"clusters\" of links", "ends of pairs that are no edges are anywhere");
+        }
+        if !self.stages.iter().all(Stage::reads_neighbours) {
+            let why = "batches of edges are sampled neighbourhoods of both ends, and a layer on kept inputs reads none";
+            return refuse("a stage that reads no neighbours (schedule.kind) of links", why);
+        }
+        let is_apart = self.frozen == Scope::Nothing;
+        if is_apart && self.links.as_ref().is_some_and(|links| links.scope == NegativeScope::Global) {
+            let why = "each worker reads its own nodes alone there; task.negatives = \"local\" draws from these";
+            return refuse("task.negatives = \"global\" and messages.selection = \"none\"", why);
+        }
+        Ok(())
+    }
+
     /// Refuses what rows that are fetched batch by batch cannot be combined with.
     fn refuse_with_batches(&self, batching: &Batching) -> Result<()> {
         let batch = format!("batch.size = {}", batching.size);
         let refuse = |what: &str, why: &str| Err(TrainError::config(format!("{what} with {batch}: {why}")));
         if self.stages.iter().any(|stage| stage.late.is_some()) {
             return refuse("late rows (schedule.kind)", "every batch has other rows, so none of a round ago fits");
+        }
+        if self.links.is_some() {
+            self.refuse_links_with_batches(&refuse)?;
         }
         if !self.stages.iter().any(Stage::reads_neighbours) {
             return Ok(());

@@ -74,6 +74,10 @@ impl LinkPlan {
                 return Err(TrainError::config(format!("task.{key} = {number}: expected 1 to {PAIRS_MAX}")));
             }
         }
+        if !task.exclude_targets && config.batch.size == 0 {
+            let what = "a round on all edges at once passes messages along all of them; batch.size divides them";
+            return Err(TrainError::config(format!("task.exclude_targets = false: {what}")));
+        }
         Ok(Some(LinkPlan {
             decoder: Arc::from((kind.build)(&DecoderSpec { width, layers, relations: 1 })),
             split: task.split.spec().map_err(|error| TrainError::config(format!("task.split: {error}")))?,
@@ -126,9 +130,6 @@ impl Plan {
         }
         let refuse = |key: &str, what: &str| Err(TrainError::config(format!("{key} with link prediction: {what}")));
         let config = &self.config;
-        if config.batch.size > 0 {
-            return refuse("batch.size", "its rounds are on all edges at once so far");
-        }
         if config.data.inductive {
             return refuse("data.inductive", "it is edges that are held out, and no nodes");
         }

@@ -140,6 +140,9 @@ impl Plan {
         let metrics = links::link_metrics(&config.train.metrics);
         let plan = Plan { links, metrics, deletes_edges, ..model };
         plan.check_links()?;
+        let held = config.task.split.val + config.task.split.test;
+        let train = (counts.edges as f64 * (1.0 - held)) as u64;
+        let plan = plan.in_batches([counts.nodes, train])?;
         plan.check_layers()?;
         Ok(plan)
     }

@@ -7,15 +7,27 @@ use laconic_graph::sample::{Sampled, Sampler};
 
 use super::draws::{Draws, Elsewhere, RoundLists};
 use super::known::Known;
+use super::left_out::LeftOut;
 use super::window::Drawn;
 use crate::error::{Result, TrainError};
 
 /// One batch to be made.
-pub(super) struct Job {
+pub struct Job {
+    /// The round that it is for.
     pub round: u32,
+    /// The nodes that it begins from, each once, by number.
     pub seeds: Vec<u32>,
-    /// Its neighbourhoods, where others had to be asked for them; otherwise they are drawn now.
-    pub sampled: Option<Sampled>,
+    /// The edges that it must not read.
+    pub left_out: LeftOut,
+    /// Its neighbourhoods, where others had to be asked for them; otherwise they are drawn when it is made.
+    pub(super) sampled: Option<Sampled>,
+}
+
+impl Job {
+    /// A round's batch of these seeds.
+    pub fn new(round: u32, seeds: Vec<u32>, left_out: LeftOut) -> Job {
+        Job { round, seeds, left_out, sampled: None }
+    }
 }
 
 /// The thread that makes them.
@@ -49,16 +61,15 @@ impl Ahead {
         let (out, batches) = sync_channel(ahead);
         self.pool.spawn(move || {
             let (mut sampler, nobody) = (Sampler::new(known.len()), Elsewhere::default());
-            for Job { round, seeds, sampled } in jobs {
+            for Job { round, seeds, left_out, sampled } in jobs {
                 let mut sampled = sampled.unwrap_or_else(|| {
-                    let own_rows = known.len();
-                    let lists =
-                        RoundLists { draws: &draws, own: draws.own(round), elsewhere: &nobody, own_rows, first: 0 };
+                    let (own, own_rows) = (draws.own(round, &left_out.skip), known.len());
+                    let lists = RoundLists { draws: &draws, own, elsewhere: &nobody, own_rows, first: 0 };
                     let mut sampled = Sampled::default();
                     sampler.sample(&lists, &seeds, draws.layers(), &mut sampled);
                     sampled
                 });
-                let batch = draws.batch(&mut sampled, &known);
+                let batch = draws.batch(&mut sampled, &known, &left_out);
                 // Nobody takes it any more where a stage ends early.
                 if out.send(Drawn { round, nodes: sampled.nodes, batch }).is_err() {
                     return;

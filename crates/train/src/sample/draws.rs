@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use laconic_graph::edges::{EdgeData, Edges, Relations};
-use laconic_graph::sample::{CsrLists, Drawn, Hop, Lists, Neighbourhoods, Sampled};
+use laconic_graph::sample::{CsrLists, Drawn, Hop, Lists, Neighbourhoods, Sampled, Skip};
 use laconic_nn::{Absence, Block};
 
 use super::known::Known;
+use super::left_out::LeftOut;
 use crate::pass::batch::Batch;
 use crate::worker::local::Local;
 
@@ -54,18 +55,24 @@ impl Draws {
         self.loops
     }
 
-    /// What own nodes draw in a round.
-    pub fn own(&self, round: u32) -> CsrLists<'_> {
+    /// What own nodes draw in a round, but for what is left out of it.
+    pub fn own<'a>(&'a self, round: u32, skip: &'a Skip) -> CsrLists<'a> {
         let lists = CsrLists::new(&self.neighbourhoods, &self.fanouts, CsrLists::key(self.seed, round.into()));
+        let lists = if skip.is_empty() { lists } else { lists.without(skip) };
         if self.loops { lists.with_loops() } else { lists }
     }
 
     /// A batch's blocks and what is known of its nodes; without the rows that go in.
-    pub fn batch(&self, sampled: &mut Sampled, known: &Known) -> Batch {
-        let pick = |values: &[f32]| sampled.nodes.iter().map(|&node| values[node as usize]).collect();
+    pub fn batch(&self, sampled: &mut Sampled, known: &Known, left_out: &LeftOut) -> Batch {
+        let degree =
+            |node: u32, at: usize, known: f32| left_out.degrees.get(&node).map_or(known, |degrees| degrees[at]);
+        let pick = |at: usize, values: &[f32]| {
+            sampled.nodes.iter().map(|&node| degree(node, at, values[node as usize])).collect()
+        };
         let ids: Vec<u64> = sampled.nodes.iter().map(|&node| known.ids[node as usize]).collect();
         let names = (self.absence == Absence::Skipped).then(|| ranks(&ids));
-        let (inverse_degree, inverse_root_degree) = (pick(&known.inverse_degree), pick(&known.inverse_root_degree));
+        let (inverse_degree, inverse_root_degree) =
+            (pick(0, &known.inverse_degree), pick(1, &known.inverse_root_degree));
         let blocks = sampled.hops.iter_mut().map(|hop| self.block(hop, names.as_deref())).collect();
         Batch { blocks, inputs: None, ids, inverse_degree, inverse_root_degree }
     }

@@ -97,6 +97,11 @@ impl Known {
         })
     }
 
+    /// The number of a node that has one.
+    pub fn number(&self, id: u64) -> Option<u32> {
+        self.own_row(id).or_else(|| self.numbers.get(&id).copied())
+    }
+
     /// Whether nobody has told the degree of a node yet.
     pub fn lacks_degree(&self, number: u32) -> bool {
         self.inverse_degree[number as usize].is_nan()

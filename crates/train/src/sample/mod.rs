@@ -10,13 +10,16 @@
 mod ahead;
 mod draws;
 mod known;
+mod left_out;
 mod questions;
 mod rows;
 mod varint;
 mod window;
 
+pub use ahead::Job;
 pub use draws::{Draws, own_edges};
 pub use known::Known;
+pub use left_out::LeftOut;
 pub use rows::{RemoteRows, row_tag};
 pub(crate) use rows::{dense, gather};
 pub use window::{Drawn, GROUP, WINDOW, Window};

@@ -8,6 +8,7 @@
 use laconic_graph::sample::{Drawn, Lists, Sampled};
 use laconic_wire::{Rank, Transport, WireError, collectives};
 
+use super::ahead::Job;
 use super::draws::{Draws, Elsewhere};
 use super::known::Known;
 use super::varint::{Reader, put, put_ids};
@@ -35,21 +36,8 @@ fn rows_of(known: &Known, ids: Vec<u64>) -> std::result::Result<Vec<u32>, WireEr
     ids.into_iter().map(row).collect()
 }
 
-/// Asks owners for the in-neighbours that they draw for `layer` of the foreign nodes among each batch's, and answers
-/// what others ask; `rounds` has each batch's.
-///
-/// # Errors
-/// If another worker does not answer, or sends something else.
-pub(super) fn ask_draws(
-    transport: &mut dyn Transport,
-    draws: &Draws,
-    known: &mut Known,
-    (layer, rounds): (usize, &[u32]),
-    batches: &[Sampled],
-    elsewhere: &mut [Elsewhere],
-) -> Result<()> {
-    let (rank, size) = (transport.rank(), transport.size());
-    let wanted = foreign(known, size, batches);
+/// A question to each peer: for each batch the ids of its nodes.
+fn ids_by_batch(known: &Known, wanted: &[Vec<Vec<u32>>]) -> Vec<Vec<u8>> {
     let question = |of_peer: &Vec<Vec<u32>>| {
         let mut bytes = Vec::new();
         for nodes in of_peer {
@@ -57,17 +45,39 @@ pub(super) fn ask_draws(
         }
         bytes
     };
-    let [questions, answers] = [Step::DrawQuestions, Step::DrawAnswers].map(|step| step.of_exchange(rounds[0], layer));
-    let asked = collectives::all_to_all(transport, questions, wanted.iter().map(question).collect())?;
+    wanted.iter().map(question).collect()
+}
+
+/// The own rows that such a question asks for, in each of so many batches.
+fn asked_rows(known: &Known, batches: usize, bytes: &[u8]) -> std::result::Result<Asked, WireError> {
+    let mut reader = Reader::new(bytes);
+    let asked = (0..batches).map(|_| rows_of(known, reader.ids()?)).collect::<std::result::Result<_, _>>()?;
+    reader.finish().map(|()| asked)
+}
+
+/// Asks owners for the in-neighbours that they draw for `layer` of the foreign nodes among each batch's, and answers
+/// what others ask.
+///
+/// # Errors
+/// If another worker does not answer, or sends something else.
+pub(super) fn ask_draws(
+    transport: &mut dyn Transport,
+    draws: &Draws,
+    known: &mut Known,
+    (layer, jobs): (usize, &[Job]),
+    batches: &[Sampled],
+    elsewhere: &mut [Elsewhere],
+) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    let wanted = foreign(known, size, batches);
+    let steps = [Step::DrawQuestions, Step::DrawAnswers];
+    let [questions, answers] = steps.map(|step| step.of_exchange(jobs[0].round, layer));
+    let asked = collectives::all_to_all(transport, questions, ids_by_batch(known, &wanted))?;
     let mut answered = vec![Vec::new(); size];
     for peer in rank.others(size) {
-        let read = |bytes: &[u8]| -> std::result::Result<Asked, WireError> {
-            let mut reader = Reader::new(bytes);
-            let asked = rounds.iter().map(|_| rows_of(known, reader.ids()?)).collect::<std::result::Result<_, _>>()?;
-            reader.finish().map(|()| asked)
-        };
-        let asked = read(&asked[peer.index()]).map_err(|error| error.from_peer(rank, peer, questions))?;
-        answered[peer.index()] = answer(draws, (known, rank), (layer, rounds), &asked);
+        let asked = asked_rows(known, jobs.len(), &asked[peer.index()]);
+        let asked = asked.map_err(|error| error.from_peer(rank, peer, questions))?;
+        answered[peer.index()] = answer(draws, (known, rank), (layer, jobs), &asked);
     }
     let told = collectives::all_to_all(transport, answers, answered)?;
     for peer in rank.others(size) {
@@ -79,11 +89,11 @@ pub(super) fn ask_draws(
 }
 
 /// What own nodes draw, as it is told.
-fn answer(draws: &Draws, (known, rank): (&Known, Rank), (layer, rounds): (usize, &[u32]), asked: &Asked) -> Vec<u8> {
+fn answer(draws: &Draws, (known, rank): (&Known, Rank), (layer, jobs): (usize, &[Job]), asked: &Asked) -> Vec<u8> {
     let [weighted, related] = draws.columns();
     let (mut bytes, mut drawn) = (Vec::new(), Drawn::new(weighted, related));
-    for (&round, rows) in rounds.iter().zip(asked) {
-        let lists = draws.own(round);
+    for (job, rows) in jobs.iter().zip(asked) {
+        let lists = draws.own(job.round, &job.left_out.skip);
         for &row in rows {
             drawn.sources.clear();
             drawn.weights.iter_mut().for_each(Vec::clear);
@@ -150,6 +160,53 @@ fn take(
         }
     }
     reader.finish()
+}
+
+/// Asks owners which of the foreign nodes that each batch reads have fewer in-edges in it, and what that leaves of
+/// their degrees.
+///
+/// # Errors
+/// If another worker does not answer, or sends something else.
+pub(super) fn ask_degrees(
+    transport: &mut dyn Transport,
+    known: &Known,
+    jobs: &mut [Job],
+    batches: &[Sampled],
+) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    let wanted = foreign(known, size, batches);
+    let [questions, answers] = [Step::DegreeQuestions, Step::DegreeAnswers].map(|step| step.tag(jobs[0].round));
+    let asked = collectives::all_to_all(transport, questions, ids_by_batch(known, &wanted))?;
+    let mut answered = vec![Vec::new(); size];
+    for peer in rank.others(size) {
+        let asked = asked_rows(known, jobs.len(), &asked[peer.index()]);
+        let asked = asked.map_err(|error| error.from_peer(rank, peer, questions))?;
+        let bytes = &mut answered[peer.index()];
+        for (job, rows) in jobs.iter().zip(&asked) {
+            let fewer = rows.iter().filter_map(|row| Some((*row, job.left_out.degrees.get(row)?)));
+            let fewer: Vec<(u32, &[f32; 2])> = fewer.collect();
+            put_ids(bytes, fewer.iter().map(|(row, _)| known.ids[*row as usize]));
+            let degrees = fewer.iter().flat_map(|(_, degrees)| *degrees);
+            degrees.for_each(|degree| bytes.extend_from_slice(&degree.to_le_bytes()));
+        }
+    }
+    let told = collectives::all_to_all(transport, answers, answered)?;
+    for peer in rank.others(size) {
+        let mut reader = Reader::new(&told[peer.index()]);
+        let mut take = || -> std::result::Result<(), WireError> {
+            for (job, nodes) in jobs.iter_mut().zip(&wanted[peer.index()]) {
+                for id in reader.ids()? {
+                    let place = nodes.binary_search_by_key(&id, |&node| known.ids[node as usize]);
+                    let not_asked = |_| WireError::malformed(format!("nobody has asked for node {id}"));
+                    let node = nodes[place.map_err(not_asked)?];
+                    job.left_out.degrees.insert(node, [reader.float()?, reader.float()?]);
+                }
+            }
+            std::mem::replace(&mut reader, Reader::new(&[])).finish()
+        };
+        take().map_err(|error| error.from_peer(rank, peer, answers))?;
+    }
+    Ok(())
 }
 
 /// Tells owners whose rows are wanted in each group of batches, and asks for the degrees of nodes that nobody has told;

@@ -5,15 +5,17 @@ use std::sync::mpsc::Receiver;
 
 use laconic_graph::sample::{Sampled, Sampler};
 use laconic_nn::Operand;
+use laconic_wire::Rank;
 
 use super::ahead::{Ahead, Job};
 use super::draws::{Draws, Elsewhere, RoundLists};
 use super::known::Known;
-use super::questions::{ask_draws, ask_rows};
+use super::questions::{ask_degrees, ask_draws, ask_rows};
 use super::rows::{Group, RemoteRows};
 use crate::error::{Result, TrainError};
 use crate::pass::batch::Batch;
 use crate::worker::Worker;
+use crate::worker::ends;
 
 /// Batches of a window at most, so that what is asked for at once stays small beside a graph.
 pub const WINDOW: u32 = 64;
@@ -58,7 +60,25 @@ impl Window {
         &self.known
     }
 
-    /// Goes on to these rounds, each with its seeds. With `remote`, together with the other workers: what they draw and
+    /// Gives numbers to nodes, of which the owners are asked where nobody has said them yet; called on every worker at
+    /// once.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or a node is owned by nobody.
+    pub fn number(&mut self, worker: &mut Worker, mut wanted: Vec<u64>, round: u32) -> Result<()> {
+        wanted.retain(|&id| self.known.number(id).is_none());
+        wanted.sort_unstable();
+        wanted.dedup();
+        let known = Arc::make_mut(&mut self.known);
+        for (peer, ids) in ends::owners(worker, &wanted, round)?.into_iter().enumerate() {
+            for id in ids {
+                known.number_of(id, Rank(peer as u32));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on to these rounds. With `remote`, together with the other workers: what they draw and
     /// own is asked for.
     ///
     /// # Errors
@@ -66,15 +86,14 @@ impl Window {
     pub fn open(
         &mut self,
         worker: &mut Worker,
-        rounds: Vec<(u32, Vec<u32>)>,
+        mut jobs: Vec<Job>,
         remote: Option<(&mut RemoteRows, &Operand)>,
     ) -> Result<()> {
         // What is left of the window before is nobody's any more.
         self.batches = None;
         (self.groups, self.come) = (Vec::new(), 0);
-        let mut jobs: Vec<Job> = rounds.into_iter().map(|(round, seeds)| Job { round, seeds, sampled: None }).collect();
         if let Some((rows, x)) = remote.filter(|_| worker.size() > 1 && !jobs.is_empty()) {
-            let sampled = self.ask(worker, &jobs)?;
+            let sampled = self.ask(worker, &mut jobs)?;
             self.groups = self.group(worker, &jobs, &sampled, rows)?;
             jobs.iter_mut().zip(sampled).for_each(|(job, sampled)| job.sampled = Some(sampled));
             rows.send(worker, x, &self.groups[0])?;
@@ -84,18 +103,19 @@ impl Window {
     }
 
     /// The neighbourhoods of a window's batches, for which other workers are asked.
-    fn ask(&mut self, worker: &mut Worker, jobs: &[Job]) -> Result<Vec<Sampled>> {
+    fn ask(&mut self, worker: &mut Worker, jobs: &mut [Job]) -> Result<Vec<Sampled>> {
         let layers = self.draws.layers();
-        let rounds: Vec<u32> = jobs.iter().map(|job| job.round).collect();
         let mut sampled = vec![Sampled::default(); jobs.len()];
         let mut elsewhere = vec![Elsewhere::new(self.draws.columns()); jobs.len()];
-        // Layers below the last read whoever those above have found, so each is asked for when these are known.
-        for depth in 1..=layers {
+        // Layers below the last read whoever those above have found, so each is asked for when these are known. Seeds
+        // are own nodes, but for ends of links.
+        let first = if worker.plan.links.is_some() { 0 } else { 1 };
+        for depth in first..=layers {
             let mut sampler = Sampler::new(self.known.len());
             for ((job, sampled), elsewhere) in jobs.iter().zip(&mut sampled).zip(&elsewhere) {
                 let lists = RoundLists {
                     draws: &self.draws,
-                    own: self.draws.own(job.round),
+                    own: self.draws.own(job.round, &job.left_out.skip),
                     elsewhere,
                     own_rows: self.known.own_rows(),
                     first: layers - depth,
@@ -104,9 +124,12 @@ impl Window {
             }
             if depth < layers {
                 let (draws, known) = (self.draws.clone(), Arc::make_mut(&mut self.known));
-                let at = (layers - depth - 1, &rounds[..]);
+                let at = (layers - depth - 1, &*jobs);
                 ask_draws(&mut worker.transport, &draws, known, at, &sampled, &mut elsewhere)?;
             }
+        }
+        if worker.plan.leaves_out_targets() {
+            ask_degrees(&mut worker.transport, &self.known, jobs, &sampled)?;
         }
         Ok(sampled)
     }

@@ -50,14 +50,12 @@ impl Ends {
         all.sort_unstable();
         let (ids, rows): (Vec<u64>, Vec<u32>) = all.into_iter().unzip();
         if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(TrainError::config(format!("node {} is owned by two parts", pair[0])));
+            return Err(owned_by_two(pair[0]));
         }
         if end as usize != wanted.len() {
             let index = IdIndex::new(&ids);
             let missing = wanted.iter().find(|&&id| index.row(id).is_none()).copied().unwrap_or_default();
-            let what = "targets drawn from all nodes need global ids from 0 to their number; \
-                task.negatives = \"local\" draws own ones, evaluations draw from all";
-            return Err(TrainError::config(format!("node {missing} is owned by no part: {what}")));
+            return Err(owned_by_nobody(missing));
         }
         let seed = worker.plan.config.train.seed;
         let coders = Coders::new(&worker.plan.messages, seed);
@@ -89,6 +87,37 @@ impl Ends {
         let pending = self.halo.start(&mut worker.transport, Request::now(tag, Scope::Whole), others)?;
         pending.finish(&mut self.halo, &mut worker.transport, own)
     }
+}
+
+/// Which of the wanted nodes, ascending and none of them own, each peer owns; called on every worker at once.
+///
+/// # Errors
+/// If another worker does not answer, or a node is owned by nobody, or by two.
+pub fn owners(worker: &mut Worker, wanted: &[u64], round: u32) -> Result<Vec<Vec<u64>>> {
+    let own = IdIndex::new(&worker.local.ids);
+    let mine = |asked: &[u64]| asked.iter().copied().filter(|&id| own.row(id).is_some()).collect();
+    let steps = [Step::PairQuestions, Step::PairAnswers];
+    let Known { owned_by, .. } = ask(&mut worker.transport, steps, round, wanted, mine)?;
+    let mut found = owned_by.concat();
+    found.sort_unstable();
+    if let Some(pair) = found.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(owned_by_two(pair[0]));
+    }
+    match wanted.iter().find(|id| found.binary_search(id).is_err()) {
+        Some(&missing) => Err(owned_by_nobody(missing)),
+        None if found.len() > wanted.len() => Err(TrainError::config("a worker has nodes that nobody asked for")),
+        None => Ok(owned_by),
+    }
+}
+
+fn owned_by_two(id: u64) -> TrainError {
+    TrainError::config(format!("node {id} is owned by two parts"))
+}
+
+fn owned_by_nobody(id: u64) -> TrainError {
+    let what = "targets drawn from all nodes need global ids from 0 to their number; \
+        task.negatives = \"local\" draws own ones, evaluations draw from all";
+    TrainError::config(format!("node {id} is owned by no part: {what}"))
 }
 
 /// The tag of embeddings on their way to whoever has a pair with them, or of their gradients on the way back.

@@ -106,6 +106,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "task.eval_negatives=7",
         ],
     ),
+    (&["task.kind=link_prediction", "batch.size=50"], &["task.exclude_targets=false"]),
     (&["task.kind=link_prediction", "task.decoder=mlp"], &["task.decoder_layers=2"]),
     (&["train.optimiser=sgd"], &["train.momentum=0.5"]),
     (&["train.lr_schedule=step"], &["train.lr_step=2", "train.lr_factor=0.5"]),

@@ -17,12 +17,12 @@ const LINKS: [&str; 3] =
 const DECODERS: [&[&str]; 3] =
     [&["task.decoder=dot"], &["task.decoder=mlp", "task.decoder_layers=2"], &["task.decoder=distmult"]];
 
-fn keys<'a>(more: &[&'a str]) -> Vec<&'a str> {
+pub fn keys<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&LINKS[..], more].concat()
 }
 
 /// A graph whose labels nobody needs.
-fn unlabelled() -> Dataset {
+pub fn unlabelled() -> Dataset {
     Dataset { labels: Labels::None, ..graph(180, 4) }
 }
 
@@ -117,7 +117,7 @@ fn figures_are_those_of_a_plain_oracle() {
     }
 }
 
-fn assert_within(outcomes: &[Outcome], what: &str) {
+pub fn assert_within(outcomes: &[Outcome], what: &str) {
     for outcome in outcomes {
         let (sent, predicted) = (outcome.sent.total().framed, outcome.predicted.total().framed);
         assert!(sent <= predicted, "{what}: worker {} sent {sent}, {predicted} predicted", outcome.rank);

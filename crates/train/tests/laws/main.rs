@@ -32,6 +32,7 @@ mod late_rows;
 mod ledger_is_prediction;
 mod ledger_of_methods;
 mod ledger_of_starts;
+mod link_batches;
 mod links;
 mod meaning;
 mod one_is_many;

@@ -97,7 +97,7 @@ impl Batches for ClusterBatches {
         let Training { network, p, task, context, scale, .. } = training;
         self.pass.forward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch: &batch, context });
         let (gradient, outputs) = self.pass.outputs();
-        let learning = Learning { rows: Some(&subset), p, round: context.round, scale };
+        let learning = Learning { rows: Some(&subset), pairs: None, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
         self.pass.backward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch: &batch, context }, g);
         Ok(value)

@@ -20,7 +20,7 @@ impl Batches for AllRows {
         let (mut peers, graph) = worker.split();
         pass.forward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context })?;
         let (gradient, outputs) = pass.logits_gradient();
-        let learning = Learning { rows: None, p, round: context.round, scale };
+        let learning = Learning { rows: None, pairs: None, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
         let (mut peers, graph) = worker.split();
         pass.backward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context }, g)?;

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod full;
+mod links;
 mod rows;
 mod sampled;
 

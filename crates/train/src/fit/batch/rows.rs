@@ -70,7 +70,7 @@ impl Batches for TrainingRows {
         let (mut peers, graph) = worker.split_subset(subset);
         pass.forward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context })?;
         let (gradient, outputs) = pass.logits_gradient();
-        let learning = Learning { rows: Some(subset), p, round: context.round, scale };
+        let learning = Learning { rows: Some(subset), pairs: None, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
         let (mut peers, graph) = worker.split_subset(subset);
         pass.backward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context }, g)?;

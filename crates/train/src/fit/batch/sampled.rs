@@ -3,13 +3,15 @@
 use laconic_graph::sample::batch_of;
 use laconic_nn::Operand;
 
+use super::links::EdgeBatches;
 use super::{Batches, Round, Training};
 use crate::error::Result;
+use crate::fit::pairs::{Pairs, weights};
 use crate::fit::task::Learning;
 use crate::pass::batch::{BatchPass, BatchWalk};
 use crate::pass::inputs::{Inputs, Neighbours};
 use crate::plan::batching::Batching;
-use crate::sample::{Drawn, Draws, Known, RemoteRows, WINDOW, Window, dense, gather};
+use crate::sample::{Drawn, Draws, Job, Known, LeftOut, RemoteRows, WINDOW, Window, dense, gather};
 use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::local::Subset;
@@ -32,16 +34,32 @@ pub(super) fn training_rows(worker: &Worker) -> Vec<u32> {
     (0..mask.len() as u32).filter(|&row| mask[row as usize]).collect()
 }
 
+/// What batches are of.
+enum Of {
+    /// Own training rows.
+    Rows(Vec<u32>),
+    /// Edges to predict.
+    Edges(EdgeBatches),
+}
+
+/// What is learned from the first rows of a batch.
+enum Learned {
+    /// Each one, an own row.
+    Rows(Subset),
+    /// Pairs of them, with what edges weigh and what the loss of a pair is multiplied by.
+    Pairs(Pairs, (f32, f32)),
+}
+
 /// Batches of sampled neighbourhoods.
 pub(super) struct SampledBatches {
     batching: Batching,
-    rows: Vec<u32>,
+    of: Of,
     rounds: u32,
     window: Window,
     /// The rounds that the window has.
     open: std::ops::Range<u32>,
     remote: Option<RemoteRows>,
-    current: Option<(Drawn, Subset)>,
+    current: Option<(Drawn, Learned)>,
     pass: BatchPass,
 }
 
@@ -70,7 +88,10 @@ impl SampledBatches {
         );
         let columns = inputs.x.view().columns();
         Ok(SampledBatches {
-            rows: training_rows(worker),
+            of: match &plan.links {
+                Some(links) => Of::Edges(EdgeBatches::new(links.clone(), batching.batches)),
+                None => Of::Rows(training_rows(worker)),
+            },
             rounds: stage.rounds,
             window: Window::new(draws, known, batching.ahead)?,
             open: 0..0,
@@ -83,14 +104,19 @@ impl SampledBatches {
 
     /// Opens the window that begins with a round.
     fn open(&mut self, worker: &mut Worker, round: Round, x: &Operand) -> Result<()> {
-        let of = rows_of_batch(worker, &self.rows, &self.batching, round);
         let batches = self.batching.batches;
         let first = round.done % batches;
         let last = batches.min(first + WINDOW).min(first + (self.rounds - round.done));
-        let rounds = of.into_iter().enumerate().take(last as usize).skip(first as usize);
-        let rounds = rounds.map(|(batch, rows)| (round.number + batch as u32 - first, rows)).collect();
+        let jobs = match &mut self.of {
+            Of::Rows(rows) => {
+                let of = rows_of_batch(worker, rows, &self.batching, round);
+                let of = of.into_iter().take(last as usize).skip(first as usize).zip(round.number..);
+                of.map(|(seeds, round)| Job::new(round, seeds, LeftOut::default())).collect()
+            }
+            Of::Edges(edges) => edges.open(worker, &mut self.window, round, first..last)?,
+        };
         self.open = round.done..round.done + last - first;
-        self.window.open(worker, rounds, self.remote.as_mut().map(|remote| (remote, x)))
+        self.window.open(worker, jobs, self.remote.as_mut().map(|remote| (remote, x)))
     }
 }
 
@@ -102,17 +128,24 @@ impl Batches for SampledBatches {
         let remote = self.remote.as_mut().map(|remote| (remote, &inputs.x));
         let drawn = self.window.take(worker, round.number, remote)?;
         self.open.start = round.done + 1;
+        if let Of::Edges(edges) = &mut self.of {
+            let pairs = edges.next();
+            let count = pairs.counts[0] as f64;
+            let how = weights(worker, pairs.counts, round.number)?;
+            self.current = Some((drawn, Learned::Pairs(pairs, how)));
+            return Ok(count);
+        }
         // Seeds come first, in the order in which they were given.
         let seeds = drawn.batch.blocks.last().map_or(drawn.nodes.len(), laconic_nn::Block::destinations);
         let subset = Subset::of(&worker.local, drawn.nodes[..seeds].to_vec());
         let weight = subset.weight(&worker.class_weights);
-        self.current = Some((drawn, subset));
+        self.current = Some((drawn, Learned::Rows(subset)));
         Ok(weight)
     }
 
     fn gradient(&mut self, worker: &mut Worker, training: Training<'_>, g: &mut [f32]) -> Result<f64> {
-        let Some((mut drawn, subset)) = self.current.take() else { return Ok(0.0) };
-        if subset.rows.is_empty() {
+        let Some((mut drawn, learned)) = self.current.take() else { return Ok(0.0) };
+        if drawn.nodes.is_empty() {
             return Ok(0.0);
         }
         let Training { network, p, inputs, task, context, scale, .. } = training;
@@ -126,7 +159,11 @@ impl Batches for SampledBatches {
         let mut walk = BatchWalk { compute: &mut worker.compute, network, p, batch, context };
         self.pass.forward(&mut walk);
         let (gradient, outputs) = self.pass.outputs();
-        let learning = Learning { rows: Some(&subset), p, round: context.round, scale };
+        let (rows, pairs) = match &learned {
+            Learned::Rows(subset) => (Some(subset), None),
+            Learned::Pairs(pairs, how) => (None, Some((pairs, *how))),
+        };
+        let learning = Learning { rows, pairs, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
         self.pass.backward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch, context }, g);
         Ok(value)

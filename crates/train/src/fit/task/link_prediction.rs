@@ -2,20 +2,21 @@
 //! over edges and as many pairs that are none.
 //!
 //! A worker has the edges that end at its own nodes. The other end of an edge, and of a pair that stands for none, may
-//! be anywhere: its embedding is fetched and its gradient given back ([`Ends`]).
+//! be anywhere: its embedding is fetched and its gradient given back ([`Ends`]). Batches have both ends' rows here.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use laconic_graph::links::{Links, NegativeScope, Negatives};
-use laconic_nn::Matrix;
-use laconic_nn::links::{PairRows, PairScorer, Scoring, positive_weight};
+use laconic_graph::links::NegativeScope;
+use laconic_nn::links::{PairScorer, Scoring};
 use laconic_nn::parameters::ParameterSpec;
-use laconic_wire::{Direction, collectives};
+use laconic_nn::{Compute, Matrix};
+use laconic_wire::Direction;
 
 use super::{Learning, Task};
 use crate::error::Result;
 use crate::exchange::steps::Step;
+use crate::fit::pairs::{Drawn, Pairs, weights};
 use crate::plan::LinkPlan;
 use crate::worker::Worker;
 use crate::worker::ends::{self, Ends};
@@ -34,13 +35,6 @@ pub(in crate::fit) struct LinkPrediction {
     judged: Option<Ends>,
 }
 
-/// A round's pairs, by global ids: edges first, then pairs that are none.
-struct Drawn {
-    sources: Vec<u64>,
-    targets: Vec<u64>,
-    edges: usize,
-}
-
 impl LinkPrediction {
     pub fn new(plan: Arc<LinkPlan>, layer: u16) -> LinkPrediction {
         LinkPrediction { plan, layer, scorer: PairScorer::default(), others: Default::default(), judged: None }
@@ -52,30 +46,24 @@ impl LinkPrediction {
         len - own..len
     }
 
-    fn draw(&self, worker: &Worker, links: &Links, round: u32) -> Drawn {
-        let LinkPlan { scope, number, nodes, .. } = *self.plan;
-        let negatives = Negatives { scope, number, own: &worker.local.ids, nodes };
-        let key = Negatives::of_round(worker.plan.config.train.seed, round);
-        let mut drawn =
-            Drawn { sources: links.sources.clone(), targets: links.targets.clone(), edges: links.sources.len() };
-        for (source, target) in links.iter() {
-            for other in negatives.targets(key, (source, target)) {
-                drawn.sources.push(source);
-                drawn.targets.push(other);
-            }
+    /// The loss of pairs of these rows: sets the gradients by own rows, and by others', and adds to `g`.
+    fn learn(
+        &mut self,
+        compute: &mut Compute,
+        (pairs, how): (&Pairs, (f32, f32)),
+        p: &[f32],
+        (outputs, gradient): (&Matrix, &mut Matrix),
+        g: &mut [f32],
+    ) -> f64 {
+        let tail = self.tail(p.len());
+        let [others, dothers] = &mut self.others;
+        for (zeros, like) in [(&mut *gradient, outputs), (&mut *dothers, &*others)] {
+            zeros.reshape(like.rows(), like.columns());
+            zeros.data_mut().fill(0.0);
         }
-        drawn
-    }
-
-    /// What pairs of a round weigh and what the loss of one is multiplied by, so that it is a mean over all workers',
-    /// or where models are averaged over own ones.
-    fn weights(&self, worker: &mut Worker, counts: [usize; 2], round: u32) -> Result<(f32, f32)> {
-        let mut counts = counts.map(|count| count as f64);
-        if !worker.plan.cadence.is_local() {
-            collectives::all_reduce_f64(&mut worker.transport, Step::PairCounts.tag(round), &mut counts)?;
-        }
-        let [edges, others] = counts;
-        Ok((positive_weight(edges, others) as f32, (1.0 / (edges + others).max(1.0)) as f32))
+        let scoring = Scoring { decoder: &*self.plan.decoder, p: &p[tail.clone()], rows: [outputs, others] };
+        let gradients = (&mut g[tail], [gradient, dothers]);
+        self.scorer.loss(compute, scoring, (&pairs.rows, &pairs.truth()), how, gradients)
     }
 
     /// The ends of what evaluations look at: always the same, so they are asked for once.
@@ -97,34 +85,25 @@ impl Task for LinkPrediction {
         gradient: &mut Matrix,
         g: &mut [f32],
     ) -> Result<f64> {
-        let Learning { p, round, .. } = learning;
-        let links = worker.links.as_ref().map(|sets| sets.train.clone()).unwrap_or_default();
-        let Drawn { sources, targets, edges } = self.draw(worker, &links, round);
-        let mut truth = vec![1; edges];
-        truth.resize(sources.len(), 0);
-        let mut wanted: Vec<u64> = sources[..edges].to_vec();
+        let Learning { p, round, pairs, .. } = learning;
+        if let Some(pairs) = pairs {
+            self.others = Default::default();
+            return Ok(self.learn(&mut worker.compute, pairs, p, (outputs, gradient), g));
+        }
+        let links = worker.links.as_ref();
+        let drawn = links.map(|sets| Drawn::of(worker, &self.plan, &sets.train, round)).unwrap_or_default();
+        let mut wanted: Vec<u64> = drawn.sources[..drawn.edges].to_vec();
         if self.plan.scope == NegativeScope::Global {
-            wanted.extend(&targets[edges..]);
+            wanted.extend(&drawn.targets[drawn.edges..]);
         }
         let mut ends = Ends::find(worker, &mut wanted, [Step::PairQuestions, Step::PairAnswers], round)?;
         drop(wanted);
-        let pairs = {
-            let row = ends.index();
-            let rows = |ids: Vec<u64>| ids.into_iter().map(&row).collect::<Vec<u32>>();
-            PairRows { sources: rows(sources), destinations: rows(targets), relations: Vec::new() }
-        };
-        let how = self.weights(worker, [edges, truth.len() - edges], round)?;
-        let tail = self.tail(p.len());
-        let [others, dothers] = &mut self.others;
-        ends.fetch(worker, ends::embeddings(self.layer, round, Direction::Forward), outputs, others)?;
-        for (zeros, like) in [(&mut *gradient, outputs), (&mut *dothers, &*others)] {
-            zeros.reshape(like.rows(), like.columns());
-            zeros.data_mut().fill(0.0);
-        }
-        let scoring = Scoring { decoder: &*self.plan.decoder, p: &p[tail.clone()], rows: [outputs, others] };
-        let gradients = (&mut g[tail], [&mut *gradient, &mut *dothers]);
-        let value = self.scorer.loss(&mut worker.compute, scoring, (&pairs, &truth), how, gradients);
-        ends.give_back(worker, ends::embeddings(self.layer, round, Direction::Reverse), dothers, gradient)?;
+        let pairs = drawn.rows(ends.index());
+        let how = weights(worker, pairs.counts, round)?;
+        ends.fetch(worker, ends::embeddings(self.layer, round, Direction::Forward), outputs, &mut self.others[0])?;
+        let value = self.learn(&mut worker.compute, (&pairs, how), p, (outputs, gradient), g);
+        let back = ends::embeddings(self.layer, round, Direction::Reverse);
+        ends.give_back(worker, back, &self.others[1], gradient)?;
         Ok(value)
     }
 

@@ -8,6 +8,7 @@ mod node_classification;
 
 use laconic_nn::Matrix;
 
+use super::pairs::Pairs;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::schedule::Stage;
@@ -23,6 +24,9 @@ pub(super) use node_classification::NodeClassification;
 pub struct Learning<'a> {
     /// Which own rows these are; `None` for all of them.
     pub rows: Option<&'a Subset>,
+    /// A batch's pairs, by row, where these are embeddings of their ends, with what edges weigh and what the loss of a
+    /// pair is multiplied by.
+    pub pairs: Option<(&'a Pairs, (f32, f32))>,
     /// All parameters, one flat slice.
     pub p: &'a [f32],
     /// The round, counted over stages.

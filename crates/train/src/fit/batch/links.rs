@@ -1,0 +1,100 @@
+//! Batches of edges to predict: each with its pairs that are none, and the ends of all of them to begin from.
+//!
+//! An edge's batch of an epoch is drawn by key from its two ends, so the owner of any node knows which of its in-edges
+//! are predicted in a batch, and leaves them out of what it draws there.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use laconic_graph::links::Links;
+use laconic_graph::sample::batch_of_edge;
+
+use super::Round;
+use crate::error::Result;
+use crate::fit::pairs::{Drawn, Pairs};
+use crate::plan::LinkPlan;
+use crate::sample::{Job, Known, LeftOut, Window};
+use crate::worker::Worker;
+
+/// The edges of an epoch, batch after batch.
+pub(super) struct EdgeBatches {
+    plan: Arc<LinkPlan>,
+    batches: u32,
+    /// The pairs of the window's batches that are still to come.
+    pairs: VecDeque<Pairs>,
+}
+
+impl EdgeBatches {
+    pub fn new(plan: Arc<LinkPlan>, batches: u32) -> EdgeBatches {
+        EdgeBatches { plan, batches, pairs: VecDeque::new() }
+    }
+
+    /// The pairs of the next batch.
+    pub fn next(&mut self) -> Pairs {
+        self.pairs.pop_front().unwrap_or_default()
+    }
+
+    /// These batches of the round's epoch; the round is the first of them. Numbers nodes together with the other
+    /// workers.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or a node is owned by nobody.
+    pub fn open(
+        &mut self,
+        worker: &mut Worker,
+        window: &mut Window,
+        round: Round,
+        batches: Range<u32>,
+    ) -> Result<Vec<Job>> {
+        let links = worker.links.as_ref().map(|sets| &sets.train);
+        let edges = links.map_or_else(Vec::new, |links| self.edges(links, worker, round, &batches));
+        let rounds = round.number..;
+        let pairs = edges.iter().zip(rounds.clone());
+        let pairs: Vec<Drawn> = pairs.map(|(edges, round)| Drawn::of(worker, &self.plan, edges, round)).collect();
+        let ends = pairs.iter().flat_map(|drawn| drawn.sources.iter().chain(&drawn.targets));
+        window.number(worker, ends.copied().collect(), round.number)?;
+        self.pairs.clear();
+        let (known, leaves_out) = (window.known(), worker.plan.leaves_out_targets());
+        let jobs = edges.into_iter().zip(pairs).zip(rounds).map(|((edges, drawn), round)| {
+            let edges = if leaves_out { edges } else { Links::default() };
+            // Both directions are among these edges, each at the owner of its target.
+            let numbers = edges.iter().map(|(source, target)| (number(known, source), number(known, target)));
+            let left_out = LeftOut::new(&worker.local, numbers);
+            let (seeds, pairs) = begin(known, drawn);
+            self.pairs.push_back(pairs);
+            Job::new(round, seeds, left_out)
+        });
+        Ok(jobs.collect())
+    }
+
+    /// The own edges of each of these batches.
+    fn edges(&self, links: &Links, worker: &Worker, round: Round, batches: &Range<u32>) -> Vec<Links> {
+        let (seed, epoch) = (worker.plan.config.train.seed, u64::from(round.first_of_epoch(self.batches)));
+        let mut of = vec![Links::default(); batches.len()];
+        for (source, target) in links.iter() {
+            let batch = batch_of_edge(seed, epoch, (source, target), self.batches.into()) as u32;
+            if batches.contains(&batch) {
+                of[(batch - batches.start) as usize].push(source, target);
+            }
+        }
+        of
+    }
+}
+
+fn number(known: &Known, id: u64) -> u32 {
+    known.number(id).expect("every end of a pair has been asked for")
+}
+
+/// The ends of pairs, each once, and the pairs by their places among these.
+fn begin(known: &Known, drawn: Drawn) -> (Vec<u32>, Pairs) {
+    let (mut seeds, mut places) = (Vec::new(), HashMap::new());
+    for &id in drawn.sources.iter().chain(&drawn.targets) {
+        places.entry(id).or_insert_with(|| {
+            seeds.push(number(known, id));
+            seeds.len() as u32 - 1
+        });
+    }
+    let pairs = drawn.rows(|id| places[&id]);
+    (seeds, pairs)
+}

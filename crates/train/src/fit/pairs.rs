@@ -1,0 +1,77 @@
+//! The pairs that a round of link prediction learns from: edges, and pairs that are none.
+
+use laconic_graph::links::{Links, Negatives};
+use laconic_nn::links::{PairRows, positive_weight};
+use laconic_wire::collectives;
+
+use crate::error::Result;
+use crate::exchange::steps::Step;
+use crate::plan::LinkPlan;
+use crate::worker::Worker;
+
+/// Pairs by global ids: edges first, then pairs that are none.
+#[derive(Default)]
+pub(super) struct Drawn {
+    pub sources: Vec<u64>,
+    pub targets: Vec<u64>,
+    pub edges: usize,
+}
+
+impl Drawn {
+    /// These edges, and what is drawn in a round to stand beside them.
+    pub fn of(worker: &Worker, plan: &LinkPlan, edges: &Links, round: u32) -> Drawn {
+        let LinkPlan { scope, number, nodes, .. } = *plan;
+        let negatives = Negatives { scope, number, own: &worker.local.ids, nodes };
+        let key = Negatives::of_round(worker.plan.config.train.seed, round);
+        let mut drawn = Drawn { sources: edges.sources.clone(), targets: edges.targets.clone(), edges: edges.len() };
+        for (source, target) in edges.iter() {
+            for other in negatives.targets(key, (source, target)) {
+                drawn.sources.push(source);
+                drawn.targets.push(other);
+            }
+        }
+        drawn
+    }
+
+    /// How many are edges, and how many none.
+    pub fn counts(&self) -> [usize; 2] {
+        [self.edges, self.sources.len() - self.edges]
+    }
+
+    /// The same by the rows of embeddings.
+    pub fn rows(self, row: impl Fn(u64) -> u32) -> Pairs {
+        let counts = self.counts();
+        let rows = |ids: Vec<u64>| ids.into_iter().map(&row).collect::<Vec<u32>>();
+        let rows = PairRows { sources: rows(self.sources), destinations: rows(self.targets), relations: Vec::new() };
+        Pairs { rows, counts }
+    }
+}
+
+/// Pairs by the rows of their embeddings.
+#[derive(Default)]
+pub struct Pairs {
+    /// Edges first, then pairs that are none.
+    pub rows: PairRows,
+    /// How many are edges, and how many none.
+    pub counts: [usize; 2],
+}
+
+impl Pairs {
+    /// 1 for edges, 0 for others.
+    pub fn truth(&self) -> Vec<u8> {
+        let mut truth = vec![1; self.counts[0]];
+        truth.resize(self.rows.len(), 0);
+        truth
+    }
+}
+
+/// What pairs of a round weigh and what the loss of one is multiplied by, so that it is a mean over all workers',
+/// or where models are averaged over own ones.
+pub(super) fn weights(worker: &mut Worker, counts: [usize; 2], round: u32) -> Result<(f32, f32)> {
+    let mut counts = counts.map(|count| count as f64);
+    if !worker.plan.cadence.is_local() {
+        collectives::all_reduce_f64(&mut worker.transport, Step::PairCounts.tag(round), &mut counts)?;
+    }
+    let [edges, others] = counts;
+    Ok((positive_weight(edges, others) as f32, (1.0 / (edges + others).max(1.0)) as f32))
+}

@@ -1,0 +1,209 @@
+//! Batches of edges: one of all edges is full-graph training; drawn ones are the same on any number of workers, and to
+//! the bit on any number of threads and after a resumed run; what they predict passes no messages in them.
+
+use std::collections::BTreeSet;
+
+use laconic_graph::dataset::Dataset;
+use laconic_graph::graph::Graph;
+use laconic_graph::links::{EdgeSplit, LinkRole, NegativeScope, Negatives};
+use laconic_graph::sample::{batch_of_edge, batches};
+use laconic_train::run::{Data, Options, predict, train};
+
+use crate::fixture::{config, first_gradient, folder, graph, losses, run, try_run, weighted};
+use crate::links::{assert_within, keys, unlabelled};
+use crate::same_bits::{assert_resumes, assert_same, stop_after, straight};
+
+const ARCHS: [&[&str]; 4] =
+    [&["model.arch=gcn"], &["model.arch=sage"], &["model.arch=gin"], &["model.arch=gat", "task.decoder=mlp"]];
+
+fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &dyn std::fmt::Debug) {
+    assert_eq!(found.len(), expected.len(), "{what:?}");
+    let worst = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / (1.0 + b.abs())).fold(0.0, f64::max);
+    assert!(worst <= tolerance, "{what:?}: {worst:e}\n{found:?}\n{expected:?}");
+}
+
+#[test]
+fn one_batch_of_all_edges_with_all_neighbours_has_the_gradient_of_the_whole_graph() {
+    for dataset in [graph(150, 4), weighted(150, 4)] {
+        for arch in ARCHS {
+            let keys = keys(arch);
+            let all = ["batch.size=100000", "batch.fanouts=[-1, -1]", "task.exclude_targets=false"];
+            for workers in [1, 3] {
+                let whole = first_gradient(&keys, &dataset, workers);
+                let batch = first_gradient(&[&keys[..], &all].concat(), &dataset, workers);
+                assert!(whole.iter().any(|value| value.abs() > 1e-3), "{keys:?}: nothing is learned");
+                assert_close(&batch, &whole, 1e-5, &(workers, &keys));
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_of_edges_are_the_same_on_one_worker_and_on_many() {
+    for dataset in [graph(200, 4), weighted(200, 4)] {
+        for arch in ARCHS {
+            for more in [
+                &["batch.fanouts=[2, 3]", "task.negatives_per_edge=2"][..],
+                &["batch.fanouts=[3, -1, 2]", "model.layers=3", "task.exclude_targets=false", "batch.cache=\"2 kB\""],
+            ] {
+                let keys = keys(&[arch, more, &["batch.size=60", "train.epochs=2", "train.eval_every=0"]].concat());
+                let one = losses(&keys, &dataset, 1);
+                assert!(one.len() >= 10, "{} batches", one.len());
+                for workers in [2, 3, 5] {
+                    assert_close(&losses(&keys, &dataset, workers), &one, 1e-4, &(workers, &keys));
+                }
+            }
+        }
+    }
+}
+
+/// The edges of a graph that `keep` keeps, with their weights.
+fn thinned(dataset: &Dataset, keep: impl Fn(u64, u64) -> bool) -> Dataset {
+    let graph = &dataset.graph;
+    let (mut edges, mut weights) = (Vec::new(), Vec::new());
+    for target in 0..graph.rows() as u32 {
+        for at in graph.in_edges(target as usize) {
+            if keep(graph.sources[at].into(), target.into()) {
+                edges.push((graph.sources[at], target));
+                weights.extend(graph.data.weights.as_ref().map(|weights| weights[at]));
+            }
+        }
+    }
+    let mut kept = Graph::from_edges(graph.rows(), &edges).expect("sound edges");
+    kept.data.weights = graph.data.weights.as_ref().map(|_| weights);
+    Dataset { graph: kept, ..dataset.clone() }
+}
+
+/// Everybody's embeddings by a model that has learned nothing yet.
+fn embeddings(keys: &[&str], dataset: &Dataset) -> Vec<Vec<f32>> {
+    let config = config(&[keys, &["train.epochs=0", "task.split={ val = 0.0, test = 0.0 }"]].concat());
+    let run = train(&config, dataset.clone(), Options::default()).expect("a run");
+    let mut rows = vec![Vec::new(); dataset.graph.rows()];
+    for part in predict(&run, Data::from(dataset.clone())).expect("embeddings") {
+        for (row, &node) in part.nodes.iter().enumerate() {
+            rows[node as usize] = part.inferred.logits.row(row).to_vec();
+        }
+    }
+    rows
+}
+
+/// Batch by batch on the whole graph without what the batch predicts, in words that share nothing with batches but the
+/// keys of what is drawn.
+#[test]
+fn what_a_batch_predicts_passes_no_messages_in_it() {
+    let split = EdgeSplit { val: 0.1, test: 0.2, seed: 3 };
+    for dataset in [unlabelled(), weighted(150, 4)] {
+        let nodes = dataset.graph.rows() as u64;
+        let trains = |source: u64, target: u64| split.role(source, target) == LinkRole::Train;
+        let edges: Vec<(u64, u64)> = (0..nodes)
+            .flat_map(|target| dataset.graph.in_neighbours(target as usize).iter().map(move |&s| (s.into(), target)))
+            .filter(|&(source, target)| source != target && trains(source, target))
+            .collect();
+        let count = batches((dataset.graph.edges() as f64 * 0.7) as u64, 100);
+        assert!(count > 3, "{count} batches");
+        for arch in [&["model.arch=gcn"][..], &["model.arch=sage"], &["model.arch=gin"], &["model.arch=gat"]] {
+            let keys = keys(&[arch, &["model.dropout=0.0", "train.lr=1e-30", "train.weight_decay=0.0"]].concat());
+            let in_batches = ["batch.size=100", "batch.fanouts=[-1, -1]", "train.epochs=1", "train.eval_every=0"];
+            let expected: Vec<f64> = (0..count)
+                .map(|batch| {
+                    let is_in = |edge: (u64, u64)| batch_of_edge(0, 1, edge, count) == batch;
+                    let keep = |s: u64, t: u64| trains(s, t) && (s == t || !is_in((s, t)));
+                    let rows = embeddings(&keys, &thinned(&dataset, keep));
+                    let score = |a: u64, b: u64| -> f64 {
+                        let pairs = rows[a as usize].iter().zip(&rows[b as usize]);
+                        pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+                    };
+                    let draw = Negatives { scope: NegativeScope::Global, number: 1, own: &[], nodes };
+                    let key = Negatives::of_round(0, 1 + batch as u32);
+                    let (mut are, mut are_not) = (Vec::new(), Vec::new());
+                    for &(source, target) in edges.iter().filter(|&&edge| is_in(edge)) {
+                        are.push((1.0 + (-score(source, target)).exp()).ln());
+                        let others = draw.targets(key, (source, target));
+                        are_not.extend(others.map(|other| (1.0 + score(source, other).exp()).ln()));
+                    }
+                    let weight = are_not.len() as f64 / are.len() as f64;
+                    let sum = weight * are.iter().sum::<f64>() + are_not.iter().sum::<f64>();
+                    sum / (are.len() + are_not.len()) as f64
+                })
+                .collect();
+            for workers in [1, 3] {
+                let found = losses(&[&keys[..], &in_batches].concat(), &dataset, workers);
+                assert_close(&found, &expected, 1e-4, &(workers, &keys));
+            }
+            let with = losses(&[&keys[..], &in_batches, &["task.exclude_targets=false"]].concat(), &dataset, 1);
+            let apart = with.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(apart > 1e-3, "{arch:?}: {apart:e}, so leaving edges out is nothing");
+        }
+    }
+}
+
+fn sampled(more: &[&'static str]) -> Vec<&'static str> {
+    keys(&[&["batch.size=90", "batch.fanouts=[2, 3]", "train.epochs=2"], more].concat())
+}
+
+#[test]
+fn batches_of_edges_have_the_same_bits_on_any_number_of_threads_and_after_a_stop_in_mid_epoch() {
+    let dataset = graph(200, 4);
+    for more in [&["model.arch=gcn"][..], &["model.arch=gat", "task.decoder=mlp"]] {
+        let keys = sampled(more);
+        assert_same(&dataset, 3, &keys, &[&["train.threads=3", "batch.ahead=1"], &["batch.cache=0"]]);
+        let straight = straight(&dataset, &keys);
+        for round in [1, 4] {
+            let folder = folder();
+            let out = folder.path().join("run");
+            try_run(&config(&keys), &dataset, 3, stop_after(round, &out)).expect("a run");
+            assert_resumes(&straight, &dataset, &keys, &out, &format!("stopped after {round}"));
+        }
+    }
+}
+
+#[test]
+fn batches_of_edges_send_no_more_than_predicted_and_one_worker_sends_nothing() {
+    let dataset = unlabelled();
+    for more in [
+        &["model.arch=gcn"][..],
+        &["model.arch=sage", "task.negatives=local", "task.negatives_per_edge=3"],
+        &["messages.forward=half", "task.exclude_targets=false"],
+        &["task.negatives=local", "messages.selection=none"],
+        &["train.sync_every=2"],
+    ] {
+        let keys = sampled(more);
+        for workers in [2, 4] {
+            assert_within(&run(&config(&keys), &dataset, workers), &format!("{keys:?} on {workers}"));
+        }
+        assert_eq!(run(&config(&keys), &dataset, 1)[0].sent.total().framed, 0);
+    }
+}
+
+/// Evaluations go layer by layer and see all edges but those held out, whatever batches see.
+#[test]
+fn figures_of_a_run_in_batches_are_those_of_a_run_on_all_edges() {
+    let dataset = unlabelled();
+    let still = ["train.lr=1e-30", "train.weight_decay=0.0", "train.epochs=1", "model.arch=gcn"];
+    let whole = run(&config(&keys(&still)), &dataset, 2).swap_remove(0).trained.scores;
+    let batches = run(&config(&sampled(&still)), &dataset, 3).swap_remove(0).trained.scores;
+    assert!(whole.val["mrr"] > 0.0);
+    let names: BTreeSet<&String> = whole.test.keys().collect();
+    assert_eq!(names, batches.test.keys().collect());
+    for (name, expected) in &whole.test {
+        assert!((batches.test[name] - expected).abs() < 2e-3, "{name}: {} against {expected}", batches.test[name]);
+    }
+}
+
+#[test]
+fn what_batches_of_edges_cannot_be_combined_with_is_refused_by_name() {
+    let dataset = graph(180, 4);
+    for (more, word) in [
+        (&["batch.kind=clusters"][..], "batch.kind"),
+        (&["schedule.kind=lazy"], "schedule.kind"),
+        (&["messages.selection=none"], "task.negatives"),
+        (&["messages.selection=boundary_sample"], "selection"),
+    ] {
+        let keys = keys(&[&["batch.size=50"], more].concat());
+        let error = try_run(&config(&keys), &dataset, 2, Options::default()).err().expect(word).to_string();
+        assert!(error.contains(word) && error.contains("batch.size = 50"), "{more:?}: {error}");
+    }
+    let set = ["task.kind=link_prediction", "task.exclude_targets=false"].map(str::to_owned);
+    let error = laconic_train::Config::parse("", &set).expect_err("rounds on all edges").to_string();
+    assert!(error.contains("task.exclude_targets") && error.contains("batch.size"), "{error}");
+}
