@@ -2,13 +2,11 @@
 
 mod program;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use laconic_graph::dataset::{Dataset, Features};
 use laconic_graph::read::{ReadOptions, read};
 use laconic_graph::write::write_interchange;
 use program::Place;
+use program::exported::{Tensors, linear, lines, tensors};
 
 const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 3\n[model]\nhidden = 16\n[train]\nepochs = 3\n";
 
@@ -90,42 +88,6 @@ fn every_loader_is_python() {
         std::process::Command::new("python3").args(["-c", parse]).args(&files).current_dir(place.path("")).output();
     let done = done.expect("it runs");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-}
-
-/// The JSON objects of a file, one a line.
-fn lines(path: &Path) -> Vec<serde_json::Value> {
-    let text = std::fs::read_to_string(path).expect("a table");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
-
-/// Tensors by name: shape, and values in double precision.
-type Tensors = BTreeMap<String, (Vec<usize>, Vec<f64>)>;
-
-/// The tensors of an exported file.
-fn tensors(path: &Path) -> Tensors {
-    let bytes = std::fs::read(path).expect("weights");
-    let start = 8 + u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize;
-    let header: serde_json::Value = serde_json::from_slice(&bytes[8..start]).expect("JSON");
-    let each = header.as_object().expect("tensors").iter();
-    each.map(|(name, entry)| {
-        let place = |at: usize| start + entry["data_offsets"][at].as_u64().expect("a place") as usize;
-        let data = &bytes[place(0)..place(1)];
-        let values = match entry["dtype"].as_str() {
-            Some("F32") => data.as_chunks().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect(),
-            Some("F64") => data.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect(),
-            other => panic!("{name}: {other:?}"),
-        };
-        let shape =
-            entry["shape"].as_array().expect("a shape").iter().map(|side| side.as_u64().expect("a side") as usize);
-        (name.clone(), (shape.collect(), values))
-    })
-    .collect()
-}
-
-/// Row times transposed weight, plus bias where there is one.
-fn linear(x: &[f64], weight: &[f64], bias: Option<&Vec<f64>>) -> Vec<f64> {
-    let product = weight.chunks_exact(x.len()).map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum::<f64>());
-    product.enumerate().map(|(at, value)| value + bias.map_or(0.0, |bias| bias[at])).collect()
 }
 
 /// The logits of a node from its own row and the sum of its neighbours', as the only layer of the file closes it.

@@ -6,6 +6,8 @@
 #[path = "../../../../tests/needs.rs"]
 pub mod needs;
 
+pub mod exported;
+
 use std::path::PathBuf;
 use std::process::Command;
 

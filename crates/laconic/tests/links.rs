@@ -1,0 +1,200 @@
+//! What `laconic predict` says of pairs of nodes, against plain arithmetic on nothing but the exported weights and the
+//! data as they are.
+
+mod program;
+
+use std::collections::BTreeSet;
+
+use laconic_graph::dataset::{Dataset, Features};
+use laconic_graph::links::{EdgeSplit, LinkRole};
+use laconic_graph::read::{ReadOptions, read};
+use program::Place;
+use program::exported::{Tensors, linear, lines, tensors};
+
+const RUN: &str = "
+data = { path = \"graph.npz\" }
+partition = { parts = 3 }
+model = { hidden = 8, layers = 2, norm = \"none\" }
+task = { kind = \"link_prediction\", split = { val = 0.1, test = 0.2, seed = 4 }, eval_negatives = 10 }
+train = { epochs = 5, eval_every = 5 }
+";
+
+fn place() -> (Place, Dataset) {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 90 --features 4 --classes 3 --out graph.npz");
+    let dataset = read(&place.path("graph.npz"), &ReadOptions::default()).expect("a dataset");
+    place.write("run.toml", RUN);
+    (place, dataset)
+}
+
+/// Every node's embedding by two layers as their definitions say, along the edges that were not held out.
+fn embeddings(arch: &str, file: &Tensors, dataset: &Dataset) -> Vec<Vec<f64>> {
+    let split = EdgeSplit { val: 0.1, test: 0.2, seed: 4 };
+    let nodes = dataset.graph.nodes();
+    let mut sources: Vec<Vec<usize>> = (0..nodes)
+        .map(|node| {
+            let into = dataset.graph.in_neighbours(node).iter().map(|&source| source as usize);
+            into.filter(|&source| split.role(source as u64, node as u64) == LinkRole::Train).collect()
+        })
+        .collect();
+    assert!(sources.iter().map(Vec::len).sum::<usize>() < dataset.graph.edges(), "some are held out");
+    if arch == "gcn" {
+        (0..nodes).for_each(|node| sources[node].push(node));
+    }
+    let degree: Vec<f64> = sources.iter().map(|sources| sources.len() as f64).collect();
+    let Features::Dense { columns, values } = &dataset.features else { panic!("dense features") };
+    let mut rows: Vec<Vec<f64>> =
+        values.chunks_exact(*columns).map(|row| row.iter().map(|&value| f64::from(value)).collect()).collect();
+    for layer in 0..2 {
+        let named = |name: &str| file.get(&format!("convs.{layer}.{name}")).map(|(_, values)| values);
+        let next = |node: usize| {
+            let mut sum = vec![0.0; rows[node].len()];
+            for &source in &sources[node] {
+                let factor = match arch {
+                    "gcn" => 1.0 / (degree[source] * degree[node]).sqrt(),
+                    _ => 1.0 / degree[node],
+                };
+                sum.iter_mut().zip(&rows[source]).for_each(|(sum, value)| *sum += factor * value);
+            }
+            let mut out = match arch {
+                "gcn" => linear(&sum, named("lin.weight").expect("one"), named("bias")),
+                _ => linear(&sum, named("lin_l.weight").expect("one"), named("lin_l.bias")),
+            };
+            if let Some(own) = named("lin_r.weight") {
+                out.iter_mut().zip(linear(&rows[node], own, None)).for_each(|(out, own)| *out += own);
+            }
+            if layer == 0 {
+                out.iter_mut().for_each(|value| *value = value.max(0.0));
+            }
+            out
+        };
+        rows = (0..nodes).map(next).collect();
+    }
+    rows
+}
+
+/// The score of a pair, as the decoder's definition says.
+fn score(decoder: &str, file: &Tensors, source: &[f64], target: &[f64]) -> f64 {
+    let named = |name: &str| &file[&format!("decoder.{name}")].1;
+    let product: Vec<f64> = source.iter().zip(target).map(|(a, b)| a * b).collect();
+    match decoder {
+        "dot" => product.iter().sum(),
+        "distmult" => product.iter().zip(named("relations")).map(|(product, weight)| product * weight).sum(),
+        _ => {
+            let mut x = product;
+            for layer in 0..2 {
+                x = linear(&x, named(&format!("lins.{layer}.weight")), Some(named(&format!("lins.{layer}.bias"))));
+                let slope = named(&format!("acts.{layer}.weight"))[0];
+                x.iter_mut().filter(|value| **value < 0.0).for_each(|value| *value *= slope);
+            }
+            linear(&x, named("lins.2.weight"), Some(named("lins.2.bias")))[0]
+        }
+    }
+}
+
+/// An exported model's scores of all pairs.
+fn scores(place: &Place, arch: &str, decoder: &str, dataset: &Dataset) -> impl Fn(usize, usize) -> f64 + use<> {
+    let layers = if decoder == "mlp" { " --set task.decoder_layers=2" } else { "" };
+    let set = format!("--set model.arch={arch} --set task.decoder={decoder}{layers}");
+    place.json(&format!("train run.toml --out run {set}"));
+    place.json("export run --to pyg");
+    let file = tensors(&place.path("run/pyg/model.safetensors"));
+    let (rows, decoder) = (embeddings(arch, &file, dataset), decoder.to_owned());
+    move |source, target| score(&decoder, &file, &rows[source], &rows[target])
+}
+
+fn near(found: f64, expected: f64) -> bool {
+    (found - expected).abs() <= 1e-4 * (1.0 + expected.abs())
+}
+
+const CASES: [[&str; 2]; 4] = [["gcn", "dot"], ["sage", "dot"], ["gcn", "mlp"], ["sage", "distmult"]];
+
+#[test]
+fn pairs_have_the_scores_of_the_exported_model() {
+    let (place, dataset) = place();
+    let pairs: Vec<[usize; 2]> = (0..200).map(|at| [at * 7 % 90, at * 31 % 90]).collect();
+    let text: String = pairs.iter().map(|[source, target]| format!("{source},{target}\n")).collect();
+    place.write("pairs.csv", &format!("source,target\n{text}"));
+    place.write("pairs.tsv", &text.replace(',', "\t"));
+    for [arch, decoder] in CASES {
+        let expected = scores(&place, arch, decoder, &dataset);
+        let told = place.json("predict run --pairs pairs.csv --out scores.jsonl --force");
+        assert_eq!(told["pairs"], pairs.len());
+        let said = lines(&place.path("scores.jsonl"));
+        assert_eq!(said.len(), pairs.len());
+        for (said, &[source, target]) in said.iter().zip(&pairs) {
+            let (found, expected) = (said["score"].as_f64().expect("a score"), expected(source, target));
+            assert!(near(found, expected), "{arch} {decoder} {source} {target}: {found}, not {expected}");
+            let probability = said["probability"].as_f64().expect("a probability");
+            assert!((probability - 1.0 / (1.0 + (-expected).exp())).abs() < 1e-4, "{arch} {decoder}: {probability}");
+            assert_eq!([&said["source"], &said["target"]], [&source.to_string(), &target.to_string()]);
+        }
+        // Other workers, another separator and another table say the same.
+        place.json("predict run --pairs pairs.tsv --workers 2 --out scores.csv --force");
+        let table = std::fs::read_to_string(place.path("scores.csv")).expect("a table");
+        assert_eq!(table.lines().next(), Some("source,target,score,probability"));
+        for (line, said) in table.lines().skip(1).zip(&said) {
+            let cells: Vec<&str> = line.split(',').collect();
+            assert_eq!([said["source"].as_str(), said["target"].as_str()], [Some(cells[0]), Some(cells[1])]);
+            assert!(near(cells[2].parse().expect("a score"), said["score"].as_f64().expect("a score")), "{line}");
+        }
+    }
+}
+
+#[test]
+fn the_best_targets_of_a_node_are_those_of_the_exported_model() {
+    let (place, dataset) = place();
+    for [arch, decoder] in CASES {
+        let expected = scores(&place, arch, decoder, &dataset);
+        place.json("predict run --best 7 --of 3 --of 41 --out best.jsonl --force");
+        let said = lines(&place.path("best.jsonl"));
+        assert_eq!(said.len(), 14);
+        for (source, said) in [3usize, 41].into_iter().zip(said.chunks(7)) {
+            let mut listed = BTreeSet::new();
+            let mut before = f64::INFINITY;
+            for line in said {
+                let target: usize = line["target"].as_str().expect("an id").parse().expect("a number");
+                let found = line["score"].as_f64().expect("a score");
+                assert_eq!(line["source"], source.to_string());
+                assert!(near(found, expected(source, target)), "{arch} {decoder} {source} {target}: {found}");
+                assert!(found <= before && target != source && listed.insert(target), "{arch} {decoder}: {line}");
+                before = found;
+            }
+            for other in (0..90).filter(|other| *other != source && !listed.contains(other)) {
+                let better = expected(source, other);
+                assert!(better <= before || near(better, before), "{arch} {decoder}: {other} has {better}");
+            }
+        }
+        // More than there are: all others.
+        place.json("predict run --best 1000 --of 3 --out best.jsonl --force");
+        assert_eq!(lines(&place.path("best.jsonl")).len(), 89);
+    }
+}
+
+#[test]
+fn pairs_that_make_no_sense_are_refused_by_line_and_name() {
+    let (place, _) = place();
+    place.json("train run.toml --out run");
+    place.write("nodes.toml", "data = { path = \"graph.npz\" }\ntrain = { epochs = 1 }\n");
+    place.json("train nodes.toml --out nodes");
+    for (text, words) in [
+        ("1,2\n3,nobody\n", &["pairs.csv: line 2", "nobody"][..]),
+        ("1,2,3\n", &["line 1", "3 cells"]),
+        ("1\n", &["line 1", "source,target"]),
+    ] {
+        place.write("pairs.csv", text);
+        place.refused("predict run --pairs pairs.csv --out scores.csv", 2, words);
+    }
+    for (line, words) in [
+        ("predict nodes --pairs pairs.csv --out scores.csv", &["models of links"][..]),
+        ("predict run --out scores.csv", &["--pairs", "--best"]),
+        ("predict run --best 3 --of nobody --out scores.csv", &["nobody"]),
+        ("predict run --best 3 --of 1 --out scores.parquet", &[".csv", ".jsonl"]),
+        ("predict run --best 3 --of 1 --out scores.csv --embeddings", &["embeddings"]),
+        ("predict run --best 3 --out scores.csv", &["--of"]),
+        ("predict run --pairs nosuch.csv --out scores.csv", &["nosuch.csv"]),
+    ] {
+        place.refused(line, if line.contains("nosuch") { 5 } else { 2 }, words);
+    }
+    assert!(!place.names().contains(&"scores.csv".to_owned()), "{:?}", place.names());
+}
