@@ -106,8 +106,8 @@ pub fn sweep(folder: &Path, ours: impl Fn(&str) -> bool) -> io::Result<()> {
 }
 
 /// Has a file written under another name beside it and renames it once the disk has it, so that it is never seen
-/// half-written. It gets the rights of any new file. A device or a pipe is written to as it is: a file in its place would
-/// be seen by every program that uses it.
+/// half-written. It gets the rights of any new file. A device or a pipe is written to as it is: a file in its place
+/// would be seen by every program that uses it.
 ///
 /// # Errors
 ///
