@@ -6,7 +6,7 @@ use super::fetches::{learned, seeds, widths};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::Plan;
-use crate::sample::{GROUP, WINDOW};
+use crate::sample::WINDOW;
 use crate::schedule::Stage;
 use crate::worker::evaluate::Evaluator;
 
@@ -210,7 +210,9 @@ fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
         let kept = plan.batching.as_ref().map_or(0, |batching| batching.cache);
         let foreign = (nodes.saturating_sub(rows)).saturating_mul(first.inputs());
         floats("kept rows", foreign.min((kept / FLOAT as u64) as usize));
-        floats("rows on their way", 2 * foreign.min(GROUP * levels[0].saturating_mul(first.inputs())));
+        let each = foreign.min(levels[0].saturating_mul(first.inputs()));
+        let ahead = plan.batching.as_ref().map_or(0, |batching| batching.ahead);
+        floats("rows on their way", each.saturating_mul(ahead + 1));
         floats("draws of other workers", WINDOW as usize * levels.iter().sum::<usize>() * 2);
     }
     memory

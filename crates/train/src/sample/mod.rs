@@ -4,11 +4,12 @@
 //! worker with the whole graph would. A worker learns from its own training nodes of a batch. The neighbourhoods of
 //! other workers' nodes are drawn by their owners and told as ids; the input rows that a batch reads of other workers
 //! come before its pass, which then needs nobody (as in DistDGL, Zheng et al., 2020). Because draws are keyed, all of
-//! that is asked for a window of batches at once: rows that many of them read are fetched once and kept, and the
-//! others' travel a few batches ahead (as in RapidGNN, Niam et al., 2025).
+//! that is asked for a window of batches at once: rows that are read again soon are kept, and the others'
+//! travel a few batches ahead (as in RapidGNN, Niam et al., 2025).
 
 mod ahead;
 mod draws;
+mod keep;
 mod known;
 mod left_out;
 mod questions;
@@ -22,4 +23,4 @@ pub use known::Known;
 pub use left_out::LeftOut;
 pub use rows::{RemoteRows, row_tag};
 pub(crate) use rows::{dense, gather};
-pub use window::{Drawn, GROUP, WINDOW, Window};
+pub use window::{Drawn, WINDOW, Window};

@@ -209,15 +209,15 @@ pub(super) fn ask_degrees(
     Ok(())
 }
 
-/// Tells owners whose rows are wanted in each group of batches, and asks for the degrees of nodes that nobody has told;
-/// returns the own rows that each peer gets in each group.
+/// Tells owners whose rows are wanted in each batch, and asks for the degrees of nodes that nobody has told;
+/// returns the own rows that each peer gets in each.
 ///
 /// # Errors
 /// If another worker does not answer, or sends something else.
 pub(super) fn ask_rows(
     transport: &mut dyn Transport,
     known: &mut Known,
-    (round, groups): (u32, usize),
+    (round, batches): (u32, usize),
     wanted: &[Vec<Vec<u32>>],
     mut unknown: Vec<Vec<u32>>,
 ) -> Result<Vec<Asked>> {
@@ -237,7 +237,7 @@ pub(super) fn ask_rows(
     for peer in rank.others(size) {
         let read = |bytes: &[u8]| -> std::result::Result<(Asked, Vec<u32>), WireError> {
             let mut reader = Reader::new(bytes);
-            let rows = (0..groups).map(|_| rows_of(known, reader.ids()?)).collect::<std::result::Result<_, _>>()?;
+            let rows = (0..batches).map(|_| rows_of(known, reader.ids()?)).collect::<std::result::Result<_, _>>()?;
             let unknown = rows_of(known, reader.ids()?)?;
             reader.finish().map(|()| (rows, unknown))
         };

@@ -1,9 +1,10 @@
-//! Input rows of other workers that batches read: fetched a group of batches ahead, those that are read often kept.
+//! Input rows of other workers that batches read: on their way some batches ahead, those that are read again kept.
 
 use laconic_nn::{Matrix, Operand, SparseRows};
 use laconic_wire::codec::{RowSet, RowsMut, RowsRef};
 use laconic_wire::{Direction, Kind, Tag};
 
+use super::keep::{Keeper, Turn};
 use super::known::Known;
 use crate::error::Result;
 use crate::schedule::Stage;
@@ -15,30 +16,31 @@ const NOWHERE: u32 = u32::MAX;
 /// The step of rows of batches, under the tag of the layer that reads them.
 const STEP: u16 = 6;
 
-/// Batches whose rows travel together.
+/// The rows of a batch on their way.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Group {
-    /// The round of its first batch.
+pub(super) struct Trip {
+    /// The round that it is for.
     pub round: u32,
     /// Own rows that each peer gets.
     pub send: Vec<Vec<u32>>,
     /// Nodes whose rows come from each peer.
     pub receive: Vec<Vec<u32>>,
+    /// What becomes of rows after the batch.
+    pub turn: Turn,
 }
 
 /// The rows of other workers that are here.
 pub struct RemoteRows {
     columns: usize,
     tag: Tag,
-    /// How many rows may be kept.
-    capacity: usize,
-    /// For each node, how many groups have read it so far.
-    counts: Vec<u32>,
+    keeper: Keeper,
+    /// What the batch at work leaves to be done.
+    turn: Turn,
     /// For each node, its place among the kept rows.
     kept_at: Vec<u32>,
     kept: Matrix,
     free: Vec<u32>,
-    /// For each node, its place among the rows of the group at work.
+    /// For each node, its place among the rows that were fetched for the batch at work.
     here_at: Vec<u32>,
     here: Matrix,
     here_nodes: Vec<u32>,
@@ -56,8 +58,8 @@ impl RemoteRows {
         RemoteRows {
             columns,
             tag: row_tag(stage, 0),
-            capacity: usize::try_from(cache / (4 * columns.max(1)) as u64).unwrap_or(usize::MAX),
-            counts: Vec::new(),
+            keeper: Keeper::new(usize::try_from(cache / (4 * columns.max(1)) as u64).unwrap_or(usize::MAX)),
+            turn: Turn::default(),
             kept_at: Vec::new(),
             kept: Matrix::default(),
             free: Vec::new(),
@@ -67,72 +69,53 @@ impl RemoteRows {
         }
     }
 
-    /// Decides which of the nodes that each group reads have to cross, per peer: those that are not kept. What was read
-    /// by most groups so far is kept from the first time on.
-    pub(super) fn plan(&mut self, known: &Known, size: usize, groups: &[Vec<u32>]) -> Vec<Vec<Vec<u32>>> {
-        self.counts.resize(known.len(), 0);
+    /// Decides which of the foreign nodes that each batch of a window reads have to cross: those that are not kept.
+    /// What was planned before must have come, or been forgotten.
+    pub(super) fn plan(&mut self, known: &Known, batches: &[Vec<u32>]) -> Vec<Turn> {
         self.kept_at.resize(known.len(), NOWHERE);
         self.here_at.resize(known.len(), NOWHERE);
-        groups.iter().flatten().for_each(|&node| self.counts[node as usize] += 1);
-        let keeps = self.most_read(known);
-        for (kept, _) in self.kept_at.iter_mut().zip(&keeps).filter(|(kept, keeps)| **kept != NOWHERE && !**keeps) {
-            self.free.push(std::mem::replace(kept, NOWHERE));
-        }
-        let mut wanted = vec![Vec::with_capacity(groups.len()); size];
-        for nodes in groups {
-            wanted.iter_mut().for_each(|of_peer| of_peer.push(Vec::new()));
-            for &node in nodes {
-                if self.kept_at[node as usize] != NOWHERE {
-                    continue;
-                }
-                if keeps[node as usize] {
-                    let next = (self.kept.rows() as u32, self.columns);
-                    self.kept_at[node as usize] = self.free.pop().unwrap_or_else(|| {
-                        self.kept.reshape(next.0 as usize + 1, next.1);
-                        next.0
-                    });
-                }
-                if let Some(last) = wanted[known.owner(node).index()].last_mut() {
-                    last.push(node);
-                }
-            }
-        }
-        let by_id = |nodes: &mut Vec<u32>| nodes.sort_unstable_by_key(|&node| known.ids[node as usize]);
-        wanted.iter_mut().flatten().for_each(by_id);
-        wanted
+        self.keeper.plan(known.len(), batches)
     }
 
-    /// For each node whether it is among the most read ones that there is room for; of those read as often, the ones
-    /// that came up first.
-    fn most_read(&self, known: &Known) -> Vec<bool> {
-        let mut read: Vec<u32> = (0..known.len() as u32).filter(|&node| self.counts[node as usize] > 0).collect();
-        if read.len() > self.capacity {
-            let most_first = |&node: &u32| (std::cmp::Reverse(self.counts[node as usize]), node);
-            if self.capacity > 0 {
-                read.select_nth_unstable_by_key(self.capacity - 1, most_first);
-            }
-            read.truncate(self.capacity);
+    /// Forgets all rows: a window was left before its end, so that not all came that were to be kept.
+    pub(super) fn forget(&mut self) {
+        self.keeper.clear();
+        self.turn = Turn::default();
+        self.kept_at.fill(NOWHERE);
+        self.free = (0..self.kept.rows() as u32).collect();
+    }
+
+    /// Keeps rows of the last batch, in the places of those that are dropped.
+    fn settle(&mut self) {
+        let Turn { drop, keep, .. } = std::mem::take(&mut self.turn);
+        self.free.extend(drop.iter().map(|&node| std::mem::replace(&mut self.kept_at[node as usize], NOWHERE)));
+        for node in keep {
+            let place = self.free.pop().unwrap_or_else(|| {
+                let next = self.kept.rows();
+                self.kept.reshape(next + 1, self.columns);
+                next as u32
+            });
+            self.kept_at[node as usize] = place;
+            let here = self.here_at[node as usize] as usize;
+            self.kept.row_mut(place as usize).copy_from_slice(self.here.row(here));
         }
-        let mut keeps = vec![false; known.len()];
-        read.iter().for_each(|&node| keeps[node as usize] = true);
-        keeps
     }
 
     fn tag(&self, round: u32) -> Tag {
         Tag { round, ..self.tag }
     }
 
-    /// Sends the own rows of a group to those who read them.
+    /// Sends the own rows of a batch to those who read them.
     ///
     /// # Errors
     /// If a peer is gone, or a codec refuses the rows.
-    pub(super) fn send(&self, worker: &mut Worker, x: &Operand, group: &Group) -> Result<()> {
+    pub(super) fn send(&self, worker: &mut Worker, x: &Operand, trip: &Trip) -> Result<()> {
         for peer in worker.rank().others(worker.size()) {
-            let rows = &group.send[peer.index()];
+            let rows = &trip.send[peer.index()];
             if rows.is_empty() {
                 continue;
             }
-            let tag = self.tag(group.round);
+            let tag = self.tag(trip.round);
             let Worker { halo, transport, .. } = worker;
             match x {
                 Operand::Dense(matrix) => {
@@ -150,18 +133,20 @@ impl RemoteRows {
         Ok(())
     }
 
-    /// Waits for the rows of a group, and keeps those that are to be kept.
+    /// Waits for the rows of a batch; what is not kept of the batch before is gone.
     ///
     /// # Errors
     /// If a peer does not answer, or sends what does not fit.
-    pub(super) fn receive(&mut self, worker: &mut Worker, group: &Group) -> Result<()> {
+    pub(super) fn receive(&mut self, worker: &mut Worker, trip: &Trip) -> Result<()> {
+        self.settle();
+        self.turn = trip.turn.clone();
         for node in self.here_nodes.drain(..) {
             self.here_at[node as usize] = NOWHERE;
         }
-        self.here.reshape(group.receive.iter().map(Vec::len).sum(), self.columns);
-        let (tag, columns, mut start) = (self.tag(group.round), self.columns, 0);
+        self.here.reshape(trip.receive.iter().map(Vec::len).sum(), self.columns);
+        let (tag, columns, mut start) = (self.tag(trip.round), self.columns, 0);
         for peer in worker.rank().others(worker.size()) {
-            let nodes = &group.receive[peer.index()];
+            let nodes = &trip.receive[peer.index()];
             if nodes.is_empty() {
                 continue;
             }
@@ -172,10 +157,6 @@ impl RemoteRows {
             for (&node, place) in nodes.iter().zip(start..) {
                 self.here_at[node as usize] = place as u32;
                 self.here_nodes.push(node);
-                let kept = self.kept_at[node as usize];
-                if kept != NOWHERE {
-                    self.kept.row_mut(kept as usize).copy_from_slice(self.here.row(place));
-                }
             }
             start += nodes.len();
         }

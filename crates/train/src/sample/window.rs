@@ -9,9 +9,10 @@ use laconic_wire::Rank;
 
 use super::ahead::{Ahead, Job};
 use super::draws::{Draws, Elsewhere, RoundLists};
+use super::keep::Turn;
 use super::known::Known;
 use super::questions::{ask_degrees, ask_draws, ask_rows};
-use super::rows::{Group, RemoteRows};
+use super::rows::{RemoteRows, Trip};
 use crate::error::{Result, TrainError};
 use crate::pass::batch::Batch;
 use crate::worker::Worker;
@@ -19,8 +20,6 @@ use crate::worker::ends;
 
 /// Batches of a window at most, so that what is asked for at once stays small beside a graph.
 pub const WINDOW: u32 = 64;
-/// Batches whose rows travel together: a row that several of them read crosses once.
-pub const GROUP: usize = 4;
 
 /// A batch, but for the rows that go in.
 pub struct Drawn {
@@ -39,8 +38,8 @@ pub struct Window {
     ahead: Ahead,
     most_ahead: usize,
     batches: Option<Receiver<Drawn>>,
-    groups: Vec<Group>,
-    /// How many of the groups have come.
+    trips: Vec<Trip>,
+    /// How many of the trips have come.
     come: usize,
 }
 
@@ -52,7 +51,7 @@ impl Window {
     pub fn new(draws: Draws, known: Known, most_ahead: usize) -> Result<Window> {
         let (draws, known) = (Arc::new(draws), Arc::new(known));
         let ahead = Ahead::new()?;
-        Ok(Window { draws, known, ahead, most_ahead, batches: None, groups: Vec::new(), come: 0 })
+        Ok(Window { draws, known, ahead, most_ahead, batches: None, trips: Vec::new(), come: 0 })
     }
 
     /// What is known of nodes.
@@ -91,12 +90,16 @@ impl Window {
     ) -> Result<()> {
         // What is left of the window before is nobody's any more.
         self.batches = None;
-        (self.groups, self.come) = (Vec::new(), 0);
+        let left = self.come < self.trips.len();
+        (self.trips, self.come) = (Vec::new(), 0);
         if let Some((rows, x)) = remote.filter(|_| worker.size() > 1 && !jobs.is_empty()) {
+            if left {
+                rows.forget();
+            }
             let sampled = self.ask(worker, &mut jobs)?;
-            self.groups = self.group(worker, &jobs, &sampled, rows)?;
+            self.trips = self.trips(worker, &jobs, &sampled, rows)?;
             jobs.iter_mut().zip(sampled).for_each(|(job, sampled)| job.sampled = Some(sampled));
-            rows.send(worker, x, &self.groups[0])?;
+            self.trips.iter().take(self.most_ahead).try_for_each(|trip| rows.send(worker, x, trip))?;
         }
         self.batches = Some(self.ahead.start(self.draws.clone(), self.known.clone(), jobs, self.most_ahead));
         Ok(())
@@ -135,39 +138,40 @@ impl Window {
     }
 
     /// Which rows travel when.
-    fn group(
+    fn trips(
         &mut self,
         worker: &mut Worker,
         jobs: &[Job],
         sampled: &[Sampled],
         rows: &mut RemoteRows,
-    ) -> Result<Vec<Group>> {
-        let size = worker.size();
+    ) -> Result<Vec<Trip>> {
         let known = Arc::make_mut(&mut self.known);
-        let foreign = |batches: &[Sampled]| {
-            let nodes = batches.iter().flat_map(|batch| &batch.nodes).copied();
-            let mut nodes: Vec<u32> = nodes.filter(|&node| known.is_foreign(node)).collect();
-            nodes.sort_unstable();
-            nodes.dedup();
-            nodes
-        };
-        let groups: Vec<Vec<u32>> = sampled.chunks(GROUP).map(foreign).collect();
-        let mut unknown = vec![Vec::new(); size];
-        let mut strangers: Vec<u32> = groups.iter().flatten().copied().filter(|&n| known.lacks_degree(n)).collect();
+        let foreign = |batch: &Sampled| batch.nodes.iter().copied().filter(|&node| known.is_foreign(node)).collect();
+        let batches: Vec<Vec<u32>> = sampled.iter().map(foreign).collect();
+        let mut strangers: Vec<u32> = batches.iter().flatten().copied().filter(|&n| known.lacks_degree(n)).collect();
         strangers.sort_unstable();
         strangers.dedup();
+        let mut unknown = vec![Vec::new(); worker.size()];
         strangers.iter().for_each(|&node| unknown[known.owner(node).index()].push(node));
-        let wanted = rows.plan(known, size, &groups);
-        let sends = ask_rows(&mut worker.transport, known, (jobs[0].round, groups.len()), &wanted, unknown)?;
-        let pick = |of: &[Vec<Vec<u32>>], group: usize| {
-            of.iter().map(|of_peer| of_peer.get(group).cloned().unwrap_or_default()).collect()
+        let turns = rows.plan(known, &batches);
+        let mut wanted = vec![vec![Vec::new(); jobs.len()]; worker.size()];
+        for (at, turn) in turns.iter().enumerate() {
+            turn.fetch.iter().for_each(|&node| wanted[known.owner(node).index()][at].push(node));
+        }
+        let by_id = |nodes: &mut Vec<u32>| nodes.sort_unstable_by_key(|&node| known.ids[node as usize]);
+        wanted.iter_mut().flatten().for_each(by_id);
+        let mut sends = ask_rows(&mut worker.transport, known, (jobs[0].round, jobs.len()), &wanted, unknown)?;
+        // Nothing is sent to oneself, nor asked for.
+        let pick = |of: &mut [Vec<Vec<u32>>], at: usize| {
+            of.iter_mut().map(|of_peer| of_peer.get_mut(at).map(std::mem::take).unwrap_or_default()).collect()
         };
-        let group = |(at, jobs): (usize, &[Job])| Group {
-            round: jobs[0].round,
-            send: pick(&sends, at),
-            receive: pick(&wanted, at),
+        let trip = |(at, (job, turn)): (usize, (&Job, Turn))| Trip {
+            round: job.round,
+            send: pick(&mut sends, at),
+            receive: pick(&mut wanted, at),
+            turn,
         };
-        Ok(jobs.chunks(GROUP).enumerate().map(group).collect())
+        Ok(jobs.iter().zip(turns).enumerate().map(trip).collect())
     }
 
     /// The batch of a round of the window, whose rounds are taken in turn; rows of other workers that it reads are here
@@ -181,18 +185,18 @@ impl Window {
         round: u32,
         remote: Option<(&mut RemoteRows, &Operand)>,
     ) -> Result<Drawn> {
-        let group = self.groups.get(self.come).filter(|group| group.round == round);
-        if let (Some((rows, x)), Some(group)) = (remote, group) {
-            rows.receive(worker, group)?;
+        let trip = self.trips.get(self.come).filter(|trip| trip.round == round);
+        if let (Some((rows, x)), Some(trip)) = (remote, trip) {
+            rows.receive(worker, trip)?;
             self.come += 1;
-            if let Some(next) = self.groups.get(self.come) {
-                rows.send(worker, x, next)?;
+            if let Some(later) = self.trips.get(self.come + self.most_ahead - 1) {
+                rows.send(worker, x, later)?;
             }
         }
         let drawn = self.batches.as_ref().and_then(|batches| batches.recv().ok());
         match drawn.filter(|drawn| drawn.round == round) {
             Some(drawn) => {
-                let read = if self.groups.is_empty() { 0 } else { self.known.foreign(&drawn.nodes) };
+                let read = if self.trips.is_empty() { 0 } else { self.known.foreign(&drawn.nodes) };
                 worker.fetched.read += read as u64;
                 Ok(drawn)
             }
