@@ -16,10 +16,13 @@ pub struct BatchConfig {
     pub fanouts: Vec<i64>,
     /// Clusters of each part; 0 makes ten for a batch.
     pub clusters: usize,
-    /// Memory for rows of other workers that batches read often, such as `256 MB`.
+    /// Memory for rows of other workers that later batches read, such as `256 MB`.
     #[serde(deserialize_with = "text_or_bytes")]
     pub cache: String,
-    /// Batches that are sampled ahead of the one at work.
+    /// Batches after which neighbours are drawn anew; batches between have the same draws of a node (dependent batches,
+    /// Balin and Çatalyürek, Cooperative minibatching in graph neural networks, 2023).
+    pub redraw: u32,
+    /// Batches that are sampled ahead of the one at work, and whose rows travel meanwhile.
     pub ahead: usize,
 }
 
@@ -55,6 +58,7 @@ impl Default for BatchConfig {
             fanouts: Vec::new(),
             clusters: 0,
             cache: "256 MB".to_owned(),
+            redraw: 1,
             ahead: 2,
         }
     }

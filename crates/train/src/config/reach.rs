@@ -78,6 +78,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "batch.fanouts",
             "batch.clusters",
             "batch.cache",
+            "batch.redraw",
             "batch.ahead",
             "schedule.kind",
             "schedule.cache_inputs",

@@ -29,8 +29,10 @@ pub struct Batching {
     fanouts: Vec<Option<usize>>,
     /// Clusters of each part.
     pub clusters: usize,
-    /// Bytes for rows of other workers that batches read often.
+    /// Bytes for rows of other workers that later batches read.
     pub cache: u64,
+    /// Batches after which neighbours are drawn anew.
+    pub redraw: u32,
     /// Batches that are sampled ahead.
     pub ahead: usize,
 }
@@ -54,6 +56,9 @@ impl BatchConfig {
                 "batch.fanouts: expected 1 to {} neighbours, or -1 for all, found {fanout}",
                 1 << 20
             ));
+        }
+        if self.redraw == 0 {
+            return refuse("batch.redraw = 0: expected 1, which draws anew in each batch, or more".to_owned());
         }
         if self.size > 1 << 32 || self.clusters > 1 << 24 || self.ahead > 64 {
             let most = "expected at most 4294967296 nodes, 16777216 clusters and 64 batches ahead";
@@ -100,6 +105,7 @@ impl Batching {
             fanouts,
             clusters,
             cache: batch.cache_bytes()?,
+            redraw: batch.redraw,
             ahead: batch.ahead.max(1),
         }))
     }

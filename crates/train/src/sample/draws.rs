@@ -17,6 +17,8 @@ pub struct Draws {
     neighbourhoods: Neighbourhoods,
     fanouts: Vec<Option<usize>>,
     seed: u64,
+    /// After how many rounds neighbours are drawn anew.
+    redraw: u32,
     loops: bool,
     absence: Absence,
     /// Whether layers tell relations apart, and take the mean of each.
@@ -32,12 +34,13 @@ impl Draws {
         local: &Local,
         with_halo: bool,
         fanouts: Vec<Option<usize>>,
-        (seed, absence, [loops, relational]): (u64, Absence, [bool; 2]),
+        (seed, redraw): (u64, u32),
+        (absence, [loops, relational]): (Absence, [bool; 2]),
     ) -> Draws {
         let edges = merged(local, with_halo, loops);
         let (weighted, related) = (edges.data.weights.is_some(), edges.data.relations.is_some());
         let neighbourhoods = Neighbourhoods::new(edges, Some(local.ids.clone()));
-        Draws { neighbourhoods, fanouts, seed, loops, absence, relational, weighted, related }
+        Draws { neighbourhoods, fanouts, seed, redraw, loops, absence, relational, weighted, related }
     }
 
     /// How many layers draw.
@@ -57,7 +60,9 @@ impl Draws {
 
     /// What own nodes draw in a round, but for what is left out of it.
     pub fn own<'a>(&'a self, round: u32, skip: &'a Skip) -> CsrLists<'a> {
-        let lists = CsrLists::new(&self.neighbourhoods, &self.fanouts, CsrLists::key(self.seed, round.into()));
+        // Rounds count from 1.
+        let first = round - round.saturating_sub(1) % self.redraw.max(1);
+        let lists = CsrLists::new(&self.neighbourhoods, &self.fanouts, CsrLists::key(self.seed, first.into()));
         let lists = if skip.is_empty() { lists } else { lists.without(skip) };
         if self.loops { lists.with_loops() } else { lists }
     }

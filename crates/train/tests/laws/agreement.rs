@@ -89,7 +89,10 @@ const OTHERS: &[(&[&str], &[&str])] = &[
         &["partition.method=multilevel"],
         &["partition.objective=volume", "partition.balance_train=true", "partition.imbalance=0.1"],
     ),
-    (&["batch.size=5"], &["batch.fanouts=[3, 2]", "batch.cache=\"1 MB\"", "batch.ahead=3", "batch.kind=clusters"]),
+    (
+        &["batch.size=5"],
+        &["batch.fanouts=[3, 2]", "batch.cache=\"1 MB\"", "batch.redraw=2", "batch.ahead=3", "batch.kind=clusters"],
+    ),
     (&["batch.size=5", "batch.kind=clusters"], &["batch.clusters=3"]),
     (&["partition.method=super_node"], &["partition.clusters=20", "partition.clusterer=streaming"]),
     (&["partition.method=streaming"], &["partition.rule=ldg", "partition.passes=4"]),

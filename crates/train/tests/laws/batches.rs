@@ -58,9 +58,9 @@ fn drawn_batches_are_the_same_on_one_worker_and_on_many() {
     let cases = [(graph(200, 4), 2, &ARCHS[..]), (weighted(200, 4), 3, &ARCHS), (related(200, 4), 3, &RELATIONAL)];
     for (dataset, fanout, archs) in cases {
         for &arch in archs {
-            for schedule in ["schedule.kind=synchronous", "schedule.kind=lazy"] {
+            for more in ["schedule.kind=synchronous", "schedule.kind=lazy", "batch.redraw=3"] {
                 let drawn = fanouts(arch, 3, fanout);
-                let keys = [arch, &["model.layers=3", "batch.size=20", "train.epochs=4", &drawn, schedule]].concat();
+                let keys = [arch, &["model.layers=3", "batch.size=20", "train.epochs=4", &drawn, more]].concat();
                 let one = losses(&keys, &dataset, 1);
                 assert!(one.len() >= 10, "{} batches", one.len());
                 for workers in [2, 3, 5] {
@@ -99,6 +99,19 @@ fn what_is_kept_of_fetched_rows_changes_what_crosses_and_no_bit() {
             summary.bytes.by_kind["features"]
         };
         assert!(bytes(&with) < bytes(&without), "{more:?}: {} and {}", bytes(&with), bytes(&without));
+    }
+}
+
+/// With a rate near nothing only draws change the loss of a batch of all training nodes.
+#[test]
+fn neighbours_are_drawn_anew_as_often_as_is_said() {
+    let keys = ["batch.size=1000", "batch.fanouts=[2, 2]", "train.epochs=9", "model.dropout=0.0", "train.lr=1e-12"];
+    let dataset = graph(200, 4);
+    for (workers, redraw, changes) in [(1, 1, 8), (1, 3, 2), (3, 4, 2), (1, 9, 0)] {
+        let redraw = format!("batch.redraw={redraw}");
+        let losses = losses(&[&keys[..], &[&redraw]].concat(), &dataset, workers);
+        let found = losses.windows(2).filter(|pair| (pair[0] - pair[1]).abs() > 1e-6).count();
+        assert_eq!((losses.len(), found), (9, changes), "{redraw}: {losses:?}");
     }
 }
 

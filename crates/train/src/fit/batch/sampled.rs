@@ -84,7 +84,8 @@ impl SampledBatches {
             local,
             fetches || has_copies,
             plan.fanouts(stage),
-            (seed, absence, [plan.self_loops, plan.layer.is_relational]),
+            (seed, batching.redraw),
+            (absence, [plan.self_loops, plan.layer.is_relational]),
         );
         let columns = inputs.x.view().columns();
         Ok(SampledBatches {
