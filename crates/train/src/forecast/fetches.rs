@@ -1,24 +1,32 @@
 //! What batches of sampled neighbourhoods fetch, at most: what they draw follows from the seed and the graph, not from
 //! shapes.
 
-use laconic_wire::{Ledger, Rank};
+use laconic_wire::{Ledger, Rank, Tag};
 
 use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::Step;
 use crate::plan::Plan;
 use crate::schedule::Stage;
 
-/// An id, or a count, as it travels, at most.
-const ID: usize = 10;
-/// An edge as it is told, at most: id, owner, weight, relation.
-const EDGE: usize = ID + 5 + 4 + 3;
+/// The weight and the relation of an edge, at most.
+const EDGE_DATA: usize = 4 + 3;
 /// Two degrees.
 const DEGREES: usize = 8;
 
-/// What the batches of a round of a stage fetch between this worker and one peer, at most.
+/// How many bytes a number up to `most` takes as it travels (LEB128), at most.
+fn number(most: usize) -> usize {
+    (usize::BITS - most.leading_zeros()).div_ceil(7).max(1) as usize
+}
+
+/// What is sent between this worker and one peer, at most.
+#[derive(Default)]
 pub struct FetchBounds {
-    /// How many own rows a batch of the peer's reads.
+    /// Of how many own nodes the peer asks.
+    pub nodes: usize,
+    /// How many own rows.
     pub rows: usize,
+    /// Bytes of a message that has rows which are counted elsewhere, where there is one.
+    rest: Option<usize>,
     /// Bytes of ids, draws and degrees, by what they are for.
     bytes: Vec<(Step, usize)>,
 }
@@ -49,16 +57,18 @@ pub fn widths(fanouts: &[Option<usize>], seeds: usize, nodes: usize) -> Vec<usiz
 }
 
 impl FetchBounds {
-    /// The bounds of a stage that fetches. What a peer reads of here is no more than there is; what this worker reads
-    /// elsewhere, no more than the graph has.
-    pub fn of(plan: &Plan, stage: &Stage, shapes: &Shapes) -> FetchBounds {
+    /// The bounds of all rounds of a stage together, and of each besides. What a peer reads of here is no more than
+    /// there is; what this worker reads elsewhere, no more than the graph has. Where there is room for all rows, each
+    /// crosses once, and then in any round.
+    pub fn of(plan: &Plan, stage: &Stage, shapes: &Shapes) -> [FetchBounds; 2] {
         let fanouts = plan.fanouts(stage);
-        let nodes = plan.batching.as_ref().map_or(0, |batching| batching.nodes);
+        let (nodes, cache) = plan.batching.as_ref().map_or((0, 0), |batching| (batching.nodes, batching.cache));
         let asked = widths(&fanouts, seeds(plan, shapes.split_rows[0]), nodes);
         // A peer's training nodes are not known here.
         let answered = widths(&fanouts, seeds(plan, usize::MAX), shapes.rows);
         let edges: usize = shapes.edges.iter().sum();
-        let ids = |count: usize| count.saturating_add(1).saturating_mul(ID);
+        let id = number(nodes);
+        let ids = |count: usize| count.saturating_add(1).saturating_mul(id);
         // What the last layer's are for are own nodes, or ends of pairs.
         let layers = 1..fanouts.len() + usize::from(plan.links.is_some());
         let questions = layers.clone().map(|layer| ids(asked[layer])).sum();
@@ -66,28 +76,42 @@ impl FetchBounds {
             Some(fanout) => answered[layer].saturating_mul(fanout).min(edges),
             None => edges,
         };
-        let answers =
-            layers.map(|layer| answered[layer].saturating_mul(2 * ID + 7).saturating_add(drawn(layer) * EDGE));
+        // A node with its degree, how many were drawn, and what is known of its loop; edges with their sources' owners.
+        let (node, edge) = (number(edges) + id + EDGE_DATA, id + number(shapes.workers()) + EDGE_DATA);
+        let answers = layers.map(|layer| answered[layer].saturating_mul(node).saturating_add(drawn(layer) * edge));
         let rows = answered.first().copied().unwrap_or(0);
-        let read = ids(asked.first().copied().unwrap_or(0));
-        let mut bytes = vec![
-            (Step::DrawQuestions, questions),
-            (Step::DrawAnswers, answers.sum()),
-            (Step::RowQuestions, 2 * read),
-            (Step::RowAnswers, DEGREES * rows),
-        ];
+        let read = asked.first().copied().unwrap_or(0);
+        let mut each = vec![(Step::DrawQuestions, questions), (Step::DrawAnswers, answers.sum())];
         if plan.leaves_out_targets() {
-            bytes.push((Step::DegreeQuestions, read));
-            bytes.push((Step::DegreeAnswers, ids(rows).saturating_add(DEGREES * rows)));
+            each.push((Step::DegreeQuestions, ids(read)));
+            each.push((Step::DegreeAnswers, ids(rows).saturating_add(DEGREES * rows)));
         }
-        FetchBounds { rows, bytes }
+        let row = 4 * stage.first().inputs();
+        let alike = plan.messages.at_most().have_constant_sizes();
+        let keeps_all = alike && cache / row.max(1) as u64 >= nodes as u64;
+        // Nobody asks for a degree twice.
+        let degrees = [(Step::RowQuestions, ids(nodes)), (Step::RowAnswers, DEGREES * shapes.rows)];
+        if keeps_all {
+            let once = [&degrees[..], &[(Step::RowQuestions, ids(nodes))]].concat();
+            each.push((Step::RowQuestions, 2 * id));
+            let once = FetchBounds { nodes: shapes.rows, rows: shapes.rows, rest: None, bytes: once };
+            // A codec says no more of a message than a row takes.
+            return [once, FetchBounds { nodes: rows, rows: 0, rest: Some(row), bytes: each }];
+        }
+        each.push((Step::RowQuestions, ids(read).saturating_add(id)));
+        let once = FetchBounds { nodes: shapes.rows, bytes: degrees.to_vec(), ..FetchBounds::default() };
+        [once, FetchBounds { nodes: rows, rows, rest: None, bytes: each }]
     }
 
-    /// Enters ids, draws and degrees.
-    pub fn enter(&self, shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+    /// Enters all but rows, which have this tag.
+    pub fn enter(&self, shapes: &Shapes, tag: Tag, ledger: &mut Ledger) {
+        let round = tag.round;
         for peer in Rank(shapes.rank).others(shapes.workers()) {
-            for (step, bytes) in &self.bytes {
-                ledger.record(step.tag(round), peer, *bytes);
+            if let Some(rest) = self.rest {
+                ledger.record(tag, peer, rest);
+            }
+            for &(step, bytes) in &self.bytes {
+                ledger.record(step.tag(round), peer, bytes);
             }
         }
     }

@@ -52,6 +52,10 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
         let coders = &mut coders;
         let mut at = StageForecast { forecast: *forecast, shapes, coders, number, apart, rounds_before, clock };
         at.inputs(last, book)?;
+        if plan.fetches(stage) && last > done_before {
+            let [once, _] = FetchBounds::of(plan, stage, shapes);
+            at.fetches(&once, rounds_before + done_before + 1, book)?;
+        }
         if last > done_before || current {
             at.judged_ends(book);
         }
@@ -278,7 +282,8 @@ impl<'a> StageForecast<'a> {
         let due: Vec<_> = occasion.due.iter().filter_map(with_menu).collect();
         self.assign(&due, round, book);
         if plan.fetches(stage) {
-            self.fetches(round, book)?;
+            let [_, each] = FetchBounds::of(plan, stage, self.shapes);
+            self.fetches(&each, round, book)?;
         }
         for (tag, width) in live.into_iter().filter(|_| !plan.in_neighbourhoods(stage)) {
             let request = Request::of(Tag { round, ..tag }, Scope::Selected, stage.late.is_some());
@@ -302,15 +307,17 @@ impl<'a> StageForecast<'a> {
         Ok(())
     }
 
-    /// What a batch fetches, at most.
-    fn fetches(&mut self, round: u32, book: &mut Book<'_>) -> Result<()> {
+    /// What batches fetch, at most.
+    fn fetches(&mut self, bounds: &FetchBounds, round: u32, book: &mut Book<'_>) -> Result<()> {
         let (plan, stage, shapes) = (self.forecast.plan, self.stage(), self.shapes);
-        let bounds = FetchBounds::of(plan, stage, shapes);
-        book.note(What::Draws, bounds.rows, |ledger| bounds.enter(shapes, round, ledger));
+        let (rank, tag, width) = (shapes.rank as usize, row_tag(stage, round), stage.first().inputs());
+        book.note(What::Draws, bounds.nodes, |ledger| bounds.enter(shapes, tag, ledger));
+        if bounds.rows == 0 {
+            return Ok(());
+        }
         let rows = PeerRows { send: bounds.rows, receive: 0 };
         let links = vec![rows; shapes.workers()];
         let route = Route { links: &links, selection: None, ..self.whole() };
-        let (rank, tag, width) = (shapes.rank as usize, row_tag(stage, round), stage.first().inputs());
         let content = Content::of_exchange(plan, self.number, tag, width);
         book.enter(
             content,

@@ -135,6 +135,24 @@ fn what_batches_send_stays_within_what_is_predicted() {
     }
 }
 
+/// Where there is room for all, rows cross once: each to all others, whatever the number of epochs.
+#[test]
+fn a_cache_with_room_for_all_rows_bounds_what_crosses_by_the_graph() {
+    let dataset = graph(200, 4);
+    let features = |more: &[&'static str]| {
+        let summary = run(&config(&sampled(more)), &dataset, 4)[0].summary.clone().expect("worker 0 sums up");
+        let rounds = u64::from(summary.rounds);
+        (rounds, summary.bytes.by_kind["features"], summary.bytes.predicted_by_kind["features"])
+    };
+    let (rounds, sent, predicted) = features(&["model.arch=sage", "train.epochs=8"]);
+    let columns = dataset.features.columns() as u64;
+    // Twelve links, with a header and a row's worth of slack a round; evaluations read all neighbours' once more.
+    let most = 3 * 200 * 4 * columns + 12 * (rounds + 2) * (24 + 4 * columns);
+    assert!(sent <= predicted && predicted <= most, "{sent}, predicted {predicted}, expected {most}");
+    let (_, sent, predicted) = features(&["model.arch=sage", "train.epochs=8", "batch.cache=\"2 kB\""]);
+    assert!(sent <= predicted && predicted > most, "{sent}, predicted {predicted}");
+}
+
 #[test]
 fn batches_have_the_same_bits_on_any_number_of_threads_and_after_a_stop_in_mid_epoch() {
     let dataset = graph(200, 4);
