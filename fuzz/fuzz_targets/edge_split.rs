@@ -20,6 +20,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         parts: 1,
         nodes: (0..most).collect(),
         edges: Edges::new(offsets, pairs.iter().map(|pair| pair.1).collect()),
+        left_out: Vec::new(),
         features: Features::None,
         labels: Labels::None,
         roles: Vec::new(),

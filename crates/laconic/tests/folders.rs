@@ -82,6 +82,7 @@ fn part(index: u32, source: u64) -> Part {
         parts: 2,
         nodes: vec![first, first + 1],
         edges: laconic_graph::edges::Edges::new(vec![0, 1, 1], vec![source]),
+        left_out: Vec::new(),
         features: Features::Dense { columns: 1, values: vec![1.0, 2.0] },
         labels: Labels::Single { classes: 2, values: vec![0, 1] },
         roles: vec![Split::TRAIN; 2],

@@ -243,3 +243,49 @@ fn counts_that_are_not_the_parts_are_refused_when_a_part_is_opened_to_train() {
     write_counts(&place.path("parts"), counts().collect(), None).unwrap();
     place.json("train run.toml --out run");
 }
+
+/// The others' files are not there: a worker that meets nobody reads nothing of them.
+#[test]
+fn a_part_alone_needs_no_other_part_and_everything_says_which_it_is() {
+    let place = Place::with_run("[data]\npath = \"parts\"\npart = 1\n[train]\nepochs = 2\n[batch]\nsize = 8\n");
+    place.json("partition graph.npz --parts 3 --out parts");
+    let meta: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.path("parts/meta.json")).unwrap()).unwrap();
+    let rows = meta["files"]["1"]["nodes"].as_u64().expect("a number");
+    for other in ["part-0", "part-2"] {
+        std::fs::rename(place.path(&format!("parts/{other}")), place.path(other)).unwrap();
+    }
+    let plan = place.json("plan run.toml");
+    assert_eq!((&plan["workers"], &plan["rows"], &plan["bytes"]), (&1.into(), &vec![rows].into(), &0.into()));
+    let summary = place.json("train run.toml --out run");
+    for (notes, what) in [(&plan["notes"], "plan"), (&summary["notes"], "train")] {
+        assert!(notes[0].as_str().is_some_and(|note| note.contains("(part 1 of 3): ")), "{what}: {notes}");
+    }
+    let said = place.run("predict run --out of_run.csv");
+    assert!(said.code == 0 && said.err.contains("(part 1 of 3): "), "{}", said.err);
+    assert_eq!(place.json("predict run --data parts --part 1 --out asked.csv")["nodes"], rows);
+    let read = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();
+    assert_eq!(read("of_run.csv"), read("asked.csv"));
+    let model = std::fs::read(place.path("run/model.safetensors")).unwrap();
+    assert!(String::from_utf8_lossy(&model).contains("(part 1 of 3)"), "the model's file");
+
+    std::fs::rename(place.path("part-0"), place.path("parts/part-0")).unwrap();
+    place.refused("resume run --set data.part=0 --set train.epochs=3", 2, &["data.part is 0, and was 1"]);
+    let ran = place.run("resume run --set train.epochs=3");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for (keys, code, words) in [
+        ("data.part=2", 3, &["part-2"][..]),
+        ("data.part=3", 2, &["data.part = 3", "parts has parts 0 to 2"]),
+        ("data.path=graph.npz", 2, &["data.part = 1", "no folder of parts"]),
+        ("partition.parts=3", 2, &["one worker", "partition.parts = 3"]),
+        ("data.symmetrise=true", 2, &["the command that cut it"]),
+        (
+            "data.inductive=true --set messages.selection={kind=\"none\",degrees=\"global\"}",
+            2,
+            &["data.part = 1", "degrees", "data.inductive"],
+        ),
+    ] {
+        place.refused(&format!("train run.toml --quiet --out fresh --set {keys}"), code, words);
+    }
+    place.refused("predict run --part 1 --out more.csv", 2, &["--data"]);
+}

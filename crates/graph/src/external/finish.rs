@@ -31,6 +31,7 @@ pub(super) fn part(dealt: &Dealt, nodes: &Nodes, (index, parts): (u32, u32), glo
         index,
         parts,
         edges: Edges::new(dealt.offsets(index)?, dealt.sources(index)?),
+        left_out: Vec::new(),
         features: match global.columns {
             0 => Features::None,
             columns => Features::Dense { columns, values: dealt.feature_values(index)? },

@@ -123,6 +123,9 @@ impl Part {
                 return Some(("sources", format!("expected ids below {}, found {last}", self.global.nodes)));
             }
         }
+        if ![0, rows].contains(&self.left_out.len()) {
+            return Some(("left_out", format!("expected a number a node, {rows}, found {}", self.left_out.len())));
+        }
         let data = &self.edges.data;
         let infinite = || data.weights.as_ref().and_then(|weights| finite_violation("weights", weights));
         let (found, expected) = (data.kinds(), self.global.relations);
@@ -130,7 +133,8 @@ impl Part {
             let what = format!("expected {expected} relations as the other parts have, found {found}");
             (found != expected).then_some(("relations", what))
         };
-        data.violation(self.edges.edges()).or_else(infinite).or_else(others)
+        let left_out = || finite_violation("left_out", &self.left_out);
+        data.violation(self.edges.edges()).or_else(infinite).or_else(others).or_else(left_out)
     }
 }
 

@@ -57,6 +57,7 @@ pub fn cut_one_by_one<'a>(
         parts,
         nodes: members.iter().map(|&node| u64::from(node)).collect(),
         edges: edges_into(&dataset.graph, &members),
+        left_out: Vec::new(),
         features: feature_rows(&dataset.features, &members),
         labels: label_rows(&dataset.labels, &members),
         roles: if roles.is_empty() { Vec::new() } else { gather(roles, 1, &members) },

@@ -14,6 +14,9 @@ impl Part {
             array(&mut hash, "weights", weights);
         }
         relations(&mut hash, self.edges.data.relations.as_ref());
+        if !self.left_out.is_empty() {
+            array(&mut hash, "left out", &self.left_out);
+        }
         rows(&mut hash, &self.features, &self.labels);
         array(&mut hash, "split", &self.roles);
         *hash.finalize().as_bytes()

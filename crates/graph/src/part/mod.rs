@@ -37,6 +37,9 @@ pub struct Part {
     pub nodes: Vec<u64>,
     /// The edges that end at own rows, by the global ids of their sources.
     pub edges: Edges<u64>,
+    /// What in-edges count for in the degree of each own node that are not among `edges`; empty where none is left out.
+    /// Part folders do not hold it: [`Part::alone`] makes it.
+    pub left_out: Vec<f32>,
     /// Features of the own nodes.
     pub features: Features,
     /// Labels of the own nodes.

@@ -72,6 +72,7 @@ fn with_edges(part: &Part, keep: impl Fn(usize, u64) -> bool) -> Part {
         parts: part.parts,
         nodes: part.nodes.clone(),
         edges: Edges { offsets, sources, data },
+        left_out: Vec::new(),
         features: Features::None,
         labels: Labels::None,
         roles: Vec::new(),

@@ -10,6 +10,7 @@
 //!
 //! Nothing is sent after that: what a peer answered is what it will send, in the order in which it answered.
 
+mod alone;
 mod counts;
 mod halo;
 mod ids;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use laconic_train::config::TransportKind;
+use laconic_train::config::{DataConfig, TransportKind};
 use laconic_train::run::Data;
 use laconic_train::run::source::is_part_folder;
 use laconic_train::{Config, Members, Options, Summary, TrainError};
@@ -139,7 +139,7 @@ fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, 
     let waiting = match config.transport.kind {
         // Every process of a job would say so.
         TransportKind::Mpi => Waiting::nothing(),
-        TransportKind::Threads => output.begins(reading(&config.data.path)),
+        TransportKind::Threads => output.begins(reading(&config.data)),
     };
     let options = Options {
         out: Some(out.to_owned()),
@@ -171,9 +171,13 @@ fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, 
 }
 
 /// What is done with the data before a run starts.
-pub fn reading(data: &Path) -> String {
-    let what = if is_part_folder(data) { "opening the parts in" } else { "reading and cutting" };
-    format!("{what} {}", data.display())
+pub fn reading(data: &DataConfig) -> String {
+    let what = match data.part {
+        Some(part) => format!("opening part {part} of"),
+        None if is_part_folder(&data.path) => "opening the parts in".to_owned(),
+        None => "reading and cutting".to_owned(),
+    };
+    format!("{what} {}", data.path.display())
 }
 
 #[cfg(feature = "mpi")]

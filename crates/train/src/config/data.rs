@@ -15,6 +15,9 @@ pub struct DataConfig {
     /// A dataset in any format that is recognised, or a folder of parts. Relative to the current folder or, if it is
     /// not there, to the configuration file's.
     pub path: PathBuf,
+    /// Of a folder of parts, the one that a single worker trains on, on the edges between its nodes alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<u32>,
     /// Features from another file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub features_path: Option<PathBuf>,
@@ -82,6 +85,7 @@ impl Default for DataConfig {
     fn default() -> Self {
         DataConfig {
             path: PathBuf::new(),
+            part: None,
             features_path: None,
             nodes_path: None,
             source: None,

@@ -19,6 +19,8 @@ macro_rules! keys {
 
 keys! {
     "data.path": "dataset file or folder in any recognised format, or a folder of parts",
+    "data.part": "of a folder of parts: the number of the one that a single worker trains on, with the edges between \
+        its nodes alone (all, a worker each)",
     "data.features_path": "features from another file (npz with `features`, or npy)",
     "data.nodes_path": "node table of an edge list",
     "data.source": "edge list: column where edges start (source, src, from, u or the first)",

@@ -16,6 +16,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
     (
         Reach::Run,
         &[
+            "data.part",
             "data.source",
             "data.target",
             "data.weight",

@@ -54,6 +54,7 @@ impl Members {
         self.check_partition(config)?;
         self.check_schedule(config)?;
         self.check_messages(config)?;
+        self.check_part(config)?;
         config.batch.check(config.model.layers)?;
         seconds("transport.deadline_s", config.transport.deadline_s)?;
         seconds("transport.start_deadline_s", config.transport.start_deadline_s)?;
@@ -128,6 +129,23 @@ impl Members {
             }
         }
         Ok(())
+    }
+
+    /// A worker that meets nobody knows how many edges it goes without, and nothing else of them.
+    fn check_part(&self, config: &Config) -> Result<()> {
+        let Some(part) = config.data.part else { return Ok(()) };
+        let selection = self.selection(config)?;
+        let made = (selection.build)(&config.messages.selection.config().options).map_err(refused_selection)?;
+        if !selection.cuts || made.is_none_or(|made| made.deletes_edges()) {
+            return Ok(());
+        }
+        let why = match (config.data.inductive, self.layer(config)?.is_relational) {
+            (true, _) => "which of them data.inductive leaves",
+            (_, true) => "of which relation they are",
+            _ => return Ok(()),
+        };
+        let what = "messages.selection.degrees = \"global\" counts edges from other parts, and nobody tells";
+        Err(TrainError::config(format!("data.part = {part}: {what} {why}")))
     }
 
     fn check_messages(&self, config: &Config) -> Result<()> {

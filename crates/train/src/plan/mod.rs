@@ -312,6 +312,12 @@ impl Plan {
         !self.deletes_edges || self.evaluation == Scope::Whole
     }
 
+    /// Whether edges from nodes that no worker has count in degrees.
+    pub fn counts_left_out(&self) -> bool {
+        let deletes = |selection: &Arc<dyn Selection>| selection.deletes_edges();
+        self.frozen == Scope::Nothing && !self.selection.as_ref().is_none_or(deletes)
+    }
+
     /// Whether a worker remembers between rounds what no other knows, so that a checkpoint needs a file of each.
     pub fn remembers(&self) -> bool {
         self.is_late() || self.cadence.is_local() || self.messages.remember()

@@ -12,6 +12,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         assert!(KEYS.iter().any(|k| k.key == key), "{key} is not in KEYS");
     }
     let optional = [
+        "data.part",
         "data.features_path",
         "data.nodes_path",
         "data.source",

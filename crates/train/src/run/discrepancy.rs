@@ -1,9 +1,7 @@
 //! How differently parts would have a model move: what is learned on each apart from the others, before anything is.
 
 use laconic_graph::dataset::Split;
-use laconic_graph::edges::Edges;
-use laconic_graph::part::{GlobalCounts, Part};
-
+use laconic_graph::part::Part;
 use laconic_nn::optimiser::OPTIMISERS;
 
 use super::front::{Data, train};
@@ -55,31 +53,7 @@ fn after_a_step(config: &Config, part: &Part, lr: f32) -> Result<Vec<f64>> {
     config.train.epochs = 1;
     config.train.optimiser = descent().to_owned();
     config.train.lr = lr;
-    let run = train(&config, Data::Parts(vec![alone(part)]), Options::default());
+    let run = train(&config, Data::Parts(vec![part.clone().alone()]), Options::default());
     let run = run.map_err(|error| TrainError::config(format!("part {}: {error}", part.index)))?;
     Ok(run.weights().into_values().flat_map(|(_, values)| values).map(f64::from).collect())
-}
-
-/// The part as a graph of its own.
-fn alone(part: &Part) -> Part {
-    let (mut offsets, mut sources) = (vec![0], Vec::new());
-    let mut data = part.edges.data.like(0);
-    for row in 0..part.rows() {
-        for edge in part.edges.in_edges(row) {
-            if part.nodes.binary_search(&part.edges.sources[edge]).is_ok() {
-                sources.push(part.edges.sources[edge]);
-                data.extend(&part.edges.data, edge..edge + 1);
-            }
-        }
-        offsets.push(sources.len() as u64);
-    }
-    let count = |role| part.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
-    let global = GlobalCounts {
-        edges: sources.len() as u64,
-        train: count(Split::TRAIN),
-        val: count(Split::VAL),
-        test: count(Split::TEST),
-        ..part.global.clone()
-    };
-    Part { index: 0, parts: 1, edges: Edges { offsets, sources, data }, global, ..part.clone() }
 }

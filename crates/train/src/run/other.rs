@@ -11,14 +11,15 @@ use laconic_graph::part::{self, Part};
 use laconic_graph::prepare;
 use laconic_graph::read::{ReadOptions, read_with_roles};
 
-use super::source::{Source, assign, is_part_folder};
+use super::source::{Source, assign, is_part_folder, open_alone};
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::plan::Members;
 use crate::record::card::Card;
 
 /// Opens a dataset in any format, or a folder of parts, for a model. Labels and splits are taken where there are some.
-/// A dataset is cut for so many workers, one where nothing is said, as `partition` says.
+/// A dataset is cut for so many workers, one where nothing is said, as `partition` says; of a folder of parts one may
+/// be asked for alone.
 ///
 /// # Errors
 /// If there are no such data, or the model cannot read them.
@@ -26,9 +27,12 @@ pub fn open_other(
     (members, config): (&Members, &Config),
     (path, options): (&Path, &ReadOptions),
     card: &Card,
-    workers: Option<u32>,
+    (workers, part): (Option<u32>, Option<u32>),
 ) -> Result<Source> {
-    let (mut parts, mut notes) = if is_part_folder(path) {
+    let (mut parts, mut notes) = if let Some(part) = part {
+        let (part, note) = open_alone(path, part)?;
+        (vec![part], vec![note])
+    } else if is_part_folder(path) {
         let count = part::open_meta(path)?.parts;
         if let Some(workers) = workers.filter(|workers| *workers != count) {
             let what = format!("holds {count} parts, and as many workers predict, not {workers}");

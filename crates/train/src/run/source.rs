@@ -1,6 +1,6 @@
 //! From a path to parts: reading, preparing, splitting, cutting; or opening parts that are cut already.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use laconic_graph::about::{About, Scale};
 use laconic_graph::dataset::{Dataset, Features, Split};
@@ -60,7 +60,11 @@ impl Source {
         if path.as_os_str().is_empty() {
             return Err(TrainError::config("data.path is not set: which graph?"));
         }
-        let source = if is_part_folder(path) {
+        let source = if let Some(part) = config.data.part {
+            let (part, note) = open_alone(path, part)?;
+            check_keys(config, 1)?;
+            Source::Cut(vec![Some(part)], vec![note])
+        } else if is_part_folder(path) {
             Source::Folder(path.clone(), Box::new(open_folder(config)?), Held::default())
         } else {
             let Prepared { dataset, split, roles } = prepared(&config.data)?;
@@ -142,17 +146,50 @@ impl Source {
 
 fn open_folder(config: &Config) -> Result<Meta> {
     let meta = part::open_meta(&config.data.path)?;
-    let (path, inductive) = (config.data.path.clone(), config.data.inductive);
-    let data = DataConfig { path, inductive, ..DataConfig::default() };
-    if config.data != data {
-        let what = "is a folder of parts; data.features, data.split and the like belong to the command that cut it";
-        return Err(TrainError::config(format!("data.path {} {what}", config.data.path.display())));
-    }
-    if ![0, meta.parts].contains(&config.partition.parts) {
-        let what = format!("but partition.parts = {}", config.partition.parts);
-        return Err(TrainError::config(format!("{} holds {} parts, {what}", config.data.path.display(), meta.parts)));
-    }
+    check_keys(config, meta.parts)?;
     Ok(meta)
+}
+
+/// Refuses keys that a folder of parts does not read, or does not have so many workers for.
+fn check_keys(config: &Config, workers: u32) -> Result<()> {
+    let DataConfig { path, inductive, part, .. } = config.data.clone();
+    let refuse = |what: String| Err(TrainError::config(format!("data.path {} {what}", config.data.path.display())));
+    if config.data != (DataConfig { path, inductive, part, ..DataConfig::default() }) {
+        let what = "data.features, data.split and the like belong to the command that cut it";
+        return refuse(format!("is a folder of parts; {what}"));
+    }
+    let parts = config.partition.parts;
+    match part {
+        _ if [0, workers].contains(&parts) => Ok(()),
+        Some(part) => {
+            refuse(format!("has one worker for part {part} alone (data.part), but partition.parts = {parts}"))
+        }
+        None => refuse(format!("holds {workers} parts, but partition.parts = {parts}")),
+    }
+}
+
+/// One part of a folder as a graph of its own, for a worker that meets nobody, and a line about it. Nothing of the
+/// others is read.
+///
+/// # Errors
+/// If this is no folder of parts, there is no such part, or its files are not what they should be.
+pub(super) fn open_alone(path: &Path, index: u32) -> Result<(Part, String)> {
+    let refuse = |what: String| Err(TrainError::config(format!("data.part = {index}: {} {what}", path.display())));
+    if !is_part_folder(path) {
+        return refuse("is no folder of parts, as `laconic partition` writes it".to_owned());
+    }
+    let parts = part::open_meta(path)?.parts;
+    if index >= parts {
+        return refuse(format!("has parts 0 to {}", parts.saturating_sub(1)));
+    }
+    let part = part::open_part(path, index)?;
+    let all = part.edges.edges();
+    let part = part.alone();
+    let (dataset, rows, inner) = (&part.global.dataset, part.rows(), part.edges.edges());
+    let left_out = all - inner;
+    let note =
+        format!("{dataset}: {rows} nodes with the {inner} edges between them, without {left_out} from other parts");
+    Ok((part, note))
 }
 
 /// A dataset that is ready to be cut.

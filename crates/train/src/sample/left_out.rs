@@ -37,5 +37,6 @@ fn degrees(local: &Local, skip: &Skip, row: u32) -> [f32; 2] {
             }
         }
     }
+    degree += local.left_out(row);
     [1.0, 0.5].map(|power: f32| if degree > 0.0 { degree.powf(-power) } else { 0.0 })
 }

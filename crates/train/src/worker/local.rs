@@ -18,6 +18,8 @@ pub struct Local {
     pub inverse_degree: Vec<f32>,
     /// (Σ in-weights)^(−1/2), 0 for a node without in-edges.
     pub inverse_root_degree: Vec<f32>,
+    /// What in-edges that are in neither block count for in the degree of each row; empty where none do.
+    left_out: Vec<f32>,
     /// Own → own edges.
     pub own: Block,
     /// Halo → own edges.
@@ -48,7 +50,7 @@ impl Local {
         };
         let masks = [mask(Split::TRAIN), mask(Split::VAL), mask(Split::TEST)];
         let x = operand(part.features, rows, columns);
-        let edges = (topology, relational);
+        let edges = (topology, part.left_out.as_slice(), relational);
         (Local::with_edges(part.nodes, edges, masks, part.labels, [columns, classes]), x)
     }
 
@@ -56,12 +58,12 @@ impl Local {
     pub fn over(&self, topology: Topology) -> Local {
         let (ids, masks, labels) = (self.ids.clone(), self.masks.clone(), self.labels.clone());
         let relational = self.own.shares().is_some();
-        Local::with_edges(ids, (topology, relational), masks, labels, [self.columns, self.classes])
+        Local::with_edges(ids, (topology, &[], relational), masks, labels, [self.columns, self.classes])
     }
 
     fn with_edges(
         ids: Vec<u64>,
-        (topology, relational): (Topology, bool),
+        (topology, left_out, relational): (Topology, &[f32], bool),
         masks: [Vec<bool>; 3],
         labels: Labels,
         [columns, classes]: [usize; 2],
@@ -81,6 +83,7 @@ impl Local {
             let mut degrees = vec![0.0; ids.len()];
             own.add_in_degrees(&mut degrees);
             halo.add_in_degrees(&mut degrees);
+            degrees.iter_mut().zip(left_out).for_each(|(degree, left_out)| *degree += left_out);
             degrees.iter_mut().for_each(|d| *d = if *d > 0.0 { d.powf(-power) } else { 0.0 });
             degrees
         };
@@ -91,6 +94,7 @@ impl Local {
             ids,
             inverse_degree,
             inverse_root_degree,
+            left_out: left_out.to_vec(),
             own,
             halo,
             halo_ids,
@@ -115,6 +119,11 @@ impl Local {
             weights[0] = rows.map(|row| f64::from(class_weights[values[row] as usize])).sum();
         }
         weights
+    }
+
+    /// What in-edges that are in neither block count for in the degree of an own row.
+    pub fn left_out(&self, row: u32) -> f32 {
+        self.left_out.get(row as usize).copied().unwrap_or(0.0)
     }
 
     /// Own rows as layers see them.

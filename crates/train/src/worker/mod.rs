@@ -186,7 +186,10 @@ impl Worker {
     ) -> Result<(Worker, Operand)> {
         let WorkerOptions { threads, stop, clock } = options;
         let compute = compute(threads)?;
-        let (part, sets) = plan.take_links(part)?;
+        let (mut part, sets) = plan.take_links(part)?;
+        if !plan.counts_left_out() {
+            part.left_out.clear();
+        }
         let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let mut shapes = Shapes::of(&part, &links, &topology);
         let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;

@@ -21,6 +21,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     (
         &[],
         &[
+            "data.part=1",
             "data.source=payer",
             "data.target=payee",
             "data.weight=amount",

@@ -187,9 +187,15 @@ impl Observer for Losses {
 
 /// The training loss of every round, before its step.
 pub fn losses(keys: &[&str], dataset: &Dataset, count: u32) -> Vec<f64> {
+    let config = config(keys);
+    losses_on(&config, Source::of(parts(&config, dataset, count)))
+}
+
+/// The same on parts from elsewhere.
+pub fn losses_on(config: &Config, source: Source) -> Vec<f64> {
     let found = Arc::new(Mutex::new(Vec::new()));
     let options = Options { observer: Box::new(Losses(found.clone())), ..Options::default() };
-    try_run(&config(keys), dataset, count, options).expect("a run");
+    run_threads(config, source, options).expect("a run");
     found.lock().expect("nobody panics with it").clone()
 }
 

@@ -7,6 +7,7 @@ mod needs;
 mod streams;
 
 mod agreement;
+mod alone;
 mod assigner;
 mod batches;
 mod best_round;

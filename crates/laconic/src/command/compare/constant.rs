@@ -85,6 +85,7 @@ mod tests {
             parts: 2,
             nodes: (0..5).map(|node| 2 * node + u64::from(index)).collect(),
             edges: laconic_graph::edges::Edges::new(vec![0; 6], Vec::new()),
+            left_out: Vec::new(),
             features: Features::None,
             labels,
             roles: vec![Split::TEST, Split::TEST, Split::TRAIN, Split::TEST, Split::TEST],

@@ -126,7 +126,7 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
     let out = named(&out).map_err(|source| TrainError::io(&out, source))?;
     let signals = Signals::install(false)?;
     let first = matrix.seeds[0];
-    let waiting = output.begins(reading(&base.data.path));
+    let waiting = output.begins(reading(&base.data));
     let world = World::open(&first.applied(&base))?;
     waiting.end();
     for method in &matrix.methods {

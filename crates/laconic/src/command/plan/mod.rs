@@ -142,7 +142,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     if let Some(path) = &arguments.ledger {
         refuse_occupied(path, arguments.force)?;
     }
-    let waiting = output.begins(reading(&config.data.path));
+    let waiting = output.begins(reading(&config.data));
     let forecast = laconic_train::plan(&Members::default(), &config, Data::Configured)?;
     waiting.end();
     let ranks: Vec<u32> = forecast.workers.iter().map(|(shapes, ..)| shapes.rank).collect();

@@ -47,6 +47,9 @@ pub struct Predict {
     /// labels and no split, and are prepared as the run's were
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    /// Of a folder of parts, this one alone with the edges between its nodes
+    #[arg(long, value_name = "K", requires = "data", conflicts_with = "workers")]
+    part: Option<u32>,
     /// How many workers predict [default: as many as trained; 1 for other data; one for each part of a folder]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     workers: Option<u32>,
@@ -213,7 +216,7 @@ impl Predict {
         // Columns are called as the run's were where nothing else is said; the model knows which become features.
         let own = DataConfig { features_columns: Vec::new(), ignore: Vec::new(), ..config.data.clone() };
         let options = self.reading.over(own).read_options();
-        Ok(open_other((&Members::default(), config), (path, &options), card, self.workers)?)
+        Ok(open_other((&Members::default(), config), (path, &options), card, (self.workers, self.part))?)
     }
 }
 

@@ -1,0 +1,79 @@
+//! A part as a graph of its own: what its owner has who meets nobody.
+
+use crate::dataset::{Ids, Split};
+use crate::edges::Edges;
+use crate::part::{GlobalCounts, Part};
+use crate::plan::index::IdIndex;
+
+impl Part {
+    /// The graph of the own nodes and the edges between them, as its only part. Nodes are renumbered from 0 in their
+    /// order and called what they were; edges from other parts' nodes are gone, but for what they count in degrees
+    /// ([`Part::left_out`]). What is said about the whole is then about this graph, digests excepted, which still tell
+    /// what it was cut from.
+    #[must_use]
+    pub fn alone(self) -> Part {
+        let own = IdIndex::new(&self.nodes);
+        let rows = self.rows();
+        let mut edges = Edges { offsets: vec![0], sources: Vec::new(), data: self.edges.data.like(0) };
+        let mut left_out = vec![0.0; rows];
+        let weights = self.edges.data.weights.as_deref();
+        for (row, left_out) in left_out.iter_mut().enumerate() {
+            for edge in self.edges.in_edges(row) {
+                match own.row(self.edges.sources[edge]) {
+                    Some(source) => {
+                        edges.sources.push(u64::from(source));
+                        edges.data.extend(&self.edges.data, edge..edge + 1);
+                    }
+                    None => *left_out += weights.map_or(1.0, |weights| weights[edge]),
+                }
+            }
+            edges.offsets.push(edges.sources.len() as u64);
+        }
+        let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
+        let [train, val, test] = [Split::TRAIN, Split::VAL, Split::TEST].map(of_role);
+        let dataset = format!("{} (part {} of {})", self.global.dataset, self.index, self.parts);
+        let (nodes, count) = (rows as u64, edges.edges() as u64);
+        let global = GlobalCounts { dataset, nodes, edges: count, train, val, test, ..self.global };
+        let ids = match self.ids {
+            Ids::Row => Ids::Integers(self.nodes.iter().map(|&node| node as i64).collect()),
+            ids => ids,
+        };
+        Part { index: 0, parts: 1, nodes: (0..nodes).collect(), edges, left_out, ids, global, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dataset::{Features, Ids, Labels, Split};
+    use crate::edges::{EdgeData, Edges};
+    use crate::part::{GlobalCounts, Part};
+
+    #[test]
+    fn edges_between_own_nodes_stay_and_the_others_count_in_degrees_alone() {
+        let part = Part {
+            index: 2,
+            parts: 3,
+            nodes: vec![4, 7, 9],
+            edges: Edges {
+                offsets: vec![0, 2, 3, 6],
+                sources: vec![1, 9, 4, 2, 7, 8],
+                data: EdgeData { weights: Some(vec![0.5, 1.0, 2.0, 3.0, 4.0, 5.0]), relations: None },
+            },
+            left_out: Vec::new(),
+            features: Features::None,
+            labels: Labels::Single { classes: 2, values: vec![0, 1, 1] },
+            roles: vec![Split::TRAIN, Split::TEST, Split::TRAIN],
+            ids: Ids::Row,
+            global: GlobalCounts { nodes: 10, edges: 60, train: 6, val: 2, test: 2, ..GlobalCounts::default() },
+        };
+        let alone = part.alone();
+        assert_eq!((alone.index, alone.parts, alone.nodes.clone()), (0, 1, vec![0, 1, 2]));
+        assert_eq!((&alone.edges.offsets[..], &alone.edges.sources[..]), (&[0, 1, 2, 3][..], &[2, 0, 1][..]));
+        assert_eq!(alone.edges.data.weights, Some(vec![1.0, 2.0, 4.0]));
+        assert_eq!(alone.left_out, [0.5, 0.0, 8.0]);
+        assert_eq!(alone.ids, Ids::Integers(vec![4, 7, 9]));
+        let global = &alone.global;
+        assert_eq!((global.nodes, global.edges, [global.train, global.val, global.test]), (3, 3, [2, 0, 1]));
+        assert_eq!(global.dataset, " (part 2 of 3)");
+    }
+}
