@@ -137,6 +137,7 @@ fn assign(
     };
     let input = RowsInput {
         rows: both.as_ref().unwrap_or(rows_in),
+        in_edges: rows_in,
         roles: Some(roles).filter(|roles| !roles.is_empty()),
         parts: job.parts,
         seed: job.seed,

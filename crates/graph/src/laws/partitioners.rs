@@ -113,6 +113,7 @@ fn not_read(kind: &PartitionerKind, wishes: &PartitionOptions) -> Vec<(&'static 
     let all = [
         ("objective", PartitionOptions { objective, ..wishes.clone() }, SEED),
         ("balance_train", PartitionOptions { balance_train: !wishes.balance_train, ..wishes.clone() }, SEED),
+        ("balance_edges", PartitionOptions { balance_edges: !wishes.balance_edges, ..wishes.clone() }, SEED),
         ("imbalance", PartitionOptions { imbalance: wishes.imbalance + 0.5, ..wishes.clone() }, SEED),
         ("file", PartitionOptions { file: Some(PathBuf::from("not there")), ..wishes.clone() }, SEED),
         ("an unknown option", PartitionOptions { own, ..wishes.clone() }, SEED),

@@ -13,14 +13,14 @@ use crate::partition::{Objective, PartitionInput, PartitionOptions, Partitioner,
 
 pub(super) static KIND: PartitionerKind = PartitionerKind {
     name: "multilevel",
-    options: &["seed", "objective", "balance_train", "imbalance"],
+    options: &["seed", "objective", "balance_train", "balance_edges", "imbalance"],
     reads: |_| Reads::Graph,
     build: |options| {
-        let &PartitionOptions { objective, balance_train, imbalance, .. } = options;
+        let &PartitionOptions { objective, balance_train, balance_edges, imbalance, .. } = options;
         if !(0.0..=1000.0).contains(&imbalance) {
             return Err(GraphError::invalid(format!("expected an imbalance from 0 to 1000, found {imbalance}")));
         }
-        Ok(Box::new(Multilevel { objective, balance_train, imbalance }))
+        Ok(Box::new(Multilevel { objective, balance_train, balance_edges, imbalance }))
     },
 };
 
@@ -32,6 +32,7 @@ pub(super) static KIND: PartitionerKind = PartitionerKind {
 struct Multilevel {
     objective: Objective,
     balance_train: bool,
+    balance_edges: bool,
     /// From 0 to 1000.
     imbalance: f64,
 }
@@ -113,14 +114,20 @@ impl Job<'_> {
 }
 
 impl Multilevel {
-    /// One weight of 1 a node, and a second one that counts training nodes where these are to be balanced.
+    /// One weight of 1 a node, others that count it where training nodes are to be balanced and it is one, and its
+    /// in-edges where these are.
     fn node_weights(&self, input: &PartitionInput) -> Vec<Idx> {
-        match input.roles.filter(|_| self.balance_train) {
-            Some(roles) if roles.iter().any(|role| role & Split::TRAIN != 0) => {
-                roles.iter().flat_map(|role| [1, Idx::from(role & Split::TRAIN != 0)]).collect()
-            }
-            _ => vec![1; input.graph.nodes()],
+        let nodes = input.graph.nodes();
+        let trains = |role: &u8| role & Split::TRAIN != 0;
+        let roles = input.roles.filter(|roles| self.balance_train && roles.iter().any(trains));
+        let counts_edges = self.balance_edges && input.graph.edges() > 0;
+        let mut weights = Vec::with_capacity(nodes * (1 + usize::from(roles.is_some()) + usize::from(counts_edges)));
+        for node in 0..nodes {
+            weights.push(1);
+            weights.extend(roles.map(|roles| Idx::from(trains(&roles[node]))));
+            weights.extend(counts_edges.then(|| input.graph.in_edges(node).len() as Idx));
         }
+        weights
     }
 }
 

@@ -61,6 +61,8 @@ pub struct PartitionInput<'a> {
 pub struct RowsInput<'a> {
     /// The nodes and their neighbours.
     pub rows: &'a dyn RowSource,
+    /// The nodes and the sources of their in-edges, which are the edges that parts will hold.
+    pub in_edges: &'a dyn RowSource,
     /// The flags of [`crate::dataset::Split`] of each node; `None` without a split.
     pub roles: Option<&'a [u8]>,
     /// How many parts to make.
@@ -88,6 +90,8 @@ pub struct PartitionOptions {
     pub objective: Objective,
     /// Whether training nodes are balanced too.
     pub balance_train: bool,
+    /// Whether the edges that end at a part's nodes are balanced too.
+    pub balance_edges: bool,
     /// How much larger than the mean the largest part may be; 0.03 allows 3 %.
     pub imbalance: f64,
     /// Where the partitioner `given` reads the assignment.
@@ -109,6 +113,7 @@ impl Default for PartitionOptions {
         PartitionOptions {
             objective: Objective::Cut,
             balance_train: false,
+            balance_edges: false,
             imbalance: IMBALANCE_DEFAULT,
             file: None,
             clusters: 0,

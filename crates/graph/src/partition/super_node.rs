@@ -10,7 +10,7 @@ use crate::partition::{
 
 pub(super) static KIND: PartitionerKind = PartitionerKind {
     name: "super_node",
-    options: &["seed", "clusters", "clusterer", "imbalance", "rule", "passes"],
+    options: &["seed", "clusters", "clusterer", "imbalance", "balance_edges", "rule", "passes"],
     reads: |options| {
         if Clusterer::from_name(options).is_ok_and(Clusterer::streams) { Reads::Rows } else { Reads::Graph }
     },

@@ -51,6 +51,8 @@ keys! {
     "partition.seed": "random, multilevel, super_node, streaming: seed of the partition (0)",
     "partition.objective": "multilevel: minimises cut | volume (cut)",
     "partition.balance_train": "multilevel: also balances training nodes (false)",
+    "partition.balance_edges": "multilevel, super_node, streaming: also balances the edges that end at a part's nodes \
+        (false)",
     "partition.imbalance": "multilevel, super_node, streaming: how much larger than the mean a part may be (0.05)",
     "partition.clusters": "super_node: clusters dealt out to parts (0: 15,000, or a 64th of the nodes)",
     "partition.clusterer": "super_node: makes clusters by multilevel | streaming (multilevel)",

@@ -21,6 +21,9 @@ pub struct PartitionConfig {
     pub objective: String,
     /// Whether `multilevel` also balances training nodes.
     pub balance_train: bool,
+    /// Whether the edges that end at a part's nodes are balanced as well as its nodes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub balance_edges: bool,
     /// How much larger than the mean `multilevel` and `streaming` may make a part, or a cluster (0.05: 5 %).
     pub imbalance: f64,
     /// The assignment for `given`: one part number a node.
@@ -47,6 +50,7 @@ impl Default for PartitionConfig {
             seed: 0,
             objective: Objective::default().name().to_owned(),
             balance_train: false,
+            balance_edges: false,
             imbalance: IMBALANCE_DEFAULT,
             file: None,
             clusters: 0,
@@ -65,6 +69,7 @@ impl PartitionConfig {
         PartitionOptions {
             objective: Objective::from_name(&self.objective).unwrap_or_default(),
             balance_train: self.balance_train,
+            balance_edges: self.balance_edges,
             imbalance: self.imbalance,
             file: self.file.clone(),
             clusters: self.clusters,

@@ -42,6 +42,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "partition.seed",
             "partition.objective",
             "partition.balance_train",
+            "partition.balance_edges",
             "partition.imbalance",
             "partition.clusters",
             "partition.clusterer",

@@ -30,6 +30,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "data.header",
         "data.keep_self_loops",
         "data.typed",
+        "partition.balance_edges",
         "partition.file",
         "model.self_loops",
         "train.class_weights",

@@ -96,7 +96,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     ),
     (&["batch.size=5", "batch.kind=clusters"], &["batch.clusters=3"]),
     (&["partition.method=super_node"], &["partition.clusters=20", "partition.clusterer=streaming"]),
-    (&["partition.method=streaming"], &["partition.rule=ldg", "partition.passes=4"]),
+    (&["partition.method=streaming"], &["partition.rule=ldg", "partition.passes=4", "partition.balance_edges=true"]),
     (&["model.arch=gat"], &["model.heads=2", "model.head_merge=mean"]),
     (&["model.arch=gin"], &["model.learn_epsilon=false"]),
     (&["model.arch=rgcn"], &["model.bases=2"]),

@@ -1,5 +1,6 @@
 //! Many small clusters, cut as if each were a node, and then nodes moved one by one.
 
+use super::balance::Balance;
 use super::contraction::{Contraction, PAIR_BYTES, pairs_max};
 use super::loads::{Loads, Tally};
 use super::{NOWHERE, greedy};
@@ -14,18 +15,17 @@ pub(super) const PASSES_MIN: u32 = 3;
 const CLUSTERS_PER_PART: usize = 16;
 
 /// Bytes for so many nodes: the cluster of each, its size and what a node counts of it, and the graph of clusters at
-/// its largest.
+/// its largest. What balancing edges takes comes on top.
 pub(super) fn memory(nodes: u64, parts: u32) -> u64 {
     16 * nodes + 24 * u64::from(parts) + PAIR_BYTES * pairs_max(nodes)
 }
 
 /// The parts. Where the graph of clusters is too large, the nodes are put greedily in the passes that are left.
-pub(super) fn assign(input: &RowsInput, imbalance: f64, capacity: u64, passes: u32) -> Result<Vec<u32>> {
+pub(super) fn assign(input: &RowsInput, imbalance: f64, balance: &Balance, passes: u32) -> Result<Vec<u32>> {
     let nodes = input.rows.nodes();
     let gathering = (passes - 1) / 2;
     let moving = passes - 1 - gathering;
-    let size_max = (nodes / (input.parts as usize * CLUSTERS_PER_PART)).max(1) as u32;
-    let mut of = gather(input, size_max, gathering)?;
+    let mut of = gather(input, balance, gathering)?;
     let clusters = renumber(&mut of);
     (input.tell)(&format!("contracting {nodes} nodes to {clusters} clusters"));
     let mut contraction = Contraction::new(nodes as u64);
@@ -33,11 +33,10 @@ pub(super) fn assign(input: &RowsInput, imbalance: f64, capacity: u64, passes: u
     // The clusterer may have as few nodes left as it may make parts.
     if !fits || clusters < input.parts {
         (input.tell)("the graph of clusters is too large: nodes are put one by one");
-        return greedy::assign(input, greedy::Score::fennel(input), capacity, moving);
+        return greedy::assign(input, greedy::Score::fennel(input, balance), balance, moving);
     }
     let (offsets, neighbours, edge_weights) = contraction.finish(clusters)?;
-    let mut node_weights = vec![0; clusters as usize];
-    of.iter().for_each(|&cluster| node_weights[cluster as usize] += 1);
+    let node_weights = weights(&of, clusters, balance);
     (input.tell)(&format!("cutting {clusters} clusters with {} edges", neighbours.len() / 2));
     let job = multilevel::Job {
         edges: (&offsets, &neighbours),
@@ -51,15 +50,34 @@ pub(super) fn assign(input: &RowsInput, imbalance: f64, capacity: u64, passes: u
     let part_of = job.run()?;
     drop((offsets, neighbours, edge_weights));
     of.iter_mut().for_each(|place| *place = part_of[*place as usize]);
-    move_nodes(input, &mut of, capacity, moving)?;
+    move_nodes(input, &mut of, balance, moving)?;
     Ok(of)
 }
 
+/// What each cluster counts for: its nodes, and its edges where these are balanced, in a unit in which METIS can add
+/// them all up.
+fn weights(of: &[u32], clusters: u32, balance: &Balance) -> Vec<metis::Idx> {
+    let mut sums = vec![[0u64; 2]; clusters as usize];
+    for (node, &cluster) in of.iter().enumerate() {
+        let [nodes, edges] = &mut sums[cluster as usize];
+        (*nodes, *edges) = (*nodes + 1, *edges + balance.edges(node));
+    }
+    let all: u64 = sums.iter().map(|sum| sum[1]).sum();
+    let unit = (all >> 30) + 1;
+    let counted = if balance.by_edges() { 2 } else { 1 };
+    let of_cluster = |[nodes, edges]: [u64; 2]| [nodes as metis::Idx, (edges / unit) as metis::Idx];
+    sums.into_iter().flat_map(|sum| of_cluster(sum).into_iter().take(counted)).collect()
+}
+
 /// Label propagation with bounded sizes: each node to the cluster of most of its neighbours that has room.
-fn gather(input: &RowsInput, size_max: u32, passes: u32) -> Result<Vec<u32>> {
+fn gather(input: &RowsInput, balance: &Balance, passes: u32) -> Result<Vec<u32>> {
     let nodes = input.rows.nodes();
+    let size_max = (nodes / (input.parts as usize * CLUSTERS_PER_PART)).max(1) as u32;
+    let edges_max = balance.edges_most / CLUSTERS_PER_PART as u64;
     let mut of: Vec<u32> = (0..nodes as u32).collect();
     let mut sizes = vec![1u32; nodes];
+    let mut edges: Vec<u64> =
+        if balance.by_edges() { (0..nodes).map(|node| balance.edges(node)).collect() } else { Vec::new() };
     let mut near = Tally::new(nodes);
     for pass in 1..=passes {
         (input.tell)(&format!("gathering nodes into clusters, pass {pass} of {passes}"));
@@ -67,16 +85,24 @@ fn gather(input: &RowsInput, size_max: u32, passes: u32) -> Result<Vec<u32>> {
             for (node, neighbours) in rows.iter() {
                 near.count(node, neighbours, &of);
                 let old = of[node];
+                let has_room = |cluster: u32| {
+                    let held = edges.get(cluster as usize).map_or(0, |edges| edges + balance.edges(node));
+                    sizes[cluster as usize] < size_max && held <= edges_max
+                };
                 // Of equals, the smaller one grows.
                 let worth = |cluster: u32| (near.at(cluster), std::cmp::Reverse(sizes[cluster as usize]));
                 let mut best = old;
                 for &cluster in near.seen() {
-                    if cluster != old && sizes[cluster as usize] < size_max && worth(cluster) > worth(best) {
+                    if cluster != old && has_room(cluster) && worth(cluster) > worth(best) {
                         best = cluster;
                     }
                 }
                 sizes[old as usize] -= 1;
                 sizes[best as usize] += 1;
+                if balance.by_edges() {
+                    edges[old as usize] -= balance.edges(node);
+                    edges[best as usize] += balance.edges(node);
+                }
                 of[node] = best;
             }
             Ok(())
@@ -112,9 +138,9 @@ fn contract(rows: &dyn RowSource, of: &[u32], contraction: &mut Contraction) -> 
 }
 
 /// Moves each node to where most of its neighbours are and room is, and out of parts that are too large.
-fn move_nodes(input: &RowsInput, of: &mut [u32], capacity: u64, passes: u32) -> Result<()> {
-    let mut loads = Loads::new(input.parts, capacity);
-    of.iter().for_each(|&part| loads.put(part));
+fn move_nodes(input: &RowsInput, of: &mut [u32], balance: &Balance, passes: u32) -> Result<()> {
+    let mut loads = Loads::new(input.parts, balance);
+    of.iter().enumerate().for_each(|(node, &part)| loads.put(part, node));
     let mut near = Tally::new(input.parts as usize);
     for pass in 1..=passes {
         (input.tell)(&format!("moving nodes, pass {pass} of {passes}"));
@@ -122,16 +148,19 @@ fn move_nodes(input: &RowsInput, of: &mut [u32], capacity: u64, passes: u32) -> 
             for (node, neighbours) in rows.iter() {
                 let old = of[node];
                 near.count(node, neighbours, of);
-                let mut best = if loads.size(old) > loads.capacity { loads.smallest() } else { old };
-                let worth = |part: u32| (near.at(part), std::cmp::Reverse(loads.size(part)));
+                let refuge = || loads.emptiest().find(|&part| loads.has_room(part, node));
+                let mut best = if loads.is_over(old) { refuge().unwrap_or(old) } else { old };
                 for &part in near.seen() {
-                    if part != old && loads.has_room(part) && worth(part) > worth(best) {
+                    let nearer = near.at(part).cmp(&near.at(best));
+                    let is_worth_more =
+                        nearer.then(loads.size_for(best, node).total_cmp(&loads.size_for(part, node))).is_gt();
+                    if part != old && loads.has_room(part, node) && is_worth_more {
                         best = part;
                     }
                 }
                 if best != old {
-                    loads.take(old);
-                    loads.put(best);
+                    loads.take(old, node);
+                    loads.put(best, node);
                     of[node] = best;
                 }
             }

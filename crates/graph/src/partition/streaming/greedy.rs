@@ -3,7 +3,8 @@
 use laconic_key::{Key, Purpose};
 
 use super::NOWHERE;
-use super::loads::{Loads, Tally};
+use super::balance::Balance;
+use super::loads::{Loads, Tally, mean};
 use crate::error::Result;
 use crate::partition::RowsInput;
 
@@ -17,20 +18,26 @@ pub(super) enum Score {
 }
 
 impl Score {
-    pub(super) fn ldg(capacity: u64) -> Score {
-        Score::Ldg { capacity: capacity as f64 }
+    pub(super) fn ldg(balance: &Balance) -> Score {
+        Score::Ldg { capacity: balance.nodes_most as f64 }
     }
 
-    /// With the weight that the authors derive for an exponent of 1.5, for undirected edges.
-    pub(super) fn fennel(input: &RowsInput) -> Score {
+    /// With the weight that the authors derive for an exponent of 1.5, for undirected edges. Where edges are balanced,
+    /// half of it is for each of nodes and edges, as in PowerLyra (Chen et al., 2015).
+    pub(super) fn fennel(input: &RowsInput, balance: &Balance) -> Score {
         let (nodes, edges) = (input.rows.nodes() as f64, input.rows.edges() as f64 / 2.0);
-        Score::Fennel { alpha: edges * f64::from(input.parts).sqrt() / nodes.powf(1.5) }
+        let alpha = edges * f64::from(input.parts).sqrt() / nodes.powf(1.5);
+        Score::Fennel { alpha: if balance.by_edges() { alpha / 2.0 } else { alpha } }
     }
 
-    fn of(self, neighbours: u32, size: u64) -> f64 {
+    /// For a node whose edges count for `demand` nodes, of a part whose nodes and edges come to so many nodes each.
+    fn of(self, neighbours: u32, sizes: [f64; 2], demand: f64) -> f64 {
         match self {
-            Score::Ldg { capacity } => f64::from(neighbours) * (1.0 - size as f64 / capacity),
-            Score::Fennel { alpha } => f64::from(neighbours) - 1.5 * alpha * (size as f64).sqrt(),
+            Score::Ldg { capacity } => f64::from(neighbours) * (1.0 - mean(sizes, demand) / capacity),
+            Score::Fennel { alpha } => {
+                let [nodes, edges] = sizes.map(f64::sqrt);
+                f64::from(neighbours) - 1.5 * alpha * (nodes + demand * edges)
+            }
         }
     }
 }
@@ -41,10 +48,10 @@ pub(super) fn memory(nodes: u64, parts: u32) -> u64 {
 }
 
 /// The parts after so many passes. Of equal parts a node stays where it is, or else a key decides.
-pub(super) fn assign(input: &RowsInput, score: Score, capacity: u64, passes: u32) -> Result<Vec<u32>> {
+pub(super) fn assign(input: &RowsInput, score: Score, balance: &Balance, passes: u32) -> Result<Vec<u32>> {
     let key = Key::new(input.seed, Purpose::Partition);
     let mut of = vec![NOWHERE; input.rows.nodes()];
-    let mut loads = Loads::new(input.parts, capacity);
+    let mut loads = Loads::new(input.parts, balance);
     let mut near = Tally::new(input.parts as usize);
     for pass in 1..=passes {
         (input.tell)(&format!("pass {pass} of {passes}"));
@@ -53,13 +60,13 @@ pub(super) fn assign(input: &RowsInput, score: Score, capacity: u64, passes: u32
             for (node, neighbours) in rows.iter() {
                 let old = of[node];
                 if old != NOWHERE {
-                    loads.take(old);
+                    loads.take(old, node);
                 }
                 near.count(node, neighbours, &of);
-                let best = best(score, &near, &loads, (old, key.with(node as u64)));
+                let best = best(score, &near, (&loads, node, balance.demand(node)), (old, key.with(node as u64)));
                 moved += u64::from(best != old);
                 of[node] = best;
-                loads.put(best);
+                loads.put(best, node);
             }
             Ok(())
         })?;
@@ -70,19 +77,19 @@ pub(super) fn assign(input: &RowsInput, score: Score, capacity: u64, passes: u32
     Ok(of)
 }
 
-/// The best part with room. A part without any neighbours is best where it is the smallest.
-fn best(score: Score, near: &Tally, loads: &Loads, (old, key): (u32, Key)) -> u32 {
-    let mut best = loads.smallest();
-    let mut best_score = score.of(near.at(best), loads.size(best));
-    for &part in near.seen() {
-        if part == best || !loads.has_room(part) {
+/// The best part with room. A part without any neighbours is best where it is the emptiest.
+fn best(score: Score, near: &Tally, (loads, node, demand): (&Loads, usize, f64), (old, key): (u32, Key)) -> u32 {
+    let (mut best, mut best_score) = (NOWHERE, f64::NEG_INFINITY);
+    for part in loads.emptiest().chain(near.seen().iter().copied()) {
+        if part == best || !loads.has_room(part, node) {
             continue;
         }
-        let its_score = score.of(near.at(part), loads.size(part));
+        let its_score = score.of(near.at(part), loads.sizes(part), demand);
         let wins_tie = || part == old || best != old && key.with(part.into()).bits() < key.with(best.into()).bits();
-        if its_score > best_score || its_score == best_score && wins_tie() {
+        if best == NOWHERE || its_score > best_score || its_score == best_score && wins_tie() {
             (best, best_score) = (part, its_score);
         }
     }
-    best
+    // Where no part has room for a hub, all have as many edges as they may: nodes are still within their bound.
+    if best == NOWHERE { loads.emptiest().next().unwrap_or(0) } else { best }
 }

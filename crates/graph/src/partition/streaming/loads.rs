@@ -1,56 +1,98 @@
 //! How full parts are.
 
-/// The sizes of parts, none above a capacity, and which part is the smallest.
-pub(super) struct Loads {
-    sizes: Vec<u64>,
-    pub(super) capacity: u64,
-    /// A tournament: place `i` has the part that wins against those of places `2i` and `2i + 1`, and parts stand from
-    /// place `parts` on.
-    smallest: Vec<u32>,
+use super::balance::Balance;
+
+/// What is in each part, and which parts have least.
+pub(super) struct Loads<'a> {
+    /// Nodes and edges.
+    loads: Vec<[u64; 2]>,
+    balance: &'a Balance,
+    /// A tournament for each measure of [`Loads::measure`]: place `i` has the part that wins against those of places
+    /// `2i` and `2i + 1`, and parts stand from place `parts` on.
+    emptiest: Vec<Vec<u32>>,
 }
 
-impl Loads {
+impl<'a> Loads<'a> {
     /// Empty parts.
-    pub(super) fn new(parts: u32, capacity: u64) -> Loads {
+    pub(super) fn new(parts: u32, balance: &'a Balance) -> Loads<'a> {
         let leaves = parts as usize;
-        let mut smallest = vec![0; 2 * leaves];
-        (0..parts).for_each(|part| smallest[leaves + part as usize] = part);
-        (1..leaves).rev().for_each(|place| smallest[place] = smallest[2 * place].min(smallest[2 * place + 1]));
-        Loads { sizes: vec![0; leaves], capacity, smallest }
+        let mut places = vec![0; 2 * leaves];
+        (0..parts).for_each(|part| places[leaves + part as usize] = part);
+        (1..leaves).rev().for_each(|place| places[place] = places[2 * place].min(places[2 * place + 1]));
+        let emptiest = vec![places; if balance.by_edges() { 3 } else { 1 }];
+        Loads { loads: vec![[0; 2]; leaves], balance, emptiest }
     }
 
-    pub(super) fn size(&self, part: u32) -> u64 {
-        self.sizes[part as usize]
+    /// The nodes and the edges of a part, each in nodes.
+    pub(super) fn sizes(&self, part: u32) -> [f64; 2] {
+        self.balance.sizes(self.loads[part as usize])
     }
 
-    /// Whether one more fits.
-    pub(super) fn has_room(&self, part: u32) -> bool {
-        self.size(part) < self.capacity
+    /// How large a part is for who is about to get this node: of edges for who has many, else of nodes.
+    pub(super) fn size_for(&self, part: u32, node: usize) -> f64 {
+        mean(self.sizes(part), self.balance.demand(node))
     }
 
-    /// The smallest part, of equals the one of the lowest number.
-    pub(super) fn smallest(&self) -> u32 {
-        self.smallest[1]
+    /// Whether a node fits. One with fewer edges than the mean fits wherever one more node does: so a part that is full
+    /// of edges and one that is full of nodes can change one for the other.
+    pub(super) fn has_room(&self, part: u32, node: usize) -> bool {
+        let [nodes, edges] = self.loads[part as usize];
+        let has_edges = edges.saturating_add(self.balance.edges(node)) <= self.balance.edges_most;
+        nodes < self.balance.nodes_most && (has_edges || self.balance.demand(node) < 1.0)
     }
 
-    pub(super) fn put(&mut self, part: u32) {
-        self.sizes[part as usize] += 1;
+    /// Whether a part has more than it may.
+    pub(super) fn is_over(&self, part: u32) -> bool {
+        let [nodes, edges] = self.loads[part as usize];
+        nodes > self.balance.nodes_most || edges > self.balance.edges_most
+    }
+
+    /// The part with the fewest nodes, where one more always has room. Where edges are balanced also the one with the
+    /// fewest edges, and the one that is farthest from having as much as it may. Of equals the one of the lowest
+    /// number.
+    pub(super) fn emptiest(&self) -> impl Iterator<Item = u32> {
+        self.emptiest.iter().map(|places| places[1])
+    }
+
+    pub(super) fn put(&mut self, part: u32, node: usize) {
+        let [nodes, edges] = &mut self.loads[part as usize];
+        (*nodes, *edges) = (*nodes + 1, *edges + self.balance.edges(node));
         self.play(part);
     }
 
-    pub(super) fn take(&mut self, part: u32) {
-        self.sizes[part as usize] -= 1;
+    pub(super) fn take(&mut self, part: u32, node: usize) {
+        let [nodes, edges] = &mut self.loads[part as usize];
+        (*nodes, *edges) = (*nodes - 1, *edges - self.balance.edges(node));
         self.play(part);
+    }
+
+    /// Nodes, edges, or how full the part is of what it has more of.
+    fn measure(&self, what: usize, part: u32) -> f64 {
+        let [nodes, edges] = self.loads[part as usize].map(|count| count as f64);
+        let Balance { nodes_most, edges_most, .. } = *self.balance;
+        match what {
+            0 => nodes,
+            1 => edges,
+            _ => (nodes / nodes_most as f64).max(edges / edges_most as f64),
+        }
     }
 
     fn play(&mut self, part: u32) {
-        let mut place = (self.sizes.len() + part as usize) / 2;
-        while place > 0 {
-            let (one, other) = (self.smallest[2 * place], self.smallest[2 * place + 1]);
-            self.smallest[place] = if (self.size(other), other) < (self.size(one), one) { other } else { one };
-            place /= 2;
+        for what in 0..self.emptiest.len() {
+            let mut place = (self.loads.len() + part as usize) / 2;
+            while place > 0 {
+                let [one, other] = [0, 1].map(|side| self.emptiest[what][2 * place + side]);
+                let order = self.measure(what, one).total_cmp(&self.measure(what, other)).then(one.cmp(&other));
+                self.emptiest[what][place] = if order.is_lt() { one } else { other };
+                place /= 2;
+            }
         }
     }
+}
+
+/// The mean of what nodes come to and what edges do, which count for so many nodes.
+pub(super) fn mean([nodes, edges]: [f64; 2], demand: f64) -> f64 {
+    (nodes + demand * edges) / (1.0 + demand)
 }
 
 /// How many neighbours of one node are where.
@@ -99,23 +141,46 @@ mod tests {
     use laconic_key::{Key, Purpose};
 
     use super::Loads;
+    use crate::graph::Graph;
+    use crate::partition::RowsInput;
+    use crate::partition::streaming::balance::Balance;
 
     #[test]
-    fn the_smallest_part_is_the_one_that_a_search_finds() {
+    fn the_emptiest_parts_are_those_that_a_search_finds() {
         let key = Key::new(1, Purpose::Test);
-        for parts in [1u32, 2, 3, 7, 64] {
-            let (mut loads, mut sizes) = (Loads::new(parts, 100), vec![0u64; parts as usize]);
-            for step in 0..500 {
+        let nodes = 40usize;
+        let arcs: Vec<(u32, u32)> =
+            (0..nodes as u32).flat_map(|node| (0..node % 7).map(move |to| (to, node))).collect();
+        let graph = Graph::from_edges(nodes, &arcs).unwrap();
+        for (by_edges, parts) in [1u32, 2, 3, 7, 20].into_iter().flat_map(|parts| [(false, parts), (true, parts)]) {
+            let input = RowsInput { rows: &graph, in_edges: &graph, roles: None, parts, seed: 0, tell: &|_| () };
+            let balance = Balance::of(&input, 0.1, by_edges).unwrap();
+            let (mut loads, mut held) = (Loads::new(parts, &balance), vec![Vec::<usize>::new(); parts as usize]);
+            for step in 0..300 {
                 let part = key.with(step).below(u64::from(parts)) as usize;
-                if step % 3 == 2 && sizes[part] > 0 {
-                    sizes[part] -= 1;
-                    loads.take(part as u32);
-                } else {
-                    sizes[part] += 1;
-                    loads.put(part as u32);
+                let taken = if step % 3 == 2 { held[part].pop() } else { None };
+                let node = key.with(step).with(1).below(nodes as u64) as usize;
+                match taken {
+                    Some(node) => loads.take(part as u32, node),
+                    None => {
+                        held[part].push(node);
+                        loads.put(part as u32, node);
+                    }
                 }
-                let expected = (0..parts as usize).min_by_key(|&part| sizes[part]).unwrap();
-                assert_eq!(loads.smallest() as usize, expected);
+                let edges = |held: &Vec<usize>| held.iter().map(|&node| graph.in_edges(node).len()).sum::<usize>();
+                let by = |of: &dyn Fn(&Vec<usize>) -> usize| {
+                    (0..parts).min_by_key(|&part| (of(&held[part as usize]), part)).expect("a part")
+                };
+                // In whole numbers: shares of both bounds, over their product.
+                let full = |held: &Vec<usize>| {
+                    let [nodes, edges] = [held.len(), edges(held)].map(|count| count as u64);
+                    (nodes * balance.edges_most).max(edges * balance.nodes_most) as usize
+                };
+                let found: Vec<u32> = loads.emptiest().collect();
+                match by_edges {
+                    true => assert_eq!(found, [by(&|held| held.len()), by(&edges), by(&full)], "{parts} {step}"),
+                    false => assert_eq!(found, [by(&|held| held.len())], "{parts} {step}"),
+                }
             }
         }
     }

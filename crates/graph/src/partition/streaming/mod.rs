@@ -6,6 +6,7 @@
 //! bounded sizes, has `multilevel` cut the graph of the clusters, which is small, and then moves single nodes
 //! (Akhremtsev, Sanders and Schulz, 2014): nearly the cut of `multilevel` where a graph has any communities.
 
+mod balance;
 mod clusters;
 mod contraction;
 mod greedy;
@@ -14,10 +15,11 @@ mod loads;
 use crate::build::both_directions;
 use crate::error::{GraphError, Result};
 use crate::partition::{PartitionInput, PartitionOptions, Partitioner, PartitionerKind, RULES, Reads, RowsInput};
+use balance::Balance;
 
 pub(super) static KIND: PartitionerKind = PartitionerKind {
     name: "streaming",
-    options: &["seed", "imbalance", "rule", "passes"],
+    options: &["seed", "imbalance", "balance_edges", "rule", "passes"],
     reads: |_| Reads::Rows,
     build: |options| Ok(Box::new(Streaming::new(options)?)),
 };
@@ -43,6 +45,7 @@ pub(super) struct Streaming {
     rule: Rule,
     passes: u32,
     imbalance: f64,
+    balance_edges: bool,
 }
 
 /// More would be a mistake.
@@ -53,7 +56,7 @@ const NOWHERE: u32 = u32::MAX;
 
 impl Streaming {
     pub(super) fn new(options: &PartitionOptions) -> Result<Streaming> {
-        let &PartitionOptions { passes, imbalance, .. } = options;
+        let &PartitionOptions { passes, imbalance, balance_edges, .. } = options;
         let rule = Rule::from_name(&options.rule)?;
         if !(0.0..=1000.0).contains(&imbalance) {
             return Err(GraphError::invalid(format!("expected an imbalance from 0 to 1000, found {imbalance}")));
@@ -63,13 +66,7 @@ impl Streaming {
             let what = format!("expected {fewest} to {PASSES_MAX} passes for the rule {:?}", options.rule);
             return Err(GraphError::invalid(format!("{what}, found {passes}")));
         }
-        Ok(Streaming { rule, passes, imbalance })
-    }
-
-    /// As many nodes as a part may have.
-    fn capacity(&self, nodes: usize, parts: u32) -> u64 {
-        let mean = nodes as f64 / f64::from(parts);
-        ((mean * (1.0 + self.imbalance)) as u64).max(nodes.div_ceil(parts as usize) as u64)
+        Ok(Streaming { rule, passes, imbalance, balance_edges })
     }
 }
 
@@ -78,10 +75,10 @@ impl Partitioner for Streaming {
         let PartitionInput { graph, roles, parts, seed } = *input;
         let tell = &|_: &str| ();
         if graph.has_one_way_edges() {
-            let graph = both_directions(graph);
-            return self.assign_rows(&RowsInput { rows: &graph, roles, parts, seed, tell });
+            let both = both_directions(graph);
+            return self.assign_rows(&RowsInput { rows: &both, in_edges: graph, roles, parts, seed, tell });
         }
-        self.assign_rows(&RowsInput { rows: graph, roles, parts, seed, tell })
+        self.assign_rows(&RowsInput { rows: graph, in_edges: graph, roles, parts, seed, tell })
     }
 
     fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
@@ -92,19 +89,20 @@ impl Partitioner for Streaming {
         if input.parts == 1 {
             return Ok(vec![0; nodes]);
         }
-        let capacity = self.capacity(nodes, input.parts);
+        let balance = Balance::of(input, self.imbalance, self.balance_edges)?;
         match self.rule {
-            Rule::Clusters => clusters::assign(input, self.imbalance, capacity, self.passes),
-            Rule::Fennel => greedy::assign(input, greedy::Score::fennel(input), capacity, self.passes),
-            Rule::Ldg => greedy::assign(input, greedy::Score::ldg(capacity), capacity, self.passes),
+            Rule::Clusters => clusters::assign(input, self.imbalance, &balance, self.passes),
+            Rule::Fennel => greedy::assign(input, greedy::Score::fennel(input, &balance), &balance, self.passes),
+            Rule::Ldg => greedy::assign(input, greedy::Score::ldg(&balance), &balance, self.passes),
         }
     }
 
     fn memory(&self, nodes: u64, parts: u32) -> u64 {
-        match self.rule {
+        let of_rule = match self.rule {
             Rule::Clusters => clusters::memory(nodes, parts),
             Rule::Fennel | Rule::Ldg => greedy::memory(nodes, parts),
-        }
+        };
+        of_rule + if self.balance_edges { balance::memory(nodes) } else { 0 }
     }
 }
 

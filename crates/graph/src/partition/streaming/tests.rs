@@ -86,7 +86,7 @@ fn parts_do_not_depend_on_how_rows_are_handed_over() {
         let partitioner = super::KIND.build(&with(rule, 5)).unwrap();
         for size in [1, 37, 2000] {
             let rows = &Pieces(&graph, size);
-            let input = RowsInput { rows, roles: None, parts: 5, seed: 3, tell: &|_| () };
+            let input = RowsInput { rows, in_edges: rows, roles: None, parts: 5, seed: 3, tell: &|_| () };
             assert_eq!(partitioner.assign_rows(&input).unwrap(), whole, "{rule} {size}");
         }
         assert!(whole.iter().all(|&part| part != NOWHERE));
@@ -121,4 +121,58 @@ fn what_cannot_be_followed_is_refused() {
     ] {
         assert_eq!(super::KIND.build(&options).err().unwrap().to_string(), expected);
     }
+}
+
+/// The largest part over the mean: of nodes, and of the edges that end at them, counted by hand.
+fn balances(graph: &Graph, of: &[u32], parts: u32) -> [f64; 2] {
+    let mut sums = vec![[0u64; 2]; parts as usize];
+    for (node, &part) in of.iter().enumerate() {
+        sums[part as usize][0] += 1;
+        sums[part as usize][1] += graph.in_neighbours(node).len() as u64;
+    }
+    let all = [graph.nodes() as u64, graph.edges() as u64];
+    [0, 1].map(|what| sums.iter().map(|sum| sum[what]).max().unwrap() as f64 * f64::from(parts) / all[what] as f64)
+}
+
+#[test]
+fn edges_are_balanced_where_that_is_asked_for_and_nodes_are_still() {
+    let hubs = rmat(&RmatSpec { scale: 13, features: 0, classes: 0, ..RmatSpec::default() }).unwrap().graph;
+    // Arcs of one direction: the nodes that many edges end at are others than those that many start at.
+    let nodes = 3000u32;
+    let arcs: Vec<(u32, u32)> = (0..nodes)
+        .flat_map(|node| (0..if node < 600 { 40 } else { 2 }).map(move |step| ((node * 7 + step * 311) % nodes, node)))
+        .chain((0..600).flat_map(|node| (0..40).map(move |step| (nodes - 1 - node, (node * 5 + step * 71) % 600))))
+        .filter(|(from, to)| from != to)
+        .collect();
+    let one_way = Graph::from_edges(nodes as usize, &arcs).unwrap();
+    for (graph, parts) in [(&hubs, 8), (&one_way, 6)] {
+        let largest = (0..graph.nodes()).map(|node| graph.in_neighbours(node).len()).max().unwrap();
+        let hub = largest as f64 * f64::from(parts) / graph.edges() as f64;
+        let random = cut(graph, &assign("random", graph, parts, &PartitionOptions::default()), parts);
+        for rule in RULES {
+            let free = with(rule, 6);
+            let bound = PartitionOptions { balance_edges: true, ..free.clone() };
+            let [_, before] = balances(graph, &assign("streaming", graph, parts, &free), parts);
+            let of = assign("streaming", graph, parts, &bound);
+            let [nodes, edges] = balances(graph, &of, parts);
+            assert!(before > 1.08, "{rule}: {before} is balanced by itself");
+            assert!(nodes <= 1.051 && edges <= 1.06 + hub, "{rule}: {nodes} {edges} {hub}");
+            assert!(cut(graph, &of, parts) < random, "{rule}");
+        }
+        let bound = PartitionOptions { balance_edges: true, ..PartitionOptions::default() };
+        let [_, edges] = balances(graph, &assign("multilevel", graph, parts, &bound), parts);
+        assert!(edges < 1.2, "multilevel: {edges}");
+    }
+}
+
+#[test]
+fn nodes_are_balanced_where_there_are_no_edges_to_balance() {
+    let graph = Graph::new(vec![0; 51], Vec::new());
+    for rule in RULES {
+        let of = assign("streaming", &graph, 5, &PartitionOptions { balance_edges: true, ..with(rule, 3) });
+        let sizes = (0..5).map(|part| of.iter().filter(|&&of| of == part).count());
+        assert!(sizes.max() == Some(10), "{rule}: {of:?}");
+    }
+    let of = assign("multilevel", &graph, 5, &PartitionOptions { balance_edges: true, ..PartitionOptions::default() });
+    assert_eq!(of.len(), 50);
 }

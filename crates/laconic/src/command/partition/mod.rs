@@ -70,6 +70,9 @@ struct Wishes {
     /// Multilevel: balance training nodes too
     #[arg(long)]
     balance_train: bool,
+    /// Multilevel, super_node, streaming: balance the edges that end at a part's nodes too
+    #[arg(long)]
+    balance_edges: bool,
     /// Multilevel, streaming: how much larger than the mean a part may be [default: 0.05]
     #[arg(long, value_name = "SHARE")]
     imbalance: Option<f64>,
@@ -195,7 +198,8 @@ impl Partition {
     /// The sections of a run's configuration that say the same, checked.
     fn config(&self) -> Result<Config> {
         self.refuse_idle_options()?;
-        let Wishes { objective, balance_train, imbalance, file, clusters, clusterer, rule, passes } = &self.wishes;
+        let Wishes { objective, balance_train, balance_edges, imbalance, file, clusters, clusterer, rule, passes } =
+            &self.wishes;
         let default = PartitionConfig::default();
         let partition = PartitionConfig {
             parts: self.parts,
@@ -203,6 +207,7 @@ impl Partition {
             seed: self.seed,
             objective: objective.clone().unwrap_or(default.objective),
             balance_train: *balance_train,
+            balance_edges: *balance_edges,
             imbalance: imbalance.unwrap_or(default.imbalance),
             file: file.clone(),
             clusters: clusters.unwrap_or(default.clusters),
@@ -218,10 +223,12 @@ impl Partition {
 
     /// A flag that does nothing would hide a mistake.
     fn refuse_idle_options(&self) -> Result<()> {
-        let Wishes { objective, balance_train, imbalance, file, clusters, clusterer, rule, passes } = &self.wishes;
+        let Wishes { objective, balance_train, balance_edges, imbalance, file, clusters, clusterer, rule, passes } =
+            &self.wishes;
         let flags = [
             ("--objective", objective.is_some(), "objective"),
             ("--balance-train", *balance_train, "balance_train"),
+            ("--balance-edges", *balance_edges, "balance_edges"),
             ("--imbalance", imbalance.is_some(), "imbalance"),
             ("--file", file.is_some(), "file"),
             ("--clusters", clusters.is_some(), "clusters"),
