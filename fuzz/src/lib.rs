@@ -6,8 +6,11 @@
 use std::path::Path;
 
 use fixtures::{Content, Fixture};
+use laconic_graph::dataset::Labels;
+use laconic_graph::error::GraphError;
 use laconic_graph::info::check;
 use laconic_graph::read::ReadOptions;
+use laconic_graph::read::passes::Input;
 
 #[path = "../../crates/graph/tests/readers/fixtures.rs"]
 pub mod fixtures;
@@ -44,19 +47,14 @@ pub fn choice(input: &[u8]) -> (usize, &[u8]) {
     input.split_first().map_or((0, input), |(&which, change)| (which.into(), change))
 }
 
-/// Reads the fixture with one of its files, or one member of an archive, changed. The first byte chooses which. What
-/// comes out, if anything, is checked as `laconic data check` does.
-///
-/// Fuzzers begin with no input at all: then nothing is changed and the fixture must be read, or the target tests
-/// nothing.
-pub fn read(mut fixture: Fixture, input: &[u8]) {
-    let unchanged = input.is_empty();
+/// The fixture with one of its files, or one member of an archive, changed. The first byte chooses which.
+fn changed(mut fixture: Fixture, input: &[u8]) -> Fixture {
     let (which, input) = choice(input);
     let files = fixture.files.len();
     match &mut fixture.files[which % files].1 {
         Content::Bytes(bytes) => apply(input, bytes),
         content => {
-            let Content::Npz(members) = &mut *content else { return };
+            let Content::Npz(members) = &mut *content else { return fixture };
             let member = which % (members.len() + 1);
             if member < members.len() {
                 apply(input, &mut members[member].1);
@@ -67,11 +65,55 @@ pub fn read(mut fixture: Fixture, input: &[u8]) {
             }
         }
     }
+    fixture
+}
+
+/// Reads the fixture with something changed. What comes out, if anything, is checked as `laconic data check` does.
+///
+/// Fuzzers begin with no input at all: then nothing is changed and the fixture must be read, or the target tests
+/// nothing.
+pub fn read(fixture: Fixture, input: &[u8]) {
+    let fixture = changed(fixture, input);
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let path = fixture.write(folder.path());
     fixture.reader.recognises(&path);
     match fixture.reader.read(&path, &ReadOptions::default()) {
         Ok(dataset) => drop(check(&dataset)),
-        Err(error) => assert!(!unchanged, "the valid input is refused: {error}"),
+        Err(error) => assert!(!input.is_empty(), "the valid input is refused: {error}"),
+    }
+}
+
+/// The same in passes over the file, as `open` makes them: what is taken is what is taken when it is read whole.
+pub fn pass(fixture: Fixture, input: &[u8], open: impl FnOnce(&Path) -> Result<Box<dyn Input>, GraphError>) {
+    let fixture = changed(fixture, input);
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = fixture.write(folder.path());
+    let mut edges = Vec::new();
+    let mut columns = 0;
+    let passed = open(&path).and_then(|data| {
+        data.pass(&mut |pairs| {
+            edges.extend_from_slice(pairs);
+            Ok(())
+        })?;
+        data.features(&mut |values| {
+            columns += values.len();
+            Ok(())
+        })?;
+        Ok((data.nodes(), data.labels()?, data.roles()?))
+    });
+    let (nodes, labels, roles) = match passed {
+        Ok(passed) => passed,
+        Err(error) => return assert!(!input.is_empty(), "the valid input is refused: {error}"),
+    };
+    assert!(edges.iter().all(|(source, target)| source.max(target) < &nodes));
+    if let Ok(whole) = fixture.reader.read(&path, &ReadOptions::default()) {
+        assert_eq!(whole.graph.nodes() as u64, nodes);
+        assert_eq!(whole.features.columns() * whole.graph.nodes(), columns);
+        assert!(matches!(&whole.labels, Labels::Single { values, .. } if *values == labels) || labels.is_empty());
+        assert!(whole.splits.first().is_none_or(|split| split.roles == roles));
+        let arc = |&(source, target): &(u64, u64)| {
+            source == target || whole.graph.in_neighbours(target as usize).contains(&(source as u32))
+        };
+        assert!(edges.iter().all(arc));
     }
 }

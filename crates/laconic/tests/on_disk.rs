@@ -99,3 +99,41 @@ fn what_cannot_be_cut_on_the_disk_is_refused_with_the_flag() {
     place.refused("data synth rmat --scale 5 --out web", 2, &["web is there already"]);
     assert_eq!(place.names(), ["a.csv", "web"]);
 }
+
+/// Node for node and name for name: integer ids, class names, features, labels and a split.
+#[test]
+fn an_interchange_npz_is_cut_in_passes_as_it_is_in_memory() {
+    let place = Place::new();
+    let line = |node: u32| {
+        let (class, split) =
+            (["red", "green", "blue"][node as usize % 3], ["train", "val", "test", ""][node as usize % 4]);
+        format!("{},{},{}.5,{class},{split}\n", 7 * node + 3, node % 5, node)
+    };
+    place.write("nodes.csv", &format!("id,x,y,label,split\n{}", (0..200).map(line).collect::<String>()));
+    let edge = |edge: u32| format!("{},{}\n", 7 * (edge * edge % 197) + 3, 7 * (edge * 11 % 200) + 3);
+    place.write("edges.csv", &format!("src,dst\n{}", (0..900).map(edge).collect::<String>()));
+    for (name, flags) in [("one_way", ""), ("both", "--symmetrise")] {
+        place.json(&format!("data convert edges.csv --nodes nodes.csv {flags} --out {name}.npz"));
+        for rest in ["--rule fennel", "--rule ldg --balance-edges", "--symmetrise"] {
+            let line = format!("partition {name}.npz --parts 3 --seed 1 --method streaming {rest} --force");
+            let whole = place.json(&format!("{line} --out whole"));
+            let pieces = place.json(&format!("{line} --memory 1GB --out pieces"));
+            assert_eq!((&whole["parts"], &whole["cut_edges"]), (&pieces["parts"], &pieces["cut_edges"]));
+            let of = |dir: &str| std::fs::read_to_string(place.path(&format!("{dir}/meta.json"))).unwrap();
+            assert!(of("whole").contains("green"), "classes have names");
+            assert_eq!(of("whole"), of("pieces"), "{name} {rest}: meta.json tells of every byte");
+        }
+    }
+}
+
+#[test]
+fn what_of_an_interchange_npz_is_not_read_in_passes_is_refused_by_its_name() {
+    let place = Place::new();
+    place.write("names.csv", "src,dst\nann,bob\nbob,cem\n");
+    place.write("weights.csv", "src,dst,weight\n0,1,2\n1,2,0.5\n");
+    for (name, words) in [("names", ["'ids", "texts"]), ("weights", ["'edge_weight'", "weights of edges"])] {
+        place.json(&format!("data convert {name}.csv --out {name}.npz"));
+        let line = format!("partition {name}.npz --memory 1GB --method random --out p --parts 2");
+        place.refused(&line, 3, &[words[0], words[1], "in memory"]);
+    }
+}

@@ -169,6 +169,7 @@ fn global(job: &Job, edges: u64, (roles, assignment): (&[u8], &[u32]), data_dige
         test: count(Split::TEST),
         columns: job.data.columns(),
         classes: job.data.classes(),
+        about: job.data.about(),
         ..GlobalCounts::default()
     }
 }

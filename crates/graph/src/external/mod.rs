@@ -1,5 +1,5 @@
-//! Graphs that are larger than the memory: a folder of arrays or an edge list in, a folder of parts out, and on the
-//! disk all between.
+//! Graphs that are larger than the memory: a folder of arrays, an interchange npz or an edge list in, a folder of parts
+//! out, and on the disk all between.
 //!
 //! Edges go into buckets of consecutive targets (one pass), each bucket is sorted by itself and then is the rows of its
 //! nodes; a partitioner that reads rows goes through them as often as it likes; rows and features are dealt out to a

@@ -95,6 +95,11 @@ impl Npz {
         Ok(Npz { path: path.to_owned(), archive, limits: limits.clone() })
     }
 
+    /// The archive's file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The names of all arrays.
     pub fn names(&self) -> Vec<String> {
         let names = self.archive.file_names_raw().map(|name| String::from_utf8_lossy(name));
@@ -188,7 +193,7 @@ impl Npz {
     }
 
     /// The header of the array `name`, which can be as large as it says, and the member that goes on with its values.
-    fn open_array(
+    pub(super) fn open_array(
         &mut self,
         name: &str,
         expected: (Items, u64),
@@ -250,7 +255,7 @@ pub(crate) fn open_limited(path: &Path, limits: &Limits) -> Result<File> {
 
 /// What an array should hold.
 #[derive(Clone, Copy)]
-enum Items {
+pub(super) enum Items {
     Numbers,
     Texts,
     Any,
@@ -280,7 +285,7 @@ fn check_size(path: &Path, name: &str, header: &Header, (expected, values_max): 
 }
 
 /// Refusals inside the archive are about its content; only the system's own are about the file.
-fn member_error(path: &Path, name: &str, error: &io::Error) -> GraphError {
+pub(super) fn member_error(path: &Path, name: &str, error: &io::Error) -> GraphError {
     let what = match error.kind() {
         io::ErrorKind::UnexpectedEof => "the data ends too early".to_owned(),
         _ => error.to_string(),

@@ -43,7 +43,8 @@ impl Reader for Interchange {
         let limits = &options.limits;
         let mut npz = Npz::open(path, limits)?;
         let (sources, targets) = edge_index(&mut npz, limits)?;
-        let nodes = count_nodes(&mut npz, path, &sources, &targets, limits)?;
+        let in_edges = sources.iter().chain(&targets).max().map_or(0, |&largest| u64::from(largest) + 1);
+        let nodes = count_nodes(&mut npz, path, in_edges, limits)?;
         let mut about = read_about(&mut npz, limits)?;
         if !options.typed {
             about.relations.clear();
@@ -56,13 +57,7 @@ impl Reader for Interchange {
             tell_apart((&mut features, &mut about), &mut npz, nodes, limits)?;
         }
         let labels = read_labels(&mut npz, nodes, limits)?;
-        let mut splits = Vec::new();
-        for (name, role) in [("train_mask", Split::TRAIN), ("val_mask", Split::VAL), ("test_mask", Split::TEST)] {
-            if let Some(mask) = npz.optional::<u8>(name, limits.features_values_max)? {
-                labels::add_mask(&mut splits, role, &mask.shape, &mask.values, nodes)
-                    .map_err(|what| npz.error(name, what))?;
-            }
-        }
+        let splits = read_splits(&mut npz, nodes, limits)?;
         let ids = read_ids(&mut npz, nodes, limits)?;
         let dataset = Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about };
         let roles = roles(&mut npz, path, (dataset.graph.edges(), options.typed))?;
@@ -134,7 +129,7 @@ fn roles(npz: &mut Npz, path: &Path, (edges, typed): (usize, bool)) -> Result<Ro
 /// JSON of names is no longer than this.
 const ABOUT_MAX: u64 = 1 << 26;
 
-fn read_about(npz: &mut Npz, limits: &Limits) -> Result<About> {
+pub(super) fn read_about(npz: &mut Npz, limits: &Limits) -> Result<About> {
     if let Some(bytes) = npz.optional::<u8>("about", ABOUT_MAX)? {
         return serde_json::from_slice(&bytes.values).map_err(|error| npz.error("about", error.to_string()));
     }
@@ -154,9 +149,9 @@ fn edge_index(npz: &mut Npz, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
     Ok((sources, targets))
 }
 
-/// `num_nodes`, or without it one more than the largest node of an edge or as many as features or labels have rows.
-fn count_nodes(npz: &mut Npz, path: &Path, sources: &[u32], targets: &[u32], limits: &Limits) -> Result<usize> {
-    let in_edges = sources.iter().chain(targets).max().map_or(0, |&largest| u64::from(largest) + 1);
+/// `num_nodes`, or without it one more than the largest node of an edge, `in_edges`, or as many as features or labels
+/// have rows.
+pub(super) fn count_nodes(npz: &mut Npz, path: &Path, in_edges: u64, limits: &Limits) -> Result<usize> {
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let mut rows = 0;
     for name in ["features", "x", "labels", "y", "train_mask", "val_mask", "test_mask", "ids"] {
@@ -258,7 +253,19 @@ fn tell_apart(
     Ok(())
 }
 
-fn read_labels(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Labels> {
+/// Who trains, validates and tests, in each split.
+pub(super) fn read_splits(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Vec<Split>> {
+    let mut splits = Vec::new();
+    for (name, role) in [("train_mask", Split::TRAIN), ("val_mask", Split::VAL), ("test_mask", Split::TEST)] {
+        if let Some(mask) = npz.optional::<u8>(name, limits.features_values_max)? {
+            labels::add_mask(&mut splits, role, &mask.shape, &mask.values, nodes)
+                .map_err(|what| npz.error(name, what))?;
+        }
+    }
+    Ok(splits)
+}
+
+pub(super) fn read_labels(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Labels> {
     let name = label_name(npz);
     let Some(array) = npz.optional::<f64>(name, limits.features_values_max)? else {
         return Ok(Labels::None);
@@ -276,7 +283,7 @@ fn read_labels(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Labels> {
     labels.map_err(|what| npz.error(name, what))
 }
 
-fn read_ids(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Ids> {
+pub(super) fn read_ids(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Ids> {
     if npz.holds_texts("ids")? {
         return Ok(npz.texts("ids", limits.nodes_max)?.map_or(Ids::Row, Ids::Strings));
     }

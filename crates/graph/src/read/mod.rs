@@ -36,6 +36,7 @@ mod pickled_arrays;
 mod text;
 mod text_table;
 mod typed;
+mod values;
 mod words;
 
 use crate::about::About;

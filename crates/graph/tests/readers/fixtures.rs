@@ -142,6 +142,19 @@ pub fn interchange_unknown() -> Fixture {
     Fixture { reader: &Interchange, path: "some.npz", files: vec![("some.npz".to_owned(), Content::Npz(members))] }
 }
 
+/// What can be read in passes: one label, one split and an integer a node.
+pub fn interchange_plain() -> Fixture {
+    let members = vec![
+        ("edge_index", int64(&[2, 5], &[0, 0, 1, 2, 4, 1, 2, 2, 3, 4])),
+        ("x", float32(&[5, 2], &[1.0, 0.0, 0.0, 1.0, 0.5, 0.5, 0.0, 0.0, 2.0, 2.0])),
+        ("y", int32(&[5], &[0, 1, 1, 0, -1])),
+        ("train_mask", uint8(&[5], &[1, 0, 0, 1, 0])),
+        ("val_mask", uint8(&[5], &[0, 1, 1, 0, 0])),
+        ("ids", int64(&[5], &[10, 8, 6, 4, 2])),
+    ];
+    Fixture { reader: &Interchange, path: "tiny.npz", files: vec![("tiny.npz".to_owned(), Content::Npz(members))] }
+}
+
 pub fn gnn_benchmark() -> Fixture {
     let mut names = Vec::new();
     write_header(&mut names, "|O", &[3]).unwrap();

@@ -5,6 +5,7 @@ mod formats;
 mod hostile;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
+mod passes;
 mod pickles;
 mod real_data;
 mod tables;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::about::About;
 use crate::error::{GraphError, Result};
 use crate::source::EdgeSource;
 
@@ -12,6 +13,11 @@ pub trait Input: EdgeSource {
 
     /// Whether edges lead one way; otherwise each is there once and leads both ways.
     fn is_directed(&self) -> bool;
+
+    /// What classes and features are called, and how features were made.
+    fn about(&self) -> About {
+        About::default()
+    }
 
     /// The number of classes; 0 without labels.
     fn classes(&self) -> usize {

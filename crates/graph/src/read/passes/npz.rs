@@ -165,7 +165,8 @@ fn dense(npz: &mut Npz, nodes: u64, limits: &Limits) -> Result<Option<(&'static 
         [rows, columns] if rows == nodes && columns <= limits.columns_max => Ok(Some((name, columns as usize))),
         _ => {
             let (most, shape) = (limits.columns_max, &header.shape);
-            let what = format!("expected {nodes} rows, one a node, of at most {most} columns, found the shape {shape:?}");
+            let what =
+                format!("expected {nodes} rows, one a node, of at most {most} columns, found the shape {shape:?}");
             Err(npz.error(name, what))
         }
     }

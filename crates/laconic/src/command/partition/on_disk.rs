@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use laconic_graph::build::BuildOptions;
 use laconic_graph::external::{Cut, Job, cut};
 use laconic_graph::partition::{PartitionerRegistry, Quality, Reads};
-use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input};
-use laconic_graph::read::{Reader, edge_list};
+use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input, NpzPasses};
+use laconic_graph::read::{Reader, edge_list, interchange};
 use laconic_graph::roles::Roles;
 use laconic_graph::skew::LabelSkew;
 use laconic_train::{Config, Members, TrainError};
@@ -94,10 +94,12 @@ fn input(config: &Config) -> Result<Box<dyn Input>> {
     let is_edge_list = || edge_list::EdgeList.recognises(path);
     match ArrayFolder::recognises(path) {
         true => Ok(Box::new(ArrayFolder::open(path, &options.limits)?)),
+        false if interchange::Interchange.recognises(path) => Ok(Box::new(NpzPasses::open(path, &options.limits)?)),
         false if is_edge_list() => Ok(Box::new(EdgeTable::open(path, &options)?)),
         false => {
             let path = path.display();
-            bail!("--memory: {path} is neither a folder of arrays with graph.json nor an edge list with integer ids")
+            let known = "a folder of arrays with graph.json, an interchange npz or an edge list with integer ids";
+            bail!("--memory: {path} is not {known}")
         }
     }
 }
