@@ -5,6 +5,7 @@ use std::path::Path;
 use super::deal::Dealt;
 use super::finish::Nodes;
 use super::need::{Need, PER_EDGE};
+use super::passes::Passes;
 use super::rows::{Degrees, RowFiles};
 use super::work::Work;
 use crate::build::BuildOptions;
@@ -142,6 +143,7 @@ fn assign(
         parts: job.parts,
         seed: job.seed,
         tell: job.tell,
+        kept: &Passes(work.path("passes")),
     };
     (job.tell)(&format!("assigning {} nodes to {} parts", need.nodes, job.parts));
     let assignment = partitioner.assign_rows(&input)?;

@@ -13,6 +13,7 @@ mod deal;
 mod digest;
 mod finish;
 mod need;
+mod passes;
 mod rows;
 mod state;
 mod work;

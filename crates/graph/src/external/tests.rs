@@ -161,6 +161,43 @@ fn a_cut_that_is_killed_at_any_step_goes_on_and_ends_with_the_same_bytes() {
     assert!(said > 10 && files(&out) == expected, "{said} attempts");
 }
 
+/// Passes over edges take long, so each counts as a step: what is ended in one goes on with it.
+#[test]
+fn a_cut_that_is_ended_between_two_passes_does_none_of_them_again() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("graph");
+    rmat_arrays(&spec(true), &dir, &|_| ()).unwrap();
+    let data = ArrayFolder::open(&dir, &Limits::default()).unwrap();
+    let dataset = rmat(&spec(true)).unwrap();
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    for rule in ["ldg", "fennel", "clusters"] {
+        let options = PartitionOptions { rule: rule.to_owned(), passes: 5, ..PartitionOptions::default() };
+        let out = place.path().join(rule);
+        let told = std::cell::RefCell::new(Vec::<String>::new());
+        // Each attempt ends when it begins with a pass that no earlier one has begun with.
+        let attempt = || {
+            let tell = |text: &str| {
+                let is_new = text.contains("pass ") && !told.borrow().iter().any(|other| other == text);
+                told.borrow_mut().push(text.to_owned());
+                assert!(!is_new, "killed");
+            };
+            let job = job(&data, ("streaming", &options), 5, &out, &tell);
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| cut(&job).is_ok())).unwrap_or(false)
+        };
+        let attempts = (0..20).position(|_| attempt()).expect("it ends");
+        let told = told.into_inner();
+        let passes: Vec<&String> = told.iter().filter(|text| text.contains("pass ")).collect();
+        // Once to be ended, once to be done.
+        for pass in &passes {
+            assert_eq!(passes.iter().filter(|other| other == &pass).count(), 2, "{rule}: {passes:?}");
+        }
+        assert_eq!(passes.len(), 2 * attempts, "{rule}");
+        assert!(attempts >= 4 && files(&out) == in_memory(&dataset, ("streaming", &options), 5), "{rule}");
+    }
+    std::panic::set_hook(hook);
+}
+
 #[test]
 fn what_there_is_no_memory_for_is_refused_before_anything_is_written() {
     let place = tempfile::tempdir().unwrap();

@@ -14,8 +14,8 @@ mod streaming;
 mod super_node;
 
 pub use partitioner::{
-    IMBALANCE_DEFAULT, Objective, OptionValue, PASSES_DEFAULT, PartitionInput, PartitionOptions, Partitioner, RULES,
-    RowsInput,
+    IMBALANCE_DEFAULT, Kept, Objective, OptionValue, PASSES_DEFAULT, PartitionInput, PartitionOptions, Partitioner,
+    RULES, RowsInput,
 };
 pub use quality::{PartQuality, Quality, quality};
 pub use registry::{PartitionerKind, PartitionerRegistry, Reads};

@@ -71,6 +71,36 @@ pub struct RowsInput<'a> {
     pub seed: u64,
     /// Is told what is being done.
     pub tell: &'a dyn Fn(&str),
+    /// Keeps what passes have come to.
+    pub kept: &'a dyn Kept,
+}
+
+/// Where a partitioner puts what it has after each pass over the rows, so that one that is ended goes on from there.
+pub trait Kept {
+    /// What was put there last: the number of the step, and a number for each node.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    fn last(&self) -> Result<Option<(u32, Vec<u32>)>>;
+
+    /// Puts it there.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    fn keep(&self, step: u32, of: &[u32]) -> Result<()>;
+}
+
+/// Nothing is kept.
+impl Kept for () {
+    fn last(&self) -> Result<Option<(u32, Vec<u32>)>> {
+        Ok(None)
+    }
+
+    fn keep(&self, _step: u32, _of: &[u32]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// How much larger than the mean the largest part may be where nobody says otherwise: 5 %.

@@ -1,9 +1,11 @@
 //! Many small clusters, cut as if each were a node, and then nodes moved one by one.
 
+use std::ops::RangeInclusive;
+
 use super::balance::Balance;
 use super::contraction::{Contraction, PAIR_BYTES, pairs_max};
 use super::loads::{Loads, Tally};
-use super::{NOWHERE, greedy};
+use super::{NOWHERE, greedy, kept};
 use crate::error::Result;
 use crate::partition::{RowsInput, multilevel};
 use crate::source::RowSource;
@@ -20,11 +22,27 @@ pub(super) fn memory(nodes: u64, parts: u32) -> u64 {
     16 * nodes + 24 * u64::from(parts) + PAIR_BYTES * pairs_max(nodes)
 }
 
+/// The first step where the graph of clusters is too large; none before it has so high a number.
+const INSTEAD: u32 = 1 << 16;
+
 /// The parts. Where the graph of clusters is too large, the nodes are put greedily in the passes that are left.
 pub(super) fn assign(input: &RowsInput, imbalance: f64, balance: &Balance, passes: u32) -> Result<Vec<u32>> {
     let nodes = input.rows.nodes();
     let gathering = (passes - 1) / 2;
     let moving = passes - 1 - gathering;
+    // After what has been gathered is cut, parts of nodes are kept, moved or not.
+    let moves = gathering + 1..=passes;
+    let instead = || {
+        let steps = INSTEAD..=INSTEAD + moving - 1;
+        greedy::assign(input, greedy::Score::fennel(input, balance), balance, steps)
+    };
+    if kept(input, INSTEAD..=INSTEAD + moving, input.parts as usize)?.is_some() {
+        return instead();
+    }
+    if let Some((done, mut of)) = kept(input, moves.clone(), input.parts as usize)? {
+        move_nodes(input, &mut of, balance, (done - 1, moves))?;
+        return Ok(of);
+    }
     let mut of = gather(input, balance, gathering)?;
     let clusters = renumber(&mut of);
     (input.tell)(&format!("contracting {nodes} nodes to {clusters} clusters"));
@@ -33,10 +51,23 @@ pub(super) fn assign(input: &RowsInput, imbalance: f64, balance: &Balance, passe
     // The clusterer may have as few nodes left as it may make parts.
     if !fits || clusters < input.parts {
         (input.tell)("the graph of clusters is too large: nodes are put one by one");
-        return greedy::assign(input, greedy::Score::fennel(input, balance), balance, moving);
+        return instead();
     }
+    cut(input, &mut of, (contraction, clusters), (imbalance, balance))?;
+    input.kept.keep(*moves.start(), &of)?;
+    move_nodes(input, &mut of, balance, (0, moves))?;
+    Ok(of)
+}
+
+/// Has the clusters cut, and turns the cluster of each node into its part.
+fn cut(
+    input: &RowsInput,
+    of: &mut [u32],
+    (contraction, clusters): (Contraction, u32),
+    (imbalance, balance): (f64, &Balance),
+) -> Result<()> {
     let (offsets, neighbours, edge_weights) = contraction.finish(clusters)?;
-    let node_weights = weights(&of, clusters, balance);
+    let node_weights = weights(of, clusters, balance);
     (input.tell)(&format!("cutting {clusters} clusters with {} edges", neighbours.len() / 2));
     let job = multilevel::Job {
         edges: (&offsets, &neighbours),
@@ -48,10 +79,8 @@ pub(super) fn assign(input: &RowsInput, imbalance: f64, balance: &Balance, passe
         seed: input.seed,
     };
     let part_of = job.run()?;
-    drop((offsets, neighbours, edge_weights));
     of.iter_mut().for_each(|place| *place = part_of[*place as usize]);
-    move_nodes(input, &mut of, balance, moving)?;
-    Ok(of)
+    Ok(())
 }
 
 /// What each cluster counts for: its nodes, and its edges where these are balanced, in a unit in which METIS can add
@@ -74,12 +103,18 @@ fn gather(input: &RowsInput, balance: &Balance, passes: u32) -> Result<Vec<u32>>
     let nodes = input.rows.nodes();
     let size_max = (nodes / (input.parts as usize * CLUSTERS_PER_PART)).max(1) as u32;
     let edges_max = balance.edges_most / CLUSTERS_PER_PART as u64;
-    let mut of: Vec<u32> = (0..nodes as u32).collect();
-    let mut sizes = vec![1u32; nodes];
-    let mut edges: Vec<u64> =
-        if balance.by_edges() { (0..nodes).map(|node| balance.edges(node)).collect() } else { Vec::new() };
+    let (done, mut of) = match kept(input, 1..=passes, nodes)? {
+        Some(kept) => kept,
+        None => (0, (0..nodes as u32).collect()),
+    };
+    let mut sizes = vec![0u32; nodes];
+    of.iter().for_each(|&cluster| sizes[cluster as usize] += 1);
+    let mut edges = vec![0u64; if balance.by_edges() { nodes } else { 0 }];
+    if balance.by_edges() {
+        of.iter().enumerate().for_each(|(node, &cluster)| edges[cluster as usize] += balance.edges(node));
+    }
     let mut near = Tally::new(nodes);
-    for pass in 1..=passes {
+    for pass in done + 1..=passes {
         (input.tell)(&format!("gathering nodes into clusters, pass {pass} of {passes}"));
         input.rows.pass(&mut |rows| {
             for (node, neighbours) in rows.iter() {
@@ -107,6 +142,7 @@ fn gather(input: &RowsInput, balance: &Balance, passes: u32) -> Result<Vec<u32>>
             }
             Ok(())
         })?;
+        input.kept.keep(pass, &of)?;
     }
     Ok(of)
 }
@@ -138,11 +174,17 @@ fn contract(rows: &dyn RowSource, of: &[u32], contraction: &mut Contraction) -> 
 }
 
 /// Moves each node to where most of its neighbours are and room is, and out of parts that are too large.
-fn move_nodes(input: &RowsInput, of: &mut [u32], balance: &Balance, passes: u32) -> Result<()> {
+fn move_nodes(
+    input: &RowsInput,
+    of: &mut [u32],
+    balance: &Balance,
+    (done, steps): (u32, RangeInclusive<u32>),
+) -> Result<()> {
+    let passes = steps.end() - steps.start();
     let mut loads = Loads::new(input.parts, balance);
     of.iter().enumerate().for_each(|(node, &part)| loads.put(part, node));
     let mut near = Tally::new(input.parts as usize);
-    for pass in 1..=passes {
+    for pass in done + 1..=passes {
         (input.tell)(&format!("moving nodes, pass {pass} of {passes}"));
         input.rows.pass(&mut |rows| {
             for (node, neighbours) in rows.iter() {
@@ -166,6 +208,7 @@ fn move_nodes(input: &RowsInput, of: &mut [u32], balance: &Balance, passes: u32)
             }
             Ok(())
         })?;
+        input.kept.keep(steps.start() + pass, of)?;
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! Node after node to the part of most neighbours, less so the fuller it is.
 
+use std::ops::RangeInclusive;
+
 use laconic_key::{Key, Purpose};
 
-use super::NOWHERE;
 use super::balance::Balance;
 use super::loads::{Loads, Tally, mean};
+use super::{NOWHERE, kept};
 use crate::error::Result;
 use crate::partition::RowsInput;
 
@@ -47,13 +49,23 @@ pub(super) fn memory(nodes: u64, parts: u32) -> u64 {
     4 * nodes + 24 * u64::from(parts)
 }
 
-/// The parts after so many passes. Of equal parts a node stays where it is, or else a key decides.
-pub(super) fn assign(input: &RowsInput, score: Score, balance: &Balance, passes: u32) -> Result<Vec<u32>> {
+/// The parts after the passes that are these steps. Of equal parts a node stays where it is, or else a key decides.
+pub(super) fn assign(
+    input: &RowsInput,
+    score: Score,
+    balance: &Balance,
+    steps: RangeInclusive<u32>,
+) -> Result<Vec<u32>> {
     let key = Key::new(input.seed, Purpose::Partition);
-    let mut of = vec![NOWHERE; input.rows.nodes()];
+    let (first, passes) = (*steps.start(), steps.end() + 1 - steps.start());
+    let (done, mut of) = match kept(input, steps, input.parts as usize)? {
+        Some(kept) => kept,
+        None => (0, vec![NOWHERE; input.rows.nodes()]),
+    };
     let mut loads = Loads::new(input.parts, balance);
+    of.iter().enumerate().filter(|(_, part)| **part != NOWHERE).for_each(|(node, &part)| loads.put(part, node));
     let mut near = Tally::new(input.parts as usize);
-    for pass in 1..=passes {
+    for pass in done + 1..=passes {
         (input.tell)(&format!("pass {pass} of {passes}"));
         let mut moved = 0u64;
         input.rows.pass(&mut |rows| {
@@ -73,6 +85,7 @@ pub(super) fn assign(input: &RowsInput, score: Score, balance: &Balance, passes:
         if moved == 0 {
             break;
         }
+        input.kept.keep(first + pass - 1, &of)?;
     }
     Ok(of)
 }

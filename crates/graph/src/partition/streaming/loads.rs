@@ -153,7 +153,8 @@ mod tests {
             (0..nodes as u32).flat_map(|node| (0..node % 7).map(move |to| (to, node))).collect();
         let graph = Graph::from_edges(nodes, &arcs).unwrap();
         for (by_edges, parts) in [1u32, 2, 3, 7, 20].into_iter().flat_map(|parts| [(false, parts), (true, parts)]) {
-            let input = RowsInput { rows: &graph, in_edges: &graph, roles: None, parts, seed: 0, tell: &|_| () };
+            let input =
+                RowsInput { rows: &graph, in_edges: &graph, roles: None, parts, seed: 0, tell: &|_| (), kept: &() };
             let balance = Balance::of(&input, 0.1, by_edges).unwrap();
             let (mut loads, mut held) = (Loads::new(parts, &balance), vec![Vec::<usize>::new(); parts as usize]);
             for step in 0..300 {

@@ -12,6 +12,8 @@ mod contraction;
 mod greedy;
 mod loads;
 
+use std::ops::RangeInclusive;
+
 use crate::build::both_directions;
 use crate::error::{GraphError, Result};
 use crate::partition::{PartitionInput, PartitionOptions, Partitioner, PartitionerKind, RULES, Reads, RowsInput};
@@ -76,9 +78,9 @@ impl Partitioner for Streaming {
         let tell = &|_: &str| ();
         if graph.has_one_way_edges() {
             let both = both_directions(graph);
-            return self.assign_rows(&RowsInput { rows: &both, in_edges: graph, roles, parts, seed, tell });
+            return self.assign_rows(&RowsInput { rows: &both, in_edges: graph, roles, parts, seed, tell, kept: &() });
         }
-        self.assign_rows(&RowsInput { rows: graph, in_edges: graph, roles, parts, seed, tell })
+        self.assign_rows(&RowsInput { rows: graph, in_edges: graph, roles, parts, seed, tell, kept: &() })
     }
 
     fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
@@ -92,8 +94,8 @@ impl Partitioner for Streaming {
         let balance = Balance::of(input, self.imbalance, self.balance_edges)?;
         match self.rule {
             Rule::Clusters => clusters::assign(input, self.imbalance, &balance, self.passes),
-            Rule::Fennel => greedy::assign(input, greedy::Score::fennel(input, &balance), &balance, self.passes),
-            Rule::Ldg => greedy::assign(input, greedy::Score::ldg(&balance), &balance, self.passes),
+            Rule::Fennel => greedy::assign(input, greedy::Score::fennel(input, &balance), &balance, 1..=self.passes),
+            Rule::Ldg => greedy::assign(input, greedy::Score::ldg(&balance), &balance, 1..=self.passes),
         }
     }
 
@@ -104,6 +106,16 @@ impl Partitioner for Streaming {
         };
         of_rule + if self.balance_edges { balance::memory(nodes) } else { 0 }
     }
+}
+
+/// What was kept of the steps of this range, and how many of them are done: numbers below `most`.
+fn kept(input: &RowsInput, steps: RangeInclusive<u32>, most: usize) -> Result<Option<(u32, Vec<u32>)>> {
+    let is_sound = |(step, of): &(u32, Vec<u32>)| {
+        let in_range = || of.iter().all(|&number| (number as usize) < most);
+        steps.contains(step) && of.len() == input.rows.nodes() && in_range()
+    };
+    let last = input.kept.last()?.filter(is_sound);
+    Ok(last.map(|(step, of)| (step + 1 - steps.start(), of)))
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ fn parts_do_not_depend_on_how_rows_are_handed_over() {
         let partitioner = super::KIND.build(&with(rule, 5)).unwrap();
         for size in [1, 37, 2000] {
             let rows = &Pieces(&graph, size);
-            let input = RowsInput { rows, in_edges: rows, roles: None, parts: 5, seed: 3, tell: &|_| () };
+            let input = RowsInput { rows, in_edges: rows, roles: None, parts: 5, seed: 3, tell: &|_| (), kept: &() };
             assert_eq!(partitioner.assign_rows(&input).unwrap(), whole, "{rule} {size}");
         }
         assert!(whole.iter().all(|&part| part != NOWHERE));
