@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use laconic_graph::dataset::{Dataset, Features, Labels};
-use laconic_graph::edges::{EdgeData, Relations};
+use laconic_graph::edges::{EdgeData, Edges, Relations};
 use laconic_graph::graph::Graph;
-use laconic_graph::part::cut;
+use laconic_graph::part::{Part, cut};
 use laconic_graph::partition::{PartitionOptions, PartitionerRegistry};
 use laconic_graph::plan::plan_all;
 use laconic_graph::sample::{Clusters, CsrLists, Drawn, Hop, Lists, Neighbourhoods, Sampled, Sampler, Skip};
@@ -158,6 +158,14 @@ fn no_fanout_gives_whole_neighbourhoods() {
     }
 }
 
+/// The in-edges of a part's rows, by numbers of rows and then of halo rows.
+fn of_part(part: &Part, halo_ids: &[u64]) -> Neighbourhoods {
+    let numbers: BTreeMap<u64, u32> = part.nodes.iter().chain(halo_ids).copied().zip(0..).collect();
+    let Edges { offsets, sources, data } = part.edges.clone();
+    let sources = sources.iter().map(|id| numbers[id]).collect();
+    Neighbourhoods::new(Edges { offsets, sources, data }, Some(part.nodes.clone()))
+}
+
 #[test]
 fn a_part_draws_for_its_nodes_what_the_whole_draws() {
     let graph = graph();
@@ -171,7 +179,7 @@ fn a_part_draws_for_its_nodes_what_the_whole_draws() {
             (0..nodes as u64).map(|node| Key::new(1, Purpose::Test).with(node).below(parts) as u32).collect();
         let parts = cut(&dataset, None, &assignment, parts as u32).unwrap();
         for (part, (_, topology)) in parts.iter().zip(plan_all(&parts, false).unwrap()) {
-            let own = Neighbourhoods::of_part(part, &topology.halo_ids);
+            let own = of_part(part, &topology.halo_ids);
             let lists = CsrLists::new(&own, &FANOUTS, key);
             let id = |number: u32| match (number as usize).checked_sub(part.rows()) {
                 None => part.nodes[number as usize],

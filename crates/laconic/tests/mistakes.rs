@@ -275,3 +275,11 @@ fn nothing_is_replaced_that_was_there() {
 fn a_program_without_mpi_says_how_to_build_one_with_it() {
     place().refused("train run.toml --set transport.kind=mpi", 2, &["build it with --features mpi"]);
 }
+
+#[test]
+fn layers_that_tell_relations_apart_are_noted_where_the_data_do_not() {
+    let place = place();
+    let notes = |line: &str| place.json(line)["notes"].to_string();
+    assert!(notes("plan run.toml --set model.arch=rgcn").contains("one kind of edges"));
+    assert!(!notes("plan run.toml --set model.arch=gcn").contains("one kind of edges"));
+}

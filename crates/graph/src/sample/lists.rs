@@ -7,8 +7,6 @@ use rayon::prelude::*;
 
 use crate::edges::Edges;
 use crate::graph::Graph;
-use crate::part::Part;
-use crate::plan::index::IdIndex;
 use crate::sample::draw::draw;
 use crate::sample::hop::Drawn;
 use crate::sample::skip::Skip;
@@ -66,29 +64,6 @@ impl Neighbourhoods {
     /// Those of a graph that is in one place.
     pub fn of(graph: Graph) -> Self {
         Self::new(graph, None)
-    }
-
-    /// Those of a part's own rows. Numbers are own rows, then halo rows; `halo_ids` has the global id of each halo row
-    /// ([`crate::plan::Topology::halo_ids`]). An edge whose source is in neither is left out.
-    pub fn of_part(part: &Part, halo_ids: &[u64]) -> Self {
-        let mut halo: Vec<(u64, u32)> = halo_ids.iter().copied().zip(part.rows() as u32..).collect();
-        halo.sort_unstable();
-        let (halo_ids, halo_numbers): (Vec<u64>, Vec<u32>) = halo.into_iter().unzip();
-        let (own, halo) = (IdIndex::new(&part.nodes), IdIndex::new(&halo_ids));
-        let number = |id: u64| own.row(id).or_else(|| halo.row(id).map(|at| halo_numbers[at as usize]));
-        let from = &part.edges;
-        let numbers: Vec<Option<u32>> = from.sources.par_iter().map(|&id| number(id)).collect();
-        let mut edges = Edges { offsets: vec![0], sources: Vec::new(), data: from.data.like(from.edges()) };
-        for row in 0..part.rows() {
-            for edge in from.in_edges(row) {
-                if let Some(source) = numbers[edge] {
-                    edges.sources.push(source);
-                    edges.data.extend(&from.data, edge..edge + 1);
-                }
-            }
-            edges.offsets.push(edges.sources.len() as u64);
-        }
-        Self::new(edges, Some(part.nodes.clone()))
     }
 
     /// Those of rows with these global ids, `None` where ids are numbers. Sources are numbers, in the order of their

@@ -23,7 +23,19 @@ impl Plan {
     pub fn notes(&self) -> Vec<String> {
         let masks = [Direction::Forward, Direction::Reverse].into_iter();
         let masks = masks.filter_map(|direction| self.idle_mask(direction));
-        masks.chain(self.uneven_masks()).chain(self.idle_keys()).chain(self.apart()).collect()
+        masks
+            .chain(self.uneven_masks())
+            .chain(self.idle_keys())
+            .chain(self.apart())
+            .chain(self.one_relation())
+            .collect()
+    }
+
+    /// Says so where layers tell relations apart that the data do not.
+    fn one_relation(&self) -> Option<String> {
+        let what = "tells relations of edges apart, and these data have one kind of edges; data.typed = true reads \
+            types where there are some";
+        self.lacks_relations.then(|| format!("model.arch = {:?} {what}", self.layer.name))
     }
 
     /// Says so where workers learn apart from each other on parts whose labels are others than the whole's.

@@ -114,6 +114,54 @@ fn a_malformed_message_is_an_error_of_the_network_and_names_its_peer() {
     }
 }
 
+/// Where an answer about draws names owners: it has for each node its degree, how many ids, their distances, and then
+/// the owner of each.
+fn owners(bytes: &[u8]) -> Vec<usize> {
+    let number = |at: &mut usize| {
+        let start = *at;
+        while bytes[*at] & 0x80 != 0 {
+            *at += 1;
+        }
+        *at += 1;
+        bytes[start..*at].iter().rev().fold(0usize, |number, byte| number << 7 | usize::from(byte & 0x7f))
+    };
+    let (mut at, mut owners) = (0, Vec::new());
+    while at < bytes.len() {
+        number(&mut at);
+        let count = number(&mut at);
+        for _ in 0..count {
+            number(&mut at);
+        }
+        for _ in 0..count {
+            owners.push(at);
+            number(&mut at);
+        }
+    }
+    owners
+}
+
+#[test]
+fn a_node_that_a_peer_says_is_ours_and_is_not_is_refused_by_its_number() {
+    let (config, dataset) = (config(&["batch.size=20", "batch.fanouts=[3, 3]", "train.epochs=1"]), graph(200, 4));
+    let change: Change = |frame| {
+        if (frame.tag().kind, frame.tag().step) == (Kind::Control, 29) {
+            let answer = &mut frame.payload_mut()[HEADER_BYTES..];
+            for place in owners(answer) {
+                // Worker 2's nodes are said to be worker 0's.
+                answer[place] = if answer[place] == 2 { 0 } else { answer[place] };
+            }
+        }
+        Ok(())
+    };
+    let error = run_changed(&config, &dataset, None, change).swap_remove(0).err().expect("a refusal");
+    let TrainError::Wire(WireError::WithPeer { peer: Rank(1), source, .. }) = &error else { panic!("{error}") };
+    assert!(matches!(**source, WireError::Malformed { .. }), "{error}");
+    let text = error.to_string();
+    let node = text.split("node ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+    let of_2 = &parts(&config, &dataset, 3)[2].nodes;
+    assert!(text.contains("is not of this worker") && node.is_some_and(|node| of_2.contains(&node)), "{text}");
+}
+
 #[test]
 fn what_a_peer_that_differs_says_of_itself_is_checked() {
     let (usual, odd, dataset) = (config(&[]), config(&["train.lr=0.5"]), graph(60, 3));
