@@ -117,6 +117,11 @@ impl Stage {
         self.network.units().iter().filter(|unit| unit.layer.message_width() > 0).count()
     }
 
+    /// Whether rounds read no further than the neighbours whose frozen rows are kept here.
+    fn keeps_all_it_reads(&self) -> bool {
+        self.cache_inputs && self.first_layer > 0 && self.reading_layers() == 1
+    }
+
     /// Whether rounds read neighbours: not where the fold of frozen inputs is kept and nothing after it reads any.
     pub fn reads_neighbours(&self) -> bool {
         let kept = self.cache_inputs && !self.first().message_has_parameters() && self.first().message_width() > 0;
@@ -142,8 +147,7 @@ impl Plan {
     /// Whether a stage's batches need other workers' rows and draws in every round: where neighbours of neighbours are
     /// read, or nothing that would be kept, and training sees the edges between workers.
     pub fn fetches(&self, stage: &Stage) -> bool {
-        let kept = stage.cache_inputs && stage.first_layer > 0;
-        self.samples(stage) && self.frozen == Scope::Whole && !(kept && stage.reading_layers() == 1)
+        self.samples(stage) && self.frozen == Scope::Whole && !stage.keeps_all_it_reads()
     }
 
     /// Whether a stage's rounds run over neighbourhoods of batches, and exchange nothing on the way.
@@ -152,8 +156,12 @@ impl Plan {
     }
 
     /// Whether its rounds read own inputs, and others' only as they come, so that all neighbours' are for evaluations.
+    /// Not where the rows that the next stage trains on must not have seen what evaluations see.
     pub fn reads_own_inputs(&self, stage: &Stage) -> bool {
-        self.in_neighbourhoods(stage) && (self.fetches(stage) || self.clusters(stage) || stage.reading_layers() > 1)
+        let sees_less = self.inductive || self.frozen != Scope::Whole;
+        self.in_neighbourhoods(stage)
+            && !(sees_less && self.stages.len() > 1)
+            && (self.fetches(stage) || self.clusters(stage) || stage.reading_layers() > 1)
     }
 
     /// Whether what all workers' rows of a round count for is known with its gradient: that of a batch of links is
@@ -195,9 +203,10 @@ impl Plan {
         if self.config.batch.kind == BatchKind::Clusters {
             return refuse("batch.kind = \"clusters\" of links", "ends of pairs that are no edges are anywhere");
         }
-        if !self.stages.iter().all(Stage::reads_neighbours) {
-            let why = "batches of edges are sampled neighbourhoods of both ends, and a layer on kept inputs reads none";
-            return refuse("a stage that reads no neighbours (schedule.kind) of links", why);
+        if self.stages.len() > 1 || !self.stages.iter().all(Stage::reads_neighbours) {
+            let why = "batches of edges are sampled neighbourhoods of both ends, which may be anybody's, and a layer \
+                on kept inputs reads its own";
+            return refuse("layers one by one (schedule.kind) of links", why);
         }
         let is_apart = self.frozen == Scope::Nothing;
         if is_apart && self.links.as_ref().is_some_and(|links| links.scope == NegativeScope::Global) {
@@ -230,6 +239,14 @@ impl Plan {
         }
         if messages.drop_columns().is_some() {
             return refuse("a mask", "rows that are kept for later batches would lack columns for good");
+        }
+        let crosses_often = |stage: &Stage| stage.reads_neighbours() && !stage.keeps_all_it_reads();
+        let rounds_by_chance = |stage: &Stage| messages.coding(stage.input_tag(0)).kind.draws && crosses_often(stage);
+        let fetches = batching.kind == BatchKind::Neighbours && self.frozen == Scope::Whole;
+        if fetches && batching.cache > 0 && self.stages.iter().any(rounds_by_chance) {
+            let why = "a row that is kept would have been rounded otherwise in another round, and a resumed run does \
+                not end with the same bits; batch.cache = \"0\" keeps none";
+            return refuse("a codec that rounds at random, and batch.cache,", why);
         }
         if messages.budget.is_some() || messages.follow(Clock::Bytes) {
             return refuse("messages.budget, and a clock of bytes,", "what batches fetch is only bounded beforehand");

@@ -215,6 +215,21 @@ fn one_batch_of_all_clusters_has_the_gradient_of_the_graph_without_edges_between
     }
 }
 
+/// What a stage hands on has seen no other worker's rows either.
+#[test]
+fn batches_of_all_clusters_train_layer_by_layer_on_the_graph_without_edges_between_workers() {
+    let dataset = graph(150, 4);
+    for arch in ARCHS {
+        for workers in [1, 3] {
+            let keys = ["schedule.kind=lazy", "messages.selection=none", "train.epochs=3", "model.dropout=0.0"];
+            let alone = [&keys[..], arch].concat();
+            let batch = [&alone[..], &["batch.size=1000", "batch.kind=clusters"]].concat();
+            let whole = losses(&alone, &dataset, workers);
+            assert_close(&losses(&batch, &dataset, workers), &whole, 1e-4, &(workers, &batch));
+        }
+    }
+}
+
 #[test]
 fn batches_of_clusters_have_the_same_bits_after_a_stop_and_send_what_is_predicted() {
     let dataset = graph(200, 4);
@@ -237,6 +252,7 @@ fn what_batches_cannot_be_combined_with_is_refused_by_name() {
         ("messages.selection=boundary_sample", "selection"),
         ("messages.forward={ codec = \"quantised\", bits = \"adaptive\" }", "adaptive"),
         ("messages.forward=masked", "mask"),
+        ("messages.forward={ codec = \"quantised\", bits = 4 }", "batch.cache"),
         ("messages.skip={ change = 0.1 }", "messages.skip"),
         ("messages.budget=\"1 GB\"", "messages.budget"),
     ] {

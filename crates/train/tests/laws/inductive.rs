@@ -155,13 +155,7 @@ fn a_model_of_the_training_nodes_own_dataset_is_judged_alike_on_the_whole() {
 #[test]
 fn what_training_does_not_see_does_not_change_it() {
     let dataset = graph(180, 4);
-    let mut others = dataset.clone();
-    let Features::Dense { columns, values } = &mut others.features else { panic!("dense features") };
-    for node in 0..180 {
-        if !trains(&dataset, node) {
-            values[node * *columns..][..*columns].iter_mut().for_each(|value| *value = 3.0 - *value);
-        }
-    }
+    let others = others(&dataset);
     for schedule in SCHEDULES {
         for arch in ARCHS {
             let keys = [schedule, arch, &["train.eval_every=0", INDUCTIVE]].concat();
@@ -172,6 +166,35 @@ fn what_training_does_not_see_does_not_change_it() {
             let transductive = [&keys[..], &["data.inductive=false"]].concat();
             let sees = !arch.contains(&"model.arch=mlp");
             assert_eq!(found != chosen(&others, &transductive), sees, "{keys:?}: the same as training on all edges");
+        }
+    }
+}
+
+/// The dataset with other features of the nodes that training does not see.
+fn others(dataset: &Dataset) -> Dataset {
+    let mut others = dataset.clone();
+    let Features::Dense { columns, values } = &mut others.features else { panic!("dense features") };
+    for node in (0..dataset.graph.nodes()).filter(|&node| !trains(dataset, node)) {
+        values[node * *columns..][..*columns].iter_mut().for_each(|value| *value = 3.0 - *value);
+    }
+    others
+}
+
+#[test]
+fn what_training_does_not_see_does_not_change_its_batches() {
+    let dataset = graph(180, 4);
+    let others = others(&dataset);
+    for schedule in ["schedule.kind=synchronous", "schedule.kind=lazy"] {
+        for arch in ARCHS {
+            for batches in [&["batch.size=40"][..], &["batch.size=40", "batch.kind=clusters"]] {
+                for workers in [1, 3] {
+                    let keys = [schedule, "train.epochs=4", "train.eval_every=0", INDUCTIVE];
+                    let keys = [&keys[..], arch, batches].concat();
+                    let chosen =
+                        |dataset: &Dataset| run(&config(&keys), dataset, workers).swap_remove(0).trained.chosen;
+                    assert!(chosen(&others) == chosen(&dataset), "{keys:?}, {workers} workers");
+                }
+            }
         }
     }
 }

@@ -196,6 +196,7 @@ fn what_batches_of_edges_cannot_be_combined_with_is_refused_by_name() {
     for (more, word) in [
         (&["batch.kind=clusters"][..], "batch.kind"),
         (&["schedule.kind=lazy"], "schedule.kind"),
+        (&["schedule.kind=lazy", "model.arch=gat"], "schedule.kind"),
         (&["messages.selection=none"], "task.negatives"),
         (&["messages.selection=boundary_sample"], "selection"),
     ] {
