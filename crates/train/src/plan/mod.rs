@@ -44,8 +44,8 @@ pub struct Plan {
     pub layer: &'static LayerKind,
     /// Whether nodes are their own neighbours.
     pub self_loops: bool,
-    /// Whether layers tell relations apart and edges are all of one.
-    lacks_relations: bool,
+    /// How many relations the data's edges are of; 0 where none is said.
+    pub relations: usize,
     /// What turns gradients into steps.
     pub optimiser: &'static OptimiserKind,
     /// What is learned of links; `None` where it is the classes of nodes.
@@ -127,8 +127,7 @@ impl Plan {
         let counts_classes = matches!(config.train.class_weights, Some(ClassWeights::Counted(_)));
         let class_counts = if counts_classes { counts.classes * if counts.multi_label { 2 } else { 1 } } else { 0 };
         let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
-        let lacks_relations = model.layer.is_relational && counts.relations == 0;
-        let plan = Plan { lacks_relations, metrics, inductive, deletes_edges, class_weights, class_counts, ..model };
+        let plan = Plan { metrics, inductive, deletes_edges, class_weights, class_counts, ..model };
         let plan = plan.in_batches([counts.nodes, counts.train])?;
         plan.check_layers()?;
         Ok(plan)
@@ -216,7 +215,7 @@ impl Plan {
             class_counts: 0,
             bytes_before: Arc::default(),
             layer: kind,
-            lacks_relations: false,
+            relations: widths.relations,
             self_loops: config.model.has_self_loops(kind),
             config: Arc::new(config.clone()),
             members: members.clone(),

@@ -35,7 +35,7 @@ impl Plan {
     fn one_relation(&self) -> Option<String> {
         let what = "tells relations of edges apart, and these data have one kind of edges; data.typed = true reads \
             types where there are some";
-        self.lacks_relations.then(|| format!("model.arch = {:?} {what}", self.layer.name))
+        (self.layer.is_relational && self.relations == 0).then(|| format!("model.arch = {:?} {what}", self.layer.name))
     }
 
     /// Says so where workers learn apart from each other on parts whose labels are others than the whole's.

@@ -23,6 +23,7 @@ pub struct Draws {
     absence: Absence,
     /// Whether layers tell relations apart, and take the mean of each.
     relational: bool,
+    relations: u16,
     weighted: bool,
     related: bool,
 }
@@ -35,17 +36,38 @@ impl Draws {
         with_halo: bool,
         fanouts: Vec<Option<usize>>,
         (seed, redraw): (u64, u32),
-        (absence, [loops, relational]): (Absence, [bool; 2]),
+        (absence, loops, (relational, relations)): (Absence, bool, (bool, usize)),
     ) -> Draws {
         let edges = merged(local, with_halo, loops);
         let (weighted, related) = (edges.data.weights.is_some(), edges.data.relations.is_some());
         let neighbourhoods = Neighbourhoods::new(edges, Some(local.ids.clone()));
-        Draws { neighbourhoods, fanouts, seed, redraw, loops, absence, relational, weighted, related }
+        Draws {
+            neighbourhoods,
+            fanouts,
+            seed,
+            redraw,
+            loops,
+            absence,
+            relational,
+            relations: relations.max(1).min(u16::MAX.into()) as u16,
+            weighted,
+            related,
+        }
     }
 
     /// How many layers draw.
     pub fn layers(&self) -> usize {
         self.fanouts.len()
+    }
+
+    /// How many in-neighbours a layer draws; `None` for all.
+    pub fn fanout(&self, layer: usize) -> Option<usize> {
+        self.fanouts[layer]
+    }
+
+    /// How many relations edges may be of.
+    pub fn relations(&self) -> u16 {
+        self.relations
     }
 
     /// Whether edges have weights, and relations.

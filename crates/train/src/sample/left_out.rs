@@ -25,7 +25,7 @@ impl LeftOut {
     }
 }
 
-/// The degree of an own row without what is left out, added up in the order in which all of it was.
+/// The degree of an own row without what is left out.
 fn degrees(local: &Local, skip: &Skip, row: u32) -> [f32; 2] {
     let gone: Vec<u32> = skip.sources_into(row).collect();
     let mut degree = 0.0;

@@ -128,15 +128,21 @@ fn take(
     elsewhere: &mut [Elsewhere],
 ) -> std::result::Result<(), WireError> {
     let ([weighted, related], mut reader) = (draws.columns(), Reader::new(bytes));
+    let (fanout, last_relation) = (draws.fanout(layer), draws.relations().saturating_sub(1));
     for (nodes, elsewhere) in wanted.iter().zip(elsewhere) {
         for &node in nodes {
             let degree = reader.at_most(u32::MAX.into())? as u32;
             let loop_data = match (weighted || related) && draws.has_loops() {
-                true => (reader.float()?, reader.at_most(u16::MAX.into())? as u16),
+                true => (reader.float()?, reader.at_most(last_relation.into())? as u16),
                 false => (1.0, 0),
             };
             elsewhere.tell((layer, node), (degree, loop_data), |into| {
                 let ids = reader.ids()?;
+                let drawn = fanout.map_or(degree as usize, |fanout| fanout.min(degree as usize));
+                if ids.len() != drawn {
+                    let what = format!("expected {drawn} of {degree} in-neighbours of a node, found {}", ids.len());
+                    return Err(WireError::malformed(what));
+                }
                 for id in &ids {
                     let owner = Rank(reader.at_most(size as u64 - 1)? as u32);
                     let source = match known.own_row(*id) {
@@ -153,7 +159,7 @@ fn take(
                     into.weights.get_or_insert_default().push(reader.float()?);
                 }
                 for _ in ids.iter().filter(|_| related) {
-                    into.relations.get_or_insert_default().push(reader.at_most(u16::MAX.into())? as u16);
+                    into.relations.get_or_insert_default().push(reader.at_most(last_relation.into())? as u16);
                 }
                 Ok::<(), WireError>(())
             })?;

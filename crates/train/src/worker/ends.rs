@@ -52,10 +52,12 @@ impl Ends {
         if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(owned_by_two(pair[0]));
         }
-        if end as usize != wanted.len() {
-            let index = IdIndex::new(&ids);
-            let missing = wanted.iter().find(|&&id| index.row(id).is_none()).copied().unwrap_or_default();
+        let index = IdIndex::new(&ids);
+        if let Some(&missing) = wanted.iter().find(|&&id| index.row(id).is_none()) {
             return Err(owned_by_nobody(missing));
+        }
+        if end as usize > wanted.len() {
+            return Err(owned_unasked());
         }
         let seed = worker.plan.config.train.seed;
         let coders = Coders::new(&worker.plan.messages, seed);
@@ -105,9 +107,13 @@ pub fn owners(worker: &mut Worker, wanted: &[u64], round: u32) -> Result<Vec<Vec
     }
     match wanted.iter().find(|id| found.binary_search(id).is_err()) {
         Some(&missing) => Err(owned_by_nobody(missing)),
-        None if found.len() > wanted.len() => Err(TrainError::config("a worker has nodes that nobody asked for")),
+        None if found.len() > wanted.len() => Err(owned_unasked()),
         None => Ok(owned_by),
     }
+}
+
+fn owned_unasked() -> TrainError {
+    TrainError::config("a worker has nodes that nobody asked for")
 }
 
 fn owned_by_two(id: u64) -> TrainError {

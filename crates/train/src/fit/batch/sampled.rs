@@ -85,7 +85,7 @@ impl SampledBatches {
             fetches || has_copies,
             plan.fanouts(stage),
             (seed, batching.redraw),
-            (absence, [plan.self_loops, plan.layer.is_relational]),
+            (absence, plan.self_loops, (plan.layer.is_relational, plan.relations)),
         );
         let columns = inputs.x.view().columns();
         Ok(SampledBatches {
