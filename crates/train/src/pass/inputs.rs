@@ -207,6 +207,12 @@ impl Dropped {
     ) -> Rows<'a> {
         self.active = dropout.is_some();
         let Some(dropout) = dropout else { return x.view() };
+        // Only values are written to a sparse copy. In batches other rows are stored each time.
+        if let (Some(Operand::Sparse(copy)), Operand::Sparse(x)) = (&self.copy, x)
+            && (copy.offsets() != x.offsets() || copy.indices() != x.indices())
+        {
+            self.copy = None;
+        }
         let copy = self.copy.get_or_insert_with(|| match x {
             Operand::Dense(_) => Operand::Dense(Matrix::default()),
             Operand::Sparse(_) => x.clone(),

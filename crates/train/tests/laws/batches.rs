@@ -71,6 +71,48 @@ fn drawn_batches_are_the_same_on_one_worker_and_on_many() {
     }
 }
 
+/// Every third feature of a node, and the same stored as a sparse matrix.
+fn dense_and_sparse(nodes: usize) -> [laconic_graph::dataset::Dataset; 2] {
+    let mut dense = graph(nodes, 4);
+    let Features::Dense { columns, values } = &mut dense.features else { unreachable!("generated features are dense") };
+    let columns = *columns;
+    let (mut offsets, mut indices, mut stored) = (vec![0], Vec::new(), Vec::new());
+    for (node, row) in values.chunks_mut(columns).enumerate() {
+        for (column, value) in row.iter_mut().enumerate() {
+            if (node + column) % 3 == 0 && *value != 0.0 {
+                indices.push(column as u32);
+                stored.push(*value);
+            } else {
+                *value = 0.0;
+            }
+        }
+        offsets.push(indices.len() as u64);
+    }
+    let mut sparse = dense.clone();
+    sparse.features = Features::Sparse { columns, offsets, indices, values: stored };
+    [dense, sparse]
+}
+
+#[test]
+fn batches_of_sparse_rows_are_those_of_the_same_rows_in_full() {
+    let [dense, sparse] = dense_and_sparse(150);
+    for arch in ARCHS {
+        for more in [
+            &["schedule.kind=synchronous"][..],
+            &["schedule.kind=lazy"],
+            &["schedule.kind=lazy", "schedule.start=mlp"],
+            &["batch.kind=clusters"],
+            &["model.layers=1"],
+        ] {
+            for workers in [1, 3] {
+                let keys = [arch, &["batch.size=20", "train.epochs=2", "model.dropout=0.3"], more].concat();
+                let expected = losses(&keys, &dense, workers);
+                assert_close(&losses(&keys, &sparse, workers), &expected, 1e-5, &(workers, &keys));
+            }
+        }
+    }
+}
+
 /// The control: draws matter, so that agreeing on them is something.
 #[test]
 fn another_seed_draws_other_batches() {
