@@ -48,11 +48,13 @@ pub enum Kind {
     Control = 6,
     /// What the assigner of bit-widths asks, says and measures.
     Widths = 7,
+    /// What workers ask and tell each other about what a round draws: neighbours of batches, ends of pairs.
+    Draws = 8,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Features,
         Kind::Activations,
         Kind::ActivationGradients,
@@ -61,6 +63,7 @@ impl Kind {
         Kind::Evaluation,
         Kind::Control,
         Kind::Widths,
+        Kind::Draws,
     ];
 
     /// The name in files: `activation_gradients`.
@@ -74,6 +77,7 @@ impl Kind {
             Kind::Evaluation => "evaluation",
             Kind::Control => "control",
             Kind::Widths => "widths",
+            Kind::Draws => "draws",
         }
     }
 }

@@ -81,11 +81,11 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_own_place_in_the_order_of_all() {
-        let numbers = PerKind::from(std::array::from_fn::<usize, 8, _>(|at| at));
+        let numbers = PerKind::from(std::array::from_fn::<usize, { Kind::ALL.len() }, _>(|at| at));
         for (at, (kind, number)) in numbers.iter().enumerate() {
             assert_eq!((kind, *number, numbers[kind]), (Kind::ALL[at], at, at));
         }
-        assert_eq!(<[usize; 8]>::from(numbers), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(<[usize; Kind::ALL.len()]>::from(numbers), std::array::from_fn(|at| at));
     }
 
     #[test]

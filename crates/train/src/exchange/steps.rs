@@ -73,7 +73,11 @@ pub enum Step {
 impl Step {
     /// The tag of this step in a round; round 0 is start-up.
     pub fn tag(self, round: u32) -> Tag {
-        let kind = if self.is_assigners() { Kind::Widths } else { Kind::Control };
+        let kind = match self {
+            step if step.is_assigners() => Kind::Widths,
+            step if step.is_of_draws() => Kind::Draws,
+            _ => Kind::Control,
+        };
         Tag { kind, direction: Direction::Forward, layer: 0, round, step: self as u16 }
     }
 
@@ -81,6 +85,13 @@ impl Step {
     fn is_assigners(self) -> bool {
         use Step::{LinkCosts, OwnWeights, Profile, Variances, Weights, WidthMaps};
         matches!(self, Weights | Variances | WidthMaps | Profile | LinkCosts | OwnWeights)
+    }
+
+    /// Whether it comes with every round that draws, so that it is a cost of what was drawn and not of the start.
+    fn is_of_draws(self) -> bool {
+        use Step::{DegreeAnswers, DegreeQuestions, DrawAnswers, DrawQuestions, RowAnswers, RowQuestions};
+        matches!(self, DrawQuestions | DrawAnswers | RowQuestions | RowAnswers | DegreeQuestions | DegreeAnswers)
+            || matches!(self, Step::PairQuestions | Step::PairAnswers)
     }
 
     /// The tag of the step's frames about exchange `number` of a round. Layers tell exchanges of one round apart;

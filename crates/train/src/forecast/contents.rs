@@ -206,6 +206,7 @@ pub fn kind_words(kind: Kind) -> &'static str {
         Kind::Parameters => "how far copies of the model have moved, or a checkpoint",
         Kind::Evaluation => "rows for evaluations, and what figures are computed from",
         Kind::Control => "ids of foreign nodes, digests, counts, reports",
+        Kind::Draws => "ids of nodes that batches and pairs reach, and neighbours that were drawn",
         Kind::Widths => "how much rows vary and count for, and the bits that messages get",
     }
 }

@@ -60,7 +60,7 @@ fn is_training(row: &Row) -> bool {
     match row.entry.kind {
         Kind::ActivationGradients | Kind::ParameterGradients => true,
         Kind::Parameters => row.entry.round > 0,
-        Kind::Features | Kind::Activations | Kind::Evaluation | Kind::Control | Kind::Widths => false,
+        Kind::Features | Kind::Activations | Kind::Evaluation | Kind::Control | Kind::Widths | Kind::Draws => false,
     }
 }
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Purposes {
-    /// Rows of neighbours and their gradients in training, frozen inputs among them, and what the assigner of their
-    /// widths says.
+    /// Rows of neighbours and their gradients in training, frozen inputs among them, and what is said of
+    /// their widths and of what batches draw.
     pub boundary: u64,
     /// Gradients of parameters, or models, and the checkpoint that a resumed run hands round.
     pub parameters: u64,
@@ -35,7 +35,8 @@ impl Purposes {
 
     fn of_kind(&mut self, kind: Kind) -> &mut u64 {
         match kind {
-            Kind::Features | Kind::Activations | Kind::ActivationGradients | Kind::Widths => &mut self.boundary,
+            Kind::Features | Kind::Activations | Kind::ActivationGradients => &mut self.boundary,
+            Kind::Widths | Kind::Draws => &mut self.boundary,
             Kind::ParameterGradients | Kind::Parameters => &mut self.parameters,
             Kind::Evaluation => &mut self.evaluation,
             Kind::Control => &mut self.start_up,
@@ -56,8 +57,8 @@ mod tests {
     fn every_kind_has_one_purpose_and_names_say_the_same() {
         let bytes: PerKind<u64> = std::array::from_fn(|kind| 10u64.pow(kind as u32)).into();
         let purposes = Purposes::of(&bytes);
-        let expected = Purposes { boundary: 10_000_111, parameters: 11_000, evaluation: 100_000, start_up: 1_000_000 };
-        assert_eq!((purposes, purposes.training()), (expected, 11_011_111));
+        let expected = Purposes { boundary: 110_000_111, parameters: 11_000, evaluation: 100_000, start_up: 1_000_000 };
+        assert_eq!((purposes, purposes.training()), (expected, 111_011_111));
         let names = bytes.iter().map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect();
         assert_eq!(Purposes::of_names(&names), purposes);
         assert_eq!(Purposes::of_names(&BTreeMap::new()), Purposes::default());

@@ -167,7 +167,7 @@ fn what_batches_send_stays_within_what_is_predicted() {
                 let (sent, predicted) = (outcome.sent.totals_by_kind(), outcome.predicted.totals_by_kind());
                 for ((kind, sent), (_, predicted)) in sent.iter().zip(predicted.iter()) {
                     let fits = match kind {
-                        Kind::Features | Kind::Control => sent.framed <= predicted.framed,
+                        Kind::Features | Kind::Draws => sent.framed <= predicted.framed,
                         _ => sent == predicted,
                     };
                     assert!(fits, "{more:?}, {workers} workers, {kind:?}: {sent:?}, predicted {predicted:?}");

@@ -50,7 +50,7 @@ pub fn assert_agrees(bytes: &BytesSummary, rows: &[Row], what: &str) {
     let of = |kinds: &[Kind]| framed(rows.iter().filter(|row| kinds.contains(&row.entry.kind)));
     let Purposes { boundary, parameters, evaluation, start_up } = bytes.by_purpose;
     assert_eq!(boundary + parameters + evaluation + start_up, bytes.total, "{what}: purposes");
-    let rows_and_widths = [Kind::Features, Kind::Activations, Kind::ActivationGradients, Kind::Widths];
+    let rows_and_widths = [Kind::Features, Kind::Activations, Kind::ActivationGradients, Kind::Widths, Kind::Draws];
     assert_eq!(boundary, of(&rows_and_widths), "{what}: boundary");
     assert_eq!(parameters, of(&[Kind::ParameterGradients, Kind::Parameters]), "{what}: parameters");
     assert_eq!((evaluation, start_up), (of(&[Kind::Evaluation]), of(&[Kind::Control])), "{what}");

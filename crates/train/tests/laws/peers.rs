@@ -144,7 +144,7 @@ fn owners(bytes: &[u8]) -> Vec<usize> {
 fn a_node_that_a_peer_says_is_ours_and_is_not_is_refused_by_its_number() {
     let (config, dataset) = (config(&["batch.size=20", "batch.fanouts=[3, 3]", "train.epochs=1"]), graph(200, 4));
     let change: Change = |frame| {
-        if (frame.tag().kind, frame.tag().step) == (Kind::Control, 29) {
+        if (frame.tag().kind, frame.tag().step) == (Kind::Draws, 29) {
             let answer = &mut frame.payload_mut()[HEADER_BYTES..];
             for place in owners(answer) {
                 // Worker 2's nodes are said to be worker 0's.

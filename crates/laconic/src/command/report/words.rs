@@ -29,6 +29,7 @@ pub fn content(kind: Kind, config: Option<&Config>) -> String {
         }
         Kind::Evaluation => "evaluation: rows and counts".to_owned(),
         Kind::Widths => "how much its rows vary, and bits of messages".to_owned(),
+        Kind::Draws => "ids of nodes that its batches and pairs reach, and the neighbours that were drawn".to_owned(),
         Kind::Control => "start-up: ids of foreign nodes, digests, reports".to_owned(),
     }
 }
