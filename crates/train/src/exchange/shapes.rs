@@ -150,6 +150,7 @@ impl Shapes {
             links,
             edges: [own, edges],
             feature_values: feature_values(part),
+            split_rows: split_rows(part),
             ..Shapes::default()
         }
     }
@@ -164,7 +165,6 @@ impl Shapes {
             links: (0..part.parts as usize).map(of).collect(),
             asked_bytes: encode_ids(&asked).len(),
             answer_bytes: vec![encode_ids(&part.nodes).len(); part.parts as usize],
-            split_rows: split_rows(part),
             ..outline
         }
     }
