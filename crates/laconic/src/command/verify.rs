@@ -14,7 +14,7 @@ use crate::output::Output;
 pub struct Verify {
     #[command(flatten)]
     run: RunFile,
-    /// Rounds of each stage
+    /// Rounds of each stage; batches go on to the end of that epoch
     #[arg(long, default_value_t = 10)]
     rounds: u32,
     /// Largest relative difference of a parameter that passes
@@ -53,7 +53,7 @@ fn describe(found: &Verification) -> String {
     if found.is_lossy && found.worst > found.tolerance {
         let _ = write!(
             text,
-            "\nmessages of this configuration lose something, so one worker, which sends none, trains another model"
+            "\nworkers of this configuration do without something that one worker has, so it trains another model"
         );
     }
     text

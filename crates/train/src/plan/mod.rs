@@ -14,6 +14,7 @@ mod notes;
 
 use std::sync::Arc;
 
+use laconic_graph::links::NegativeScope;
 use laconic_graph::part::GlobalCounts;
 use laconic_nn::Layer;
 use laconic_nn::layer::LayerKind;
@@ -327,9 +328,12 @@ impl Plan {
     }
 
     /// Whether several workers train another model than one would, beyond rounding: messages are compressed, left out
-    /// or late, or models averaged.
+    /// or late, models averaged, or what a worker learns from is of its own nodes alone.
     pub fn is_lossy(&self) -> bool {
-        self.is_late() || self.selection.is_some() || self.cadence.is_local() || self.messages.are_lossy()
+        let clusters = self.stages.iter().any(|stage| self.clusters(stage));
+        let own_pairs = self.links.as_ref().is_some_and(|links| links.scope == NegativeScope::Local);
+        let own = clusters || own_pairs;
+        own || self.is_late() || self.selection.is_some() || self.cadence.is_local() || self.messages.are_lossy()
     }
 
     /// Whether rows of any stage are used a round after they were sent.

@@ -26,7 +26,7 @@ pub struct Verification {
     /// Whether the ledgers of the run on many workers were as predicted (exactly, or within the bound where the
     /// prediction is one), and senders and receivers agree.
     pub ledger_is_exact: bool,
-    /// Whether messages lose something, so that one worker, which sends none, is expected to differ.
+    /// Whether workers do without something that one worker has, which is then expected to differ.
     pub is_lossy: bool,
 }
 
@@ -50,9 +50,9 @@ impl Verification {
     }
 }
 
-/// Runs `config` for `rounds` rounds a stage on one worker and on its own number. Rounds are not selected by
-/// validation: a tie decided by a rounding error would compare different rounds. With `force` they start although they
-/// may need more memory than there is.
+/// Runs `config` for `rounds` rounds a stage, in batches to the end of that epoch, on one worker and on its own number.
+/// Rounds are not selected by validation: a tie decided by a rounding error would compare different rounds. With
+/// `force` they start although they may need more memory than there is.
 ///
 /// # Errors
 /// If the data are parts, or one of the runs fails.
@@ -74,7 +74,14 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, f
     let workers = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
     let options = || Options { members: members.clone(), force, ..Options::default() };
     let many_parts = parts((members, &config), (&dataset, split), workers)?;
-    let plan = Plan::with(members, &config, &many_parts[0].global)?;
+    let mut plan = Plan::with(members, &config, &many_parts[0].global)?;
+    let mut rounds = rounds;
+    if let Some(batching) = &plan.batching {
+        // A round is a batch, and ends come with epochs.
+        config.train.epochs = rounds.div_ceil(batching.batches);
+        rounds = config.train.epochs * batching.batches;
+        plan = Plan::with(members, &config, &many_parts[0].global)?;
+    }
     let one = run_threads(&config, Source::of(parts((members, &config), (&dataset, split), 1)?), options())?;
     let many = run_threads(&config, Source::of(many_parts), options())?;
     let mut differences = Vec::new();
