@@ -28,7 +28,7 @@ use laconic_graph::read::arrays::Npz;
 use laconic_nn::layer::{Aggregator, LayerSpec, layer_kind};
 use laconic_nn::network::{After, Network, Unit};
 use laconic_train::Config;
-use laconic_train::config::{LinkSplit, TaskChoice};
+use laconic_train::config::{LinkSplit, LinkSplitChoice, TaskChoice};
 use laconic_train::fit::StageInputs;
 use laconic_train::fit::progress::Progress;
 use laconic_train::fit::trainer::{Fit, StageRun};
@@ -82,7 +82,7 @@ fn main() -> Result<ExitCode> {
     config.train.eval_every = 0;
     if case.links {
         config.task.kind = TaskChoice::LinkPrediction;
-        config.task.split = LinkSplit { val: 0.0, test: 0.0, seed: 0 };
+        config.task.split = LinkSplitChoice::Drawn(LinkSplit { val: 0.0, test: 0.0, seed: 0 });
         (config.model.hidden, config.model.heads) = (case.dataset.labels.classes(), 1);
         let hidden = case.parameters.keys().filter(|name| name.starts_with("decoder.acts.")).count();
         if hidden > 0 {

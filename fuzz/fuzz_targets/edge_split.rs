@@ -1,11 +1,22 @@
-//! Edge splits over any shares and any part: what is taken out and what stays are the edges that were there, in order,
-//! and both directions of a pair go one way.
+//! Edge splits over any shares and any part, and such as the data give: what is taken out and what stays are the edges
+//! that were there, in order; where it is drawn, both directions of a pair go one way.
 #![no_main]
 
 use laconic_graph::dataset::{Features, Ids, Labels};
 use laconic_graph::edges::Edges;
-use laconic_graph::links::{EdgeSplit, Links, hold_out};
+use laconic_graph::links::{EdgeSplit, HeldOut, Links, hold_out, hold_out_given};
 use laconic_graph::part::{GlobalCounts, Part};
+
+/// What is left and what is held out are all edges.
+fn whole(kept: &Part, held: &HeldOut, pairs: &[(u64, u64)]) {
+    let rows = 0..kept.nodes.len() as u64;
+    let loops = rows.flat_map(|v| kept.edges.in_neighbours(v as usize).iter().map(move |&s| (s, v)));
+    let loops = loops.filter(|(source, target)| source == target);
+    let sets = [Links::of(kept), held.val.clone(), held.test.clone()];
+    let mut all: Vec<(u64, u64)> = sets.iter().flat_map(Links::iter).chain(loops).map(|(s, t)| (t, s)).collect();
+    all.sort_unstable();
+    assert_eq!(all, pairs);
+}
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let (Some((numbers, edges)), most) = (input.split_first_chunk::<24>(), 64u64) else { return };
@@ -27,16 +38,22 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         ids: Ids::Row,
         global: GlobalCounts { nodes: most, edges: pairs.len() as u64, ..GlobalCounts::default() },
     };
+    let mut given = part.clone();
+    given.edges.data.held = Some(edges.iter().step_by(2).map(|byte| byte >> 6).take(pairs.len()).collect());
+    if given.check().is_ok() {
+        panic!("roles of edges that the figures of the whole know nothing of");
+    }
+    given.global.held = Some([0, 0]);
+    if given.check().is_ok() {
+        let (kept, held) = hold_out_given(given);
+        kept.check().expect("what is left is a part");
+        whole(&kept, &held, &pairs);
+    }
     let Ok((kept, held)) = hold_out(part, &split) else {
         return assert!(split.checked().is_err());
     };
     kept.check().expect("what is left is a part");
-    let loops = (0..most).flat_map(|v| kept.edges.in_neighbours(v as usize).iter().map(move |&s| (s, v)));
-    let loops = loops.filter(|(source, target)| source == target);
-    let sets = [Links::of(&kept), held.val.clone(), held.test.clone()];
-    let mut all: Vec<(u64, u64)> = sets.iter().flat_map(Links::iter).chain(loops).map(|(s, t)| (t, s)).collect();
-    all.sort_unstable();
-    assert_eq!(all, pairs);
+    whole(&kept, &held, &pairs);
     for (source, target) in held.val.iter() {
         assert_eq!(split.role(source, target), split.role(target, source));
         assert!(held.test.iter().all(|other| other != (target, source)));

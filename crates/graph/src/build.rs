@@ -49,8 +49,9 @@ impl Graph {
 
 /// Sorts edges `sources[i] → targets[i]` into compressed sparse rows by destination, sources ascending, each edge once.
 ///
-/// Duplicates are merged; their weights are summed. With `symmetrise` an edge given in one direction gets the same
-/// weight in the other, and an edge given in both directions with different weights gets their mean.
+/// Duplicates are merged; their weights are summed, and an edge is held out if one of them is. With `symmetrise` an
+/// edge given in one direction gets the same weight in the other, and an edge given in both directions with different
+/// weights gets their mean.
 ///
 /// Edges of different relations are never duplicates of each other. With `symmetrise` the other direction of an edge
 /// of relation r is one of relation r + R, where R relations were given, since it means something else.
@@ -183,6 +184,9 @@ fn merge_duplicates(graph: &mut Graph) -> u64 {
                 if let Some(weights) = &mut graph.data.weights {
                     weights[end - 1] += weights[edge];
                 }
+                if let Some(held) = &mut graph.data.held {
+                    held[end - 1] = held[end - 1].max(held[edge]);
+                }
             } else {
                 graph.sources[end] = graph.sources[edge];
                 graph.data.shift(end, edge);
@@ -215,7 +219,11 @@ fn sort_by_relation(graph: &mut Graph, row: Range<usize>) {
         relations.of[run.clone()].copy_from_slice(&sorted);
         if let Some(weights) = &mut graph.data.weights {
             let sorted: Vec<f32> = order.iter().map(|&edge| weights[edge]).collect();
-            weights[run].copy_from_slice(&sorted);
+            weights[run.clone()].copy_from_slice(&sorted);
+        }
+        if let Some(held) = &mut graph.data.held {
+            let sorted: Vec<u8> = order.iter().map(|&edge| held[edge]).collect();
+            held[run].copy_from_slice(&sorted);
         }
     }
 }
@@ -252,6 +260,11 @@ fn union(a: &Graph, b: &Graph) -> Graph {
             if let (Some((_, j)), Some(weights), Some(other)) = both {
                 let one = weights.last_mut().expect("a weight was pushed");
                 *one += (other[j] - *one) / 2.0;
+            }
+            let both = (i.zip(j), &mut data.held, &b.data.held);
+            if let (Some((_, j)), Some(held), Some(other)) = both {
+                let one = held.last_mut().expect("a role was pushed");
+                *one = other[j].max(*one);
             }
         });
     }
@@ -364,7 +377,8 @@ mod tests {
                 let weights = Some(kept.iter().map(|edge| edge.2 as f32).collect());
                 let relations = Relations { count: 3, of: kept.iter().map(|edge| edge.3).collect() };
                 let (sources, targets) = (kept.iter().map(|e| e.0).collect(), kept.iter().map(|e| e.1).collect());
-                build_graph(6, sources, targets, EdgeData { weights, relations: typed.then_some(relations) }, options)
+                let data = EdgeData { weights, relations: typed.then_some(relations), held: None };
+                build_graph(6, sources, targets, data, options)
             };
             let options = BuildOptions { symmetrise, keep_self_loops: true };
             let (graph, removed) = built(&|_| true, true, options).unwrap();

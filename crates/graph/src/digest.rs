@@ -16,6 +16,7 @@ pub fn digest(dataset: &Dataset) -> String {
         array(&mut hash, "weights", weights);
     }
     relations(&mut hash, dataset.graph.data.relations.as_ref());
+    held(&mut hash, dataset.graph.data.held.as_ref());
     rows(&mut hash, &dataset.features, &dataset.labels);
     for split in &dataset.splits {
         array(&mut hash, "split", &split.roles);
@@ -41,6 +42,13 @@ pub(crate) fn relations(hash: &mut blake3::Hasher, relations: Option<&Relations>
     if let Some(Relations { count, of }) = relations {
         array(hash, "relation count", &[*count as u64]);
         array(hash, "relations", of);
+    }
+}
+
+/// Which edges are held out, where that is given.
+pub(crate) fn held(hash: &mut blake3::Hasher, held: Option<&Vec<u8>>) {
+    if let Some(held) = held {
+        array(hash, "held", held);
     }
 }
 

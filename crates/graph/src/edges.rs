@@ -27,6 +27,9 @@ pub struct EdgeData {
     pub weights: Option<Vec<f32>>,
     /// Which relation each edge is of; `None` where there is one kind of edge.
     pub relations: Option<Relations>,
+    /// Which edges the data hold out to be predicted: 0 none, 1 for validation, 2 for testing
+    /// ([`crate::links::LinkRole`]); `None` where they do not say.
+    pub held: Option<Vec<u8>>,
 }
 
 /// The kinds of edges: there may be several edges between the same two nodes, one of each relation.
@@ -76,6 +79,7 @@ impl EdgeData {
         EdgeData {
             weights: self.weights.as_ref().map(|_| Vec::with_capacity(edges)),
             relations: self.relations.as_ref().map(relations),
+            held: self.held.as_ref().map(|_| Vec::with_capacity(edges)),
         }
     }
 
@@ -85,6 +89,7 @@ impl EdgeData {
         EdgeData {
             weights: self.weights.as_ref().map(|_| vec![0.0; edges]),
             relations: self.relations.as_ref().map(relations),
+            held: self.held.as_ref().map(|_| vec![0; edges]),
         }
     }
 
@@ -94,14 +99,18 @@ impl EdgeData {
             into.extend_from_slice(&from[range.clone()]);
         }
         if let (Some(into), Some(from)) = (&mut self.relations, &from.relations) {
-            into.of.extend_from_slice(&from.of[range]);
+            into.of.extend_from_slice(&from.of[range.clone()]);
+        }
+        if let (Some(into), Some(from)) = (&mut self.held, &from.held) {
+            into.extend_from_slice(&from[range]);
         }
     }
 
-    /// Appends an edge that is like any other: of weight 1 and the first relation.
+    /// Appends an edge that is like any other: of weight 1 and the first relation, and not held out.
     pub(crate) fn push_plain(&mut self) {
         self.weights.iter_mut().for_each(|weights| weights.push(1.0));
         self.relations.iter_mut().for_each(|relations| relations.of.push(0));
+        self.held.iter_mut().for_each(|held| held.push(0));
     }
 
     /// Sets what is known of the edge at `at` to what `from`, of the same columns, knows of `edge`.
@@ -112,12 +121,16 @@ impl EdgeData {
         if let (Some(into), Some(from)) = (&mut self.relations, &from.relations) {
             into.of[at] = from.of[edge];
         }
+        if let (Some(into), Some(from)) = (&mut self.held, &from.held) {
+            into[at] = from[edge];
+        }
     }
 
     /// Moves what is known of the edge at `from` to the place `to`.
     pub(crate) fn shift(&mut self, to: usize, from: usize) {
         self.weights.iter_mut().for_each(|weights| weights[to] = weights[from]);
         self.relations.iter_mut().for_each(|relations| relations.of[to] = relations.of[from]);
+        self.held.iter_mut().for_each(|held| held[to] = held[from]);
     }
 
     /// Keeps the first `edges` edges.
@@ -129,6 +142,10 @@ impl EdgeData {
         if let Some(relations) = &mut self.relations {
             relations.of.truncate(edges);
             relations.of.shrink_to_fit();
+        }
+        if let Some(held) = &mut self.held {
+            held.truncate(edges);
+            held.shrink_to_fit();
         }
     }
 
@@ -142,16 +159,28 @@ impl EdgeData {
         self.relations.as_ref().map_or(0, |relations| relations.count)
     }
 
+    /// How many edges are held out, for validation and for testing; `None` where that is not said.
+    pub fn held_counts(&self) -> Option<[u64; 2]> {
+        let held = self.held.as_ref()?;
+        Some([1, 2].map(|role| held.iter().filter(|&&of| of == role).count() as u64))
+    }
+
     /// How many bytes an edge takes.
     pub fn bytes_per_edge(&self) -> u64 {
         let weight = if self.weights.is_some() { 4 } else { 0 };
-        weight + if self.relations.is_some() { 2 } else { 0 }
+        weight + if self.relations.is_some() { 2 } else { 0 } + u64::from(self.held.is_some())
     }
 
-    /// A column that does not say something of each of `edges` edges, or names a relation that there is not.
+    /// A column that does not say something of each of `edges` edges, or names a relation, or a split, that is none.
     pub(crate) fn violation(&self, edges: usize) -> Option<Violation> {
         let weights = self.weights.as_ref().and_then(|weights| length_violation("weights", weights.len(), edges));
-        weights.or_else(|| self.relations.as_ref().and_then(|relations| relations.violation(edges)))
+        let relations = || self.relations.as_ref().and_then(|relations| relations.violation(edges));
+        let held = || {
+            let held = self.held.as_ref()?;
+            let beyond = || held.iter().find(|&&role| role > 2).map(|role| format!("expected 0, 1 or 2, found {role}"));
+            length_violation("held", held.len(), edges).or_else(|| beyond().map(|what| ("held", what)))
+        };
+        weights.or_else(relations).or_else(held)
     }
 }
 
@@ -191,6 +220,6 @@ impl Relations {
 
 impl From<Option<Vec<f32>>> for EdgeData {
     fn from(weights: Option<Vec<f32>>) -> Self {
-        EdgeData { weights, relations: None }
+        EdgeData { weights, ..EdgeData::default() }
     }
 }

@@ -100,6 +100,14 @@ impl<W: Write + Seek> Archive<W> {
             self.array("edge_type", &[relations.of.len()], relations.of.iter().map(|&relation| i32::from(relation)))?;
             self.array("num_relations", &[1], [relations.count as i64])?;
         }
+        if let Some(held) = &graph.data.held {
+            let ends: Vec<(u32, u32)> = graph.sources.iter().copied().zip(targets()).collect();
+            for (name, role) in [("val_edge_index", 1), ("test_edge_index", 2)] {
+                let of: Vec<usize> = (0..held.len()).filter(|&edge| held[edge] == role).collect();
+                let both = of.iter().map(|&edge| ends[edge].0).chain(of.iter().map(|&edge| ends[edge].1));
+                self.array(name, &[2, of.len()], both.map(i64::from))?;
+            }
+        }
         if let Some(types) = types_of(&dataset.features, &dataset.about) {
             self.array("node_type", &[types.len()], types.into_iter().map(i32::from))?;
         }
@@ -242,7 +250,8 @@ mod tests {
             let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
             let of = edges.iter().map(|e| (e.0 * 7 + e.1) as u16 % 3).collect();
             let relations = related.then_some(Relations { count: 3 + usize::from(weighted), of });
-            let data = EdgeData { weights, relations };
+            let held = (!related).then(|| (0..edges.len()).map(|edge| (edge * 7 % 3) as u8).collect());
+            let data = EdgeData { weights, relations, held };
             let (graph, _) = build_graph(7, sources, targets, data, BuildOptions::default()).unwrap();
             let names = |count: usize| (0..count).map(|number| format!("{number} é")).collect::<Vec<_>>();
             let (classes, columns) = (names(labels.classes()), names(features.columns()));

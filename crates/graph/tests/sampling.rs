@@ -31,7 +31,7 @@ fn graph() -> Graph {
     }
     let weights: Vec<f32> = (0..sources.len()).map(|edge| 1.0 + edge as f32).collect();
     let relations = Relations { count: 5, of: (0..sources.len()).map(|edge| (edge % 5) as u16).collect() };
-    let data = EdgeData { weights: Some(weights), relations: Some(relations) };
+    let data = EdgeData { weights: Some(weights), relations: Some(relations), held: None };
     let graph = Graph { offsets, sources, data };
     graph.check().unwrap();
     graph
@@ -293,7 +293,7 @@ fn skipped_edges_are_neither_drawn_nor_counted_and_others_are_drawn_as_without_t
 fn loops_are_one_for_each_destination_and_weigh_what_the_graphs_own_weighs() {
     // Edges into 0 from 0 (twice), 1, 2; into 1 from 0; into 2 none.
     let relations = Some(Relations { count: 9, of: vec![1, 2, 3, 4, 5] });
-    let data = EdgeData { weights: Some(vec![5.0, 7.0, 1.0, 2.0, 3.0]), relations };
+    let data = EdgeData { weights: Some(vec![5.0, 7.0, 1.0, 2.0, 3.0]), relations, held: None };
     let neighbourhoods = Neighbourhoods::of(Graph { offsets: vec![0, 4, 5, 5], sources: vec![0, 0, 1, 2, 0], data });
     let lists = CsrLists::new(&neighbourhoods, &[Some(1)], CsrLists::key(0, 0)).with_loops();
     let batch = sample(&lists, 3, &[0, 1, 2], 1);

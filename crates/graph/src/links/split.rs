@@ -113,8 +113,26 @@ pub struct HeldOut {
 /// # Errors
 ///
 /// If the split is none ([`EdgeSplit::checked`]).
-pub fn hold_out(mut part: Part, split: &EdgeSplit) -> Result<(Part, HeldOut)> {
+pub fn hold_out(part: Part, split: &EdgeSplit) -> Result<(Part, HeldOut)> {
     let split = split.checked()?;
+    Ok(take_out(part, |_, source, target| split.role(source, target)))
+}
+
+/// The same of the edges that the data themselves hold out ([`crate::edges::EdgeData::held`]), each direction by
+/// itself; none where they do not say.
+pub fn hold_out_given(mut part: Part) -> (Part, HeldOut) {
+    let given = part.edges.data.held.take().unwrap_or_default();
+    part.global.held = None;
+    take_out(part, |edge, source, target| match given.get(edge) {
+        _ if source == target => LinkRole::Train,
+        Some(1) => LinkRole::Val,
+        Some(2) => LinkRole::Test,
+        _ => LinkRole::Train,
+    })
+}
+
+/// Takes out what has a role other than training, by its position and both ends.
+fn take_out(mut part: Part, role: impl Fn(usize, u64, u64) -> LinkRole) -> (Part, HeldOut) {
     let mut held = HeldOut::default();
     let edges = &mut part.edges;
     let (mut kept, mut begin) = (0, 0);
@@ -122,7 +140,7 @@ pub fn hold_out(mut part: Part, split: &EdgeSplit) -> Result<(Part, HeldOut)> {
         let end = edges.offsets[row + 1] as usize;
         for at in begin..end {
             let source = edges.sources[at];
-            match split.role(source, target) {
+            match role(at, source, target) {
                 LinkRole::Val => held.val.push(source, target),
                 LinkRole::Test => held.test.push(source, target),
                 LinkRole::Train => {
@@ -137,7 +155,7 @@ pub fn hold_out(mut part: Part, split: &EdgeSplit) -> Result<(Part, HeldOut)> {
     }
     edges.sources.truncate(kept);
     edges.data.truncate(kept);
-    Ok((part, held))
+    (part, held)
 }
 
 #[cfg(test)]

@@ -134,7 +134,11 @@ impl Part {
             (found != expected).then_some(("relations", what))
         };
         let left_out = || finite_violation("left_out", &self.left_out);
-        data.violation(self.edges.edges()).or_else(infinite).or_else(others).or_else(left_out)
+        let held = || {
+            let what = "expected roles of edges in all parts or in none, as the figures of the whole say";
+            (data.held.is_some() != self.global.held.is_some()).then(|| ("held", what.to_owned()))
+        };
+        data.violation(self.edges.edges()).or_else(infinite).or_else(others).or_else(left_out).or_else(held)
     }
 }
 

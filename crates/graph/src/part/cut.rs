@@ -86,6 +86,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
         multi_label: matches!(dataset.labels, Labels::Multi { .. }),
         weighted: dataset.graph.data.weights.is_some(),
         relations: dataset.graph.data.kinds(),
+        held: dataset.graph.data.held_counts(),
         about: dataset.about.clone(),
     }
 }

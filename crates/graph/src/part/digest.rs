@@ -1,6 +1,6 @@
 //! The fingerprint of a part.
 
-use crate::digest::{array, relations, rows};
+use crate::digest::{array, held, relations, rows};
 use crate::part::Part;
 
 impl Part {
@@ -14,6 +14,7 @@ impl Part {
             array(&mut hash, "weights", weights);
         }
         relations(&mut hash, self.edges.data.relations.as_ref());
+        held(&mut hash, self.edges.data.held.as_ref());
         if !self.left_out.is_empty() {
             array(&mut hash, "left out", &self.left_out);
         }

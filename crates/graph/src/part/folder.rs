@@ -3,7 +3,7 @@
 //! | file | tensors |
 //! | --- | --- |
 //! | `graph` | `offsets` u64 \[n + 1\], `sources` u64 \[e\] |
-//! | | with weights `weights` f32 \[e\], with edge types `relations` u16 \[e\] |
+//! | | with weights `weights` f32 \[e\], with edge types `relations` u16 \[e\], with edges held out `held` u8 \[e\] |
 //! | `nodes` | `nodes` u64 \[n\] |
 //! | | with a split `roles` u8 \[n\] |
 //! | | `labels` i32 \[n\], or u8 \[n, classes\], or nothing |
@@ -106,7 +106,7 @@ pub fn write_parts<P: Borrow<Part>>(
 ///     edges: Edges {
 ///         offsets: vec![0, 1, 3],
 ///         sources: vec![21, 10, 20],
-///         data: EdgeData { weights: Some(vec![250.0, 10.0, 99.5]), relations: None },
+///         data: EdgeData { weights: Some(vec![250.0, 10.0, 99.5]), ..EdgeData::default() },
 ///     },
 ///     left_out: Vec::new(),
 ///     features: Features::Dense { columns: 2, values: vec![0.1, 0.2, 0.3, 0.4] },
@@ -229,6 +229,7 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
                     true => Some(Relations { count: meta.global.relations, of: graph.vector("relations")? }),
                     false => None,
                 },
+                held: graph.has("held").then(|| graph.vector("held")).transpose()?,
             },
         },
         left_out: Vec::new(),
@@ -241,7 +242,7 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
     };
     if let Some((array, what)) = part.violation().or_else(|| part.count_violation()) {
         let file = match array {
-            "offsets" | "sources" | "weights" | "relations" => &graph,
+            "offsets" | "sources" | "weights" | "relations" | "held" => &graph,
             array if array.starts_with("features") => &features,
             _ => &nodes,
         };
@@ -268,6 +269,7 @@ pub(super) fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
         vec![Tensor::vector("offsets", &part.edges.offsets), Tensor::vector("sources", &part.edges.sources)];
     graph.extend(part.edges.data.weights.as_ref().map(|weights| Tensor::vector("weights", weights)));
     graph.extend(part.edges.data.relations.as_ref().map(|relations| Tensor::vector("relations", &relations.of)));
+    graph.extend(part.edges.data.held.as_ref().map(|held| Tensor::vector("held", held)));
 
     let mut nodes = vec![Tensor::vector("nodes", &part.nodes)];
     if !part.roles.is_empty() {

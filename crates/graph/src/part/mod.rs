@@ -87,6 +87,9 @@ pub struct GlobalCounts {
     /// How many relations edges are of; 0 where there is one kind of edge.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub relations: usize,
+    /// How many edges the data hold out, for validation and for testing; `None` where they do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<[u64; 2]>,
     /// What classes, relations and features are called, and how features were made.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,

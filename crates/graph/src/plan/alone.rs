@@ -32,8 +32,8 @@ impl Part {
         let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
         let [train, val, test] = [Split::TRAIN, Split::VAL, Split::TEST].map(of_role);
         let dataset = format!("{} (part {} of {})", self.global.dataset, self.index, self.parts);
-        let (nodes, count) = (rows as u64, edges.edges() as u64);
-        let global = GlobalCounts { dataset, nodes, edges: count, train, val, test, ..self.global };
+        let (nodes, count, held) = (rows as u64, edges.edges() as u64, edges.data.held_counts());
+        let global = GlobalCounts { dataset, nodes, edges: count, train, val, test, held, ..self.global };
         let ids = match self.ids {
             Ids::Row => Ids::Integers(self.nodes.iter().map(|&node| node as i64).collect()),
             ids => ids,
@@ -57,7 +57,7 @@ mod tests {
             edges: Edges {
                 offsets: vec![0, 2, 3, 6],
                 sources: vec![1, 9, 4, 2, 7, 8],
-                data: EdgeData { weights: Some(vec![0.5, 1.0, 2.0, 3.0, 4.0, 5.0]), relations: None },
+                data: EdgeData { weights: Some(vec![0.5, 1.0, 2.0, 3.0, 4.0, 5.0]), relations: None, held: None },
             },
             left_out: Vec::new(),
             features: Features::None,

@@ -4,12 +4,14 @@
 //! once and gets its other direction here), `num_nodes`, `features` or CSR features, `labels`, `train_mask`,
 //! `val_mask`, `test_mask`, `ids`, `class_names`, `feature_names`, and, so that nothing is lost on the way through
 //! [`crate::write`], `num_classes`, `edge_weight`, `edge_type` with
-//! `num_relations` and `relation_names`, `ids_data` and `ids_offsets` for ids that are texts, and `about`
-//! with the names and the recipe of features as JSON. PyTorch Geometric's `x` and `y` stand for `features` and `labels`
-//! where those are not there. Any number type will do for any array whose values it holds. Other arrays are ignored,
-//! and named among the roles.
+//! `num_relations` and `relation_names`, `val_edge_index` (or `valid_edge_index`) and `test_edge_index` (edges that are
+//! held out to be predicted, in `edge_index` or beside it), `ids_data` and `ids_offsets` for ids that are texts, and
+//! `about` with the names and the recipe of features as JSON. PyTorch Geometric's `x` and `y` stand for `features` and
+//! `labels` where those are not there. Any number type will do for any array whose values it holds. Other arrays are
+//! ignored, and named among the roles.
 
 use super::arrays::{Array, Npz};
+use super::held::{self, Held};
 use super::typed::TYPES_MAX;
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
 use crate::about::About;
@@ -42,15 +44,17 @@ impl Reader for Interchange {
     fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
         let limits = &options.limits;
         let mut npz = Npz::open(path, limits)?;
-        let (sources, targets) = edge_index(&mut npz, limits)?;
-        let in_edges = sources.iter().chain(&targets).max().map_or(0, |&largest| u64::from(largest) + 1);
+        let (sources, targets) = edge_index(&mut npz, "edge_index", limits)?;
+        let held = held::read(&mut npz, limits)?;
+        let ends = sources.iter().chain(&targets).chain(held.iter().flat_map(Held::ends));
+        let in_edges = ends.max().map_or(0, |&largest| u64::from(largest) + 1);
         let nodes = count_nodes(&mut npz, path, in_edges, limits)?;
         let mut about = read_about(&mut npz, limits)?;
         if !options.typed {
             about.relations.clear();
             about.node_types.clear();
         }
-        let graph = build(&mut npz, (nodes, about.relations.len()), (sources, targets), options)?;
+        let graph = build(&mut npz, (nodes, about.relations.len()), (sources, targets, held), options)?;
         about.name_reverses(graph.data.kinds());
         let mut features = features::npz_features(&mut npz, nodes, limits)?;
         if options.typed {
@@ -66,8 +70,11 @@ impl Reader for Interchange {
 }
 
 /// Every array that is read where it is there.
-const KNOWN: [&str; 25] = [
+const KNOWN: [&str; 28] = [
     "edge_index",
+    "val_edge_index",
+    "valid_edge_index",
+    "test_edge_index",
     "directed",
     "num_nodes",
     "edge_weight",
@@ -139,11 +146,11 @@ pub(super) fn read_about(npz: &mut Npz, limits: &Limits) -> Result<About> {
     Ok(About { classes, relations, features, ..About::default() })
 }
 
-/// Row 0 and row 1 of `edge_index`.
-fn edge_index(npz: &mut Npz, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
-    let Array { shape, values: mut sources } = npz.read::<u32>("edge_index", limits.edges_max.saturating_mul(2))?;
+/// Row 0 and row 1 of an array like `edge_index`.
+pub(super) fn edge_index(npz: &mut Npz, name: &str, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
+    let Array { shape, values: mut sources } = npz.read::<u32>(name, limits.edges_max.saturating_mul(2))?;
     if shape.len() != 2 || shape[0] != 2 {
-        return Err(npz.error("edge_index", format!("expected the shape [2, edges], found {shape:?}")));
+        return Err(npz.error(name, format!("expected the shape [2, edges], found {shape:?}")));
     }
     let targets = sources.split_off(shape[1]);
     Ok((sources, targets))
@@ -182,7 +189,7 @@ pub(super) fn count_nodes(npz: &mut Npz, path: &Path, in_edges: u64, limits: &Li
 fn build(
     npz: &mut Npz,
     (nodes, names): (usize, usize),
-    (sources, targets): (Vec<u32>, Vec<u32>),
+    (mut sources, mut targets, held): (Vec<u32>, Vec<u32>, Option<Held>),
     options: &ReadOptions,
 ) -> Result<Graph> {
     let weights = npz.optional::<f32>("edge_weight", options.limits.edges_max)?.map(|array| array.values);
@@ -196,7 +203,11 @@ fn build(
     let directed = npz.optional::<u8>("directed", 1)?;
     let undirected = directed.is_some_and(|array| array.values.first() == Some(&0));
     let how = if undirected { options.build_undirected() } else { options.build() };
-    let built = build_graph(nodes, sources, targets, EdgeData { weights, relations }, how);
+    let mut data = EdgeData { weights, relations, held: None };
+    if let Some(held) = held {
+        held.join((&mut sources, &mut targets, &mut data), undirected).map_err(|(name, what)| npz.error(name, what))?;
+    }
+    let built = build_graph(nodes, sources, targets, data, how);
     Ok(built.map_err(|error| npz.error("edge_index", error.to_string()))?.0)
 }
 

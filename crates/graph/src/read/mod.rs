@@ -22,6 +22,7 @@ pub mod typed_tables;
 mod column;
 mod features;
 mod heading;
+mod held;
 mod id_index;
 mod labels;
 mod node_columns;

@@ -110,7 +110,7 @@ fn edges(relations: &[EdgesFound], starts: &[u32]) -> std::result::Result<AllEdg
         return Err(format!("expected weights of the edges of all relations or of none; {bare:?} has none"));
     }
     let weights = (weighted > 0).then_some(weights);
-    Ok((sources, targets, EdgeData { weights, relations: Some(Relations { count: relations.len(), of }) }))
+    Ok((sources, targets, EdgeData { weights, relations: Some(Relations { count: relations.len(), of }), held: None }))
 }
 
 /// The labels of the one type that has some; nodes of other types have none.

@@ -132,6 +132,19 @@ pub fn interchange_sparse() -> Fixture {
     Fixture { reader: &Interchange, path: "sparse.npz", files: vec![("sparse.npz".to_owned(), Content::Npz(members))] }
 }
 
+/// A path of four nodes, each edge once; one is held out for validation in its other direction, and one for testing
+/// that is not among the edges.
+pub fn interchange_held() -> Fixture {
+    let members = vec![
+        ("edge_index", int64(&[2, 3], &[0, 1, 2, 1, 2, 3])),
+        ("directed", uint8(&[1], &[0])),
+        ("edge_weight", float32(&[3], &[0.5, 2.0, 4.0])),
+        ("valid_edge_index", int64(&[2, 1], &[2, 1])),
+        ("test_edge_index", int32(&[2, 1], &[4, 0])),
+    ];
+    Fixture { reader: &Interchange, path: "held.npz", files: vec![("held.npz".to_owned(), Content::Npz(members))] }
+}
+
 /// An edge and two classes a node, of which some are not known.
 pub fn interchange_unknown() -> Fixture {
     let members = vec![
@@ -412,6 +425,7 @@ pub fn all() -> Vec<Fixture> {
         interchange(),
         interchange_sparse(),
         interchange_unknown(),
+        interchange_held(),
         gnn_benchmark(),
         planetoid(&pickles::PROTOCOL_0),
         planetoid(&pickles::PROTOCOL_2),

@@ -101,6 +101,36 @@ fn interchange_holds_undirected_edges_once() {
 }
 
 #[test]
+fn interchange_holds_edges_out_for_validation_and_testing() {
+    let got = read_plain(&fixtures::interchange_held());
+    let graph = &got.graph;
+    let held = graph.data.held.as_ref().unwrap();
+    let edges = (0..graph.nodes()).flat_map(|node| graph.in_edges(node).map(move |at| (graph.sources[at], node, at)));
+    let edges: Vec<(u32, usize, u8)> = edges.map(|(source, target, at)| (source, target, held[at])).collect();
+    let expected = [(1, 0, 0), (4, 0, 2), (0, 1, 0), (2, 1, 1), (1, 2, 1), (3, 2, 0), (2, 3, 0), (0, 4, 2)];
+    assert_eq!(edges, expected);
+    assert_eq!(graph.data.weights.as_ref().unwrap()[1], 1.0);
+    let edge = |name, values: &[i32]| (name, fixtures::int32(&[2, values.len() / 2], values));
+    let types = ("edge_type", fixtures::uint8(&[2], &[0, 1]));
+    for (members, words) in [
+        (
+            vec![edge("val_edge_index", &[0, 1]), edge("test_edge_index", &[0, 1])],
+            ["test_edge_index", "held out twice"],
+        ),
+        (vec![("test_edge_index", fixtures::int32(&[3], &[0, 1, 2]))], ["test_edge_index", "[2, edges]"]),
+        (vec![edge("val_edge_index", &[2, 0]), types], ["val_edge_index", "from 2 to 0 is not in edge_index"]),
+        (vec![edge("val_edge_index", &[7, 0]), ("num_nodes", fixtures::uint8(&[1], &[3]))], ["0..3", "7"]),
+    ] {
+        let members = [vec![edge("edge_index", &[0, 1, 1, 2])], members].concat();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("held.npz");
+        std::fs::write(&path, fixtures::npz(&members)).unwrap();
+        let error = read(&path, &ReadOptions { typed: true, ..ReadOptions::default() }).unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    }
+}
+
+#[test]
 fn interchange_holds_arcs_weights_and_sparse_features() {
     let fixture = fixtures::interchange_sparse();
     let got = read_plain(&fixture);

@@ -76,7 +76,7 @@ keys! {
         (dot)",
     "task.decoder_layers": "mlp: hidden layers (1)",
     "task.split": "link_prediction: { val, test, seed }: shares of edges that are held out, both directions of a pair \
-        together ({ val = 0.05, test = 0.1, seed = 0 })",
+        together; or given, those that the data hold out ({ val = 0.05, test = 0.1, seed = 0 })",
     "task.negatives": "link_prediction: global | local: pairs that are no edges have any node for a target, or one of \
         the target's owner (global)",
     "task.negatives_per_edge": "link_prediction: such pairs an edge, others in every round (1)",

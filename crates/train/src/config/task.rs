@@ -3,6 +3,7 @@
 use laconic_graph::links::{EdgeSplit, NegativeScope};
 use serde::{Deserialize, Serialize};
 
+use super::data::NamedSplit;
 use crate::error::Result;
 
 /// `[task]`: what is learned.
@@ -15,8 +16,8 @@ pub struct TaskConfig {
     pub decoder: String,
     /// `mlp` decoder: hidden layers.
     pub decoder_layers: usize,
-    /// Links: the share of edges that is held out, both directions of a pair together.
-    pub split: LinkSplit,
+    /// Links: the share of edges that is held out, both directions of a pair together; or those that the data hold out.
+    pub split: LinkSplitChoice,
     /// Links: where the other end of pairs comes from that are learned to be no edges.
     pub negatives: Replacement,
     /// Links: how many such pairs for each edge, other ones in every round.
@@ -33,7 +34,7 @@ impl Default for TaskConfig {
             kind: TaskChoice::NodeClassification,
             decoder: "dot".to_owned(),
             decoder_layers: 1,
-            split: LinkSplit::default(),
+            split: LinkSplitChoice::Drawn(LinkSplit::default()),
             negatives: Replacement::Global,
             negatives_per_edge: 1,
             exclude_targets: true,
@@ -63,7 +64,30 @@ impl TaskChoice {
     ];
 }
 
-/// `task.split`: shares of edges and the seed that draws them.
+/// `task.split`: which edges are held out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LinkSplitChoice {
+    /// Those that the data hold out.
+    Named(NamedSplit),
+    /// Shares of them.
+    Drawn(LinkSplit),
+}
+
+impl LinkSplitChoice {
+    /// The split to draw; `None` where it is given.
+    ///
+    /// # Errors
+    /// If its shares leave nothing to learn from.
+    pub fn spec(&self) -> Result<Option<EdgeSplit>> {
+        match self {
+            LinkSplitChoice::Named(NamedSplit::Given) => Ok(None),
+            LinkSplitChoice::Drawn(split) => split.spec().map(Some),
+        }
+    }
+}
+
+/// `task.split = { … }`: shares of edges and the seed that draws them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkSplit {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use laconic_graph::links::{EdgeSplit, HeldOut, Links, NegativeScope, hold_out};
-use laconic_graph::part::Part;
+use laconic_graph::links::{EdgeSplit, HeldOut, Links, NegativeScope, hold_out, hold_out_given};
+use laconic_graph::part::{GlobalCounts, Part};
 use laconic_nn::decoder::{DECODER, Decoder, DecoderSpec};
 use laconic_nn::metric::Metric;
 use laconic_nn::parameters::ParameterSpec;
@@ -18,8 +18,8 @@ use crate::schedule::Stage;
 pub struct LinkPlan {
     /// What scores a pair of embeddings.
     pub decoder: Arc<dyn Decoder>,
-    /// Which edges are held out.
-    pub split: EdgeSplit,
+    /// Which edges are held out; `None` for those that the data hold out.
+    pub split: Option<EdgeSplit>,
     /// Where the targets of pairs come from that are no edges.
     pub scope: NegativeScope,
     /// How many of them for each edge and round.
@@ -88,6 +88,27 @@ impl LinkPlan {
         }))
     }
 
+    /// What draws the pairs that evaluations rank among.
+    pub fn evaluation_seed(&self) -> u64 {
+        self.split.map_or(0, |split| split.seed)
+    }
+
+    /// About how many of all edges are to learn from.
+    ///
+    /// # Errors
+    /// If the data hold none out and should.
+    pub(super) fn training_edges(&self, counts: &GlobalCounts) -> Result<u64> {
+        match (&self.split, counts.held) {
+            (Some(split), _) => Ok((counts.edges as f64 * (1.0 - split.val - split.test)) as u64),
+            (None, Some([val, test])) => Ok(counts.edges.saturating_sub(val + test)),
+            (None, None) => {
+                let what = "holds out no edges (val_edge_index and test_edge_index of an npz); \
+                    { val = 0.05, test = 0.1 } draws some";
+                Err(TrainError::config(format!("task.split = \"given\": {} {what}", counts.dataset)))
+            }
+        }
+    }
+
     /// The decoder's parameters, behind those of each stage's network. The last stage's decoder is the model's.
     pub fn with_decoder(&self, stages: Vec<Stage>) -> Vec<Stage> {
         let last = stages.len() - 1;
@@ -105,7 +126,10 @@ impl LinkPlan {
     /// # Errors
     /// If the split is none.
     pub fn sets(&self, part: Part) -> Result<(Part, LinkSets)> {
-        let (part, held) = hold_out(part, &self.split)?;
+        let (part, held) = match &self.split {
+            Some(split) => hold_out(part, split)?,
+            None => hold_out_given(part),
+        };
         let train = Links::of(&part);
         Ok((part, LinkSets { train, held }))
     }

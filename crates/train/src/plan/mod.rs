@@ -143,8 +143,7 @@ impl Plan {
         let metrics = links::link_metrics(&config.train.metrics);
         let plan = Plan { links, metrics, deletes_edges, ..model };
         plan.check_links()?;
-        let held = config.task.split.val + config.task.split.test;
-        let train = (counts.edges as f64 * (1.0 - held)) as u64;
+        let train = plan.links.as_ref().map_or(Ok(0), |links| links.training_edges(counts))?;
         let plan = plan.in_batches([counts.nodes, train])?;
         plan.check_layers()?;
         Ok(plan)

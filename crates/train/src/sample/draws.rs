@@ -184,7 +184,7 @@ fn merged(local: &Local, with_halo: bool, loops: bool) -> Edges<u32> {
         offsets.push(sources.len() as u64);
     }
     let relations = (related > 0).then_some(Relations { count: related, of: relations });
-    let data = EdgeData { weights: weighted.then_some(weights), relations };
+    let data = EdgeData { weights: weighted.then_some(weights), relations, held: None };
     Edges { offsets, sources, data }
 }
 

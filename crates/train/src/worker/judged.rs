@@ -51,10 +51,11 @@ impl Judged<'_> {
     /// The targets that stand for no edge in place of an edge's. They come from all nodes whatever training draws, so
     /// that figures do not depend on the partition.
     fn targets(&self, edge: (u64, u64)) -> impl Iterator<Item = u64> {
-        let LinkPlan { ranked_among, nodes, split, .. } = *self.plan;
+        let LinkPlan { ranked_among, nodes, .. } = *self.plan;
         let all = Negatives { scope: NegativeScope::Global, number: ranked_among, own: &[], nodes };
         // The edge itself is none of them.
-        let drawn = all.targets(Negatives::of_evaluation(split.seed), edge).filter(|&other| other != edge.1);
+        let drawn =
+            all.targets(Negatives::of_evaluation(self.plan.evaluation_seed()), edge).filter(|&other| other != edge.1);
         drawn.collect::<Vec<u64>>().into_iter()
     }
 

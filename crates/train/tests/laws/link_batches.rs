@@ -9,9 +9,9 @@ use laconic_graph::links::{EdgeSplit, LinkRole, NegativeScope, Negatives};
 use laconic_graph::sample::{batch_of_edge, batches};
 use laconic_train::run::{Data, Options, predict, train};
 
-use crate::fixture::{config, first_gradient, folder, graph, losses, run, try_run, weighted};
+use crate::fixture::{config, first_gradient, folder, graph, losses, related, run, try_run, weighted};
 use crate::links::{assert_within, keys, unlabelled};
-use crate::same_bits::{assert_resumes, assert_same, stop_after, straight};
+use crate::same_bits::{assert_resumes, assert_same, bits, stop_after, straight};
 
 const ARCHS: [&[&str]; 4] =
     [&["model.arch=gcn"], &["model.arch=sage"], &["model.arch=gin"], &["model.arch=gat", "task.decoder=mlp"]];
@@ -54,6 +54,34 @@ fn batches_of_edges_are_the_same_on_one_worker_and_on_many() {
                 }
             }
         }
+    }
+}
+
+/// A split that the data give is the same as one that draws the same edges.
+#[test]
+fn edges_that_the_data_hold_out_are_held_out() {
+    for dataset in [unlabelled(), related(180, 4)] {
+        let split = EdgeSplit { val: 0.1, test: 0.2, seed: 0 };
+        let role = |source: u32, target: usize| match split.role(source.into(), target as u64) {
+            LinkRole::Train => 0,
+            LinkRole::Val => 1,
+            LinkRole::Test => 2,
+        };
+        let graph = &dataset.graph;
+        let into = |target: usize| graph.in_neighbours(target).iter().map(move |&source| role(source, target));
+        let held: Vec<u8> = (0..graph.rows()).flat_map(into).collect();
+        assert!((1..3).all(|role| held.iter().filter(|&&of| of == role).count() > 40));
+        let mut given = dataset.clone();
+        given.graph.data.held = Some(held);
+        let drawn = keys(&["train.epochs=3", "task.split={ val = 0.1, test = 0.2, seed = 0 }"]);
+        let by_data = keys(&["train.epochs=3", "task.split=given"]);
+        for workers in [1, 3] {
+            let (expected, found) = (run(&config(&drawn), &dataset, workers), run(&config(&by_data), &given, workers));
+            assert_eq!(bits(&found), bits(&expected), "{workers} workers");
+            assert_eq!(found[0].trained.scores, expected[0].trained.scores);
+        }
+        let error = try_run(&config(&by_data), &dataset, 2, Options::default()).err().expect("nothing is held out");
+        assert!(error.to_string().contains("task.split") && error.exit_code() == 2, "{error}");
     }
 }
 

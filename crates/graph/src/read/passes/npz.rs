@@ -33,11 +33,14 @@ pub struct NpzPasses {
 const CHUNK: u64 = 1 << 14;
 
 /// What such a cut does not carry along.
-const REFUSED: [(&str, &str); 4] = [
+const REFUSED: [(&str, &str); 7] = [
     ("edge_weight", "weights of edges"),
     ("ids_data", "ids that are texts"),
     ("features_data", "sparse features"),
     ("features_indptr", "sparse features"),
+    ("val_edge_index", "edges that are held out"),
+    ("valid_edge_index", "edges that are held out"),
+    ("test_edge_index", "edges that are held out"),
 ];
 
 impl NpzPasses {
@@ -47,7 +50,7 @@ impl NpzPasses {
     /// # Errors
     ///
     /// If an array is not what it should be, or there is one that needs the graph in memory: weights of edges, sparse
-    /// features, several labels a node, ids that are texts.
+    /// features, several labels a node, ids that are texts, edges that are held out.
     pub fn open(path: &Path, limits: &Limits) -> Result<NpzPasses> {
         let mut npz = Npz::open(path, limits)?;
         if let Some((name, what)) = REFUSED.iter().find(|(name, _)| npz.has(name)) {
