@@ -81,6 +81,13 @@ impl Links {
         self.sources.iter().copied().zip(self.targets.iter().copied())
     }
 
+    /// Whether this is one of the edges of a part, which ascend by target and source.
+    pub fn has(&self, source: u64, target: u64) -> bool {
+        let first = self.targets.partition_point(|&other| other < target);
+        let last = first + self.targets[first..].partition_point(|&other| other == target);
+        self.sources[first..last].binary_search(&source).is_ok()
+    }
+
     /// Adds an edge.
     pub fn push(&mut self, source: u64, target: u64) {
         self.sources.push(source);

@@ -80,6 +80,8 @@ keys! {
     "task.negatives": "link_prediction: global | local: pairs that are no edges have any node for a target, or one of \
         the target's owner (global)",
     "task.negatives_per_edge": "link_prediction: such pairs an edge, others in every round (1)",
+    "task.filter_negatives": "link_prediction: whether drawn pairs that are edges are left out: training edges in \
+        training, all edges in evaluations (false)",
     "task.exclude_targets": "link_prediction: whether the edges that a batch (batch.size) predicts, both directions, \
         pass no messages in it (true)",
     "task.eval_negatives": "link_prediction: pairs among which each held-out edge is ranked, from all nodes, always \

@@ -66,6 +66,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "task.split",
             "task.negatives",
             "task.negatives_per_edge",
+            "task.filter_negatives",
             "task.exclude_targets",
             "task.eval_negatives",
             "train.optimiser",

@@ -22,6 +22,8 @@ pub struct TaskConfig {
     pub negatives: Replacement,
     /// Links: how many such pairs for each edge, other ones in every round.
     pub negatives_per_edge: u32,
+    /// Links: whether drawn pairs that are edges are left out.
+    pub filter_negatives: bool,
     /// Links in batches: whether the edges that a batch predicts pass no messages in it.
     pub exclude_targets: bool,
     /// Links: among how many pairs that are no edges each held-out edge is ranked, always the same.
@@ -37,6 +39,7 @@ impl Default for TaskConfig {
             split: LinkSplitChoice::Drawn(LinkSplit::default()),
             negatives: Replacement::Global,
             negatives_per_edge: 1,
+            filter_negatives: false,
             exclude_targets: true,
             eval_negatives: 100,
         }
@@ -59,7 +62,15 @@ impl TaskChoice {
         ("node_classification", &[]),
         (
             "link_prediction",
-            &["decoder", "split", "negatives", "negatives_per_edge", "exclude_targets", "eval_negatives"],
+            &[
+                "decoder",
+                "split",
+                "negatives",
+                "negatives_per_edge",
+                "filter_negatives",
+                "exclude_targets",
+                "eval_negatives",
+            ],
         ),
     ];
 }

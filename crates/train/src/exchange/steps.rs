@@ -68,6 +68,14 @@ pub enum Step {
     DegreeQuestions = 32,
     /// What is left of the degrees of those that have fewer in-edges for it.
     DegreeAnswers = 33,
+    /// Pairs of a round that may be edges.
+    EdgeQuestions = 34,
+    /// Which of them are edges of each worker.
+    EdgeAnswers = 35,
+    /// The same for the pairs that evaluations look at.
+    JudgedEdgeQuestions = 36,
+    /// Which of those are edges of each worker.
+    JudgedEdgeAnswers = 37,
 }
 
 impl Step {

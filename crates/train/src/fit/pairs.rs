@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::exchange::steps::Step;
 use crate::plan::LinkPlan;
 use crate::worker::Worker;
+use crate::worker::edges::EdgesAmong;
 
 /// Pairs by global ids: edges first, then pairs that are none.
 #[derive(Default)]
@@ -31,6 +32,40 @@ impl Drawn {
             }
         }
         drawn
+    }
+
+    /// The same without pairs that are edges, where these are left out; called on every worker at once, with as many
+    /// lists.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn filtered(worker: &mut Worker, plan: &LinkPlan, lists: Vec<Drawn>, round: u32) -> Result<Vec<Drawn>> {
+        if !plan.filters {
+            return Ok(lists);
+        }
+        let steps = [Step::EdgeQuestions, Step::EdgeAnswers];
+        let sets = worker.links.take().unwrap_or_default();
+        let edges = EdgesAmong::of((worker, &sets), lists.iter().flat_map(Drawn::none), (steps, round), false);
+        worker.links = Some(sets);
+        let edges = edges?;
+        let filter = |drawn: Drawn| {
+            let mut kept = Drawn {
+                sources: drawn.sources[..drawn.edges].to_vec(),
+                targets: drawn.targets[..drawn.edges].to_vec(),
+                edges: drawn.edges,
+            };
+            for (source, target) in drawn.none().filter(|&pair| !edges.has(pair, plan.nodes)) {
+                kept.sources.push(source);
+                kept.targets.push(target);
+            }
+            kept
+        };
+        Ok(lists.into_iter().map(filter).collect())
+    }
+
+    /// Pairs that stand for none.
+    fn none(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.sources[self.edges..].iter().copied().zip(self.targets[self.edges..].iter().copied())
     }
 
     /// How many are edges, and how many none.

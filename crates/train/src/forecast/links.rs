@@ -14,6 +14,7 @@ use crate::exchange::steps::Step;
 use crate::messages::coders::Coders;
 use crate::plan::{LinkPlan, Plan};
 use crate::selection::Scope;
+use crate::worker::edges::pairs_bytes;
 use crate::worker::ends::{embeddings, evaluated, ids_bytes};
 
 /// The most that one worker may need of others, and others of it.
@@ -58,12 +59,13 @@ impl<'a> Bounds<'a> {
         self.foreign(edges.saturating_mul(u64::from(self.links.ranked_among) + 1))
     }
 
-    /// Links on which everybody needs every own row, and one peer has all that is needed here.
+    /// Links on which everybody needs every own row, and one peer has all that is needed here; the others have a row
+    /// more, which is no less than the frame that some of it would travel in.
     fn links(&self, foreign: u64) -> Vec<PeerRows> {
         let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
         let mut links = vec![PeerRows::default(); workers];
         for (index, peer) in rank.others(workers).enumerate() {
-            let receive = if index == 0 { foreign as usize } else { 0 };
+            let receive = if index == 0 { foreign } else { foreign.min(1) } as usize;
             links[peer.index()] = PeerRows { send: self.shapes.rows, receive };
         }
         links
@@ -81,8 +83,27 @@ impl<'a> Bounds<'a> {
         });
     }
 
+    /// Which of so many pairs are edges.
+    fn ask_edges(&self, pairs: u64, steps: [Step; 2], round: u32, book: &mut Book<'_>) {
+        if !self.links.filters {
+            return;
+        }
+        let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
+        // What others ask is not known here; their answers name edges alone.
+        let own: usize = self.shapes.split_rows.iter().sum();
+        let counts = [pairs, own as u64];
+        book.note(What::Ends, self.shapes.rows, |ledger| {
+            for (step, count) in steps.into_iter().zip(counts) {
+                collectives::forecast_all_to_all(ledger, step.tag(round), rank, &vec![pairs_bytes(count); workers]);
+            }
+        });
+    }
+
     /// What is asked before a stage's first evaluation.
     pub fn judged_ends(&self, round: u32, book: &mut Book<'_>) {
+        let edges = (self.shapes.split_rows[1] + self.shapes.split_rows[2]) as u64;
+        let pairs = edges.saturating_mul(self.links.ranked_among.into());
+        self.ask_edges(pairs, [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers], round, book);
         self.ask(self.of_evaluation(), [Step::JudgedQuestions, Step::JudgedAnswers], round, book);
     }
 
@@ -90,6 +111,9 @@ impl<'a> Bounds<'a> {
     pub fn round(&self, mut at: Embeddings<'_>, evaluates: bool, book: &mut Book<'_>) -> Result<()> {
         let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
         let (round, layer) = (at.round, at.layer);
+        let learned = at.batch.map_or(self.shapes.split_rows[0] as u64, |ends| ends as u64);
+        let pairs = learned.saturating_mul(self.links.number.into());
+        self.ask_edges(pairs, [Step::EdgeQuestions, Step::EdgeAnswers], round, book);
         let foreign = at.batch.map_or_else(|| self.of_round(), |ends| self.foreign(ends as u64));
         self.ask(foreign, [Step::PairQuestions, Step::PairAnswers], round, book);
         if !at.plan.cadence.is_local() {

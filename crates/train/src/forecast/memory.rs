@@ -124,7 +124,8 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     let foreign = fetched.max(judged).min(links.nodes.saturating_sub(shapes.rows as u64));
     let width = links.decoder.width() as u64;
     let buffers = (2 * plan.config.task.decoder_layers as u64 + 6) * laconic_nn::links::PAIRS_PER_PIECE as u64 * width;
-    // What is asked for is listed with every repetition before it is sorted.
+    // What is asked for is listed with every repetition before it is sorted; once more where edges are looked for.
+    let judged = if links.filters { 2 * judged } else { judged };
     40 * of_round + 8 * judged + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
 }
 

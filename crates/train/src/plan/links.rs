@@ -22,6 +22,8 @@ pub struct LinkPlan {
     pub split: Option<EdgeSplit>,
     /// Where the targets of pairs come from that are no edges.
     pub scope: NegativeScope,
+    /// Whether those that are edges are left out.
+    pub filters: bool,
     /// How many of them for each edge and round.
     pub number: u32,
     /// How many each held-out edge is ranked among.
@@ -82,6 +84,7 @@ impl LinkPlan {
             decoder: Arc::from((kind.build)(&DecoderSpec { width, layers, relations: 1 })),
             split: task.split.spec().map_err(|error| TrainError::config(format!("task.split: {error}")))?,
             scope: task.negatives.into(),
+            filters: task.filter_negatives,
             number: task.negatives_per_edge,
             ranked_among: task.eval_negatives,
             nodes: 0,

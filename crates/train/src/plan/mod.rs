@@ -137,6 +137,10 @@ impl Plan {
     /// The same for links, which need no labels.
     fn with_links(members: &Members, config: &Config, counts: &GlobalCounts) -> Result<Plan> {
         let model = Plan::for_model(members, config, Widths::of(counts))?;
+        if config.task.filter_negatives && counts.nodes > 1 << 32 {
+            let most = "expected at most 4294967296 nodes";
+            return Err(TrainError::config(format!("task.filter_negatives: {most}, {} has more", counts.dataset)));
+        }
         let with_nodes = |links: &Arc<LinkPlan>| Arc::new(LinkPlan { nodes: counts.nodes, ..LinkPlan::clone(links) });
         let links = model.links.as_ref().map(with_nodes);
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());

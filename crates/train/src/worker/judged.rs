@@ -9,6 +9,7 @@ use laconic_nn::ranking::{Best, Ranks, rank};
 use laconic_nn::roc::{BINS, Binned, bin};
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError, collectives};
 
+use super::edges::EdgesAmong;
 use super::evaluate::Scores;
 use crate::error::Result;
 use crate::plan::LinkPlan;
@@ -37,6 +38,8 @@ pub struct Judged<'a> {
     pub plan: &'a LinkPlan,
     /// Own edges of each split.
     pub sets: [&'a Links; SPLITS],
+    /// Pairs that are edges, and so none of those that they are ranked among.
+    pub edges: &'a EdgesAmong,
 }
 
 /// What a worker counts of one split.
@@ -54,9 +57,15 @@ impl Judged<'_> {
         let LinkPlan { ranked_among, nodes, .. } = *self.plan;
         let all = Negatives { scope: NegativeScope::Global, number: ranked_among, own: &[], nodes };
         // The edge itself is none of them.
-        let drawn =
-            all.targets(Negatives::of_evaluation(self.plan.evaluation_seed()), edge).filter(|&other| other != edge.1);
+        let stands = |other: &u64| *other != edge.1 && !self.edges.has((edge.0, *other), nodes);
+        let drawn = all.targets(Negatives::of_evaluation(self.plan.evaluation_seed()), edge).filter(stands);
         drawn.collect::<Vec<u64>>().into_iter()
+    }
+
+    /// Every pair that an edge is ranked among.
+    pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> {
+        let edges = self.sets.into_iter().flat_map(Links::iter);
+        edges.flat_map(|edge| self.targets(edge).map(move |other| (edge.0, other)))
     }
 
     /// Every node at the end of a pair, some of them often.

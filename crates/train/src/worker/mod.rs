@@ -4,6 +4,7 @@ pub mod agree;
 mod areas;
 pub mod class_weights;
 pub mod discover;
+pub mod edges;
 pub mod ends;
 pub mod evaluate;
 pub mod judged;

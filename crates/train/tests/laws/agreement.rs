@@ -107,6 +107,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "task.split={ val = 0.2, test = 0.1, seed = 1 }",
             "task.negatives=local",
             "task.negatives_per_edge=2",
+            "task.filter_negatives=true",
             "task.eval_negatives=7",
         ],
     ),

@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::graph::Graph;
 use laconic_graph::links::{EdgeSplit, LinkRole, NegativeScope, Negatives};
+use laconic_graph::part::{Provenance, open_part, write_parts};
 use laconic_graph::sample::{batch_of_edge, batches};
 use laconic_train::run::{Data, Options, predict, train};
 
-use crate::fixture::{config, first_gradient, folder, graph, losses, related, run, try_run, weighted};
+use crate::fixture::{config, first_gradient, folder, graph, losses, parts, related, run, try_run, weighted};
 use crate::links::{assert_within, keys, unlabelled};
 use crate::same_bits::{assert_resumes, assert_same, bits, stop_after, straight};
 
@@ -80,8 +81,77 @@ fn edges_that_the_data_hold_out_are_held_out() {
             assert_eq!(bits(&found), bits(&expected), "{workers} workers");
             assert_eq!(found[0].trained.scores, expected[0].trained.scores);
         }
+        // Parts in a folder know what they hold out.
+        let (place, parts) = (folder(), parts(&config(&by_data), &given, 2));
+        let provenance = Provenance { method: "random".to_owned(), seed: 0 };
+        write_parts(&place.path().join("parts"), &parts, &provenance, false).expect("a folder");
+        for (index, part) in parts.iter().enumerate() {
+            assert!(part.edges.data.held.is_some());
+            assert_eq!(open_part(&place.path().join("parts"), index as u32).expect("a part"), *part);
+        }
         let error = try_run(&config(&by_data), &dataset, 2, Options::default()).err().expect("nothing is held out");
         assert!(error.to_string().contains("task.split") && error.exit_code() == 2, "{error}");
+    }
+}
+
+/// Where pairs that are edges are left out, one worker and several leave out the same, and what is left is not among
+/// the edges of the graph.
+#[test]
+fn pairs_that_are_edges_are_left_out_by_all_alike() {
+    let dataset = unlabelled();
+    let nodes = dataset.graph.rows() as u64;
+    let split = EdgeSplit { val: 0.1, test: 0.2, seed: 3 };
+    let is_edge =
+        |source: u64, target: u64| dataset.graph.in_neighbours(target as usize).binary_search(&(source as u32)).is_ok();
+    let many = ["task.negatives_per_edge=20", "task.filter_negatives=true", "model.dropout=0.0", "model.arch=sage"];
+    let keys = keys(&[&many[..], &["train.lr=1e-30", "train.weight_decay=0.0", "train.epochs=1"]].concat());
+    // The loss of a model that has learned nothing, over training edges and drawn pairs that are no training edges.
+    let trains = |source: u64, target: u64| split.role(source, target) == LinkRole::Train;
+    let rows = embeddings(&keys, &thinned(&dataset, trains));
+    let score = |a: u64, b: u64| -> f64 {
+        let pairs = rows[a as usize].iter().zip(&rows[b as usize]);
+        pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let draw = Negatives { scope: NegativeScope::Global, number: 20, own: &[], nodes };
+    let (mut are, mut are_not, mut left_out) = (Vec::new(), Vec::new(), 0);
+    let (mut reciprocal, mut judged) = (0.0, 0.0);
+    for target in 0..nodes {
+        for &source in dataset.graph.in_neighbours(target as usize) {
+            let source = u64::from(source);
+            let others = |key| draw.targets(key, (source, target));
+            if source != target && trains(source, target) {
+                are.push((1.0 + (-score(source, target)).exp()).ln());
+                for other in others(Negatives::of_round(0, 1)) {
+                    match is_edge(source, other) && trains(source, other) {
+                        true => left_out += 1,
+                        false => are_not.push((1.0 + score(source, other).exp()).ln()),
+                    }
+                }
+            }
+            if split.role(source, target) == LinkRole::Test {
+                let others = others(Negatives::of_evaluation(3)).filter(|&other| !is_edge(source, other));
+                let above = others.filter(|&other| score(source, other) >= score(source, target)).count();
+                reciprocal += 1.0 / (1 + above) as f64;
+                judged += 1.0;
+            }
+        }
+    }
+    assert!(left_out > 50, "{left_out} pairs are edges");
+    let weight = are_not.len() as f64 / are.len() as f64;
+    let sum = weight * are.iter().sum::<f64>() + are_not.iter().sum::<f64>();
+    let expected = sum / (are.len() + are_not.len()) as f64;
+    for workers in [1, 3] {
+        assert_close(&losses(&keys, &dataset, workers), &[expected], 1e-4, &workers);
+        let outcomes = run(&config(&keys), &dataset, workers);
+        let found = outcomes[0].trained.scores.test["mrr"];
+        assert!((found - reciprocal / judged).abs() < 2e-3, "{found} against {}", reciprocal / judged);
+        assert_within(&outcomes, "filtered");
+    }
+    let batches = [&keys[..], &["batch.size=100", "batch.fanouts=[3, 2]"]].concat();
+    let one = losses(&batches, &dataset, 1);
+    for workers in [2, 4] {
+        assert_close(&losses(&batches, &dataset, workers), &one, 1e-4, &workers);
+        assert_within(&run(&config(&batches), &dataset, workers), "filtered batches");
     }
 }
 

@@ -52,6 +52,7 @@ impl EdgeBatches {
         let rounds = round.number..;
         let pairs = edges.iter().zip(rounds.clone());
         let pairs: Vec<Drawn> = pairs.map(|(edges, round)| Drawn::of(worker, &self.plan, edges, round)).collect();
+        let pairs = Drawn::filtered(worker, &self.plan, pairs, round.number)?;
         let ends = pairs.iter().flat_map(|drawn| drawn.sources.iter().chain(&drawn.targets));
         window.number(worker, ends.copied().collect(), round.number)?;
         self.pairs.clear();

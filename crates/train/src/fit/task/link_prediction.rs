@@ -17,8 +17,9 @@ use super::{Learning, Task};
 use crate::error::Result;
 use crate::exchange::steps::Step;
 use crate::fit::pairs::{Drawn, Pairs, weights};
-use crate::plan::LinkPlan;
+use crate::plan::{LinkPlan, LinkSets};
 use crate::worker::Worker;
+use crate::worker::edges::EdgesAmong;
 use crate::worker::ends::{self, Ends};
 use crate::worker::evaluate::Scores;
 use crate::worker::judged::{Judged, Judgement};
@@ -31,8 +32,8 @@ pub(in crate::fit) struct LinkPrediction {
     scorer: PairScorer,
     /// Embeddings of others' nodes, and their gradients.
     others: [Matrix; 2],
-    /// The ends of held-out edges and of what they are ranked among.
-    judged: Option<Ends>,
+    /// The ends of held-out edges and of what they are ranked among, and what of that are edges.
+    judged: Option<(Ends, EdgesAmong)>,
 }
 
 impl LinkPrediction {
@@ -67,12 +68,22 @@ impl LinkPrediction {
     }
 
     /// The ends of what evaluations look at: always the same, so they are asked for once.
-    fn find_judged(&self, worker: &mut Worker, judged: &Judged<'_>, round: u32) -> Result<Ends> {
+    fn find_judged(&self, worker: &mut Worker, sets: &LinkSets, round: u32) -> Result<(Ends, EdgesAmong)> {
+        let (held, none) = ([&sets.held.val, &sets.held.test], EdgesAmong::default());
+        let all = Judged { plan: &self.plan, sets: held, edges: &none };
+        let edges = if self.plan.filters {
+            let steps = [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers];
+            EdgesAmong::of((worker, sets), all.pairs(), (steps, round), true)?
+        } else {
+            EdgesAmong::default()
+        };
+        let judged = Judged { plan: &self.plan, sets: held, edges: &edges };
         let mut wanted = Vec::new();
         judged.each_end(|id| wanted.push(id));
         wanted.sort_unstable();
         wanted.dedup();
-        Ends::find(worker, &mut wanted, [Step::JudgedQuestions, Step::JudgedAnswers], round)
+        let ends = Ends::find(worker, &mut wanted, [Step::JudgedQuestions, Step::JudgedAnswers], round)?;
+        Ok((ends, edges))
     }
 }
 
@@ -92,6 +103,7 @@ impl Task for LinkPrediction {
         }
         let links = worker.links.as_ref();
         let drawn = links.map(|sets| Drawn::of(worker, &self.plan, &sets.train, round)).unwrap_or_default();
+        let drawn = Drawn::filtered(worker, &self.plan, vec![drawn], round)?.swap_remove(0);
         let mut wanted: Vec<u64> = drawn.sources[..drawn.edges].to_vec();
         if self.plan.scope == NegativeScope::Global {
             wanted.extend(&drawn.targets[drawn.edges..]);
@@ -110,11 +122,11 @@ impl Task for LinkPrediction {
     fn evaluate(&mut self, worker: &mut Worker, p: &[f32], outputs: &Matrix, round: u32) -> Result<(Scores, u64)> {
         let sent = worker.transport.sent().total().framed;
         let sets = worker.links.take().unwrap_or_default();
-        let judged = Judged { plan: &self.plan, sets: [&sets.held.val, &sets.held.test] };
-        let mut ends = match self.judged.take() {
-            Some(ends) => ends,
-            None => self.find_judged(worker, &judged, round)?,
+        let (mut ends, edges) = match self.judged.take() {
+            Some(found) => found,
+            None => self.find_judged(worker, &sets, round)?,
         };
+        let judged = Judged { plan: &self.plan, sets: [&sets.held.val, &sets.held.test], edges: &edges };
         let tail = self.tail(p.len());
         let [others, _] = &mut self.others;
         ends.fetch(worker, ends::evaluated(self.layer, round), outputs, others)?;
@@ -122,7 +134,7 @@ impl Task for LinkPrediction {
         let metrics = worker.plan.metrics.clone();
         let judgements = judged.judge((&mut worker.compute, &mut self.scorer), scoring, ends.index());
         worker.links = Some(sets);
-        self.judged = Some(ends);
+        self.judged = Some((ends, edges));
         Judgement::figures(judgements, &mut worker.transport, &metrics, (round, sent))
     }
 }
