@@ -99,7 +99,7 @@ impl Step {
     fn is_of_draws(self) -> bool {
         use Step::{DegreeAnswers, DegreeQuestions, DrawAnswers, DrawQuestions, RowAnswers, RowQuestions};
         matches!(self, DrawQuestions | DrawAnswers | RowQuestions | RowAnswers | DegreeQuestions | DegreeAnswers)
-            || matches!(self, Step::PairQuestions | Step::PairAnswers)
+            || matches!(self, Step::PairQuestions | Step::PairAnswers | Step::EdgeQuestions | Step::EdgeAnswers)
     }
 
     /// The tag of the step's frames about exchange `number` of a round. Layers tell exchanges of one round apart;
