@@ -47,17 +47,28 @@ impl Block {
     ///
     /// If the arrays do not fit together, or an edge starts beyond the sources.
     pub fn new(sources: usize, offsets: Vec<usize>, columns: Vec<u32>, data: impl Into<EdgeData>) -> Self {
+        let block = Block::one_way(sources, offsets, columns, data);
+        let Csr { offsets, columns } = &block.forward;
+        let (reverse_offsets, destinations, positions) = transpose_pattern(sources, offsets, columns);
+        Block { reverse: Csr { offsets: reverse_offsets, columns: destinations }, positions, ..block }
+    }
+
+    /// The same for passes that go forward alone: it has no edges by source.
+    ///
+    /// # Panics
+    ///
+    /// As [`Block::new`].
+    pub fn one_way(sources: usize, offsets: Vec<usize>, columns: Vec<u32>, data: impl Into<EdgeData>) -> Self {
         let data = data.into();
         assert_eq!(offsets.last().copied(), Some(columns.len()), "offsets end where the edges end");
         assert!(columns.iter().all(|&c| (c as usize) < sources), "an edge starts beyond source row {sources}");
         assert!(data.weights.as_ref().is_none_or(|w| w.len() == columns.len()), "one weight an edge");
         assert!(data.relations.as_ref().is_none_or(|r| r.len() == columns.len()), "one relation an edge");
-        let (reverse_offsets, destinations, positions) = transpose_pattern(sources, &offsets, &columns);
         Block {
             sources,
             forward: Csr { offsets, columns },
-            reverse: Csr { offsets: reverse_offsets, columns: destinations },
-            positions,
+            reverse: Csr::default(),
+            positions: Vec::new(),
             data,
             shares: None,
             names: (0..sources as u32).collect(),

@@ -69,7 +69,25 @@ pub fn check(kind: &LayerKind) {
         destinations_may_be_the_first_of_more_sources(kind, &spec);
         a_piece_of_the_destinations_puts_out_their_rows(kind, &spec);
         rows_multiplied_by_their_owner_make_the_same_messages(kind, &spec);
+        messages_that_are_rows_are_these_to_the_bit(kind, &spec);
     }
+}
+
+/// Where a layer says that messages are rows and multiplies them by nothing, they are, to the bit.
+///
+/// # Panics
+///
+/// If they are not.
+pub fn messages_that_are_rows_are_these_to_the_bit(kind: &LayerKind, spec: &LayerSpec) {
+    let subject = Subject::new(kind, spec);
+    let (nodes, x) = (subject.nodes(0..OWN), random(OWN, spec.inputs, 1));
+    if !subject.layer.messages_are_rows(&nodes) {
+        return;
+    }
+    let (mut compute, mut out) = (Compute::new(1), Matrix::default());
+    let at = &mut At { compute: &mut compute, p: &subject.p, nodes, state: &mut State::default() };
+    subject.layer.message(at, Rows::Dense(&x), &mut out);
+    assert!(out == x, "{} {spec:?}", kind.name);
 }
 
 /// The messages of rows that were multiplied by [`Layer::sender_weight`], made with nodes of weight 1, are those of the

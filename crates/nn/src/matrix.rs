@@ -1,5 +1,7 @@
 //! Dense and sparse matrices of `f32`, rows are nodes.
 
+use std::ops::Range;
+
 /// A dense row-major matrix.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Matrix {
@@ -75,9 +77,63 @@ impl Matrix {
         &mut self.data[row * self.columns..(row + 1) * self.columns]
     }
 
+    /// Some rows that follow each other.
+    ///
+    /// # Panics
+    ///
+    /// If they lie beyond the matrix.
+    pub fn span(&self, rows: Range<usize>) -> Span<'_> {
+        Span { rows: self.rows, columns: self.columns, data: &self.data }.span(rows)
+    }
+
     /// The values, row after row, as a vector.
     pub fn into_vec(self) -> Vec<f32> {
         self.data
+    }
+}
+
+/// Rows of a dense matrix that follow each other, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub struct Span<'a> {
+    rows: usize,
+    columns: usize,
+    data: &'a [f32],
+}
+
+impl<'a> Span<'a> {
+    /// Some of its rows.
+    ///
+    /// # Panics
+    ///
+    /// If they lie beyond it.
+    #[must_use]
+    pub fn span(&self, rows: Range<usize>) -> Span<'a> {
+        let data = &self.data[rows.start * self.columns..rows.end * self.columns];
+        Span { rows: rows.len(), columns: self.columns, data }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// All values, row after row.
+    pub fn data(&self) -> &'a [f32] {
+        self.data
+    }
+
+    /// The values of one row.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn row(&self, row: usize) -> &'a [f32] {
+        &self.data[row * self.columns..(row + 1) * self.columns]
     }
 }
 
@@ -209,24 +265,41 @@ pub enum Operand {
 pub enum Rows<'a> {
     /// The rows of a dense matrix.
     Dense(&'a Matrix),
+    /// Some rows of one.
+    Span(Span<'a>),
     /// The rows of a sparse matrix.
     Sparse(&'a SparseRows),
 }
 
-impl Rows<'_> {
+/// Rows by how they are stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stored<'a> {
+    Dense(Span<'a>),
+    Sparse(&'a SparseRows),
+}
+
+impl<'a> Rows<'a> {
     /// The number of rows.
     pub fn rows(&self) -> usize {
-        match self {
-            Rows::Dense(m) => m.rows(),
-            Rows::Sparse(s) => s.rows(),
+        match self.stored() {
+            Stored::Dense(span) => span.rows(),
+            Stored::Sparse(s) => s.rows(),
         }
     }
 
     /// The number of columns.
     pub fn columns(&self) -> usize {
-        match self {
-            Rows::Dense(m) => m.columns(),
-            Rows::Sparse(s) => s.columns(),
+        match self.stored() {
+            Stored::Dense(span) => span.columns(),
+            Stored::Sparse(s) => s.columns(),
+        }
+    }
+
+    pub(crate) fn stored(&self) -> Stored<'a> {
+        match *self {
+            Rows::Dense(m) => Stored::Dense(m.span(0..m.rows())),
+            Rows::Span(span) => Stored::Dense(span),
+            Rows::Sparse(s) => Stored::Sparse(s),
         }
     }
 }

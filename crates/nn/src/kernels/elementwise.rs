@@ -1,8 +1,8 @@
 //! Row-wise arithmetic: scaling, biases, ReLU, dropout. Each reads and writes its rows once.
 
 use super::Store;
-use super::dispatch::per_processor;
-use crate::matrix::{Matrix, Operand, Rows};
+use super::dispatch::{per_processor, prefetch};
+use crate::matrix::{Matrix, Operand, Rows, Stored};
 use crate::threads::{Compute, ROWS_PER_PIECE};
 use laconic_key::Key;
 
@@ -16,17 +16,27 @@ pub type NodeIds<'a> = &'a [u64];
 /// If `scale` has not one value a row.
 pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]>, bias: Option<&[f32]>) {
     assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
-    compute.rows(out.rows_mut(), |row, out| {
-        let factor = scale.map_or(1.0, |s| s[row]);
-        match bias {
-            Some(bias) => {
-                for (value, shift) in out.iter_mut().zip(bias) {
-                    *value = *value * factor + shift;
-                }
-            }
-            None => out.iter_mut().for_each(|value| *value *= factor),
-        }
+    let width = out.columns().max(1);
+    compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
+        let first = piece * ROWS_PER_PIECE;
+        shift_piece(out, width, scale.map(|scale| &scale[first..]), bias);
     });
+}
+
+per_processor! {
+    fn shift_piece(out: &mut [f32], width: usize, scale: Option<&[f32]>, bias: Option<&[f32]>) {
+        for (row, out) in out.chunks_exact_mut(width).enumerate() {
+            let factor = scale.map_or(1.0, |scale| scale[row]);
+            match bias {
+                Some(bias) => {
+                    for (value, shift) in out.iter_mut().zip(bias) {
+                        *value = *value * factor + shift;
+                    }
+                }
+                None => out.iter_mut().for_each(|value| *value *= factor),
+            }
+        }
+    }
 }
 
 /// `out[v] (=|+=) factor · scale[v] · x[v]`; without `scale` every row counts fully.
@@ -37,25 +47,40 @@ pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]
 pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_>, factor: f32, scale: Option<&[f32]>) {
     assert_eq!((out.rows(), out.columns()), (x.rows(), x.columns()));
     assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
+    let x = x.stored();
     compute.rows(out.rows_mut(), |row, out| {
         let factor = factor * scale.map_or(1.0, |s| s[row]);
-        if store == Store::Set && matches!(x, Rows::Sparse(_)) {
+        if store == Store::Set && matches!(x, Stored::Sparse(_)) {
             out.fill(0.0);
         }
         match (x, store) {
-            (Rows::Dense(x), Store::Set) => {
-                out.iter_mut().zip(x.row(row)).for_each(|(value, x)| *value = factor * x);
-            }
-            (Rows::Dense(x), Store::Add) => {
-                out.iter_mut().zip(x.row(row)).for_each(|(value, x)| *value += factor * x);
-            }
-            (Rows::Sparse(x), _) => {
+            (Stored::Dense(x), Store::Set) => set_scaled(out, factor, x.row(row)),
+            (Stored::Dense(x), Store::Add) => add_scaled_values(out, factor, x.row(row)),
+            (Stored::Sparse(x), _) => {
                 for entry in x.offsets()[row]..x.offsets()[row + 1] {
                     out[x.indices()[entry] as usize] += factor * x.values()[entry];
                 }
             }
         }
     });
+}
+
+per_processor! {
+    fn set_scaled(out: &mut [f32], factor: f32, x: &[f32]) {
+        out.iter_mut().zip(x).for_each(|(value, x)| *value = factor * x);
+    }
+}
+
+per_processor! {
+    fn add_scaled_values(out: &mut [f32], factor: f32, x: &[f32]) {
+        out.iter_mut().zip(x).for_each(|(value, x)| *value += factor * x);
+    }
+}
+
+per_processor! {
+    pub(super) fn add_values(sums: &mut [f32], values: &[f32]) {
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
 }
 
 /// How many values one piece of elementwise work has.
@@ -88,9 +113,7 @@ pub fn scale(compute: &Compute, out: &mut Matrix, factor: f32) {
 pub fn add(compute: &Compute, into: &mut [f32], from: &[f32]) {
     assert_eq!(into.len(), from.len(), "one value for each");
     compute.chunks(into, VALUES_PER_PIECE, |piece, into| {
-        for (sum, value) in into.iter_mut().zip(&from[piece * VALUES_PER_PIECE..]) {
-            *sum += value;
-        }
+        add_values(into, &from[piece * VALUES_PER_PIECE..]);
     });
 }
 
@@ -240,6 +263,59 @@ pub fn drop_out(compute: &Compute, out: &mut Operand, x: &Operand, dropout: Drop
     }
 }
 
+/// How many rows ahead [`gather`] asks for what it copies next.
+const AHEAD: usize = 8;
+
+/// Sets the rows of `out` to copies of rows from wherever they stand, with dropout where there is one.
+pub fn gather<'a>(
+    compute: &Compute,
+    out: &mut Matrix,
+    row: impl Fn(usize) -> &'a [f32] + Sync + Send,
+    dropout: Option<Dropout>,
+    nodes: NodeIds<'_>,
+) {
+    let (count, width) = (out.rows(), out.columns().max(1));
+    compute.rows(out.rows_mut(), |at, out| {
+        if at + AHEAD < count {
+            let coming = row(at + AHEAD);
+            (0..width).step_by(16).for_each(|line| prefetch(coming, line));
+        }
+        match &dropout {
+            Some(dropout) => drop_piece(out, row(at), width, dropout, &nodes[at..=at]),
+            None => out.copy_from_slice(row(at)),
+        }
+    });
+}
+
+/// As [`drop_out`], where the rows stand.
+pub fn drop_out_in_place(compute: &Compute, x: &mut Operand, dropout: Dropout, nodes: NodeIds<'_>) {
+    match x {
+        Operand::Dense(x) => {
+            compute.rows(x.rows_mut(), |row, x| drop_row(x, &dropout, nodes[row]));
+        }
+        Operand::Sparse(x) => {
+            let (threshold, scale) = (dropout.threshold(), dropout.scale());
+            let (offsets, indices, values) = x.parts_mut();
+            for (row, &node) in nodes.iter().enumerate().take(offsets.len() - 1) {
+                let bits = dropout.row(node);
+                for entry in offsets[row]..offsets[row + 1] {
+                    let keep = column_bits(bits, indices[entry]) >= threshold;
+                    values[entry] = if keep { values[entry] * scale } else { 0.0 };
+                }
+            }
+        }
+    }
+}
+
+per_processor! {
+    fn drop_row(x: &mut [f32], dropout: &Dropout, node: u64) {
+        let (threshold, scale, bits) = (dropout.threshold(), dropout.scale(), dropout.row(node));
+        for (column, x) in x.iter_mut().enumerate() {
+            *x = if column_bits(bits, column as u32) >= threshold { *x * scale } else { 0.0 };
+        }
+    }
+}
+
 per_processor! {
     fn drop_piece(out: &mut [f32], x: &[f32], width: usize, dropout: &Dropout, nodes: &[u64]) {
         let (threshold, scale) = (dropout.threshold(), dropout.scale());
@@ -308,6 +384,19 @@ mod tests {
         drop_out(&compute, &mut b, &sparse, dropout(0.5), &[10, 11, 12]);
         drop_out(&compute, &mut c, &dense.gather(&[2, 0, 1]), dropout(0.5), &[12, 10, 11]);
         let (Operand::Dense(a), Operand::Sparse(b), Operand::Dense(c)) = (a, b, c) else { panic!("kinds stay") };
+        let (mut in_place, mut sparse_in_place) = (dense.clone(), sparse.clone());
+        drop_out_in_place(&compute, &mut in_place, dropout(0.5), &[10, 11, 12]);
+        drop_out_in_place(&compute, &mut sparse_in_place, dropout(0.5), &[10, 11, 12]);
+        let mut gathered = Matrix::zeros(20, 64);
+        let picked: Vec<usize> = (0..20).map(|row| row * 7 % 3).collect();
+        let ids: Vec<u64> = picked.iter().map(|&row| 10 + row as u64).collect();
+        let Operand::Dense(from) = &dense else { panic!("kinds stay") };
+        gather(&compute, &mut gathered, |row| from.row(picked[row]), Some(dropout(0.5)), &ids);
+        let (Operand::Dense(in_place), Operand::Sparse(sparse_in_place)) = (in_place, sparse_in_place) else {
+            panic!("kinds stay")
+        };
+        assert_eq!((in_place.data(), sparse_in_place.values()), (a.data(), b.values()));
+        picked.iter().enumerate().for_each(|(to, &from)| assert_eq!(gathered.row(to), a.row(from)));
         for row in 0..3 {
             for entry in b.offsets()[row]..b.offsets()[row + 1] {
                 assert_eq!(b.values()[entry], a.row(row)[b.indices()[entry] as usize]);

@@ -153,11 +153,13 @@ per_processor! {
         let rows = gradient.chunks_exact_mut(width).zip(out.chunks_exact(width)).zip(z.chunks_exact(width));
         for (((gradient, out), z), statistics) in rows.zip(statistics.chunks_exact(2)) {
             let (mean, reciprocal) = (statistics[0], statistics[1]);
-            for column in 0..width {
-                let open = if out[column] > 0.0 { gradient[column] * scale } else { 0.0 };
-                weight_sum[column] += open * (z[column] - mean) * reciprocal;
-                bias_sum[column] += open;
-                gradient[column] = open * weight[column];
+            let sums = weight_sum.iter_mut().zip(bias_sum.iter_mut());
+            let columns = gradient.iter_mut().zip(out).zip(z).zip(weight).zip(sums);
+            for ((((g, out), z), weight), (of_weight, of_bias)) in columns {
+                let open = if *out > 0.0 { *g * scale } else { 0.0 };
+                *of_weight += open * (z - mean) * reciprocal;
+                *of_bias += open;
+                *g = open * weight;
             }
             let average = lane_sum(gradient, |g| g) / width as f32;
             let slope = lane_sum2(gradient, z, |g, z| g * (z - mean) * reciprocal) / width as f32;

@@ -7,8 +7,9 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::Store;
 use super::dispatch::clean_vector_registers;
+use super::elementwise::add_values;
 use super::fold::{Weights, sum_rows};
-use crate::matrix::{Matrix, Rows, SparseRows};
+use crate::matrix::{Matrix, Rows, Span, SparseRows, Stored};
 use crate::threads::{Compute, row_pieces};
 
 /// Rows of one piece of a dense product: enough that packing the weights again for each piece is below a percent of the
@@ -37,8 +38,8 @@ fn product(out: MatMut<'_, f32>, store: Store, a: MatRef<'_, f32>, b: MatRef<'_,
 pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>, weight: &[f32]) {
     let (outputs, inputs) = (out.columns(), x.columns());
     assert_eq!((out.rows(), weight.len()), (x.rows(), outputs * inputs));
-    match x {
-        Rows::Dense(x) => {
+    match x.stored() {
+        Stored::Dense(x) => {
             let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
             compute.chunks(out.data_mut(), PRODUCT_ROWS * outputs, |piece, out| {
                 let rows = out.len() / outputs;
@@ -48,7 +49,7 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
                 product(out, store, x, weight.transpose());
             });
         }
-        Rows::Sparse(x) => {
+        Stored::Sparse(x) => {
             let mut lent = compute.lend(weight.len());
             let transposed = &mut lent[..weight.len()];
             transpose(compute, transposed, weight, outputs, inputs);
@@ -65,6 +66,10 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
 ///
 /// If the shapes do not fit together.
 pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &Matrix, weight: &[f32]) {
+    times_dense(compute, out, store, dz.span(0..dz.rows()), weight);
+}
+
+fn times_dense(compute: &mut Compute, out: &mut Matrix, store: Store, dz: Span<'_>, weight: &[f32]) {
     let (outputs, inputs) = (dz.columns(), out.columns());
     assert_eq!((out.rows(), weight.len()), (dz.rows(), outputs * inputs));
     let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
@@ -83,9 +88,9 @@ pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &
 ///
 /// If the shapes do not fit together.
 pub fn times(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>, weight: &[f32]) {
-    match x {
-        Rows::Dense(x) => times_weight(compute, out, store, x, weight),
-        Rows::Sparse(x) => {
+    match x.stored() {
+        Stored::Dense(x) => times_dense(compute, out, store, x, weight),
+        Stored::Sparse(x) => {
             assert_eq!((out.rows(), weight.len()), (x.rows(), x.columns() * out.columns()));
             let (outputs, weights) = (out.columns(), Weights::Direct(x.values()));
             sum_rows(compute, out.data_mut(), outputs, store, (x.offsets(), x.indices()), weights, weight);
@@ -101,9 +106,9 @@ pub fn times(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>,
 /// If the shapes do not fit together.
 pub fn add_product_gradient(compute: &mut Compute, gradient: &mut [f32], x: Rows<'_>, dz: &Matrix) {
     assert_eq!((dz.rows(), gradient.len()), (x.rows(), x.columns() * dz.columns()));
-    match x {
-        Rows::Dense(x) => dense_weight_gradient(compute, gradient, x, dz),
-        Rows::Sparse(x) => {
+    match x.stored() {
+        Stored::Dense(x) => dense_weight_gradient(compute, gradient, x, dz.span(0..dz.rows())),
+        Stored::Sparse(x) => {
             let columns = x.by_column();
             let (pattern, weights) =
                 ((&columns.offsets[..], &columns.rows[..]), Weights::Indexed(x.values(), &columns.positions));
@@ -120,15 +125,15 @@ pub fn add_product_gradient(compute: &mut Compute, gradient: &mut [f32], x: Rows
 pub fn add_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix, x: Rows<'_>) {
     let (outputs, inputs) = (dz.columns(), x.columns());
     assert_eq!((dz.rows(), gradient.len()), (x.rows(), outputs * inputs));
-    match x {
-        Rows::Dense(x) => dense_weight_gradient(compute, gradient, dz, x),
-        Rows::Sparse(x) => sparse_weight_gradient(compute, gradient, dz, x),
+    match x.stored() {
+        Stored::Dense(x) => dense_weight_gradient(compute, gradient, dz.span(0..dz.rows()), x),
+        Stored::Sparse(x) => sparse_weight_gradient(compute, gradient, dz, x),
     }
 }
 
 /// The sum over rows is cut into pieces that are added in order. Where the result is so large that sixteen copies of it
 /// would not pay, all rows go through one product.
-fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix, x: &Matrix) {
+fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: Span<'_>, x: Span<'_>) {
     let (rows, outputs, inputs) = (dz.rows(), dz.columns(), x.columns());
     let pieces = if gradient.len() > 1 << 19 { 1 } else { row_pieces(rows) };
     let size = rows.div_ceil(pieces).max(1);
@@ -176,9 +181,7 @@ pub fn add_bias_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matri
     let size = rows.div_ceil(pieces).max(1);
     compute.reduce(gradient, pieces, |piece, partial| {
         for row in piece * size..((piece + 1) * size).min(rows) {
-            for (sum, value) in partial.iter_mut().zip(&dz.data()[row * columns..(row + 1) * columns]) {
-                *sum += value;
-            }
+            add_values(partial, &dz.data()[row * columns..(row + 1) * columns]);
         }
     });
 }

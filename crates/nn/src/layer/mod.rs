@@ -160,6 +160,13 @@ pub trait Layer: Send + Sync {
         None
     }
 
+    /// Whether messages are rows and nothing else, so that who has these at hand need not make a copy, and the gradient
+    /// of messages is that of rows.
+    fn messages_are_rows(&self, nodes: &Nodes<'_>) -> bool {
+        let plain = self.message_width() > 0 && self.message_is_row() && !self.message_has_parameters();
+        plain && self.sender_weight(nodes).is_none()
+    }
+
     /// How the fold takes halo rows of which only some are there.
     fn absence(&self) -> Absence {
         Absence::Scaled

@@ -4,7 +4,7 @@ use laconic_nn::Operand;
 
 use crate::config::ramp::Reading;
 use crate::error::Result;
-use crate::pass::inputs::{Inputs, Neighbours};
+use crate::pass::inputs::Inputs;
 use crate::pass::reveal::{self, Reveal};
 use crate::schedule::Stage;
 use crate::selection::Scope;
@@ -34,6 +34,13 @@ pub struct StageInputs {
     pub eval_inputs: Option<Inputs>,
 }
 
+/// Whether folds of frozen inputs for evaluations in pieces are made in every one of them rather than kept: where
+/// training is in batches for its memory's sake, and nobody has to be asked for rows. Folds of sparse rows are sparse
+/// where they are kept, and small.
+pub fn folds_in_pieces(worker: &Worker, x: &Operand) -> bool {
+    worker.plan.batching.is_some() && worker.size() == 1 && matches!(x, Operand::Dense(_))
+}
+
 impl StageInputs {
     /// Inputs that are the same in training and evaluation, all of them here.
     pub fn of(inputs: Inputs) -> StageInputs {
@@ -48,11 +55,13 @@ impl StageInputs {
         let layer = stage.first();
         let Handed { training: x, evaluation } = x;
         if layer.message_width() > 0 && !stage.freezes() {
-            let exchanged = |x| Inputs { x, neighbours: Neighbours::Exchanged, presence: None };
-            let (inputs, eval_inputs) = (exchanged(x), evaluation.map(exchanged));
+            let (inputs, eval_inputs) = (Inputs::unfolded(x), evaluation.map(Inputs::unfolded));
             return Ok(StageInputs { inputs, reveal: None, eval_inputs });
         }
         let plan = worker.plan.clone();
+        if folds_in_pieces(worker, &x) && plan.reads_own_inputs(stage) {
+            return Ok(StageInputs { inputs: Inputs::unfolded(x), reveal: None, eval_inputs: None });
+        }
         if plan.reads_own_inputs(stage) {
             // Rounds read own rows, and others' as they come; only evaluations read all neighbours.
             let (mut peers, graph) = worker.split_whole();

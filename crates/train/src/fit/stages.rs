@@ -3,13 +3,13 @@
 use laconic_nn::{Matrix, Operand};
 use laconic_wire::{Count, Kind, PerKind, collectives};
 
-use super::inputs::{Handed, StageInputs};
+use super::inputs::{Handed, StageInputs, folds_in_pieces};
 use super::observe::{Recorder, RoundReport};
 use super::progress::{Finished, Progress, Snapshot};
 use super::trainer::{Fit, RoundEnd, StageRun};
 use crate::error::Result;
 use crate::exchange::steps::Step;
-use crate::pass::inputs::{Inputs, Neighbours};
+use crate::pass::inputs::Inputs;
 use crate::pass::network::Pass;
 use crate::saved::Saved;
 use crate::schedule::{HandOn, Stage};
@@ -230,8 +230,9 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
 /// that does not depend on chance, as it was trained on them.
 fn inputs(worker: &mut Worker, (stage, apart): (&Stage, bool), x: Operand, round: u32) -> Result<Inputs> {
     let layer = stage.first();
-    if layer.message_width() > 0 && !stage.freezes() {
-        return Ok(Inputs { x, neighbours: Neighbours::Exchanged, presence: None });
+    let in_pieces = worker.plan.reads_own_inputs(stage) && folds_in_pieces(worker, &x);
+    if layer.message_width() > 0 && (in_pieces || !stage.freezes()) {
+        return Ok(Inputs::unfolded(x));
     }
     let tag = stage.input_tag(round);
     let by_chance = worker.plan.messages.coding(tag).kind.draws;

@@ -279,6 +279,9 @@ impl<'a> Fit<'a> {
     pub fn infer(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<&Pass> {
         let (network, context) = (self.network(), self.context(worker, round, false));
         let (pass, in_batches) = (&mut self.pass, worker.plan.batching.is_some());
+        if in_batches {
+            self.batches.rest();
+        }
         let (mut peers, graph) = worker.split_whole();
         let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
         let mut walk = Walk { peers: &mut peers, graph, network, p: parameters, inputs, context };
@@ -324,6 +327,9 @@ impl<'a> Fit<'a> {
         let (start, aside) = (Instant::now(), worker.aside());
         self.infer(worker, parameters, round)?;
         let result = self.task.evaluate(worker, parameters, self.pass.logits(), round);
+        if worker.plan.batching.is_some() {
+            self.pass = Pass::default();
+        }
         worker.times.evaluation += start.elapsed().saturating_sub(worker.aside() - aside);
         result
     }

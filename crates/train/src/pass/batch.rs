@@ -4,13 +4,13 @@
 
 use laconic_key::Purpose;
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::add;
+use laconic_nn::kernels::elementwise::{Dropout, add};
 use laconic_nn::kernels::normalise::Activated;
 use laconic_nn::network::Network;
 use laconic_nn::{At, Block, Closing, Compute, Matrix, Nodes, Operand, Rows, Senders, Side, Sources, State, Wanted};
 
 use super::between::Between;
-use super::inputs::Dropped;
+use super::inputs::rows_as_messages;
 use super::walk::PassContext;
 
 /// What a pass over a batch runs over. Rows of each layer are the first of those of the layer before.
@@ -18,7 +18,7 @@ use super::walk::PassContext;
 pub struct Batch {
     /// The edges that each layer with messages reads, first layer first; one block alone is read by all.
     pub blocks: Vec<Block>,
-    /// What the first layer reads.
+    /// What the first layer reads, with the round's dropout ([`input_dropout`]).
     pub inputs: Option<Operand>,
     /// Global ids of its rows.
     pub ids: Vec<u64>,
@@ -37,6 +37,11 @@ impl Batch {
             inverse_root_degree: &self.inverse_root_degree[..rows],
         }
     }
+}
+
+/// The dropout of what a network's first layer reads in a round's batch.
+pub fn input_dropout(network: &Network, context: PassContext) -> Option<Dropout> {
+    context.dropout(Purpose::Dropout, 0, network.units()[0].dropout)
 }
 
 /// What both directions of a pass over a batch need.
@@ -77,8 +82,9 @@ impl<'a> BatchWalk<'a> {
 struct Tape {
     /// Input rows; empty in the first unit.
     x: Matrix,
-    /// The first of them, those of destinations, where the layer reads these.
+    /// The first of them, those of destinations, where they are sparse and the layer reads them.
     own: Option<Operand>,
+    /// Where they are not the input rows.
     messages: Matrix,
     folded: Matrix,
     state: State,
@@ -90,7 +96,6 @@ struct Tape {
 #[derive(Default)]
 pub struct BatchPass {
     tapes: Vec<Tape>,
-    first: Dropped,
     gradient: Matrix,
     next_gradient: Matrix,
     dfolded: Matrix,
@@ -98,14 +103,20 @@ pub struct BatchPass {
     down: Matrix,
 }
 
-/// The first rows of some.
-fn head(rows: Rows<'_>, count: usize) -> Operand {
+/// The first rows of some: of sparse ones a copy, which `own` keeps.
+fn head<'a>(rows: Rows<'a>, count: usize, own: &'a Option<Operand>) -> Rows<'a> {
+    match (rows, own) {
+        (Rows::Dense(matrix), _) => Rows::Span(matrix.span(0..count.min(matrix.rows()))),
+        (rows, own) => own.as_ref().map_or(rows, Operand::view),
+    }
+}
+
+fn copied_head(rows: Rows<'_>, count: usize) -> Option<Operand> {
     match rows {
-        Rows::Dense(matrix) => {
-            let width = matrix.columns();
-            Operand::Dense(Matrix::from_vec(count, width, matrix.data()[..count * width].to_vec()))
+        Rows::Sparse(sparse) if count < sparse.rows() => {
+            Some(Operand::Sparse(sparse.gather(&(0..count as u32).collect::<Vec<u32>>())))
         }
-        Rows::Sparse(rows) => Operand::Sparse(rows.gather(&(0..count as u32).collect::<Vec<u32>>())),
+        _ => None,
     }
 }
 
@@ -120,30 +131,27 @@ impl BatchPass {
     pub fn forward(&mut self, walk: &mut BatchWalk<'_>) {
         let units = walk.network.units();
         self.tapes.resize_with(units.len(), Tape::default);
-        if matches!(walk.inputs(), Operand::Sparse(_)) {
-            // Its copy would have the pattern of the batch before.
-            self.first = Dropped::default();
-        }
         for (index, unit) in units.iter().enumerate() {
-            let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
             let (layer, p) = (unit.layer.as_ref(), &walk.p[walk.network.ranges(index).layer.clone()]);
             let Tape { x, own, messages, folded, state, z, .. } = &mut self.tapes[index];
-            let x = match index {
-                0 => self.first.view(walk.compute, walk.inputs(), dropout, &walk.batch.ids),
-                _ => Rows::Dense(x),
-            };
+            let x = if index == 0 { walk.inputs().view() } else { Rows::Dense(x) };
             let (mut rows, block) = (x.rows(), walk.block(index));
             let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(rows), state };
             if let Some(block) = block {
                 rows = block.destinations();
-                layer.message(at, x, messages);
+                let messages = match rows_as_messages(layer, &at.nodes, x) {
+                    Some(rows) => rows,
+                    None => {
+                        layer.message(at, x, messages);
+                        messages
+                    }
+                };
                 at.nodes = walk.batch.nodes(rows);
                 layer.fold(at, Sources::new(Side::Own, block, messages), folded);
                 layer.finish_fold(at, folded);
             }
-            *own = (rows < x.rows() && layer.reads_own_row()).then(|| head(x, rows));
-            let input = Closing { x: own.as_ref().map_or(x, Operand::view), folded: Rows::Dense(folded) };
-            layer.close(at, input, z);
+            *own = if layer.reads_own_row() { copied_head(x, rows) } else { None };
+            layer.close(at, Closing { x: head(x, rows, own), folded: Rows::Dense(folded) }, z);
             let (done, next) = self.tapes.split_at_mut(index + 1);
             if let (Some(done), Some(next)) = (done.last_mut(), next.first_mut()) {
                 let Tape { z, statistics, .. } = done;
@@ -169,10 +177,10 @@ impl BatchPass {
     fn unit_backward(&mut self, walk: &mut BatchWalk<'_>, index: usize, g: &mut [f32]) {
         let layer = walk.network.units()[index].layer.as_ref();
         let p = &walk.p[walk.network.ranges(index).layer.clone()];
-        let BatchPass { tapes, first, gradient: dz, next_gradient: dx, dfolded, dmessages, down } = self;
+        let BatchPass { tapes, gradient: dz, next_gradient: dx, dfolded, dmessages, down } = self;
         let Tape { x, own, messages, folded, state, .. } = &mut tapes[index];
-        let x = if index == 0 { first.last(walk.inputs()) } else { Rows::Dense(x) };
-        let input = Closing { x: own.as_ref().map_or(x, Operand::view), folded: Rows::Dense(folded) };
+        let x = if index == 0 { walk.inputs().view() } else { Rows::Dense(x) };
+        let input = Closing { x: head(x, dz.rows(), own), folded: Rows::Dense(folded) };
         let block = walk.block(index);
         let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(dz.rows()), state };
         let Some(block) = block else {
@@ -189,12 +197,18 @@ impl BatchPass {
         // Layers expect the gradients of both sides, the other one's first.
         let nobody = Block::new(0, vec![0; block.destinations() + 1], Vec::new(), None);
         let [nobody] = Block::share_relations([nobody]);
+        let as_they_are = rows_as_messages(layer, &walk.batch.nodes(x.rows()), x);
+        let messages = as_they_are.unwrap_or(messages);
         let nothing = Matrix::zeros(0, messages.columns());
         layer.fold_adjoint(at, g, Sources::new(Side::Halo, &nobody, &nothing), dfolded, dmessages);
         layer.fold_adjoint(at, g, Sources::new(Side::Own, block, messages), dfolded, dmessages);
-        at.nodes = walk.batch.nodes(x.rows());
-        let senders = Senders { side: Side::Own, x, messages };
-        layer.message_adjoint(at, g, senders, dmessages, (index > 0).then_some((&mut *dx, Store::Set)));
+        if as_they_are.is_some() {
+            std::mem::swap(dx, dmessages);
+        } else {
+            at.nodes = walk.batch.nodes(x.rows());
+            let senders = Senders { side: Side::Own, x, messages };
+            layer.message_adjoint(at, g, senders, dmessages, (index > 0).then_some((&mut *dx, Store::Set)));
+        }
         if adds {
             add(at.compute, &mut dx.data_mut()[..down.data().len()], down.data());
         }

@@ -1,24 +1,29 @@
 //! Inference layer by layer, in pieces: full neighbourhoods in memory that does not grow with the number of layers.
 //!
-//! What is kept are the rows that go into a layer, their messages, and the rows that come out; folds and everything
-//! after them stand for one piece of the rows at a time.
+//! What is kept are the rows that go into a layer, the rows that come out, and messages that are no rows; folds and
+//! everything after them stand for one piece of the rows at a time.
 
-use laconic_nn::{At, Closing, Compute, Matrix, Nodes, Operand, Rows, Side, Sources, State};
+use std::ops::Range;
+
+use laconic_nn::{At, Closing, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, State};
 use laconic_wire::Direction;
 
 use super::between::Between;
-use super::inputs::{LocalGraph, Neighbours, fold_once, weigh};
+use super::inputs::{LocalGraph, Neighbours, rows_as_messages, weigh};
 use super::network::Pass;
 use super::walk::Walk;
 use crate::error::Result;
 
 /// Rows of a piece: large enough for products at full speed, small beside any graph for which memory matters.
-const PIECE: usize = 8192;
+const PIECE: usize = 4096;
 
 /// The messages of all rows that a layer folds, where it does.
 #[derive(Default)]
-struct Messages {
-    own: Matrix,
+struct Messages<'a> {
+    /// Own rows, where messages are these.
+    rows: Option<&'a Matrix>,
+    /// Messages of own rows, where they are others.
+    made: Matrix,
     halo: Matrix,
     state: State,
 }
@@ -29,13 +34,11 @@ enum Folds<'a> {
     Nothing,
     /// Folds that stand already.
     Kept(&'a Operand),
-    /// Folds that were made for this pass.
-    Made(Operand),
     /// Folds of messages that are here.
-    Messages(Messages),
+    Messages(Messages<'a>),
 }
 
-fn rows_of(nodes: Nodes<'_>, rows: std::ops::Range<usize>) -> Nodes<'_> {
+fn rows_of(nodes: Nodes<'_>, rows: Range<usize>) -> Nodes<'_> {
     Nodes {
         ids: &nodes.ids[rows.clone()],
         inverse_degree: &nodes.inverse_degree[rows.clone()],
@@ -51,15 +54,15 @@ impl Pass {
     /// If a peer does not answer, or a codec refuses the rows.
     pub fn infer(&mut self, walk: &mut Walk<'_, '_>) -> Result<()> {
         let count = walk.network.units().len();
+        // What the pass before has left is nobody's any more.
+        self.tapes.clear();
         self.tapes.resize_with(count, Default::default);
+        let inputs = walk.inputs;
         let mut x = Matrix::default();
         for index in 0..count {
-            let folds = match index {
-                0 => first_folds(walk)?,
-                _ => folds(walk, index, Rows::Dense(&x))?,
-            };
             let mut out = Matrix::default();
-            let rows = if index == 0 { walk.inputs.x.view() } else { Rows::Dense(&x) };
+            let rows = if index == 0 { inputs.x.view() } else { Rows::Dense(&x) };
+            let folds = if index == 0 { first_folds(walk)? } else { folds(walk, index, rows)? };
             pieces(walk, index, (rows, folds), &mut out);
             let done = std::mem::replace(&mut x, out);
             if index + 1 == count {
@@ -80,34 +83,31 @@ fn first_folds<'a>(walk: &mut Walk<'a, '_>) -> Result<Folds<'a>> {
         Neighbours::Copies(copies) => {
             let p = &walk.p[walk.network.ranges(0).layer.clone()];
             let mut messages = Messages::default();
-            let Messages { own, halo, state } = &mut messages;
+            let Messages { made, halo, state, .. } = &mut messages;
             let at = &mut At { compute: walk.peers.compute, p, nodes: walk.graph.nodes, state };
-            layer.message(at, inputs.x.view(), own);
+            layer.message(at, inputs.x.view(), made);
             at.nodes = walk.graph.halo_nodes;
             layer.message(at, copies.view(), halo);
             weigh(at.compute, layer, &inputs.presence, halo, at.state);
             Ok(Folds::Messages(messages))
         }
-        Neighbours::Exchanged if layer.message_has_parameters() => folds(walk, 0, inputs.x.view()),
-        Neighbours::Exchanged => {
-            let tag = walk.context.tag(0, Direction::Forward);
-            let mut folded = Matrix::default();
-            fold_once(walk.peers, walk.graph, layer, inputs.x.view(), tag, &mut folded)?;
-            Ok(Folds::Made(Operand::Dense(folded)))
-        }
+        Neighbours::Exchanged => folds(walk, 0, inputs.x.view()),
     }
 }
 
-/// Makes the messages of a unit and exchanges them.
-fn folds<'a>(walk: &mut Walk<'a, '_>, index: usize, x: Rows<'_>) -> Result<Folds<'a>> {
+/// Makes the messages of a unit, where they are not its rows, and exchanges them.
+fn folds<'a>(walk: &mut Walk<'_, '_>, index: usize, x: Rows<'a>) -> Result<Folds<'a>> {
     let layer = walk.network.units()[index].layer.as_ref();
     if layer.message_width() == 0 {
         return Ok(Folds::Nothing);
     }
     let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
-    let mut messages = Messages::default();
-    let Messages { own, halo, state } = &mut messages;
-    layer.message(&mut At { compute: walk.peers.compute, p, nodes, state }, x, own);
+    let mut messages = Messages { rows: rows_as_messages(layer, &nodes, x), ..Messages::default() };
+    let Messages { rows, made, halo, state } = &mut messages;
+    if rows.is_none() {
+        layer.message(&mut At { compute: walk.peers.compute, p, nodes, state }, x, made);
+    }
+    let own = rows.unwrap_or(made);
     halo.reshape(walk.peers.halo.rows(), own.columns());
     let presence = walk.peers.exchange(walk.context.tag(index, Direction::Forward), own, halo, |_, _| {})?;
     weigh(walk.peers.compute, layer, &presence, halo, state);
@@ -121,55 +121,74 @@ fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Fold
     let (network, compute, count) = (walk.network, &mut *walk.peers.compute, x.rows());
     let between = Between { network, p: walk.p, context: walk.context, index };
     out.reshape(count, layer.outputs());
-    let [mut z, mut statistics, mut next]: [Matrix; 3] = Default::default();
+    let [mut folded_piece, mut nothing, mut z, mut statistics, mut next]: [Matrix; 5] = Default::default();
     let mut nobody = State::default();
     for start in (0..count).step_by(PIECE) {
         let piece = start..count.min(start + PIECE);
-        let rows: Vec<u32> = (piece.start as u32..piece.end as u32).collect();
         let nodes = rows_of(walk.graph.nodes, piece.clone());
+        let made;
         let folded = match &mut folds {
-            Folds::Nothing => Operand::Dense(Matrix::zeros(piece.len(), 0)),
-            Folds::Kept(folded) => folded.gather(&rows),
-            Folds::Made(folded) => folded.gather(&rows),
+            Folds::Nothing => {
+                nothing.reshape(piece.len(), 0);
+                Rows::Dense(&nothing)
+            }
+            Folds::Kept(folded) => {
+                made = cut(folded.view(), piece.clone());
+                made.view()
+            }
             Folds::Messages(messages) => {
-                Operand::Dense(fold(compute, layer, (p, nodes), walk.graph, piece.clone(), messages))
+                fold(compute, layer, (p, nodes), walk.graph, piece.clone(), messages, &mut folded_piece);
+                Rows::Dense(&folded_piece)
             }
         };
         let state = if let Folds::Messages(messages) = &mut folds { &mut messages.state } else { &mut nobody };
-        let own = gather(x, &rows);
-        let input = Closing { x: own.view(), folded: folded.view() };
-        layer.close(&mut At { compute, p, nodes, state }, input, &mut z);
+        let own = cut(x, piece.clone());
+        layer.close(&mut At { compute, p, nodes, state }, Closing { x: own.view(), folded }, &mut z);
         between.forward(compute, nodes.ids, [&mut z, &mut statistics], &mut next);
         let width = next.columns();
         out.data_mut()[piece.start * width..piece.end * width].copy_from_slice(next.data());
     }
 }
 
-fn gather(x: Rows<'_>, rows: &[u32]) -> Operand {
-    match x {
-        Rows::Dense(matrix) => {
-            let (width, first) = (matrix.columns(), rows.first().map_or(0, |&row| row as usize));
-            let values = matrix.data()[first * width..(first + rows.len()) * width].to_vec();
-            Operand::Dense(Matrix::from_vec(rows.len(), width, values))
+/// Some rows that follow each other: dense ones where they stand, sparse ones in a copy.
+enum Cut<'a> {
+    Here(Rows<'a>),
+    Copied(Operand),
+}
+
+impl Cut<'_> {
+    fn view(&self) -> Rows<'_> {
+        match self {
+            Cut::Here(rows) => *rows,
+            Cut::Copied(rows) => rows.view(),
         }
-        Rows::Sparse(sparse) => Operand::Sparse(sparse.gather(rows)),
     }
 }
 
-/// The folds of one piece of the rows.
+fn cut(x: Rows<'_>, rows: Range<usize>) -> Cut<'_> {
+    match x {
+        Rows::Dense(matrix) => Cut::Here(Rows::Span(matrix.span(rows))),
+        Rows::Span(span) => Cut::Here(Rows::Span(span.span(rows))),
+        Rows::Sparse(sparse) => {
+            let rows: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
+            Cut::Copied(Operand::Sparse(sparse.gather(&rows)))
+        }
+    }
+}
+
+/// Sets `folded` to the folds of one piece of the rows.
 fn fold(
     compute: &mut Compute,
-    layer: &dyn laconic_nn::Layer,
+    layer: &dyn Layer,
     (p, nodes): (&[f32], Nodes<'_>),
     graph: LocalGraph<'_>,
-    piece: std::ops::Range<usize>,
-    Messages { own, halo, state }: &mut Messages,
-) -> Matrix {
-    let mut folded = Matrix::default();
+    piece: Range<usize>,
+    Messages { rows, made, halo, state }: &mut Messages<'_>,
+    folded: &mut Matrix,
+) {
     let [own_block, halo_block] = [graph.own, graph.halo].map(|block| block.piece(piece.clone()));
-    let at = &mut At { compute, p, nodes, state };
-    layer.fold(at, Sources { first: piece.start, ..Sources::new(Side::Own, &own_block, own) }, &mut folded);
-    layer.fold(at, Sources::new(Side::Halo, &halo_block, halo), &mut folded);
-    layer.finish_fold(at, &mut folded);
-    folded
+    let (at, own) = (&mut At { compute, p, nodes, state }, rows.unwrap_or(made));
+    layer.fold(at, Sources { first: piece.start, ..Sources::new(Side::Own, &own_block, own) }, folded);
+    layer.fold(at, Sources::new(Side::Halo, &halo_block, halo), folded);
+    layer.finish_fold(at, folded);
 }

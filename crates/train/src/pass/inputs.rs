@@ -64,6 +64,22 @@ pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x
     out
 }
 
+/// The rows, where these are what [`travelling`] makes of them and they are at hand.
+fn rows_that_travel<'a>(layer: &dyn Layer, nodes: &Nodes<'_>, x: Rows<'a>) -> Option<&'a Matrix> {
+    match x {
+        Rows::Dense(rows) if layer.message_has_parameters() && layer.sender_weight(nodes).is_none() => Some(rows),
+        x => rows_as_messages(layer, nodes, x),
+    }
+}
+
+/// The rows, where a layer's messages are these and they are at hand.
+pub(super) fn rows_as_messages<'a>(layer: &dyn Layer, nodes: &Nodes<'_>, x: Rows<'a>) -> Option<&'a Matrix> {
+    match x {
+        Rows::Dense(rows) if layer.messages_are_rows(nodes) => Some(rows),
+        _ => None,
+    }
+}
+
 impl Inputs {
     /// Fetches once what the first layer needs of the neighbours of `x`.
     ///
@@ -79,41 +95,36 @@ impl Inputs {
         if layer.message_width() == 0 {
             return Ok(Inputs { x, neighbours: Neighbours::Nobody, presence: None });
         }
-        let own = travelling(peers.compute, layer, &graph.nodes, x.view());
+        let made;
+        let own = match rows_that_travel(layer, &graph.nodes, x.view()) {
+            Some(rows) => rows,
+            None => {
+                made = travelling(peers.compute, layer, &graph.nodes, x.view());
+                &made
+            }
+        };
         let mut halo = Matrix::zeros(peers.halo.rows(), own.columns());
         let adaptive = peers.halo.coders.coding(tag).is_adaptive();
         if adaptive && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
             // The rows are known before they are sent, so the first assignment need not wait.
-            widths::trace_once(peers.halo, tag, &own)?;
+            widths::trace_once(peers.halo, tag, own)?;
             widths::assign_widths(peers.halo, peers.transport, &[(tag, own.columns())], tag.round)?;
         }
-        let pending = peers.halo.start(peers.transport, Request::now(tag, scope), &own)?;
+        let pending = peers.halo.start(peers.transport, Request::now(tag, scope), own)?;
         let presence = pending.presence(peers.halo);
         pending.finish(peers.halo, peers.transport, &mut halo)?;
+        let rows = match layer.message_has_parameters() {
+            true => halo,
+            false => fold(peers.compute, graph, layer, (own, halo), &presence),
+        };
         let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence };
-        inputs.set_neighbours(peers.compute, graph, layer, &own, halo);
+        inputs.keep(layer, rows);
         Ok(inputs)
     }
 
-    /// Sets what is known of the neighbours from the travelling rows of this worker and of the halo.
-    fn set_neighbours(
-        &mut self,
-        compute: &mut Compute,
-        graph: LocalGraph<'_>,
-        layer: &dyn Layer,
-        own: &Matrix,
-        mut halo: Matrix,
-    ) {
-        if !layer.message_has_parameters() {
-            let (mut folded, mut state) = (Matrix::default(), State::default());
-            let at = &mut At { compute, p: &[], nodes: graph.nodes, state: &mut state };
-            layer.fold(at, Sources::new(Side::Own, graph.own, own), &mut folded);
-            weigh(at.compute, layer, &self.presence, &mut halo, at.state);
-            layer.fold(at, Sources::new(Side::Halo, graph.halo, &halo), &mut folded);
-            layer.finish_fold(at, &mut folded);
-            halo = folded;
-        }
-        self.keep(layer, halo);
+    /// Rows of whose neighbours nothing is kept: every pass exchanges and folds.
+    pub fn unfolded(x: Operand) -> Inputs {
+        Inputs { x, neighbours: Neighbours::Exchanged, presence: None }
     }
 
     /// Keeps the halo's copies, or where messages have no parameters the fold, as sparse as the own rows are.
@@ -135,6 +146,23 @@ impl Inputs {
         };
         Some(Inputs { x: self.x.gather(rows), neighbours, presence: None })
     }
+}
+
+/// The fold of messages without parameters, of this worker's rows and of the halo's.
+fn fold(
+    compute: &mut Compute,
+    graph: LocalGraph<'_>,
+    layer: &dyn Layer,
+    (own, mut halo): (&Matrix, Matrix),
+    presence: &Presence,
+) -> Matrix {
+    let (mut folded, mut state) = (Matrix::default(), State::default());
+    let at = &mut At { compute, p: &[], nodes: graph.nodes, state: &mut state };
+    layer.fold(at, Sources::new(Side::Own, graph.own, own), &mut folded);
+    weigh(at.compute, layer, presence, &mut halo, at.state);
+    layer.fold(at, Sources::new(Side::Halo, graph.halo, &halo), &mut folded);
+    layer.finish_fold(at, &mut folded);
+    folded
 }
 
 /// Takes absent halo rows out of the fold that follows and lets the others count for what they stand for.

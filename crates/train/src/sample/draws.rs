@@ -12,6 +12,9 @@ use super::left_out::LeftOut;
 use crate::pass::batch::Batch;
 use crate::worker::local::Local;
 
+/// How a block is made of its edges.
+type MakeBlock = fn(usize, Vec<usize>, Vec<u32>, laconic_nn::EdgeData) -> Block;
+
 /// What draws of a stage are made from.
 pub struct Draws {
     neighbourhoods: Neighbourhoods,
@@ -26,6 +29,8 @@ pub struct Draws {
     relations: u16,
     weighted: bool,
     related: bool,
+    /// Whether nothing goes back along the first layer's edges.
+    ends_at_inputs: bool,
 }
 
 impl Draws {
@@ -52,7 +57,14 @@ impl Draws {
             relations: relations.max(1).min(u16::MAX.into()) as u16,
             weighted,
             related,
+            ends_at_inputs: false,
         }
+    }
+
+    /// The same for networks whose first layer has no use for gradients of messages.
+    #[must_use]
+    pub fn ending_at_inputs(self) -> Draws {
+        Draws { ends_at_inputs: true, ..self }
     }
 
     /// How many layers draw.
@@ -100,12 +112,17 @@ impl Draws {
         let names = (self.absence == Absence::Skipped).then(|| ranks(&ids));
         let (inverse_degree, inverse_root_degree) =
             (pick(0, &known.inverse_degree), pick(1, &known.inverse_root_degree));
-        let blocks = sampled.hops.iter_mut().map(|hop| self.block(hop, names.as_deref())).collect();
+        let hops = sampled.hops.iter_mut().enumerate();
+        let blocks = hops.map(|(layer, hop)| {
+            let make = if layer == 0 && self.ends_at_inputs { Block::one_way } else { Block::new };
+            self.block(hop, names.as_deref(), make)
+        });
+        let blocks = blocks.collect();
         Batch { blocks, inputs: None, ids, inverse_degree, inverse_root_degree }
     }
 
     /// The edges of a hop. Where the layer adds messages up, those that were drawn stand for the others.
-    fn block(&self, hop: &mut Hop, names: Option<&[u32]>) -> Block {
+    fn block(&self, hop: &mut Hop, names: Option<&[u32]>, make: MakeBlock) -> Block {
         let scales = self.absence == Absence::Scaled && (0..hop.destinations).any(|row| hop.scale(row) != 1.0);
         if scales {
             let mut weights = hop.weights.take().unwrap_or_else(|| vec![1.0; hop.edges()]);
@@ -117,7 +134,7 @@ impl Draws {
         }
         let data = laconic_nn::EdgeData { weights: hop.weights.take(), relations: hop.relations.take() };
         let (offsets, columns) = (std::mem::take(&mut hop.offsets), std::mem::take(&mut hop.columns));
-        let mut block = Block::new(hop.sources, offsets, columns, data);
+        let mut block = make(hop.sources, offsets, columns, data);
         if self.relational {
             [block] = Block::share_relations([block]);
         }

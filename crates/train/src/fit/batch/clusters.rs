@@ -2,12 +2,13 @@
 //! among all of their nodes, and degrees of these. Nothing of other workers is read.
 
 use laconic_graph::sample::{Clusters, CsrLists, Neighbourhoods, Sampled, Sampler};
+use laconic_nn::kernels::elementwise::drop_out_in_place;
 use laconic_nn::{Block, EdgeData};
 
 use super::{Batches, Round, Training};
 use crate::error::Result;
 use crate::fit::task::Learning;
-use crate::pass::batch::{Batch, BatchPass, BatchWalk};
+use crate::pass::batch::{Batch, BatchPass, BatchWalk, input_dropout};
 use crate::pass::inputs::Inputs;
 use crate::plan::batching::Batching;
 use crate::sample::own_edges;
@@ -91,15 +92,22 @@ impl Batches for ClusterBatches {
     }
 
     fn gradient(&mut self, worker: &mut Worker, training: Training<'_>, g: &mut [f32]) -> Result<f64> {
-        let Some((batch, subset)) = self.current.take().filter(|(_, subset)| !subset.rows.is_empty()) else {
+        let Some((mut batch, subset)) = self.current.take().filter(|(_, subset)| !subset.rows.is_empty()) else {
             return Ok(0.0);
         };
         let Training { network, p, task, context, scale, .. } = training;
+        if let (Some(dropout), Some(inputs)) = (input_dropout(network, context), &mut batch.inputs) {
+            drop_out_in_place(&worker.compute, inputs, dropout, &batch.ids);
+        }
         self.pass.forward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch: &batch, context });
         let (gradient, outputs) = self.pass.outputs();
         let learning = Learning { rows: Some(&subset), pairs: None, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
         self.pass.backward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch: &batch, context }, g);
         Ok(value)
+    }
+
+    fn rest(&mut self) {
+        self.pass = BatchPass::default();
     }
 }

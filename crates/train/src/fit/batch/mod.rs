@@ -64,6 +64,9 @@ pub(super) trait Batches {
     /// If another worker does not answer, or a codec refuses the rows.
     fn gradient(&mut self, worker: &mut Worker, training: Training<'_>, g: &mut [f32]) -> Result<f64>;
 
+    /// Gives memory back that only rounds need, before an evaluation.
+    fn rest(&mut self) {}
+
     /// Takes up inputs of which more has been revealed.
     fn refresh(&mut self, _inputs: &Inputs) {}
 }

@@ -1,15 +1,18 @@
 //! Batches of sampled neighbourhoods.
 
 use laconic_graph::sample::batch_of;
-use laconic_nn::Operand;
+use laconic_nn::Network;
+use laconic_nn::kernels::elementwise::{drop_out_in_place, gather as gather_rows};
+use laconic_nn::{Matrix, Operand};
 
 use super::links::EdgeBatches;
 use super::{Batches, Round, Training};
 use crate::error::Result;
 use crate::fit::pairs::{Pairs, weights};
 use crate::fit::task::Learning;
-use crate::pass::batch::{BatchPass, BatchWalk};
+use crate::pass::batch::{BatchPass, BatchWalk, input_dropout};
 use crate::pass::inputs::{Inputs, Neighbours};
+use crate::pass::walk::PassContext;
 use crate::plan::batching::Batching;
 use crate::sample::{Drawn, Draws, Job, Known, LeftOut, RemoteRows, WINDOW, Window, dense, gather};
 use crate::schedule::Stage;
@@ -61,6 +64,8 @@ pub(super) struct SampledBatches {
     remote: Option<RemoteRows>,
     current: Option<(Drawn, Learned)>,
     pass: BatchPass,
+    /// The memory of inputs.
+    gathered: Matrix,
 }
 
 impl SampledBatches {
@@ -87,6 +92,9 @@ impl SampledBatches {
             (seed, batching.redraw),
             (absence, plan.self_loops, (plan.layer.is_relational, plan.relations)),
         );
+        // Frozen inputs have no gradient, and need none to be folded where messages have no parameters.
+        let ends = stage.first().message_width() > 0 && !stage.first().message_has_parameters();
+        let draws = if ends { draws.ending_at_inputs() } else { draws };
         let columns = inputs.x.view().columns();
         Ok(SampledBatches {
             of: match &plan.links {
@@ -99,6 +107,7 @@ impl SampledBatches {
             remote: fetches.then(|| RemoteRows::new(stage, columns, batching.cache)),
             current: None,
             pass: BatchPass::default(),
+            gathered: Matrix::default(),
             batching: batching.clone(),
         })
     }
@@ -118,6 +127,35 @@ impl SampledBatches {
         };
         self.open = round.done..round.done + last - first;
         self.window.open(worker, jobs, self.remote.as_mut().map(|remote| (remote, x)))
+    }
+}
+
+impl SampledBatches {
+    /// Sets a batch's inputs, with dropout, from wherever its rows are.
+    fn read_inputs(
+        &mut self,
+        worker: &Worker,
+        (network, context): (&Network, PassContext),
+        Inputs { x, neighbours, .. }: &Inputs,
+        Drawn { nodes, batch, .. }: &mut Drawn,
+    ) {
+        let (known, dropout) = (self.window.known(), input_dropout(network, context));
+        let mut rows = match (&mut self.remote, neighbours, x) {
+            (Some(remote), ..) if worker.size() > 1 => remote.gather(worker, known, x, nodes),
+            (None, Neighbours::Copies(copies), _) => gather_copies(worker, known, [x, copies], nodes),
+            (_, _, Operand::Dense(x)) => {
+                let mut out = std::mem::take(&mut self.gathered);
+                out.reshape(nodes.len(), x.columns());
+                gather_rows(&worker.compute, &mut out, |row| x.row(nodes[row] as usize), dropout, &batch.ids);
+                batch.inputs = Some(Operand::Dense(out));
+                return;
+            }
+            _ => gather(worker, x, nodes, &|_| &[], known.own_rows()),
+        };
+        if let Some(dropout) = dropout {
+            drop_out_in_place(&worker.compute, &mut rows, dropout, &batch.ids);
+        }
+        batch.inputs = Some(rows);
     }
 }
 
@@ -150,12 +188,7 @@ impl Batches for SampledBatches {
             return Ok(0.0);
         }
         let Training { network, p, inputs, task, context, scale, .. } = training;
-        let (x, known) = (&inputs.x, self.window.known());
-        drawn.batch.inputs = Some(match (&mut self.remote, &inputs.neighbours) {
-            (Some(remote), _) => remote.gather(worker, known, x, &drawn.nodes),
-            (None, Neighbours::Copies(copies)) => gather_copies(worker, known, [x, copies], &drawn.nodes),
-            (None, _) => gather(worker, x, &drawn.nodes, &|_| &[], known.own_rows()),
-        });
+        self.read_inputs(worker, (network, context), inputs, &mut drawn);
         let batch = &drawn.batch;
         let mut walk = BatchWalk { compute: &mut worker.compute, network, p, batch, context };
         self.pass.forward(&mut walk);
@@ -167,7 +200,14 @@ impl Batches for SampledBatches {
         let learning = Learning { rows, pairs, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
         self.pass.backward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch, context }, g);
+        if let Some(Operand::Dense(gathered)) = drawn.batch.inputs.take() {
+            self.gathered = gathered;
+        }
         Ok(value)
+    }
+
+    fn rest(&mut self) {
+        (self.pass, self.gathered) = Default::default();
     }
 }
 
