@@ -2,15 +2,16 @@
 
 use laconic_nn::network::After;
 
-use super::fetches::{learned, seeds, widths};
+use super::amounts::FLOAT;
+pub use super::amounts::Memory;
+use super::batches;
+use super::fetches::learned;
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::Plan;
 use crate::sample::WINDOW;
 use crate::schedule::Stage;
 use crate::worker::evaluate::Evaluator;
-
-const FLOAT: usize = size_of::<f32>();
 
 /// An account in the maps of a ledger, with its share of their nodes.
 const ACCOUNT: usize = 100;
@@ -19,48 +20,15 @@ const LINK: usize = 3 << 10;
 /// The program, its libraries and the stacks of a few threads.
 const PROGRAM: u64 = 32 << 20;
 
-/// Bytes by what they are for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Memory(Vec<(&'static str, u64)>);
-
-impl Memory {
-    /// All of them together.
-    pub fn total(&self) -> u64 {
-        self.0.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
-    }
-
-    /// Adds what something takes.
-    pub fn add(&mut self, name: &'static str, bytes: u64) {
-        match self.0.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, sum)) => *sum = sum.saturating_add(bytes),
-            None => self.0.push((name, bytes)),
-        }
-    }
-
-    /// Adds another worker's.
-    pub fn add_all(&mut self, other: &Memory) {
-        other.0.iter().for_each(|(name, bytes)| self.add(name, *bytes));
-    }
-
-    /// The same so many times.
-    #[must_use]
-    pub fn times(&self, times: u64) -> Memory {
-        Memory(self.0.iter().map(|(name, bytes)| (*name, bytes.saturating_mul(times))).collect())
-    }
-
-    /// The items, largest first.
-    pub fn items(&self) -> Vec<(&'static str, u64)> {
-        let mut items = self.0.clone();
-        items.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-        items
-    }
-}
-
 /// What a worker of these shapes holds at its peak: the graph in both orientations, features, frozen inputs, the
 /// buffers of the largest stage, parameters with optimiser, the frames of one exchange, and accounts of the ledgers.
 /// Dense features are assumed where sparse ones would be smaller after folding, so it is an upper estimate for bags of
 /// words.
 pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
+    held(shapes, plan, keeps_accounts, true)
+}
+
+fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let of_training = shapes.training.as_ref().map_or(0, |training| training.edges.iter().sum());
     let edges: usize = shapes.edges.iter().sum::<usize>() + of_training;
@@ -73,7 +41,7 @@ pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
     }
     memory.add("features", (FLOAT * shapes.feature_values) as u64);
     let stages = plan.stages.iter().map(|stage| match plan.in_neighbourhoods(stage) {
-        true => of_batches(shapes, plan, stage),
+        true => batches::memory(shapes, plan, stage, trains),
         false => of_stage(shapes, stage, plan.evaluates_apart(stage), plan.messages.skip.is_some()),
     });
     memory.add_all(&stages.max_by_key(Memory::total).unwrap_or_default());
@@ -99,8 +67,8 @@ pub fn of_prediction(shapes: &Shapes, plan: &Plan) -> Memory {
         "ledger",
         "times of rounds",
     ];
-    let mut memory = forecast(shapes, plan, false);
-    memory.0.retain(|(name, _)| !OF_TRAINING.contains(name));
+    let mut memory = held(shapes, plan, false, false);
+    memory.leave_out(&OF_TRAINING);
     let parameters: usize = plan.stages.iter().map(|stage| stage.network.len()).sum();
     let classes = plan.stages.last().map_or(0, Stage::outputs);
     memory.add("parameters", (2 * FLOAT * parameters) as u64);
@@ -172,50 +140,6 @@ fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) 
     floats("last messages", skipped);
     // Everything that a worker alone remembers, as arrays and as the bytes of a file.
     floats("state file", 2 * ((1 + averages) * of_layers + skipped));
-    memory
-}
-
-/// What a stage in batches of neighbourhoods holds: evaluations layer by layer over all rows, and the batches at work
-/// and ahead.
-fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
-    let (rows, halo) = (shapes.rows, shapes.halo_rows());
-    let mut memory = Memory::default();
-    let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
-    let units = stage.network.units();
-    let first = units[0].layer.as_ref();
-    floats("frozen inputs", first.inputs() * (rows * 2 + if first.message_has_parameters() { halo } else { 0 }));
-    let widest = |width: fn(&laconic_nn::network::Unit) -> usize| units.iter().map(width).max().unwrap_or(0);
-    let (messages, hidden) = (widest(|unit| unit.layer.message_width()), widest(|unit| unit.layer.outputs()));
-    // Rows into a layer and out of it, and their messages.
-    floats("activations of evaluations", rows * (2 * hidden + messages) + halo * messages);
-    let (fanouts, nodes) = (plan.fanouts(stage), shapes.rows + halo);
-    let nodes = plan.batching.as_ref().map_or(nodes, |batching| batching.nodes.max(nodes));
-    let levels = widths(&fanouts, seeds(plan, shapes.split_rows[0]), nodes);
-    let mut level = 0;
-    for unit in units {
-        let (inputs, outputs) = (levels[level], if unit.layer.message_width() > 0 { level + 1 } else { level });
-        // Rows, messages and gradients of both; what comes out, before and after the norm.
-        let each = unit.layer.inputs() * 2 + unit.layer.message_width() * 2;
-        floats("batches", inputs.saturating_mul(each).saturating_add(4 * levels[outputs] * unit.layer.outputs()));
-        level = outputs;
-    }
-    let edges = fanouts.iter().zip(&levels[1..]).map(|(fanout, rows)| {
-        fanout.map_or(usize::MAX, |fanout| fanout.saturating_mul(*rows)).min(shapes.edges.iter().sum())
-    });
-    let ahead = plan.batching.as_ref().map_or(0, |batching| batching.ahead) + 2;
-    floats("batches ahead", ahead * (edges.sum::<usize>() * 4 + levels[0] * 6));
-    // In-edges in the order of ids, and what is known of nodes.
-    floats("draws", shapes.edges.iter().sum::<usize>() + 4 * (rows + halo));
-    floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
-    if plan.fetches(stage) && shapes.workers() > 1 {
-        let kept = plan.batching.as_ref().map_or(0, |batching| batching.cache);
-        let foreign = (nodes.saturating_sub(rows)).saturating_mul(first.inputs());
-        floats("kept rows", foreign.min((kept / FLOAT as u64) as usize));
-        let each = foreign.min(levels[0].saturating_mul(first.inputs()));
-        let ahead = plan.batching.as_ref().map_or(0, |batching| batching.ahead);
-        floats("rows on their way", each.saturating_mul(ahead + 1));
-        floats("draws of other workers", WINDOW as usize * levels.iter().sum::<usize>() * 2);
-    }
     memory
 }
 

@@ -1,5 +1,7 @@
 //! Before anything runs: what a run will send, to the byte, and the memory that it will take.
 
+mod amounts;
+mod batches;
 pub mod book;
 pub mod budget;
 pub mod contents;
