@@ -179,12 +179,20 @@ fn pairs_that_make_no_sense_are_refused_by_line_and_name() {
     place.json("train nodes.toml --out nodes");
     for (text, words) in [
         ("1,2\n3,nobody\n", &["pairs.csv: line 2", "nobody"][..]),
-        ("1,2,3\n", &["line 1", "3 cells"]),
+        ("1,2\n\n\n3,nobody\n", &["pairs.csv: line 4", "nobody"]),
+        ("1,2,3\n", &["line 1", "3 cells", "name the columns"]),
         ("1\n", &["line 1", "source,target"]),
+        ("1,nobody\n", &["line 1", "nobody"]),
+        ("100,200\n", &["line 1", "100"]),
+        ("source,target,score\n1,2,0.5\n3,4\n", &["line 3", "3 cells", "found 2"]),
+        ("", &["pairs.csv", "found none"]),
+        ("source,target\n", &["pairs.csv", "found none"]),
     ] {
         place.write("pairs.csv", text);
-        place.refused("predict run --pairs pairs.csv --out scores.csv", 2, words);
+        place.refused("predict run --pairs pairs.csv --out scores.csv", 3, words);
     }
+    std::fs::write(place.path("pairs.csv"), b"1,2\n3,\xff\n").expect("a file");
+    place.refused("predict run --pairs pairs.csv --out scores.csv", 3, &["pairs.csv: line 2", "UTF-8"]);
     for (line, words) in [
         ("predict nodes --pairs pairs.csv --out scores.csv", &["models of links"][..]),
         ("predict run --out scores.csv", &["--pairs", "--best"]),
@@ -195,6 +203,32 @@ fn pairs_that_make_no_sense_are_refused_by_line_and_name() {
         ("predict run --pairs nosuch.csv --out scores.csv", &["nosuch.csv"]),
     ] {
         place.refused(line, if line.contains("nosuch") { 5 } else { 2 }, words);
+        assert!(!place.run(line).err.contains("predicting with"), "{line}: found out after the work");
     }
     assert!(!place.names().contains(&"scores.csv".to_owned()), "{:?}", place.names());
+}
+
+/// Ids with commas, quotes and spaces, in a table of edges and in what is written.
+#[test]
+fn what_was_written_of_pairs_is_read_again_whatever_nodes_are_called() {
+    let place = Place::new();
+    let name = |node: usize| ["Doe,Jane", "the\"Rock\"", "plain", "a b, c "][node % 4].to_owned() + &node.to_string();
+    let cell = |node: usize| format!("\"{}\"", name(node).replace('"', "\"\""));
+    let edge = |at: usize| format!("{},{}\n", cell(at % 40), cell((at * 7 + 3) % 40));
+    let node = |node: usize| format!("{},{},{}\n", cell(node), node % 5, node % 7);
+    place.write("calls.csv", &format!("source,target\n{}", (0..160).map(edge).collect::<String>()));
+    place.write("people.csv", &format!("id,x,y\n{}", (0..40).map(node).collect::<String>()));
+    let data = "{ path = \"calls.csv\", nodes_path = \"people.csv\", symmetrise = true }";
+    place.write("run.toml", &RUN.replace("{ path = \"graph.npz\" }", data));
+    place.json("train run.toml --out run");
+    place.json("predict run --best 5 --of Doe,Jane0 --of the\"Rock\"1 --out best.csv");
+    let best = std::fs::read_to_string(place.path("best.csv")).expect("a table");
+    assert_eq!(best.lines().count(), 11);
+    let again = place.run("predict run --pairs best.csv --out again.csv");
+    assert!(again.code == 0 && again.err.contains("not read: score, probability"), "{}", again.err);
+    assert_eq!(std::fs::read_to_string(place.path("again.csv")).expect("a table"), best);
+    // Another heading is known by naming no nodes, and said.
+    place.write("named.tsv", &format!("who\twhom\n{}\t{}\n", name(0), name(3)));
+    let named = place.run("predict run --pairs named.tsv --out named.csv");
+    assert!(named.code == 0 && named.err.contains("who, whom") && named.out.contains("1 pairs"), "{}", named.err);
 }

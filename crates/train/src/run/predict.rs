@@ -93,6 +93,11 @@ impl Prediction {
         &self.plan
     }
 
+    /// The parts, in the order of what is predicted for them.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
     /// How many workers predict.
     pub fn workers(&self) -> usize {
         self.parts.len()

@@ -2,6 +2,7 @@
 
 mod figures;
 mod links;
+mod pairs;
 mod parquet_file;
 mod table;
 mod text_file;
@@ -23,7 +24,8 @@ use laconic_train::{Config, Members, TrainError};
 use serde::Serialize;
 
 use self::figures::{Figures, SPLITS, figures};
-use self::links::{Asked, Embedded};
+use self::links::Embedded;
+use self::pairs::{Asked, Names, Wanted};
 use self::table::Table;
 use super::data::{Reading, refuse_occupied};
 use super::signals::clean_up;
@@ -60,7 +62,8 @@ pub struct Predict {
     /// Replace an existing file, and start even if there may be too little memory
     #[arg(long)]
     force: bool,
-    /// A model of links: score the pairs of this file, a source and a target a line, by the ids of the data
+    /// A model of links: score the pairs of this file, CSV or TSV: a source and a target a line, by the ids of the
+    /// data; with a first line of names, further columns are left out
     #[arg(long, value_name = "FILE", conflicts_with = "best")]
     pairs: Option<PathBuf>,
     /// A model of links: list so many best targets for each node of --of, known edges among them
@@ -150,12 +153,13 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     if arguments.data.is_none() && data_digest != model.card.data_digest {
         output.say("note: the data are not what they were when the model was trained");
     }
+    let wanted = asked.map(|asked| wanted(&asked, &prediction, output)).transpose()?;
     output.say(format!("predicting with {workers} worker{}", if workers == 1 { "" } else { "s" }));
     let plan = prediction.plan().clone();
     let predictions = prediction.run(&model.weights).map_err(|error| error.within(&arguments.dir))?;
-    if let Some(asked) = asked {
-        let embedded = Embedded::of(&predictions)?;
-        let scored = embedded.score(&plan, &model.weights, &asked)?;
+    if let Some((names, wanted)) = wanted {
+        let embedded = Embedded::of(names, &predictions);
+        let scored = embedded.score(&plan, &model.weights, wanted)?;
         let path = arguments.out.clone();
         let is_csv = extension(&path) == "csv";
         clean_up(&path)?;
@@ -218,6 +222,14 @@ impl Predict {
         let options = self.reading.over(own).read_options();
         Ok(open_other((&Members::default(), config), (path, &options), card, (self.workers, self.part))?)
     }
+}
+
+/// The pairs that are asked for, found before anything is computed.
+fn wanted(asked: &Asked<'_>, prediction: &Prediction, output: &Output) -> Result<(Names, Wanted)> {
+    let names = Names::of(prediction.parts())?;
+    let (wanted, notes) = names.find(asked)?;
+    notes.iter().for_each(|note| output.say(note));
+    Ok((names, wanted))
 }
 
 /// Writes a table in one format.

@@ -1,0 +1,163 @@
+//! Which pairs of nodes are asked for, by the names of the data: known before anything is computed.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use laconic_graph::dataset::Ids;
+use laconic_graph::error::GraphError;
+use laconic_graph::limits::read_file;
+use laconic_graph::part::Part;
+use laconic_nn::links::PairRows;
+use laconic_train::TrainError;
+
+/// A file of pairs is no larger.
+const BYTES_MAX: u64 = 4 << 30;
+
+/// What all nodes are called, in the order of parts and of their rows.
+pub struct Names {
+    names: Vec<String>,
+    rows: HashMap<String, u32>,
+}
+
+/// Which pairs are asked for.
+pub enum Asked<'a> {
+    /// Those of a file.
+    File(&'a Path),
+    /// So many of the best targets for each of these nodes.
+    Best(usize, &'a [String]),
+}
+
+/// The same by rows.
+pub enum Wanted {
+    /// These pairs.
+    Pairs(PairRows),
+    /// So many of the best targets for each of these nodes.
+    Best(usize, Vec<u32>),
+}
+
+impl Names {
+    /// Of all parts.
+    ///
+    /// # Errors
+    /// If two nodes are called alike.
+    pub fn of(parts: &[Part]) -> Result<Names> {
+        let mut names = Vec::new();
+        for part in parts {
+            names.extend(part.nodes.iter().enumerate().map(|(row, node)| match &part.ids {
+                Ids::Row => node.to_string(),
+                Ids::Integers(ids) => ids[row].to_string(),
+                Ids::Strings(ids) => ids[row].clone(),
+            }));
+        }
+        let rows: HashMap<String, u32> = names.iter().cloned().zip(0..).collect();
+        if rows.len() != names.len() {
+            bail!("{} nodes have {} names: pairs could not be told apart", names.len(), rows.len());
+        }
+        Ok(Names { names, rows })
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// What the node of a row is called.
+    pub fn name(&self, row: u32) -> &str {
+        &self.names[row as usize]
+    }
+
+    /// What is asked for, by rows, with what is to be said about its reading.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a node is unknown.
+    pub fn find(&self, asked: &Asked<'_>) -> Result<(Wanted, Vec<String>)> {
+        match asked {
+            Asked::File(path) => {
+                let (pairs, notes) = self.read(path)?;
+                Ok((Wanted::Pairs(pairs), notes))
+            }
+            Asked::Best(count, names) => {
+                let row = |name: &String| self.row(name).with_context(|| nobody(name));
+                Ok((Wanted::Best(*count, names.iter().map(row).collect::<Result<_>>()?), Vec::new()))
+            }
+        }
+    }
+
+    fn row(&self, name: &str) -> Option<u32> {
+        self.rows.get(name).or_else(|| self.rows.get(name.trim())).copied()
+    }
+
+    /// The pairs of a file: a source and a target a line; with a heading, columns may stand beside them.
+    fn read(&self, path: &Path) -> Result<(PairRows, Vec<String>)> {
+        let bytes = read_file(path, BYTES_MAX).map_err(|source| TrainError::io(path, source))?;
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+        let mut reader = csv::ReaderBuilder::new();
+        let mut reader = reader.has_headers(false).flexible(true).delimiter(separator(path, bytes)).from_reader(bytes);
+        let (mut pairs, mut notes, mut beside) = (PairRows::default(), Vec::new(), 0);
+        let mut record = csv::StringRecord::new();
+        for number in 0.. {
+            let at = reader.position().clone();
+            let error = |what: String| GraphError::format(path, format!("line {}", line(&at, bytes)), what);
+            match reader.read_record(&mut record) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => return Err(error("expected text in UTF-8".to_owned()).into()),
+            }
+            let cells: Vec<&str> = record.iter().collect();
+            if number == 0
+                && let Some(said) = self.heading(&cells)
+            {
+                beside = cells.len() - 2;
+                notes.extend(said.then(|| format!("note: the first line, {}, names the columns", cells.join(", "))));
+                notes.extend((beside > 0).then(|| format!("note: not read: {}", cells[2..].join(", "))));
+                continue;
+            }
+            if cells.len() != 2 + beside {
+                let hint =
+                    if number == 0 { "; a first line may name the columns, source and target first" } else { "" };
+                let expected = if beside > 0 { format!("{} cells", 2 + beside) } else { "source,target".to_owned() };
+                return Err(error(format!("expected {expected}, found {} cells{hint}", cells.len())).into());
+            }
+            let row = |name: &str| self.row(name).ok_or_else(|| error(nobody(name)));
+            pairs.sources.push(row(cells[0])?);
+            pairs.destinations.push(row(cells[1])?);
+        }
+        if pairs.is_empty() {
+            return Err(GraphError::format(path, "end", "expected pairs, source,target a line, found none").into());
+        }
+        Ok((pairs, notes))
+    }
+
+    /// Whether the cells of a first line name its columns: by usual names, or because no node is called so, which is to
+    /// be said.
+    fn heading(&self, cells: &[&str]) -> Option<bool> {
+        let [source, target, ..] = cells else { return None };
+        let is_one_of = |name: &str, names: [&str; 4]| names.contains(&name.trim().to_lowercase().as_str());
+        if is_one_of(source, ["source", "src", "from", "u"]) && is_one_of(target, ["target", "dst", "to", "v"]) {
+            return Some(false);
+        }
+        // A number would be somebody's id, of other data.
+        let is_word = |cell: &&str| self.row(cell).is_none() && cell.trim().parse::<f64>().is_err();
+        [source, target].into_iter().all(is_word).then_some(true)
+    }
+}
+
+fn nobody(name: &str) -> String {
+    format!("no node is called {name:?}")
+}
+
+/// What stands between cells: what the file's name says, or what its first line has.
+fn separator(path: &Path, bytes: &[u8]) -> u8 {
+    let first = bytes.split(|&byte| byte == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
+    let is_csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+    let by_comma = is_csv && first.contains(&b',');
+    if first.contains(&b'\t') && !by_comma { b'\t' } else { b',' }
+}
+
+/// The line in which a row begins that is read from here: empty lines before it count.
+fn line(at: &csv::Position, bytes: &[u8]) -> u64 {
+    let rest = bytes.get(at.byte() as usize..).unwrap_or_default();
+    let empty = rest.iter().take_while(|byte| [b'\n', b'\r'].contains(byte));
+    at.line() + empty.filter(|&&byte| byte == b'\n').count() as u64
+}
