@@ -46,6 +46,7 @@ pub mod aside;
 pub mod build;
 pub mod dataset;
 pub mod digest;
+mod disk;
 pub mod edges;
 pub mod error;
 pub mod external;

@@ -97,6 +97,16 @@ fn what_cannot_be_cut_on_the_disk_is_refused_with_the_flag() {
     std::fs::remove_file(place.path("a.npz")).unwrap();
     place.refused("partition web --memory 1MB --parts 2 --method random --out p", 3, &["web", "1 MB are allowed"]);
     place.refused("data synth rmat --scale 5 --out web", 2, &["web is there already"]);
+    for (flags, words) in [
+        ("--scale 10 --features 4000000000", ["features", "found 4000000000"]),
+        ("--scale 4 --classes 17", ["classes", "at most 16"]),
+        ("--scale 31 --edge-factor 100000", ["rmat: a graph of that size needs", "and there are"]),
+        ("--scale 31 --features 16000000", ["rmat: a graph of that size needs", "MB of memory"]),
+    ] {
+        for out in ["more", "more.npz"] {
+            place.refused(&format!("data synth rmat {flags} --out {out}"), 2, &words);
+        }
+    }
     assert_eq!(place.names(), ["a.csv", "web"]);
 }
 

@@ -16,6 +16,7 @@ use crate::npy::write_header;
 use crate::read::passes::{ABOUT, About, FORMAT};
 use crate::synth::nodes;
 use crate::synth::rmat::{Drawing, RmatSpec, TRAIN, VAL};
+use crate::{disk, memory};
 
 /// Edges in a file, half of which are in memory at a time.
 const EDGES: u64 = 1 << 24;
@@ -28,9 +29,14 @@ const NODES: usize = 1 << 20;
 ///
 /// # Errors
 ///
-/// If the specification asks for what there cannot be, or the system refuses to write.
+/// If the specification asks for what there cannot be, or for more memory or disk than there is, or the system refuses
+/// to write; then nothing is left of it.
 pub fn rmat_arrays(spec: &RmatSpec, dir: &Path, tell: &dyn Fn(&str)) -> Result<u64> {
     let drawing = Drawing::new(spec)?;
+    let refused = |what: String| GraphError::invalid(format!("rmat: a graph of that size {what}"));
+    memory::afford(in_memory(spec)).map_err(refused)?;
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    disk::afford(on_disk(spec, drawing.edges), parent).map_err(refused)?;
     let aside = part_of(dir);
     let io = |source| GraphError::io(&aside, source);
     if aside.exists() {
@@ -38,17 +44,41 @@ pub fn rmat_arrays(spec: &RmatSpec, dir: &Path, tell: &dyn Fn(&str)) -> Result<u
         std::fs::remove_dir_all(&aside).map_err(io)?;
     }
     std::fs::create_dir(&aside).map_err(io)?;
+    let written = write_all(spec, &drawing, &aside, tell);
+    let renamed = written.and_then(|()| std::fs::rename(&aside, dir).map_err(|source| GraphError::io(dir, source)));
+    if renamed.is_err() {
+        // The error that was first says more.
+        let _ = std::fs::remove_dir_all(&aside);
+    }
+    renamed.map(|()| drawing.edges)
+}
+
+/// The bytes of the larger of the pieces that are in memory at a time.
+fn in_memory(spec: &RmatSpec) -> u64 {
+    let rows = NODES.min(1 << spec.scale) as u64;
+    // The mean of every column is a row more; labels and roles are five bytes a node.
+    let nodes = (rows + 1).saturating_mul(spec.features as u64 * 4 + 5);
+    nodes.max(EDGES / 2 * 8)
+}
+
+/// The bytes of all files, about.
+fn on_disk(spec: &RmatSpec, edges: u64) -> u64 {
+    let of_node = spec.features as u64 * 4 + if spec.classes > 0 { 5 } else { 0 };
+    edges.saturating_mul(8).saturating_add((1u64 << spec.scale).saturating_mul(of_node))
+}
+
+fn write_all(spec: &RmatSpec, drawing: &Drawing, aside: &Path, tell: &dyn Fn(&str)) -> Result<()> {
     let nodes = 1usize << spec.scale;
     let files = drawing.edges.div_ceil(EDGES).max(1);
     for file in 0..files {
         tell(&format!("edges, file {} of {files}", file + 1));
         let range = file * EDGES..((file + 1) * EDGES).min(drawing.edges);
-        edge_file(&drawing, range, &aside.join(format!("edges-{file:05}.npy")))?;
+        edge_file(drawing, range, &aside.join(format!("edges-{file:05}.npy")))?;
     }
     let pieces = nodes.div_ceil(NODES);
     for piece in 0..pieces {
         tell(&format!("nodes, file {} of {pieces}", piece + 1));
-        node_files(spec, piece * NODES..((piece + 1) * NODES).min(nodes), (&aside, piece))?;
+        node_files(spec, piece * NODES..((piece + 1) * NODES).min(nodes), (aside, piece))?;
     }
     let about = About {
         format: FORMAT.to_owned(),
@@ -59,9 +89,7 @@ pub fn rmat_arrays(spec: &RmatSpec, dir: &Path, tell: &dyn Fn(&str)) -> Result<u
         classes: spec.classes as u64,
     };
     let text = serde_json::to_vec_pretty(&about).expect("plain data");
-    std::fs::write(aside.join(ABOUT), text).map_err(io)?;
-    std::fs::rename(&aside, dir).map_err(|source| GraphError::io(dir, source))?;
-    Ok(drawing.edges)
+    std::fs::write(aside.join(ABOUT), text).map_err(|source| GraphError::io(aside, source))
 }
 
 fn edge_file(drawing: &Drawing, edges: Range<u64>, path: &Path) -> Result<()> {
@@ -105,5 +133,20 @@ impl Array<'_> {
 
     fn add<T: Pod>(&mut self, values: &[T]) -> Result<()> {
         self.file.write_all(bytemuck::cast_slice(values)).map_err(|source| GraphError::io(self.path, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RmatSpec, rmat_arrays};
+
+    #[test]
+    fn a_folder_that_cannot_be_had_leaves_nothing_behind() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("web");
+        std::fs::create_dir_all(dir.join("somebody's")).unwrap();
+        let spec = RmatSpec { scale: 5, ..RmatSpec::default() };
+        assert!(rmat_arrays(&spec, &dir, &|_| ()).is_err());
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
     }
 }

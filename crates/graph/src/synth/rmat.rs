@@ -85,6 +85,9 @@ pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
     .checked()
 }
 
+/// Feature columns are no more.
+const COLUMNS_MAX: usize = 1 << 24;
+
 /// Shares of training and of validation nodes.
 pub(super) const TRAIN: f64 = 0.6;
 pub(super) const VAL: f64 = 0.2;
@@ -132,9 +135,15 @@ impl RmatSpec {
                 "expected probabilities a, b and c with a sum of at most 1, found {a}, {b} and {c}"
             ));
         }
-        if self.scale > 31 || self.classes > i32::MAX as usize {
-            let found = format!("{} and {}", self.scale, self.classes);
-            return refuse(format!("expected a scale of at most 31 and classes below 2^31, found {found}"));
+        if self.scale > 31 {
+            return refuse(format!("scale: expected at most 31, found {}", self.scale));
+        }
+        let nodes = 1usize << self.scale;
+        if self.classes > nodes.min(i32::MAX as usize) {
+            return refuse(format!("classes: expected at most {nodes}, one a node, found {}", self.classes));
+        }
+        if self.features > COLUMNS_MAX {
+            return refuse(format!("features: expected at most {COLUMNS_MAX} columns, found {}", self.features));
         }
         Ok([a, a + b, a + b + c].map(|end| (end * 4_294_967_296.0) as u64))
     }

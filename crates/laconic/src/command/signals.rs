@@ -58,11 +58,11 @@ impl Signals {
     }
 }
 
-/// Starts to listen while a command writes one file: stopped, it leaves nothing half-written behind.
+/// Starts to listen while a command writes one file, or folder: stopped, it leaves nothing half-written behind.
 pub fn clean_up(file: &Path) -> Result<()> {
     let part = part_of(file);
     listen(move |_| {
-        let _ = std::fs::remove_file(&part);
+        let _ = std::fs::remove_file(&part).or_else(|_| std::fs::remove_dir_all(&part));
         std::process::exit(STOPPED.into());
     })
 }

@@ -19,10 +19,10 @@ use crate::command::signals::clean_up;
 /// The file that a command makes, and whether it may take the place of another.
 #[derive(clap::Args)]
 pub(super) struct NewFile {
-    /// The file to write
+    /// The file to write; for `synth rmat` a name without .npz is that of a folder of arrays
     #[arg(long, value_name = "FILE.npz")]
     out: PathBuf,
-    /// Replace the file if it is there
+    /// Replace the file if it is there; a folder is never replaced
     #[arg(long)]
     force: bool,
 }

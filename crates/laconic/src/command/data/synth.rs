@@ -11,6 +11,7 @@ use laconic_train::TrainError;
 use serde::Serialize;
 
 use super::new_file::{NewFile, not_written};
+use crate::command::signals::clean_up;
 use crate::output::Output;
 
 /// The generators of graphs.
@@ -144,8 +145,12 @@ fn generate(
 fn arrays(args: &Rmat, output: &Output) -> Result<u8> {
     let started = Instant::now();
     let dir = args.file.free_folder()?;
+    clean_up(dir)?;
     let tell = |text: &str| output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));
-    let drawn = rmat_arrays(&args.spec(), dir, &tell).map_err(not_written)?;
+    let drawn = rmat_arrays(&args.spec(), dir, &tell).map_err(|error| match error {
+        GraphError::Io { .. } => not_written(error),
+        other => refused(other).into(),
+    })?;
     let written = Arrays {
         folder: dir.display().to_string(),
         nodes: 1 << args.scale,
