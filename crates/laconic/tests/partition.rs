@@ -100,6 +100,10 @@ fn nothing_but_parts_is_replaced_and_that_only_when_asked() {
 fn input_that_cannot_be_cut_is_refused() {
     let place = generated();
     place.refused("partition absent.npz --parts 2", 3, &["absent.npz"]);
+    for method in ["random", "streaming", "super_node", "multilevel"] {
+        let line = format!("partition a.npz --parts 2000 --method {method}");
+        place.refused(&line, 3, &["a.npz", "cannot make 2000 parts of"]);
+    }
     place.write("poem", "Not a graph.");
     place.refused("partition poem --parts 2 --out parts", 3, &["poem", "expected one of"]);
     place.refused("partition a.npz --parts 301 --method multilevel", 3, &["a.npz", "301 parts of 300 nodes"]);

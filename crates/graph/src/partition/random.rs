@@ -24,8 +24,8 @@ impl Partitioner for Random {
 }
 
 fn draw(nodes: usize, parts: u32, seed: u64) -> Result<Vec<u32>> {
-    if parts == 0 {
-        return Err(GraphError::invalid("expected at least one part"));
+    if parts == 0 || parts as usize > nodes.max(1) {
+        return Err(GraphError::invalid(format!("cannot make {parts} parts of {nodes} nodes")));
     }
     let key = Key::new(seed, Purpose::Partition);
     Ok((0..nodes).into_par_iter().map(|node| key.with(node as u64).below(u64::from(parts)) as u32).collect())
