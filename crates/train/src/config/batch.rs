@@ -1,5 +1,6 @@
 //! `[batch]`: training on batches of nodes, or edges, instead of all at once.
 
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// `[batch]`: training on batches of nodes, or edges, instead of all at once.
@@ -26,6 +27,9 @@ pub struct BatchConfig {
     pub ahead: usize,
 }
 
+/// What a number of bytes looks like.
+pub(crate) const BYTES: &str = "bytes, such as 256 MB";
+
 /// A text, or a whole number of bytes.
 fn text_or_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
@@ -34,7 +38,9 @@ fn text_or_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error>
         Text(String),
         Bytes(u64),
     }
-    Ok(match Size::deserialize(from)? {
+    let size =
+        Size::deserialize(from).map_err(|_| D::Error::custom(format!("invalid value: another, expected {BYTES}")))?;
+    Ok(match size {
         Size::Text(text) => text,
         Size::Bytes(bytes) => format!("{bytes} B"),
     })

@@ -3,7 +3,7 @@
 //! What a key means and defaults to stands at its field, and [`keys::KEYS`] lists all keys for the command's help.
 //! Names of members are only names here; [`mod@crate::plan`] finds out what they stand for.
 
-mod batch;
+pub(crate) mod batch;
 mod data;
 mod keys;
 mod messages;

@@ -1,5 +1,6 @@
 //! Errors of what was typed, in the words of who typed it: key, value and what was expected, or that a file is no TOML.
 
+use super::batch::BYTES;
 use super::keys::KEYS;
 use super::suggest::one_of;
 use crate::error::TrainError;
@@ -22,7 +23,8 @@ pub(crate) fn misfit(error: &toml::de::Error, table: &toml::Table) -> TrainError
     if !generic.iter().any(|start| message.starts_with(start)) {
         return TrainError::config(format!("{key}: {message}"));
     }
-    let words = expected.and_then(in_words).map(str::to_owned);
+    let choice = message.strip_prefix("data did not match any variant of untagged enum ");
+    let words = expected.or(choice).and_then(in_words).map(str::to_owned);
     let doc = || KEYS.iter().find(|k| k.key == key).map(|k| k.doc.to_owned());
     let expected = words.or_else(doc).or(expected.map(str::to_owned)).unwrap_or_else(|| message.to_owned());
     TrainError::config(format!("{key} = {value}: expected {expected}"))
@@ -48,6 +50,8 @@ fn in_words(expected: &str) -> Option<&'static str> {
         "f32" | "f64" => Some("a number"),
         "a boolean" => Some("true or false"),
         "a sequence" => Some("a list in brackets, as in [1, 2]"),
+        "LinkSplitChoice" => Some("\"given\", or shares in braces, such as { val = 0.05, test = 0.1, seed = 0 }"),
+        BYTES => Some(BYTES),
         "a string" | "path string" => Some("text in quotes"),
         _ => None,
     }

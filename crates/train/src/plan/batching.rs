@@ -3,6 +3,7 @@
 use laconic_graph::links::NegativeScope;
 
 use super::Plan;
+use crate::config::batch::BYTES;
 use crate::config::ramp::Clock;
 use crate::config::{BatchConfig, BatchKind, Config, parse_bytes};
 use crate::error::{Result, TrainError};
@@ -45,7 +46,7 @@ impl BatchConfig {
     pub(super) fn check(&self, layers: usize) -> Result<()> {
         let refuse = |what: String| Err(TrainError::config(what));
         if self.size == 0 && *self != BatchConfig::default() {
-            return refuse("batch: batch.size = 0 trains on all nodes at once; give the nodes of a batch".to_owned());
+            return refuse(self.idle_without_size());
         }
         if !self.fanouts.is_empty() && self.fanouts.len() != layers {
             let found = self.fanouts.len();
@@ -60,18 +61,31 @@ impl BatchConfig {
         if self.redraw == 0 {
             return refuse("batch.redraw = 0: expected 1, which draws anew in each batch, or more".to_owned());
         }
-        if self.size > 1 << 32 || self.clusters > 1 << 24 || self.ahead > 64 {
-            let most = "expected at most 4294967296 nodes, 16777216 clusters and 64 batches ahead";
-            return refuse(format!("batch: {most}, found {}, {} and {}", self.size, self.clusters, self.ahead));
+        let most = [("size", self.size, 1 << 32), ("clusters", self.clusters, 1 << 24), ("ahead", self.ahead, 64)];
+        if let Some((key, found, most)) = most.into_iter().find(|(_, found, most)| found > most) {
+            return refuse(format!("batch.{key} = {found}: expected at most {most}"));
         }
         self.cache_bytes().map(drop)
+    }
+
+    /// What nothing reads where there are no batches.
+    fn idle_without_size(&self) -> String {
+        let [own, defaults] =
+            [self, &BatchConfig::default()].map(|batch| toml::Table::try_from(batch).unwrap_or_default());
+        let idle = own.iter().filter(|(key, value)| defaults.get(*key) != Some(value));
+        let idle: Vec<String> = idle.map(|(key, _)| format!("batch.{key}")).collect();
+        let keys = idle.join(", ");
+        format!(
+            "{keys}: batch.size = 0 trains on all nodes at once, without batches; give the nodes of a batch, or leave \
+             out {keys}"
+        )
     }
 
     fn cache_bytes(&self) -> Result<u64> {
         if ["0", "0 B"].contains(&self.cache.trim()) {
             return Ok(0);
         }
-        let refused = || TrainError::config(format!("batch.cache = {:?}: expected bytes, such as 256 MB", self.cache));
+        let refused = || TrainError::config(format!("batch.cache = {:?}: expected {BYTES}", self.cache));
         parse_bytes(&self.cache).ok_or_else(refused)
     }
 }

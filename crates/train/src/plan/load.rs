@@ -99,9 +99,11 @@ impl Members {
     /// As [`Members::load`].
     pub fn parse(&self, text: &str, overrides: &[String]) -> Result<Config> {
         let mut table: toml::Table = text.parse().map_err(|error| malformed(text, &error))?;
+        let file = table.clone();
         for text in overrides {
             apply(&mut table, text)?;
         }
+        take_back(&mut table, &file, overrides);
         self.of_table(table).map_err(|error| match culprit(&error, overrides) {
             Some(set) => TrainError::config(format!("{SET}{set}: {error}").replace("configuration: ", "")),
             None => error,
@@ -115,7 +117,11 @@ impl Members {
         refuse_unknown(&table, &foreign.collect::<Vec<_>>())?;
         let config: Config = table.clone().try_into().map_err(|error| misfit(&error, &table))?;
         self.check(&config)?;
-        match idle(&axes, &table).first() {
+        let is_given = |idle: &&Idle<'_>| {
+            let value = &table[idle.axis.section][&idle.option];
+            value.as_array().is_none_or(|list| !list.is_empty())
+        };
+        match idle(&axes, &table).iter().find(is_given) {
             Some(Idle { axis, member, option }) => {
                 let Axis { section, key, .. } = axis;
                 let readers = axis.readers(option);
@@ -221,6 +227,23 @@ fn adopt_provenance(members: &Members, config: &mut Config) {
 /// Whether the data were cut before the run.
 fn is_cut(config: &Config) -> bool {
     !config.data.path.as_os_str().is_empty() && is_part_folder(&config.data.path)
+}
+
+/// Removes keys of the file that overrides set to their defaults: so one is taken back that another override leaves
+/// unread.
+fn take_back(table: &mut toml::Table, file: &toml::Table, overrides: &[String]) {
+    let defaults = toml::Table::try_from(Config::default()).unwrap_or_default();
+    for text in overrides {
+        let key = text.split_once('=').map_or("", |(key, _)| key.trim());
+        let Some((section, key)) = key.split_once('.') else { continue };
+        let of = |table: &toml::Table| table.get(section).and_then(|section| section.get(key)).cloned();
+        let default = of(&defaults).filter(|_| of(file).is_some());
+        if let (Some(default), Some(toml::Value::Table(section))) = (default, table.get_mut(section))
+            && section.get(key) == Some(&default)
+        {
+            section.remove(key);
+        }
+    }
 }
 
 /// An option that the chosen member of its axis does not read.

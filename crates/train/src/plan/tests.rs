@@ -136,6 +136,32 @@ fn an_option_that_the_chosen_member_does_not_read_is_refused_with_who_does() {
     assert!(parse("model = { arch = 'gat', heads = 8 }", &[]).is_ok());
 }
 
+/// A file that is for one kind of training serves another where its keys are taken back.
+#[test]
+fn keys_of_a_file_can_be_taken_back_where_nothing_reads_them_any_more() {
+    let file = "model = { layers = 2 }\nbatch = { size = 64, fanouts = [5, 5], cache = '1 MB', ahead = 1 }";
+    let all = ["batch.fanouts=[]", "batch.cache=256 MB", "batch.ahead=2"];
+    for set in ["batch.size=0", "batch.kind=clusters"] {
+        let error = parse(file, &[set]).expect_err(set).to_string();
+        assert!(error.contains("batch.cache"), "{set}: {error}");
+        let config = parse(file, &[&[set][..], &all].concat()).expect(set);
+        assert!(config.batch.fanouts.is_empty() && config.batch.ahead == 2, "{set}");
+    }
+    let error = parse(file, &["batch.size=0", "batch.cache=256 MB"]).expect_err("two are left").to_string();
+    let are_named = ["batch.ahead", "batch.fanouts", "batch.cache"].map(|key| error.contains(key));
+    assert_eq!(are_named, [true, true, false], "{error}");
+    assert!(parse("batch = { size = 64, kind = 'clusters', fanouts = [] }", &[]).is_ok());
+    for (text, words) in [
+        ("batch = { size = 64, cache = -1 }", "batch.cache = -1: expected bytes, such as 256 MB"),
+        ("batch = { size = 64, cache = [1] }", "batch.cache = [1]: expected bytes, such as 256 MB"),
+        ("batch = { size = 64, ahead = 100000 }", "batch.ahead = 100000: expected at most 64"),
+        ("task = { split = 0.1 }", "task.split = 0.1: expected \"given\", or shares in braces, such as { val"),
+    ] {
+        let error = parse(text, &[]).expect_err(text).to_string();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+}
+
 /// Only what goes forward into a layer whose inputs cross once is revealed; which layers these are, stages tell.
 #[test]
 fn reveal_is_refused_where_nothing_crosses_once() {
