@@ -47,6 +47,8 @@ ONCE = [
     ("gat, lazy from mlp", "directed", "arch=gat heads=4", "schedule.kind=lazy schedule.start=mlp"),
     ("sage, lazy, scores handed on", "weighted", "arch=sage", "schedule.kind=lazy schedule.hand_on=scores"),
     ("gcn, no norm, 3 layers", "weighted", "arch=gcn norm=none layers=3", ""),
+    ("sage, residual, 3 layers", "directed", "arch=sage residual=true layers=3", ""),
+    ("gat, residual, lazy from mlp", "weighted", "arch=gat heads=4 residual=true", "schedule.kind=lazy schedule.start=mlp"),
 ]
 
 

@@ -6,7 +6,9 @@
 
 Needs torch and torch-geometric (made with 2.2.2 and 2.8.1). The same arguments give the same file.
 
-The model is conv -> [LayerNorm] -> ReLU -> ... -> conv, without dropout; `mlp` has linear layers for convs. The file holds:
+The model is conv -> [LayerNorm] -> ReLU -> ... -> conv, without dropout; `mlp` has linear layers for convs. With `--residual`
+what goes into a conv is added to what comes out, as it is where widths agree, else through a linear map without bias: in gat
+that of GATConv(residual=True), in others one of our own. The file holds:
 
     edge_index    i64 [2, edges]          sources, targets; no edge twice
     x             f32 [nodes, features]
@@ -17,6 +19,8 @@ The model is conv -> [LayerNorm] -> ReLU -> ... -> conv, without dropout; `mlp` 
     logits        f32 [nodes, classes]    with the initial weights
     grad/NAME     f32                     gradient of the loss with the initial weights
     losses        f32 [steps]             the loss before each of ten steps of Adam
+    after/NAME    f32                     the weights after these steps
+    residual      u8  [1]                 there if what goes into a layer is added to what comes out
     links         u8  [1]                 there if links are learned: all edges but loops, and a pair that is none for each
 
 With `--decoder` the model's rows are embeddings, `logits` holds them, and the loss is that of links: weighted binary cross
@@ -63,6 +67,9 @@ def parse_arguments() -> argparse.Namespace:
         help="concat: the last layer has one head; mean: every layer has all heads, each of the layer's full width",
     )
     parser.add_argument("--norm", action="store_true", help="LayerNorm after every hidden layer")
+    parser.add_argument(
+        "--residual", action="store_true", help="residual connections: what goes into a layer is added to what comes out"
+    )
     parser.add_argument("--no-eps", action="store_true", help="fix eps at 0 rather than learn it (gin)")
     parser.add_argument("--relations", type=int, default=3, help="relations of edges (rgcn)")
     parser.add_argument("--bases", type=int, default=0, help="bases that relations are mixed of, 0: none (rgcn)")
@@ -115,6 +122,11 @@ class Model(nn.Module):
         )
         self.reads_edges, self.reads_types = arguments.arch != "mlp", arguments.arch == "rgcn"
         self.add_module("convs" if self.reads_edges else "lins", layers)
+        self.residual = arguments.residual
+        mapped = [(index, ends) for index, ends in enumerate(zip(widths, widths[1:])) if ends[0] != ends[1]]
+        maps = {str(index): nn.Linear(*ends, bias=False) for index, ends in mapped if arguments.residual}
+        # GATConv has its own where it has one.
+        self.residuals = nn.ModuleDict(maps if arguments.arch != "gat" else {})
         self.norms = nn.ModuleList(nn.LayerNorm(arguments.hidden) for _ in range(hidden if arguments.norm else 0))
         if arguments.decoder:
             self.decoder = Decoder(arguments)
@@ -123,7 +135,12 @@ class Model(nn.Module):
         edges = (edge_index, edge_type) if self.reads_types else (edge_index,)
         layers = self.convs if self.reads_edges else self.lins
         for index, layer in enumerate(layers):
-            x = layer(x, *edges) if self.reads_edges else layer(x)
+            z = layer(x, *edges) if self.reads_edges else layer(x)
+            if str(index) in self.residuals:
+                z = z + self.residuals[str(index)](x)
+            elif self.residual and z.shape == x.shape:
+                z = z + x
+            x = z
             if index + 1 < len(layers):
                 x = self.norms[index](x) if self.norms else x
                 x = x.relu()
@@ -171,6 +188,7 @@ def link_loss(model: nn.Module, rows: Tensor, sources: Tensor, targets: Tensor, 
 
 def layer(arguments: argparse.Namespace, inputs: int, outputs: int, last: bool) -> nn.Module:
     """One layer of the model; PyTorch Geometric's defaults unless said otherwise here."""
+    residual = arguments.residual and inputs != outputs
     match arguments.arch:
         case "gcn":
             return GCNConv(inputs, outputs)
@@ -182,16 +200,23 @@ def layer(arguments: argparse.Namespace, inputs: int, outputs: int, last: bool) 
             inner = nn.Sequential(nn.Linear(inputs, arguments.hidden), nn.ReLU(), nn.Linear(arguments.hidden, outputs))
             return GINConv(inner, train_eps=not arguments.no_eps)
         case "gat" if arguments.head_merge == "mean":
-            return GATConv(inputs, outputs, heads=arguments.heads, concat=False)
+            return GATConv(inputs, outputs, heads=arguments.heads, concat=False, residual=residual)
         case "gat":
             heads = 1 if last else arguments.heads
-            return GATConv(inputs, outputs // heads, heads=heads)
+            return GATConv(inputs, outputs // heads, heads=heads, residual=residual)
         case "rgcn":
             return RGCNConv(inputs, outputs, arguments.relations, num_bases=arguments.bases or None)
         case "mlp":
             return nn.Linear(inputs, outputs)
         case arch:
             raise ValueError(f"no layer for {arch}")
+
+
+def name_of(parameter: str) -> str:
+    """The name in the file: the matrices of residual connections are in a list of their own, GATConv's too."""
+    list_, _, rest = parameter.partition(".")
+    index, _, part = rest.partition(".")
+    return f"residuals.{index}.weight" if list_ == "convs" and part == "res.weight" else parameter
 
 
 def move_constants(model: nn.Module) -> None:
@@ -219,7 +244,7 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
     model = Model(arguments)
     move_constants(model)
     for name, parameter in model.named_parameters():
-        arrays[f"param/{name}"] = parameter.detach().numpy().copy()
+        arrays[f"param/{name_of(name)}"] = parameter.detach().numpy().copy()
 
     model.double()
     inputs = torch.from_numpy(x).double(), torch.from_numpy(edge_index), torch.from_numpy(edge_type)
@@ -235,9 +260,11 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
     arrays["logits"] = logits.detach().numpy().astype(np.float32)
     loss_of(logits, 0).backward()
     for name, parameter in model.named_parameters():
-        arrays[f"grad/{name}"] = parameter.grad.numpy().astype(np.float32)
+        arrays[f"grad/{name_of(name)}"] = parameter.grad.numpy().astype(np.float32)
     if arguments.decoder:
         arrays["links"] = np.ones(1, dtype=np.uint8)
+    if arguments.residual:
+        arrays["residual"] = np.ones(1, dtype=np.uint8)
     losses = []
     for step in range(STEPS):
         loss = loss_of(model(*inputs), 1 + step)
@@ -246,6 +273,8 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
         losses.append(loss.item())
         optimiser.step()
     arrays["losses"] = np.array(losses, dtype=np.float32)
+    for name, parameter in model.named_parameters():
+        arrays[f"after/{name_of(name)}"] = parameter.detach().numpy().astype(np.float32)
     return arrays
 
 

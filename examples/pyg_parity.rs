@@ -6,8 +6,9 @@
 //!
 //! The file holds a directed graph (`edge_index`, `x`, `y`, `train_mask`), initial weights under PyTorch Geometric's
 //! names (`param/*`), and what PyTorch Geometric computed from them (`logits`, `grad/*`, `losses`). Architecture,
-//! depth, heads and norms follow from names and shapes. Where links are learned (`links`), `logits` are embeddings, and
-//! the decoder follows from the names of its parameters. Exits with 1 if a difference exceeds the tolerance.
+//! depth, heads and norms follow from names and shapes; `residual` is there where layers have residual connections.
+//! Where links are learned (`links`), `logits` are embeddings, and the decoder follows from the names of its parameters.
+//! Exits with 1 if a difference exceeds the tolerance.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -68,7 +69,11 @@ struct Case {
     gradients: Tensors,
     logits: Vec<f32>,
     losses: Vec<f32>,
+    /// The weights after the losses' steps, where the file has them.
+    after: Tensors,
     links: bool,
+    /// Whether what goes into a layer is added to what comes out.
+    residual: bool,
 }
 
 fn main() -> Result<ExitCode> {
@@ -89,7 +94,7 @@ fn main() -> Result<ExitCode> {
             (config.task.decoder, config.task.decoder_layers) = ("mlp".to_owned(), hidden);
         }
     }
-    let (logits, gradients, losses) = ours(&case, &config, &arguments)?;
+    let Ours { logits, gradients, losses, after } = ours(&case, &config, &arguments)?;
 
     println!("{arch}, {} workers, {}:", arguments.workers, arguments.partition);
     let mut worst = report("logits", &logits, &case.logits);
@@ -98,6 +103,10 @@ fn main() -> Result<ExitCode> {
         worst = worst.max(report(&format!("gradient of {name}"), found, expected));
     }
     worst = worst.max(report("losses", &losses, &case.losses));
+    for (name, (_, expected)) in &case.after {
+        let (_, found) = after.get(name).with_context(|| format!("no {name}"))?;
+        worst = worst.max(report(&format!("{name} after the steps"), found, expected));
+    }
     let passes = worst <= arguments.tolerance;
     println!(
         "largest {worst:.2e}, tolerance {:.0e}: {}",
@@ -137,7 +146,7 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
         };
         of_group.map(read).collect()
     };
-    let (parameters, gradients) = (group("param/")?, group("grad/")?);
+    let (parameters, gradients, after) = (group("param/")?, group("grad/")?, group("after/")?);
     let logits = npz.read::<f32>("logits", most)?;
     let losses = npz.read::<f32>("losses", most)?.values;
     let classes = logits.shape.last().copied().unwrap_or(0);
@@ -151,8 +160,8 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
         ids: Ids::Row,
         about: About::default(),
     };
-    let links = names.iter().any(|name| name == "links");
-    Ok(Case { dataset, parameters, gradients, logits: logits.values, losses, links })
+    let [links, residual] = ["links", "residual"].map(|flag| names.iter().any(|name| name == flag));
+    Ok(Case { dataset, parameters, gradients, logits: logits.values, losses, after, links, residual })
 }
 
 /// The graph exactly as it stands, duplicates and self-loops included, as PyTorch Geometric's layers see it.
@@ -192,7 +201,7 @@ fn architecture_name(parameters: &Tensors) -> Result<&'static str> {
 }
 
 /// The network that the names and shapes describe.
-fn network(arch: &str, parameters: &Tensors) -> Result<Network> {
+fn network(arch: &str, Case { parameters, residual, .. }: &Case) -> Result<Network> {
     let kind = layer_kind(arch).context("the architecture is known")?;
     let shape = |name: String| parameters.get(&name).map(|(shape, _)| shape.clone());
     let mut units = Vec::new();
@@ -212,7 +221,7 @@ fn network(arch: &str, parameters: &Tensors) -> Result<Network> {
         ensure!(weight.len() == 2, "{name}: expected a matrix");
         let mut spec = LayerSpec::new(weight[1], weight[0]);
         // As in every network of ours: the first layer's inputs never change, so it folds them as they are.
-        spec.aggregate_first = index == 0;
+        (spec.aggregate_first, spec.residual) = (index == 0, *residual);
         match arch {
             "gin" => {
                 spec.inner = weight[0];
@@ -236,7 +245,7 @@ fn network(arch: &str, parameters: &Tensors) -> Result<Network> {
             "sage" if shape(format!("{name}.lin.weight")).is_some() => spec.aggregator = Aggregator::Max,
             _ => {}
         }
-        units.push(Unit { name, layer: (kind.build)(&spec), dropout: 0.0, after: After::Nothing });
+        units.push(Unit { name, layer: kind.layer(&spec), dropout: 0.0, after: After::Nothing });
     }
     ensure!(!units.is_empty(), "no layers found");
     let hidden = units.len() - 1;
@@ -248,8 +257,17 @@ fn network(arch: &str, parameters: &Tensors) -> Result<Network> {
     Ok(Network::new(units))
 }
 
-/// Logits in node order, gradients by name, and ten losses.
-fn ours(case: &Case, config: &Config, arguments: &Arguments) -> Result<(Vec<f32>, Tensors, Vec<f32>)> {
+/// What we compute.
+struct Ours {
+    /// Rows in node order, or in that of a worker's rows.
+    logits: Vec<f32>,
+    gradients: Tensors,
+    losses: Vec<f32>,
+    after: Tensors,
+}
+
+/// All of it, in node order.
+fn ours(case: &Case, config: &Config, arguments: &Arguments) -> Result<Ours> {
     let options = PartitionOptions { imbalance: 0.03, ..PartitionOptions::default() };
     let input = PartitionInput { graph: &case.dataset.graph, roles: None, parts: arguments.workers, seed: 1 };
     let assignment = PartitionerRegistry::default().get(&arguments.partition)?.build(&options)?.assign(&input)?;
@@ -262,16 +280,14 @@ fn ours(case: &Case, config: &Config, arguments: &Arguments) -> Result<(Vec<f32>
     })?;
     let classes = case.dataset.labels.classes();
     let mut logits = vec![0.0; case.logits.len()];
-    for (ids, rows, ..) in &results {
+    for (ids, of_worker) in &results {
         for (row, &id) in ids.iter().enumerate() {
-            logits[id as usize * classes..][..classes].copy_from_slice(&rows[row * classes..][..classes]);
+            logits[id as usize * classes..][..classes].copy_from_slice(&of_worker.logits[row * classes..][..classes]);
         }
     }
-    let (.., gradients, losses) = results.into_iter().next().context("no workers")?;
-    Ok((logits, gradients, losses))
+    let (_, first) = results.into_iter().next().context("no workers")?;
+    Ok(Ours { logits, ..first })
 }
-
-type OneWorker = (Vec<u64>, Vec<f32>, Tensors, Vec<f32>);
 
 fn one_worker(
     case: &Case,
@@ -279,8 +295,8 @@ fn one_worker(
     lr: f32,
     part: laconic_graph::part::Part,
     end: Box<dyn laconic_wire::Transport>,
-) -> Result<OneWorker> {
-    let network = network(&config.model.arch, &case.parameters)?;
+) -> Result<(Vec<u64>, Ours)> {
+    let network = network(&config.model.arch, case)?;
     let (hand_on, rounds) = (HandOn::Nothing, case.losses.len() as u32);
     let stage = Stage {
         network,
@@ -318,11 +334,15 @@ fn one_worker(
     let mut fit = Fit::new(&worker, StageRun { stage, index: 0, rounds_before: 0 }, StageInputs::of(inputs))?;
     let logits = fit.infer(&mut worker, &progress.parameters, 0)?.logits().data().to_vec();
     let (_, gradient) = fit.probe(&mut worker, &progress.parameters, 0)?;
-    let named = network.named(&gradient);
-    let gradients = named.map(|(spec, values)| (spec.name.clone(), (spec.shape.clone(), values.to_vec()))).collect();
+    let named = |values: &[f32]| -> Tensors {
+        let named = network.named(values);
+        named.map(|(spec, values)| (spec.name.clone(), (spec.shape.clone(), values.to_vec()))).collect()
+    };
+    let gradients = named(&gradient);
     let mut losses = Vec::new();
     for _ in 0..case.losses.len() {
         losses.push(fit.train_round(&mut worker, &mut progress)?.report.loss as f32);
     }
-    Ok((worker.local.ids.clone(), logits, gradients, losses))
+    let after = named(&progress.parameters);
+    Ok((worker.local.ids.clone(), Ours { logits, gradients, losses, after }))
 }

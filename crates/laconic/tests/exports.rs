@@ -74,7 +74,9 @@ fn every_loader_is_python() {
         return;
     }
     let mut files = Vec::new();
-    for (number, arch) in ["gcn", "sage", "sage model.aggregator=max", "gin", "gat", "mlp"].into_iter().enumerate() {
+    for (number, arch) in
+        ["gcn", "sage model.residual=true", "sage model.aggregator=max", "gin", "gat", "mlp"].into_iter().enumerate()
+    {
         let how = ["given", "row-normalised", "standardised"][number % 3];
         for to in ["pyg", "dgl", "torch"] {
             let text = exported(&place, &format!("model.arch={arch} data.features={how} model.self_loops=true"), to);
@@ -125,6 +127,8 @@ fn an_exported_layer_on_raw_features_and_weighted_edges_gives_the_predictions() 
         "gin",
         "gin model.learn_epsilon=false",
         "gin model.self_loops=true",
+        "gcn model.residual=true",
+        "sage model.residual=true",
     ] {
         let arch = keys.split_whitespace().next().expect("a layer");
         let set = format!("model.arch={keys} model.layers=1 data.features=standardised train.epochs=20");
@@ -153,7 +157,11 @@ fn an_exported_layer_on_raw_features_and_weighted_edges_gives_the_predictions() 
                 let factor = if arch == "gcn" { weight / (degree[source] * degree[node]).sqrt() } else { weight };
                 sum.iter_mut().zip(row(source)).for_each(|(sum, value)| *sum += factor * value);
             }
-            let logits = closed(arch, &file, row(node), sum, degree[node]);
+            let mut logits = closed(arch, &file, row(node), sum, degree[node]);
+            if keys.contains("residual=true") {
+                let past = linear(row(node), of("residuals.0.weight").expect("a matrix"), None);
+                logits.iter_mut().zip(past).for_each(|(logit, past)| *logit += past);
+            }
             let total: f64 = logits.iter().map(|logit| logit.exp()).sum();
             for (class, logit) in logits.iter().enumerate() {
                 let expected = said[format!("prob_{class}")].as_f64().expect("a probability");

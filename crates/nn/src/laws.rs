@@ -38,6 +38,9 @@ pub fn specs(kind: &LayerKind) -> Vec<LayerSpec> {
         LayerSpec { inputs: 4, outputs: 6, ..base.clone() },
         LayerSpec { aggregate_first: true, ..base.clone() },
         LayerSpec { inner: 5, ..base.clone() },
+        LayerSpec { residual: true, ..base.clone() },
+        LayerSpec { residual: true, inputs: 6, outputs: 6, ..base.clone() },
+        LayerSpec { residual: true, inputs: 6, outputs: 6, aggregate_first: true, ..base.clone() },
     ];
     if kind.has_heads {
         specs.push(LayerSpec { heads: 2, ..base.clone() });
@@ -240,7 +243,7 @@ impl Done {
 
 impl Subject {
     fn new(kind: &LayerKind, spec: &LayerSpec) -> Subject {
-        let layer = (kind.build)(spec);
+        let layer = kind.layer(spec);
         let len = layer.parameters().iter().map(ParameterSpec::len).sum();
         let key = Key::new(11, Purpose::Test);
         let mut parts = [(); 3].map(|()| (vec![0], vec![], vec![]));

@@ -10,7 +10,7 @@
 //! // Edges 0 → 1 and 1 → 1, 0 → 0 (self-loops are edges).
 //! let block = Block::new(2, vec![0, 1, 3], vec![0, 0, 1], None);
 //! let x = Matrix::from_vec(2, 1, vec![2.0, 4.0]);
-//! let gcn = (layer_kind("gcn").unwrap().build)(&LayerSpec::new(1, 1));
+//! let gcn = layer_kind("gcn").unwrap().layer(&LayerSpec::new(1, 1));
 //! let parameters = [1.0, 0.5]; // weight, bias
 //! let (half, one) = (0.5f32.sqrt(), 1.0);
 //! let nodes = Nodes { ids: &[0, 1], inverse_degree: &[1.0, 0.5], inverse_root_degree: &[one, half] };

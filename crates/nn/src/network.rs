@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::layer::{Aggregator, Layer, LayerKind, LayerSpec, Linear};
+use crate::layer::{Aggregator, Layer, LayerKind, LayerSpec, Linear, RESIDUAL};
 use crate::parameters::{Initial, ParameterSpec, initialise};
 use laconic_key::Key;
 
 /// The list under which the norms after hidden layers have their names, such as `norms.0.weight`.
 pub const NORMS: &str = "norms";
+/// The list of the matrices of residual connections, such as `residuals.0.weight`.
+pub const RESIDUALS: &str = "residuals";
 /// The list of the linear map of features to the width that the first layer reads, such as `inputs.0.weight`.
 pub const INPUTS: &str = "inputs";
 /// The list of the linear classifiers on top of a stage's layer, such as `heads.0.weight`.
@@ -34,6 +36,15 @@ impl Unit {
     /// The name of the list that the layer is in, such as `convs`, and its place there.
     pub fn place(&self) -> (&str, &str) {
         self.name.split_once('.').unwrap_or((&self.name, ""))
+    }
+
+    /// The name of a layer's parameter in the network. The matrix of a residual connection is in a list of its own:
+    /// the layers of other libraries have no such part.
+    fn parameter(&self, of_layer: &str) -> String {
+        match of_layer.strip_prefix(RESIDUAL) {
+            Some(part) => format!("{RESIDUALS}.{}.{part}", self.place().1),
+            None => format!("{}.{of_layer}", self.name),
+        }
     }
 }
 
@@ -81,7 +92,7 @@ impl Network {
         for unit in &units {
             let start = len;
             for mut spec in unit.layer.parameters() {
-                spec.name = format!("{}.{}", unit.name, spec.name);
+                spec.name = unit.parameter(&spec.name);
                 len += spec.len();
                 specs.push(spec);
             }
@@ -204,6 +215,8 @@ pub struct Architecture {
     pub dropout: f32,
     /// Whether LayerNorm follows each hidden layer.
     pub norm: bool,
+    /// Whether what goes into a layer is added to what comes out, times a matrix where widths differ.
+    pub residual: bool,
     /// Numbers that only some layer of somebody else's knows; see [`LayerSpec::options`].
     pub options: BTreeMap<String, f64>,
 }
@@ -230,6 +243,7 @@ impl Architecture {
             learn_epsilon: self.learn_epsilon,
             relations: self.relations,
             bases: self.bases,
+            residual: self.residual,
             options: self.options.clone(),
             ..LayerSpec::new(inputs, outputs)
         }
@@ -245,7 +259,7 @@ impl Architecture {
             (false, false) => After::Relu,
         };
         let name = format!("{}.{index}", kind.prefix);
-        Unit { name, layer: (kind.build)(&spec), dropout: self.dropout, after }
+        Unit { name, layer: kind.layer(&spec), dropout: self.dropout, after }
     }
 
     /// The whole model end to end. Features never change, so a layer that reads them folds them as they are.

@@ -12,6 +12,7 @@ mod gat;
 mod gcn;
 mod gin;
 mod linear;
+mod residual;
 mod rgcn;
 mod sage;
 mod state;
@@ -26,6 +27,7 @@ use crate::registry::{Kind, Registry};
 use crate::threads::Compute;
 
 pub use linear::Linear;
+pub use residual::RESIDUAL;
 pub use state::{Slot, State};
 
 /// What a layer may know about rows. Degrees are global: they never depend on the partition.
@@ -246,6 +248,8 @@ pub struct LayerSpec {
     pub relations: usize,
     /// Of how many bases relations are mixed (rgcn); 0 where each has a weight of its own.
     pub bases: usize,
+    /// Whether what comes in is added to what comes out, times a matrix where widths differ.
+    pub residual: bool,
     /// Whether the layer must fold inputs as they are (so that folds of frozen inputs can be kept) even where messages
     /// of the output's width would be narrower.
     pub aggregate_first: bool,
@@ -266,6 +270,7 @@ impl LayerSpec {
             learn_epsilon: true,
             relations: 1,
             bases: 0,
+            residual: false,
             aggregate_first: false,
             options: BTreeMap::new(),
         }
@@ -297,7 +302,7 @@ pub struct LayerKind {
     /// The keys of `[model]` that it reads besides the widths and what every model has: names of [`LayerSpec`]'s fields
     /// as users write them, or keys of [`LayerSpec::options`].
     pub options: &'static [&'static str],
-    /// Builds a layer of this shape.
+    /// Builds a layer of this shape; see [`LayerKind::layer`].
     pub build: fn(&LayerSpec) -> Box<dyn Layer>,
 }
 
@@ -305,6 +310,12 @@ pub struct LayerKind {
 const CONVS: &str = "convs";
 
 impl LayerKind {
+    /// The layer of this shape, with what stands around it whatever its kind.
+    pub fn layer(&self, spec: &LayerSpec) -> Box<dyn Layer> {
+        let layer = (self.build)(spec);
+        if spec.residual { Box::new(residual::Residual::around(layer)) } else { layer }
+    }
+
     /// Whether the layer is a graph convolution, whose call takes edges besides rows, and not a plain linear map.
     pub fn is_convolution(&self) -> bool {
         self.prefix == CONVS

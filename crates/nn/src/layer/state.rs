@@ -11,6 +11,8 @@ pub struct State {
     pub presence: Vec<f32>,
     /// What the layer keeps for itself.
     pub own: Slot,
+    /// What stands around the layer keeps for itself.
+    pub(super) around: Slot,
 }
 
 /// Room for one value of a type that only the layer knows, made when it is first asked for and used again from then on.

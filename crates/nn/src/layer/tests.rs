@@ -24,7 +24,7 @@ fn messages_and_their_gradients_are_weighted_as_a_layer_says() {
     let (x, g) = (Matrix::from_vec(3, 4, values(1)), Matrix::from_vec(3, 4, values(2)));
     let nodes = Nodes { ids: &[0, 1, 2], inverse_degree: &[0.2, 1.0, 0.25], inverse_root_degree: &[0.4, 1.0, 0.5] };
     for kind in LayerRegistry::default().iter() {
-        let layer = (kind.build)(&LayerSpec { aggregate_first: true, ..LayerSpec::new(4, 4) });
+        let layer = kind.layer(&LayerSpec { aggregate_first: true, ..LayerSpec::new(4, 4) });
         if layer.message_width() == 0 || layer.message_has_parameters() {
             continue;
         }
@@ -50,7 +50,7 @@ fn messages_and_their_gradients_are_weighted_as_a_layer_says() {
 #[test]
 fn names_and_shapes_are_those_of_pytorch_geometric() {
     let names = |name: &str, spec: LayerSpec| {
-        let layer = (layer_kind(name).expect("listed").build)(&spec);
+        let layer = layer_kind(name).expect("listed").layer(&spec);
         layer.parameters().iter().map(|p| format!("{}{:?}", p.name, p.shape)).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(names("gcn", LayerSpec::new(3, 2)), "lin.weight[2, 3] bias[2]");
@@ -59,4 +59,7 @@ fn names_and_shapes_are_those_of_pytorch_geometric() {
     assert_eq!(names("gin", gin), "nn.0.weight[5, 3] nn.0.bias[5] nn.2.weight[2, 5] nn.2.bias[2] eps[1]");
     let gat = LayerSpec { heads: 2, ..LayerSpec::new(3, 8) };
     assert_eq!(names("gat", gat), "lin.weight[8, 3] att_src[1, 2, 4] att_dst[1, 2, 4] bias[8]");
+    let residual = |outputs| LayerSpec { residual: true, ..LayerSpec::new(3, outputs) };
+    assert_eq!(names("gcn", residual(2)), "lin.weight[2, 3] bias[2] residual.weight[2, 3]");
+    assert_eq!(names("gcn", residual(3)), "lin.weight[3, 3] bias[3]");
 }

@@ -70,6 +70,7 @@ keys! {
     "model.bases": "rgcn: of how many bases relations are mixed, 0: a weight for each relation (0)",
     "model.dropout": "share of each layer's input values dropped in training (0.3)",
     "model.norm": "none | layer: LayerNorm after hidden layers (layer)",
+    "model.residual": "add what goes into a layer to what comes out, times a matrix where widths differ (false)",
     "model.self_loops": "every node is its own neighbour (gcn, gat: true; else false)",
     "task.kind": "node_classification | link_prediction (node_classification)",
     "task.decoder": "link_prediction: dot | mlp | distmult: what scores a pair of embeddings of model.hidden columns \

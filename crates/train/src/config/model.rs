@@ -37,6 +37,8 @@ pub struct ModelConfig {
     pub dropout: f32,
     /// `none` or `layer`: LayerNorm after each hidden layer.
     pub norm: String,
+    /// Whether what goes into a layer is added to what comes out, times a matrix where widths differ.
+    pub residual: bool,
     /// Whether every node is its own neighbour; by default for gcn and gat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub self_loops: Option<bool>,
@@ -84,6 +86,7 @@ impl Default for ModelConfig {
             bases: 0,
             dropout: 0.3,
             norm: "layer".to_owned(),
+            residual: false,
             self_loops: None,
             own: Options::default(),
         }
@@ -151,6 +154,7 @@ impl ModelConfig {
             bases: self.bases,
             dropout: self.dropout,
             norm: self.norm == "layer",
+            residual: self.residual,
             options: self.numbers(),
         }
     }

@@ -59,6 +59,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "model.bases",
             "model.dropout",
             "model.norm",
+            "model.residual",
             "model.self_loops",
             "task.kind",
             "task.decoder",

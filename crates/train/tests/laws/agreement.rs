@@ -51,6 +51,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "model.aggregator=max",
             "model.dropout=0.25",
             "model.norm=none",
+            "model.residual=true",
             "model.self_loops=true",
             "task.kind=link_prediction",
             "train.optimiser=adamw",

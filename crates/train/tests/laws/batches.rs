@@ -8,7 +8,7 @@ use laconic_wire::Kind;
 use crate::fixture::{config, first_gradient, folder, graph, into_folder, losses, related, run, try_run, weighted};
 use crate::same_bits::{assert_resumes, assert_same, bits, stop_after, straight};
 
-const ARCHS: [&[&str]; 7] = [
+const ARCHS: [&[&str]; 9] = [
     &["model.arch=gcn"],
     &["model.arch=gcn", "model.self_loops=false"],
     &["model.arch=sage"],
@@ -16,6 +16,8 @@ const ARCHS: [&[&str]; 7] = [
     &["model.arch=gin"],
     &["model.arch=gat"],
     &["model.arch=mlp"],
+    &["model.arch=gcn", "model.residual=true"],
+    &["model.arch=sage", "model.residual=true"],
 ];
 
 fn is_mlp(arch: &[&str]) -> bool {

@@ -36,6 +36,7 @@ mod ledger_of_starts;
 mod link_batches;
 mod links;
 mod meaning;
+mod modules;
 mod one_is_many;
 mod peers;
 mod pipelined;

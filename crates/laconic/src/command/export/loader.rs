@@ -2,7 +2,7 @@
 
 use laconic_graph::about::Scale;
 use laconic_nn::decoder::DECODER;
-use laconic_nn::network::{After, BOTTLENECKS, HEADS, INPUTS, MLP, NORMS, Unit};
+use laconic_nn::network::{After, BOTTLENECKS, HEADS, INPUTS, MLP, NORMS, RESIDUALS, Unit};
 use laconic_train::Plan;
 use laconic_train::record::card::Card;
 use laconic_train::schedule::HandOn;
@@ -237,7 +237,7 @@ impl Loader<'_> {
             Scale::RowNormalised => text += "        self.scale = Scale()\n",
             Scale::Standardised { means, .. } => text += &format!("        self.scale = Scale({})\n", means.len()),
         }
-        for list in [self.plan.layer.prefix, INPUTS, NORMS, BOTTLENECKS, HEADS, MLP] {
+        for list in [self.plan.layer.prefix, INPUTS, RESIDUALS, NORMS, BOTTLENECKS, HEADS, MLP] {
             let entries: String = self.units().filter_map(|unit| self.entry(list, unit)).collect();
             if !entries.is_empty() {
                 text += &format!("        self.{list} = ModuleDict({{\n{entries}        }})\n");
@@ -258,11 +258,28 @@ impl Loader<'_> {
             After::NormRelu(norm) if list == NORMS => {
                 (norm.rsplit('.').next().unwrap_or_default(), format!("LayerNorm({outputs})"))
             }
+            _ if list == RESIDUALS && self.is_residual(unit) && inputs != outputs => {
+                (index, format!("Linear({inputs}, {outputs}, bias=False)"))
+            }
             _ if list != own => return None,
             _ if [INPUTS, BOTTLENECKS, HEADS, MLP].contains(&list) => (index, format!("Linear({inputs}, {outputs})")),
             _ => (index, self.call(unit)),
         };
         Some(format!("            \"{index}\": {value},\n"))
+    }
+
+    /// Whether what goes into a layer is added to what comes out.
+    fn is_residual(&self, unit: &Unit) -> bool {
+        self.plan.config.model.residual && unit.place().0 == self.plan.layer.prefix
+    }
+
+    /// What is added to what comes out of a layer.
+    fn added(&self, unit: &Unit) -> String {
+        match (self.is_residual(unit), unit.layer.inputs() == unit.layer.outputs()) {
+            (false, _) => String::new(),
+            (true, true) => " + x".to_owned(),
+            (true, false) => format!(" + self.{RESIDUALS}[\"{}\"](x)", unit.place().1),
+        }
     }
 
     /// What the model is given of edges besides their ends.
@@ -310,7 +327,7 @@ impl Loader<'_> {
             let (list, index) = unit.place();
             let convolves = list == self.plan.layer.prefix && self.plan.layer.is_convolution();
             let arguments = if convolves { reads } else { "x" };
-            text += &format!("        x = self.{list}[\"{index}\"]({arguments})\n");
+            text += &format!("        x = self.{list}[\"{index}\"]({arguments}){}\n", self.added(unit));
             match &unit.after {
                 After::NormRelu(norm) => {
                     let index = norm.rsplit('.').next().unwrap_or_default();

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use laconic_graph::about::Scale;
 use laconic_nn::decoder::DECODER;
-use laconic_nn::network::After;
+use laconic_nn::network::{After, RESIDUALS};
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::tensors::Tensors;
 use laconic_train::record::weights::{self, Model};
@@ -99,8 +99,9 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
 /// The parameters of the layers that rows run through, and the scale of features.
 fn tensors(plan: &Plan, model: &Model) -> std::collections::BTreeMap<String, (Vec<usize>, Numbers)> {
     let norms = kept(plan).filter_map(|unit| if let After::NormRelu(norm) = &unit.after { Some(norm) } else { None });
-    let decoder = DECODER.to_owned();
-    let names: Vec<&String> = kept(plan).map(|unit| &unit.name).chain(norms).chain([&decoder]).collect();
+    let residuals = kept(plan).map(|unit| format!("{RESIDUALS}.{}", unit.place().1));
+    let names = kept(plan).map(|unit| &unit.name).chain(norms).cloned().chain(residuals);
+    let names: Vec<String> = names.chain([DECODER.to_owned()]).collect();
     let is_kept = |tensor: &str| {
         names.iter().any(|name| tensor.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')))
     };
