@@ -47,6 +47,11 @@ ONCE = [
     ("gat, lazy from mlp", "directed", "arch=gat heads=4", "schedule.kind=lazy schedule.start=mlp"),
     ("sage, lazy, scores handed on", "weighted", "arch=sage", "schedule.kind=lazy schedule.hand_on=scores"),
     ("gcn, no norm, 3 layers", "weighted", "arch=gcn norm=none layers=3", ""),
+    ("gcn, batch norm, PReLU", "weighted", "arch=gcn norm=batch activation=prelu layers=3", ""),
+    ("sage, lazy, batch norm, PReLU", "directed", "arch=sage norm=batch activation=prelu", "schedule.kind=lazy"),
+    ("gcn, all layers side by side", "weighted", "arch=gcn jumping_knowledge=cat layers=3", ""),
+    ("sage, the largest of all layers", "directed", "arch=sage jumping_knowledge=max input_width=7", ""),
+    ("gin, last layer, PReLU", "weighted", "arch=gin jumping_knowledge=last activation=prelu", ""),
     ("sage, residual, 3 layers", "directed", "arch=sage residual=true layers=3", ""),
     ("gat, residual, lazy from mlp", "weighted", "arch=gat heads=4 residual=true", "schedule.kind=lazy schedule.start=mlp"),
 ]

@@ -8,18 +8,20 @@ Needs torch and torch-geometric (made with 2.2.2 and 2.8.1). The same arguments 
 
 The model is conv -> [LayerNorm] -> ReLU -> ... -> conv, without dropout; `mlp` has linear layers for convs. With `--residual`
 what goes into a conv is added to what comes out, as it is where widths agree, else through a linear map without bias: in gat
-that of GATConv(residual=True), in others one of our own. The file holds:
+that of GATConv(residual=True), in others one of our own. BatchNorm, PReLU (one slope for all layers) and JumpingKnowledge are
+those of PyTorch Geometric's `GCN` and `GraphSAGE`, and put together alike around other layers. The file holds:
 
     edge_index    i64 [2, edges]          sources, targets; no edge twice
     x             f32 [nodes, features]
     y             i64 [nodes]
     edge_type     i64 [edges]             rgcn: the relation of each edge
     train_mask    u8  [nodes]             1 where a node counts in the loss (mean cross-entropy)
-    param/NAME    f32                     initial weights: `convs.I.*` (`lins.I.*` for mlp), `norms.I.weight`, `norms.I.bias`
+    param/NAME    f32                     initial weights: `convs.I.*` (`lins.I.*` for mlp), `norms.I.*`, `act.weight`, `lin.*`
     logits        f32 [nodes, classes]    with the initial weights
     grad/NAME     f32                     gradient of the loss with the initial weights
     losses        f32 [steps]             the loss before each of ten steps of Adam
     after/NAME    f32                     the weights after these steps
+    largest       u8  [1]                 there if JumpingKnowledge takes the largest
     residual      u8  [1]                 there if what goes into a layer is added to what comes out
     links         u8  [1]                 there if links are learned: all edges but loops, and a pair that is none for each
 
@@ -29,7 +31,8 @@ for gradients, rounds 1 to 10 for losses.
 
 Weights and features are single precision; all that is computed from them is computed in double precision and then rounded, so
 that differences are the other side's. Weights that PyTorch Geometric starts at a constant (biases, norms, GIN's learned eps) are
-moved off it: a bias of 0 or a norm of 1 would hide mistakes.
+moved off it: a bias of 0 or a norm of 1 would hide mistakes. With BatchNorm `logits` are those of evaluation, and gradients and
+losses those of training.
 """
 
 import argparse
@@ -39,7 +42,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
-from torch_geometric.nn import GATConv, GCNConv, GINConv, RGCNConv, SAGEConv
+from torch_geometric.nn import GCN, GATConv, GraphSAGE, GCNConv, GINConv, RGCNConv, SAGEConv
+from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 from pyg_links import PURPOSE_NEGATIVES, below, fold, root
 
@@ -66,7 +70,11 @@ def parse_arguments() -> argparse.Namespace:
         default="concat",
         help="concat: the last layer has one head; mean: every layer has all heads, each of the layer's full width",
     )
-    parser.add_argument("--norm", action="store_true", help="LayerNorm after every hidden layer")
+    parser.add_argument(
+        "--norm", nargs="?", const="layer", choices=["layer", "batch"], help="LayerNorm or BatchNorm after every hidden layer"
+    )
+    parser.add_argument("--act", choices=["relu", "prelu"], default="relu", help="what follows hidden layers and norms")
+    parser.add_argument("--jk", choices=["last", "cat", "max"], help="JumpingKnowledge: what a last linear map reads")
     parser.add_argument(
         "--residual", action="store_true", help="residual connections: what goes into a layer is added to what comes out"
     )
@@ -115,9 +123,10 @@ class Model(nn.Module):
     def __init__(self, arguments: argparse.Namespace):
         super().__init__()
         hidden = arguments.layers - 1
-        widths = [arguments.features] + [arguments.hidden] * hidden + [arguments.classes]
+        widths = [arguments.features] + [arguments.hidden] * hidden
+        widths.append(arguments.hidden if arguments.jk else arguments.classes)
         layers = nn.ModuleList(
-            layer(arguments, inputs, outputs, last=index == hidden)
+            layer(arguments, inputs, outputs, last=index == hidden and not arguments.jk)
             for index, (inputs, outputs) in enumerate(zip(widths, widths[1:]))
         )
         self.reads_edges, self.reads_types = arguments.arch != "mlp", arguments.arch == "rgcn"
@@ -127,13 +136,20 @@ class Model(nn.Module):
         maps = {str(index): nn.Linear(*ends, bias=False) for index, ends in mapped if arguments.residual}
         # GATConv has its own where it has one.
         self.residuals = nn.ModuleDict(maps if arguments.arch != "gat" else {})
-        self.norms = nn.ModuleList(nn.LayerNorm(arguments.hidden) for _ in range(hidden if arguments.norm else 0))
+        norm = nn.BatchNorm1d if arguments.norm == "batch" else nn.LayerNorm
+        hidden += arguments.jk is not None
+        self.norms = nn.ModuleList(norm(arguments.hidden) for _ in range(hidden if arguments.norm else 0))
+        self.act = nn.PReLU() if arguments.act == "prelu" else nn.ReLU()
+        self.jk = arguments.jk
+        if self.jk:
+            self.lin = nn.Linear(arguments.hidden * (arguments.layers if self.jk == "cat" else 1), arguments.classes)
         if arguments.decoder:
             self.decoder = Decoder(arguments)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_type: Tensor) -> Tensor:
         edges = (edge_index, edge_type) if self.reads_types else (edge_index,)
         layers = self.convs if self.reads_edges else self.lins
+        xs = []
         for index, layer in enumerate(layers):
             z = layer(x, *edges) if self.reads_edges else layer(x)
             if str(index) in self.residuals:
@@ -141,10 +157,25 @@ class Model(nn.Module):
             elif self.residual and z.shape == x.shape:
                 z = z + x
             x = z
-            if index + 1 < len(layers):
-                x = self.norms[index](x) if self.norms else x
-                x = x.relu()
-        return x
+            if index + 1 < len(layers) or self.jk:
+                x = self.act(self.norms[index](x) if self.norms else x)
+            xs.append(x)
+        if self.jk == "cat":
+            x = torch.cat(xs, dim=1)
+        elif self.jk == "max":
+            x = torch.stack(xs).max(dim=0)[0]
+        return self.lin(x) if self.jk else x
+
+
+def model_of(arguments: argparse.Namespace) -> nn.Module:
+    """PyTorch Geometric's own model where it has the option, else one that is named alike."""
+    basic = {"gcn": GCN, "sage": GraphSAGE}.get(arguments.arch)
+    has_option = arguments.norm == "batch" or arguments.act != "relu" or arguments.jk
+    if basic is None or not has_option or arguments.residual or arguments.decoder:
+        return Model(arguments)
+    norm = nn.LayerNorm(arguments.hidden) if arguments.norm == "layer" else arguments.norm and "batch_norm"
+    widths = arguments.features, arguments.hidden, arguments.layers, arguments.classes
+    return basic(*widths, act=arguments.act, norm=norm, jk=arguments.jk)
 
 
 class Decoder(nn.Module):
@@ -213,7 +244,9 @@ def layer(arguments: argparse.Namespace, inputs: int, outputs: int, last: bool) 
 
 
 def name_of(parameter: str) -> str:
-    """The name in the file: the matrices of residual connections are in a list of their own, GATConv's too."""
+    """The name in the file: the matrices of residual connections are in a list of their own, GATConv's too, and PyTorch
+    Geometric's BatchNorm is PyTorch's."""
+    parameter = parameter.replace(".module.", ".")
     list_, _, rest = parameter.partition(".")
     index, _, part = rest.partition(".")
     return f"residuals.{index}.weight" if list_ == "convs" and part == "res.weight" else parameter
@@ -241,28 +274,42 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
         arrays["edge_type"] = edge_type
 
     torch.manual_seed(arguments.seed)
-    model = Model(arguments)
+    model = model_of(arguments)
     move_constants(model)
+    running = {name: values for name, values in model.named_buffers() if values.is_floating_point()}
+    for name, values in running.items():
+        values += 0.2 * torch.randn_like(values) if name.endswith("mean") else torch.rand_like(values)
+        arrays[f"param/{name_of(name)}"] = values.numpy().copy()
     for name, parameter in model.named_parameters():
         arrays[f"param/{name_of(name)}"] = parameter.detach().numpy().copy()
 
     model.double()
     inputs = torch.from_numpy(x).double(), torch.from_numpy(edge_index), torch.from_numpy(edge_type)
     train, labels = torch.from_numpy(train_mask).bool(), torch.from_numpy(y)
+    running = {name: values for name, values in model.named_buffers() if name in running}
+    started = {name: values.clone() for name, values in running.items()}
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    if isinstance(model, BasicGNN):
+        inputs = inputs[:2]
 
     def loss_of(logits: Tensor, round_: int) -> Tensor:
         if arguments.decoder:
             return link_loss(model, logits, *pairs(edge_index, arguments.nodes, round_))
         return cross_entropy(logits[train], labels[train])
 
-    logits = model(*inputs)
-    arrays["logits"] = logits.detach().numpy().astype(np.float32)
-    loss_of(logits, 0).backward()
+    model.eval()
+    arrays["logits"] = model(*inputs).detach().numpy().astype(np.float32)
+    model.train()
+    loss_of(model(*inputs), 0).backward()
+    with torch.no_grad():
+        for name, values in running.items():
+            values.copy_(started[name])
     for name, parameter in model.named_parameters():
         arrays[f"grad/{name_of(name)}"] = parameter.grad.numpy().astype(np.float32)
     if arguments.decoder:
         arrays["links"] = np.ones(1, dtype=np.uint8)
+    if arguments.jk == "max":
+        arrays["largest"] = np.ones(1, dtype=np.uint8)
     if arguments.residual:
         arrays["residual"] = np.ones(1, dtype=np.uint8)
     losses = []
@@ -273,7 +320,7 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
         losses.append(loss.item())
         optimiser.step()
     arrays["losses"] = np.array(losses, dtype=np.float32)
-    for name, parameter in model.named_parameters():
+    for name, parameter in [*model.named_parameters(), *running.items()]:
         arrays[f"after/{name_of(name)}"] = parameter.detach().numpy().astype(np.float32)
     return arrays
 

@@ -5,10 +5,11 @@
 //! ```
 //!
 //! The file holds a directed graph (`edge_index`, `x`, `y`, `train_mask`), initial weights under PyTorch Geometric's
-//! names (`param/*`), and what PyTorch Geometric computed from them (`logits`, `grad/*`, `losses`). Architecture,
-//! depth, heads and norms follow from names and shapes; `residual` is there where layers have residual connections.
-//! Where links are learned (`links`), `logits` are embeddings, and the decoder follows from the names of its parameters.
-//! Exits with 1 if a difference exceeds the tolerance.
+//! names (`param/*`), and what PyTorch Geometric computed from them (`logits`, `grad/*`, `losses`, `after/*`).
+//! Architecture, depth, heads, norms, activation and JumpingKnowledge follow from names and shapes; `residual` is there
+//! where layers have residual connections, `largest` where JumpingKnowledge takes the largest. Where links are learned
+//! (`links`), `logits` are embeddings, and the decoder follows from the names of its parameters. Exits with 1 if a
+//! difference exceeds the tolerance.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,8 +27,10 @@ use laconic_graph::limits::Limits;
 use laconic_graph::part::cut;
 use laconic_graph::partition::{PartitionInput, PartitionOptions, PartitionerRegistry};
 use laconic_graph::read::arrays::Npz;
-use laconic_nn::layer::{Aggregator, LayerSpec, layer_kind};
-use laconic_nn::network::{After, Network, Unit};
+use laconic_nn::after::{After, Norm, NormKind};
+use laconic_nn::kernels::joining::Joining;
+use laconic_nn::layer::{Aggregator, LayerSpec, Linear, layer_kind};
+use laconic_nn::network::{ACT, LIN, Network, Unit};
 use laconic_train::Config;
 use laconic_train::config::{LinkSplit, LinkSplitChoice, TaskChoice};
 use laconic_train::fit::StageInputs;
@@ -74,6 +77,8 @@ struct Case {
     links: bool,
     /// Whether what goes into a layer is added to what comes out.
     residual: bool,
+    /// Whether JumpingKnowledge takes the largest.
+    largest: bool,
 }
 
 fn main() -> Result<ExitCode> {
@@ -160,8 +165,8 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
         ids: Ids::Row,
         about: About::default(),
     };
-    let [links, residual] = ["links", "residual"].map(|flag| names.iter().any(|name| name == flag));
-    Ok(Case { dataset, parameters, gradients, logits: logits.values, losses, after, links, residual })
+    let [links, residual, largest] = ["links", "residual", "largest"].map(|flag| names.iter().any(|name| name == flag));
+    Ok(Case { dataset, parameters, gradients, logits: logits.values, losses, after, links, residual, largest })
 }
 
 /// The graph exactly as it stands, duplicates and self-loops included, as PyTorch Geometric's layers see it.
@@ -201,60 +206,77 @@ fn architecture_name(parameters: &Tensors) -> Result<&'static str> {
 }
 
 /// The network that the names and shapes describe.
-fn network(arch: &str, Case { parameters, residual, .. }: &Case) -> Result<Network> {
+fn network(arch: &str, case: &Case) -> Result<Network> {
     let kind = layer_kind(arch).context("the architecture is known")?;
-    let shape = |name: String| parameters.get(&name).map(|(shape, _)| shape.clone());
+    let is_there = |name: &str| case.parameters.contains_key(name);
     let mut units = Vec::new();
-    for index in 0.. {
-        let name = format!("{}.{index}", kind.prefix);
-        if !parameters.keys().any(|key| key.starts_with(&format!("{name}."))) {
-            break;
-        }
-        let of = |part: &str| shape(format!("{name}.{part}")).with_context(|| format!("no {name}.{part}"));
-        let weight = match arch {
-            "sage" => of("lin_l.weight")?,
-            "gin" => of("nn.0.weight")?,
-            "mlp" => of("weight")?,
-            "rgcn" => of("root").map(|root| root.into_iter().rev().collect())?,
-            _ => of("lin.weight")?,
-        };
-        ensure!(weight.len() == 2, "{name}: expected a matrix");
-        let mut spec = LayerSpec::new(weight[1], weight[0]);
+    while case.parameters.keys().any(|key| key.starts_with(&format!("{}.{}.", kind.prefix, units.len()))) {
+        let name = format!("{}.{}", kind.prefix, units.len());
+        let mut spec = layer_spec(arch, case, &name)?;
         // As in every network of ours: the first layer's inputs never change, so it folds them as they are.
-        (spec.aggregate_first, spec.residual) = (index == 0, *residual);
-        match arch {
-            "gin" => {
-                spec.inner = weight[0];
-                spec.outputs = of("nn.2.weight")?[0];
-                spec.learn_epsilon = shape(format!("{name}.eps")).is_some();
-            }
-            "gat" => {
-                let attention = of("att_src")?;
-                ensure!(attention.len() == 3, "{name}.att_src: expected [1, heads, width]");
-                let bias = of("bias")?[0];
-                spec.heads = attention[1];
-                spec.concatenate = bias == attention[1] * attention[2];
-                spec.outputs = bias;
-            }
-            "rgcn" => {
-                let matrices = of("weight")?[0];
-                let mix = shape(format!("{name}.comp"));
-                spec.bases = mix.as_ref().map_or(0, |_| matrices);
-                spec.relations = mix.map_or(matrices, |mix| mix[0]);
-            }
-            "sage" if shape(format!("{name}.lin.weight")).is_some() => spec.aggregator = Aggregator::Max,
-            _ => {}
-        }
+        (spec.aggregate_first, spec.residual) = (units.is_empty(), case.residual);
         units.push(Unit { name, layer: kind.layer(&spec), dropout: 0.0, after: After::Nothing });
     }
     ensure!(!units.is_empty(), "no layers found");
+    let convs = units.len();
+    if let Some((shape, _)) = case.parameters.get("lin.weight") {
+        ensure!(shape.len() == 2, "lin.weight: expected a matrix");
+        let layer = Box::new(Linear::new(shape[1], shape[0]));
+        units.push(Unit { name: LIN.to_owned(), layer, dropout: 0.0, after: After::Nothing });
+    }
     let hidden = units.len() - 1;
     for (index, unit) in units[..hidden].iter_mut().enumerate() {
-        let norm = format!("norms.{index}");
-        let has_norm = parameters.contains_key(&format!("{norm}.weight"));
-        unit.after = if has_norm { After::NormRelu(norm) } else { After::Relu };
+        let name = format!("norms.{index}");
+        let kind = if is_there(&format!("{name}.running_mean")) { NormKind::Batch } else { NormKind::Layer };
+        let norm = is_there(&format!("{name}.weight")).then_some(Norm { kind, name });
+        unit.after = After::Activation { norm, slope: is_there("act.weight").then(|| ACT.to_owned()) };
     }
-    Ok(Network::new(units))
+    let joined = |network: Network| match network.units()[hidden].layer.inputs() {
+        _ if hidden < convs => network,
+        _ if case.largest => network.joining(Joining::Largest, 0),
+        inputs if inputs > network.units()[0].layer.outputs() => network.joining(Joining::Concatenated, 0),
+        _ => network,
+    };
+    Ok(joined(Network::new(units)))
+}
+
+/// The layer of this name.
+fn layer_spec(arch: &str, case: &Case, name: &str) -> Result<LayerSpec> {
+    let shape = |name: String| case.parameters.get(&name).map(|(shape, _)| shape.clone());
+    let of = |part: &str| shape(format!("{name}.{part}")).with_context(|| format!("no {name}.{part}"));
+    let weight = match arch {
+        "sage" => of("lin_l.weight")?,
+        "gin" => of("nn.0.weight")?,
+        "mlp" => of("weight")?,
+        "rgcn" => of("root").map(|root| root.into_iter().rev().collect())?,
+        _ => of("lin.weight")?,
+    };
+    ensure!(weight.len() == 2, "{name}: expected a matrix");
+    let mut spec = LayerSpec::new(weight[1], weight[0]);
+    match arch {
+        "gin" => {
+            spec.inner = weight[0];
+            spec.outputs = of("nn.2.weight")?[0];
+            spec.learn_epsilon = shape(format!("{name}.eps")).is_some();
+        }
+        "gat" => {
+            let attention = of("att_src")?;
+            ensure!(attention.len() == 3, "{name}.att_src: expected [1, heads, width]");
+            let bias = of("bias")?[0];
+            spec.heads = attention[1];
+            spec.concatenate = bias == attention[1] * attention[2];
+            spec.outputs = bias;
+        }
+        "rgcn" => {
+            let matrices = of("weight")?[0];
+            let mix = shape(format!("{name}.comp"));
+            spec.bases = mix.as_ref().map_or(0, |_| matrices);
+            spec.relations = mix.map_or(matrices, |mix| mix[0]);
+        }
+        "sage" if shape(format!("{name}.lin.weight")).is_some() => spec.aggregator = Aggregator::Max,
+        _ => {}
+    }
+    Ok(spec)
 }
 
 /// What we compute.

@@ -74,8 +74,16 @@ fn every_loader_is_python() {
         return;
     }
     let mut files = Vec::new();
-    for (number, arch) in
-        ["gcn", "sage model.residual=true", "sage model.aggregator=max", "gin", "gat", "mlp"].into_iter().enumerate()
+    for (number, arch) in [
+        "gcn",
+        "sage model.residual=true",
+        "sage model.aggregator=max model.norm=batch",
+        "gin model.activation=prelu model.jumping_knowledge=max",
+        "gat model.jumping_knowledge=cat",
+        "mlp model.jumping_knowledge=last",
+    ]
+    .into_iter()
+    .enumerate()
     {
         let how = ["given", "row-normalised", "standardised"][number % 3];
         for to in ["pyg", "dgl", "torch"] {
@@ -140,7 +148,7 @@ fn an_exported_layer_on_raw_features_and_weighted_edges_gives_the_predictions() 
         let scaled = |(at, value): (usize, &f32)| (f64::from(*value) - mean[at % columns]) / deviation[at % columns];
         let x: Vec<f64> = values.iter().enumerate().map(scaled).collect();
         let nodes = dataset.graph.nodes();
-        let loops = keys.contains("self_loops=true") || keys == "gcn";
+        let loops = keys.contains("self_loops=true") || (arch == "gcn" && !keys.contains("self_loops=false"));
         let edges = |node: usize| {
             let there = dataset
                 .graph

@@ -10,7 +10,7 @@ mod own_partitioner;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::partition::{OptionValue, PartitionOptions};
 use laconic_graph::synth::{SbmSpec, sbm};
-use laconic_nn::network::Handed;
+use laconic_nn::architecture::Handed;
 use laconic_nn::optimiser::{Optimiser, OptimiserKind, RateKind};
 use laconic_train::laws::methods;
 use laconic_train::schedule::{Blueprint, HandOn, ScheduleKind, Stage};

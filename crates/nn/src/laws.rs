@@ -73,6 +73,28 @@ pub fn check(kind: &LayerKind) {
         a_piece_of_the_destinations_puts_out_their_rows(kind, &spec);
         rows_multiplied_by_their_owner_make_the_same_messages(kind, &spec);
         messages_that_are_rows_are_these_to_the_bit(kind, &spec);
+        what_a_layer_adds_to_every_row_it_adds(kind, &spec);
+    }
+}
+
+/// One more in what [`Layer::shift`] names is one more in every value that goes out, within 10⁻⁵.
+///
+/// # Panics
+///
+/// If it is not.
+pub fn what_a_layer_adds_to_every_row_it_adds(kind: &LayerKind, spec: &LayerSpec) {
+    let subject = Subject::new(kind, spec);
+    let Some(shift) = subject.layer.shift() else { return };
+    let (x, mut shifted, mut start) = (random(ALL, spec.inputs, 1), subject.p.clone(), 0);
+    for parameter in subject.layer.parameters() {
+        let more = if parameter.name == shift { 1.0 } else { 0.0 };
+        shifted[start..start + parameter.len()].iter_mut().for_each(|value| *value += more);
+        start += parameter.len();
+    }
+    assert!(shifted != subject.p, "{} {spec:?}: no parameter is called {shift}", kind.name);
+    let [before, after] = [&subject.p, &shifted].map(|p| subject.run(p, &x, true, None).z);
+    for (a, b) in after.data().iter().zip(before.data()) {
+        assert!((a - b - 1.0).abs() < 1e-5 * (1.0 + b.abs()), "{} {spec:?}: {a} after {b}", kind.name);
     }
 }
 

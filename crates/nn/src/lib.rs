@@ -24,6 +24,8 @@
 //! assert!((z.row(1)[0] - (2.0 * half + 4.0 * half * half + 0.5)).abs() < 1e-6);
 //! ```
 
+pub mod after;
+pub mod architecture;
 pub mod block;
 pub mod decoder;
 pub mod kernels;

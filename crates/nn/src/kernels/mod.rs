@@ -4,11 +4,13 @@
 //! memory. Plain versions live in the tests as oracles.
 
 pub mod attention;
+pub mod batch_norm;
 pub mod columns;
 pub(crate) mod dispatch;
 pub mod elementwise;
 pub mod fold;
 pub mod heads;
+pub mod joining;
 pub mod measure;
 pub mod normalise;
 pub mod pairs;

@@ -113,6 +113,10 @@ impl Layer for Gat {
         ]
     }
 
+    fn shift(&self) -> Option<&'static str> {
+        Some("bias")
+    }
+
     fn message_has_parameters(&self) -> bool {
         true
     }

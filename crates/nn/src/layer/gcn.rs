@@ -60,6 +60,10 @@ impl Layer for Gcn {
         ]
     }
 
+    fn shift(&self) -> Option<&'static str> {
+        Some("bias")
+    }
+
     fn message_has_parameters(&self) -> bool {
         self.transform_first
     }

@@ -107,6 +107,10 @@ impl Layer for Gin {
         specs
     }
 
+    fn shift(&self) -> Option<&'static str> {
+        Some("nn.2.bias")
+    }
+
     fn message_has_parameters(&self) -> bool {
         false
     }

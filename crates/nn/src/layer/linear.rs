@@ -56,6 +56,10 @@ impl Layer for Linear {
         ]
     }
 
+    fn shift(&self) -> Option<&'static str> {
+        Some("bias")
+    }
+
     fn message_has_parameters(&self) -> bool {
         false
     }

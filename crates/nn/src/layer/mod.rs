@@ -146,6 +146,12 @@ pub trait Layer: Send + Sync {
     /// Shapes, names (PyTorch Geometric's) and initial values of the parameters, in the order of the flat slice.
     fn parameters(&self) -> Vec<ParameterSpec>;
 
+    /// The name of the parameter that is added to every row that goes out, where there is one. A norm over rows takes
+    /// away what it adds.
+    fn shift(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether messages, or how they are folded, depend on parameters. Where neither does, the fold is a sum of
     /// messages, and that of frozen inputs can be computed once and kept.
     fn message_has_parameters(&self) -> bool;

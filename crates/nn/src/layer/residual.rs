@@ -71,6 +71,10 @@ impl Layer for Residual {
         specs
     }
 
+    fn shift(&self) -> Option<&'static str> {
+        self.layer.shift()
+    }
+
     fn message_has_parameters(&self) -> bool {
         self.layer.message_has_parameters()
     }

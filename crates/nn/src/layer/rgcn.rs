@@ -138,6 +138,10 @@ impl Layer for Rgcn {
         specs
     }
 
+    fn shift(&self) -> Option<&'static str> {
+        Some("bias")
+    }
+
     fn message_has_parameters(&self) -> bool {
         true
     }

@@ -107,6 +107,10 @@ impl Layer for Sage {
         specs
     }
 
+    fn shift(&self) -> Option<&'static str> {
+        Some("lin_l.bias")
+    }
+
     fn message_has_parameters(&self) -> bool {
         self.pool || self.transform_first
     }

@@ -17,6 +17,14 @@ fn adjoints_agree_with_finite_differences() {
     }
 }
 
+#[test]
+fn what_a_layer_adds_to_every_row_it_adds() {
+    for kind in LayerRegistry::default().iter() {
+        assert!(kind.layer(&LayerSpec::new(3, 2)).shift().is_some(), "{}: all of ours have a bias", kind.name);
+        laws::specs(kind).iter().for_each(|spec| laws::what_a_layer_adds_to_every_row_it_adds(kind, spec));
+    }
+}
+
 /// What a layer says that it multiplies rows by on their way into messages is what it does, and its adjoint too.
 #[test]
 fn messages_and_their_gradients_are_weighted_as_a_layer_says() {

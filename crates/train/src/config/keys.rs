@@ -69,7 +69,11 @@ keys! {
     "model.learn_epsilon": "gin: whether it learns its epsilon (true)",
     "model.bases": "rgcn: of how many bases relations are mixed, 0: a weight for each relation (0)",
     "model.dropout": "share of each layer's input values dropped in training (0.3)",
-    "model.norm": "none | layer: LayerNorm after hidden layers (layer)",
+    "model.norm": "none | layer | batch: LayerNorm after hidden layers, or BatchNorm over the rows of all workers, \
+        with running statistics in evaluations (layer)",
+    "model.activation": "relu | prelu, whose slope below 0 is learned (relu)",
+    "model.jumping_knowledge": "none | last | cat | max: what a linear map behind the last layer reads: the last \
+        hidden rows, or those of all layers side by side, or the largest of each column (none)",
     "model.residual": "add what goes into a layer to what comes out, times a matrix where widths differ (false)",
     "model.self_loops": "every node is its own neighbour (gcn, gat: true; else false)",
     "task.kind": "node_classification | link_prediction (node_classification)",

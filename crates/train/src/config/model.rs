@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use laconic_graph::part::GlobalCounts;
+use laconic_nn::after::{ACTIVATION_KINDS, ActivationKind, NORM_KINDS, by_name};
+use laconic_nn::architecture::{Architecture, JUMPING_KINDS};
 use laconic_nn::layer::{Aggregator, LayerKind};
-use laconic_nn::network::Architecture;
 use laconic_wire::codec::{OptionValue, Options};
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +36,13 @@ pub struct ModelConfig {
     pub bases: usize,
     /// The share of each layer's input values that is dropped in training.
     pub dropout: f32,
-    /// `none` or `layer`: LayerNorm after each hidden layer.
+    /// `none`, `layer` or `batch`: LayerNorm, or BatchNorm over the rows of all workers, after each hidden layer.
     pub norm: String,
+    /// `relu` or `prelu`, after the norm.
+    pub activation: String,
+    /// `none`, or what a linear map behind the last layer reads: the `last` hidden rows, or those of all layers, put
+    /// together by `cat` or `max`.
+    pub jumping_knowledge: String,
     /// Whether what goes into a layer is added to what comes out, times a matrix where widths differ.
     pub residual: bool,
     /// Whether every node is its own neighbour; by default for gcn and gat.
@@ -45,6 +51,11 @@ pub struct ModelConfig {
     /// Keys of members from outside.
     #[serde(flatten)]
     pub own: Options,
+}
+
+/// The names of these kinds, and none.
+fn or_none<K, const N: usize>(kinds: [(&'static str, K); N]) -> Vec<&'static str> {
+    std::iter::once("none").chain(kinds.into_iter().map(|(name, _)| name)).collect()
 }
 
 /// What of the data decides the shape of a model.
@@ -86,6 +97,8 @@ impl Default for ModelConfig {
             bases: 0,
             dropout: 0.3,
             norm: "layer".to_owned(),
+            activation: "relu".to_owned(),
+            jumping_knowledge: "none".to_owned(),
             residual: false,
             self_loops: None,
             own: Options::default(),
@@ -101,7 +114,9 @@ impl ModelConfig {
     pub fn check(&self, kind: &LayerKind) -> Result<()> {
         one_of("model.head_merge", &self.head_merge, &["concat", "mean"])?;
         one_of("model.aggregator", &self.aggregator, &["mean", "max"])?;
-        one_of("model.norm", &self.norm, &["none", "layer"])?;
+        one_of("model.norm", &self.norm, &or_none(NORM_KINDS))?;
+        one_of("model.activation", &self.activation, &ACTIVATION_KINDS.map(|(name, _)| name))?;
+        one_of("model.jumping_knowledge", &self.jumping_knowledge, &or_none(JUMPING_KINDS))?;
         for (key, value, largest) in
             [("layers", self.layers, 64), ("hidden", self.hidden, 1 << 16), ("heads", self.heads, 64)]
         {
@@ -153,7 +168,9 @@ impl ModelConfig {
             relations: widths.relations.max(1),
             bases: self.bases,
             dropout: self.dropout,
-            norm: self.norm == "layer",
+            norm: by_name(&NORM_KINDS, &self.norm),
+            activation: by_name(&ACTIVATION_KINDS, &self.activation).unwrap_or(ActivationKind::Relu),
+            jumping: by_name(&JUMPING_KINDS, &self.jumping_knowledge),
             residual: self.residual,
             options: self.numbers(),
         }

@@ -59,6 +59,8 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "model.bases",
             "model.dropout",
             "model.norm",
+            "model.activation",
+            "model.jumping_knowledge",
             "model.residual",
             "model.self_loops",
             "task.kind",

@@ -1,6 +1,6 @@
 //! `[schedule]`: when workers exchange.
 
-use laconic_nn::network::Handed;
+use laconic_nn::architecture::Handed;
 use laconic_wire::codec::Options;
 use serde::{Deserialize, Serialize};
 

@@ -3,6 +3,7 @@
 /// Names of keys elsewhere, in lower case with `_`, and the keys that say the same here.
 pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
     ("accumulate", &["train.sync_every"]),
+    ("act", &["model.activation"]),
     ("architecture", &["model.arch"]),
     ("aggr", &["model.aggregator"]),
     ("aggregation", &["model.aggregator"]),
@@ -21,6 +22,7 @@ pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
     ("grad_clip", &["train.clip"]),
     ("gradient_clipping", &["train.clip"]),
     ("graph", &["data.path"]),
+    ("jk", &["model.jumping_knowledge"]),
     ("k", &["partition.parts"]),
     ("latency", &["transport.shape"]),
     ("learning_rate", &["train.lr"]),
@@ -33,6 +35,7 @@ pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
     ("neighbors", &["batch.fanouts"]),
     ("num_neighbors", &["batch.fanouts"]),
     ("sampler", &["batch.kind"]),
+    ("nonlinearity", &["model.activation"]),
     ("normalise", &["data.features"]),
     ("normalize", &["data.features"]),
     ("normalization", &["model.norm"]),
@@ -59,7 +62,6 @@ pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
 /// What other programs have a key for, and why there is none here.
 pub const ABSENT: &[(&[&str], &str)] = &[
     (&["cuda", "device", "gpu", "gpus", "num_gpus"], "it computes on CPUs alone; train.threads says how many of them"),
-    (&["activation", "nonlinearity"], "hidden layers end in ReLU"),
     (
         &["criterion", "loss", "loss_fn"],
         "the loss is cross-entropy, binary and summed over classes where a node may have several labels",

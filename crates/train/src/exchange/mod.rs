@@ -5,6 +5,7 @@ pub mod drawn;
 mod fetch;
 pub mod halo;
 pub mod late;
+pub mod moments;
 pub mod peers;
 pub mod shapes;
 pub mod steps;

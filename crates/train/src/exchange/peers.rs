@@ -23,6 +23,8 @@ pub struct Peers<'a> {
     pub overlap: bool,
     /// Which rows evaluations exchange.
     pub evaluation: Scope,
+    /// Whether workers learn apart until they average what they have learned.
+    pub is_alone: bool,
 }
 
 impl Peers<'_> {

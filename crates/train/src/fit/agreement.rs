@@ -215,9 +215,9 @@ impl Agreement for AveragedModels {
     fn restore(&mut self, progress: &mut Progress, saved: &mut Saved) -> Result<()> {
         let (steps, mine) = progress.optimiser.state();
         let mut slots = Vec::with_capacity(mine.len());
-        for index in 0..mine.len() {
+        for (index, (_, own)) in mine.iter().enumerate() {
             let slot: Vec<f32> = saved.take(&slot_name(index))?.unwrap_or_default();
-            if slot.len() != progress.parameters.len() {
+            if slot.len() != own.len() {
                 return Err(odd(&slot_name(index), "values of another model"));
             }
             slots.push(slot);

@@ -79,7 +79,7 @@ impl Progress {
         let train = &plan.config.train;
         let key = Key::new(train.seed, Purpose::Initialise).with(stage as u64);
         let spec = OptimiserSpec { weight_decay: train.weight_decay, momentum: train.momentum };
-        let optimiser = (plan.optimiser.build)(network.len(), spec);
+        let optimiser = (plan.optimiser.build)(network.trained(), spec);
         let parameters = network.initial(key);
         Progress {
             done: 0,
@@ -202,11 +202,11 @@ impl Snapshot {
     /// If the network or the optimiser has another shape.
     pub fn restore(self, progress: &mut Progress) -> Result<()> {
         let len = progress.parameters.len();
-        let expected = progress.optimiser.state().1.len();
+        let fresh: Vec<usize> = progress.optimiser.state().1.iter().map(|(_, slot)| slot.len()).collect();
+        let expected = fresh.len();
         let fits = self.parameters.len() == len
             && self.best.as_ref().is_none_or(|b| b.len() == len)
-            && self.slots.len() == expected
-            && self.slots.iter().all(|s| s.len() == len);
+            && self.slots.iter().map(Vec::len).eq(fresh);
         if !fits {
             let (found, slots) = (self.parameters.len(), self.slots.len());
             let what = format!("{len} parameters and {expected} optimiser slots, found {found} and {slots}");

@@ -4,6 +4,8 @@
 use std::time::{Duration, Instant};
 
 use laconic_nn::Network;
+use laconic_nn::kernels::batch_norm::MOMENTUM;
+use laconic_nn::kernels::elementwise::blend;
 use laconic_nn::optimiser;
 use laconic_wire::Tag;
 
@@ -52,6 +54,8 @@ pub struct Fit<'a> {
     /// The memory of passes over all own rows: evaluations, and rounds of full batches.
     pass: Pass,
     gradient: Vec<f32>,
+    /// The round's own statistics, where the network has running ones.
+    seen: Vec<f32>,
     reduction: Reduction,
     agreement: Box<dyn Agreement>,
     /// Exchanges whose bits the assigner chooses, with their widths.
@@ -89,6 +93,7 @@ impl<'a> Fit<'a> {
             eval_inputs,
             pass: Pass::default(),
             gradient: Vec::with_capacity(network.len()),
+            seen: Vec::new(),
             reduction: Reduction::new(&worker.plan, at.stage.first_layer)?,
             agreement: agreement::of(&worker.plan),
             adaptive: at.stage.live_exchanges().into_iter().filter(is_adaptive).collect(),
@@ -224,7 +229,7 @@ impl<'a> Fit<'a> {
     /// Agrees on the gradient, or after the step on the parameters, and takes the step; returns its learning rate.
     fn step(&mut self, worker: &mut Worker, progress: &mut Progress, extras: &mut Extras, round: u32) -> Result<f32> {
         let (plan, rounds) = (worker.plan.clone(), self.rounds());
-        let Fit { gradient, reduction, agreement, .. } = self;
+        let Fit { gradient, seen, reduction, agreement, .. } = self;
         let mut turn = Turn { worker, progress, gradient, extras, reduction, round };
         agreement.before_step(&mut turn)?;
         if plan.config.train.clip > 0.0 {
@@ -232,7 +237,9 @@ impl<'a> Fit<'a> {
         }
         let progress = &mut *turn.progress;
         let lr = self.at.stage.lr * plan.rate.factor(progress.done, rounds, plan.config.train.warmup);
-        progress.optimiser.step(&mut progress.parameters, turn.gradient, lr);
+        let (parameters, running) = progress.parameters.split_at_mut(self.at.stage.network.trained());
+        progress.optimiser.step(parameters, turn.gradient, lr);
+        blend(&turn.worker.compute, running, seen, 1.0 - MOMENTUM);
         progress.done += 1;
         if plan.cadence.agrees(progress.done, rounds) {
             agreement.after_step(&mut turn)?;
@@ -258,7 +265,12 @@ impl<'a> Fit<'a> {
             pass: &mut self.pass,
             task: &mut *self.task,
         };
-        self.batches.gradient(worker, training, &mut self.gradient)
+        let loss = self.batches.gradient(worker, training, &mut self.gradient)?;
+        network.idle().iter().for_each(|range| self.gradient[range.clone()].fill(0.0));
+        // In the place of gradients, which running statistics have none of, stands what they were in this round.
+        self.seen.clear();
+        self.seen.extend(self.gradient.drain(network.trained()..));
+        Ok(loss)
     }
 
     /// Loss and gradient of one training pass without a step, for comparisons with other programs; the gradient is that
@@ -269,7 +281,7 @@ impl<'a> Fit<'a> {
     pub fn probe(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(f64, Vec<f32>)> {
         let mut extras = Extras { loss: self.gradient(worker, parameters, round)?, ..Extras::default() };
         self.reduction.sum(worker, round, &mut self.gradient, &mut extras)?;
-        Ok((extras.loss, self.gradient.clone()))
+        Ok((extras.loss, [&self.gradient[..], &self.seen].concat()))
     }
 
     /// Logits of all own rows without dropout, as evaluations see them.

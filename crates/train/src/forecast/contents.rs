@@ -1,6 +1,6 @@
 //! What frames carry, in the words of somebody who has to say what leaves a site.
 
-use laconic_nn::network::Handed;
+use laconic_nn::architecture::Handed;
 use laconic_wire::{Count, Direction, Kind, Rank, Tag};
 
 use crate::plan::Plan;
@@ -45,6 +45,8 @@ pub enum What {
     ParameterGradients,
     /// How far a worker's copy of the model has moved.
     Models,
+    /// Means and variances of the columns of hidden rows, over own nodes, and sums of their gradients.
+    Statistics,
     /// Counts and summed losses.
     Figures,
     /// Counts of scores in bins.
@@ -143,6 +145,10 @@ impl Content {
             }
             What::ParameterGradients => "gradients of the model, summed over its training nodes".to_owned(),
             What::Models => "how far its copy of the model has moved".to_owned(),
+            What::Statistics => {
+                "means and variances of the columns of hidden rows over its nodes, and sums of gradients by them"
+                    .to_owned()
+            }
             What::Figures => "for evaluations: counts and summed losses of its labelled nodes".to_owned(),
             What::Bins => "for evaluations: how many of its labelled nodes have a score in each bin".to_owned(),
             What::Scored => format!("for evaluations: class scores and labels of all its {nodes} labelled nodes"),
@@ -179,6 +185,7 @@ impl What {
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
             What::Models => "models",
+            What::Statistics => "statistics",
             What::Figures => "figures",
             What::Bins => "score bins",
             What::Scored => "scores and labels",

@@ -1,6 +1,6 @@
 //! Memory of a worker, forecast from shapes: what is allocated once and kept, by what it is for.
 
-use laconic_nn::network::After;
+use laconic_nn::after::After;
 
 use super::amounts::FLOAT;
 pub use super::amounts::Memory;
@@ -121,6 +121,10 @@ fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) 
         // What crosses in every round: messages, or where they are late the rows that these are made of.
         let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
         crossing.extend((index > 0).then_some(if carries { input } else { message }));
+    }
+    if let (Some(_), Some(last)) = (stage.network.joined(), units.last()) {
+        // What is put together, with its gradient, and the last rows that are.
+        floats("activations", rows * 3 * last.layer.inputs());
     }
     // Gradients of outputs, of inputs, of folds, of messages, of halo messages.
     floats("gradients of rows", (outputs + inputs + messages + folds) * rows + messages * halo);

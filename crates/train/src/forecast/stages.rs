@@ -16,6 +16,7 @@ use crate::config::ramp::Reading;
 use crate::error::Result;
 use crate::exchange::drawn::Route;
 use crate::exchange::halo::{Halo, Request};
+use crate::exchange::moments;
 use crate::exchange::shapes::{PeerRows, Shapes};
 use crate::exchange::steps::Step;
 use crate::exchange::widths;
@@ -292,6 +293,7 @@ impl<'a> StageForecast<'a> {
         for (tag, width) in stage.evaluation_exchanges().into_iter().filter(|_| occasion.evaluates) {
             self.exchange(&self.whole(), Request::now(Tag { round, ..tag }, plan.evaluation), width, book)?;
         }
+        self.statistics(round, book);
         if let Some(links) = &plan.links {
             let (bounds, layer) = (Bounds::of(links, self.shapes), stage.last_layer() + 1);
             let batch = plan.in_neighbourhoods(stage).then(|| seeds(plan, self.shapes.split_rows[0]));
@@ -331,14 +333,31 @@ impl<'a> StageForecast<'a> {
         )
     }
 
+    /// What norms over all workers' rows send in a round of training.
+    fn statistics(&self, round: u32, book: &mut Book<'_>) {
+        let (plan, stage, at) = (self.forecast.plan, self.stage(), (Rank(self.shapes.rank), self.shapes.workers()));
+        if plan.cadence.is_local() {
+            return;
+        }
+        for (unit, layer) in stage.network.units().iter().zip(stage.first_layer..) {
+            if unit.after.normalises_columns() {
+                let width = unit.layer.outputs();
+                book.note(What::Statistics, 0, |ledger| moments::forecast(ledger, (layer, round), at, width));
+            }
+        }
+    }
+
     /// What adding up gradients, or averaging models, sends.
     fn reduction(&self, round: u32, book: &mut Book<'_>) -> Result<()> {
         let (plan, stage) = (self.forecast.plan, self.stage());
         let (rank, size) = (Rank(self.shapes.rank), self.shapes.workers());
         let tag = plan.cadence.reduction_tag(stage.first_layer, round);
         let reducer = plan.messages.reducer(plan.config.train.seed)?;
-        let (len, extras) = (stage.network.len(), extras_count(plan));
-        let what = if plan.cadence.is_local() { What::Models } else { What::ParameterGradients };
+        let (what, len) = match plan.cadence.is_local() {
+            true => (What::Models, stage.network.len()),
+            false => (What::ParameterGradients, stage.network.trained()),
+        };
+        let extras = extras_count(plan);
         book.note(what, 0, |ledger| {
             collectives::forecast_all_reduce(ledger, tag, size, rank, len, extras, &reducer);
         });

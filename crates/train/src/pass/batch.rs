@@ -5,12 +5,13 @@
 use laconic_key::Purpose;
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{Dropout, add};
-use laconic_nn::kernels::normalise::Activated;
+use laconic_nn::kernels::normalise::{Activated, Statistics};
 use laconic_nn::network::Network;
 use laconic_nn::{At, Block, Closing, Compute, Matrix, Nodes, Operand, Rows, Senders, Side, Sources, State, Wanted};
 
 use super::between::Between;
 use super::inputs::rows_as_messages;
+use super::jump::{Jumping, join_all, return_part};
 use super::walk::PassContext;
 
 /// What a pass over a batch runs over. Rows of each layer are the first of those of the layer before.
@@ -89,7 +90,7 @@ struct Tape {
     folded: Matrix,
     state: State,
     z: Matrix,
-    statistics: Matrix,
+    statistics: Statistics,
 }
 
 /// The memory of passes over batches.
@@ -98,6 +99,7 @@ pub struct BatchPass {
     tapes: Vec<Tape>,
     gradient: Matrix,
     next_gradient: Matrix,
+    jumping: Jumping,
     dfolded: Matrix,
     dmessages: Matrix,
     down: Matrix,
@@ -155,9 +157,21 @@ impl BatchPass {
             let (done, next) = self.tapes.split_at_mut(index + 1);
             if let (Some(done), Some(next)) = (done.last_mut(), next.first_mut()) {
                 let Tape { z, statistics, .. } = done;
-                walk.between(index).forward(walk.compute, &walk.batch.ids[..rows], [z, statistics], &mut next.x);
+                let into = if walk.network.is_top(index) { &mut self.jumping.top } else { &mut next.x };
+                walk.between(index).forward(walk.compute, &walk.batch.ids[..rows], (z, statistics), into);
+            }
+            if walk.network.is_top(index) {
+                self.join(walk);
             }
         }
+    }
+
+    /// Sets what the last unit reads: of each layer before it the rows of the batch's seeds.
+    fn join(&mut self, walk: &BatchWalk<'_>) {
+        let (Some(joined), Some((last, before))) = (walk.network.joined(), self.tapes.split_last_mut()) else { return };
+        let xs = before[joined.first + 1..].iter().map(|tape| &tape.x);
+        let xs: Vec<&Matrix> = xs.chain([&self.jumping.top]).collect();
+        join_all(walk.compute, joined, &xs, &mut last.x);
     }
 
     /// Runs the network backward from the gradient by its outputs and adds to `g`.
@@ -165,10 +179,19 @@ impl BatchPass {
         for index in (0..walk.network.units().len()).rev() {
             let range = walk.network.ranges(index).layer.clone();
             self.unit_backward(walk, index, &mut g[range]);
+            let (last, Jumping { top, gradient: kept }) = (self.tapes.len() - 1, &mut self.jumping);
+            if let Some(joined) = walk.network.joined().filter(|_| index > 0) {
+                let xs = self.tapes[joined.first + 1..last].iter().map(|tape| &tape.x);
+                let xs: Vec<&Matrix> = xs.chain([&*top]).collect();
+                let read = (&xs[..], &self.tapes[last].x);
+                return_part(walk.compute, (joined, index), read, kept, &mut self.gradient);
+            }
             let (done, after) = self.tapes.split_at(index);
             if let (Some(Tape { z, statistics, .. }), Some(Tape { x, .. })) = (done.last(), after.first()) {
-                let done = Activated { out: x, z, statistics };
-                walk.between(index - 1).backward(walk.compute, &mut self.gradient, done, g);
+                let out = if walk.network.is_top(index - 1) { &*top } else { x };
+                let done = Activated { out, z, statistics };
+                let ids = &walk.batch.ids[..z.rows()];
+                walk.between(index - 1).backward(walk.compute, ids, &mut self.gradient, done, g);
             }
         }
     }
@@ -177,7 +200,7 @@ impl BatchPass {
     fn unit_backward(&mut self, walk: &mut BatchWalk<'_>, index: usize, g: &mut [f32]) {
         let layer = walk.network.units()[index].layer.as_ref();
         let p = &walk.p[walk.network.ranges(index).layer.clone()];
-        let BatchPass { tapes, gradient: dz, next_gradient: dx, dfolded, dmessages, down } = self;
+        let BatchPass { tapes, gradient: dz, next_gradient: dx, dfolded, dmessages, down, .. } = self;
         let Tape { x, own, messages, folded, state, .. } = &mut tapes[index];
         let x = if index == 0 { walk.inputs().view() } else { Rows::Dense(x) };
         let input = Closing { x: head(x, dz.rows(), own), folded: Rows::Dense(folded) };

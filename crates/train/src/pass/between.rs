@@ -1,13 +1,21 @@
-//! What stands between one unit of a network and the next: norm, ReLU, dropout; or nothing.
+//! What stands between one unit of a network and the next: norm, activation, dropout; or nothing.
 
 use laconic_key::Purpose;
+use laconic_nn::after::{After, NormKind};
 use laconic_nn::kernels::Store;
+use laconic_nn::kernels::batch_norm::{Columns, Moments, gradient_sums, normalise_adjoint};
 use laconic_nn::kernels::elementwise::copy_scaled;
-use laconic_nn::kernels::normalise::{Activated, Activation, Affine, activate, activate_adjoint};
-use laconic_nn::network::{After, Network};
+use laconic_nn::kernels::normalise::{
+    Activated, Activation, Affine, EPSILON, Gradients, Norm, Statistics, activate, activate_adjoint,
+};
+use laconic_nn::network::{Network, Unit};
 use laconic_nn::{Compute, Matrix, Rows};
+use laconic_wire::Direction;
 
 use super::walk::PassContext;
+use crate::error::Result;
+use crate::exchange::moments;
+use crate::exchange::peers::Peers;
 
 /// What follows unit `index`, in a pass.
 #[derive(Clone, Copy)]
@@ -19,23 +27,64 @@ pub(super) struct Between<'a> {
     pub index: usize,
 }
 
-impl Between<'_> {
-    fn affine(&self) -> Option<Affine<'_>> {
+impl<'a> Between<'a> {
+    /// The unit that this follows, where another one follows this.
+    fn unit(&self) -> Option<&'a Unit> {
+        self.network.units().get(..=self.index + 1)?.get(self.index)
+    }
+
+    fn affine(&self) -> Affine<'a> {
         let ranges = self.network.ranges(self.index);
-        let norm = matches!(self.network.units()[self.index].after, After::NormRelu(_));
-        norm.then(|| Affine { weight: &self.p[ranges.norm_weight.clone()], bias: &self.p[ranges.norm_bias.clone()] })
+        Affine { weight: &self.p[ranges.norm_weight.clone()], bias: &self.p[ranges.norm_bias.clone()] }
     }
 
     /// `None` where nothing follows.
-    fn activation(&self) -> Option<Activation<'_>> {
-        let units = self.network.units();
-        let next = units.get(self.index + 1)?;
+    fn activation(&self) -> Option<Activation<'a>> {
+        let unit = self.unit().filter(|unit| unit.after != After::Nothing)?;
+        let next = &self.network.units()[self.index + 1];
         let dropout = self.context.dropout(Purpose::Dropout, self.index + 1, next.dropout);
-        (units[self.index].after != After::Nothing).then(|| Activation { norm: self.affine(), dropout })
+        let norm = unit.after.norm().map(|norm| match norm.kind {
+            NormKind::Layer => Norm::Rows(self.affine()),
+            NormKind::Batch => Norm::Columns(self.affine()),
+        });
+        let slope = self.p[self.network.ranges(self.index).slope.clone()].first().copied();
+        Some(Activation { norm, slope, dropout })
+    }
+
+    fn normalises_columns(&self) -> bool {
+        self.unit().is_some_and(|unit| unit.after.normalises_columns())
+    }
+
+    /// Takes the statistics of the columns of all workers' rows, where training normalises by them.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn measure(&self, peers: &mut Peers<'_>, z: &Matrix, statistics: &mut Statistics) -> Result<()> {
+        if self.context.training && self.normalises_columns() {
+            let own = Moments::of(peers.compute, z);
+            let tag = self.tag(Direction::Forward);
+            let all = if peers.is_alone { vec![own] } else { moments::share(peers.transport, tag, own)? };
+            statistics.columns = Columns::of(&all, EPSILON);
+        }
+        Ok(())
+    }
+
+    fn tag(&self, direction: Direction) -> laconic_wire::Tag {
+        moments::tag(self.context.first_layer + self.index as u16, direction, self.context.round)
     }
 
     /// Sets `into`, what the next unit reads, from the unit's outputs `z`.
-    pub fn forward(&self, compute: &Compute, ids: &[u64], [z, statistics]: [&mut Matrix; 2], into: &mut Matrix) {
+    pub fn forward(
+        &self,
+        compute: &Compute,
+        ids: &[u64],
+        (z, statistics): (&Matrix, &mut Statistics),
+        into: &mut Matrix,
+    ) {
+        if !self.context.training && self.normalises_columns() {
+            let running = &self.network.ranges(self.index).running;
+            statistics.columns.set_running(running.each_ref().map(|range| &self.p[range.clone()]), EPSILON);
+        }
         match self.activation() {
             Some(between) => activate(compute, into, z, between, ids, statistics),
             None => {
@@ -45,13 +94,53 @@ impl Between<'_> {
         }
     }
 
-    /// The adjoint: turns the gradient of what the next unit read into that of the unit's outputs; `g` are the
-    /// gradients of the whole network.
-    pub fn backward(&self, compute: &mut Compute, gradient: &mut Matrix, done: Activated<'_>, g: &mut [f32]) {
+    /// The adjoint: turns the gradient of what the next unit read into that of the unit's outputs, or where columns are
+    /// normalised into what [`Between::return_columns`] takes; `g` are the gradients of the whole network.
+    pub fn backward(
+        &self,
+        compute: &mut Compute,
+        ids: &[u64],
+        gradient: &mut Matrix,
+        done: Activated<'_>,
+        g: &mut [f32],
+    ) {
         let Some(between) = self.activation() else { return };
         let ranges = self.network.ranges(self.index);
-        let (weight, bias) = (ranges.norm_weight.clone(), ranges.norm_bias.clone());
-        let gradients = g[weight.start..bias.end].split_at_mut(weight.len());
-        activate_adjoint(compute, gradient, between, done, gradients);
+        let norm = &mut g[ranges.norm_weight.start..ranges.norm_bias.end];
+        let (weight, bias) = norm.split_at_mut(ranges.norm_weight.len());
+        let mut slope = [0.0];
+        activate_adjoint(compute, gradient, between, done, ids, Gradients { weight, bias, slope: &mut slope });
+        g[ranges.slope.clone()].iter_mut().for_each(|sum| *sum += slope[0]);
+    }
+
+    /// Where columns are normalised, ends [`Between::backward`]: the statistics depend on all workers' rows. Running
+    /// statistics have no gradient, and in its place in `g` get what this round's were.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn return_columns(
+        &self,
+        peers: &mut Peers<'_>,
+        gradient: &mut Matrix,
+        Activated { z, statistics: Statistics { columns, .. }, .. }: Activated<'_>,
+        g: &mut [f32],
+    ) -> Result<()> {
+        if !self.normalises_columns() {
+            return Ok(());
+        }
+        let ranges = self.network.ranges(self.index);
+        let mut sums = gradient_sums(peers.compute, gradient, z, columns);
+        let (bias, weight) = sums.split_at(z.columns());
+        for (range, sums) in [(&ranges.norm_bias, bias), (&ranges.norm_weight, weight)] {
+            g[range.clone()].iter_mut().zip(sums).for_each(|(gradient, sum)| *gradient += sum);
+        }
+        for (range, seen) in ranges.running.iter().zip([&columns.means, &columns.variances]) {
+            g[range.clone()].copy_from_slice(seen);
+        }
+        if !peers.is_alone {
+            moments::sum(peers.transport, self.tag(Direction::Reverse), &mut sums)?;
+        }
+        normalise_adjoint(peers.compute, gradient, z, columns, self.affine().weight, &sums);
+        Ok(())
     }
 }

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use laconic_nn::kernels::joining::join;
+use laconic_nn::kernels::normalise::Statistics;
 use laconic_nn::{At, Closing, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, State};
 use laconic_wire::Direction;
 
@@ -58,13 +60,20 @@ impl Pass {
         self.tapes.clear();
         self.tapes.resize_with(count, Default::default);
         let inputs = walk.inputs;
-        let mut x = Matrix::default();
+        let (mut x, mut joined) = (Matrix::default(), Matrix::default());
         for index in 0..count {
             let mut out = Matrix::default();
             let rows = if index == 0 { inputs.x.view() } else { Rows::Dense(&x) };
             let folds = if index == 0 { first_folds(walk)? } else { folds(walk, index, rows)? };
             pieces(walk, index, (rows, folds), &mut out);
             let done = std::mem::replace(&mut x, out);
+            if let Some(all) = walk.network.joined().filter(|all| (all.first..count - 1).contains(&index)) {
+                let place = (index - all.first, count - 1 - all.first);
+                join(walk.peers.compute, &mut joined, all.joining, place, &x, x.rows());
+                if walk.network.is_top(index) {
+                    x = std::mem::take(&mut joined);
+                }
+            }
             if index + 1 == count {
                 self.tapes[index].keep(done, std::mem::take(&mut x));
             }
@@ -121,7 +130,8 @@ fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Fold
     let (network, compute, count) = (walk.network, &mut *walk.peers.compute, x.rows());
     let between = Between { network, p: walk.p, context: walk.context, index };
     out.reshape(count, layer.outputs());
-    let [mut folded_piece, mut nothing, mut z, mut statistics, mut next]: [Matrix; 5] = Default::default();
+    let [mut folded_piece, mut nothing, mut z, mut next]: [Matrix; 4] = Default::default();
+    let mut statistics = Statistics::default();
     let mut nobody = State::default();
     for start in (0..count).step_by(PIECE) {
         let piece = start..count.min(start + PIECE);
@@ -144,7 +154,7 @@ fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Fold
         let state = if let Folds::Messages(messages) = &mut folds { &mut messages.state } else { &mut nobody };
         let own = cut(x, piece.clone());
         layer.close(&mut At { compute, p, nodes, state }, Closing { x: own.view(), folded }, &mut z);
-        between.forward(compute, nodes.ids, [&mut z, &mut statistics], &mut next);
+        between.forward(compute, nodes.ids, (&z, &mut statistics), &mut next);
         let width = next.columns();
         out.data_mut()[piece.start * width..piece.end * width].copy_from_slice(next.data());
     }

@@ -5,6 +5,7 @@ mod between;
 mod by_layer;
 mod first;
 pub mod inputs;
+mod jump;
 mod neighbourhood;
 pub mod network;
 pub mod reveal;

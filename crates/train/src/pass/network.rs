@@ -5,11 +5,12 @@
 //! block's.
 
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::normalise::Activated;
+use laconic_nn::kernels::normalise::{Activated, Statistics};
 use laconic_nn::{At, Closing, Matrix, Operand, Rows, Wanted};
 
 use crate::error::Result;
 use crate::pass::inputs::Dropped;
+use crate::pass::jump::{Jumping, join_all, return_part};
 use crate::pass::neighbourhood::{Neighbourhood, Returning};
 use crate::pass::walk::Walk;
 
@@ -20,7 +21,7 @@ pub(super) struct Tape {
     x: Matrix,
     pub(super) near: Neighbourhood,
     pub(super) z: Matrix,
-    statistics: Matrix,
+    statistics: Statistics,
 }
 
 impl Tape {
@@ -37,6 +38,7 @@ pub struct Pass {
     pub(super) first: FirstInputs,
     pub(super) gradient: Matrix,
     next_gradient: Matrix,
+    jumping: Jumping,
     pub(super) returning: Returning,
 }
 
@@ -81,10 +83,10 @@ impl Pass {
         let units = walk.network.units().len();
         self.tapes.resize_with(units, Tape::default);
         self.first_forward(walk)?;
-        self.activate(walk, 0);
+        self.activate(walk, 0)?;
         for index in 1..units {
             self.unit_forward(walk, index)?;
-            self.activate(walk, index);
+            self.activate(walk, index)?;
         }
         Ok(())
     }
@@ -103,12 +105,22 @@ impl Pass {
     }
 
     /// What stands between a unit and the next. Nothing follows the last.
-    fn activate(&mut self, walk: &mut Walk<'_, '_>, index: usize) {
+    fn activate(&mut self, walk: &mut Walk<'_, '_>, index: usize) -> Result<()> {
         let (before, after) = self.tapes.split_at_mut(index + 1);
         if let ([.., Tape { z, statistics, .. }], Some(next)) = (before, after.first_mut()) {
             let ids = walk.graph.nodes.ids;
-            walk.between(index).forward(walk.peers.compute, ids, [z, statistics], &mut next.x);
+            let between = walk.between(index);
+            between.measure(walk.peers, z, statistics)?;
+            let into = if walk.network.is_top(index) { &mut self.jumping.top } else { &mut next.x };
+            between.forward(walk.peers.compute, ids, (z, statistics), into);
         }
+        if let Some(joined) = walk.network.joined().filter(|_| walk.network.is_top(index)) {
+            let (before, last) = self.tapes.split_at_mut(index + 1);
+            let xs = before[joined.first + 1..].iter().map(|tape| &tape.x);
+            let xs: Vec<&Matrix> = xs.chain([&self.jumping.top]).collect();
+            join_all(walk.peers.compute, joined, &xs, &mut last[0].x);
+        }
+        Ok(())
     }
 
     /// Runs the network backward from [`Pass::logits_gradient`] and adds to `g`.
@@ -118,7 +130,7 @@ impl Pass {
     pub fn backward(&mut self, walk: &mut Walk<'_, '_>, g: &mut [f32]) -> Result<()> {
         for index in (1..walk.network.units().len()).rev() {
             self.unit_backward(walk, index, &mut g[walk.network.ranges(index).layer.clone()])?;
-            self.activate_backward(walk, index, g);
+            self.activate_backward(walk, index, g)?;
         }
         self.first_backward(walk, g)
     }
@@ -144,10 +156,19 @@ impl Pass {
     }
 
     /// The adjoint of what stands before unit `index`; `g` are the gradients of the whole network.
-    fn activate_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) {
-        let (before, after) = self.tapes.split_at_mut(index);
-        let Tape { z, statistics, .. } = &before[index - 1];
-        let done = Activated { out: &after[0].x, z, statistics };
-        walk.between(index - 1).backward(walk.peers.compute, &mut self.gradient, done, g);
+    fn activate_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) -> Result<()> {
+        let (last, Jumping { top, gradient: kept }) = (self.tapes.len() - 1, &mut self.jumping);
+        if let Some(joined) = walk.network.joined() {
+            let xs = self.tapes[joined.first + 1..last].iter().map(|tape| &tape.x);
+            let xs: Vec<&Matrix> = xs.chain([&*top]).collect();
+            let read = (&xs[..], &self.tapes[last].x);
+            return_part(walk.peers.compute, (joined, index), read, kept, &mut self.gradient);
+        }
+        let Tape { z, statistics, .. } = &self.tapes[index - 1];
+        let out = if walk.network.is_top(index - 1) { &*top } else { &self.tapes[index].x };
+        let done = Activated { out, z, statistics };
+        let (between, ids) = (walk.between(index - 1), walk.graph.nodes.ids);
+        between.backward(walk.peers.compute, ids, &mut self.gradient, done, g);
+        between.return_columns(walk.peers, &mut self.gradient, done, g)
     }
 }

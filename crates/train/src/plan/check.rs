@@ -1,6 +1,7 @@
 //! What can be checked of a configuration without data.
 
 use laconic_graph::partition::{Objective, RULES, clusterers};
+use laconic_nn::after::{NORM_KINDS, NormKind, by_name};
 use laconic_wire::{LinkShape, WireError};
 
 use super::links::LinkPlan;
@@ -49,6 +50,7 @@ impl Members {
     /// If a name is unknown or a value makes no sense.
     pub fn check(&self, config: &Config) -> Result<()> {
         config.model.check(self.layer(config)?)?;
+        check_norm(config)?;
         self.check_train(config)?;
         LinkPlan::of(self, config)?;
         self.check_partition(config)?;
@@ -178,6 +180,26 @@ impl Members {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses statistics of rows where it is open which rows these are.
+fn check_norm(config: &Config) -> Result<()> {
+    if by_name(&NORM_KINDS, &config.model.norm) != Some(NormKind::Batch) {
+        return Ok(());
+    }
+    let refuse = |with: String, why: &str| {
+        let what = format!("model.norm = {:?} with {with}: {why}; \"layer\" needs no other rows", config.model.norm);
+        Err(TrainError::config(what))
+    };
+    if config.batch.size > 0 {
+        let why =
+            "its statistics are those of all rows, and a node would count once for each worker whose batch reads it";
+        return refuse(format!("batch.size = {}", config.batch.size), why);
+    }
+    if config.data.inductive {
+        return refuse("data.inductive = true".to_owned(), "nodes that training does not see would count");
+    }
+    Ok(())
 }
 
 fn selection_of(config: &Config) -> String {

@@ -19,7 +19,7 @@ use laconic_graph::part::GlobalCounts;
 use laconic_nn::Layer;
 use laconic_nn::layer::LayerKind;
 use laconic_nn::metric::Metric;
-use laconic_nn::network::INPUTS;
+use laconic_nn::network::{INPUTS, LIN};
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
 use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, TaskChoice, Widths};
@@ -186,6 +186,11 @@ impl Plan {
             let what = "this schedule trains layers on frozen inputs, and these would change with the map; \
                 schedule.start = \"mlp\" begins with one";
             return Err(TrainError::config(format!("model.input_width = {}: {what}", config.model.input_width)));
+        }
+        let jumps = stages.iter().any(|stage| stage.network.units().iter().any(|unit| unit.name == LIN));
+        if architecture.jumping.is_some() && !jumps {
+            let (name, what) = (&config.model.jumping_knowledge, "this schedule trains one layer after the other");
+            return Err(TrainError::config(format!("model.jumping_knowledge = {name:?}: {what}")));
         }
         if let Some(links) = &links {
             stages = links.with_decoder(stages);

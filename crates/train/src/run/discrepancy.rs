@@ -2,6 +2,7 @@
 
 use laconic_graph::dataset::Split;
 use laconic_graph::part::Part;
+use laconic_nn::network::is_running;
 use laconic_nn::optimiser::OPTIMISERS;
 
 use super::front::{Data, train};
@@ -55,5 +56,6 @@ fn after_a_step(config: &Config, part: &Part, lr: f32) -> Result<Vec<f64>> {
     config.train.lr = lr;
     let run = train(&config, Data::Parts(vec![part.clone().alone()]), Options::default());
     let run = run.map_err(|error| TrainError::config(format!("part {}: {error}", part.index)))?;
-    Ok(run.weights().into_values().flat_map(|(_, values)| values).map(f64::from).collect())
+    let moved = run.weights().into_iter().filter(|(name, _)| !is_running(name));
+    Ok(moved.flat_map(|(_, (_, values))| values).map(f64::from).collect())
 }

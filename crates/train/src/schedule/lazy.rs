@@ -5,7 +5,7 @@
 //! "mlp"` (raw features never leave their owner), and the gradients of one stage's network a round; w is the width of
 //! what stages hand on: hidden rows, class scores, or the columns of a bottleneck between the two.
 
-use laconic_nn::network::Handed;
+use laconic_nn::architecture::Handed;
 
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 use crate::config::Start;

@@ -8,8 +8,8 @@ mod pipelined;
 mod stage;
 mod synchronous;
 
+use laconic_nn::architecture::Architecture;
 use laconic_nn::layer::LayerKind;
-use laconic_nn::network::Architecture;
 use laconic_nn::registry::{Kind, Registry};
 
 use crate::config::Config;

@@ -348,6 +348,7 @@ impl Worker {
             late: self.late.as_mut(),
             overlap: self.plan.config.schedule.overlap,
             evaluation: self.plan.evaluation,
+            is_alone: self.plan.cadence.is_local(),
         };
         (peers, graph)
     }

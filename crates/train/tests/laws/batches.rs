@@ -8,7 +8,7 @@ use laconic_wire::Kind;
 use crate::fixture::{config, first_gradient, folder, graph, into_folder, losses, related, run, try_run, weighted};
 use crate::same_bits::{assert_resumes, assert_same, bits, stop_after, straight};
 
-const ARCHS: [&[&str]; 9] = [
+const ARCHS: [&[&str]; 10] = [
     &["model.arch=gcn"],
     &["model.arch=gcn", "model.self_loops=false"],
     &["model.arch=sage"],
@@ -18,6 +18,7 @@ const ARCHS: [&[&str]; 9] = [
     &["model.arch=mlp"],
     &["model.arch=gcn", "model.residual=true"],
     &["model.arch=sage", "model.residual=true"],
+    &["model.arch=gcn", "model.activation=prelu"],
 ];
 
 fn is_mlp(arch: &[&str]) -> bool {
@@ -111,6 +112,24 @@ fn batches_of_sparse_rows_are_those_of_the_same_rows_in_full() {
                 let expected = losses(&keys, &dense, workers);
                 assert_close(&losses(&keys, &sparse, workers), &expected, 1e-5, &(workers, &keys));
             }
+        }
+    }
+}
+
+/// The last layer reads the seeds' rows of every layer, of which the earlier ones have more.
+#[test]
+fn what_the_last_layer_reads_of_all_layers_is_that_of_the_whole_graph_and_the_same_on_many_workers() {
+    let dataset = graph(150, 4);
+    for arch in [["model.arch=sage", "model.jumping_knowledge=cat"], ["model.arch=gin", "model.jumping_knowledge=max"]]
+    {
+        let keys = [&arch[..], &["model.layers=3"]].concat();
+        let all = [&keys[..], &["batch.size=1000", "batch.fanouts=[-1, -1, -1]"]].concat();
+        let drawn = [&keys[..], &["batch.size=20", "batch.fanouts=[2, 3, 2]", "train.epochs=2"]].concat();
+        let one = losses(&drawn, &dataset, 1);
+        for workers in [1, 3] {
+            let whole = first_gradient(&keys, &dataset, workers);
+            assert_close(&first_gradient(&all, &dataset, workers), &whole, 1e-5, &(workers, &all));
+            assert_close(&losses(&drawn, &dataset, workers), &one, 1e-4, &(workers, &drawn));
         }
     }
 }

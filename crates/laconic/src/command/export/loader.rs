@@ -1,8 +1,10 @@
 //! The Python file beside exported weights: the model as it is built there, with all that it needs to know.
 
 use laconic_graph::about::Scale;
+use laconic_nn::after::{After, NormKind};
 use laconic_nn::decoder::DECODER;
-use laconic_nn::network::{After, BOTTLENECKS, HEADS, INPUTS, MLP, NORMS, RESIDUALS, Unit};
+use laconic_nn::kernels::joining::Joining;
+use laconic_nn::network::{ACT, ACTS, BOTTLENECKS, HEADS, INPUTS, LIN, MLP, NORMS, RESIDUALS, Unit};
 use laconic_train::Plan;
 use laconic_train::record::card::Card;
 use laconic_train::schedule::HandOn;
@@ -78,6 +80,24 @@ fn decoder_text(plan: &Plan) -> Result<Option<&'static str>, String> {
         (true, "mlp") => Ok(Some(python::PERCEPTRON)),
         (true, "distmult") => Ok(Some(python::DISTMULT)),
         (true, other) => Err(format!("task.decoder = {other:?}: there is no such decoder in Python")),
+    }
+}
+
+/// `norms.0` is `self.norms["0"]`, and `act` is `self.act`.
+fn place(name: &str) -> String {
+    match name.split_once('.') {
+        Some((list, index)) => format!("self.{list}[\"{index}\"]"),
+        None => format!("self.{name}"),
+    }
+}
+
+/// What follows a layer.
+fn following(after: &After) -> String {
+    let normalised = after.norm().map_or("x".to_owned(), |norm| format!("{}(x)", place(&norm.name)));
+    match (after, after.slope()) {
+        (After::Nothing, _) => String::new(),
+        (_, Some(slope)) => format!("        x = {}({normalised})\n", place(slope)),
+        (_, None) => format!("        x = {normalised}.relu()\n"),
     }
 }
 
@@ -175,7 +195,8 @@ impl Loader<'_> {
         );
         text += if self.target == Target::Torch { "import json\nimport sys\n" } else { "import json\n" };
         text += "from pathlib import Path\n\nimport torch\n";
-        text += "from torch.nn import LayerNorm, Linear, Module, ModuleDict, Parameter, ReLU, Sequential\n";
+        text += "from torch.nn import BatchNorm1d, LayerNorm, Linear, Module, ModuleDict, Parameter, PReLU, ReLU\n";
+        text += "from torch.nn import Sequential\n";
         text += "from torch.nn.functional import leaky_relu\n";
         text += &self.imports();
         let list = |names: &[String]| serde_json::Value::from(names.to_vec()).to_string();
@@ -237,11 +258,18 @@ impl Loader<'_> {
             Scale::RowNormalised => text += "        self.scale = Scale()\n",
             Scale::Standardised { means, .. } => text += &format!("        self.scale = Scale({})\n", means.len()),
         }
-        for list in [self.plan.layer.prefix, INPUTS, RESIDUALS, NORMS, BOTTLENECKS, HEADS, MLP] {
+        for list in [self.plan.layer.prefix, INPUTS, RESIDUALS, NORMS, ACTS, BOTTLENECKS, HEADS, MLP] {
             let entries: String = self.units().filter_map(|unit| self.entry(list, unit)).collect();
             if !entries.is_empty() {
                 text += &format!("        self.{list} = ModuleDict({{\n{entries}        }})\n");
             }
+        }
+        if let Some(lin) = self.units().find(|unit| unit.name == LIN) {
+            let (inputs, outputs) = (lin.layer.inputs(), lin.layer.outputs());
+            text += &format!("        self.{LIN} = Linear({inputs}, {outputs})\n");
+        }
+        if self.units().any(|unit| unit.after.slope() == Some(ACT)) {
+            text += &format!("        self.{ACT} = PReLU()\n");
         }
         if let Some(links) = &self.plan.links {
             let (width, layers) = (links.decoder.width(), self.plan.config.task.decoder_layers);
@@ -254,16 +282,21 @@ impl Loader<'_> {
     fn entry(&self, list: &str, unit: &Unit) -> Option<String> {
         let (inputs, outputs) = (unit.layer.inputs(), unit.layer.outputs());
         let (own, index) = unit.place();
-        let (index, value) = match &unit.after {
-            After::NormRelu(norm) if list == NORMS => {
-                (norm.rsplit('.').next().unwrap_or_default(), format!("LayerNorm({outputs})"))
+        let last = |name: &'_ str| name.rsplit('.').next().unwrap_or_default().to_owned();
+        let (index, value) = match (unit.after.norm(), unit.after.slope()) {
+            (Some(norm), _) if list == NORMS => {
+                let kind = if norm.kind == NormKind::Batch { "BatchNorm1d" } else { "LayerNorm" };
+                (last(&norm.name), format!("{kind}({outputs})"))
             }
+            (_, Some(slope)) if list == ACTS && slope != ACT => (last(slope), "PReLU()".to_owned()),
             _ if list == RESIDUALS && self.is_residual(unit) && inputs != outputs => {
-                (index, format!("Linear({inputs}, {outputs}, bias=False)"))
+                (index.to_owned(), format!("Linear({inputs}, {outputs}, bias=False)"))
             }
             _ if list != own => return None,
-            _ if [INPUTS, BOTTLENECKS, HEADS, MLP].contains(&list) => (index, format!("Linear({inputs}, {outputs})")),
-            _ => (index, self.call(unit)),
+            _ if [INPUTS, BOTTLENECKS, HEADS, MLP].contains(&list) => {
+                (index.to_owned(), format!("Linear({inputs}, {outputs})"))
+            }
+            _ => (index.to_owned(), self.call(unit)),
         };
         Some(format!("            \"{index}\": {value},\n"))
     }
@@ -323,18 +356,24 @@ impl Loader<'_> {
 
     fn forward(&self) -> String {
         let (mut text, reads) = self.begin();
+        let joined = self.plan.stages.iter().find_map(|stage| stage.network.joined());
+        if joined.is_some() {
+            text += "        xs = []\n";
+        }
         for unit in self.units() {
-            let (list, index) = unit.place();
+            let list = unit.place().0;
+            if let Some(joined) = joined.filter(|_| unit.name == LIN) {
+                text += match joined.joining {
+                    Joining::Concatenated => "        x = torch.cat(xs, dim=1)\n",
+                    Joining::Largest => "        x = torch.stack(xs).max(dim=0)[0]\n",
+                };
+            }
             let convolves = list == self.plan.layer.prefix && self.plan.layer.is_convolution();
             let arguments = if convolves { reads } else { "x" };
-            text += &format!("        x = self.{list}[\"{index}\"]({arguments}){}\n", self.added(unit));
-            match &unit.after {
-                After::NormRelu(norm) => {
-                    let index = norm.rsplit('.').next().unwrap_or_default();
-                    text += &format!("        x = self.{NORMS}[\"{index}\"](x).relu()\n");
-                }
-                After::Relu => text += "        x = x.relu()\n",
-                After::Nothing => {}
+            text += &format!("        x = {}({arguments}){}\n", place(&unit.name), self.added(unit));
+            text += &following(&unit.after);
+            if joined.is_some() && list == self.plan.layer.prefix {
+                text += "        xs.append(x)\n";
             }
         }
         if self.decoder.is_some() {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use laconic_graph::about::Scale;
 use laconic_nn::decoder::DECODER;
-use laconic_nn::network::{After, RESIDUALS};
+use laconic_nn::network::{RESIDUALS, Unit};
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::tensors::Tensors;
 use laconic_train::record::weights::{self, Model};
@@ -98,9 +98,12 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
 
 /// The parameters of the layers that rows run through, and the scale of features.
 fn tensors(plan: &Plan, model: &Model) -> std::collections::BTreeMap<String, (Vec<usize>, Numbers)> {
-    let norms = kept(plan).filter_map(|unit| if let After::NormRelu(norm) = &unit.after { Some(norm) } else { None });
+    let of_after = |unit: &Unit| -> Vec<String> {
+        let norm = unit.after.norm().map(|norm| norm.name.as_str());
+        norm.into_iter().chain(unit.after.slope()).map(str::to_owned).collect()
+    };
     let residuals = kept(plan).map(|unit| format!("{RESIDUALS}.{}", unit.place().1));
-    let names = kept(plan).map(|unit| &unit.name).chain(norms).cloned().chain(residuals);
+    let names = kept(plan).map(|unit| unit.name.clone()).chain(kept(plan).flat_map(of_after)).chain(residuals);
     let names: Vec<String> = names.chain([DECODER.to_owned()]).collect();
     let is_kept = |tensor: &str| {
         names.iter().any(|name| tensor.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')))

@@ -1,6 +1,6 @@
 //! A run in words: what was trained how, what crossed in which form, and what came of it.
 
-use laconic_nn::network::Handed;
+use laconic_nn::architecture::Handed;
 use laconic_train::Config;
 use laconic_wire::Kind;
 use serde_json::Value;
