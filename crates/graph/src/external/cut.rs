@@ -14,9 +14,12 @@ use crate::digest::digest_of_assignment;
 use crate::error::{GraphError, Result};
 use crate::part::{GlobalCounts, Provenance};
 use crate::partition::{PartitionOptions, Partitioner, PartitionerKind, Quality, Reads, RowsInput};
-use crate::read::passes::Input;
+use crate::read::passes::{Input, fingerprint};
 use crate::skew::{LabelCounts, LabelSkew};
 use crate::source::RowSource;
+
+/// Bytes on the disk for each edge, before parts are written: in a bucket, sorted there, and dealt out.
+const SPILLED: u64 = 16;
 
 /// What is to be cut, how, and where the parts go.
 pub struct Job<'a> {
@@ -57,8 +60,9 @@ impl Job<'_> {
     /// What an unfinished cut is compared by: another one would be of something else.
     pub(super) fn what(&self) -> Result<String> {
         let (kind, options) = self.partitioner;
-        let how = (self.how(), kind.name, options, self.parts, self.seed, self.memory);
-        Ok(format!("{how:?}\n{}", self.data.fingerprint()?))
+        let how = (self.how(), kind.name, options, self.parts, self.seed);
+        let file = options.file.as_deref().map_or(Ok(String::new()), fingerprint)?;
+        Ok(format!("{how:?}\n{}{file}", self.data.fingerprint()?))
     }
 }
 
@@ -90,8 +94,9 @@ pub fn cut(job: &Job) -> Result<Cut> {
     let assignment = assign(job, &mut work, (&rows, &roles), (&*partitioner, &need))?;
     let digest = work.digest(job, &rows, (&labels, &roles))?;
     let dealt = Dealt::deal(&work.path("dealt"), (&rows, job.data), (&assignment, job.parts), job.tell)?;
-    let nodes_most = (0..job.parts).map(|part| assignment.iter().filter(|&&of| of == part).count() as u64).max();
-    let largest = need.part(dealt.edges_most(), nodes_most.unwrap_or(0));
+    let mut nodes_of = vec![0u64; job.parts as usize];
+    assignment.iter().for_each(|&part| nodes_of[part as usize] += 1);
+    let largest = need.part(dealt.edges_most(), nodes_of.into_iter().max().unwrap_or(0));
     need.check(largest, "the largest part")?;
     (job.tell)(&format!("parts have up to {} edges: at most {} MB of memory", dealt.edges_most(), megabytes(largest)));
     let global = global(job, rows.edges(), (&roles, &assignment), digest);
@@ -112,6 +117,8 @@ fn rows(job: &Job, (work, name): (&Work, &str), how: BuildOptions, need: &Need) 
         let degrees = Degrees::count(job.data, how)?;
         let bytes = need.most(degrees.edges(), degrees.largest());
         need.check(bytes, "cutting this graph")?;
+        let on_disk = crate::disk::afford(SPILLED * degrees.edges(), work.folder());
+        on_disk.map_err(|what| GraphError::invalid(format!("cutting this graph {what}")))?;
         let (edges, nodes, bytes) = (degrees.edges(), need.nodes, megabytes(bytes));
         let parts = format!("then {PER_EDGE} bytes an edge of the largest part");
         (job.tell)(&format!("{nodes} nodes and at most {edges} edges: at most {bytes} MB of memory, {parts}"));

@@ -161,6 +161,62 @@ fn a_cut_that_is_killed_at_any_step_goes_on_and_ends_with_the_same_bytes() {
     assert!(said > 10 && files(&out) == expected, "{said} attempts");
 }
 
+/// Whatever a killed process left, no part that is finished is lost: not those in their final place, nor a folder that
+/// was to be replaced.
+#[test]
+fn what_is_in_its_final_place_survives_whatever_a_killed_process_has_left() {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, out) = (place.path().join("graph"), place.path().join("parts"));
+    rmat_arrays(&spec(true), &dir, &|_| ()).unwrap();
+    let data = ArrayFolder::open(&dir, &Limits::default()).unwrap();
+    let options = PartitionOptions::default();
+    let again = |parts, tell: &dyn Fn(&str)| {
+        cut(&Job { out: (&out, true), ..job(&data, ("random", &options), parts, &out, tell) })
+    };
+    again(4, &|_| ()).unwrap();
+    let (expected, left) = (files(&out), place.path().join(".parts.cut"));
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let killed = |text: &str| assert!(!text.starts_with("writing part 3"), "killed");
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| again(4, &killed))).is_err();
+    std::panic::set_hook(hook);
+    assert!(ended && left.join("parts").is_dir(), "two parts are finished");
+    // As when all were in their place, and what is left could not be removed.
+    std::fs::remove_dir_all(left.join("parts")).unwrap();
+    again(4, &|_| ()).unwrap();
+    assert!(files(&out) == expected && !left.exists());
+    // As when it was killed between the two steps of replacing.
+    std::fs::create_dir(&left).unwrap();
+    std::fs::rename(&out, left.join("old")).unwrap();
+    let refused = cut(&job(&data, ("random", &options), 3, &out, &|_| ())).err().expect("it is there again");
+    assert!(files(&out) == expected, "{refused}");
+}
+
+/// Buckets fit into the memory that a cut was begun with: with more of it the cut goes on, with less it begins anew.
+#[test]
+fn a_cut_goes_on_with_more_memory() {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, out) = (place.path().join("graph"), place.path().join("parts"));
+    rmat_arrays(&spec(true), &dir, &|_| ()).unwrap();
+    let data = ArrayFolder::open(&dir, &Limits::default()).unwrap();
+    let options = PartitionOptions::default();
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut went_on = Vec::new();
+    for memory in [300u64, 400, 350, 250] {
+        let goes_on = Cell::new(false);
+        let tell = |text: &str| {
+            goes_on.set(goes_on.get() || text.starts_with("going on"));
+            assert!(!text.starts_with("writing part 2"), "killed");
+        };
+        let run = || cut(&Job { memory: memory << 20, ..job(&data, ("random", &options), 3, &out, &tell) }).is_ok();
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+        went_on.push(goes_on.get());
+    }
+    std::panic::set_hook(hook);
+    assert_eq!(went_on, [false, true, true, false]);
+}
+
 /// Passes over edges take long, so each counts as a step: what is ended in one goes on with it.
 #[test]
 fn a_cut_that_is_ended_between_two_passes_does_none_of_them_again() {

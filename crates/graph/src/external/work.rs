@@ -15,7 +15,7 @@ use super::rows::RowFiles;
 use super::state;
 use crate::aside::{Held, write_aside};
 use crate::error::{GraphError, Result};
-use crate::part::{FolderToBe, GlobalCounts, PartEntry, Provenance, may_replace};
+use crate::part::{FolderToBe, GlobalCounts, OLD, PartEntry, Provenance, clear, may_replace, take_back};
 use crate::partition::{PartQuality, Quality};
 
 /// The folder, which one process at a time holds, and what has been done in it.
@@ -29,6 +29,9 @@ pub(super) struct Work {
 struct Done {
     /// What is being cut, and how.
     what: String,
+    /// The bytes of memory that it was begun with; buckets fit into these.
+    #[serde(default)]
+    memory: u64,
     /// The digest of the data.
     digest: Option<String>,
     /// The parts that are finished, and what they cost.
@@ -50,21 +53,17 @@ impl Work {
         std::fs::create_dir_all(&folder).map_err(refused)?;
         let busy = || refused(std::io::Error::new(ErrorKind::ResourceBusy, "another process is writing it"));
         let held = Held::take(&folder.join(HELD)).map_err(refused)?.ok_or_else(busy)?;
+        take_back(&folder, out)?;
+        may_replace(out, overwrite)?;
         let what = job.what()?;
         let mut done: Done = state::load(&folder.join(DONE));
-        if done.what == what {
+        // Parts that are in their final place already are nothing to go on from.
+        let has_parts = done.parts.keys().all(|&part| FolderToBe::has(&folder.join(PARTS), part));
+        if done.what == what && has_parts && done.memory <= job.memory {
             (job.tell)(&format!("going on with what {} has", folder.display()));
         } else {
-            for entry in std::fs::read_dir(&folder).map_err(refused)? {
-                let entry = entry.map_err(refused)?;
-                let path = entry.path();
-                if entry.file_name() != HELD {
-                    let is_folder = entry.file_type().map_err(refused)?.is_dir();
-                    let removed = if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
-                    removed.map_err(refused)?;
-                }
-            }
-            done = Done { what, ..Done::default() };
+            clear(&folder, HELD).map_err(refused)?;
+            done = Done { what, memory: job.memory, ..Done::default() };
         }
         let work = Work { folder, done, _held: held };
         work.store()?;
@@ -77,6 +76,11 @@ impl Work {
             // What is left is taken over by the next one who writes there.
             let _ = std::fs::remove_dir_all(&self.folder);
         }
+    }
+
+    /// The folder itself.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A place in the folder.
@@ -149,7 +153,7 @@ impl Work {
         let folder = FolderToBe::new(&self.path(PARTS), job.parts, provenance, global)?;
         let entries = self.done.parts.iter().map(|(&index, (entry, _))| (index, entry.clone()));
         let (out, overwrite) = job.out;
-        folder.finish((out, overwrite), &self.path("old"), entries.collect(), label_skew)?;
+        folder.finish((out, overwrite), &self.path(OLD), entries.collect(), label_skew)?;
         std::fs::remove_dir_all(&self.folder).map_err(|source| GraphError::io(&self.folder, source))
     }
 }

@@ -63,14 +63,18 @@ pub fn write_parts<P: Borrow<Part>>(
     }
     let mut meta = meta.ok_or_else(|| GraphError::invalid("expected at least one part to write"))?;
     meta.write(&folder.join(META))?;
-    if !occupied {
-        rename(&folder, dir)?;
-        return keep(dir);
+    put_in_place(&folder, (dir, occupied), &aside.path(OLD))
+}
+
+/// Puts a folder in its place; what is there, if it is `occupied`, is at `old` for a moment.
+pub(super) fn put_in_place(folder: &Path, (dir, occupied): (&Path, bool), old: &Path) -> Result<()> {
+    if occupied {
+        rename(dir, old)?;
+        // If the new folder cannot take the place, the old one takes it again.
+        rename(folder, dir).or_else(|error| rename(old, dir).and(Err(error)))?;
+    } else {
+        rename(folder, dir)?;
     }
-    let old = aside.path(OLD);
-    rename(dir, &old)?;
-    // If the new folder cannot take the place, the old one takes it again.
-    rename(&folder, dir).or_else(|error| rename(&old, dir).and(Err(error)))?;
     keep(dir)
 }
 
@@ -400,7 +404,25 @@ struct Aside {
 
 const HELD: &str = "lock";
 const NEW: &str = "new";
-const OLD: &str = "old";
+/// What a folder of parts is called that is to be replaced.
+pub(crate) const OLD: &str = "old";
+
+/// Puts a folder that was to be replaced back where a process was killed before its successor was there.
+pub(crate) fn take_back(folder: &Path, place: &Path) -> Result<()> {
+    let old = folder.join(OLD);
+    if old.exists() && !place.exists() { rename(&old, place) } else { Ok(()) }
+}
+
+/// Removes all that a folder has but the file of this name.
+pub(crate) fn clear(folder: &Path, but: &str) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() != but {
+            remove(&entry)?;
+        }
+    }
+    Ok(())
+}
 
 impl Aside {
     fn beside(place: &Path) -> Result<Self> {
@@ -414,15 +436,8 @@ impl Aside {
         }
         let busy = || refused(std::io::Error::new(ErrorKind::ResourceBusy, "another process is writing it"));
         let held = Held::take(&folder.join(HELD)).map_err(refused)?.ok_or_else(busy)?;
-        if folder.join(OLD).exists() && !place.exists() {
-            rename(&folder.join(OLD), place)?;
-        }
-        for entry in fs::read_dir(&folder).map_err(refused)? {
-            let entry = entry.map_err(refused)?;
-            if entry.file_name() != HELD {
-                remove(&entry).map_err(refused)?;
-            }
-        }
+        take_back(&folder, place)?;
+        clear(&folder, HELD).map_err(refused)?;
         Ok(Aside { folder, _held: held })
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{GraphError, Result};
-use crate::part::folder::{META, add, keep, may_replace, part_name, rename};
+use crate::part::folder::{META, add, may_replace, part_name, put_in_place};
 use crate::part::meta::{Meta, PartEntry, Provenance};
 use crate::part::{GlobalCounts, Part};
 
@@ -20,6 +20,11 @@ impl FolderToBe {
     pub(crate) fn new(folder: &Path, parts: u32, provenance: &Provenance, global: &GlobalCounts) -> Result<FolderToBe> {
         fs::create_dir_all(folder).map_err(|source| GraphError::io(folder, source))?;
         Ok(FolderToBe { folder: folder.to_owned(), meta: Meta::new(parts, provenance, global) })
+    }
+
+    /// Whether this part's folder is there.
+    pub(crate) fn has(folder: &Path, part: u32) -> bool {
+        folder.join(part_name(part)).is_dir()
     }
 
     /// Writes a part in the place of what a killed process has left of it; its files.
@@ -48,12 +53,6 @@ impl FolderToBe {
             fs::remove_file(&meta).map_err(|source| GraphError::io(&meta, source))?;
         }
         self.meta.write(&meta)?;
-        if may_replace(dir, overwrite)? {
-            rename(dir, old)?;
-            rename(&self.folder, dir).or_else(|error| rename(old, dir).and(Err(error)))?;
-        } else {
-            rename(&self.folder, dir)?;
-        }
-        keep(dir)
+        put_in_place(&self.folder, (dir, may_replace(dir, overwrite)?), old)
     }
 }

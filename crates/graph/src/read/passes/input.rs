@@ -77,7 +77,7 @@ pub trait Input: EdgeSource {
 }
 
 /// What tells a file from another in its place.
-pub(super) fn fingerprint(path: &Path) -> Result<String> {
+pub(crate) fn fingerprint(path: &Path) -> Result<String> {
     let found = std::fs::metadata(path).map_err(|source| GraphError::io(path, source))?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     Ok(format!("{} {} {:?}\n", path.display(), found.len(), found.modified().ok()))

@@ -9,5 +9,6 @@ mod table;
 
 pub use folder::{ABOUT, About, ArrayFolder, FORMAT};
 pub use input::Input;
+pub(crate) use input::fingerprint;
 pub use npz::NpzPasses;
 pub use table::EdgeTable;
