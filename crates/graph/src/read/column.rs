@@ -58,6 +58,11 @@ pub trait Table {
     /// The number of rows.
     fn rows(&self) -> usize;
 
+    /// The most rows of which [`Table::scan`] gives one column before it gives the next.
+    fn rows_at_once(&self) -> usize {
+        1
+    }
+
     /// Calls `sink(row, i, cell)` once for every row and every `wanted[i]`, a column and the kind to give its values
     /// in: the column's own, [`Kind::Float`] for integers and dates, or, but for lists, [`Kind::Text`]. Rows ascend
     /// within each column; which column comes first is up to the file. An error of the sink, saying what was expected,

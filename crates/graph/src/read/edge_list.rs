@@ -115,6 +115,9 @@ pub(crate) fn open_plain(path: &Path, options: &ReadOptions) -> Result<(Box<dyn 
     }
     let table = open_edges(&edges, options)?;
     let columns = EdgeColumns::find(&*table, &edges, options)?;
+    let mut roles = Roles::default();
+    columns.say(&*table, &edges, options, &mut roles);
+    refuse_idle(options, false, &roles)?;
     if let Some(weight) = columns.weight {
         let what = format!("column '{}' holds weights, which are not read in passes", table.columns()[weight].name);
         return Err(GraphError::format(&edges, "header", what));

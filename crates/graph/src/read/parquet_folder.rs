@@ -77,6 +77,10 @@ impl Table for ParquetFolder {
         self.rows
     }
 
+    fn rows_at_once(&self) -> usize {
+        self.parts.iter().map(|part| part.rows_at_once()).max().unwrap_or(0)
+    }
+
     fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
         let mut start = 0;
         for part in &self.parts {

@@ -85,49 +85,53 @@ impl ParquetTable {
         Ok(ParquetTable { path: path.to_owned(), reader, columns, leaves, rows: rows as usize, text_max })
     }
 
-    fn scan_column(&self, slot: usize, wanted: (usize, Kind), sink: Sink) -> Result<()> {
-        let (column, kind) = wanted;
+    /// The values of one column in a row group that begins with row `start`; of texts so many bytes are left.
+    fn scan_chunk(
+        &self,
+        (number, start): (usize, usize),
+        (slot, (column, kind)): (usize, (usize, Kind)),
+        text_left: &mut u64,
+        sink: Sink,
+    ) -> Result<()> {
         let place = format!("column '{}'", self.columns[column].name);
         let error = |what: String| GraphError::format(&self.path, place.as_str(), what);
         if let Kind::Unread(what) = self.columns[column].kind {
             return Err(error(format!("{what} are not read")));
         }
         let descr = self.reader.metadata().file_metadata().schema_descr().column(self.leaves[column]);
-        let (mut start, mut text_left) = (0, self.text_max);
-        for number in 0..self.reader.num_row_groups() {
-            // The crate asserts this only when it is too late for an error.
-            let chunk = self.reader.metadata().row_group(number).column(self.leaves[column]);
-            let starts =
-                [Some(chunk.data_page_offset()), chunk.dictionary_page_offset(), Some(chunk.compressed_size())];
-            if starts.iter().flatten().any(|&at| at < 0) {
-                return Err(error(format!("row group {number} lies nowhere in the file")));
+        // The crate asserts this only when it is too late for an error.
+        let chunk = self.reader.metadata().row_group(number).column(self.leaves[column]);
+        let starts = [Some(chunk.data_page_offset()), chunk.dictionary_page_offset(), Some(chunk.compressed_size())];
+        if starts.iter().flatten().any(|&at| at < 0) {
+            return Err(error(format!("row group {number} lies nowhere in the file")));
+        }
+        let group = self.reader.get_row_group(number).map_err(|e| error(e.to_string()))?;
+        let rows = group.metadata().num_rows() as usize;
+        let pages = group.get_column_page_reader(self.leaves[column]).map_err(|e| error(e.to_string()))?;
+        let guard = Guard { pages, descr: descr.clone(), dictionary: false, lists_left: self.text_max };
+        let reader = get_column_reader(descr.clone(), Box::new(guard));
+        let mut row = start;
+        let read = read_column(reader, &descr, kind, &mut |cell| {
+            if row == start + rows {
+                return Err(format!("more than the {rows} values of row group {number}"));
             }
-            let group = self.reader.get_row_group(number).map_err(|e| error(e.to_string()))?;
-            let rows = group.metadata().num_rows() as usize;
-            let pages = group.get_column_page_reader(self.leaves[column]).map_err(|e| error(e.to_string()))?;
-            let guard = Guard { pages, descr: descr.clone(), dictionary: false, lists_left: self.text_max };
-            let reader = get_column_reader(descr.clone(), Box::new(guard));
-            let mut row = start;
-            let read = read_column(reader, &descr, kind, &mut |cell| {
-                if row == start + rows {
-                    return Err(format!("more than the {rows} values of row group {number}"));
-                }
-                if let Cell::Text(text) = cell {
-                    let left = text_left.checked_sub(text.len() as u64);
-                    text_left =
-                        left.ok_or_else(|| format!("row {row}: texts unpack to over {} bytes", self.text_max))?;
-                }
-                sink(row, slot, cell).map_err(|what| format!("row {row}: {what}"))?;
-                row += 1;
-                Ok(())
-            });
-            read.map_err(error)?;
-            if row != start + rows {
-                return Err(error(format!("expected {rows} values in row group {number}, found {}", row - start)));
+            if let Cell::Text(text) = cell {
+                let left = text_left.checked_sub(text.len() as u64);
+                *text_left = left.ok_or_else(|| format!("row {row}: texts unpack to over {} bytes", self.text_max))?;
             }
-            start += rows;
+            sink(row, slot, cell).map_err(|what| format!("row {row}: {what}"))?;
+            row += 1;
+            Ok(())
+        });
+        read.map_err(error)?;
+        if row != start + rows {
+            return Err(error(format!("expected {rows} values in row group {number}, found {}", row - start)));
         }
         Ok(())
+    }
+
+    fn rows_of(&self, group: usize) -> usize {
+        self.reader.metadata().row_group(group).num_rows() as usize
     }
 }
 
@@ -148,11 +152,19 @@ impl Table for ParquetTable {
         self.rows
     }
 
+    fn rows_at_once(&self) -> usize {
+        (0..self.reader.num_row_groups()).map(|group| self.rows_of(group)).max().unwrap_or(0)
+    }
+
     fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
-        wanted
-            .iter()
-            .enumerate()
-            .try_for_each(|(slot, &wanted)| contained(&self.path, || self.scan_column(slot, wanted, sink)))
+        let (mut start, mut text_left) = (0, vec![self.text_max; wanted.len()]);
+        for group in 0..self.reader.num_row_groups() {
+            for ((slot, &wanted), text_left) in wanted.iter().enumerate().zip(&mut text_left) {
+                contained(&self.path, || self.scan_chunk((group, start), (slot, wanted), text_left, sink))?;
+            }
+            start += self.rows_of(group);
+        }
+        Ok(())
     }
 }
 

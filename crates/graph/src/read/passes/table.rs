@@ -22,16 +22,20 @@ pub struct EdgeTable {
 /// Ids are below this: a bit is kept for each number.
 const IDS_MAX: i64 = 1 << 36;
 
+/// Bytes for 64 numbers: which of them are ids, and how many ids come before.
+const WORD: u64 = 12;
+
 /// Edges that are handed over at a time.
 const CHUNK: usize = 1 << 14;
 
 impl EdgeTable {
-    /// Goes through the table to learn which nodes there are.
+    /// Goes through the table to learn which nodes there are, in at most so many bytes of `memory`.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, has weights or a node table, or ids that are no numbers from 0 to 2^36.
-    pub fn open(path: &Path, options: &ReadOptions) -> Result<EdgeTable> {
+    /// If it cannot be read, has weights or a node table, or ids that are no numbers from 0 to 2^36, or larger than
+    /// there is memory for.
+    pub fn open(path: &Path, options: &ReadOptions, memory: u64) -> Result<EdgeTable> {
         let (table, ends) = open_plain(path, options)?;
         let texts = ends.iter().find(|&&end| table.rows() > 0 && table.columns()[end].kind != Kind::Integer);
         if let Some(&end) = texts {
@@ -43,7 +47,12 @@ impl EdgeTable {
             let id = integer(cell)?;
             let word = (id / 64) as usize;
             if word >= seen.len() {
-                seen.resize((word + 1).next_power_of_two(), 0u64);
+                let words = (word + 1).next_power_of_two();
+                if words as u64 * WORD > memory {
+                    let (needed, allowed) = ((words as u64 * WORD).div_ceil(1_000_000), memory / 1_000_000);
+                    return Err(format!("the id {id} needs {needed} MB of memory, and {allowed} MB are allowed"));
+                }
+                seen.resize(words, 0u64);
             }
             seen[word] |= 1 << (id % 64);
             Ok(())
@@ -114,7 +123,8 @@ impl Input for EdgeTable {
     }
 
     fn memory(&self) -> u64 {
-        self.ids.seen.len() as u64 * 12
+        // A column may wait for the other.
+        self.ids.seen.len() as u64 * WORD + 8 * self.table.rows_at_once() as u64
     }
 
     fn fingerprint(&self) -> Result<String> {

@@ -74,7 +74,7 @@ struct Wishes {
     /// Multilevel, super_node, streaming: balance the edges that end at a part's nodes too
     #[arg(long)]
     balance_edges: bool,
-    /// Multilevel, streaming: how much larger than the mean a part may be [default: 0.05]
+    /// Multilevel, super_node, streaming: how much larger than the mean a part may be [default: 0.05]
     #[arg(long, value_name = "SHARE")]
     imbalance: Option<f64>,
     /// Super_node: clusters to deal out [default: 15000, or a 64th of the nodes]
@@ -83,10 +83,10 @@ struct Wishes {
     /// Super_node: what makes the clusters [default: multilevel]
     #[arg(long, value_parser = clusterers())]
     clusterer: Option<String>,
-    /// Streaming: how nodes find their parts [default: clusters]
+    /// Streaming, also for super_node's clusters: how nodes find their parts [default: clusters]
     #[arg(long, value_parser = RULES)]
     rule: Option<String>,
-    /// Streaming: how often it goes through the edges [default: 10]
+    /// Streaming, also for super_node's clusters: how often it goes through the edges [default: 10]
     #[arg(long, value_name = "COUNT")]
     passes: Option<u32>,
     /// Given: one part number a line, line i for node i, or an .npy
@@ -129,11 +129,11 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let config = args.config()?;
     refuse_in_place_of_data(&args.data)?;
     args.target.check()?;
-    if let Some(memory) = args.memory {
-        return on_disk::run(&args, &config, memory, output);
-    }
     if let Some((key, format)) = idle_key(&config.data) {
         bail!("{} belongs to an edge list, but {} is {format}", flag(key), args.data.display());
+    }
+    if let Some(memory) = args.memory {
+        return on_disk::run(&args, &config, memory, output);
     }
     let waiting = output.begins(format_args!("reading {}", args.data.display()));
     let Prepared { dataset, split, roles } = prepared(&config.data)?;

@@ -11,7 +11,7 @@ use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input, NpzPasses};
 use laconic_graph::read::{Reader, edge_list, interchange};
 use laconic_graph::roles::Roles;
 use laconic_graph::skew::LabelSkew;
-use laconic_train::{Config, Members, TrainError};
+use laconic_train::{Config, Members};
 use serde::Serialize;
 
 use super::{Partition, table};
@@ -54,9 +54,10 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
         let registry = PartitionerRegistry::default();
         let streams = registry.iter().filter(|kind| (kind.reads)(&options) != Reads::Graph);
         let names: Vec<&str> = streams.map(|kind| kind.name).collect();
-        bail!("--method {} needs the graph in memory; with --memory there are {}", kind.name, names.join(", "));
+        let cure = if kind.reads("clusterer") { ", or --clusterer streaming" } else { "" };
+        bail!("--method {} needs the graph in memory; with --memory there are {}{cure}", kind.name, names.join(", "));
     }
-    let data = input(config)?;
+    let data = input(config, memory)?;
     let how = BuildOptions { symmetrise: config.data.symmetrise, keep_self_loops: config.data.keep_self_loops };
     let tell = |text: &str| output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));
     let job = Job {
@@ -89,13 +90,13 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
 }
 
 /// The data, if they are of a format that is read in passes.
-fn input(config: &Config) -> Result<Box<dyn Input>> {
+fn input(config: &Config, memory: u64) -> Result<Box<dyn Input>> {
     let (path, options) = (&config.data.path, config.data.read_options());
     let is_edge_list = || edge_list::EdgeList.recognises(path);
     match ArrayFolder::recognises(path) {
         true => Ok(Box::new(ArrayFolder::open(path, &options.limits)?)),
         false if interchange::Interchange.recognises(path) => Ok(Box::new(NpzPasses::open(path, &options.limits)?)),
-        false if is_edge_list() => Ok(Box::new(EdgeTable::open(path, &options)?)),
+        false if is_edge_list() => Ok(Box::new(EdgeTable::open(path, &options, memory)?)),
         false => {
             let path = path.display();
             let known = "a folder of arrays with graph.json, an interchange npz or an edge list with integer ids";
@@ -107,7 +108,7 @@ fn input(config: &Config) -> Result<Box<dyn Input>> {
 /// A size such as `12GB`.
 pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     laconic_train::config::parse_bytes(text)
-        .ok_or_else(|| TrainError::config("expected bytes such as 12GB, \"1.5 GB\" or 800MiB").to_string())
+        .ok_or_else(|| "expected bytes such as 12GB, \"1.5 GB\" or 800MiB".to_owned())
 }
 
 impl fmt::Display for OnDisk {
