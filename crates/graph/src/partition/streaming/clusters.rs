@@ -66,7 +66,7 @@ fn cut(
     (contraction, clusters): (Contraction, u32),
     (imbalance, balance): (f64, &Balance),
 ) -> Result<()> {
-    let (offsets, neighbours, edge_weights) = contraction.finish(clusters)?;
+    let (offsets, neighbours, edge_weights) = contraction.finish(clusters);
     let node_weights = weights(of, clusters, balance);
     (input.tell)(&format!("cutting {clusters} clusters with {} edges", neighbours.len() / 2));
     let job = multilevel::Job {

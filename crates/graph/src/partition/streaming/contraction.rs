@@ -3,17 +3,19 @@
 use metis::Idx;
 use rayon::prelude::*;
 
-use crate::error::{GraphError, Result};
-
 /// Compressed rows of the neighbours of each cluster, and the weight of each edge.
 pub(super) type Contracted = (Vec<Idx>, Vec<Idx>, Vec<Idx>);
+
+/// Weights add up to about this at most, in 32 bits.
+const SUM_MAX: u64 = 1 << 30;
 
 /// What one pair of clusters takes at most: while pairs are merged, or while the multilevel method has the graph.
 pub(super) const PAIR_BYTES: u64 = 96;
 
-/// So many pairs of clusters may have edges between them, in a graph of so many nodes.
+/// So many pairs of clusters may have edges between them, in a graph of so many nodes: as many as the multilevel method
+/// counts.
 pub(super) fn pairs_max(nodes: u64) -> u64 {
-    nodes.max(1 << 21)
+    nodes.clamp(1 << 21, (1 << 30) - 1)
 }
 
 /// Pairs of clusters and how many edges join them.
@@ -73,11 +75,10 @@ impl Contraction {
         self.fresh.clear();
     }
 
-    /// Both directions of every pair, by cluster.
-    pub(super) fn finish(self, clusters: u32) -> Result<Contracted> {
-        let too_large = || GraphError::invalid("the graph of clusters has more than 2^31 edges");
+    /// Both directions of every pair, by cluster. Weights are in units in which the multilevel method can add them up.
+    pub(super) fn finish(self, clusters: u32) -> Contracted {
         let mut offsets = vec![0 as Idx; clusters as usize + 1];
-        Idx::try_from(2 * self.pairs.len()).map_err(|_| too_large())?;
+        let unit = self.pairs.iter().map(|pair| 2 * u64::from(pair.1)).sum::<u64>() / SUM_MAX + 1;
         let ends = |pair: u64| [(pair >> 32) as usize, (pair & 0xffff_ffff) as usize];
         for &(pair, _) in &self.pairs {
             ends(pair).into_iter().for_each(|end| offsets[end + 1] += 1);
@@ -91,11 +92,11 @@ impl Contraction {
             for (from, to) in [(one, other), (other, one)] {
                 let place = next[from] as usize;
                 neighbours[place] = to as Idx;
-                weights[place] = Idx::try_from(weight).unwrap_or(Idx::MAX);
+                weights[place] = (u64::from(weight) / unit).max(1) as Idx;
                 next[from] += 1;
             }
         }
-        Ok((offsets, neighbours, weights))
+        (offsets, neighbours, weights)
     }
 }
 
@@ -123,7 +124,7 @@ mod tests {
             }
         }
         assert!(contraction.fits());
-        let (offsets, neighbours, weights) = contraction.finish(12).unwrap();
+        let (offsets, neighbours, weights) = contraction.finish(12);
         let mut found = BTreeMap::new();
         for row in 0..12 {
             for at in offsets[row] as usize..offsets[row + 1] as usize {
@@ -131,6 +132,15 @@ mod tests {
             }
         }
         assert_eq!(found, counts);
+    }
+
+    #[test]
+    fn weights_of_any_number_of_edges_add_up_in_32_bits() {
+        let mut contraction = Contraction::new(0);
+        contraction.pairs = vec![(1, u32::MAX), (2, u32::MAX / 2), (3, 7)];
+        let (_, _, weights) = contraction.finish(4);
+        assert!(weights.iter().map(|&weight| i64::from(weight)).sum::<i64>() < i64::from(i32::MAX));
+        assert!(weights[0] > weights[1] && weights.iter().all(|&weight| weight > 0), "{weights:?}");
     }
 
     #[test]
