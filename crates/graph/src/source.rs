@@ -2,7 +2,7 @@
 //!
 //! There are two orders. An [`EdgeSource`] gives edges as they come, which every file can. A [`RowSource`] gives them
 //! node by node, with all edges that end at a node together, which is what a partitioner reads that decides node by
-//! node; [`crate::external`] makes one of the other on the disk. A [`Graph`] in memory is both.
+//! node; [`crate::external`] makes one of the other on the disk. A [`Graph`] in memory gives rows.
 
 use crate::error::Result;
 use crate::graph::Graph;
@@ -62,29 +62,6 @@ pub trait RowSource: Sync {
     fn pass(&self, each: &mut EachRows) -> Result<()>;
 }
 
-/// How many edges a [`Graph`] hands on at a time.
-const CHUNK: usize = 1 << 14;
-
-impl EdgeSource for Graph {
-    fn nodes(&self) -> u64 {
-        Graph::nodes(self) as u64
-    }
-
-    fn pass(&self, each: &mut EachEdges) -> Result<()> {
-        let mut chunk = Vec::with_capacity(CHUNK);
-        for node in 0..Graph::nodes(self) {
-            for &source in self.in_neighbours(node) {
-                chunk.push((u64::from(source), node as u64));
-                if chunk.len() == CHUNK {
-                    each(&chunk)?;
-                    chunk.clear();
-                }
-            }
-        }
-        if chunk.is_empty() { Ok(()) } else { each(&chunk) }
-    }
-}
-
 impl RowSource for Graph {
     fn nodes(&self) -> usize {
         Graph::nodes(self)
@@ -96,34 +73,5 @@ impl RowSource for Graph {
 
     fn pass(&self, each: &mut EachRows) -> Result<()> {
         each(Rows { first: 0, offsets: &self.offsets, sources: &self.sources })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{EdgeSource, RowSource};
-    use crate::graph::Graph;
-
-    #[test]
-    fn a_graph_in_memory_gives_its_edges_in_both_orders() {
-        let nodes = 901u32;
-        let edges: Vec<(u32, u32)> =
-            (0..nodes).flat_map(|v| (1..90).map(move |step| ((v + step * step) % nodes, v))).collect();
-        let graph = Graph::from_edges(nodes as usize, &edges).unwrap();
-        let (mut seen, mut pieces) = (Vec::new(), 0);
-        EdgeSource::pass(&graph, &mut |chunk| {
-            pieces += 1;
-            seen.extend(chunk.iter().map(|&(source, target)| (source as u32, target as u32)));
-            Ok(())
-        })
-        .unwrap();
-        assert!(pieces > 1 && Graph::from_edges(nodes as usize, &seen).unwrap() == graph);
-        let mut rows = Vec::new();
-        RowSource::pass(&graph, &mut |piece| {
-            rows.extend(piece.iter().flat_map(|(node, sources)| sources.iter().map(move |&s| (s, node as u32))));
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(rows, seen);
     }
 }

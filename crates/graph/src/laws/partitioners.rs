@@ -116,6 +116,10 @@ fn not_read(kind: &PartitionerKind, wishes: &PartitionOptions) -> Vec<(&'static 
         ("balance_edges", PartitionOptions { balance_edges: !wishes.balance_edges, ..wishes.clone() }, SEED),
         ("imbalance", PartitionOptions { imbalance: wishes.imbalance + 0.5, ..wishes.clone() }, SEED),
         ("file", PartitionOptions { file: Some(PathBuf::from("not there")), ..wishes.clone() }, SEED),
+        ("clusters", PartitionOptions { clusters: wishes.clusters + 3, ..wishes.clone() }, SEED),
+        ("clusterer", PartitionOptions { clusterer: "none of these".to_owned(), ..wishes.clone() }, SEED),
+        ("rule", PartitionOptions { rule: "ldg".to_owned(), ..wishes.clone() }, SEED),
+        ("passes", PartitionOptions { passes: wishes.passes + 1, ..wishes.clone() }, SEED),
         ("an unknown option", PartitionOptions { own, ..wishes.clone() }, SEED),
         ("seed", wishes.clone(), SEED + 1),
     ];
