@@ -26,7 +26,7 @@ pub const JUMPING_KINDS: [(&str, Jumping); 3] = [
 /// What a stage of lazy training hands on to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handed {
-    /// Its hidden rows, after norm and ReLU.
+    /// Its hidden rows, after norm and activation.
     Hidden,
     /// Its class scores.
     Scores,

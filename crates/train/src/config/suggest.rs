@@ -156,6 +156,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_not_to_be_there_stands_beside_no_name_that_is() {
+        let values = |help: &'static str| help.split([' ', ':', ',', ';', '(']).collect::<Vec<_>>();
+        for (names, like, _) in VALUES_ABSENT {
+            let beside = KEYS.iter().map(|known| values(known.doc)).filter(|values| values.contains(like));
+            for values in beside {
+                assert!(names.iter().all(|name| !values.contains(name)), "{names:?} {values:?}");
+            }
+        }
+    }
+
+    #[test]
     fn a_name_is_looked_for_in_every_section_and_nothing_far_is_suggested() {
         for (name, keys) in [
             ("epochs", &["train.epochs"][..]),

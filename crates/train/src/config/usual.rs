@@ -141,6 +141,8 @@ pub const VALUES_ELSEWHERE: &[(&str, &str)] = &[
     ("f1macro", "macro_f1"),
     ("layernorm", "layer"),
     ("ln", "layer"),
+    ("batchnorm", "batch"),
+    ("bn", "batch"),
     ("nonorm", "none"),
     ("momentum", "sgd"),
     ("cosineannealing", "cosine"),
@@ -151,11 +153,6 @@ pub const VALUES_ELSEWHERE: &[(&str, &str)] = &[
 /// What there is not, although a name here is like it: other names, the name that is like them, and what to say.
 pub const VALUES_ABSENT: &[(&[&str], &str, &str)] = &[
     (&["gatv2", "gatv2conv"], "gat", "GATv2 is another layer, which is not there; \"gat\" is nearest"),
-    (
-        &["batch", "batchnorm", "bn"],
-        "layer",
-        "there are no norms over a batch, which is cut here over all workers; \"layer\" is there",
-    ),
     (&["topk", "sparse"], "masked", "rows are thinned by columns: \"masked\""),
     (&["int8", "uint8", "8bit"], "quantised", "{ codec = \"quantised\", bits = 8 }"),
     (&["int4", "4bit"], "quantised", "{ codec = \"quantised\", bits = 4 }"),

@@ -152,6 +152,15 @@ impl Members {
 
     fn check_messages(&self, config: &Config) -> Result<()> {
         let messages = Messages::of(&config.messages, &self.codecs, &[])?;
+        if config.train.sync_every > 1 && messages.round_parameters() && has_batch_norm(config) {
+            // Running variances are averaged with the parameters, and one that is rounded can end below 0.
+            let (norm, every) = (&config.model.norm, config.train.sync_every);
+            let how =
+                format!("model.norm = {norm:?} with train.sync_every = {every} and a codec for messages.parameters");
+            let what = "running variances would be rounded with the parameters that are averaged";
+            let cure = "\"layer\" has none, and train.sync_every = 1 sends gradients";
+            return Err(TrainError::config(format!("{how}: {what}; {cure}")));
+        }
         let (selection, given) = (self.selection(config)?, config.messages.selection.config().options);
         (selection.build)(&given).map_err(refused_selection)?;
         if let Some((option, _)) = given.iter().find(|(option, _)| !selection.options.contains(option)) {
@@ -182,9 +191,13 @@ impl Members {
     }
 }
 
+fn has_batch_norm(config: &Config) -> bool {
+    by_name(&NORM_KINDS, &config.model.norm) == Some(NormKind::Batch)
+}
+
 /// Refuses statistics of rows where it is open which rows these are.
 fn check_norm(config: &Config) -> Result<()> {
-    if by_name(&NORM_KINDS, &config.model.norm) != Some(NormKind::Batch) {
+    if !has_batch_norm(config) {
         return Ok(());
     }
     let refuse = |with: String, why: &str| {

@@ -146,6 +146,15 @@ fn statistics_of_rows_that_batches_or_training_do_not_see_are_refused() {
 }
 
 #[test]
+fn variances_that_would_be_rounded_on_their_way_are_refused() {
+    let file = "model.norm = \"batch\"\nmessages.parameters = { codec = \"quantised\", bits = 4 }";
+    let parsed = |every: &str| Config::parse(file, &[format!("train.sync_every={every}")]);
+    assert!(parsed("1").is_ok());
+    let error = parsed("2").expect_err("a refusal").to_string();
+    assert!(error.contains("messages.parameters") && error.contains("train.sync_every = 2"), "{error}");
+}
+
+#[test]
 fn jumping_knowledge_on_many_workers_is_that_on_one() {
     for arch in ["gcn", "sage", "gin", "gat", "rgcn", "mlp"] {
         let dataset = if arch == "rgcn" { related(180, 4) } else { graph(180, 4) };
