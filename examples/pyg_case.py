@@ -20,7 +20,7 @@ those of PyTorch Geometric's `GCN` and `GraphSAGE`, and put together alike aroun
     logits        f32 [nodes, classes]    with the initial weights
     grad/NAME     f32                     gradient of the loss with the initial weights
     losses        f32 [steps]             the loss before each of ten steps of Adam
-    after/NAME    f32                     the weights after these steps
+    after/NAME    f32                     the weights after as many plain steps along the gradient, from the initial ones
     largest       u8  [1]                 there if JumpingKnowledge takes the largest
     residual      u8  [1]                 there if what goes into a layer is added to what comes out
     links         u8  [1]                 there if links are learned: all edges but loops, and a pair that is none for each
@@ -49,6 +49,7 @@ from pyg_links import PURPOSE_NEGATIVES, below, fold, root
 
 STEPS = 10
 LEARNING_RATE = 0.01
+SGD_LEARNING_RATE = 0.05
 TRAIN_FRACTION = 0.55
 # Fraction of nodes that get no in-edge, and of the others that get a self-loop where wanted.
 SOURCE_ONLY_FRACTION = 0.1
@@ -287,8 +288,8 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
     inputs = torch.from_numpy(x).double(), torch.from_numpy(edge_index), torch.from_numpy(edge_type)
     train, labels = torch.from_numpy(train_mask).bool(), torch.from_numpy(y)
     running = {name: values for name, values in model.named_buffers() if name in running}
-    started = {name: values.clone() for name, values in running.items()}
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    values_of = lambda: {name: values for name, values in [*model.named_parameters(), *running.items()]}
+    started = {name: values.detach().clone() for name, values in values_of().items()}
     if isinstance(model, BasicGNN):
         inputs = inputs[:2]
 
@@ -301,9 +302,6 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
     arrays["logits"] = model(*inputs).detach().numpy().astype(np.float32)
     model.train()
     loss_of(model(*inputs), 0).backward()
-    with torch.no_grad():
-        for name, values in running.items():
-            values.copy_(started[name])
     for name, parameter in model.named_parameters():
         arrays[f"grad/{name_of(name)}"] = parameter.grad.numpy().astype(np.float32)
     if arguments.decoder:
@@ -312,16 +310,26 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
         arrays["largest"] = np.ones(1, dtype=np.uint8)
     if arguments.residual:
         arrays["residual"] = np.ones(1, dtype=np.uint8)
-    losses = []
-    for step in range(STEPS):
-        loss = loss_of(model(*inputs), 1 + step)
-        optimiser.zero_grad()
-        loss.backward()
-        losses.append(loss.item())
-        optimiser.step()
+
+    def steps(optimiser: torch.optim.Optimizer) -> list[float]:
+        """The loss before each step, from the initial weights."""
+        with torch.no_grad():
+            for name, values in values_of().items():
+                values.copy_(started[name])
+        losses = []
+        for step in range(STEPS):
+            loss = loss_of(model(*inputs), 1 + step)
+            optimiser.zero_grad()
+            loss.backward()
+            losses.append(loss.item())
+            optimiser.step()
+        return losses
+
+    losses = steps(torch.optim.Adam(model.parameters(), lr=LEARNING_RATE))
     arrays["losses"] = np.array(losses, dtype=np.float32)
-    for name, parameter in [*model.named_parameters(), *running.items()]:
-        arrays[f"after/{name_of(name)}"] = parameter.detach().numpy().astype(np.float32)
+    steps(torch.optim.SGD(model.parameters(), lr=SGD_LEARNING_RATE))
+    for name, values in values_of().items():
+        arrays[f"after/{name_of(name)}"] = values.detach().numpy().astype(np.float32)
     return arrays
 
 
