@@ -11,7 +11,7 @@ use laconic_nn::{At, Block, Closing, Compute, Matrix, Nodes, Operand, Rows, Send
 
 use super::between::Between;
 use super::inputs::rows_as_messages;
-use super::jump::{Jumping, join_all, return_part};
+use super::jump::{Jumping, join_all, return_part, rows_of};
 use super::walk::PassContext;
 
 /// What a pass over a batch runs over. Rows of each layer are the first of those of the layer before.
@@ -169,8 +169,7 @@ impl BatchPass {
     /// Sets what the last unit reads: of each layer before it the rows of the batch's seeds.
     fn join(&mut self, walk: &BatchWalk<'_>) {
         let (Some(joined), Some((last, before))) = (walk.network.joined(), self.tapes.split_last_mut()) else { return };
-        let xs = before[joined.first + 1..].iter().map(|tape| &tape.x);
-        let xs: Vec<&Matrix> = xs.chain([&self.jumping.top]).collect();
+        let xs = rows_of(joined, before.iter().map(|tape| &tape.x), &self.jumping.top);
         join_all(walk.compute, joined, &xs, &mut last.x);
     }
 
@@ -181,8 +180,7 @@ impl BatchPass {
             self.unit_backward(walk, index, &mut g[range]);
             let (last, Jumping { top, gradient: kept }) = (self.tapes.len() - 1, &mut self.jumping);
             if let Some(joined) = walk.network.joined().filter(|_| index > 0) {
-                let xs = self.tapes[joined.first + 1..last].iter().map(|tape| &tape.x);
-                let xs: Vec<&Matrix> = xs.chain([&*top]).collect();
+                let xs = rows_of(joined, self.tapes[..last].iter().map(|tape| &tape.x), top);
                 let read = (&xs[..], &self.tapes[last].x);
                 return_part(walk.compute, (joined, index), read, kept, &mut self.gradient);
             }

@@ -14,6 +14,12 @@ pub(super) struct Jumping {
     pub gradient: Matrix,
 }
 
+/// The rows that the last unit reads put together: of what the units before it read, in their order, those from behind
+/// the first of `joined` on, and what the unit right before it puts out.
+pub(super) fn rows_of<'a>(joined: Joined, read: impl Iterator<Item = &'a Matrix>, top: &'a Matrix) -> Vec<&'a Matrix> {
+    read.skip(joined.first + 1).chain([top]).collect()
+}
+
 /// Sets `out`, what the last unit reads, from what the units before it put out.
 pub(super) fn join_all(compute: &Compute, joined: Joined, xs: &[&Matrix], out: &mut Matrix) {
     let rows = xs.last().map_or(0, |x| x.rows());

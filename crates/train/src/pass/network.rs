@@ -10,7 +10,7 @@ use laconic_nn::{At, Closing, Matrix, Operand, Rows, Wanted};
 
 use crate::error::Result;
 use crate::pass::inputs::Dropped;
-use crate::pass::jump::{Jumping, join_all, return_part};
+use crate::pass::jump::{Jumping, join_all, return_part, rows_of};
 use crate::pass::neighbourhood::{Neighbourhood, Returning};
 use crate::pass::walk::Walk;
 
@@ -116,8 +116,7 @@ impl Pass {
         }
         if let Some(joined) = walk.network.joined().filter(|_| walk.network.is_top(index)) {
             let (before, last) = self.tapes.split_at_mut(index + 1);
-            let xs = before[joined.first + 1..].iter().map(|tape| &tape.x);
-            let xs: Vec<&Matrix> = xs.chain([&self.jumping.top]).collect();
+            let xs = rows_of(joined, before.iter().map(|tape| &tape.x), &self.jumping.top);
             join_all(walk.peers.compute, joined, &xs, &mut last[0].x);
         }
         Ok(())
@@ -159,8 +158,7 @@ impl Pass {
     fn activate_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) -> Result<()> {
         let (last, Jumping { top, gradient: kept }) = (self.tapes.len() - 1, &mut self.jumping);
         if let Some(joined) = walk.network.joined() {
-            let xs = self.tapes[joined.first + 1..last].iter().map(|tape| &tape.x);
-            let xs: Vec<&Matrix> = xs.chain([&*top]).collect();
+            let xs = rows_of(joined, self.tapes[..last].iter().map(|tape| &tape.x), top);
             let read = (&xs[..], &self.tapes[last].x);
             return_part(walk.peers.compute, (joined, index), read, kept, &mut self.gradient);
         }
