@@ -123,7 +123,7 @@ keys! {
     "batch.clusters": "clusters: clusters of each part (0: ten for a batch)",
     "batch.cache": "neighbours: memory for rows of other workers that later batches read (256 MB)",
     "batch.redraw": "neighbours: batches after which neighbours are drawn anew (1): more keep rows longer",
-    "batch.ahead": "batches that are sampled, and whose rows travel, ahead of the one at work (2)",
+    "batch.ahead": "neighbours: batches that are sampled, and whose rows travel, ahead of the one at work (2)",
     "schedule.kind": "synchronous | pipelined | lazy (synchronous)",
     "schedule.cache_inputs": "synchronous, pipelined: fetch the first layer's halo once (true)",
     "schedule.overlap": "work while messages travel; same bits either way (true)",

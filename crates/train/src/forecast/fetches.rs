@@ -35,8 +35,8 @@ pub struct FetchBounds {
 /// once in 10^15 batches.
 pub fn learned(plan: &Plan, train: usize) -> usize {
     let size = plan.batching.as_ref().map_or(0, |batching| batching.size) as f64;
-    // Both directions of an edge come together.
-    let slack = if plan.links.is_some() { 2.0 } else { 1.0 };
+    // Both directions of an edge come together, and those of all relations.
+    let slack = if plan.links.is_some() { 2.0 * plan.relations.max(1) as f64 } else { 1.0 };
     ((size + slack * (8.0 * size.sqrt() + 32.0)) as usize).min(train)
 }
 

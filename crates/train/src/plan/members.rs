@@ -155,7 +155,11 @@ impl Members {
             of("task", "decoder", self.decoders.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("train", "optimiser", self.optimisers.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("train", "lr_schedule", self.rates.iter().map(|kind| (kind.name, kind.options)).collect()),
-            of("batch", "kind", vec![("neighbours", &["fanouts", "cache"]), ("clusters", &["clusters"])]),
+            of(
+                "batch",
+                "kind",
+                vec![("neighbours", &["fanouts", "cache", "redraw", "ahead"]), ("clusters", &["clusters"])],
+            ),
             of("schedule", "kind", self.schedules.iter().map(|kind| (kind.name, kind.options)).collect()),
         ]
     }

@@ -143,7 +143,7 @@ fn keys_of_a_file_can_be_taken_back_where_nothing_reads_them_any_more() {
     let all = ["batch.fanouts=[]", "batch.cache=256 MB", "batch.ahead=2"];
     for set in ["batch.size=0", "batch.kind=clusters"] {
         let error = parse(file, &[set]).expect_err(set).to_string();
-        assert!(error.contains("batch.cache"), "{set}: {error}");
+        assert!(error.contains("batch.ahead"), "{set}: {error}");
         let config = parse(file, &[&[set][..], &all].concat()).expect(set);
         assert!(config.batch.fanouts.is_empty() && config.batch.ahead == 2, "{set}");
     }
@@ -151,6 +151,10 @@ fn keys_of_a_file_can_be_taken_back_where_nothing_reads_them_any_more() {
     let are_named = ["batch.ahead", "batch.fanouts", "batch.cache"].map(|key| error.contains(key));
     assert_eq!(are_named, [true, true, false], "{error}");
     assert!(parse("batch = { size = 64, kind = 'clusters', fanouts = [] }", &[]).is_ok());
+    for idle in ["fanouts = [2, 2]", "cache = '1 MB'", "redraw = 2", "ahead = 3"] {
+        let error = parse(&format!("batch = {{ size = 64, kind = 'clusters', {idle} }}"), &[]).expect_err(idle);
+        assert!(error.to_string().contains("\"neighbours\" does"), "{idle}: {error}");
+    }
     for (text, words) in [
         ("batch = { size = 64, cache = -1 }", "batch.cache = -1: expected bytes, such as 256 MB"),
         ("batch = { size = 64, cache = [1] }", "batch.cache = [1]: expected bytes, such as 256 MB"),

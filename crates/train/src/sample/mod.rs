@@ -22,5 +22,5 @@ pub use draws::{Draws, own_edges};
 pub use known::Known;
 pub use left_out::LeftOut;
 pub use rows::{RemoteRows, row_tag};
-pub(crate) use rows::{dense, gather};
+pub(crate) use rows::{dense, gather_sparse};
 pub use window::{Drawn, WINDOW, Window};

@@ -215,8 +215,8 @@ pub(super) fn ask_degrees(
     Ok(())
 }
 
-/// Tells owners whose rows are wanted in each batch, and asks for the degrees of nodes that nobody has told;
-/// returns the own rows that each peer gets in each.
+/// Tells owners whose rows are wanted in each batch, and behind these nodes that nobody has told the degrees of, which
+/// are asked for; returns the own rows that each peer gets in each batch.
 ///
 /// # Errors
 /// If another worker does not answer, or sends something else.
@@ -225,29 +225,15 @@ pub(super) fn ask_rows(
     known: &mut Known,
     (round, batches): (u32, usize),
     wanted: &[Vec<Vec<u32>>],
-    mut unknown: Vec<Vec<u32>>,
 ) -> Result<Vec<Asked>> {
     let (rank, size) = (transport.rank(), transport.size());
-    unknown.iter_mut().for_each(|nodes| nodes.sort_unstable_by_key(|&node| known.ids[node as usize]));
-    let question = |(of_peer, unknown): (&Vec<Vec<u32>>, &Vec<u32>)| {
-        let mut bytes = Vec::new();
-        for nodes in of_peer.iter().chain([unknown]) {
-            put_ids(&mut bytes, nodes.iter().map(|&node| known.ids[node as usize]));
-        }
-        bytes
-    };
     let [questions, answers] = [Step::RowQuestions, Step::RowAnswers].map(|step| step.tag(round));
-    let questioned = wanted.iter().zip(&unknown).map(question).collect();
-    let asked = collectives::all_to_all(transport, questions, questioned)?;
+    let asked = collectives::all_to_all(transport, questions, ids_by_batch(known, wanted))?;
     let (mut answered, mut sends) = (vec![Vec::new(); size], vec![Vec::new(); size]);
     for peer in rank.others(size) {
-        let read = |bytes: &[u8]| -> std::result::Result<(Asked, Vec<u32>), WireError> {
-            let mut reader = Reader::new(bytes);
-            let rows = (0..batches).map(|_| rows_of(known, reader.ids()?)).collect::<std::result::Result<_, _>>()?;
-            let unknown = rows_of(known, reader.ids()?)?;
-            reader.finish().map(|()| (rows, unknown))
-        };
-        let (rows, unknown) = read(&asked[peer.index()]).map_err(|error| error.from_peer(rank, peer, questions))?;
+        let asked = asked_rows(known, batches + 1, &asked[peer.index()]);
+        let mut rows = asked.map_err(|error| error.from_peer(rank, peer, questions))?;
+        let unknown = rows.pop().unwrap_or_default();
         sends[peer.index()] = rows;
         for row in unknown {
             let degrees = [known.inverse_degree[row as usize], known.inverse_root_degree[row as usize]];
@@ -258,7 +244,7 @@ pub(super) fn ask_rows(
     for peer in rank.others(size) {
         let mut reader = Reader::new(&told[peer.index()]);
         let mut take = || -> std::result::Result<(), WireError> {
-            for &node in &unknown[peer.index()] {
+            for &node in wanted[peer.index()].last().into_iter().flatten() {
                 known.set_degrees(node, [reader.float()?, reader.float()?]);
             }
             std::mem::replace(&mut reader, Reader::new(&[])).finish()

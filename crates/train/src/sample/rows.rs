@@ -164,59 +164,41 @@ impl RemoteRows {
         Ok(())
     }
 
-    /// The row of a foreign node.
-    fn row(&self, node: u32) -> &[f32] {
+    /// The row of a foreign node that the batch at work reads.
+    pub fn row(&self, node: u32) -> &[f32] {
         match (self.kept_at[node as usize], self.here_at[node as usize]) {
             (_, place) if place != NOWHERE => self.here.row(place as usize),
             (place, _) => self.kept.row(place as usize),
         }
     }
-
-    /// The rows of these nodes: own ones of `x`, foreign ones as they came.
-    pub fn gather(&self, worker: &Worker, known: &Known, x: &Operand, nodes: &[u32]) -> Operand {
-        gather(worker, x, nodes, &|node| if known.is_foreign(node) { self.row(node) } else { &[] }, known.own_rows())
-    }
 }
 
 /// The rows of these nodes: of `x` below `own`, and what `foreign` gives from there on.
-pub(crate) fn gather<'a>(
-    worker: &Worker,
-    x: &'a Operand,
+pub(crate) fn gather_sparse<'a>(
+    x: &SparseRows,
     nodes: &[u32],
-    foreign: &(dyn Fn(u32) -> &'a [f32] + Sync),
+    foreign: impl Fn(u32) -> &'a [f32],
     own: usize,
-) -> Operand {
-    match x {
-        Operand::Dense(matrix) => {
-            let mut out = Matrix::zeros(nodes.len(), matrix.columns());
-            worker.compute.rows(out.rows_mut(), |row, out| {
-                let node = nodes[row] as usize;
-                out.copy_from_slice(if node < own { matrix.row(node) } else { foreign(nodes[row]) });
-            });
-            Operand::Dense(out)
-        }
-        Operand::Sparse(sparse) if nodes.iter().all(|&node| (node as usize) < own) => {
-            Operand::Sparse(sparse.gather(nodes))
-        }
-        Operand::Sparse(sparse) => {
-            let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-            for &node in nodes {
-                if (node as usize) < own {
-                    let entries = sparse.offsets()[node as usize]..sparse.offsets()[node as usize + 1];
-                    indices.extend_from_slice(&sparse.indices()[entries.clone()]);
-                    values.extend_from_slice(&sparse.values()[entries]);
-                } else {
-                    let stored = foreign(node).iter().zip(0..).filter(|(value, _)| **value != 0.0);
-                    stored.for_each(|(&value, column)| {
-                        indices.push(column);
-                        values.push(value);
-                    });
-                }
-                offsets.push(indices.len());
-            }
-            Operand::Sparse(SparseRows::new(sparse.columns(), offsets, indices, values))
-        }
+) -> SparseRows {
+    if nodes.iter().all(|&node| (node as usize) < own) {
+        return x.gather(nodes);
     }
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for &node in nodes {
+        if (node as usize) < own {
+            let entries = x.offsets()[node as usize]..x.offsets()[node as usize + 1];
+            indices.extend_from_slice(&x.indices()[entries.clone()]);
+            values.extend_from_slice(&x.values()[entries]);
+        } else {
+            let stored = foreign(node).iter().zip(0..).filter(|(value, _)| **value != 0.0);
+            stored.for_each(|(&value, column)| {
+                indices.push(column);
+                values.push(value);
+            });
+        }
+        offsets.push(indices.len());
+    }
+    SparseRows::new(x.columns(), offsets, indices, values)
 }
 
 /// Some rows of a sparse matrix, in full.

@@ -151,16 +151,15 @@ impl Window {
         let mut strangers: Vec<u32> = batches.iter().flatten().copied().filter(|&n| known.lacks_degree(n)).collect();
         strangers.sort_unstable();
         strangers.dedup();
-        let mut unknown = vec![Vec::new(); worker.size()];
-        strangers.iter().for_each(|&node| unknown[known.owner(node).index()].push(node));
         let turns = rows.plan(known, &batches);
-        let mut wanted = vec![vec![Vec::new(); jobs.len()]; worker.size()];
+        let mut wanted = vec![vec![Vec::new(); jobs.len() + 1]; worker.size()];
+        strangers.iter().for_each(|&node| wanted[known.owner(node).index()][jobs.len()].push(node));
         for (at, turn) in turns.iter().enumerate() {
             turn.fetch.iter().for_each(|&node| wanted[known.owner(node).index()][at].push(node));
         }
         let by_id = |nodes: &mut Vec<u32>| nodes.sort_unstable_by_key(|&node| known.ids[node as usize]);
         wanted.iter_mut().flatten().for_each(by_id);
-        let mut sends = ask_rows(&mut worker.transport, known, (jobs[0].round, jobs.len()), &wanted, unknown)?;
+        let mut sends = ask_rows(&mut worker.transport, known, (jobs[0].round, jobs.len()), &wanted)?;
         // Nothing is sent to oneself, nor asked for.
         let pick = |of: &mut [Vec<Vec<u32>>], at: usize| {
             of.iter_mut().map(|of_peer| of_peer.get_mut(at).map(std::mem::take).unwrap_or_default()).collect()

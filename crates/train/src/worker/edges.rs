@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::discover::{Known, ask};
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 use crate::exchange::steps::Step;
 use crate::plan::LinkSets;
 
@@ -10,9 +10,9 @@ use crate::plan::LinkSets;
 #[derive(Debug, Clone, Default)]
 pub struct EdgesAmong(Vec<u64>);
 
-/// A pair as a number; there are at most 2^32 nodes.
-fn number((source, target): (u64, u64), nodes: u64) -> u64 {
-    target * nodes + source
+/// A pair as a number, of 2^32 nodes at most; `None` where ids are not below their number.
+fn number((source, target): (u64, u64), nodes: u64) -> Option<u64> {
+    (source < nodes && target < nodes).then(|| target * nodes + source)
 }
 
 /// No smaller than the bytes of so many pairs, as they are asked for or answered.
@@ -25,7 +25,7 @@ impl EdgesAmong {
     /// are held out count where `counts_held`.
     ///
     /// # Errors
-    /// If another worker does not answer.
+    /// If another worker does not answer, or ids are not below the number of nodes.
     pub fn of(
         (worker, sets): (&mut Worker, &LinkSets),
         pairs: impl Iterator<Item = (u64, u64)>,
@@ -33,7 +33,10 @@ impl EdgesAmong {
         counts_held: bool,
     ) -> Result<EdgesAmong> {
         let nodes = worker.plan.links.as_ref().map_or(1, |links| links.nodes.max(1));
-        let mut wanted: Vec<u64> = pairs.map(|pair| number(pair, nodes)).collect();
+        let numbers: Option<Vec<u64>> = pairs.map(|pair| number(pair, nodes)).collect();
+        let mut wanted = numbers.ok_or_else(|| {
+            TrainError::config(format!("task.filter_negatives = true needs ids below {nodes}, the number of nodes"))
+        })?;
         wanted.sort_unstable();
         wanted.dedup();
         let is_edge = |pair: &u64| {
@@ -51,6 +54,6 @@ impl EdgesAmong {
 
     /// Whether a pair, of those that were asked for, is an edge.
     pub fn has(&self, pair: (u64, u64), nodes: u64) -> bool {
-        !self.0.is_empty() && self.0.binary_search(&number(pair, nodes)).is_ok()
+        number(pair, nodes).is_some_and(|number| self.0.binary_search(&number).is_ok())
     }
 }

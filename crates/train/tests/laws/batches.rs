@@ -1,12 +1,15 @@
 //! Batches: of all nodes with all neighbours they are full-graph training; drawn ones are the same on any number of
 //! workers, whatever is kept of fetched rows, and to the bit on any number of threads and after a resumed run.
 
-use laconic_graph::dataset::Features;
+use laconic_graph::dataset::{Features, Split};
+use laconic_train::plan::{Members, Plan};
+use laconic_train::record::weights::weights;
 use laconic_train::run::Outcome;
 use laconic_wire::Kind;
 
-use crate::fixture::{config, first_gradient, folder, graph, into_folder, losses, related, run, try_run, weighted};
-use crate::same_bits::{assert_resumes, assert_same, bits, stop_after, straight};
+use crate::defects_of_retexo::{accuracy, logits};
+use crate::fixture::{FEATURES, config, first_gradient, graph, losses, parts, related, run, try_run, weighted};
+use crate::same_bits::{assert_goes_on, assert_same, bits};
 
 const ARCHS: [&[&str]; 10] = [
     &["model.arch=gcn"],
@@ -25,7 +28,7 @@ fn is_mlp(arch: &[&str]) -> bool {
     arch.contains(&"model.arch=mlp")
 }
 
-fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &dyn std::fmt::Debug) {
+pub fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &dyn std::fmt::Debug) {
     assert_eq!(found.len(), expected.len(), "{what:?}");
     let worst = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / (1.0 + b.abs())).fold(0.0, f64::max);
     assert!(worst <= tolerance, "{what:?}: {worst:e}\n{found:?}\n{expected:?}");
@@ -223,14 +226,7 @@ fn batches_have_the_same_bits_on_any_number_of_threads_and_after_a_stop_in_mid_e
         for workers in [1, 3] {
             assert_same(&dataset, workers, &sampled(more), &[&["train.threads=3", "batch.ahead=1"]]);
         }
-        let keys = sampled(more);
-        let straight = straight(&dataset, &keys);
-        for round in [1, 4, 5] {
-            let folder = folder();
-            let out = folder.path().join("run");
-            try_run(&config(&keys), &dataset, 3, stop_after(round, &out)).expect("a run");
-            assert_resumes(&straight, &dataset, &keys, &out, &format!("stopped after {round}"));
-        }
+        assert_goes_on(&dataset, &sampled(more), &[1, 4, 5]);
     }
 }
 
@@ -238,10 +234,13 @@ fn batches_have_the_same_bits_on_any_number_of_threads_and_after_a_stop_in_mid_e
 /// what the draws add up to.
 #[test]
 fn gradients_of_drawn_sums_are_right_on_average() {
-    let mut dataset = graph(120, 4);
-    let Features::Dense { values, .. } = &mut dataset.features else { unreachable!("generated features are dense") };
-    values.iter_mut().for_each(|value| *value *= 1e-3);
-    for arch in [&["model.arch=gcn"][..], &["model.arch=gcn", "model.self_loops=false"], &["model.arch=sage"]] {
+    for (mut dataset, arch) in [
+        (graph(120, 4), &["model.arch=gcn"][..]),
+        (weighted(120, 4), &["model.arch=gcn", "model.self_loops=false"]),
+        (weighted(120, 4), &["model.arch=sage"]),
+    ] {
+        let Features::Dense { values, .. } = &mut dataset.features else { unreachable!("features are dense") };
+        values.iter_mut().for_each(|value| *value *= 1e-3);
         let of = |seed: usize, more: &[&str]| {
             let seed = format!("train.seed={seed}");
             first_gradient(
@@ -297,14 +296,8 @@ fn batches_of_all_clusters_train_layer_by_layer_on_the_graph_without_edges_betwe
 fn batches_of_clusters_have_the_same_bits_after_a_stop_and_send_what_is_predicted() {
     let dataset = graph(200, 4);
     let keys = ["batch.size=20", "batch.kind=clusters", "train.epochs=3", "model.arch=gcn"];
-    let straight = straight(&dataset, &keys);
-    for round in [1, 4] {
-        let folder = folder();
-        let out = folder.path().join("run");
-        try_run(&config(&keys), &dataset, 3, stop_after(round, &out)).expect("a run");
-        // Their ledger is compared with the prediction account by account.
-        assert_resumes(&straight, &dataset, &keys, &out, &format!("stopped after {round}"));
-    }
+    // Their ledger is compared with the prediction account by account.
+    assert_goes_on(&dataset, &keys, &[1, 4]);
 }
 
 #[test]
@@ -327,10 +320,16 @@ fn what_batches_cannot_be_combined_with_is_refused_by_name() {
 }
 
 #[test]
-fn a_run_in_batches_leaves_a_folder_from_which_it_is_predicted() {
-    let (dataset, out) = (graph(100, 3), folder());
-    let keys = config(&["batch.size=15", "train.epochs=3"]);
-    let outcomes = try_run(&keys, &dataset, 2, into_folder(out.path())).expect("a run");
-    let summary = outcomes[0].summary.as_ref().expect("worker 0 sums up");
-    assert!(summary.bytes.is_bound && summary.bytes.total <= summary.bytes.predicted);
+fn predictions_of_a_run_in_batches_have_its_figures() {
+    let dataset = graph(100, 3);
+    for arch in [&["model.arch=sage"][..], &["model.arch=gat"], &["model.arch=gcn", "schedule.kind=lazy"]] {
+        let keys = config(&[arch, &["batch.size=15", "batch.fanouts=[2, 2]", "train.epochs=3"]].concat());
+        let outcome = run(&keys, &dataset, 2).swap_remove(0);
+        let plan = Plan::for_model(&Members::default(), &keys, [FEATURES, 3]).expect("a plan");
+        let weights = weights(&plan.stages, &outcome.trained.chosen);
+        let found = accuracy(&dataset, &logits(&keys, parts(&keys, &dataset, 3), &weights), Split::TEST).0;
+        assert_eq!(found, outcome.trained.scores.test["accuracy"], "{arch:?}");
+        let summary = outcome.summary.as_ref().expect("worker 0 sums up");
+        assert!(summary.bytes.total <= summary.bytes.predicted, "{arch:?}");
+    }
 }

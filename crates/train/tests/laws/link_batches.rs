@@ -10,18 +10,13 @@ use laconic_graph::part::{Provenance, open_part, write_parts};
 use laconic_graph::sample::{batch_of_edge, batches};
 use laconic_train::run::{Data, Options, predict, train};
 
+use crate::batches::assert_close;
 use crate::fixture::{config, first_gradient, folder, graph, losses, parts, related, run, try_run, weighted};
 use crate::links::{assert_within, keys, unlabelled};
-use crate::same_bits::{assert_resumes, assert_same, bits, stop_after, straight};
+use crate::same_bits::{assert_goes_on, assert_same, bits};
 
 const ARCHS: [&[&str]; 4] =
     [&["model.arch=gcn"], &["model.arch=sage"], &["model.arch=gin"], &["model.arch=gat", "task.decoder=mlp"]];
-
-fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &dyn std::fmt::Debug) {
-    assert_eq!(found.len(), expected.len(), "{what:?}");
-    let worst = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / (1.0 + b.abs())).fold(0.0, f64::max);
-    assert!(worst <= tolerance, "{what:?}: {worst:e}\n{found:?}\n{expected:?}");
-}
 
 #[test]
 fn one_batch_of_all_edges_with_all_neighbours_has_the_gradient_of_the_whole_graph() {
@@ -245,13 +240,7 @@ fn batches_of_edges_have_the_same_bits_on_any_number_of_threads_and_after_a_stop
     for more in [&["model.arch=gcn"][..], &["model.arch=gat", "task.decoder=mlp"]] {
         let keys = sampled(more);
         assert_same(&dataset, 3, &keys, &[&["train.threads=3", "batch.ahead=1"], &["batch.cache=0"]]);
-        let straight = straight(&dataset, &keys);
-        for round in [1, 4] {
-            let folder = folder();
-            let out = folder.path().join("run");
-            try_run(&config(&keys), &dataset, 3, stop_after(round, &out)).expect("a run");
-            assert_resumes(&straight, &dataset, &keys, &out, &format!("stopped after {round}"));
-        }
+        assert_goes_on(&dataset, &keys, &[1, 4]);
     }
 }
 

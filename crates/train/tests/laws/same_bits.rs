@@ -163,6 +163,17 @@ pub fn assert_resumes(straight: &Straight, dataset: &Dataset, keys: &[&str], out
     }
 }
 
+/// A run of three workers that is stopped after any of these rounds goes on to what it would have come to.
+pub fn assert_goes_on(dataset: &Dataset, keys: &[&str], rounds: &[u32]) {
+    let straight = straight(dataset, keys);
+    for &round in rounds {
+        let folder = folder();
+        let out = folder.path().join("run");
+        try_run(&config(keys), dataset, 3, stop_after(round, &out)).expect("a run");
+        assert_resumes(&straight, dataset, keys, &out, &format!("stopped after {round}"));
+    }
+}
+
 /// All state there is: momentum of the optimiser, a rate that moves, a clipped gradient, a best round before the last.
 pub const STATE: [&str; 5] =
     ["train.clip=0.5", "train.lr_schedule=cosine", "train.warmup=2", "train.lr=0.05", "train.eval_every=1"];

@@ -1,8 +1,10 @@
 //! Batches of sampled neighbourhoods.
 
+use std::collections::HashMap;
+
 use laconic_graph::sample::batch_of;
 use laconic_nn::Network;
-use laconic_nn::kernels::elementwise::{drop_out_in_place, gather as gather_rows};
+use laconic_nn::kernels::elementwise::{drop_out_in_place, gather};
 use laconic_nn::{Matrix, Operand};
 
 use super::links::EdgeBatches;
@@ -14,7 +16,7 @@ use crate::pass::batch::{BatchPass, BatchWalk, input_dropout};
 use crate::pass::inputs::{Inputs, Neighbours};
 use crate::pass::walk::PassContext;
 use crate::plan::batching::Batching;
-use crate::sample::{Drawn, Draws, Job, Known, LeftOut, RemoteRows, WINDOW, Window, dense, gather};
+use crate::sample::{Drawn, Draws, Job, Known, LeftOut, RemoteRows, WINDOW, Window, dense, gather_sparse};
 use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::local::Subset;
@@ -139,23 +141,63 @@ impl SampledBatches {
         Inputs { x, neighbours, .. }: &Inputs,
         Drawn { nodes, batch, .. }: &mut Drawn,
     ) {
-        let (known, dropout) = (self.window.known(), input_dropout(network, context));
-        let mut rows = match (&mut self.remote, neighbours, x) {
-            (Some(remote), ..) if worker.size() > 1 => remote.gather(worker, known, x, nodes),
-            (None, Neighbours::Copies(copies), _) => gather_copies(worker, known, [x, copies], nodes),
-            (_, _, Operand::Dense(x)) => {
+        let (own, dropout) = (self.window.known().own_rows(), input_dropout(network, context));
+        let foreign = Foreign::of(self.remote.as_ref(), neighbours, (nodes, own));
+        batch.inputs = Some(match x {
+            Operand::Dense(x) => {
+                let row = |row: usize| match nodes[row] {
+                    node if (node as usize) < own => x.row(node as usize),
+                    node => foreign.row(node),
+                };
                 let mut out = std::mem::take(&mut self.gathered);
                 out.reshape(nodes.len(), x.columns());
-                gather_rows(&worker.compute, &mut out, |row| x.row(nodes[row] as usize), dropout, &batch.ids);
-                batch.inputs = Some(Operand::Dense(out));
-                return;
+                gather(&worker.compute, &mut out, row, dropout, &batch.ids);
+                Operand::Dense(out)
             }
-            _ => gather(worker, x, nodes, &|_| &[], known.own_rows()),
-        };
-        if let Some(dropout) = dropout {
-            drop_out_in_place(&worker.compute, &mut rows, dropout, &batch.ids);
+            Operand::Sparse(x) => {
+                let mut rows = Operand::Sparse(gather_sparse(x, nodes, |node| foreign.row(node), own));
+                if let Some(dropout) = dropout {
+                    drop_out_in_place(&worker.compute, &mut rows, dropout, &batch.ids);
+                }
+                rows
+            }
+        });
+    }
+}
+
+/// Where rows are from that are not own ones.
+enum Foreign<'a> {
+    /// Fetched for this batch, or kept of earlier ones.
+    Fetched(&'a RemoteRows),
+    /// Copies of the halo's rows, behind so many own ones.
+    Copies(&'a Matrix, usize),
+    /// Those of them that the batch reads, in full, and where each stands.
+    Read(Matrix, HashMap<u32, usize>),
+    /// Nobody reads any.
+    Nobody,
+}
+
+impl<'a> Foreign<'a> {
+    fn of(remote: Option<&'a RemoteRows>, neighbours: &'a Neighbours, (nodes, own): (&[u32], usize)) -> Foreign<'a> {
+        match (remote, neighbours) {
+            (Some(remote), _) => Foreign::Fetched(remote),
+            (None, Neighbours::Copies(Operand::Dense(copies))) => Foreign::Copies(copies, own),
+            (None, Neighbours::Copies(Operand::Sparse(copies))) => {
+                let read: Vec<u32> = nodes.iter().copied().filter(|&node| node as usize >= own).collect();
+                let rows: Vec<u32> = read.iter().map(|&node| node - own as u32).collect();
+                Foreign::Read(dense(copies, &rows), read.into_iter().zip(0..).collect())
+            }
+            _ => Foreign::Nobody,
         }
-        batch.inputs = Some(rows);
+    }
+
+    fn row(&self, node: u32) -> &[f32] {
+        match self {
+            Foreign::Fetched(remote) => remote.row(node),
+            Foreign::Copies(copies, own) => copies.row(node as usize - own),
+            Foreign::Read(rows, places) => rows.row(places[&node]),
+            Foreign::Nobody => &[],
+        }
     }
 }
 
@@ -209,26 +251,4 @@ impl Batches for SampledBatches {
     fn rest(&mut self) {
         (self.pass, self.gathered) = Default::default();
     }
-}
-
-/// Rows of these nodes where copies of the halo's are here.
-fn gather_copies(worker: &Worker, known: &Known, [x, copies]: [&Operand; 2], nodes: &[u32]) -> Operand {
-    let own = known.own_rows();
-    match copies {
-        Operand::Dense(rows) => gather(worker, x, nodes, &|node| rows.row(node as usize - own), own),
-        Operand::Sparse(rows) => {
-            // Only those that are read are made dense.
-            let read: Vec<u32> =
-                nodes.iter().filter(|&&node| known.is_foreign(node)).map(|&node| node - own as u32).collect();
-            let (rows, places) = (dense(rows, &read), places(&read, rows.rows()));
-            gather(worker, x, nodes, &|node| rows.row(places[node as usize - own] as usize), own)
-        }
-    }
-}
-
-/// Where each of `count` rows stands among those that are read.
-fn places(read: &[u32], count: usize) -> Vec<u32> {
-    let mut places = vec![0; count];
-    read.iter().zip(0..).for_each(|(&row, place)| places[row as usize] = place);
-    places
 }
