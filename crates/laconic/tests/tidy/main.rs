@@ -69,10 +69,11 @@ const BRIEF: &[&str] = &[];
 
 /// Attributes that silence a lint: file, lint.
 const ALLOWED: &[(&str, &str)] = &[
-    // The only places with `unsafe`: a foreign library, files as memory, and vector instructions behind a check of the
-    // processor.
+    // The only places with `unsafe`: a foreign library, files as memory, the allocator, and vector instructions behind
+    // a check of the processor.
     ("crates/wire/src/transport/mpi.rs", "unsafe_code"),
     ("crates/graph/src/part/mapped.rs", "unsafe_code"),
+    ("crates/graph/src/memory.rs", "unsafe_code"),
     ("crates/nn/src/kernels/dispatch.rs", "unsafe_code"),
     // Compiled into several programs of tests, of which each uses some of it.
     ("crates/laconic/tests/program/mod.rs", "dead_code"),

@@ -250,5 +250,7 @@ impl Batches for SampledBatches {
 
     fn rest(&mut self) {
         (self.pass, self.gathered) = Default::default();
+        // Batches leave many pieces, none of which has room for the rows of all nodes.
+        laconic_graph::memory::give_back();
     }
 }
