@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use laconic_nn::metric::Metric;
+use laconic_train::config::TaskChoice;
 use laconic_train::record::claim::METRICS;
 use laconic_train::{RoundReport, Summary, TrainError};
 
@@ -18,6 +20,8 @@ const POINTS_MAX: usize = 2000;
 pub struct Recorded {
     /// The text of `summary.json`, parsed.
     pub summary: Summary,
+    /// What was learned.
+    pub task: TaskChoice,
     /// The metric that chose the best round; `None` where nothing was tested.
     pub metric: Option<String>,
     /// The rounds of `metrics.jsonl`.
@@ -59,9 +63,11 @@ impl Recorded {
         let summary: Summary = serde_json::from_str(&text)
             .map_err(|error| TrainError::file(&path, format!("expected a run's summary: {error}")))?;
         let metric = metric(&summary);
+        // Older runs do not say it, and learned classes.
+        let task = serde_json::from_value(summary.config["task"]["kind"].clone()).unwrap_or_default();
         let by_loss = summary.config["train"]["select_by"] == "loss";
         let curves = Curves::read(&folder.join(METRICS), metric.as_deref(), by_loss)?;
-        Ok(Recorded { summary, metric, curves })
+        Ok(Recorded { summary, task, metric, curves })
     }
 
     /// The test metric of the best round.
@@ -81,11 +87,12 @@ impl Recorded {
     }
 }
 
-/// The metric that chose the best round: the first that was asked for, else the only one that was measured.
+/// The metric that chose the best round: the first that was asked for, else the first that is usual of those measured.
 fn metric(summary: &Summary) -> Option<String> {
     let measured = &summary.metrics.scores.test;
     let asked = summary.config["train"]["metrics"][0].as_str().filter(|name| measured.contains_key(*name));
-    asked.map(str::to_owned).or_else(|| measured.keys().find(|name| *name != "loss").cloned())
+    let usual = Metric::ALL.iter().map(|metric| metric.name()).find(|name| measured.contains_key(*name));
+    asked.or(usual).map(str::to_owned)
 }
 
 impl Curves {

@@ -232,3 +232,35 @@ fn what_was_written_of_pairs_is_read_again_whatever_nodes_are_called() {
     let named = place.run("predict run --pairs named.tsv --out named.csv");
     assert!(named.code == 0 && named.err.contains("who, whom") && named.out.contains("1 pairs"), "{}", named.err);
 }
+
+/// Whatever is said of a run is said of edges: none of its nodes is labelled, and none is tested.
+#[test]
+fn a_run_of_links_is_described_as_one_of_edges() {
+    let (place, _) = place();
+    let sage = "[[method]]\nname = \"sage\"\nset = [\"model.arch=sage\"]\n";
+    place.write("methods.toml", &format!("[[method]]\nname = \"gcn\"\n{sage}"));
+    place.run("train run.toml --out run");
+    let table = place.run("compare run.toml --runs methods.toml --out both").out;
+    place.json("report run --out one.html");
+    place.json("report both --out several.html");
+    let page = |name: &str| std::fs::read_to_string(place.path(name)).expect("a page");
+    let plan = place.run("plan run.toml --set task.filter_negatives=true --worker 0").out;
+    for (what, text, words) in [
+        ("table", &table, "mrr on test edges"),
+        ("figure", &page("both/compare.svg"), "mrr on test edges"),
+        ("page", &page("one.html"), "on test edges"),
+        ("pages", &page("several.html"), "mrr on validation edges"),
+        ("plan", &plan, "summed over its training edges"),
+        ("plan", &plan, "how its held-out edges rank"),
+        ("plan", &plan, "embeddings of nodes at the ends of others' pairs"),
+        ("plan", &plan, "which of others' pairs are edges"),
+        // No peer is one with a single node.
+        ("plan", &plan, "gradients of the loss by rows of in each round another sample of"),
+    ] {
+        assert!(text.contains(words), "{what}: {words} in {text}");
+        for wrong in ["training nodes", "validation nodes", "test nodes", "labelled nodes", "sample of 1 "] {
+            assert!(!text.contains(wrong), "{what}: {wrong} in {text}");
+        }
+    }
+    assert_eq!(place.json("compare run.toml --runs methods.toml --out both")["task"], "link_prediction");
+}

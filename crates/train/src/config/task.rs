@@ -47,16 +47,25 @@ impl Default for TaskConfig {
 }
 
 /// `task.kind`: whether nodes have classes or pairs of nodes an edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskChoice {
     /// The classes of nodes.
+    #[default]
     NodeClassification,
     /// Which nodes have an edge between them.
     LinkPrediction,
 }
 
 impl TaskChoice {
+    /// What is learned from, chosen by and tested on: the word behind "training", "validation" and "test".
+    pub const fn noun(self) -> &'static str {
+        match self {
+            TaskChoice::NodeClassification => "nodes",
+            TaskChoice::LinkPrediction => "edges",
+        }
+    }
+
     /// Every task with the keys of `[task]` that it alone reads.
     pub(crate) const ALL: [(&'static str, &'static [&'static str]); 2] = [
         ("node_classification", &[]),

@@ -3,6 +3,7 @@
 use laconic_nn::architecture::Handed;
 use laconic_wire::{Count, Direction, Kind, Rank, Tag};
 
+use crate::config::TaskChoice;
 use crate::plan::Plan;
 use crate::schedule::{HandOn, Stage};
 
@@ -30,6 +31,8 @@ pub enum What {
     Answers,
     /// The ids of foreign nodes at the ends of pairs, and which of them a worker has.
     Ends,
+    /// Pairs of nodes that may be edges of others', and which of those that others ask for are edges.
+    Pairs,
     /// Rows of own nodes.
     Rows {
         /// What they are.
@@ -124,15 +127,16 @@ impl Content {
         Content { what, layer: tag.layer, width, is_drawn: false }
     }
 
-    /// What it is, of so many nodes.
-    pub fn words(&self, nodes: usize) -> String {
+    /// What it is, of so many nodes, where this is learned.
+    pub fn words(&self, nodes: usize, task: TaskChoice) -> String {
         let Content { what, layer, width, is_drawn } = *self;
         let nodes = thousands(nodes);
         let sample = if is_drawn { "in each round another sample of " } else { "" };
         match what {
             What::Questions => format!("ids of the {nodes} foreign nodes that its edges come from"),
             What::Answers => format!("which of the ids that it was asked for it has: {nodes}"),
-            What::Ends => format!("ids of foreign nodes at the ends of pairs, and which it has: {nodes}"),
+            What::Ends => format!("ids of foreign nodes at the ends of its pairs, and its own at others': {nodes}"),
+            What::Pairs => "ids of both ends of pairs that it draws, and which of others' pairs are edges".to_owned(),
             What::Rows { of, is_weighted, evaluates } => {
                 let weights = if is_weighted { ", times the layer's weights" } else { "" };
                 let purpose = if evaluates { "for evaluations: " } else { "" };
@@ -143,13 +147,19 @@ impl Content {
                 let width = format!("{width} {} each, from layer {layer}", numbers(width));
                 format!("gradients of the loss by rows of {sample}{nodes} of the other's nodes, {width}")
             }
-            What::ParameterGradients => "gradients of the model, summed over its training nodes".to_owned(),
+            What::ParameterGradients => format!("gradients of the model, summed over its training {}", task.noun()),
             What::Models => "how far its copy of the model has moved".to_owned(),
             What::Statistics => {
                 "means and variances of the columns of hidden rows over its nodes, and sums of gradients by them"
                     .to_owned()
             }
-            What::Figures => "for evaluations: counts and summed losses of its labelled nodes".to_owned(),
+            What::Figures => match task {
+                TaskChoice::NodeClassification => "for evaluations: counts and summed losses of its labelled nodes",
+                TaskChoice::LinkPrediction => {
+                    "for evaluations: how its held-out edges rank and score, as counts and sums over all of them"
+                }
+            }
+            .to_owned(),
             What::Bins => "for evaluations: how many of its labelled nodes have a score in each bin".to_owned(),
             What::Scored => format!("for evaluations: class scores and labels of all its {nodes} labelled nodes"),
             What::ClassCounts => "how many of its training nodes each class has".to_owned(),
@@ -181,6 +191,7 @@ impl What {
             What::Questions => "ids asked",
             What::Answers => "ids answered",
             What::Ends => "ids of ends",
+            What::Pairs => "pairs",
             What::Rows { of, .. } => of.words(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
@@ -203,17 +214,30 @@ impl What {
     }
 }
 
-/// What a kind of the ledger holds.
-pub fn kind_words(kind: Kind) -> &'static str {
+/// What a kind of the ledger holds, where this is learned.
+pub fn kind_words(kind: Kind, task: TaskChoice) -> &'static str {
+    let of = |nodes, edges| match task {
+        TaskChoice::NodeClassification => nodes,
+        TaskChoice::LinkPrediction => edges,
+    };
     match kind {
         Kind::Features => "features of nodes that others have edges from",
-        Kind::Activations => "hidden rows or class scores of nodes that others have edges from",
+        Kind::Activations => of(
+            "hidden rows or class scores of nodes that others have edges from",
+            "hidden rows of nodes that others have edges from, and embeddings of nodes at the ends of others' pairs",
+        ),
         Kind::ActivationGradients => "gradients of the loss by rows that came from others, back to their owners",
-        Kind::ParameterGradients => "gradients of the model, summed over training nodes",
+        Kind::ParameterGradients => of(
+            "gradients of the model, summed over training nodes",
+            "gradients of the model, summed over training edges",
+        ),
         Kind::Parameters => "how far copies of the model have moved, or a checkpoint",
         Kind::Evaluation => "rows for evaluations, and what figures are computed from",
         Kind::Control => "ids of foreign nodes, digests, counts, reports",
-        Kind::Draws => "ids of nodes that batches and pairs reach, and neighbours that were drawn",
+        Kind::Draws => of(
+            "ids of nodes that batches reach, and neighbours that were drawn",
+            "ids of nodes that batches and pairs reach, pairs that may be edges, and neighbours that were drawn",
+        ),
         Kind::Widths => "how much rows vary and count for, and the bits that messages get",
     }
 }

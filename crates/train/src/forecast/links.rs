@@ -92,7 +92,7 @@ impl<'a> Bounds<'a> {
         // What others ask is not known here; their answers name edges alone.
         let own: usize = self.shapes.split_rows.iter().sum();
         let counts = [pairs, own as u64];
-        book.note(What::Ends, self.shapes.rows, |ledger| {
+        book.note(What::Pairs, 0, |ledger| {
             for (step, count) in steps.into_iter().zip(counts) {
                 collectives::forecast_all_to_all(ledger, step.tag(round), rank, &vec![pairs_bytes(count); workers]);
             }
@@ -142,9 +142,11 @@ impl<'a> Bounds<'a> {
         };
         let content = Content { what, layer: tag.layer, width: at.width, is_drawn: !evaluates };
         let route = Route { rank: Rank(self.shapes.rank), links, selection: None, seed: at.plan.config.train.seed };
+        // Whoever is the one peer that has all ends.
+        let received = links.iter().map(|link| link.receive).max().unwrap_or(0);
         let nodes = |peer: Rank| match tag.direction {
             Direction::Forward => links[peer.index()].send,
-            Direction::Reverse => links[peer.index()].receive,
+            Direction::Reverse => received,
         };
         let request = Request::now(tag, Scope::Whole);
         book.enter(content, nodes, |ledger| Halo::forecast(&route, at.coders, request, at.width, ledger))

@@ -34,7 +34,7 @@ pub fn write(folder: &Path, comparison: &Comparison, recorded: &[(usize, Recorde
 
 /// What every method comes to: its means with standard deviations, named.
 pub fn points(comparison: &Comparison, cost: Cost) -> Points {
-    let metric = comparison.metric.as_deref().unwrap_or("metric");
+    let (metric, noun) = (comparison.metric.as_deref().unwrap_or("metric"), comparison.task.noun());
     let (axis, against, unit) = match cost {
         Cost::Bytes => ("bytes that all workers sent, without those of evaluations", "bytes", Unit::Bytes),
         Cost::Seconds => ("seconds", "time", Unit::Seconds),
@@ -51,9 +51,9 @@ pub fn points(comparison: &Comparison, cost: Cost) -> Points {
         Some(Point { name, style, at: (spread.mean, test.mean), sd: (spread.sd, test.sd), front })
     };
     Points {
-        title: format!("{}: {metric} on test nodes against {against}", comparison.graph.dataset),
+        title: format!("{}: {metric} on test {noun} against {against}", comparison.graph.dataset),
         x: (axis, unit),
-        y: format!("{metric} on test nodes, of the round that validation chose"),
+        y: format!("{metric} on test {noun}, of the round that validation chose"),
         points: comparison.methods.iter().enumerate().filter_map(point).collect(),
     }
 }
@@ -65,7 +65,7 @@ fn spread(line: &Line, cost: Cost) -> Option<Spread> {
 
 /// The mean curve of every method against all bytes sent so far.
 pub fn curves(comparison: &Comparison, recorded: &[(usize, &Recorded)]) -> Chart {
-    let metric = comparison.metric.as_deref().unwrap_or("metric");
+    let (metric, noun) = (comparison.metric.as_deref().unwrap_or("metric"), comparison.task.noun());
     let most = (POINTS_MAX / comparison.methods.len().max(1)).clamp(20, 300);
     let curve = |(style, line): (usize, &Line)| {
         let of_method = recorded.iter().filter(|(method, _)| *method == style);
@@ -77,7 +77,7 @@ pub fn curves(comparison: &Comparison, recorded: &[(usize, &Recorded)]) -> Chart
     Chart {
         title: format!("{}: {metric} on the way", comparison.graph.dataset),
         x: ("bytes that all workers have sent so far, evaluations included".to_owned(), Unit::Bytes, Scale::Log),
-        y: format!("{metric} on test nodes of the best round by validation so far, mean over runs"),
+        y: format!("{metric} on test {noun} of the best round by validation so far, mean over runs"),
         curves: named.clone().map(curve).collect(),
         stages: Vec::new(),
         legend: named.map(|(style, line)| (line.name.clone(), style)).collect(),

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use laconic_graph::part::Part;
 use laconic_train::TrainError;
+use laconic_train::config::TaskChoice;
 use laconic_train::record::aside::write_aside;
 use laconic_train::record::purposes::Purposes;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,9 @@ pub struct Comparison {
     pub command: String,
     /// The graph that all runs share.
     pub graph: Graph,
+    /// What its runs learn.
+    #[serde(default)]
+    pub task: TaskChoice,
     /// The metric of every `test`; `None` before the first run, and where nothing is tested.
     pub metric: Option<String>,
     /// The link model on whose clock `seconds` were taken; `None` for real time.
@@ -198,6 +202,7 @@ impl Comparison {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: command_line(),
             graph,
+            task: TaskChoice::default(),
             metric: None,
             link: matrix.link.clone(),
             constant: None,
@@ -212,6 +217,7 @@ impl Comparison {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: String::new(),
             graph: Graph { dataset, digest: String::new(), nodes: 0, edges: 0, parts: Vec::new(), cut: String::new() },
+            task: TaskChoice::default(),
             metric: None,
             link,
             constant: None,
@@ -250,6 +256,7 @@ impl Comparison {
         let seeds = seeds.into();
         let summary = &recorded.summary;
         let purposes = Purposes::of_names(&summary.bytes.by_kind);
+        self.task = recorded.task;
         self.metric = self.metric.take().or_else(|| recorded.metric.clone());
         self.methods[index].notes.clone_from(&summary.notes);
         self.methods[index].runs.push(Run {

@@ -30,7 +30,8 @@ pub fn table(comparison: &Comparison) -> String {
         Some(link) => format!("seconds on the clock of a model of the link {link}"),
         None => "real seconds".to_owned(),
     };
-    let _ = writeln!(text, "{metric} on test nodes, mean ± standard deviation over runs; {time}");
+    let noun = comparison.task.noun();
+    let _ = writeln!(text, "{metric} on test {noun}, mean ± standard deviation over runs; {time}");
     for line in &comparison.methods {
         for note in &line.notes {
             let _ = writeln!(text, "note: {}: {note}", line.name);

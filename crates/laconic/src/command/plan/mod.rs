@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use laconic_train::config::{Config, MessagesConfig};
+use laconic_train::config::{Config, MessagesConfig, TaskChoice};
 use laconic_train::forecast::contents::{Leaving, What, kind_words};
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
@@ -119,7 +119,7 @@ struct RowOf {
 }
 
 impl Leaves {
-    fn of(worker: u32, leaving: &Leaving) -> Leaves {
+    fn of(worker: u32, leaving: &Leaving, task: TaskChoice) -> Leaves {
         let Leaving { content, to, nodes, count } = *leaving;
         let has_rows = matches!(content.what, What::Rows { .. } | What::RowGradients);
         Leaves {
@@ -131,7 +131,7 @@ impl Leaves {
             nodes,
             frames: count.frames,
             bytes: count.framed,
-            words: content.words(nodes),
+            words: content.words(nodes, task),
         }
     }
 }
@@ -188,14 +188,16 @@ fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf
         // Frames of one exchange to different peers travel at the same time, those to one peer one after the other.
         exchanges = ledger.totals_by_peer().values().map(|count| count.frames).fold(exchanges, u64::max);
     }
-    let leaves = ranks.iter().zip(&leaves).flat_map(|(&rank, leaves)| leaves.iter().map(move |l| Leaves::of(rank, l)));
+    let task = config.task.kind;
+    let leaves = ranks.iter().zip(&leaves);
+    let leaves = leaves.flat_map(|(&rank, leaves)| leaves.iter().map(move |l| Leaves::of(rank, l, task)));
     let sent = kinds.iter().filter(|(_, bytes)| **bytes > 0);
     Ok(Costs {
         workers: size,
         bytes: total.framed,
         payload: total.payload,
         frames: total.frames,
-        kinds: sent.map(|(kind, _)| (kind.name().to_owned(), kind_words(kind))).collect(),
+        kinds: sent.map(|(kind, _)| (kind.name().to_owned(), kind_words(kind, task))).collect(),
         by_kind: kinds.iter().map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect(),
         by_link,
         rows: workers.iter().map(|(shapes, ..)| shapes.rows).collect(),

@@ -13,7 +13,7 @@ const POINTS: (usize, usize) = (24, 250);
 /// What a panel shows by rounds.
 #[derive(Clone, Copy)]
 pub enum Shown {
-    /// The metric on validation nodes.
+    /// The metric on validation nodes, or edges.
     Validation,
     /// The training loss.
     Loss,
@@ -21,10 +21,10 @@ pub enum Shown {
 
 /// A panel for each method: its runs thin, their mean strong, and where stages start.
 pub fn panels(comparison: &Comparison, runs: &[Run], shown: Shown) -> Vec<Chart> {
-    let metric = comparison.metric.as_deref().unwrap_or("metric");
+    let (metric, noun) = (comparison.metric.as_deref().unwrap_or("metric"), comparison.task.noun());
     let y = match shown {
-        Shown::Validation => format!("{metric} on validation nodes"),
-        Shown::Loss => "loss on training nodes before the round's step".to_owned(),
+        Shown::Validation => format!("{metric} on validation {noun}"),
+        Shown::Loss => format!("loss on training {noun} before the round's step"),
     };
     let most = (POINTS_MAX / (runs.len() + comparison.methods.len())).clamp(POINTS.0, POINTS.1);
     let panel = |(style, line): (usize, &crate::command::compare::outcome::Line)| {
@@ -96,7 +96,7 @@ pub fn of_one(run: &Run) -> Vec<Chart> {
     let against_bytes = Chart {
         title: format!("{metric} against bytes"),
         x: ("bytes that all workers have sent so far".to_owned(), Unit::Bytes, Scale::Log),
-        y: format!("{metric} on test nodes of the best round by validation so far"),
+        y: format!("{metric} on test {} of the best round by validation so far", run.recorded.task.noun()),
         curves: vec![curve("test", (2, Weight::Strong), &on_the_way)],
         stages: Vec::new(),
         legend: Vec::new(),

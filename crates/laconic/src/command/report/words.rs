@@ -189,8 +189,9 @@ fn outcome(run: &Run) -> String {
     };
     let scores = &summary.metrics.scores;
     let sets = [("training", &scores.train), ("validation", &scores.val), ("test", &scores.test)];
+    let noun = run.recorded.task.noun();
     let figures: Vec<String> =
-        sets.iter().filter_map(|(name, scores)| Some(format!("{} on {name} nodes", figure(scores)?))).collect();
+        sets.iter().filter_map(|(name, scores)| Some(format!("{} on {name} {noun}", figure(scores)?))).collect();
     let metric = run.recorded.metric.as_deref().unwrap_or("metric");
     let figures = if figures.is_empty() { String::new() } else { format!(": {metric} {}", figures.join(", ")) };
     let stopped = if summary.interrupted { " The run was interrupted; laconic resume goes on with it." } else { "" };
