@@ -34,9 +34,16 @@ fn a_key_that_its_member_does_not_read_is_refused_with_the_one_that_does() {
         ("model.heads=4", ["model.heads", "gat"]),
         ("schedule.start=mlp", ["schedule.start", "lazy"]),
         ("partition.objective=cut", ["partition.objective", "multilevel"]),
+        ("partition.method=super_node --set partition.rule=ldg", ["partition.rule", "\"streaming\" does"]),
+        ("partition.method=super_node --set partition.passes=4", ["partition.passes", "\"streaming\" does"]),
         ("train.lr_step=5", ["train.lr_step", "step"]),
     ] {
         place.refused(&format!("plan run.toml --set {set}"), 2, &words);
+    }
+    // Who clusters in passes, or cuts in passes whatever the clusterer, reads them.
+    place.json("data synth sbm --nodes 60 --features 4 --out graph.npz");
+    for set in ["partition.method=streaming", "partition.method=super_node --set partition.clusterer=streaming"] {
+        place.json(&format!("plan run.toml --set partition.parts=2 --set {set} --set partition.passes=4"));
     }
 }
 

@@ -109,6 +109,9 @@ fn input_that_cannot_be_cut_is_refused() {
     place.refused("partition a.npz --parts 301 --method multilevel", 3, &["a.npz", "301 parts of 300 nodes"]);
     place.refused("partition a.npz --parts 2 --method fine", 2, &["--method", "fine", "multilevel"]);
     place.refused("partition a.npz --parts 2 --imbalance 0.1", 2, &["--imbalance", "multilevel"]);
+    let rule = "partition a.npz --parts 2 --method super_node --rule ldg";
+    place.refused(rule, 2, &["--rule belongs to --clusterer streaming, not to multilevel"]);
+    place.json(&format!("{rule} --clusterer streaming --passes 2"));
     place.refused("partition a.npz --parts 2 --split-index 1", 2, &["split_index"]);
     place.refused("partition a.npz --parts 2 --split train=0.5", 2, &["--split", "val"]);
     place.write("list.csv", "0,1\n1,2\n");

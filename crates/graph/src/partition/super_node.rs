@@ -26,9 +26,9 @@ pub(super) static KIND: PartitionerKind = PartitionerKind {
     },
 };
 
-/// What it can cluster by, first what it does where nobody says otherwise.
-pub fn clusterers() -> [&'static str; 2] {
-    [multilevel::KIND.name, streaming::KIND.name]
+/// What it can cluster by, with the options that are read for it alone; first what it does where nobody says otherwise.
+pub fn clusterers() -> [(&'static str, &'static [&'static str]); 2] {
+    [(multilevel::KIND.name, &[]), (streaming::KIND.name, &["rule", "passes"])]
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,8 +41,10 @@ impl Clusterer {
     fn from_name(options: &PartitionOptions) -> Result<Clusterer> {
         let kinds = clusterers().into_iter().zip([Clusterer::Multilevel, Clusterer::Streaming]);
         let name = &options.clusterer;
-        kinds.into_iter().find(|(known, _)| name.is_empty() || name == known).map(|(_, kind)| kind).ok_or_else(|| {
-            let what = format!("expected the clusterer {}, found {name:?}", clusterers().join(" or "));
+        let found = kinds.into_iter().find(|((known, _), _)| name.is_empty() || name == known);
+        found.map(|(_, kind)| kind).ok_or_else(|| {
+            let names = clusterers().map(|(name, _)| name).join(" or ");
+            let what = format!("expected the clusterer {names}, found {name:?}");
             GraphError::invalid(what)
         })
     }

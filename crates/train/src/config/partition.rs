@@ -54,7 +54,7 @@ impl Default for PartitionConfig {
             imbalance: IMBALANCE_DEFAULT,
             file: None,
             clusters: 0,
-            clusterer: clusterers()[0].to_owned(),
+            clusterer: clusterers()[0].0.to_owned(),
             rule: RULES[0].to_owned(),
             passes: PASSES_DEFAULT,
             own: Options::default(),

@@ -94,7 +94,7 @@ impl Members {
         at_least_0("partition.imbalance", config.partition.imbalance)?;
         one_of("partition.objective", &config.partition.objective, &Objective::ALL.map(Objective::name))?;
         within("partition.passes", config.partition.passes as usize, 1..=1000)?;
-        one_of("partition.clusterer", &config.partition.clusterer, &clusterers())?;
+        one_of("partition.clusterer", &config.partition.clusterer, &clusterers().map(|(name, _)| name))?;
         one_of("partition.rule", &config.partition.rule, &RULES)?;
         self.partitioner(config).map(drop)
     }

@@ -255,13 +255,24 @@ struct Idle<'a> {
 
 fn idle<'a>(axes: &'a [Axis], table: &toml::Table) -> Vec<Idle<'a>> {
     let defaults = toml::Table::try_from(Config::default()).unwrap_or_default();
+    let member = |axis: &Axis| {
+        let of = |table: &toml::Table| {
+            table.get(axis.section).and_then(|section| section.get(axis.key)?.as_str()).map(str::to_owned)
+        };
+        of(table).or_else(|| of(&defaults)).unwrap_or_default()
+    };
+    let of_section = |name: &'static str| axes.iter().filter(move |axis| axis.section == name);
     let mut found = Vec::new();
     for axis in axes {
         let Some(toml::Value::Table(section)) = table.get(axis.section) else { continue };
-        let default = defaults.get(axis.section).and_then(|section| section.get(axis.key));
-        let member = section.get(axis.key).or(default).and_then(toml::Value::as_str).unwrap_or_default();
-        for option in section.keys().filter(|option| axis.knows(option) && !axis.reads(member, option)) {
-            found.push(Idle { axis, member: member.to_owned(), option: option.clone() });
+        let (chosen, mut others) = (member(axis), of_section(axis.section).filter(|other| other.key != axis.key));
+        // A clusterer that no partitioner asks for does not say what is read.
+        let is_asked = others.all(|other| !other.knows(axis.key) || other.reads(&member(other), axis.key));
+        let elsewhere = |option: &str| of_section(axis.section).any(|other| other.reads(&member(other), option));
+        for option in section.keys().filter(|option| axis.knows(option) && !axis.reads(&chosen, option)) {
+            if is_asked || !elsewhere(option) {
+                found.push(Idle { axis, member: chosen.clone(), option: option.clone() });
+            }
         }
     }
     found

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use laconic_graph::partition::{PartitionerKind, PartitionerRegistry};
+use laconic_graph::partition::{PartitionerKind, PartitionerRegistry, clusterers};
 use laconic_nn::decoder::{DecoderKind, DecoderRegistry};
 use laconic_nn::layer::{LayerKind, LayerRegistry};
 use laconic_nn::optimiser::{OptimiserKind, OptimiserRegistry, RateKind, RateRegistry};
@@ -127,7 +127,14 @@ impl Members {
         let Some((section, option)) = key.split_once('.') else { return Vec::new() };
         let axes = self.axes().into_iter().filter(|axis| axis.section == section);
         let members = axes.flat_map(|axis| axis.members);
-        members.filter(|(_, options)| options.contains(&option)).map(|(name, _)| name).collect()
+        let mut readers: Vec<&str> = Vec::new();
+        for (name, _) in members.filter(|(_, options)| options.contains(&option)) {
+            // One name may stand on two axes.
+            if !readers.contains(&name) {
+                readers.push(name);
+            }
+        }
+        readers
     }
 
     /// Every name that a key may be given, as key, name and the options that are read with it.
@@ -150,6 +157,7 @@ impl Members {
         let of = |section, key, members: Vec<(&'static str, &'static [&'static str])>| Axis { section, key, members };
         vec![
             of("partition", "method", self.partitioners.iter().map(|kind| (kind.name, kind.options)).collect()),
+            of("partition", "clusterer", clusterers().to_vec()),
             of("model", "arch", self.layers.iter().map(|kind| (kind.name, kind.options)).collect()),
             of("task", "kind", TaskChoice::ALL.to_vec()),
             of("task", "decoder", self.decoders.iter().map(|kind| (kind.name, kind.options)).collect()),

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::part::Provenance;
-use laconic_graph::partition::{Objective, PartitionerRegistry, Quality, RULES, clusterers, quality};
+use laconic_graph::partition::{Objective, PartitionerKind, PartitionerRegistry, Quality, RULES, clusterers, quality};
 use laconic_graph::roles::Roles;
 use laconic_graph::skew::{LabelCounts, LabelSkew};
 use laconic_train::config::PartitionConfig;
@@ -81,7 +81,7 @@ struct Wishes {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     clusters: Option<u32>,
     /// Super_node: what makes the clusters [default: multilevel]
-    #[arg(long, value_parser = clusterers())]
+    #[arg(long, value_parser = clusterers().map(|(name, _)| name))]
     clusterer: Option<String>,
     /// Streaming, also for super_node's clusters: how nodes find their parts [default: clusters]
     #[arg(long, value_parser = RULES)]
@@ -240,10 +240,21 @@ impl Partition {
         let registry = PartitionerRegistry::default();
         let method = registry.get(&self.method)?;
         let Some((flag, _, key)) = flags.iter().find(|(_, given, key)| *given && !method.reads(key)) else {
-            return Ok(());
+            return self.refuse_idle_options_of_clusterers(method, &flags);
         };
         let readers: Vec<&str> = registry.iter().filter(|kind| kind.reads(key)).map(|kind| kind.name).collect();
         bail!("{flag} belongs to --method {}, not to {}", readers.join(" or "), self.method)
+    }
+
+    fn refuse_idle_options_of_clusterers(&self, method: &PartitionerKind, flags: &[(&str, bool, &str)]) -> Result<()> {
+        let ours = clusterers();
+        let chosen = self.wishes.clusterer.as_deref().unwrap_or(ours[0].0);
+        for (reader, options) in ours.into_iter().filter(|(name, _)| method.reads("clusterer") && *name != chosen) {
+            if let Some((flag, ..)) = flags.iter().find(|(_, given, key)| *given && options.contains(key)) {
+                bail!("{flag} belongs to --clusterer {reader}, not to {chosen}");
+            }
+        }
+        Ok(())
     }
 }
 
