@@ -3,7 +3,8 @@
 use laconic_wire::{Direction, Tag};
 
 use super::Plan;
-use crate::config::{CodecChoice, Config, CostsChoice};
+use crate::config::{BatchConfig, BatchKind, CodecChoice, Config, CostsChoice, EvaluationInputs};
+use crate::schedule::Stage;
 use crate::selection::Scope;
 
 /// From which [`laconic_graph::skew::LabelSkew::skew`] on parts are said to differ: chance alone makes 0.17 of 35 nodes
@@ -26,6 +27,7 @@ impl Plan {
         masks
             .chain(self.uneven_masks())
             .chain(self.idle_keys())
+            .chain(self.idle_with_batches())
             .chain(self.apart())
             .chain(self.one_relation())
             .collect()
@@ -58,7 +60,7 @@ impl Plan {
     /// Says so where gradients come back in other columns than their rows went out in: then some are by entries that
     /// never arrived, which nothing at the owner depends on, and some that are wanted stay away.
     fn uneven_masks(&self) -> Option<String> {
-        let live: Vec<Tag> = self.stages.iter().flat_map(|stage| stage.live_exchanges()).map(|(tag, _)| tag).collect();
+        let live = self.live();
         let (back, out): (Vec<&Tag>, Vec<&Tag>) = live.iter().partition(|tag| tag.direction == Direction::Reverse);
         let uneven = |out: &&Tag| {
             let back = back.iter().find(|back| back.layer == out.layer);
@@ -79,13 +81,23 @@ impl Plan {
         // A byte budget may choose other codecs for parameters.
         let feeds_back = messages.error_feedback || self.messages.budget.is_some() || self.messages.round_parameters();
         let skip = messages.skip.as_ref();
-        let live: Vec<Tag> = self.stages.iter().flat_map(|stage| stage.live_exchanges()).map(|(tag, _)| tag).collect();
+        let live = self.live();
         let exchanges = self.frozen != Scope::Nothing;
-        let crosses = !live.is_empty() || self.stages.iter().any(|stage| stage.freezes());
-        let comes_back = live.iter().any(|tag| tag.direction == Direction::Reverse);
+        // Embeddings of pairs' ends, and their gradients.
+        let has_ends = self.links.is_some() && self.batching.is_none();
+        let fetches = self.stages.iter().any(|stage| self.fetches(stage));
+        let freezes = |stage: &Stage| stage.freezes() && !self.reads_own_inputs(stage);
+        let crosses = !live.is_empty() || has_ends || fetches || self.stages.iter().any(freezes);
+        let comes_back = has_ends || live.iter().any(|tag| tag.direction == Direction::Reverse);
+        let clusters = self.stages.iter().any(|stage| self.clusters(stage));
         let idle = [
             (
-                exchanges && !crosses && rounds,
+                exchanges && !crosses && rounds && clusters,
+                "messages.forward and messages.backward: clusters are read by who has them (batch.kind), so no rows \
+                 cross",
+            ),
+            (
+                exchanges && !crosses && rounds && !clusters,
                 "messages.forward and messages.backward: no layer reads neighbours, so no rows cross",
             ),
             (
@@ -101,7 +113,7 @@ impl Plan {
                 "messages.skip.staleness: from 2 on a message is left out; below, each is sent",
             ),
             (
-                self.frozen == Scope::Nothing && rounds,
+                self.frozen == Scope::Nothing && rounds && !has_ends,
                 "messages.forward and messages.backward: training exchanges no rows (messages.selection)",
             ),
             (
@@ -121,11 +133,55 @@ impl Plan {
         idle.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, note)| note.to_owned())
     }
 
+    /// Keys that have been set and that batches do not read, or that only batches of another kind do.
+    fn idle_with_batches(&self) -> impl Iterator<Item = String> {
+        let Config { messages, batch, .. } = &*self.config;
+        let default = BatchConfig::default();
+        let any = |is: &dyn Fn(&Stage) -> bool| self.stages.iter().any(is);
+        let in_batches = self.batching.is_some() && batch.kind == BatchKind::Neighbours;
+        let draws = any(&|stage| self.samples(stage));
+        let sampling = |batch: &BatchConfig| (batch.fanouts.clone(), batch.redraw, batch.ahead);
+        let is_input = |layer: usize| any(&|stage| usize::from(stage.first_layer) == layer);
+        let within = |layer: usize| {
+            any(&|stage| {
+                let layers = usize::from(stage.first_layer)..=usize::from(stage.last_layer());
+                layers.contains(&layer) && self.in_neighbourhoods(stage)
+            })
+        };
+        let mut own = messages.layers.keys().filter_map(|layer| layer.parse().ok());
+        let idle = [
+            (
+                in_batches && !draws && sampling(batch) != sampling(&default),
+                "batch.fanouts, batch.redraw and batch.ahead: no neighbours are drawn, since their sums are kept",
+            ),
+            (
+                in_batches && draws && batch.cache != default.cache && !any(&|stage| self.fetches(stage)),
+                "batch.cache: batches read no other workers' rows, or have kept all that they read",
+            ),
+            (
+                messages.evaluation_inputs == EvaluationInputs::Training
+                    && !any(&|stage| stage.freezes() && !self.reads_own_inputs(stage)),
+                "messages.evaluation_inputs = \"training\": in training no inputs cross once and for all, so \
+                 evaluations fetch their own",
+            ),
+            (
+                own.any(|layer| within(layer) && !is_input(layer)),
+                "messages.layers: batches fetch what their first layer reads, and no rows cross for the others",
+            ),
+        ];
+        idle.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, note)| note.to_owned())
+    }
+
+    /// What is exchanged in every round: nothing by batches over neighbourhoods, which fetch what they read.
+    fn live(&self) -> Vec<Tag> {
+        let stages = self.stages.iter().filter(|stage| !self.in_neighbourhoods(stage));
+        stages.flat_map(|stage| stage.live_exchanges()).map(|(tag, _)| tag).collect()
+    }
+
     /// Says why, where masks are configured for a direction and leave all of its messages whole.
     fn idle_mask(&self, direction: Direction) -> Option<String> {
         let masks = |tag: &Tag| self.messages.coding(*tag).kind.reads.ratio;
-        let live = self.stages.iter().flat_map(|stage| stage.live_exchanges()).map(|(tag, _)| tag);
-        let live: Vec<Tag> = live.filter(|tag| tag.direction == direction).collect();
+        let live: Vec<Tag> = self.live().into_iter().filter(|tag| tag.direction == direction).collect();
         if !self.configures_mask(direction) || live.iter().any(masks) {
             return None;
         }

@@ -266,10 +266,11 @@ fn masks_of_one_way_alone_are_noted_before_anything_runs() {
 /// A key that another key leaves without a reader is said to, and not where it has one.
 #[test]
 fn keys_that_nothing_reads_are_noted_before_anything_runs() {
+    let counts = GlobalCounts { nodes: 40, edges: 90, train: 20, columns: 12, classes: 4, ..GlobalCounts::default() };
     let notes = |keys: &str| {
         let keys: Vec<&str> = keys.split_whitespace().collect();
         let config = parse("", &keys).expect("valid");
-        Plan::for_model(&Members::default(), &config, [12, 4]).expect("a plan").notes()
+        Plan::with(&Members::default(), &config, &counts).expect("a plan").notes()
     };
     let adaptive = "messages.backward={codec=\"quantised\",bits=\"adaptive\"}";
     let eight = "messages.parameters={codec=\"quantised\",bits=8}";
@@ -283,10 +284,22 @@ fn keys_that_nothing_reads_are_noted_before_anything_runs() {
         ("train.patience=5 train.eval_every=0", "train.patience: ", "train.eval_every=2"),
         ("messages.skip={staleness=1}", "messages.skip.staleness: ", "messages.skip={staleness=2}"),
         ("messages.skip={} schedule.kind=lazy", "messages.skip: ", "schedule.kind=synchronous"),
+        // Batches fetch what their first layer reads, and send no gradients back.
+        ("messages.backward=half batch.size=4", "messages.backward: ", "batch.size=0"),
+        ("messages.backward=half batch.size=4 task.kind=link_prediction", "messages.backward: ", "batch.size=0"),
+        ("messages.layers.1.forward=half batch.size=4", "messages.layers: ", "batch.size=0"),
+        ("messages.evaluation_inputs=training batch.size=4", "messages.evaluation_inputs = ", "batch.size=0"),
+        ("batch.size=4 messages.forward=half batch.kind=clusters", "messages.forward and ", "batch.kind=neighbours"),
+        ("batch.size=4 batch.fanouts=[3,3] schedule.kind=lazy", "batch.fanouts, ", "schedule.kind=synchronous"),
+        ("batch.size=4 batch.cache=1MB messages.selection=none", "batch.cache: ", "messages.selection=all"),
     ] {
         let found = notes(keys);
         assert!(found.len() == 1 && found[0].starts_with(key), "{keys}: {found:?}");
         assert_eq!(notes(&format!("{keys} {reader}")), Vec::<String>::new(), "{keys} {reader}");
+    }
+    // Embeddings of pairs' ends cross in every round, and their gradients, whatever layers read.
+    for keys in ["messages.forward=half model.arch=mlp", "messages.backward=half model.layers=1"] {
+        assert_eq!(notes(&format!("task.kind=link_prediction {keys}")), Vec::<String>::new(), "{keys}");
     }
 }
 
