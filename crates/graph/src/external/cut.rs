@@ -80,6 +80,7 @@ pub fn cut(job: &Job) -> Result<Cut> {
     }
     let partitioner = kind.build(options)?;
     let nodes = job.data.nodes();
+    partitioner.check(nodes as usize, job.parts)?;
     let need = Need {
         nodes,
         partitioner: partitioner.memory(nodes, job.parts),

@@ -166,6 +166,10 @@ mod tests {
     struct Rogue(String);
 
     impl Partitioner for Rogue {
+        fn check(&self, _: usize, _: u32) -> Result<()> {
+            Ok(())
+        }
+
         fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
             let nodes = input.graph.nodes();
             Ok(match self.0.as_str() {

@@ -43,9 +43,6 @@ static METIS: Mutex<()> = Mutex::new(());
 impl Partitioner for Multilevel {
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
         let nodes = input.graph.nodes();
-        if input.parts == 0 || input.parts as usize > nodes.max(1) {
-            return Err(GraphError::invalid(format!("cannot make {} parts of {nodes} nodes", input.parts)));
-        }
         if input.roles.is_some_and(|roles| roles.len() != nodes) {
             return Err(GraphError::invalid(format!("expected one role for each of {nodes} nodes")));
         }

@@ -17,11 +17,21 @@ use crate::source::RowSource;
 /// Built by its [`PartitionerKind`](super::PartitionerKind), which hands it the options. Called once, before a run, on
 /// one machine that holds the graph. Must be deterministic in its input; [`crate::laws::partitioners`] tests that.
 pub trait Partitioner: Send + Sync {
+    /// Refuses counts of nodes and parts that it cannot follow. Whoever a
+    /// [`PartitionerKind`](super::PartitionerKind) builds does so before anything else.
+    ///
+    /// # Errors
+    ///
+    /// No parts, more of them than nodes, or what else cannot be.
+    fn check(&self, nodes: usize, parts: u32) -> Result<()> {
+        fits(nodes, parts)
+    }
+
     /// The part of each node, below [`PartitionInput::parts`], in node order.
     ///
     /// # Errors
     ///
-    /// Whatever keeps it from assigning every node: no parts, more parts than it can fill, roles or a file of another
+    /// As [`Partitioner::check`], and whatever else keeps it from assigning every node: roles or a file of another
     /// length than the graph, a graph larger than it can take.
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>>;
 
@@ -40,6 +50,37 @@ pub trait Partitioner: Send + Sync {
     fn memory(&self, nodes: u64, parts: u32) -> u64 {
         let _ = parts;
         4 * nodes
+    }
+}
+
+/// Refuses to make no parts, or more than there are nodes.
+pub(super) fn fits(nodes: usize, parts: u32) -> Result<()> {
+    if parts == 0 || parts as usize > nodes.max(1) {
+        return Err(GraphError::invalid(format!("cannot make {parts} parts of {nodes} nodes")));
+    }
+    Ok(())
+}
+
+/// Who is asked for nothing that it would refuse.
+pub(super) struct Checked(pub Box<dyn Partitioner>);
+
+impl Partitioner for Checked {
+    fn check(&self, nodes: usize, parts: u32) -> Result<()> {
+        self.0.check(nodes, parts)
+    }
+
+    fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
+        self.check(input.graph.nodes(), input.parts)?;
+        self.0.assign(input)
+    }
+
+    fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
+        self.check(input.rows.nodes(), input.parts)?;
+        self.0.assign_rows(input)
+    }
+
+    fn memory(&self, nodes: u64, parts: u32) -> u64 {
+        self.0.memory(nodes, parts)
     }
 }
 

@@ -3,7 +3,7 @@
 use laconic_key::{Key, Purpose};
 use rayon::prelude::*;
 
-use crate::error::{GraphError, Result};
+use crate::error::Result;
 use crate::partition::{PartitionInput, Partitioner, PartitionerKind, Reads, RowsInput};
 
 pub(super) static KIND: PartitionerKind =
@@ -15,20 +15,17 @@ struct Random;
 
 impl Partitioner for Random {
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
-        draw(input.graph.nodes(), input.parts, input.seed)
+        Ok(draw(input.graph.nodes(), input.parts, input.seed))
     }
 
     fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
-        draw(input.rows.nodes(), input.parts, input.seed)
+        Ok(draw(input.rows.nodes(), input.parts, input.seed))
     }
 }
 
-fn draw(nodes: usize, parts: u32, seed: u64) -> Result<Vec<u32>> {
-    if parts == 0 || parts as usize > nodes.max(1) {
-        return Err(GraphError::invalid(format!("cannot make {parts} parts of {nodes} nodes")));
-    }
+fn draw(nodes: usize, parts: u32, seed: u64) -> Vec<u32> {
     let key = Key::new(seed, Purpose::Partition);
-    Ok((0..nodes).into_par_iter().map(|node| key.with(node as u64).below(u64::from(parts)) as u32).collect())
+    (0..nodes).into_par_iter().map(|node| key.with(node as u64).below(u64::from(parts)) as u32).collect()
 }
 
 #[cfg(test)]

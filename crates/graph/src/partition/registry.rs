@@ -1,6 +1,7 @@
 //! The partitioners by name: this crate's, and any that a program adds.
 
 use crate::error::{GraphError, Result};
+use crate::partition::partitioner::Checked;
 use crate::partition::{PartitionOptions, Partitioner, given, multilevel, random, streaming, super_node};
 
 /// One kind of partitioner: its name, the options it reads and how it is made of them.
@@ -29,13 +30,13 @@ pub enum Reads {
 }
 
 impl PartitionerKind {
-    /// Makes a partitioner that follows `options`.
+    /// Makes a partitioner that follows `options`, and refuses what [`Partitioner::check`] does before anything else.
     ///
     /// # Errors
     ///
     /// If an option that it reads is missing or has a value it cannot follow.
     pub fn build(&self, options: &PartitionOptions) -> Result<Box<dyn Partitioner>> {
-        (self.build)(options)
+        Ok(Box::new(Checked((self.build)(options)?)))
     }
 
     /// Whether it reads the option called `key`.

@@ -3,6 +3,7 @@
 use laconic_key::{Key, Purpose};
 
 use crate::error::{GraphError, Result};
+use crate::partition::partitioner::fits;
 use crate::partition::streaming::{self, Streaming};
 use crate::partition::{
     Objective, PartitionInput, PartitionOptions, Partitioner, PartitionerKind, Reads, RowsInput, multilevel,
@@ -68,19 +69,13 @@ pub fn clusters_default(nodes: usize, parts: u32) -> u32 {
 }
 
 impl SuperNode {
-    /// Checks the counts, has nodes put into so many clusters, and deals these out.
+    fn clusters(&self, nodes: usize, parts: u32) -> u32 {
+        if self.clusters == 0 { clusters_default(nodes, parts) } else { self.clusters }
+    }
+
+    /// Has nodes put into clusters, and deals these out.
     fn deal(&self, nodes: usize, parts: u32, seed: u64, gather: impl Fn(u32) -> Result<Vec<u32>>) -> Result<Vec<u32>> {
-        if parts == 0 || parts as usize > nodes.max(1) {
-            return Err(GraphError::invalid(format!("cannot make {parts} parts of {nodes} nodes")));
-        }
-        let clusters = match self.clusters {
-            0 => clusters_default(nodes, parts),
-            clusters if (u64::from(parts)..=nodes as u64).contains(&u64::from(clusters)) => clusters,
-            clusters => {
-                let range = format!("expected from {parts} clusters, one a part, to {nodes}, one a node");
-                return Err(GraphError::invalid(format!("{range}, found {clusters}")));
-            }
-        };
+        let clusters = self.clusters(nodes, parts);
         let of = if clusters as usize == nodes { (0..clusters).collect() } else { gather(clusters)? };
         let part_of = dealt(clusters, parts, seed);
         Ok(of.into_iter().map(|cluster| part_of[cluster as usize]).collect())
@@ -97,6 +92,15 @@ fn dealt(clusters: u32, parts: u32, seed: u64) -> Vec<u32> {
 }
 
 impl Partitioner for SuperNode {
+    fn check(&self, nodes: usize, parts: u32) -> Result<()> {
+        fits(nodes, parts)?;
+        if self.clusters == 0 || (u64::from(parts)..=nodes as u64).contains(&u64::from(self.clusters)) {
+            return Ok(());
+        }
+        let range = format!("expected from {parts} clusters, one a part, to {nodes}, one a node");
+        Err(GraphError::invalid(format!("{range}, found {}", self.clusters)))
+    }
+
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
         let gather = |clusters| self.by.assign(&PartitionInput { roles: None, parts: clusters, ..*input });
         self.deal(input.graph.nodes(), input.parts, input.seed, gather)
@@ -108,7 +112,7 @@ impl Partitioner for SuperNode {
     }
 
     fn memory(&self, nodes: u64, parts: u32) -> u64 {
-        let clusters = if self.clusters == 0 { clusters_default(nodes as usize, parts) } else { self.clusters };
+        let clusters = self.clusters(nodes as usize, parts);
         self.by.memory(nodes, clusters) + 8 * u64::from(clusters) + 4 * nodes
     }
 }

@@ -85,9 +85,6 @@ impl Partitioner for Streaming {
 
     fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
         let nodes = input.rows.nodes();
-        if input.parts == 0 || input.parts as usize > nodes.max(1) {
-            return Err(GraphError::invalid(format!("cannot make {} parts of {nodes} nodes", input.parts)));
-        }
         if input.parts == 1 {
             return Ok(vec![0; nodes]);
         }

@@ -1,12 +1,10 @@
 //! What streaming promises beyond the laws of all partitioners.
 
-use super::NOWHERE;
+use super::{NOWHERE, RULES};
 use crate::graph::Graph;
 use crate::partition::{PartitionInput, PartitionOptions, PartitionerRegistry, RowsInput, quality};
 use crate::source::{EachRows, RowSource, Rows};
 use crate::synth::{RmatSpec, SbmSpec, rmat, sbm};
-
-const RULES: [&str; 3] = ["clusters", "fennel", "ldg"];
 
 fn with(rule: &str, passes: u32) -> PartitionOptions {
     PartitionOptions { rule: rule.to_owned(), passes, ..PartitionOptions::default() }
