@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
-use super::append::Appending;
+use super::append::{Appending, BUFFERS};
 use super::rows::RowFiles;
 use super::state;
 use crate::error::{GraphError, Result};
@@ -71,7 +71,7 @@ impl Dealt {
     fn rows(&mut self, rows: &RowFiles, assignment: &[u32], tell: &dyn Fn(&str)) -> Result<()> {
         let open = |kind: &str, lengths: &[u64]| {
             let files = lengths.iter().enumerate();
-            Appending::to(files.map(|(part, &length)| (self.file(kind, part as u32), length)))
+            Appending::to(files.map(|(part, &length)| (self.file(kind, part as u32), length)), BUFFERS / 2)
         };
         let mut degrees = open(DEGREES, &self.done.lengths[0])?;
         let mut sources = open(SOURCES, &self.done.lengths[1])?;
@@ -93,7 +93,7 @@ impl Dealt {
         if columns == 0 {
             return Ok(());
         }
-        let mut files = Appending::to((0..parts).map(|part| (self.file(FEATURES, part), 0)))?;
+        let mut files = Appending::to((0..parts).map(|part| (self.file(FEATURES, part), 0)), BUFFERS)?;
         let mut node = 0;
         data.features(&mut |values| {
             for row in values.chunks_exact(columns) {

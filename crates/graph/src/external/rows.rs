@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::append::Appending;
+use super::append::{Appending, BUFFERS};
 use super::state;
 use crate::build::BuildOptions;
 use crate::error::{GraphError, Result};
@@ -144,7 +144,7 @@ impl RowFiles {
     /// Puts each edge, its target counted from the bucket's first node, into its bucket.
     fn spill(&self, source: &dyn EdgeSource, how: BuildOptions) -> Result<()> {
         let bounds = &self.done.bounds;
-        let mut files = Appending::to((0..self.buckets()).map(|bucket| (self.spilled(bucket), 0)))?;
+        let mut files = Appending::to((0..self.buckets()).map(|bucket| (self.spilled(bucket), 0)), BUFFERS)?;
         let places = Places::new(bounds);
         source.pass(&mut |pairs| {
             each_edge(pairs, how, |source, target| {
