@@ -26,7 +26,8 @@ pub fn feature_clusters(features: &Features, nodes: usize, seed: u64) -> Labels 
     }
     let mut of = vec![0; nodes];
     for _ in 0..STEPS {
-        of = (0..nodes).map(|node| nearest(features, node, &centres)).collect();
+        let norms: Vec<f64> = centres.iter().map(|centre| centre.iter().map(|value| value * value).sum()).collect();
+        of = (0..nodes).map(|node| nearest(features, node, (&centres, &norms))).collect();
         let mut counts = vec![0.0; clusters];
         let mut sums = vec![vec![0.0; columns]; clusters];
         for (node, &cluster) in of.iter().enumerate() {
@@ -41,13 +42,13 @@ pub fn feature_clusters(features: &Features, nodes: usize, seed: u64) -> Labels 
 }
 
 /// The centre at the least distance, without the part of it that is the same for all.
-fn nearest(features: &Features, node: usize, centres: &[Vec<f64>]) -> i32 {
-    let distance = |centre: &Vec<f64>| {
+fn nearest(features: &Features, node: usize, (centres, norms): (&[Vec<f64>], &[f64])) -> i32 {
+    let distance = |(centre, norm): (&Vec<f64>, &f64)| {
         let mut product = 0.0;
         each_value(features, node, |column, value| product += value * centre[column]);
-        centre.iter().map(|value| value * value).sum::<f64>() - 2.0 * product
+        norm - 2.0 * product
     };
-    let distances: Vec<f64> = centres.iter().map(distance).collect();
+    let distances: Vec<f64> = centres.iter().zip(norms).map(distance).collect();
     (0..distances.len()).min_by(|&a, &b| distances[a].total_cmp(&distances[b])).unwrap_or(0) as i32
 }
 
