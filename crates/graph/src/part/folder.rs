@@ -397,7 +397,7 @@ pub(super) fn keep(place: &Path) -> Result<()> {
 /// A folder beside the final place, hence on the same file system, that one process at a time holds and that is removed
 /// with all that is still in it. What a killed process has left there goes with the next who writes to this place, but
 /// for an old folder of parts that was to be replaced: it comes back.
-struct Aside {
+pub(crate) struct Aside {
     folder: PathBuf,
     _held: Held,
 }
@@ -425,7 +425,8 @@ pub(crate) fn clear(folder: &Path, but: &str) -> std::io::Result<()> {
 }
 
 impl Aside {
-    fn beside(place: &Path) -> Result<Self> {
+    /// The folder beside `place`, empty, which nobody else holds.
+    pub(crate) fn beside(place: &Path) -> Result<Self> {
         let parent = parent(place);
         fs::create_dir_all(parent).map_err(|source| GraphError::io(parent, source))?;
         let folder = part_of(place);
@@ -441,7 +442,8 @@ impl Aside {
         Ok(Aside { folder, _held: held })
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// A place in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 }

@@ -21,7 +21,7 @@ use crate::edges::Edges;
 
 pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
-pub(crate) use folder::{OLD, clear, may_replace, take_back};
+pub(crate) use folder::{Aside, OLD, clear, may_replace, take_back};
 pub use folder::{is_part_folder, open_meta, open_part, parts_here, write_counts, write_part, write_parts};
 pub use meta::{FORMAT, FileEntry, Meta, PartEntry, Provenance, VERSION};
 pub(crate) use to_be::FolderToBe;

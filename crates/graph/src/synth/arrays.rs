@@ -9,10 +9,10 @@ use std::path::Path;
 use bytemuck::Pod;
 use rayon::prelude::*;
 
-use crate::aside::part_of;
 use crate::dataset::Features;
 use crate::error::{GraphError, Result};
 use crate::npy::write_header;
+use crate::part::Aside;
 use crate::read::passes::{ABOUT, About, FORMAT};
 use crate::synth::nodes;
 use crate::synth::rmat::{Drawing, RmatSpec, TRAIN, VAL};
@@ -37,20 +37,13 @@ pub fn rmat_arrays(spec: &RmatSpec, dir: &Path, tell: &dyn Fn(&str)) -> Result<u
     memory::afford(in_memory(spec)).map_err(refused)?;
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     disk::afford(on_disk(spec, drawing.edges), parent).map_err(refused)?;
-    let aside = part_of(dir);
-    let io = |source| GraphError::io(&aside, source);
-    if aside.exists() {
-        // What a killed process has left.
-        std::fs::remove_dir_all(&aside).map_err(io)?;
-    }
-    std::fs::create_dir(&aside).map_err(io)?;
-    let written = write_all(spec, &drawing, &aside, tell);
-    let renamed = written.and_then(|()| std::fs::rename(&aside, dir).map_err(|source| GraphError::io(dir, source)));
-    if renamed.is_err() {
-        // The error that was first says more.
-        let _ = std::fs::remove_dir_all(&aside);
-    }
-    renamed.map(|()| drawing.edges)
+    // Removed with all that it has in the end, however that comes.
+    let aside = Aside::beside(dir)?;
+    let new = aside.path("new");
+    std::fs::create_dir(&new).map_err(|source| GraphError::io(&new, source))?;
+    write_all(spec, &drawing, &new, tell)?;
+    std::fs::rename(&new, dir).map_err(|source| GraphError::io(dir, source))?;
+    Ok(drawing.edges)
 }
 
 /// The bytes of the larger of the pieces that are in memory at a time.
@@ -147,6 +140,22 @@ mod tests {
         std::fs::create_dir_all(dir.join("somebody's")).unwrap();
         let spec = RmatSpec { scale: 5, ..RmatSpec::default() };
         assert!(rmat_arrays(&spec, &dir, &|_| ()).is_err());
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+    }
+
+    /// The first is not robbed of what it writes, and what a killed process has left is taken over.
+    #[test]
+    fn two_who_write_one_folder_do_not_mix() {
+        let place = tempfile::tempdir().unwrap();
+        let (dir, spec) = (place.path().join("web"), RmatSpec { scale: 5, ..RmatSpec::default() });
+        std::fs::create_dir_all(place.path().join(".web.part/new")).unwrap();
+        std::fs::write(place.path().join(".web.part/new/left"), "behind").unwrap();
+        let second = |_: &str| {
+            let refused = rmat_arrays(&spec, &dir, &|_| ()).unwrap_err().to_string();
+            assert!(refused.contains("another process is writing it"), "{refused}");
+        };
+        rmat_arrays(&spec, &dir, &second).unwrap();
+        assert!(!dir.join("left").exists() && dir.join("edges-00000.npy").exists());
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
     }
 }
