@@ -299,6 +299,12 @@ pub fn edges_alone() -> Fixture {
     Fixture { reader: &EdgeList, path: "alone.txt", files }
 }
 
+/// Edges between numbers, with gaps, and nothing else.
+pub fn numbered_edges() -> Fixture {
+    let files = vec![text("numbered.txt", "# four edges\n0 3\n3 7\n7 0\n12 3\n")];
+    Fixture { reader: &EdgeList, path: "numbered.txt", files }
+}
+
 /// The same as [`edge_list`], in Parquet.
 pub fn parquet() -> Fixture {
     let files = vec![bytes("bank/edges.parquet", parquet_edges()), bytes("bank/nodes.parquet", parquet_nodes())];
@@ -438,6 +444,7 @@ pub fn all() -> Vec<Fixture> {
         edge_list(),
         columns_of_all_kinds(),
         edges_alone(),
+        numbered_edges(),
         parquet(),
         parquet_of_lists(&[&[1.0, 2.0], &[3.0, 4.0], &[5.0, 6.0]]),
     ]
