@@ -2,6 +2,9 @@
 //! with `aggr="mean"`: `z_v = Σ_r 1/|N_r(v)| Σ_{u ∈ N_r(v)} x_u W_r + x_v W_0 + b`, with `W_r = Σ_b a_rb V_b` where
 //! there are bases. On weighted edges the mean over a relation's neighbours is a weighted one.
 //!
+//! In batches of drawn neighbours the mean is over those that were drawn of a relation, and 0 where none was: a ratio
+//! of two estimates and no unbiased one, as `gcn`'s sum is; the fewer neighbours a relation has, the further it is off.
+//!
 //! Sum and product may change places, so either rows cross and the fold has a stretch of columns for each basis, or the
 //! rows times all bases cross and the fold is as wide as the output. The narrower crosses: rows, unless the output
 //! times the number of bases is narrower still, as it is on top of wide bags of words. A fold of rows depends on

@@ -1,6 +1,7 @@
 //! What rounds at random or leaves out at random is right on average, wherever what follows is linear: sums of what
 //! arrives, and the gradients of the first layer, into which returned gradients enter linearly. (Forward rows go
-//! through ReLU and softmax; there the rows are unbiased and what is made of them is not.)
+//! through ReLU and softmax; there the rows are unbiased and what is made of them is not.) Means of what was drawn are
+//! none of this: `sage`'s is one over equally likely draws, `rgcn`'s over as many of a relation as chance has drawn.
 
 use std::time::Duration;
 
