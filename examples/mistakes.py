@@ -60,7 +60,7 @@ MISTAKES = [
     ("labels with gaps", "data check pairs.csv --nodes gaps.csv --symmetrise"),
     ("decimal commas", "data check pairs.csv --nodes commas.csv"),
     ("missing values", "data check pairs.csv --nodes holes.csv"),
-    ("no labels", "train run.toml --set data.path=pairs.csv --set data.nodes_path=unlabelled.csv"),
+    ("no labels", "train run.toml --set data.path=pairs.csv --set data.nodes_path=unlabelled.csv --set partition.parts=2"),
     ("edges one way", "data check calls.csv --nodes people.csv"),
     ("edges one way, trained", "plan directed.toml"),
     ("another program's layer", "plan run.toml --set model.arch=graphsage"),
