@@ -1,6 +1,8 @@
 //! The laws of transports on threads, plain and behind wrappers, and what happens when a peer is late, wrong or gone.
 
+use laconic_wire::transport::Patience;
 use laconic_wire::*;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -26,6 +28,76 @@ fn hold(wrap: impl Fn(Box<dyn Transport>) -> Box<dyn Transport>) {
 #[test]
 fn threads_keep_the_laws() {
     hold(|end| end);
+}
+
+/// The ends of a group that meets in this folder, all in this process.
+fn meet(folder: &Path, size: u32) -> Vec<SocketsTransport> {
+    let join = |rank| {
+        let seat = Seat { folder: folder.to_owned(), secret: 7, rank, size };
+        move || SocketsTransport::join(&seat, &Patience::new(DEADLINE), DEADLINE).expect("everybody comes")
+    };
+    let threads: Vec<_> = (0..size).map(|rank| thread::spawn(join(rank))).collect();
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+#[test]
+fn sockets_keep_the_laws() {
+    laws::transports::check(|size| {
+        let folder = tempfile::tempdir().unwrap();
+        let ends = meet(folder.path(), size as u32);
+        ends.into_iter().map(|end| Box::new(end) as Box<dyn Transport>).collect()
+    });
+}
+
+#[test]
+fn who_is_none_of_the_group_is_turned_away_and_who_does_not_come_is_named() {
+    use interprocess::local_socket::{GenericFilePath, Stream, prelude::*};
+    let folder = tempfile::tempdir().unwrap();
+    let seat = |rank, secret| Seat { folder: folder.path().to_owned(), secret, rank, size: 2 };
+    let patience = |seconds| Patience::new(Duration::from_secs(seconds));
+    let waiting = thread::spawn({
+        let seat = seat(0, 7);
+        move || SocketsTransport::join(&seat, &patience(30), DEADLINE)
+    });
+    let path = folder.path().join("worker-0");
+    while !path.exists() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    for said in [&b"GET / HTTP/1.1\r\n\r\n and some more"[..], &[0; 28], b"laconic1"] {
+        let mut stream = Stream::connect(path.as_path().to_fs_name::<GenericFilePath>().unwrap()).unwrap();
+        std::io::Write::write_all(&mut stream, said).unwrap();
+    }
+    // One who knows another secret, and one who says that it is who waits.
+    let mut stranger = SocketsTransport::join(&seat(1, 8), &patience(30), DEADLINE).expect("it hears nothing of it");
+    assert!(matches!(stranger.recv(Rank(0), TAG), Err(WireError::Gone { peer: Rank(0), .. })));
+    let mut second = SocketsTransport::join(&seat(1, 7), &patience(30), DEADLINE).expect("it is known");
+    let mut first = waiting.join().unwrap().expect("the right one came");
+    first.send(Rank(1), Frame::new(TAG, Vec::new())).unwrap();
+    assert_eq!(second.recv(Rank(0), TAG).unwrap().tag(), TAG);
+    drop((first, second));
+    for (rank, missing) in [(0, "rank 1"), (1, "rank 0")] {
+        let alone = tempfile::tempdir().unwrap();
+        let seat = Seat { folder: alone.path().to_owned(), ..seat(rank, 7) };
+        let error = SocketsTransport::join(&seat, &Patience::new(Duration::from_secs(1)), DEADLINE).unwrap_err();
+        assert!(error.to_string().contains(&format!("{missing} has not come after")), "{error}");
+    }
+}
+
+#[test]
+fn what_was_sent_before_a_process_ended_still_arrives_and_then_it_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let [mut first, mut second] = meet(folder.path(), 2).try_into().expect("two ends");
+    let mut frame = Frame::new(TAG, Vec::new());
+    frame.payload_mut().extend(vec![1; 3_000_000]);
+    second.send(Rank(0), frame).unwrap();
+    second.finish().unwrap();
+    drop(second);
+    assert_eq!(first.recv(Rank(1), TAG).unwrap().payload().len(), 3_000_000);
+    let later = Tag { round: 18, ..TAG };
+    assert_eq!(
+        first.recv(Rank(1), later),
+        Err(WireError::Gone { rank: Rank(0), peer: Rank(1), tag: later, sending: false })
+    );
 }
 
 #[test]

@@ -13,22 +13,15 @@ use std::time::Duration;
 pub fn threads(size: usize, deadline: Duration) -> Vec<ThreadsTransport> {
     assert!(size > 0, "a group has at least one worker");
     let buffers = Buffers::default();
-    let mut ends: Vec<ThreadsTransport> = Rank::all(size)
-        .map(|rank| ThreadsTransport {
-            end: End::new(rank, size, deadline).sharing(&buffers),
-            to: Vec::with_capacity(size),
-            from: Vec::with_capacity(size),
-            stash: Stash::new(rank, size),
-        })
-        .collect();
-    for sender in 0..size {
-        for receiver in 0..size {
-            let (to, from) = channel();
-            ends[sender].to.push(to);
-            ends[receiver].from.push(from);
-        }
-    }
-    ends
+    let mut from: Vec<Vec<Receiver<Frame>>> = Rank::all(size).map(|_| Vec::new()).collect();
+    let link = |from: &mut Vec<Receiver<Frame>>| {
+        let (sending, receiving) = channel();
+        from.push(receiving);
+        sending
+    };
+    let to: Vec<Vec<Sender<Frame>>> = Rank::all(size).map(|_| from.iter_mut().map(link).collect()).collect();
+    let end = |(rank, (to, from))| ThreadsTransport::over(End::new(rank, size, deadline).sharing(&buffers), to, from);
+    Rank::all(size).zip(to.into_iter().zip(from)).map(end).collect()
 }
 
 /// One worker's end. Dropping it, also by a panic, tells the others that this worker is gone; what it sent before still
@@ -44,6 +37,17 @@ pub struct ThreadsTransport {
 }
 
 impl ThreadsTransport {
+    /// An end over these channels, one for each worker in rank order, the own place included.
+    pub(super) fn over(end: End, to: Vec<Sender<Frame>>, from: Vec<Receiver<Frame>>) -> ThreadsTransport {
+        let stash = Stash::new(end.rank(), end.size());
+        ThreadsTransport { end, to, from, stash }
+    }
+
+    /// Tells whoever is behind the channels that no more will come.
+    pub(super) fn hang_up(&mut self) {
+        self.to.clear();
+    }
+
     /// Waits on the channel; the caller has looked into the stash.
     fn wait(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
         let inbox = &self.from[from.index()];
@@ -80,10 +84,9 @@ impl Transport for ThreadsTransport {
 
     fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
         self.end.assert_peer(to);
-        self.to[to.index()].send(frame).map_err(|unsent| {
-            let tag = unsent.0.tag();
-            WireError::Gone { rank: self.end.rank(), peer: to, tag, sending: true }
-        })
+        let tag = frame.tag();
+        let sent = self.to.get(to.index()).and_then(|channel| channel.send(frame).ok());
+        sent.ok_or(WireError::Gone { rank: self.end.rank(), peer: to, tag, sending: true })
     }
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
