@@ -110,7 +110,7 @@ fn message(error: &anyhow::Error) -> String {
 /// The exit code of an error, and what kind of error that is.
 fn class(error: &anyhow::Error) -> (u8, &'static str) {
     let trained = error.downcast_ref::<laconic_train::TrainError>().map(laconic_train::TrainError::exit_code);
-    let trained = trained.or(error.downcast_ref::<command::compare::alone::Failure>().map(|failure| failure.code));
+    let trained = trained.or(error.downcast_ref::<command::Failure>().map(|failure| failure.code));
     let code = match trained {
         Some(code) => code,
         None if error.is::<laconic_graph::error::GraphError>() => 3,

@@ -1,5 +1,6 @@
 //! The commands.
 
+mod child;
 pub mod compare;
 pub mod data;
 pub mod demo;
@@ -10,6 +11,7 @@ pub mod partition;
 mod place;
 pub mod plan;
 pub mod predict;
+pub mod processes;
 pub mod report;
 mod shell;
 mod signals;
@@ -21,6 +23,7 @@ use clap::Subcommand;
 
 use crate::output::Output;
 
+pub use child::Failure;
 pub use signals::STOPPED;
 
 /// What the program can do.
@@ -46,6 +49,9 @@ pub enum Command {
     /// One run of a comparison, in a process of its own
     #[command(name = compare::alone::COMMAND, hide = true)]
     CompareRun,
+    /// One worker of a run, in a process of its own
+    #[command(name = processes::COMMAND, hide = true)]
+    Worker,
     /// Write one HTML page about one or several runs
     Report(report::Report),
     /// Predict every node with a trained model
@@ -72,6 +78,7 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
         Command::Verify(arguments) => verify::run(arguments, output),
         Command::Compare(arguments) => compare::run(arguments, output),
         Command::CompareRun => compare::alone::child(output),
+        Command::Worker => processes::worker(output),
         Command::Report(arguments) => report::run(arguments, output),
         Command::Predict(arguments) => predict::run(arguments, output),
         Command::Export(arguments) => export::run(arguments, output),

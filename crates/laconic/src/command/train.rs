@@ -11,6 +11,7 @@ use laconic_train::{Config, Members, Options, Summary, TrainError};
 
 use super::mistaken::in_place_of_a_configuration;
 use super::place::{folder, named};
+use super::processes::{self, Task};
 use super::signals::{STOPPED, Signals};
 use crate::bytes::human_bytes;
 use crate::output::Output;
@@ -51,6 +52,7 @@ fn refuse_no_rounds(config: &Config) -> Result<()> {
 /// Arguments of `train`.
 #[derive(Args)]
 #[command(after_help = "Example: laconic train run.toml --set model.arch=gcn --set partition.parts=4 --out runs/gcn\n\
+    Each worker a process: laconic train run.toml --set transport.kind=processes\n\
     Under MPI: mpirun -n 4 laconic train run.toml --set transport.kind=mpi\n\
     `laconic keys` lists all keys, `laconic keys WORD` those with a word.")]
 pub struct Train {
@@ -122,7 +124,7 @@ pub fn refuse_several_processes(config: &Config) -> Result<()> {
         processes.is_some_and(|processes| processes > 1)
     };
     match LAUNCHERS.iter().find(several) {
-        Some(variable) if config.transport.kind == TransportKind::Threads => {
+        Some(variable) if config.transport.kind != TransportKind::Mpi => {
             let what = "this is one of several processes that were started together";
             let hint = "with --set transport.kind=mpi they are the workers of one run";
             Err(TrainError::config(format!("{what} ({variable}), and each would be a run of its own; {hint}")).into())
@@ -137,10 +139,11 @@ fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, 
     let out = config.out.dir.as_path();
     let signals = Signals::install(config.transport.kind == TransportKind::Mpi)?;
     let waiting = match config.transport.kind {
-        // Every process of a job would say so.
-        TransportKind::Mpi => Waiting::nothing(),
+        // Every process of a job would say so; of those that are started here the first does.
+        TransportKind::Mpi | TransportKind::Processes => Waiting::nothing(),
         TransportKind::Threads => output.begins(reading(&config.data)),
     };
+    let task = Task { config: config.clone(), goes_on: goes_on.clone(), force };
     let options = Options {
         out: Some(out.to_owned()),
         resume: goes_on.is_some(),
@@ -153,6 +156,7 @@ fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, 
     };
     let ended = match config.transport.kind {
         TransportKind::Mpi => mpi(config, options),
+        TransportKind::Processes => processes::run(&task, &signals, output).map(Some),
         TransportKind::Threads => {
             let run = laconic_train::train(config, Data::Configured, options);
             run.map(|run| Some(run.summary)).map_err(anyhow::Error::from)

@@ -156,7 +156,8 @@ keys! {
     "messages.budget": "the most that the whole run may send, such as \"200 MB\"; chooses codecs that are left at \
         exact (none)",
     "messages.layers": "codecs of single layers: messages.layers.N.forward, messages.layers.N.backward",
-    "transport.kind": "threads | mpi (threads)",
+    "transport.kind": "threads | processes | mpi: workers of one process, or a process each, which the program starts \
+        and watches, or those of mpirun (threads)",
     "transport.deadline_s": "seconds a worker waits for another (60)",
     "transport.start_deadline_s": "the same before the first round, while others may still read and cut data (600)",
     "transport.shape": "link model: a named link or numbers such as \"100mbit,40ms\" (none)",

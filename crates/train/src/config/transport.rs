@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransportConfig {
-    /// `threads` or `mpi`.
+    /// `threads`, `processes` or `mpi`.
     pub kind: TransportKind,
     /// Seconds that a worker waits for another before it gives up and says for whom.
     pub deadline_s: f64,
@@ -64,6 +64,8 @@ impl Default for TransportConfig {
 pub enum TransportKind {
     /// Threads of one process.
     Threads,
+    /// Processes of this machine, which the program starts and watches.
+    Processes,
     /// Processes of an MPI job.
     Mpi,
 }
@@ -73,6 +75,7 @@ impl TransportKind {
     pub fn name(self) -> &'static str {
         match self {
             TransportKind::Threads => "threads",
+            TransportKind::Processes => "processes",
             TransportKind::Mpi => "mpi",
         }
     }

@@ -1,4 +1,4 @@
-//! Who starts workers: threads of this process, processes of an MPI job, or whoever has a transport.
+//! Who starts workers: threads of this process, processes of this machine or of an MPI job, or whoever has a transport.
 
 pub mod discrepancy;
 mod front;
@@ -8,6 +8,7 @@ mod options;
 pub mod other;
 pub mod predict;
 mod process;
+mod processes;
 mod session;
 pub mod source;
 mod start;
@@ -19,4 +20,5 @@ pub use front::{Data, Run, plan, predict, resume, train};
 pub use mpi::{abort_mpi, run_mpi};
 pub use options::{Options, Outcome};
 pub use process::run_worker;
-pub use threads::run_threads;
+pub use processes::run_seated;
+pub use threads::{Failed, root_cause, run_threads};

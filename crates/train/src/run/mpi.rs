@@ -7,8 +7,7 @@ use laconic_wire::Transport;
 use laconic_wire::transport::mpi::{MpiTransport, abort};
 
 use super::options::{Options, Outcome};
-use super::process::run_among;
-use super::source::Source;
+use super::process::run_on_this_machine;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 
@@ -26,15 +25,9 @@ const EXIT_CODE: i32 = 4;
 pub fn run_mpi(config: &Config, options: Options) -> Result<Outcome> {
     let mut transport = join(config)?;
     transport.add_interrupt(options.abort.clone());
-    let size = transport.size();
-    let source = Source::open(&options.members, config, Some(size as u32))?;
-    let mut config = config.clone();
-    let local = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|v| v.parse().ok()).unwrap_or(size).max(1);
-    if config.train.threads == 0 {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        config.train.threads = (cores / local).max(1);
-    }
-    run_among(&config, Box::new(transport), source, options, local)
+    let all = transport.size();
+    let here = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|v| v.parse().ok()).unwrap_or(all).max(1);
+    run_on_this_machine(config, Box::new(transport), options, here)
 }
 
 /// Joins the job. The library waits there for all other processes and knows no deadline, so this process ends by itself

@@ -22,8 +22,24 @@ pub fn run_worker(config: &Config, transport: Box<dyn Transport>, source: Source
     run_among(config, transport, source, options, 1)
 }
 
+/// As [`run_worker`], of the configured data, and one of so many on this machine, whose cores they share.
+pub(super) fn run_on_this_machine(
+    config: &Config,
+    transport: Box<dyn Transport>,
+    options: Options,
+    here: usize,
+) -> Result<Outcome> {
+    let source = Source::open(&options.members, config, Some(transport.size() as u32))?;
+    let mut config = config.clone();
+    if config.train.threads == 0 {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        config.train.threads = (cores / here).max(1);
+    }
+    run_among(&config, transport, source, options, here)
+}
+
 /// As [`run_worker`], one of so many on this machine.
-pub(super) fn run_among(
+fn run_among(
     config: &Config,
     mut transport: Box<dyn Transport>,
     mut source: Source,

@@ -88,6 +88,19 @@ impl Source {
         }
     }
 
+    /// How many workers a run has whose transport does not decide it; reads no more than the meta data of parts.
+    ///
+    /// # Errors
+    /// If the meta data of parts cannot be read.
+    pub fn workers(config: &Config) -> Result<u32> {
+        match config.partition.parts {
+            _ if config.data.part.is_some() => Ok(1),
+            _ if is_part_folder(&config.data.path) => Ok(part::open_meta(&config.data.path)?.parts),
+            0 => Ok(PARTS_DEFAULT),
+            parts => Ok(parts),
+        }
+    }
+
     /// Parts that are in memory already.
     pub fn of(parts: Vec<Part>) -> Source {
         Source::Cut(parts.into_iter().map(Some).collect(), Vec::new())

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use laconic_graph::part::Part;
 use laconic_graph::skew::LabelSkew;
 use laconic_wire::{Transport, threads};
+use serde::{Deserialize, Serialize};
 
 use super::options::{Options, Outcome};
 use super::session::{Process, Session};
@@ -111,22 +112,41 @@ fn gather(
         }
     }
     give_up.set();
-    match root_cause(errors) {
-        Some(error) => Err(error),
+    let failed = errors.iter().map(|(rank, error)| Failed::of(*rank as u32, error)).collect();
+    match root_cause(failed).and_then(|rank| errors.into_iter().find(|(failed, _)| *failed == rank as usize)) {
+        Some((_, error)) => Err(error),
         None => Ok(outcomes.into_iter().flatten().collect()),
     }
 }
 
-/// The error that explains the others. A worker that stalls makes others wait, and those make others wait: so from a
-/// deadline the way leads to whom it waited for, as long as that one waited in vain too.
-fn root_cause(mut errors: Vec<(usize, TrainError)>) -> Option<TrainError> {
-    errors.sort_by_key(|(rank, error)| (error.is_consequence(), error.waited_for().is_some(), *rank));
-    let mut at = 0;
-    for _ in 0..errors.len() {
-        let Some(peer) = errors[at].1.waited_for() else { break };
-        let of_peer = |(rank, error): &(usize, TrainError)| *rank == peer as usize && error.waited_for().is_some();
-        let Some(next) = errors.iter().position(of_peer) else { break };
-        at = next;
+/// A worker that failed, as far as causes are told from consequences by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// The worker's number.
+    pub rank: u32,
+    /// Whether it only says that another is gone ([`TrainError::is_consequence`]).
+    pub is_consequence: bool,
+    /// Whom it waited for in vain ([`TrainError::waited_for`]).
+    pub waited_for: Option<u32>,
+}
+
+impl Failed {
+    /// What is to be known of an error.
+    pub fn of(rank: u32, error: &TrainError) -> Failed {
+        Failed { rank, is_consequence: error.is_consequence(), waited_for: error.waited_for() }
     }
-    (!errors.is_empty()).then(|| errors.swap_remove(at).1)
+}
+
+/// The number of the worker whose error explains the others', if any failed. A worker that stalls makes others wait,
+/// and those make others wait: so from a deadline the way leads to whom it waited for, as long as that one waited in
+/// vain too.
+pub fn root_cause(mut failed: Vec<Failed>) -> Option<u32> {
+    failed.sort_by_key(|of| (of.is_consequence, of.waited_for.is_some(), of.rank));
+    let mut at = *failed.first()?;
+    for _ in 0..failed.len() {
+        let next = at.waited_for.and_then(|peer| failed.iter().find(|of| of.rank == peer && of.waited_for.is_some()));
+        let Some(next) = next else { break };
+        at = *next;
+    }
+    Some(at.rank)
 }

@@ -1,0 +1,124 @@
+//! This very program in processes of its own, each with one task.
+//!
+//! The parent writes one line of JSON to a child's standard input and reads one from its standard output. That the
+//! input ends asks the child to stop after the round, whether the parent wants so or is gone.
+
+use std::io::{BufRead, Read, Write};
+use std::path::Path;
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::signals::Signals;
+use crate::output::Output;
+
+/// How often a parent looks whether a child has ended.
+pub const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// The error of a child, with its exit code.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub text: String,
+    /// The program's exit code for it.
+    pub code: u8,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A child at work. Dropped before it has ended, it is asked to stop and left alone.
+pub struct Child {
+    process: std::process::Child,
+    input: Option<ChildStdin>,
+    said: Option<JoinHandle<std::io::Result<String>>>,
+}
+
+impl Child {
+    /// Starts a child with this task. Signals of the terminal go to the parent alone, which passes on what they ask.
+    pub fn start(command: &str, task: &impl Serialize, told: &Output) -> Result<Child> {
+        let mut process = spawn(command, told)?;
+        let (input, output) = (process.stdin.take(), process.stdout.take());
+        let (mut input, mut output) = input.zip(output).context("a process without standard input and output")?;
+        let line = serde_json::to_string(task)? + "\n";
+        // One that cannot read has ended, which is seen later.
+        let _ = input.write_all(line.as_bytes());
+        let read = move || {
+            let mut text = String::new();
+            output.read_to_string(&mut text).map(|_| text)
+        };
+        Ok(Child { process, input: Some(input), said: Some(std::thread::spawn(read)) })
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// How it has ended, if it has.
+    pub fn status(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        self.process.try_wait()
+    }
+
+    /// Asks it to stop after the round.
+    pub fn ask_to_stop(&mut self) {
+        self.input = None;
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        // One that has ended needs no end.
+        let _ = self.process.kill();
+    }
+
+    /// What it said before it ended; `None` if that is nothing, or no such answer.
+    pub fn answer<T: DeserializeOwned>(&mut self) -> Option<T> {
+        let text = self.said.take()?.join().ok()?.ok()?;
+        serde_json::from_str(&text).ok()
+    }
+}
+
+fn spawn(command: &str, told: &Output) -> std::io::Result<std::process::Child> {
+    // This very program, also where another has taken its place on disk since.
+    let own = Path::new("/proc/self/exe");
+    let program = if own.exists() { own.to_owned() } else { std::env::current_exe()? };
+    let mut process = Command::new(program);
+    let every = told.every().as_secs_f64().to_string();
+    process.arg(command).args(told.is_quiet().then_some("--quiet")).args(["--log-every", &every]);
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        process.process_group(0).arg0("laconic");
+    }
+    process.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+}
+
+/// The child's side: its task. From then on the parent can ask it to stop.
+pub fn task_of_parent<T: DeserializeOwned>(signals: &Signals) -> Result<T> {
+    let mut line = String::new();
+    let mut input = std::io::stdin().lock();
+    input.read_line(&mut line).context("standard input")?;
+    drop(input);
+    let task = serde_json::from_str(&line).context("expected a task on standard input")?;
+    watch(signals.interrupt.clone());
+    Ok(task)
+}
+
+/// Asks to stop when the parent says so, or is gone.
+fn watch(interrupt: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        interrupt.store(true, Ordering::Relaxed);
+    });
+}

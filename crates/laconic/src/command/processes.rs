@@ -1,0 +1,188 @@
+//! The workers of a run as processes of this machine: who starts them, watches them, and says how the run ended.
+
+use std::hash::{BuildHasher, RandomState};
+use std::process::ExitStatus;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use laconic_train::run::source::Source;
+use laconic_train::run::{Failed, root_cause, run_seated};
+use laconic_train::{Config, Options, Summary, TrainError};
+use laconic_wire::Seat;
+use serde::{Deserialize, Serialize};
+
+use super::child::{Child, Failure, LOOK_EVERY, task_of_parent};
+use super::signals::Signals;
+use super::train::reading;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::waiting::Waiting;
+
+/// The command that a worker is started with; no user needs it.
+pub const COMMAND: &str = "worker";
+
+/// How long the others get to end, once a first worker has failed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The exit code where a worker ended without a word.
+const NETWORK: u8 = 4;
+
+/// What the workers of a run are to do.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Task {
+    /// The run's configuration.
+    pub config: Config,
+    /// The keys that may differ from the checkpoint's, where the run goes on from it.
+    pub goes_on: Option<Vec<String>>,
+    /// Whether to start in too little memory.
+    pub force: bool,
+}
+
+/// What one of them is to do, and where it meets the others.
+#[derive(Serialize, Deserialize)]
+struct Seated {
+    task: Task,
+    seat: Seat,
+}
+
+/// How a worker ended.
+#[derive(Serialize, Deserialize)]
+enum Ended {
+    /// Worker 0 sums up.
+    Done(Option<Box<Summary>>),
+    Failed {
+        text: String,
+        code: u8,
+        failed: Failed,
+    },
+}
+
+/// A worker's process, and how it ended.
+struct Worker {
+    rank: u32,
+    process: Child,
+    ended: Option<Ended>,
+}
+
+impl Worker {
+    /// Looks whether it has ended since.
+    fn look(&mut self) -> std::io::Result<()> {
+        if self.ended.is_none()
+            && let Some(status) = self.process.status()?
+        {
+            self.ended = Some(self.process.answer().unwrap_or_else(|| self.without_a_word(status)));
+        }
+        Ok(())
+    }
+
+    fn without_a_word(&self, status: ExitStatus) -> Ended {
+        let (rank, id) = (self.rank, self.process.id());
+        let text = format!("network: worker {rank}, process {id}, ended without a word: {status}");
+        Ended::Failed { text, code: NETWORK, failed: Failed { rank, is_consequence: false, waited_for: None } }
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.ended, Some(Ended::Failed { .. }))
+    }
+}
+
+/// Runs the task, each worker in a process, and waits for them.
+///
+/// # Errors
+/// The error that explains most, where one fails.
+pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
+    let workers = Source::workers(&task.config)?;
+    let folder = tempfile::Builder::new().prefix("laconic-").tempdir();
+    let folder = folder.map_err(|source| TrainError::io(std::env::temp_dir(), source))?;
+    let secret = RandomState::new().hash_one(std::process::id());
+    let seat = |rank| Seat { folder: folder.path().to_owned(), secret, rank, size: workers };
+    let start = |rank| -> Result<Worker> {
+        let process = Child::start(COMMAND, &Seated { task: task.clone(), seat: seat(rank) }, told)?;
+        Ok(Worker { rank, process, ended: None })
+    };
+    let mut started: Vec<Worker> = Vec::with_capacity(workers as usize);
+    for rank in 0..workers {
+        match start(rank) {
+            Ok(worker) => started.push(worker),
+            Err(error) => {
+                started.iter_mut().for_each(|worker| worker.process.kill());
+                return Err(error.context("cannot start the process of a worker"));
+            }
+        }
+    }
+    let grace = GRACE.min(Duration::from_secs_f64(task.config.transport.deadline_s));
+    wait(&mut started, grace, signals)?;
+    how_it_ended(started)
+}
+
+/// Waits until all have ended. After a first failure the others get some time to end by themselves, so that their
+/// errors say what they waited for.
+fn wait(workers: &mut [Worker], grace: Duration, signals: &Signals) -> Result<()> {
+    let mut until: Option<Instant> = None;
+    loop {
+        workers.iter_mut().try_for_each(Worker::look)?;
+        if workers.iter().all(|worker| worker.ended.is_some()) {
+            return Ok(());
+        }
+        if workers.iter().any(Worker::has_failed) {
+            until.get_or_insert(Instant::now() + grace);
+        }
+        let gives_up = signals.abort.load(Ordering::Relaxed) || until.is_some_and(|until| Instant::now() > until);
+        for worker in workers.iter_mut().filter(|worker| worker.ended.is_none()) {
+            if signals.interrupt.load(Ordering::Relaxed) {
+                worker.process.ask_to_stop();
+            }
+            if gives_up {
+                worker.process.kill();
+                worker.ended = Some(Ended::Done(None));
+            }
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn how_it_ended(workers: Vec<Worker>) -> Result<Summary> {
+    let (mut summary, mut failures) = (None, Vec::new());
+    for worker in workers {
+        match worker.ended {
+            Some(Ended::Failed { text, code, failed }) => failures.push((failed, Failure { text, code })),
+            Some(Ended::Done(Some(of_all))) => summary = Some(*of_all),
+            _ => {}
+        }
+    }
+    let cause = root_cause(failures.iter().map(|(failed, _)| *failed).collect());
+    if let Some(rank) = cause
+        && let Some((_, failure)) = failures.into_iter().find(|(failed, _)| failed.rank == rank)
+    {
+        return Err(failure.into());
+    }
+    let text = "network: the workers ended before there was a summary".to_owned();
+    summary.ok_or_else(|| Failure { text, code: NETWORK }.into())
+}
+
+/// A worker's own process: takes its seat, trains, and says how it ended.
+pub fn worker(output: &Output) -> Result<u8> {
+    let signals = Signals::install(false)?;
+    let Seated { task: Task { config, goes_on, force }, seat } = task_of_parent(&signals)?;
+    let waiting = if seat.rank == 0 { output.begins(reading(&config.data)) } else { Waiting::nothing() };
+    let options = Options {
+        out: Some(config.out.dir.clone()),
+        resume: goes_on.is_some(),
+        changes: goes_on.unwrap_or_default(),
+        interrupt: signals.interrupt.clone(),
+        abort: signals.abort.clone(),
+        observer: Box::new(Progress::new(output, waiting)),
+        force,
+        ..Options::default()
+    };
+    let ended = match run_seated(&config, &seat, options) {
+        Ok(outcome) => Ended::Done(outcome.summary.map(Box::new)),
+        Err(error) => {
+            let failed = Failed::of(seat.rank, &error);
+            Ended::Failed { text: error.to_string(), code: error.exit_code(), failed }
+        }
+    };
+    println!("{}", serde_json::to_string(&ended)?);
+    Ok(0)
+}

@@ -1,0 +1,20 @@
+//! Workers as processes of one machine that meet at local sockets.
+
+use laconic_wire::transport::Patience;
+use laconic_wire::{Seat, SocketsTransport};
+
+use super::options::{Options, Outcome};
+use super::process::run_on_this_machine;
+use crate::config::Config;
+use crate::error::Result;
+
+/// Runs the worker of this process, which takes its seat among others. They share the machine's cores.
+///
+/// # Errors
+/// As [`run_worker`](super::run_worker), and if the others do not come.
+pub fn run_seated(config: &Config, seat: &Seat, options: Options) -> Result<Outcome> {
+    let mut patience = Patience::new(config.start_deadline());
+    patience.add_interrupt(options.abort.clone());
+    let transport = SocketsTransport::join(seat, &patience, config.deadline())?;
+    run_on_this_machine(config, Box::new(transport), options, seat.size as usize)
+}
