@@ -1,11 +1,11 @@
 //! What link prediction sends besides what every task does: embeddings of pairs' ends. Which they are is drawn, so
 //! these are bounds: everything that a draw could need.
 
-use laconic_graph::links::NegativeScope;
 use laconic_wire::{Direction, Rank, Tag, collectives};
 
 use super::book::Book;
 use super::contents::{Content, RowsOf, What};
+use super::fetches::{foreign_ends, learned};
 use crate::error::Result;
 use crate::exchange::drawn::Route;
 use crate::exchange::halo::{Halo, Request};
@@ -30,8 +30,8 @@ pub(super) struct Embeddings<'a> {
     pub width: usize,
     pub layer: u16,
     pub round: u32,
-    /// How many nodes a batch begins from, where rounds are batches: their inputs come, and no embeddings.
-    pub batch: Option<usize>,
+    /// How many batches are drawn before this one, where rounds are batches: their inputs come, and no embeddings.
+    pub window: Option<u32>,
 }
 
 impl<'a> Bounds<'a> {
@@ -42,15 +42,6 @@ impl<'a> Bounds<'a> {
     /// Foreign nodes that so many pairs may have at their ends.
     fn foreign(&self, pairs: u64) -> u64 {
         pairs.min(self.links.nodes.saturating_sub(self.shapes.rows as u64))
-    }
-
-    /// Of a round of training: sources are in the halo, drawn targets anywhere.
-    fn of_round(&self) -> u64 {
-        let drawn = match self.links.scope {
-            NegativeScope::Global => (self.shapes.split_rows[0] as u64).saturating_mul(self.links.number.into()),
-            NegativeScope::Local => 0,
-        };
-        self.foreign(drawn.saturating_add(self.shapes.split_rows[0] as u64))
     }
 
     /// Of an evaluation.
@@ -111,17 +102,20 @@ impl<'a> Bounds<'a> {
     pub fn round(&self, mut at: Embeddings<'_>, evaluates: bool, book: &mut Book<'_>) -> Result<()> {
         let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
         let (round, layer) = (at.round, at.layer);
-        let learned = at.batch.map_or(self.shapes.split_rows[0] as u64, |ends| ends as u64);
-        let pairs = learned.saturating_mul(self.links.number.into());
-        self.ask_edges(pairs, [Step::EdgeQuestions, Step::EdgeAnswers], round, book);
-        let foreign = at.batch.map_or_else(|| self.of_round(), |ends| self.foreign(ends as u64));
-        self.ask(foreign, [Step::PairQuestions, Step::PairAnswers], round, book);
+        let train = self.shapes.split_rows[0];
+        let drawn = at.window.map_or(train, |batches| learned(at.plan, train, batches));
+        let foreign = self.foreign(foreign_ends(at.plan, drawn) as u64);
+        if at.window != Some(0) {
+            let pairs = (drawn as u64).saturating_mul(self.links.number.into());
+            self.ask_edges(pairs, [Step::EdgeQuestions, Step::EdgeAnswers], round, book);
+            self.ask(foreign, [Step::PairQuestions, Step::PairAnswers], round, book);
+        }
         if !at.plan.cadence.is_local() {
             book.note(What::Agreement, 0, |ledger| {
                 collectives::forecast_all_reduce_f64(ledger, Step::PairCounts.tag(round), workers, rank, 2);
             });
         }
-        if at.batch.is_none() {
+        if at.window.is_none() {
             let links = self.links(foreign);
             for direction in [Direction::Forward, Direction::Reverse] {
                 self.exchange(&mut at, embeddings(layer, round, direction), &links, book)?;

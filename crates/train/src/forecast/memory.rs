@@ -83,7 +83,7 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     let Some(links) = &plan.links else { return 0 };
     let [train, val, test] = shapes.split_rows.map(|edges| edges as u64);
     let at_once = match plan.batching {
-        Some(_) => WINDOW as u64 * learned(plan, train as usize) as u64,
+        Some(_) => learned(plan, train as usize, WINDOW) as u64,
         None => train,
     };
     let of_round = at_once.saturating_mul(1 + u64::from(links.number));

@@ -10,7 +10,7 @@ use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, collectives};
 use super::Forecast;
 use super::book::Book;
 use super::contents::{Content, What};
-use super::fetches::{FetchBounds, seeds};
+use super::fetches::{FetchBounds, window};
 use super::links::{Bounds, Embeddings};
 use crate::config::ramp::Reading;
 use crate::error::Result;
@@ -51,10 +51,11 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
         apart |= plan.evaluates_apart(stage);
         let clock = plan.bytes_before(number);
         let coders = &mut coders;
-        let mut at = StageForecast { forecast: *forecast, shapes, coders, number, apart, rounds_before, clock };
+        let begun = done_before;
+        let mut at = StageForecast { forecast: *forecast, shapes, coders, number, apart, rounds_before, begun, clock };
         at.inputs(last, book)?;
         if plan.fetches(stage) && last > done_before {
-            let [once, _] = FetchBounds::of(plan, stage, shapes);
+            let once = FetchBounds::of_stage(plan, stage, shapes);
             at.fetches(&once, rounds_before + done_before + 1, book)?;
         }
         if last > done_before || current {
@@ -101,7 +102,8 @@ pub fn clock_of_bytes(forecast: &Forecast<'_>, all: &[Shapes], start: f64) -> Re
         for done in 0..=stage.rounds {
             for (shapes, coders) in all.iter().zip(&mut coders) {
                 let forecast = *forecast;
-                let mut at = StageForecast { forecast, shapes, coders, number, apart, rounds_before, clock: &clock };
+                let clock = &clock;
+                let mut at = StageForecast { forecast, shapes, coders, number, apart, rounds_before, begun: 0, clock };
                 let mut book = Book::of(Ledger::of_totals());
                 match done {
                     0 => {
@@ -149,6 +151,8 @@ struct StageForecast<'a> {
     /// Whether evaluations have frozen inputs of their own.
     apart: bool,
     rounds_before: u32,
+    /// After how many rounds of the stage a resumed run goes on.
+    begun: u32,
     /// What the clock of bytes shows before each round, as far as that is known.
     clock: &'a [f64],
 }
@@ -159,6 +163,8 @@ struct Occasion {
     agrees: bool,
     evaluates: bool,
     writes: bool,
+    /// The batches of the window that begins.
+    opens: Option<u32>,
     /// The exchanges whose bits are assigned.
     due: Vec<Tag>,
 }
@@ -210,6 +216,7 @@ impl<'a> StageForecast<'a> {
             agrees: plan.cadence.agrees(done, rounds),
             evaluates: plan.cadence.evaluates(done, rounds),
             writes: done == rounds || plan.cadence.writes(done, rounds),
+            opens: window(plan, self.stage(), (done - 1, self.begun)),
             due: live.iter().map(|(tag, _)| *tag).filter(is_due).collect(),
         }
     }
@@ -283,8 +290,10 @@ impl<'a> StageForecast<'a> {
         let due: Vec<_> = occasion.due.iter().filter_map(with_menu).collect();
         self.assign(&due, round, book);
         if plan.fetches(stage) {
-            let [_, each] = FetchBounds::of(plan, stage, self.shapes);
-            self.fetches(&each, round, book)?;
+            self.fetches(&FetchBounds::of_round(plan, stage, self.shapes), round, book)?;
+            if let Some(batches) = occasion.opens {
+                self.fetches(&FetchBounds::of_window(plan, stage, self.shapes, batches), round, book)?;
+            }
         }
         for (tag, width) in live.into_iter().filter(|_| !plan.in_neighbourhoods(stage)) {
             let request = Request::of(Tag { round, ..tag }, Scope::Selected, stage.late.is_some());
@@ -296,8 +305,8 @@ impl<'a> StageForecast<'a> {
         self.statistics(round, book);
         if let Some(links) = &plan.links {
             let (bounds, layer) = (Bounds::of(links, self.shapes), stage.last_layer() + 1);
-            let batch = plan.in_neighbourhoods(stage).then(|| seeds(plan, self.shapes.split_rows[0]));
-            let at = Embeddings { plan, coders: self.coders, width: stage.outputs(), layer, round, batch };
+            let window = plan.in_neighbourhoods(stage).then(|| occasion.opens.unwrap_or(0));
+            let at = Embeddings { plan, coders: self.coders, width: stage.outputs(), layer, round, window };
             bounds.round(at, occasion.evaluates, book)?;
         }
         if occasion.agrees {

@@ -1,6 +1,7 @@
 //! Batches, resolved: how many make an epoch, and what each reads.
 
 use laconic_graph::links::NegativeScope;
+use laconic_graph::part::GlobalCounts;
 
 use super::Plan;
 use crate::config::batch::BYTES;
@@ -26,6 +27,8 @@ pub struct Batching {
     pub size: usize,
     /// Nodes of the whole graph.
     pub nodes: usize,
+    /// Whether its edges have weights.
+    pub weighted: bool,
     /// In-neighbours drawn for each layer that reads any, over all stages; `None` for all.
     fanouts: Vec<Option<usize>>,
     /// Clusters of each part.
@@ -91,11 +94,12 @@ impl BatchConfig {
 }
 
 impl Batching {
-    /// The batches of a checked configuration for so many nodes, and training nodes or edges; `None` without batches.
+    /// The batches of a checked configuration for this graph, with so many training nodes or edges; `None` without
+    /// batches.
     ///
     /// # Errors
     /// If there are more of them than rounds that a run may have.
-    pub(super) fn of(config: &Config, [nodes, train]: [u64; 2]) -> Result<Option<Batching>> {
+    pub(super) fn of(config: &Config, counts: &GlobalCounts, train: u64) -> Result<Option<Batching>> {
         let batch = &config.batch;
         if batch.size == 0 {
             return Ok(None);
@@ -115,7 +119,8 @@ impl Batching {
             kind: batch.kind,
             batches,
             size: batch.size,
-            nodes: usize::try_from(nodes).unwrap_or(usize::MAX),
+            nodes: usize::try_from(counts.nodes).unwrap_or(usize::MAX),
+            weighted: counts.weighted,
             fanouts,
             clusters,
             cache: batch.cache_bytes()?,
@@ -194,10 +199,10 @@ impl Plan {
         self.batching.is_some() && stage.reads_neighbours() && !self.samples(stage)
     }
 
-    /// The same run in batches of these counts of nodes, and of training nodes or edges: rounds are batches, and what
-    /// counts epochs counts them all.
-    pub(super) fn in_batches(mut self, counts: [u64; 2]) -> Result<Plan> {
-        let Some(batching) = Batching::of(&self.config, counts)? else { return Ok(self) };
+    /// The same run in batches of this graph's nodes, or of so many training edges: rounds are batches, and what counts
+    /// epochs counts them all.
+    pub(super) fn in_batches(mut self, counts: &GlobalCounts, train: u64) -> Result<Plan> {
+        let Some(batching) = Batching::of(&self.config, counts, train)? else { return Ok(self) };
         self.refuse_with_batches(&batching)?;
         let batches = batching.batches;
         for stage in std::sync::Arc::get_mut(&mut self.stages).into_iter().flat_map(|stages| stages.iter_mut()) {

@@ -129,7 +129,7 @@ impl Plan {
         let class_counts = if counts_classes { counts.classes * if counts.multi_label { 2 } else { 1 } } else { 0 };
         let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
         let plan = Plan { metrics, inductive, deletes_edges, class_weights, class_counts, ..model };
-        let plan = plan.in_batches([counts.nodes, counts.train])?;
+        let plan = plan.in_batches(counts, counts.train)?;
         plan.check_layers()?;
         Ok(plan)
     }
@@ -148,7 +148,7 @@ impl Plan {
         let plan = Plan { links, metrics, deletes_edges, ..model };
         plan.check_links()?;
         let train = plan.links.as_ref().map_or(Ok(0), |links| links.training_edges(counts))?;
-        let plan = plan.in_batches([counts.nodes, train])?;
+        let plan = plan.in_batches(counts, train)?;
         plan.check_layers()?;
         Ok(plan)
     }
