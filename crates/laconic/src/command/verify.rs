@@ -50,6 +50,13 @@ fn describe(found: &Verification) -> String {
     let ledger = if found.ledger_is_exact { "the ledger is as predicted" } else { "THE LEDGER IS NOT AS PREDICTED" };
     let agrees = if found.worst <= found.tolerance { "agrees" } else { "DIFFERS" };
     let _ = write!(text, "largest {:.2e}, tolerance {:.0e}: {agrees}; {ledger}", found.worst, found.tolerance);
+    if let Some(rounding) = found.rounding {
+        let _ = write!(
+            text,
+            "\none worker on features that differ in the last bit ends {rounding:.2e} from itself; where that is more \
+             than a tenth of the tolerance, fewer rounds are compared"
+        );
+    }
     if found.is_lossy && found.worst > found.tolerance {
         let _ = write!(
             text,

@@ -1,6 +1,6 @@
 //! One = many: the same run on one worker and on K, compared parameter by parameter.
 
-use laconic_graph::dataset::Dataset;
+use laconic_graph::dataset::{Dataset, Features};
 use laconic_graph::part::{Part, cut};
 use serde::Serialize;
 
@@ -8,14 +8,14 @@ use crate::config::{Config, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::plan::{Members, Plan, ROUNDS_MAX};
 use crate::run::source::{PARTS_DEFAULT, Prepared, Source, assign, prepared};
-use crate::run::{Options, run_threads};
+use crate::run::{Options, Outcome, run_threads};
 
 /// What a comparison found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verification {
     /// Workers compared with one.
     pub workers: u32,
-    /// Rounds of each stage.
+    /// Rounds of each stage: those asked for, or fewer where training makes too much of rounding errors.
     pub rounds: u32,
     /// Per parameter the largest difference, relative to its largest value.
     pub differences: Vec<Difference>,
@@ -23,6 +23,9 @@ pub struct Verification {
     pub worst: f64,
     /// The largest difference that passes.
     pub tolerance: f64,
+    /// Where something differed: how far one worker ended from itself on features that differ in the last bit, in the
+    /// fewest rounds for which that was looked at.
+    pub rounding: Option<f64>,
     /// Whether the ledgers of the run on many workers were as predicted (exactly, or within the bound where the
     /// prediction is one), and senders and receivers agree.
     pub ledger_is_exact: bool,
@@ -50,9 +53,17 @@ impl Verification {
     }
 }
 
+/// What training may make of a rounding error before nothing can be said any more, as a share of the tolerance.
+const ROUNDING: f64 = 0.1;
+
 /// Runs `config` for `rounds` rounds a stage, in batches to the end of that epoch, on one worker and on its own number.
 /// Rounds are not selected by validation: a tie decided by a rounding error would compare different rounds. With
 /// `force` they start although they may need more memory than there is.
+///
+/// Sums of several workers are rounded otherwise than those of one, and where gradients nearly vanish, or units change
+/// sides, training makes more of that in each round: Adam steps as far for a gradient of 1e-9 as for one of 1. So where
+/// the two differ, one worker is compared with itself on features that differ in the last bit; while that ends further
+/// from itself than a tenth of the tolerance, half as many rounds are compared instead.
 ///
 /// # Errors
 /// If the data are parts, or one of the runs fails.
@@ -61,7 +72,6 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, f
         return Err(TrainError::config(format!("{rounds} rounds to verify: expected at most {ROUNDS_MAX}")));
     }
     let mut config = config.clone();
-    config.train.epochs = rounds;
     config.schedule.rounds = Vec::new();
     config.train.eval_every = 0;
     config.train.patience = 0;
@@ -71,21 +81,98 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, f
         return Err(TrainError::config(format!("{}: {hint}", config.data.path.display())));
     }
     let Prepared { dataset, split, .. } = prepared(&config.data)?;
-    let workers = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
-    let options = || Options { members: members.clone(), force, ..Options::default() };
-    let many_parts = parts((members, &config), (&dataset, split), workers)?;
-    let mut plan = Plan::with(members, &config, &many_parts[0].global)?;
-    let mut rounds = rounds;
-    if let Some(batching) = &plan.batching {
-        // A round is a batch, and ends come with epochs.
-        config.train.epochs = rounds.div_ceil(batching.batches);
-        rounds = config.train.epochs * batching.batches;
-        plan = Plan::with(members, &config, &many_parts[0].global)?;
+    let count = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
+    let parts =
+        [parts((members, &config), (&dataset, split), 1)?, parts((members, &config), (&dataset, split), count)?];
+    let mut pair = Pair { members, config, parts, force, tolerance };
+    let mut epochs = pair.set_rounds(rounds)?;
+    let (mut found, mut one) = pair.compare()?;
+    while found.worst > tolerance && !found.is_lossy {
+        let rounding = pair.rounding(&one)?;
+        found.rounding = Some(rounding);
+        if rounding <= ROUNDING * tolerance || epochs <= 1 {
+            break;
+        }
+        epochs /= 2;
+        pair.config.train.epochs = epochs;
+        let (fewer, of_fewer) = pair.compare()?;
+        let as_predicted = found.ledger_is_exact && fewer.ledger_is_exact;
+        found = Verification { rounding: found.rounding, ledger_is_exact: as_predicted, ..fewer };
+        one = of_fewer;
     }
-    let one = run_threads(&config, Source::of(parts((members, &config), (&dataset, split), 1)?), options())?;
-    let many = run_threads(&config, Source::of(many_parts), options())?;
+    Ok(found)
+}
+
+/// One worker and several, on the same data.
+struct Pair<'a> {
+    members: &'a Members,
+    config: Config,
+    parts: [Vec<Part>; 2],
+    force: bool,
+    tolerance: f64,
+}
+
+impl Pair<'_> {
+    fn plan(&self) -> Result<Plan> {
+        Plan::with(self.members, &self.config, &self.parts[1][0].global)
+    }
+
+    fn run(&self, parts: &[Part]) -> Result<Vec<Outcome>> {
+        let options = Options { members: self.members.clone(), force: self.force, ..Options::default() };
+        run_threads(&self.config, Source::of(parts.to_vec()), options)
+    }
+
+    /// Sets so many rounds, or those of the epochs that have them, and returns how many epochs these are.
+    fn set_rounds(&mut self, rounds: u32) -> Result<u32> {
+        self.config.train.epochs = rounds;
+        if let Some(batching) = &self.plan()?.batching {
+            // A round is a batch, and ends come with epochs.
+            self.config.train.epochs = rounds.div_ceil(batching.batches);
+        }
+        Ok(self.config.train.epochs)
+    }
+
+    /// The comparison, and what one worker has trained.
+    fn compare(&self) -> Result<(Verification, Vec<Vec<f32>>)> {
+        let plan = self.plan()?;
+        let [one, many] = &self.parts;
+        let one = self.run(one)?.swap_remove(0).trained.chosen;
+        let many = self.run(many)?;
+        let differences = differences(&plan, &many[0].trained.chosen, &one);
+        let found = Verification {
+            workers: many.len() as u32,
+            rounds: self.config.train.epochs * plan.batching.as_ref().map_or(1, |batching| batching.batches),
+            worst: worst(&differences),
+            differences,
+            tolerance: self.tolerance,
+            rounding: None,
+            ledger_is_exact: ledger_is_exact(&plan, &many),
+            is_lossy: plan.is_lossy(),
+        };
+        Ok((found, one))
+    }
+
+    /// How far one worker ends from itself if every other value of its features differs in the last bit.
+    fn rounding(&self, one: &[Vec<f32>]) -> Result<f64> {
+        let mut parts = self.parts[0].clone();
+        for part in &mut parts {
+            if let Features::Dense { values, .. } | Features::Sparse { values, .. } = &mut part.features {
+                values.iter_mut().step_by(2).for_each(|value| *value = value.next_up());
+            }
+        }
+        let other = self.run(&parts)?.swap_remove(0).trained.chosen;
+        Ok(worst(&differences(&self.plan()?, &other, one)))
+    }
+}
+
+fn worst(differences: &[Difference]) -> f64 {
+    differences.iter().map(|difference| difference.relative).fold(0.0, f64::max)
+}
+
+/// How all parameters of all stages differ.
+fn differences(plan: &Plan, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Vec<Difference> {
     let mut differences = Vec::new();
-    for (stage, (a, b)) in many[0].trained.chosen.iter().zip(&one[0].trained.chosen).enumerate() {
+    for (stage, (a, b)) in found.iter().zip(expected).enumerate() {
         let network = &plan.stages[stage].network;
         for ((spec, a), (_, b)) in network.named(a).zip(network.named(b)) {
             differences.push(Difference {
@@ -96,8 +183,11 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, f
             });
         }
     }
-    let worst = differences.iter().map(|d| d.relative).fold(0.0, f64::max);
-    let ledger_is_exact = many.iter().all(|outcome| {
+    differences
+}
+
+fn ledger_is_exact(plan: &Plan, many: &[Outcome]) -> bool {
+    many.iter().all(|outcome| {
         let as_predicted = match plan.is_predictable() {
             true => outcome.sent == outcome.predicted,
             false => outcome.sent.total().framed <= outcome.predicted.total().framed,
@@ -108,9 +198,7 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, f
                 let received = peer.received.totals_by_peer().get(&laconic_wire::Rank(outcome.rank)).copied();
                 sent == received
             })
-    });
-    let is_lossy = plan.is_lossy();
-    Ok(Verification { workers, rounds, differences, worst, tolerance, ledger_is_exact, is_lossy })
+    })
 }
 
 /// Below this root mean square a parameter is measured against it, not against itself: of an ε near 0 a relative error
