@@ -171,6 +171,7 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
         splits: vec![Split { roles }],
         ids: Ids::Row,
         about: About::default(),
+        negatives: None,
     };
     let [links, residual, largest] = ["links", "residual", "largest"].map(|flag| names.iter().any(|name| name == flag));
     Ok(Case { dataset, parameters, gradients, logits: logits.values, losses, after, links, residual, largest })

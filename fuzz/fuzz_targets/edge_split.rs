@@ -32,6 +32,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         nodes: (0..most).collect(),
         edges: Edges::new(offsets, pairs.iter().map(|pair| pair.1).collect()),
         left_out: Vec::new(),
+        negatives: None,
         features: Features::None,
         labels: Labels::None,
         roles: Vec::new(),

@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 use laconic_fuzz::{apply, choice};
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
+use laconic_graph::edges::EdgeData;
+use laconic_graph::given::GivenPairs;
 use laconic_graph::graph::Graph;
 use laconic_graph::part::{Meta, Provenance, cut, open_meta, open_part, write_parts};
 use laconic_graph::plan::plan_all;
@@ -30,7 +32,7 @@ fn files(labels: Labels) -> Vec<(String, Vec<u8>)> {
         graph: Graph {
             offsets: vec![0, 4, 5, 5, 6, 6],
             sources: vec![1, 2, 3, 4, 1, 0],
-            data: Some(vec![0.5, 1.0, 2.0, -3.0, 0.25, 4.0]).into(),
+            data: EdgeData { held: Some(vec![0, 1, 0, 2, 0, 0]), ..Some(vec![0.5, 1.0, 2.0, -3.0, 0.25, 4.0]).into() },
         },
         features: Features::Sparse {
             columns: 9,
@@ -42,6 +44,10 @@ fn files(labels: Labels) -> Vec<(String, Vec<u8>)> {
         splits: vec![Split { roles: vec![1, 2, 4, 0, 1] }],
         ids: Ids::Strings(["ä", "", "b c", "d\n", "日本"].map(str::to_owned).to_vec()),
         about: laconic_graph::about::About::default(),
+        negatives: Some([
+            GivenPairs { sources: vec![3, 4], targets: vec![1, 2], ..GivenPairs::default() },
+            GivenPairs { sources: vec![4], targets: vec![0], others: vec![2, 1], each: 2 },
+        ]),
     };
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let dir = folder.path().join("parts");

@@ -2,6 +2,7 @@
 
 use crate::about::About;
 use crate::error::{GraphError, Result};
+use crate::given::{GivenNegatives, NAMES};
 use crate::graph::Graph;
 use crate::rules::{Violation, length_violation, offsets_violation};
 
@@ -25,6 +26,8 @@ pub struct Dataset {
     pub ids: Ids,
     /// What classes and features are called, and how features were made.
     pub about: About,
+    /// Pairs that are given as no edges, to judge edges against that are held out.
+    pub negatives: Option<GivenNegatives<u32>>,
 }
 
 impl Dataset {
@@ -52,7 +55,8 @@ impl Dataset {
         labels: Labels,
         splits: Vec<Split>,
     ) -> Result<Dataset> {
-        Dataset { name: name.into(), graph, features, labels, splits, ids: Ids::Row, about: About::default() }.checked()
+        let (name, ids, about) = (name.into(), Ids::Row, About::default());
+        Dataset { name, graph, features, labels, splits, ids, about, negatives: None }.checked()
     }
 
     /// The dataset with the user's own names of the nodes.
@@ -86,7 +90,8 @@ impl Dataset {
             .or_else(|| self.splits.iter().enumerate().find_map(roles))
             .or_else(|| id_violation(&self.ids, nodes))
             .or_else(|| self.about.violation(self.features.columns(), self.labels.classes()))
-            .or_else(|| self.about.relation_violation(self.graph.data.kinds()));
+            .or_else(|| self.about.relation_violation(self.graph.data.kinds()))
+            .or_else(|| self.negatives.as_ref().and_then(|given| negative_violation(given, nodes)));
         match violation {
             Some((array, what)) => Err(error(format!("{array}: {what}"))),
             None => Ok(self),
@@ -275,6 +280,18 @@ pub(crate) fn role_violation(roles: &[u8], rows: usize) -> Option<Violation> {
     length_violation("roles", roles.len(), rows)
 }
 
+/// Pairs of nodes that there are, as many targets as sources, and as many others for each as are said.
+fn negative_violation(given: &GivenNegatives<u32>, nodes: usize) -> Option<Violation> {
+    given.iter().zip(NAMES).find_map(|(pairs, [sources, targets, others])| {
+        let lists = [(sources, &pairs.sources), (targets, &pairs.targets), (others, &pairs.others)];
+        let beyond = |(name, ids): (&'static str, &Vec<u32>)| {
+            let id = ids.iter().find(|&&id| id as usize >= nodes)?;
+            Some((name, format!("expected nodes below {nodes}, found {id}")))
+        };
+        pairs.violation(targets).or_else(|| lists.into_iter().find_map(beyond))
+    })
+}
+
 /// One id a node.
 pub(crate) fn id_violation(ids: &Ids, rows: usize) -> Option<Violation> {
     match ids {
@@ -304,12 +321,13 @@ mod tests {
             splits: vec![Split { roles: vec![Split::TRAIN, Split::VAL | Split::TEST] }],
             ids: Ids::Integers(vec![7, 5]),
             about: About::default(),
+            negatives: None,
         }
     }
 
     #[test]
     fn what_fits_together_is_taken_as_it_is() {
-        let Dataset { name, graph, features, labels, splits, ids, about: _ } = sound();
+        let Dataset { name, graph, features, labels, splits, ids, .. } = sound();
         let made = Dataset::new(name, graph, features, labels, splits).unwrap();
         assert_eq!(made.ids, Ids::Row);
         assert_eq!(crate::digest::digest(&made.with_ids(ids).unwrap()), crate::digest::digest(&sound()));

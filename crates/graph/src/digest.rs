@@ -4,6 +4,7 @@ use bytemuck::NoUninit;
 
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::edges::Relations;
+use crate::given::{GivenNegatives, NAMES};
 
 /// A BLAKE3 digest of everything in `dataset` but its name, as `blake3:` and 64 hexadecimal digits.
 ///
@@ -17,6 +18,7 @@ pub fn digest(dataset: &Dataset) -> String {
     }
     relations(&mut hash, dataset.graph.data.relations.as_ref());
     held(&mut hash, dataset.graph.data.held.as_ref());
+    negatives(&mut hash, dataset.negatives.as_ref());
     rows(&mut hash, &dataset.features, &dataset.labels);
     for split in &dataset.splits {
         array(&mut hash, "split", &split.roles);
@@ -49,6 +51,16 @@ pub(crate) fn relations(hash: &mut blake3::Hasher, relations: Option<&Relations>
 pub(crate) fn held(hash: &mut blake3::Hasher, held: Option<&Vec<u8>>) {
     if let Some(held) = held {
         array(hash, "held", held);
+    }
+}
+
+/// Pairs that stand for no edges, where they are given.
+pub(crate) fn negatives<Id: NoUninit>(hash: &mut blake3::Hasher, given: Option<&GivenNegatives<Id>>) {
+    for (pairs, [sources, targets, others]) in given.into_iter().flatten().zip(NAMES) {
+        array(hash, sources, &pairs.sources);
+        array(hash, targets, &pairs.targets);
+        array(hash, others, &pairs.others);
+        array(hash, "negatives of each", &[pairs.each as u64]);
     }
 }
 

@@ -51,6 +51,7 @@ pub mod edges;
 pub mod error;
 pub mod external;
 mod files;
+pub mod given;
 pub mod graph;
 pub mod info;
 pub mod laws;

@@ -3,8 +3,10 @@
 use crate::aside::write_aside;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
+use crate::given::GivenPairs;
 use crate::node_types::types_of;
 use crate::npy::write_header;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -100,13 +102,13 @@ impl<W: Write + Seek> Archive<W> {
             self.array("edge_type", &[relations.of.len()], relations.of.iter().map(|&relation| i32::from(relation)))?;
             self.array("num_relations", &[1], [relations.count as i64])?;
         }
-        if let Some(held) = &graph.data.held {
-            let ends: Vec<(u32, u32)> = graph.sources.iter().copied().zip(targets()).collect();
-            for (name, role) in [("val_edge_index", 1), ("test_edge_index", 2)] {
-                let of: Vec<usize> = (0..held.len()).filter(|&edge| held[edge] == role).collect();
-                let both = of.iter().map(|&edge| ends[edge].0).chain(of.iter().map(|&edge| ends[edge].1));
-                self.array(name, &[2, of.len()], both.map(i64::from))?;
-            }
+        for (split, name) in ["val", "test"].into_iter().enumerate() {
+            let of = |held: &Vec<u8>| {
+                let edges = graph.sources.iter().copied().zip(targets()).zip(held);
+                edges.filter(|(_, held)| usize::from(**held) == split + 1).map(|(ends, _)| ends).collect()
+            };
+            let given = dataset.negatives.as_ref().map(|given| &given[split]);
+            self.held(name, graph.data.held.as_ref().map(of), given)?;
         }
         if let Some(types) = types_of(&dataset.features, &dataset.about) {
             self.array("node_type", &[types.len()], types.into_iter().map(i32::from))?;
@@ -131,6 +133,27 @@ impl<W: Write + Seek> Archive<W> {
                 self.array("ids_offsets", &[ids.len() + 1], std::iter::once(0).chain(ends))
             }
         }
+    }
+
+    /// Edges that are held out for a split, and pairs that are none. Edges that have pairs of their own come first.
+    fn held(&mut self, split: &str, edges: Option<Vec<(u32, u32)>>, given: Option<&GivenPairs<u32>>) -> io::Result<()> {
+        let ends = |edges: &[(u32, u32)]| {
+            let ends = edges.iter().map(|edge| edge.0).chain(edges.iter().map(|edge| edge.1));
+            ends.map(i64::from).collect::<Vec<_>>()
+        };
+        if let Some(pool) = given.filter(|given| given.each == 0) {
+            let pool: Vec<(u32, u32)> = pool.iter().collect();
+            self.array(&format!("{split}_neg_edge_index"), &[2, pool.len()], ends(&pool))?;
+        }
+        let Some(mut edges) = edges else { return Ok(()) };
+        if let Some(given) = given.filter(|given| given.each > 0) {
+            let own: HashSet<(u32, u32)> = given.iter().collect();
+            edges = given.iter().chain(edges.into_iter().filter(|edge| !own.contains(edge))).collect();
+            let none = (edges.len() - given.len()) * given.each;
+            let others = given.others.iter().map(|&other| i64::from(other)).chain(std::iter::repeat_n(-1, none));
+            self.array(&format!("{split}_neg_targets"), &[edges.len(), given.each], others)?;
+        }
+        self.array(&format!("{split}_edge_index"), &[2, edges.len()], ends(&edges))
     }
 
     fn features(&mut self, features: &Features, nodes: usize) -> io::Result<()> {
@@ -197,6 +220,8 @@ mod tests {
     use crate::about::About;
     use crate::build::{BuildOptions, build_graph};
     use crate::edges::{EdgeData, Relations};
+    use crate::given::GivenNegatives;
+    use crate::graph::Graph;
     use crate::read::{ReadOptions, read};
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
@@ -232,6 +257,20 @@ mod tests {
         prop_oneof![Just(Ids::Row), integers, strings]
     }
 
+    /// A pool for validation, and four targets of its own for every other edge of testing.
+    fn given(graph: &Graph) -> GivenNegatives<u32> {
+        let pool = GivenPairs { sources: vec![3, 0, 3], targets: vec![1, 6, 1], ..GivenPairs::default() };
+        let mut own = GivenPairs { each: 4, ..GivenPairs::default() };
+        let ends = (0..7).flat_map(|node| graph.in_edges(node).map(move |edge| (edge, node as u32)));
+        let held = graph.data.held.as_ref().unwrap();
+        for (number, (edge, target)) in ends.filter(|(edge, _)| held[*edge] == 2).step_by(2).enumerate() {
+            own.sources.push(graph.sources[edge]);
+            own.targets.push(target);
+            own.others.extend((0..4).map(|other| (number * 5 + other * 3) as u32 % 7));
+        }
+        [pool, own]
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig {
             rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default()
@@ -259,7 +298,8 @@ mod tests {
             let named = About { classes, relations, features: columns, ..About::default() };
             let about = if weighted { named } else { About::default() };
             let name = "data.v1".to_owned();
-            let written = Dataset { name, graph, features, labels, splits, ids, about };
+            let negatives = graph.data.held.is_some().then(|| given(&graph));
+            let written = Dataset { name, graph, features, labels, splits, ids, about, negatives };
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("data.v1.npz");
             write_interchange(&path, &written).unwrap();
@@ -271,6 +311,7 @@ mod tests {
             prop_assert_eq!(&got.splits, &written.splits);
             prop_assert_eq!(&got.ids, &written.ids);
             prop_assert_eq!(&got.about, &written.about);
+            prop_assert_eq!(&got.negatives, &written.negatives);
         }
     }
 
@@ -289,6 +330,7 @@ mod tests {
             splits: vec![],
             ids: Ids::Row,
             about: About::default(),
+            negatives: None,
         };
         assert!(write_interchange(&path, &dataset).is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

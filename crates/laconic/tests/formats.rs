@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
+use laconic_graph::given::GivenPairs;
 use laconic_graph::read::{ReadOptions, read};
 use laconic_train::config::KEYS;
 use program::needs;
@@ -21,7 +22,7 @@ fn page() -> String {
 #[test]
 fn the_page_holds_the_savers_as_they_are() {
     let page = page();
-    for name in ["from_pyg.py", "from_dgl.py", "from_networkx.py"] {
+    for name in ["from_pyg.py", "from_dgl.py", "from_networkx.py", "from_ogb_links.py"] {
         let saver = std::fs::read_to_string(root().join("examples/savers").join(name)).expect(name);
         assert!(page.contains(&format!("(`examples/savers/{name}`):\n\n```python\n{saver}```\n")), "{name}");
     }
@@ -160,6 +161,34 @@ graph.edata['weight'] = array(weight)
 save(graph, sys.argv[1])
 ";
     is_the_graph(&saved("from_dgl", &format!("{MASKS}{program}")));
+}
+
+#[test]
+fn edges_that_ogb_holds_out_are_saved_with_their_negatives_in_both_forms() {
+    if !python("numpy") {
+        return;
+    }
+    let dataset = |val: &str, test: &str| {
+        format!(
+            "
+import sys
+class Links(list):
+    def get_edge_split(self):
+        return dict(train=None, valid=dict({val}), test=dict({test}))
+edge_index = np.array([[0, 1, 1, 2], [1, 0, 2, 1]])
+graph = dict(edge_index=edge_index, num_nodes=5, node_feat=np.ones((5, 2), np.float32))
+save(Links([graph]), sys.argv[1])
+"
+        )
+    };
+    let pool = "edge=np.array([[0, 3]]), edge_neg=np.array([[4, 0], [2, 4]])";
+    let own = "source_node=np.array([3, 0]), target_node=np.array([1, 4]), target_node_neg=np.array([[2, 0], [3, 2]])";
+    let got = saved("from_ogb_links", &dataset(pool, own));
+    assert_eq!(arcs(&got), [(1, 0), (0, 1), (2, 1), (3, 1), (1, 2), (0, 3), (0, 4)]);
+    assert_eq!(got.graph.data.held, Some(vec![0, 0, 0, 2, 0, 1, 2]));
+    let [val, test] = got.negatives.expect("pairs");
+    assert_eq!(val, GivenPairs { sources: vec![4, 2], targets: vec![0, 4], ..GivenPairs::default() });
+    assert_eq!(test, GivenPairs { sources: vec![3, 0], targets: vec![1, 4], others: vec![2, 0, 3, 2], each: 2 });
 }
 
 #[test]

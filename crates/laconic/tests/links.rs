@@ -6,8 +6,10 @@ mod program;
 use std::collections::BTreeSet;
 
 use laconic_graph::dataset::{Dataset, Features};
+use laconic_graph::given::GivenPairs;
 use laconic_graph::links::{EdgeSplit, LinkRole};
 use laconic_graph::read::{ReadOptions, read};
+use laconic_graph::write::write_interchange;
 use program::Place;
 use program::exported::{Tensors, linear, lines, tensors};
 
@@ -263,4 +265,47 @@ fn a_run_of_links_is_described_as_one_of_edges() {
         }
     }
     assert_eq!(place.json("compare run.toml --runs methods.toml --out both")["task"], "link_prediction");
+}
+
+/// Pairs that an npz gives as no edges come through `data convert` and `partition`; a run on parts has the figures of
+/// one on the npz, and `plan` bounds what it sends.
+#[test]
+fn given_pairs_are_kept_by_every_command() {
+    let (place, mut dataset) = place();
+    let nodes = dataset.graph.nodes();
+    let edges = (0..nodes).flat_map(|node| dataset.graph.in_edges(node).map(move |_| node as u32)).collect::<Vec<_>>();
+    let held: Vec<u8> = (0..edges.len()).map(|edge| [0, 0, 1, 0, 2][edge % 5]).collect();
+    let of = |role: u8| {
+        let of = (0..edges.len()).filter(|&edge| held[edge] == role);
+        of.map(|edge| (dataset.graph.sources[edge], edges[edge])).unzip::<_, _, Vec<u32>, Vec<u32>>()
+    };
+    let pool = GivenPairs { sources: vec![1; 70], targets: (10..80).collect(), ..GivenPairs::default() };
+    let (sources, targets) = of(2);
+    let others = (0..3 * sources.len()).map(|at| (at * 7 % nodes) as u32).collect();
+    let given = Some([pool, GivenPairs { sources, targets, others, each: 3 }]);
+    (dataset.graph.data.held, dataset.negatives) = (Some(held), given.clone());
+    write_interchange(&place.path("given.npz"), &dataset).expect("a file");
+    let warned = place.run("data check given.npz");
+    assert!(warned.out.contains("pairs that are given as no edges for testing are edges"), "{}", warned.out);
+    place.json("data convert given.npz --out again.npz");
+    let again = read(&place.path("again.npz"), &ReadOptions::default()).expect("a dataset");
+    assert_eq!((&again.negatives, &again.graph), (&given, &dataset.graph));
+    place.refused("partition given.npz --parts 3 --memory 1GB --out pieces", 3, &["given.npz", "val_edge_index"]);
+    place.json("partition given.npz --parts 3 --method random --out parts");
+    let task = "task = { kind = \"link_prediction\", split = \"given\", eval_negatives = \"given\" }\n\
+        train = { epochs = 3, metrics = [\"mrr\", \"hits@10\", \"roc_auc\"] }\nmodel = { hidden = 8 }\n";
+    place.write("whole.toml", &format!("{task}data = {{ path = \"given.npz\" }}\npartition = {{ parts = 3 }}\n"));
+    place.write("parts.toml", &format!("{task}data = {{ path = \"parts\" }}\n"));
+    let [whole, parts] = ["whole", "parts"].map(|name| {
+        let summary = place.json(&format!("train {name}.toml --out {name}-run"));
+        let planned = place.json(&format!("plan {name}.toml"));
+        let sent = |json: &serde_json::Value| json["bytes"]["total"].as_u64();
+        assert!(sent(&summary) > Some(0), "{summary}");
+        assert!(sent(&planned).is_none() || sent(&planned) >= sent(&summary), "{planned}");
+        summary["metrics"].clone()
+    });
+    assert!(whole["test"]["mrr"].as_f64() > Some(0.0), "{whole}");
+    assert_eq!(whole, parts);
+    place.write("pairs.csv", "source,target\n1,2\n");
+    place.json("predict parts-run --pairs pairs.csv --out scored.csv");
 }

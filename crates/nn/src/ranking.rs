@@ -14,6 +14,31 @@ pub fn rank(positive: f32, negatives: &[f32]) -> usize {
         .count()
 }
 
+/// Negatives that all edges are ranked among, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pool {
+    /// Scores that are numbers, ascending.
+    ascending: Vec<f32>,
+    /// How many are none.
+    nameless: usize,
+}
+
+impl Pool {
+    /// A pool of these scores, in any order.
+    pub fn new(mut scores: Vec<f32>) -> Pool {
+        let all = scores.len();
+        scores.retain(|score| !score.is_nan());
+        scores.sort_unstable_by(f32::total_cmp);
+        Pool { nameless: all - scores.len(), ascending: scores }
+    }
+
+    /// [`rank`] among all of them.
+    pub fn rank(&self, positive: f32) -> usize {
+        let below = self.ascending.partition_point(|&negative| negative < positive);
+        1 + self.nameless + self.ascending.len() - below
+    }
+}
+
 /// What is counted over edges with negatives of their own.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Ranks {
@@ -156,6 +181,18 @@ mod tests {
         assert_eq!(rank(0.5, &[]), 1);
         assert_eq!(rank(f32::NAN, &[0.0, 1.0]), 3);
         assert_eq!(rank(1.0, &[f32::NAN, 0.0]), 2);
+    }
+
+    #[test]
+    fn ranks_in_a_pool_in_order_are_those_of_comparing_with_each() {
+        let mut negatives = scores(5, 200);
+        negatives.extend([f32::NAN, -0.0, 0.0, f32::INFINITY, f32::NEG_INFINITY, -f32::NAN]);
+        let pool = Pool::new(negatives.clone());
+        let edges = scores(6, 50).into_iter().chain([f32::NAN, -0.0, 1e9, -1e9, f32::INFINITY, f32::NEG_INFINITY]);
+        for edge in edges {
+            assert_eq!(pool.rank(edge), rank(edge, &negatives), "{edge}");
+            assert_eq!(Pool::default().rank(edge), 1);
+        }
     }
 
     /// OGB's `_eval_mrr` with the pessimistic of its two ranks, in words that share nothing with the tallies: all

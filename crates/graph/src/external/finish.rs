@@ -32,6 +32,7 @@ pub(super) fn part(dealt: &Dealt, nodes: &Nodes, (index, parts): (u32, u32), glo
         parts,
         edges: Edges::new(dealt.offsets(index)?, dealt.sources(index)?),
         left_out: Vec::new(),
+        negatives: None,
         features: match global.columns {
             0 => Features::None,
             columns => Features::Dense { columns, values: dealt.feature_values(index)? },

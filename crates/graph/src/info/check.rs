@@ -50,6 +50,7 @@ pub fn check(dataset: &Dataset) -> Vec<Finding> {
             findings.split(number, split, dataset);
         }
         findings.ids(&dataset.ids);
+        findings.negatives(dataset);
     }
     findings.0.sort_by_key(|finding| finding.severity == Severity::Warning);
     findings.0
@@ -187,6 +188,19 @@ impl Findings {
         }
     }
 
+    /// Pairs that are given as no edges and are some.
+    fn negatives(&mut self, dataset: &Dataset) {
+        for (pairs, split) in dataset.negatives.iter().flatten().zip(["validation", "testing"]) {
+            let is_edge = |&(source, target): &(u32, u32)| {
+                dataset.graph.in_neighbours(target as usize).binary_search(&source).is_ok()
+            };
+            let (all, edges) = (pairs.pairs().count(), pairs.pairs().filter(is_edge).count());
+            if edges > 0 {
+                self.warning(format!("{edges} of {all} pairs that are given as no edges for {split} are edges"));
+            }
+        }
+    }
+
     fn ids(&mut self, ids: &Ids) {
         let (distinct, all) = match ids {
             Ids::Row => return,
@@ -233,6 +247,7 @@ fn constant_columns(features: &Features, nodes: usize) -> usize {
 mod tests {
     use super::*;
     use crate::build::{BuildOptions, build_graph};
+    use crate::given::GivenPairs;
 
     /// Two nodes joined both ways, a training and a test node of different classes, one more class and node.
     fn sound() -> Dataset {
@@ -245,6 +260,7 @@ mod tests {
             splits: vec![Split { roles: vec![Split::TRAIN, Split::TRAIN, Split::TEST] }],
             ids: Ids::Integers(vec![5, 7, 9]),
             about: crate::about::About::default(),
+            negatives: None,
         }
     }
 
@@ -262,7 +278,7 @@ mod tests {
     #[test]
     fn each_defect_is_found() {
         type Defect = (&'static str, fn(&mut Dataset));
-        let defects: [Defect; 15] = [
+        let defects: [Defect; 16] = [
             ("error: 1 labels for 3 nodes", |d| d.labels = Labels::Single { classes: 1, values: vec![0] }),
             ("error: split 0: 1 nodes have more than one role, the first is node 5", |d| {
                 d.splits[0].roles[0] |= Split::TEST
@@ -306,6 +322,10 @@ mod tests {
                 d.labels = Labels::Single { classes: 3, values: vec![0, 1, 1] };
             }),
             ("error: 3 nodes have only 2 different ids", |d| d.ids = Ids::Integers(vec![5, 5, 9])),
+            ("warning: 2 of 4 pairs that are given as no edges for testing are edges", |d| {
+                let own = GivenPairs { sources: vec![0, 2], targets: vec![1, 1], others: vec![2, 1, 0, 1], each: 2 };
+                d.negatives = Some([GivenPairs { sources: vec![0], targets: vec![2], ..GivenPairs::default() }, own]);
+            }),
         ];
         for (expected, change) in defects {
             let got = found(change);

@@ -308,6 +308,7 @@ mod tests {
             splits: vec![Split { roles: vec![Split::TRAIN, Split::TEST, 0, Split::VAL] }],
             ids: Ids::Row,
             about: crate::about::About::default(),
+            negatives: None,
         };
         let info = Info::of(&dataset);
         assert_eq!((info.nodes, info.edges, info.isolated, info.self_loops), (4, 3, 1, 0));

@@ -3,6 +3,7 @@
 use crate::dataset::{Features, Ids, Labels, Split};
 use crate::dataset::{feature_violation, id_violation, label_violation, role_violation};
 use crate::error::{GraphError, Result};
+use crate::given::NAMES;
 use crate::info::{broken_features, overlapping_roles};
 use crate::limits::Limits;
 use crate::part::{GlobalCounts, Part};
@@ -41,6 +42,7 @@ impl Part {
             .or_else(|| self.global.about.violation(self.global.columns, self.global.classes))
             .or_else(|| self.global.about.relation_violation(self.global.relations))
             .or_else(|| self.edge_violation(called_by_row))
+            .or_else(|| self.negative_violation(called_by_row))
             .or_else(|| self.feature_violation())
             .or_else(|| part_label_violation(&self.labels, rows, &self.global))
             .or_else(|| id_violation(&self.ids, rows))
@@ -70,6 +72,10 @@ impl Part {
             ("roles", "validation nodes", of_role(Split::VAL), global.val),
             ("roles", "test nodes", of_role(Split::TEST), global.test),
         ];
+        let own = self.negatives.iter().flatten().map(|pairs| pairs.len() as u64);
+        let given = own.zip(global.negatives.iter().flatten()).zip(NAMES);
+        let given = given.map(|((own, all), [sources, ..])| (sources, "pairs that are no edges", own, all.pairs));
+        let counts = counts.into_iter().chain(given);
         let (array, what, found, all) = counts.into_iter().find(|(_, _, found, all)| found > all)?;
         Some((array, format!("expected at most {all} {what}, which all parts together hold, found {found}")))
     }

@@ -4,6 +4,7 @@ use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::digest::{digest, digest_of_assignment};
 use crate::edges::Edges;
 use crate::error::{GraphError, Result};
+use crate::given::GivenPairs;
 use crate::graph::Graph;
 use crate::info::overlapping_roles;
 use crate::part::{GlobalCounts, Part};
@@ -58,6 +59,10 @@ pub fn cut_one_by_one<'a>(
         nodes: members.iter().map(|&node| u64::from(node)).collect(),
         edges: edges_into(&dataset.graph, &members),
         left_out: Vec::new(),
+        negatives: dataset.negatives.as_ref().map(|given| {
+            let own = |_, target: u32| members.binary_search(&target).is_ok();
+            given.each_ref().map(|pairs| pairs.renamed(own, |node| Some(u64::from(node))))
+        }),
         features: feature_rows(&dataset.features, &members),
         labels: label_rows(&dataset.labels, &members),
         roles: if roles.is_empty() { Vec::new() } else { gather(roles, 1, &members) },
@@ -87,6 +92,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
         weighted: dataset.graph.data.weights.is_some(),
         relations: dataset.graph.data.kinds(),
         held: dataset.graph.data.held_counts(),
+        negatives: dataset.negatives.as_ref().map(|given| given.each_ref().map(GivenPairs::counts)),
         about: dataset.about.clone(),
     }
 }

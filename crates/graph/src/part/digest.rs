@@ -1,6 +1,6 @@
 //! The fingerprint of a part.
 
-use crate::digest::{array, held, relations, rows};
+use crate::digest::{array, held, negatives, relations, rows};
 use crate::part::Part;
 
 impl Part {
@@ -15,6 +15,7 @@ impl Part {
         }
         relations(&mut hash, self.edges.data.relations.as_ref());
         held(&mut hash, self.edges.data.held.as_ref());
+        negatives(&mut hash, self.negatives.as_ref());
         if !self.left_out.is_empty() {
             array(&mut hash, "left out", &self.left_out);
         }

@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `graph` | `offsets` u64 \[n + 1\], `sources` u64 \[e\] |
 //! | | with weights `weights` f32 \[e\], with edge types `relations` u16 \[e\], with edges held out `held` u8 \[e\] |
+//! | | with pairs that are no edges `val_negative_sources`, `val_negative_targets` u64 \[p\] |
+//! | | and `val_negative_others` u64 \[p, each\]; the same of `test` |
 //! | `nodes` | `nodes` u64 \[n\] |
 //! | | with a split `roles` u8 \[n\] |
 //! | | `labels` i32 \[n\], or u8 \[n, classes\], or nothing |
@@ -27,6 +29,7 @@ use crate::edges::{EdgeData, Edges, Relations};
 use crate::error::{GraphError, Result};
 use crate::files::{keep_names, parent};
 use crate::part::meta::{Meta, PartEntry, Provenance};
+use crate::part::negatives;
 use crate::part::tensors::{self, Tensor, Tensors};
 use crate::part::{GlobalCounts, Part, PartCounts};
 
@@ -113,6 +116,7 @@ pub(super) fn put_in_place(folder: &Path, (dir, occupied): (&Path, bool), old: &
 ///         data: EdgeData { weights: Some(vec![250.0, 10.0, 99.5]), ..EdgeData::default() },
 ///     },
 ///     left_out: Vec::new(),
+///     negatives: None,
 ///     features: Features::Dense { columns: 2, values: vec![0.1, 0.2, 0.3, 0.4] },
 ///     labels: Labels::Single { classes: 2, values: vec![0, 1] },
 ///     roles: vec![Split::TRAIN, Split::TEST],
@@ -237,6 +241,7 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
             },
         },
         left_out: Vec::new(),
+        negatives: negatives::read(&graph)?,
         features: read_features(&features, own.len(), meta.global.columns)?,
         labels: read_labels(&nodes, own.len(), &meta.global)?,
         roles: if nodes.has("roles") { nodes.vector("roles")? } else { Vec::new() },
@@ -247,6 +252,7 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
     if let Some((array, what)) = part.violation().or_else(|| part.count_violation()) {
         let file = match array {
             "offsets" | "sources" | "weights" | "relations" | "held" => &graph,
+            array if array.contains("_negative_") => &graph,
             array if array.starts_with("features") => &features,
             _ => &nodes,
         };
@@ -274,6 +280,7 @@ pub(super) fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
     graph.extend(part.edges.data.weights.as_ref().map(|weights| Tensor::vector("weights", weights)));
     graph.extend(part.edges.data.relations.as_ref().map(|relations| Tensor::vector("relations", &relations.of)));
     graph.extend(part.edges.data.held.as_ref().map(|held| Tensor::vector("held", held)));
+    graph.extend(negatives::tensors(part));
 
     let mut nodes = vec![Tensor::vector("nodes", &part.nodes)];
     if !part.roles.is_empty() {

@@ -10,6 +10,7 @@ mod digest;
 mod folder;
 mod mapped;
 mod meta;
+mod negatives;
 mod tensors;
 mod to_be;
 
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::about::About;
 use crate::dataset::{Features, Ids, Labels};
 use crate::edges::Edges;
+use crate::given::{GivenCounts, GivenNegatives};
 
 pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
@@ -40,6 +42,9 @@ pub struct Part {
     /// What in-edges count for in the degree of each own node that are not among `edges`; empty where none is left out.
     /// Part folders do not hold it: [`Part::alone`] makes it.
     pub left_out: Vec<f32>,
+    /// Pairs that the data give as no edges, each with the owner of its target; where edges have pairs of their own,
+    /// with the owner of the edge's target.
+    pub negatives: Option<GivenNegatives<u64>>,
     /// Features of the own nodes.
     pub features: Features,
     /// Labels of the own nodes.
@@ -90,6 +95,9 @@ pub struct GlobalCounts {
     /// How many edges the data hold out, for validation and for testing; `None` where they do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<[u64; 2]>,
+    /// How many pairs the data give as no edges, for validation and for testing; `None` where they give none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negatives: Option<[GivenCounts; 2]>,
     /// What classes, relations and features are called, and how features were made.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,

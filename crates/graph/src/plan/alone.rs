@@ -2,6 +2,7 @@
 
 use crate::dataset::{Ids, Split};
 use crate::edges::Edges;
+use crate::given::GivenPairs;
 use crate::part::{GlobalCounts, Part};
 use crate::plan::index::IdIndex;
 
@@ -9,7 +10,7 @@ impl Part {
     /// The graph of the own nodes and the edges between them, as its only part. Nodes are renumbered from 0 in their
     /// order and called what they were; edges from other parts' nodes are gone, but for what they count in degrees
     /// ([`Part::left_out`]). What is said about the whole is then about this graph, digests excepted, which still tell
-    /// what it was cut from.
+    /// what it was cut from. Of pairs that are given as no edges those stay whose nodes are all own.
     #[must_use]
     pub fn alone(self) -> Part {
         let own = IdIndex::new(&self.nodes);
@@ -29,16 +30,21 @@ impl Part {
             }
             edges.offsets.push(edges.sources.len() as u64);
         }
+        let is_own = |_, target: u64| own.row(target).is_some();
+        let own_pairs = |pairs: &GivenPairs<u64>| pairs.renamed(is_own, |id| own.row(id).map(u64::from));
+        let given = self.negatives.as_ref().map(|given| given.each_ref().map(own_pairs));
+        let negatives = given.as_ref().map(|given| given.each_ref().map(GivenPairs::counts));
         let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
         let [train, val, test] = [Split::TRAIN, Split::VAL, Split::TEST].map(of_role);
         let dataset = format!("{} (part {} of {})", self.global.dataset, self.index, self.parts);
         let (nodes, count, held) = (rows as u64, edges.edges() as u64, edges.data.held_counts());
-        let global = GlobalCounts { dataset, nodes, edges: count, train, val, test, held, ..self.global };
+        let global = GlobalCounts { dataset, nodes, edges: count, train, val, test, held, negatives, ..self.global };
         let ids = match self.ids {
             Ids::Row => Ids::Integers(self.nodes.iter().map(|&node| node as i64).collect()),
             ids => ids,
         };
-        Part { index: 0, parts: 1, nodes: (0..nodes).collect(), edges, left_out, ids, global, ..self }
+        let nodes = (0..nodes).collect();
+        Part { index: 0, parts: 1, nodes, edges, left_out, negatives: given, ids, global, ..self }
     }
 }
 
@@ -46,6 +52,7 @@ impl Part {
 mod tests {
     use crate::dataset::{Features, Ids, Labels, Split};
     use crate::edges::{EdgeData, Edges};
+    use crate::given::GivenPairs;
     use crate::part::{GlobalCounts, Part};
 
     #[test]
@@ -60,6 +67,10 @@ mod tests {
                 data: EdgeData { weights: Some(vec![0.5, 1.0, 2.0, 3.0, 4.0, 5.0]), relations: None, held: None },
             },
             left_out: Vec::new(),
+            negatives: Some([
+                GivenPairs { sources: vec![9, 1, 4], targets: vec![4, 7, 9], ..GivenPairs::default() },
+                GivenPairs { sources: vec![4, 9], targets: vec![7, 4], others: vec![9, 4, 9, 2], each: 2 },
+            ]),
             features: Features::None,
             labels: Labels::Single { classes: 2, values: vec![0, 1, 1] },
             roles: vec![Split::TRAIN, Split::TEST, Split::TRAIN],
@@ -71,6 +82,11 @@ mod tests {
         assert_eq!((&alone.edges.offsets[..], &alone.edges.sources[..]), (&[0, 1, 2, 3][..], &[2, 0, 1][..]));
         assert_eq!(alone.edges.data.weights, Some(vec![1.0, 2.0, 4.0]));
         assert_eq!(alone.left_out, [0.5, 0.0, 8.0]);
+        // What has a node of others is gone.
+        let pool = GivenPairs { sources: vec![2, 0], targets: vec![0, 2], ..GivenPairs::default() };
+        let own = GivenPairs { sources: vec![0], targets: vec![1], others: vec![2, 0], each: 2 };
+        assert_eq!(alone.global.negatives, Some([pool.counts(), own.counts()]));
+        assert_eq!(alone.negatives, Some([pool, own]));
         assert_eq!(alone.ids, Ids::Integers(vec![4, 7, 9]));
         let global = &alone.global;
         assert_eq!((global.nodes, global.edges, [global.train, global.val, global.test]), (3, 3, [2, 0, 1]));

@@ -73,6 +73,7 @@ fn with_edges(part: &Part, keep: impl Fn(usize, u64) -> bool) -> Part {
         nodes: part.nodes.clone(),
         edges: Edges { offsets, sources, data },
         left_out: Vec::new(),
+        negatives: None,
         features: Features::None,
         labels: Labels::None,
         roles: Vec::new(),

@@ -62,6 +62,7 @@ impl Reader for Arrays {
             splits: if roles.is_empty() { Vec::new() } else { vec![Split { roles }] },
             ids: Ids::Row,
             about: About::default(),
+            negatives: None,
         };
         dataset.checked()
     }

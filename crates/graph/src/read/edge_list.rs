@@ -92,7 +92,8 @@ impl Reader for EdgeList {
             None => (Features::None, Labels::None, Vec::new(), About::default()),
         };
         let ids = ids.map_or(Ids::Row, into_ids);
-        let dataset = Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about };
+        let dataset =
+            Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about, negatives: None };
         Ok((dataset.checked()?, roles))
     }
 }

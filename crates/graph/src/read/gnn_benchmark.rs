@@ -53,6 +53,7 @@ impl Reader for GnnBenchmark {
             splits: Vec::new(),
             ids: Ids::Row,
             about: About::default(),
+            negatives: None,
         }
         .checked()
     }

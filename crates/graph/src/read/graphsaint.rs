@@ -53,8 +53,17 @@ impl Reader for GraphSaint {
             Labels::None
         };
         let splits = vec![parse_json(&path.join("role.json"), limits, Roles { nodes })?];
-        Dataset { name: dataset_name(path), graph, features, labels, splits, ids: Ids::Row, about: About::default() }
-            .checked()
+        Dataset {
+            name: dataset_name(path),
+            graph,
+            features,
+            labels,
+            splits,
+            ids: Ids::Row,
+            about: About::default(),
+            negatives: None,
+        }
+        .checked()
     }
 }
 

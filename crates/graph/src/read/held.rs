@@ -32,6 +32,11 @@ impl Held {
         self.0.iter().flat_map(|(_, _, ends)| ends.iter().flatten())
     }
 
+    /// The sources and targets of one of the arrays.
+    pub fn of(&self, array: &str) -> Option<&[Vec<u32>; 2]> {
+        self.0.iter().find(|(name, ..)| *name == array).map(|(.., ends)| ends)
+    }
+
     /// Marks those that are among the edges, whose directions count for nothing where they are `undirected`, and
     /// appends those that are not.
     ///

@@ -5,12 +5,14 @@
 //! `val_mask`, `test_mask`, `ids`, `class_names`, `feature_names`, and, so that nothing is lost on the way through
 //! [`crate::write`], `num_classes`, `edge_weight`, `edge_type` with
 //! `num_relations` and `relation_names`, `val_edge_index` (or `valid_edge_index`) and `test_edge_index` (edges that are
-//! held out to be predicted, in `edge_index` or beside it), `ids_data` and `ids_offsets` for ids that are texts, and
+//! held out to be predicted, in `edge_index` or beside it), pairs that are none to judge them against
+//! (`val_neg_edge_index` or `val_neg_targets`, and so on), `ids_data` and `ids_offsets` for ids that are texts, and
 //! `about` with the names and the recipe of features as JSON. PyTorch Geometric's `x` and `y` stand for `features` and
 //! `labels` where those are not there. Any number type will do for any array whose values it holds. Other arrays are
 //! ignored, and named among the roles.
 
 use super::arrays::{Array, Npz};
+use super::given;
 use super::held::{self, Held};
 use super::typed::TYPES_MAX;
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
@@ -54,6 +56,7 @@ impl Reader for Interchange {
             about.relations.clear();
             about.node_types.clear();
         }
+        let negatives = given::read(&mut npz, held.as_ref(), nodes, limits)?;
         let graph = build(&mut npz, (nodes, about.relations.len()), (sources, targets, held), options)?;
         about.name_reverses(graph.data.kinds());
         let mut features = features::npz_features(&mut npz, nodes, limits)?;
@@ -63,18 +66,24 @@ impl Reader for Interchange {
         let labels = read_labels(&mut npz, nodes, limits)?;
         let splits = read_splits(&mut npz, nodes, limits)?;
         let ids = read_ids(&mut npz, nodes, limits)?;
-        let dataset = Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about };
+        let dataset = Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about, negatives };
         let roles = roles(&mut npz, path, (dataset.graph.edges(), options.typed))?;
         Ok((dataset.checked()?, roles))
     }
 }
 
 /// Every array that is read where it is there.
-const KNOWN: [&str; 28] = [
+const KNOWN: [&str; 34] = [
     "edge_index",
     "val_edge_index",
     "valid_edge_index",
     "test_edge_index",
+    "val_neg_edge_index",
+    "valid_neg_edge_index",
+    "test_neg_edge_index",
+    "val_neg_targets",
+    "valid_neg_targets",
+    "test_neg_targets",
     "directed",
     "num_nodes",
     "edge_weight",

@@ -69,6 +69,7 @@ impl Reader for MetisGraph {
             splits: Vec::new(),
             ids: Ids::Row,
             about: About::default(),
+            negatives: None,
         }
         .checked()
     }

@@ -7,6 +7,7 @@
 pub mod array_folder;
 pub mod arrays;
 pub mod edge_list;
+mod given;
 pub mod gnn_benchmark;
 pub mod graphsaint;
 pub mod interchange;

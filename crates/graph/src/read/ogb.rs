@@ -63,7 +63,8 @@ impl Reader for Ogb {
         let built = build_graph(nodes, sources, targets, None, how);
         let graph = built.map_err(|error| GraphError::format(&edge_path, "edges", error.to_string()))?.0;
         let splits = read_splits(&path.join("split"), None, nodes, limits)?;
-        Dataset { name, graph, features, labels, splits, ids: Ids::Row, about: About::default() }.checked()
+        Dataset { name, graph, features, labels, splits, ids: Ids::Row, about: About::default(), negatives: None }
+            .checked()
     }
 }
 

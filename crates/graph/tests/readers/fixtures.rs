@@ -145,6 +145,20 @@ pub fn interchange_held() -> Fixture {
     Fixture { reader: &Interchange, path: "held.npz", files: vec![("held.npz".to_owned(), Content::Npz(members))] }
 }
 
+/// A path of five nodes, each edge once, of which two are held out, each against pairs that are none: a pool for
+/// validation, two targets of its own for one of two edges of testing.
+pub fn interchange_given() -> Fixture {
+    let members = vec![
+        ("edge_index", int64(&[2, 4], &[0, 1, 2, 3, 1, 2, 3, 4])),
+        ("directed", uint8(&[1], &[0])),
+        ("val_edge_index", int64(&[2, 1], &[2, 1])),
+        ("val_neg_edge_index", int64(&[2, 3], &[4, 0, 4, 0, 3, 0])),
+        ("test_edge_index", int32(&[2, 3], &[4, 1, 2, 3, 1, 3])),
+        ("test_neg_targets", int64(&[3, 2], &[0, 1, 2, 2, -1, -1])),
+    ];
+    Fixture { reader: &Interchange, path: "given.npz", files: vec![("given.npz".to_owned(), Content::Npz(members))] }
+}
+
 /// An edge and two classes a node, of which some are not known.
 pub fn interchange_unknown() -> Fixture {
     let members = vec![
@@ -432,6 +446,7 @@ pub fn all() -> Vec<Fixture> {
         interchange_sparse(),
         interchange_unknown(),
         interchange_held(),
+        interchange_given(),
         gnn_benchmark(),
         planetoid(&pickles::PROTOCOL_0),
         planetoid(&pickles::PROTOCOL_2),

@@ -4,6 +4,7 @@ use crate::fixtures::{self, Content, Fixture};
 use crate::pickles;
 use laconic_graph::dataset::{Dataset, Features, Ids, Labels, Split};
 use laconic_graph::error::Result;
+use laconic_graph::given::GivenPairs;
 use laconic_graph::graph::Graph;
 use laconic_graph::info::{Info, check};
 use laconic_graph::read::{Columns, READERS, ReadOptions, read};
@@ -98,6 +99,43 @@ fn interchange_holds_undirected_edges_once() {
     let roles: Vec<_> = got.splits.into_iter().map(|s| s.roles).collect();
     assert_eq!(roles, [[TRAIN, VAL, TEST, TEST, 0], [VAL, TRAIN, TEST, TEST, 0]]);
     assert_eq!(got.ids, Ids::Strings(["a", "b", "c", "d", "ef"].map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn interchange_gives_pairs_that_are_no_edges_in_two_forms() {
+    let got = read_plain(&fixtures::interchange_given());
+    let [val, test] = got.negatives.unwrap();
+    let pool = GivenPairs { sources: vec![4, 0, 4], targets: vec![0, 3, 0], ..GivenPairs::default() };
+    assert_eq!(val, pool);
+    // An edge from a node to itself is none to predict, and a row of -1 leaves its edge out.
+    assert_eq!(test, GivenPairs { sources: vec![4], targets: vec![3], others: vec![0, 1], each: 2 });
+    assert_eq!(test.pairs().collect::<Vec<_>>(), [(4, 0), (4, 1)]);
+    let numbers = |name, shape: &[usize], values: &[i64]| (name, fixtures::int64(shape, values));
+    let edges = || numbers("test_edge_index", &[2, 2], &[0, 1, 1, 2]);
+    let own = |shape: &[usize], values: &[i64]| numbers("test_neg_targets", shape, values);
+    let pool = |name, ends: &[i64]| numbers(name, &[2, ends.len() / 2], ends);
+    for (members, words) in [
+        (vec![pool("val_neg_edge_index", &[0, 3])], ["val_neg_edge_index", "0..3, found 3"]),
+        (vec![pool("test_neg_edge_index", &[0, -1])], ["test_neg_edge_index", "-1"]),
+        (vec![numbers("valid_neg_edge_index", &[4], &[0; 4])], ["valid_neg_edge_index", "[2, edges]"]),
+        (vec![own(&[2, 1], &[0, 0])], ["test_neg_targets", "expected test_edge_index beside it"]),
+        (vec![edges(), own(&[2], &[0, 0])], ["test_neg_targets", "[2, targets]"]),
+        (vec![edges(), own(&[1, 2], &[0, 0])], ["test_neg_targets", "a row for each edge of test_edge_index"]),
+        (vec![edges(), own(&[2, 0], &[])], ["test_neg_targets", "[2, 0]"]),
+        (vec![edges(), own(&[2, 1], &[0, 3])], ["test_neg_targets", "0..3, or -1"]),
+        (vec![edges(), own(&[2, 2], &[0, 1, 2, -1])], ["test_neg_targets", "found -1"]),
+        (
+            vec![edges(), own(&[2, 1], &[0, 0]), pool("test_neg_edge_index", &[0, 2])],
+            ["test_neg_targets", "found test_neg_edge_index as well"],
+        ),
+    ] {
+        let members = [vec![numbers("edge_index", &[2, 2], &[0, 1, 1, 2])], members].concat();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("given.npz");
+        std::fs::write(&path, fixtures::npz(&members)).unwrap();
+        let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)) && error.contains("given.npz"), "{words:?}: {error}");
+    }
 }
 
 #[test]

@@ -90,7 +90,7 @@ keys! {
     "task.exclude_targets": "link_prediction: whether the edges that a batch (batch.size) predicts, both directions, \
         pass no messages in it (true)",
     "task.eval_negatives": "link_prediction: pairs among which each held-out edge is ranked, from all nodes, always \
-        the same (100)",
+        the same; or given, those that the data give beside a given task.split (100)",
     "train.epochs": "rounds, per stage when lazy (200)",
     "train.lr": "learning rate (0.01)",
     "train.weight_decay": "L2 penalty; decoupled decay with adamw (0.0005)",

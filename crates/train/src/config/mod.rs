@@ -38,7 +38,7 @@ pub use reach::Reach;
 pub use schedule::{Carried, HandOnChoice, ScheduleConfig, Start};
 pub use suggest::{Meant, meant};
 pub(crate) use suggest::{one_of, refuse_unknown};
-pub use task::{LinkSplit, LinkSplitChoice, Replacement, TaskChoice, TaskConfig};
+pub use task::{EvalNegatives, LinkSplit, LinkSplitChoice, Replacement, TaskChoice, TaskConfig};
 pub use train::{ClassWeights, CountedWeights, SelectBy, TrainConfig};
 pub use transport::{Fault, FaultKind, OutConfig, TransportConfig, TransportKind};
 

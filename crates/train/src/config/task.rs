@@ -26,8 +26,9 @@ pub struct TaskConfig {
     pub filter_negatives: bool,
     /// Links in batches: whether the edges that a batch predicts pass no messages in it.
     pub exclude_targets: bool,
-    /// Links: among how many pairs that are no edges each held-out edge is ranked, always the same.
-    pub eval_negatives: u32,
+    /// Links: among how many pairs that are no edges each held-out edge is ranked, always the same; or those that the
+    /// data give.
+    pub eval_negatives: EvalNegatives,
 }
 
 impl Default for TaskConfig {
@@ -41,7 +42,7 @@ impl Default for TaskConfig {
             negatives_per_edge: 1,
             filter_negatives: false,
             exclude_targets: true,
-            eval_negatives: 100,
+            eval_negatives: EvalNegatives::Drawn(100),
         }
     }
 }
@@ -134,6 +135,16 @@ impl LinkSplit {
         let LinkSplit { val, test, seed } = *self;
         Ok(EdgeSplit { val, test, seed }.checked()?)
     }
+}
+
+/// `task.eval_negatives`: what held-out edges are judged against.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EvalNegatives {
+    /// Pairs that the data give.
+    Named(NamedSplit),
+    /// So many pairs for each edge, drawn.
+    Drawn(u32),
 }
 
 /// `task.negatives`: what an edge's target is replaced by.

@@ -51,6 +51,7 @@ fn in_words(expected: &str) -> Option<&'static str> {
         "a boolean" => Some("true or false"),
         "a sequence" => Some("a list in brackets, as in [1, 2]"),
         "LinkSplitChoice" => Some("\"given\", or shares in braces, such as { val = 0.05, test = 0.1, seed = 0 }"),
+        "EvalNegatives" => Some("\"given\", or a whole number"),
         BYTES => Some(BYTES),
         "a string" | "path string" => Some("text in quotes"),
         _ => None,

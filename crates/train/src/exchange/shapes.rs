@@ -5,6 +5,8 @@ use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
 use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids, needed};
 use serde::{Deserialize, Serialize};
 
+use crate::plan::LinkSets;
+
 /// How many rows travel between this worker and one peer in one exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PeerRows {
@@ -35,12 +37,19 @@ pub struct Shapes {
     pub answer_bytes: Vec<usize>,
     /// Rows with a label of each split.
     pub split_rows: [usize; 3],
+    /// Pairs of each split that are given as no edges, or edges that have such pairs of their own.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub given_pairs: [usize; 2],
     /// Edges of the own block and the halo block.
     pub edges: [usize; 2],
     /// Stored feature values.
     pub feature_values: usize,
     /// What training sees of all that, where it is less.
     pub training: Option<TrainingShapes>,
+}
+
+fn is_nothing(given: &[usize; 2]) -> bool {
+    *given == [0; 2]
 }
 
 /// The sizes of the graph that training sees, where that is not the whole one.
@@ -105,6 +114,11 @@ fn answer_bytes(part: &Part, link: &Link) -> usize {
 }
 
 impl Shapes {
+    /// Counts links in the place of labelled rows.
+    pub fn count_links(&mut self, sets: &LinkSets) {
+        (self.split_rows, self.given_pairs) = (sets.counts(), sets.given_counts());
+    }
+
     /// As workers tell each other.
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
@@ -151,6 +165,7 @@ impl Shapes {
             edges: [own, edges],
             feature_values: feature_values(part),
             split_rows: split_rows(part),
+            given_pairs: [0; 2],
             ..Shapes::default()
         }
     }
@@ -192,6 +207,7 @@ impl Shapes {
                 asked_bytes: counts.asked_bytes as usize,
                 answer_bytes: all.clone().map(|peer| needs(peer, rank).bytes as usize).collect(),
                 split_rows: counts.labelled.map(|rows| rows as usize),
+                given_pairs: [0; 2],
                 edges: [own, counts.halo_edges as usize],
                 feature_values: counts.feature_values as usize,
                 training: None,
@@ -211,6 +227,7 @@ impl Shapes {
             asked_bytes: encode_ids(&asked).len(),
             answer_bytes: plan.links.iter().map(|link| answer_bytes(part, link)).collect(),
             split_rows: split_rows(part),
+            given_pairs: [0; 2],
             edges: [topology.own.edges(), topology.halo.edges()],
             feature_values: feature_values(part),
             training: None,

@@ -14,7 +14,7 @@ use crate::config::ramp::Clock;
 use crate::config::{CodecChoice, Config, MessagesConfig};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::{Shapes, TrainingShapes};
-use crate::plan::{LinkSets, Members, Plan};
+use crate::plan::{LinkSets, Members, Plan, RankedAmong};
 use crate::record::aside::write_aside_with;
 use crate::schedule::Position;
 use crate::worker::evaluate::Evaluator;
@@ -85,7 +85,7 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     let plans = laconic_graph::plan::plan_all(parts, plan.self_loops)?;
     let mut shapes: Vec<Shapes> =
         parts.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect();
-    shapes.iter_mut().zip(&sets).for_each(|(shapes, sets)| shapes.split_rows = sets.counts());
+    shapes.iter_mut().zip(&sets).for_each(|(shapes, sets)| shapes.count_links(sets));
     if plan.inductive {
         let induced = laconic_graph::plan::plan_training(parts, plan.self_loops)?;
         for ((shapes, part), (asked, plan, topology)) in shapes.iter_mut().zip(parts).zip(&induced) {
@@ -133,8 +133,14 @@ pub fn forecast_some(
     if plan.inductive {
         shapes.iter_mut().for_each(|shapes| shapes.training = Some(TrainingShapes::bound(shapes)));
     }
-    if plan.links.is_some() {
-        shapes.iter_mut().for_each(|shapes| shapes.split_rows = [shapes.edges.iter().sum(); 3]);
+    if let Some(links) = &plan.links {
+        let given = match links.ranked_among {
+            RankedAmong::Drawn(_) => [0; 2],
+            RankedAmong::Given(all) => all.map(|all| all.pairs as usize),
+        };
+        for shapes in &mut shapes {
+            (shapes.split_rows, shapes.given_pairs) = ([shapes.edges.iter().sum(); 3], given);
+        }
     }
     if !is_counted && (plan.messages.budget.is_some() || plan.messages.follow(Clock::Bytes)) {
         let what = "depends on what all workers send, and the folder neither holds all parts nor counts them";

@@ -12,7 +12,7 @@ use crate::exchange::halo::{Halo, Request};
 use crate::exchange::shapes::{PeerRows, Shapes};
 use crate::exchange::steps::Step;
 use crate::messages::coders::Coders;
-use crate::plan::{LinkPlan, Plan};
+use crate::plan::{LinkPlan, Plan, RankedAmong};
 use crate::selection::Scope;
 use crate::worker::edges::pairs_bytes;
 use crate::worker::ends::{embeddings, evaluated, ids_bytes};
@@ -46,8 +46,7 @@ impl<'a> Bounds<'a> {
 
     /// Of an evaluation.
     fn of_evaluation(&self) -> u64 {
-        let edges = (self.shapes.split_rows[1] + self.shapes.split_rows[2]) as u64;
-        self.foreign(edges.saturating_mul(u64::from(self.links.ranked_among) + 1))
+        self.foreign(self.links.judged_pairs(self.shapes.split_rows, self.shapes.given_pairs))
     }
 
     /// Links on which everybody needs every own row, and one peer has all that is needed here; the others have a row
@@ -92,9 +91,11 @@ impl<'a> Bounds<'a> {
 
     /// What is asked before a stage's first evaluation.
     pub fn judged_ends(&self, round: u32, book: &mut Book<'_>) {
-        let edges = (self.shapes.split_rows[1] + self.shapes.split_rows[2]) as u64;
-        let pairs = edges.saturating_mul(self.links.ranked_among.into());
-        self.ask_edges(pairs, [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers], round, book);
+        if let (RankedAmong::Drawn(number), true) = (self.links.ranked_among, self.links.filters_judged()) {
+            let edges = (self.shapes.split_rows[1] + self.shapes.split_rows[2]) as u64;
+            let pairs = edges.saturating_mul(number.into());
+            self.ask_edges(pairs, [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers], round, book);
+        }
         self.ask(self.of_evaluation(), [Step::JudgedQuestions, Step::JudgedAnswers], round, book);
     }
 

@@ -8,7 +8,7 @@ use super::batches;
 use super::fetches::learned;
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
-use crate::plan::Plan;
+use crate::plan::{Plan, RankedAmong};
 use crate::sample::WINDOW;
 use crate::schedule::Stage;
 use crate::worker::evaluate::Evaluator;
@@ -81,20 +81,28 @@ pub fn of_prediction(shapes: &Shapes, plan: &Plan) -> Memory {
 /// with their gradients, and the buffers of pairs that are scored at once.
 fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     let Some(links) = &plan.links else { return 0 };
-    let [train, val, test] = shapes.split_rows.map(|edges| edges as u64);
+    let train = shapes.split_rows[0] as u64;
     let at_once = match plan.batching {
         Some(_) => learned(plan, train as usize, WINDOW) as u64,
         None => train,
     };
     let of_round = at_once.saturating_mul(1 + u64::from(links.number));
-    let judged = (val + test).saturating_mul(1 + u64::from(links.ranked_among));
+    let judged = links.judged_pairs(shapes.split_rows, shapes.given_pairs);
     let fetched = if plan.batching.is_some() { 0 } else { of_round };
     let foreign = fetched.max(judged).min(links.nodes.saturating_sub(shapes.rows as u64));
     let width = links.decoder.width() as u64;
     let buffers = (2 * plan.config.task.decoder_layers as u64 + 6) * laconic_nn::links::PAIRS_PER_PIECE as u64 * width;
     // What is asked for is listed with every repetition before it is sorted; once more where edges are looked for.
-    let judged = if links.filters { 2 * judged } else { judged };
-    40 * of_round + 8 * judged + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
+    let listed = if links.filters_judged() { 2 * judged } else { judged };
+    // Given pairs themselves with their scores, and everybody's scores of a pool, as they come and in order.
+    let given = match links.ranked_among {
+        RankedAmong::Drawn(_) => 0,
+        RankedAmong::Given(all) => {
+            let pools = all.iter().filter(|all| all.each == 0).map(|all| all.pairs);
+            judged.saturating_mul(20).saturating_add(pools.fold(0, u64::saturating_add).saturating_mul(12))
+        }
+    };
+    given + 40 * of_round + 8 * listed + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
 }
 
 fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) -> Memory {

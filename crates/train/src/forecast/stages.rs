@@ -28,7 +28,7 @@ use crate::plan::Plan;
 use crate::sample::row_tag;
 use crate::schedule::Stage;
 use crate::selection::Scope;
-use crate::worker::judged::Judgement;
+use crate::worker::judged::Judgements;
 
 /// Enters what [`crate::fit::stages::train`] sends from a worker of these shapes. Exact for messages whose size follows
 /// from shapes and the round, as long as neither patience nor the user ends a stage early; else a bound that is kept.
@@ -376,9 +376,9 @@ impl<'a> StageForecast<'a> {
     /// What the figures of an evaluation are computed from.
     fn figures(&self, round: u32, book: &mut Book<'_>) {
         let (evaluator, shapes) = (self.forecast.evaluator, self.shapes);
-        if self.forecast.plan.links.is_some() {
-            let (metrics, at) = (&self.forecast.plan.metrics, (Rank(shapes.rank), shapes.workers()));
-            return book.note(What::Figures, 0, |ledger| Judgement::forecast(metrics, at, round, ledger));
+        if let Some(links) = &self.forecast.plan.links {
+            let what = (&**links, &self.forecast.plan.metrics[..]);
+            return book.note(What::Figures, 0, |ledger| Judgements::forecast(what, shapes, round, ledger));
         }
         book.note(What::Figures, 0, |ledger| evaluator.forecast_sums(shapes, round, ledger));
         book.note(What::Bins, 0, |ledger| evaluator.forecast_bins(shapes, round, ledger));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use laconic_graph::given::{GivenCounts, GivenNegatives, GivenPairs};
 use laconic_graph::links::{EdgeSplit, HeldOut, Links, NegativeScope, hold_out, hold_out_given};
 use laconic_graph::part::{GlobalCounts, Part};
 use laconic_nn::decoder::{DECODER, Decoder, DecoderSpec};
@@ -9,7 +10,7 @@ use laconic_nn::metric::Metric;
 use laconic_nn::parameters::ParameterSpec;
 
 use super::{Members, Plan};
-use crate::config::{Config, TaskChoice};
+use crate::config::{Config, EvalNegatives, TaskChoice};
 use crate::error::{Result, TrainError};
 use crate::schedule::Stage;
 
@@ -26,10 +27,19 @@ pub struct LinkPlan {
     pub filters: bool,
     /// How many of them for each edge and round.
     pub number: u32,
-    /// How many each held-out edge is ranked among.
-    pub ranked_among: u32,
+    /// What held-out edges are judged against.
+    pub ranked_among: RankedAmong,
     /// How many nodes all workers have together.
     pub nodes: u64,
+}
+
+/// What held-out edges are judged against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankedAmong {
+    /// So many pairs for each, drawn.
+    Drawn(u32),
+    /// Pairs that the data give, and how many there are in all parts.
+    Given([GivenCounts; 2]),
 }
 
 /// The edges that a worker learns from and is judged by.
@@ -39,12 +49,32 @@ pub struct LinkSets {
     pub train: Links,
     /// Edges that are held out.
     pub held: HeldOut,
+    /// What they are judged against, where it is given.
+    pub given: Option<GivenNegatives<u64>>,
 }
 
 impl LinkSets {
-    /// How many edges each split has.
+    /// How many edges are learned from, and how many of each split are judged.
     pub fn counts(&self) -> [usize; 3] {
-        [self.train.len(), self.held.val.len(), self.held.test.len()]
+        let judged = |split| self.judged(split).0.len();
+        [self.train.len(), judged(0), judged(1)]
+    }
+
+    /// How many pairs are given for each split, or edges that have pairs of their own.
+    pub fn given_counts(&self) -> [usize; 2] {
+        self.given.as_ref().map_or([0; 2], |given| given.each_ref().map(GivenPairs::len))
+    }
+
+    /// The edges of a split that are judged, by their sources and targets, and what is given to judge them against.
+    /// Where edges have pairs of their own, they are those that do.
+    pub fn judged(&self, split: usize) -> (&[u64], &[u64], Option<&GivenPairs<u64>>) {
+        let given = self.given.as_ref().map(|given| &given[split]);
+        let (sources, targets) = match (given.filter(|given| given.each > 0), split) {
+            (Some(own), _) => (&own.sources, &own.targets),
+            (None, 0) => (&self.held.val.sources, &self.held.val.targets),
+            (None, _) => (&self.held.test.sources, &self.held.test.targets),
+        };
+        (sources, targets, given)
     }
 }
 
@@ -70,11 +100,19 @@ impl LinkPlan {
             let what = format!("expected 1 to {LAYERS_MAX}; without any it is the dot product");
             return Err(TrainError::config(format!("task.decoder_layers = {layers}: {what}")));
         }
-        for (key, number) in [("negatives_per_edge", task.negatives_per_edge), ("eval_negatives", task.eval_negatives)]
-        {
+        let drawn = match task.eval_negatives {
+            EvalNegatives::Drawn(number) => Some(("eval_negatives", number)),
+            EvalNegatives::Named(_) => None,
+        };
+        for (key, number) in [("negatives_per_edge", task.negatives_per_edge)].into_iter().chain(drawn) {
             if number == 0 || number > PAIRS_MAX {
                 return Err(TrainError::config(format!("task.{key} = {number}: expected 1 to {PAIRS_MAX}")));
             }
+        }
+        let split = task.split.spec().map_err(|error| TrainError::config(format!("task.split: {error}")))?;
+        if drawn.is_none() && split.is_some() {
+            let what = "belongs to the edges that the data hold out: say task.split = \"given\" as well";
+            return Err(TrainError::config(format!("task.eval_negatives = \"given\" {what}")));
         }
         if !task.exclude_targets && config.batch.size == 0 {
             let what = "a round on all edges at once passes messages along all of them; batch.size divides them";
@@ -82,13 +120,54 @@ impl LinkPlan {
         }
         Ok(Some(LinkPlan {
             decoder: Arc::from((kind.build)(&DecoderSpec { width, layers, relations: 1 })),
-            split: task.split.spec().map_err(|error| TrainError::config(format!("task.split: {error}")))?,
+            split,
             scope: task.negatives.into(),
             filters: task.filter_negatives,
             number: task.negatives_per_edge,
-            ranked_among: task.eval_negatives,
+            ranked_among: match task.eval_negatives {
+                EvalNegatives::Drawn(number) => RankedAmong::Drawn(number),
+                EvalNegatives::Named(_) => RankedAmong::Given(Default::default()),
+            },
             nodes: 0,
         }))
+    }
+
+    /// The same on data of these counts.
+    ///
+    /// # Errors
+    /// If the data give no pairs that are none and should.
+    pub(super) fn on(&self, counts: &GlobalCounts) -> Result<LinkPlan> {
+        let mut links = LinkPlan { nodes: counts.nodes, ..self.clone() };
+        if let RankedAmong::Given(given) = &mut links.ranked_among {
+            *given = counts.negatives.unwrap_or_default();
+            let held = counts.held.unwrap_or_default().into_iter().zip(given.iter());
+            let mut splits = ["val", "test"].into_iter().zip(held);
+            if let Some((split, _)) = splits.find(|(_, (held, given))| *held > 0 && given.pairs == 0) {
+                let what = format!(
+                    "gives no pairs that are no edges ({split}_neg_edge_index or {split}_neg_targets of \
+                    an npz) beside {split}_edge_index; a number draws some"
+                );
+                return Err(TrainError::config(format!("task.eval_negatives = \"given\": {} {what}", counts.dataset)));
+            }
+        }
+        Ok(links)
+    }
+
+    /// How many pairs one evaluation scores, of so many judged edges and given pairs of each split, edges among them.
+    pub fn judged_pairs(&self, [_, val, test]: [usize; 3], given: [usize; 2]) -> u64 {
+        let edges = (val + test) as u64;
+        match self.ranked_among {
+            RankedAmong::Drawn(number) => edges.saturating_mul(1 + u64::from(number)),
+            RankedAmong::Given(all) => all
+                .iter()
+                .zip(given)
+                .fold(edges, |sum, (all, given)| sum.saturating_add((given as u64).saturating_mul(all.each.max(1)))),
+        }
+    }
+
+    /// Whether pairs that evaluations look at are drawn, and those that are edges are left out of them.
+    pub fn filters_judged(&self) -> bool {
+        self.filters && matches!(self.ranked_among, RankedAmong::Drawn(_))
     }
 
     /// What draws the pairs that evaluations rank among.
@@ -129,12 +208,14 @@ impl LinkPlan {
     /// # Errors
     /// If the split is none.
     pub fn sets(&self, part: Part) -> Result<(Part, LinkSets)> {
+        let (part, given) = without_negatives(part);
+        let given = given.filter(|_| matches!(self.ranked_among, RankedAmong::Given(_)));
         let (part, held) = match &self.split {
             Some(split) => hold_out(part, split)?,
             None => hold_out_given(part),
         };
         let train = Links::of(&part);
-        Ok((part, LinkSets { train, held }))
+        Ok((part, LinkSets { train, held, given }))
     }
 }
 
@@ -145,7 +226,7 @@ impl Plan {
     /// If the split is none.
     pub fn take_links(&self, part: Part) -> Result<(Part, Option<LinkSets>)> {
         match &self.links {
-            None => Ok((part, None)),
+            None => Ok((without_negatives(part).0, None)),
             Some(links) => links.sets(part).map(|(part, sets)| (part, Some(sets))),
         }
     }
@@ -174,6 +255,13 @@ impl Plan {
             None => Ok(()),
         }
     }
+}
+
+/// A part without the pairs that its data give as no edges, and these.
+fn without_negatives(mut part: Part) -> (Part, Option<GivenNegatives<u64>>) {
+    let given = part.negatives.take();
+    part.global.negatives = None;
+    (part, given)
 }
 
 /// The metrics of these names, or what is usual.

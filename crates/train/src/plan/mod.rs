@@ -31,7 +31,7 @@ use batching::Batching;
 
 pub use cadence::Cadence;
 pub(crate) use check::ROUNDS_MAX;
-pub use links::{LinkPlan, LinkSets};
+pub use links::{LinkPlan, LinkSets, RankedAmong};
 pub use members::Members;
 
 /// A run, resolved.
@@ -141,8 +141,7 @@ impl Plan {
             let most = "expected at most 4294967296 nodes";
             return Err(TrainError::config(format!("task.filter_negatives: {most}, {} has more", counts.dataset)));
         }
-        let with_nodes = |links: &Arc<LinkPlan>| Arc::new(LinkPlan { nodes: counts.nodes, ..LinkPlan::clone(links) });
-        let links = model.links.as_ref().map(with_nodes);
+        let links = model.links.as_ref().map(|links| links.on(counts)).transpose()?.map(Arc::new);
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
         let metrics = links::link_metrics(&config.train.metrics);
         let plan = Plan { links, metrics, deletes_edges, ..model };

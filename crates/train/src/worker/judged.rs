@@ -1,18 +1,22 @@
 //! How well links are predicted: held-out edges among pairs that are none, counted by each worker for the edges that
 //! end at its own nodes, and added up.
 
-use laconic_graph::links::{Links, NegativeScope, Negatives};
+use std::ops::Range;
+
+use laconic_graph::given::GivenPairs;
+use laconic_graph::links::{NegativeScope, Negatives};
 use laconic_nn::Compute;
 use laconic_nn::links::{PAIRS_PER_PIECE, PairRows, PairScorer, Scoring};
 use laconic_nn::metric::Metric;
-use laconic_nn::ranking::{Best, Ranks, rank};
+use laconic_nn::ranking::{Best, Pool, Ranks, rank};
 use laconic_nn::roc::{BINS, Binned, bin};
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError, collectives};
 
 use super::edges::EdgesAmong;
 use super::evaluate::Scores;
 use crate::error::Result;
-use crate::plan::LinkPlan;
+use crate::exchange::shapes::Shapes;
+use crate::plan::{LinkPlan, LinkSets, RankedAmong};
 
 /// Splits that are judged: validation and testing.
 const SPLITS: usize = 2;
@@ -26,6 +30,7 @@ enum Step {
     Sums = 1,
     Pools = 8,
     Bins = 9,
+    PoolScores = 10,
 }
 
 fn tag(round: u32, step: Step) -> Tag {
@@ -36,43 +41,80 @@ fn tag(round: u32, step: Step) -> Tag {
 pub struct Judged<'a> {
     /// What they are ranked among.
     pub plan: &'a LinkPlan,
-    /// Own edges of each split.
-    pub sets: [&'a Links; SPLITS],
-    /// Pairs that are edges, and so none of those that they are ranked among.
+    /// Own edges of each split, and pairs that are given.
+    pub sets: &'a LinkSets,
+    /// Pairs that are edges, and so none of those that are drawn to rank among.
     pub edges: &'a EdgesAmong,
 }
 
 /// What a worker counts of one split.
-pub struct Judgement {
+struct Judgement {
     ranks: Ranks,
     loss: [f64; 2],
-    /// Scores of edges and of the pool: the first pair that is none of each edge.
+    /// Scores of edges and of the pool: the given one, all pairs that are given for single edges, or of those that are
+    /// drawn the first of each edge.
     scores: [Vec<f32>; 2],
 }
 
+/// What a worker counts of all splits.
+pub struct Judgements {
+    of: [Judgement; SPLITS],
+    /// Which splits have a given pool, in which everybody's edges have their ranks.
+    pools: [bool; SPLITS],
+}
+
 impl Judged<'_> {
-    /// The targets that stand for no edge in place of an edge's. They come from all nodes whatever training draws, so
-    /// that figures do not depend on the partition.
-    fn targets(&self, edge: (u64, u64)) -> impl Iterator<Item = u64> {
-        let LinkPlan { ranked_among, nodes, .. } = *self.plan;
-        let all = Negatives { scope: NegativeScope::Global, number: ranked_among, own: &[], nodes };
+    /// The targets that stand for no edge in place of an edge's. Drawn ones come from all nodes whatever training
+    /// draws, so that figures do not depend on the partition.
+    fn drawn(&self, edge: (u64, u64)) -> Vec<u64> {
+        let RankedAmong::Drawn(number) = self.plan.ranked_among else { return Vec::new() };
+        let nodes = self.plan.nodes;
+        let all = Negatives { scope: NegativeScope::Global, number, own: &[], nodes };
         // The edge itself is none of them.
         let stands = |other: &u64| *other != edge.1 && !self.edges.has((edge.0, *other), nodes);
-        let drawn = all.targets(Negatives::of_evaluation(self.plan.evaluation_seed()), edge).filter(stands);
-        drawn.collect::<Vec<u64>>().into_iter()
+        all.targets(Negatives::of_evaluation(self.plan.evaluation_seed()), edge).filter(stands).collect()
     }
 
-    /// Every pair that an edge is ranked among.
-    pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> {
-        let edges = self.sets.into_iter().flat_map(Links::iter);
-        edges.flat_map(|edge| self.targets(edge).map(move |other| (edge.0, other)))
+    /// Calls `each` with every edge of a split that is judged and the targets that it alone is ranked among.
+    fn each_edge(&self, split: usize, edges: Range<usize>, mut each: impl FnMut((u64, u64), &[u64])) {
+        let (sources, targets, given) = self.sets.judged(split);
+        for at in edges {
+            let edge = (sources[at], targets[at]);
+            match given {
+                None => each(edge, &self.drawn(edge)),
+                Some(given) => each(edge, given.others_of(at)),
+            }
+        }
+    }
+
+    /// How many edges of a split are judged.
+    fn count(&self, split: usize) -> usize {
+        self.sets.judged(split).0.len()
+    }
+
+    /// The pairs that are given for all edges of a split.
+    fn pool(&self, split: usize) -> Option<&GivenPairs<u64>> {
+        self.sets.judged(split).2.filter(|given| given.each == 0)
+    }
+
+    /// Every pair that an edge alone is ranked among.
+    pub fn pairs(&self) -> Vec<(u64, u64)> {
+        let mut pairs = Vec::new();
+        for split in 0..SPLITS {
+            let add = |edge: (u64, u64), others: &[u64]| pairs.extend(others.iter().map(|&other| (edge.0, other)));
+            self.each_edge(split, 0..self.count(split), add);
+        }
+        pairs
     }
 
     /// Every node at the end of a pair, some of them often.
     pub fn each_end(&self, mut each: impl FnMut(u64)) {
-        for edge in self.sets.iter().flat_map(|links| links.iter()) {
-            each(edge.0);
-            self.targets(edge).for_each(&mut each);
+        for split in 0..SPLITS {
+            self.each_edge(split, 0..self.count(split), |edge, others| {
+                each(edge.0);
+                others.iter().copied().for_each(&mut each);
+            });
+            self.pool(split).into_iter().flat_map(|pool| &pool.sources).copied().for_each(&mut each);
         }
     }
 
@@ -82,28 +124,52 @@ impl Judged<'_> {
         (compute, scorer): (&mut Compute, &mut PairScorer),
         scoring: Scoring<'_>,
         row: impl Fn(u64) -> u32,
-    ) -> [Judgement; SPLITS] {
-        let at_once = (PAIRS_PER_PIECE / (1 + self.plan.ranked_among as usize)).max(1);
-        self.sets.map(|links| {
+    ) -> Judgements {
+        let of = std::array::from_fn(|split| {
+            let (sources, _, given) = self.sets.judged(split);
+            let others = match self.plan.ranked_among {
+                RankedAmong::Drawn(number) => number as usize,
+                RankedAmong::Given(_) => given.map_or(0, |given| given.each),
+            };
+            let at_once = (PAIRS_PER_PIECE / (1 + others)).max(1);
             let mut judgement = Judgement { ranks: Ranks::new(&[]), loss: [0.0; 2], scores: Default::default() };
-            for first in (0..links.len()).step_by(at_once) {
-                let last = (first + at_once).min(links.len());
-                let (mut pairs, mut begins) = (PairRows::default(), Vec::with_capacity(last - first + 1));
-                for at in first..last {
-                    let edge = (links.sources[at], links.targets[at]);
-                    begins.push(pairs.len());
-                    for target in std::iter::once(edge.1).chain(self.targets(edge)) {
+            for first in (0..sources.len()).step_by(at_once) {
+                let (mut pairs, mut begins) = (PairRows::default(), vec![0]);
+                self.each_edge(split, first..(first + at_once).min(sources.len()), |edge, others| {
+                    for &target in std::iter::once(&edge.1).chain(others) {
                         pairs.sources.push(row(edge.0));
                         pairs.destinations.push(row(target));
                     }
-                }
-                begins.push(pairs.len());
+                    begins.push(pairs.len());
+                });
                 let mut scores = Vec::with_capacity(pairs.len());
                 scorer.scores(compute, scoring, &pairs, |_, some| scores.extend_from_slice(some));
-                begins.windows(2).for_each(|ends| judgement.add(&scores[ends[0]..ends[1]]));
+                begins.windows(2).for_each(|ends| judgement.add(&scores[ends[0]..ends[1]], given.is_some()));
+            }
+            if let Some(pool) = self.pool(split) {
+                self.score_pool(pool, (compute, scorer), scoring, &row, |some| judgement.add_to_pool(some));
             }
             judgement
-        })
+        });
+        Judgements { of, pools: [0, 1].map(|split| self.pool(split).is_some()) }
+    }
+
+    /// Calls `each` with scores of the pairs of a pool.
+    fn score_pool(
+        &self,
+        pool: &GivenPairs<u64>,
+        (compute, scorer): (&mut Compute, &mut PairScorer),
+        scoring: Scoring<'_>,
+        row: impl Fn(u64) -> u32,
+        mut each: impl FnMut(&[f32]),
+    ) {
+        let pieces = pool.sources.chunks(PAIRS_PER_PIECE).zip(pool.targets.chunks(PAIRS_PER_PIECE));
+        for (sources, targets) in pieces {
+            let rows = |ids: &[u64]| ids.iter().map(|&id| row(id)).collect::<Vec<u32>>();
+            let (sources, destinations) = (rows(sources), rows(targets));
+            let pairs = PairRows { sources, destinations, relations: Vec::new() };
+            scorer.scores(compute, scoring, &pairs, |_, some| each(some));
+        }
     }
 }
 
@@ -113,32 +179,41 @@ fn softplus(x: f64) -> f64 {
 }
 
 impl Judgement {
-    /// An edge's score, then those of its pairs that are none.
-    fn add(&mut self, scores: &[f32]) {
+    /// An edge's score, then those of its pairs that are none: all of them belong to the pool where they are given,
+    /// and the first where they are drawn. An edge without any is ranked in a pool.
+    fn add(&mut self, scores: &[f32], is_given: bool) {
         let Some((&edge, others)) = scores.split_first() else { return };
-        self.ranks.add(rank(edge, others), &[]);
+        if !is_given || !others.is_empty() {
+            self.ranks.add(rank(edge, others), &[]);
+        }
         self.scores[0].push(edge);
         self.loss[0] += softplus(-f64::from(edge));
         self.loss[1] += 1.0;
-        if let Some(&other) = others.first() {
-            self.scores[1].push(other);
-            self.loss[0] += softplus(f64::from(other));
-            self.loss[1] += 1.0;
-        }
+        self.add_to_pool(if is_given { others } else { &others[..others.len().min(1)] });
     }
 
+    fn add_to_pool(&mut self, scores: &[f32]) {
+        self.scores[1].extend(scores);
+        self.loss[0] = scores.iter().fold(self.loss[0], |sum, &score| sum + softplus(f64::from(score)));
+        self.loss[1] += scores.len() as f64;
+    }
+}
+
+impl Judgements {
     /// Figures over all workers, and the sum of `count` over them.
     ///
     /// # Errors
     /// If another worker does not answer, or sends something else.
     pub fn figures(
-        all: [Judgement; SPLITS],
+        mut self,
         transport: &mut dyn Transport,
         metrics: &[Metric],
         (round, count): (u32, u64),
     ) -> Result<(Scores, u64)> {
         let tops: Vec<usize> = metrics.iter().filter_map(|metric| metric.top()).collect();
-        let hits = hits(&all, transport, &tops, round)?;
+        self.rank_in_pools(transport, metrics, round)?;
+        let all = &self.of;
+        let hits = hits(all, transport, &tops, round)?;
         let mut flat = Vec::with_capacity(SPLITS * (SUMS + tops.len()) + 1);
         for (judgement, hits) in all.iter().zip(&hits) {
             judgement.ranks.flatten(&mut flat);
@@ -147,7 +222,7 @@ impl Judgement {
         }
         flat.push(count as f64);
         collectives::all_reduce_f64(transport, tag(round, Step::Sums), &mut flat)?;
-        let areas = if metrics.contains(&Metric::RocAuc) { areas(&all, transport, round)? } else { [0.0; SPLITS] };
+        let areas = if metrics.contains(&Metric::RocAuc) { areas(all, transport, round)? } else { [0.0; SPLITS] };
         let count = flat.pop().unwrap_or(0.0) as u64;
         let mut scores = Scores::default();
         let splits = [&mut scores.val, &mut scores.test].into_iter().zip(flat.chunks_exact(SUMS + tops.len()));
@@ -170,8 +245,36 @@ impl Judgement {
         Ok((scores, count))
     }
 
-    /// Enters no less than what [`Judgement::figures`] sends.
-    pub fn forecast(metrics: &[Metric], (rank, size): (Rank, usize), round: u32, ledger: &mut Ledger) {
+    /// Ranks own edges among the pairs that are given for all, whose scores every worker then has.
+    fn rank_in_pools(&mut self, transport: &mut dyn Transport, metrics: &[Metric], round: u32) -> Result<()> {
+        let own = |judgement: &Judgement, is_pool: bool| if is_pool { judgement.scores[1].clone() } else { Vec::new() };
+        let (mut pools, mut ranked) = ([0, 1].map(|split| own(&self.of[split], self.pools[split])), self.pools);
+        if !metrics.contains(&Metric::Mrr) {
+            // Nobody asks for ranks, but how many edges there are counts.
+            ranked = [false; SPLITS];
+        } else if self.pools.contains(&true) {
+            pools = everybodys(&pools, usize::MAX, transport, tag(round, Step::PoolScores))?;
+        }
+        for (((judgement, pool), is_pool), is_ranked) in self.of.iter_mut().zip(pools).zip(self.pools).zip(ranked) {
+            let pool = Pool::new(if is_ranked { pool } else { Vec::new() });
+            if is_pool {
+                let Judgement { ranks, scores: [edges, _], .. } = judgement;
+                edges.iter().for_each(|&edge| ranks.add(pool.rank(edge), &[]));
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters no less than what [`Judgements::figures`] sends.
+    pub fn forecast((links, metrics): (&LinkPlan, &[Metric]), shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+        let (rank, size) = (Rank(shapes.rank), shapes.workers());
+        if let (RankedAmong::Given(all), true) = (links.ranked_among, metrics.contains(&Metric::Mrr)) {
+            let pools = all.iter().zip(shapes.given_pairs).filter(|(all, _)| all.each == 0);
+            if let Some(scores) = pools.map(|(_, own)| own).reduce(usize::saturating_add) {
+                let bytes = scores.saturating_add(SPLITS).saturating_mul(4);
+                collectives::forecast_all_gather(ledger, tag(round, Step::PoolScores), size, rank, bytes);
+            }
+        }
         let tops: Vec<usize> = metrics.iter().filter_map(|metric| metric.top()).collect();
         if let Some(most) = tops.iter().max() {
             let bytes = SPLITS * (4 + 4 * most);
@@ -185,22 +288,18 @@ impl Judgement {
     }
 }
 
-/// For each split and K how many own edges score above the K-th best of everybody's pool.
-fn hits(
-    all: &[Judgement; SPLITS],
+/// Some scores of each split from everybody, at most so many of each, with everybody's own.
+fn everybodys(
+    own: &[Vec<f32>; SPLITS],
+    most: usize,
     transport: &mut dyn Transport,
-    tops: &[usize],
-    round: u32,
-) -> Result<[Vec<f64>; SPLITS]> {
-    let Some(&most) = tops.iter().max() else { return Ok(Default::default()) };
+    tag: Tag,
+) -> Result<[Vec<f32>; SPLITS]> {
     let mut mine = Vec::new();
-    for judgement in all {
-        let mut best = Best::new(most);
-        best.extend(judgement.scores[1].iter().copied());
-        mine.extend((best.scores().len() as u32).to_le_bytes());
-        best.scores().iter().for_each(|score| mine.extend(score.to_le_bytes()));
+    for scores in own {
+        mine.extend((scores.len() as u32).to_le_bytes());
+        scores.iter().for_each(|score| mine.extend(score.to_le_bytes()));
     }
-    let tag = tag(round, Step::Pools);
     let mut pools: [Vec<f32>; SPLITS] = Default::default();
     for (peer, bytes) in collectives::all_gather(transport, tag, &mine)?.iter().enumerate() {
         let mut rest = &bytes[..];
@@ -210,13 +309,30 @@ fn hits(
                 after.split_at_checked(count.checked_mul(4)?).filter(|_| count <= most)
             });
             let Some((scores, after)) = scores else {
-                let error = WireError::malformed("the best of a pool of another shape");
+                let error = WireError::malformed("scores of a pool of another shape");
                 return Err(error.from_peer(transport.rank(), Rank(peer as u32), tag).into());
             };
             pool.extend(scores.as_chunks().0.iter().map(|score| f32::from_le_bytes(*score)));
             rest = after;
         }
     }
+    Ok(pools)
+}
+
+/// For each split and K how many own edges score above the K-th best of everybody's pool.
+fn hits(
+    all: &[Judgement; SPLITS],
+    transport: &mut dyn Transport,
+    tops: &[usize],
+    round: u32,
+) -> Result<[Vec<f64>; SPLITS]> {
+    let Some(&most) = tops.iter().max() else { return Ok(Default::default()) };
+    let own = |judgement: &Judgement| {
+        let mut best = Best::new(most);
+        best.extend(judgement.scores[1].iter().copied());
+        best.scores().to_vec()
+    };
+    let pools = everybodys(&all.each_ref().map(own), most, transport, tag(round, Step::Pools))?;
     let count = |(pool, judgement): (&Vec<f32>, &Judgement)| {
         let above = |&top: &usize| {
             let mut best = Best::new(top);

@@ -169,7 +169,7 @@ fn own_alone(sets: LinkSets, own: &[u64]) -> LinkSets {
 /// What is learned from and judged by here counts for: edges, or else rows.
 fn count_rows(sets: Option<&LinkSets>, local: &Local, class_weights: &[f32], shapes: &mut Shapes) -> [f64; 3] {
     let Some(sets) = sets else { return local.split_weights(class_weights) };
-    shapes.split_rows = sets.counts();
+    shapes.count_links(sets);
     sets.counts().map(|count| count as f64)
 }
 

@@ -25,6 +25,7 @@ mod evaluation_counts;
 mod every_method;
 mod exact_ends;
 mod front_door;
+mod given_negatives;
 mod halo_adjoint;
 mod handing_on;
 mod inductive;

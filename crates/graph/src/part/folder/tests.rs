@@ -8,6 +8,7 @@ use crate::aside::part_of;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::edges::{EdgeData, Edges};
 use crate::error::{GraphError, Result};
+use crate::given::GivenPairs;
 use crate::graph::Graph;
 use crate::part::{FileEntry, GlobalCounts, Part, Provenance, cut};
 
@@ -30,6 +31,7 @@ fn dataset() -> Dataset {
         splits: vec![Split { roles: vec![1, 2, 4, 0, 1] }],
         ids: Ids::Strings(["ä", "", "b c", "d\n", "日本"].map(str::to_owned).to_vec()),
         about: crate::about::About::default(),
+        negatives: None,
     }
 }
 
@@ -72,7 +74,10 @@ fn names(dir: &Path) -> Vec<String> {
 fn parts_come_back_as_they_were() {
     let nothing =
         Dataset { features: Features::None, labels: Labels::None, splits: Vec::new(), ids: Ids::Row, ..plain() };
-    for dataset in [dataset(), plain(), nothing] {
+    let pool = GivenPairs { sources: vec![2, 2, 4], targets: vec![4, 0, 4], ..GivenPairs::default() };
+    let own = GivenPairs { sources: vec![1, 0], targets: vec![0, 4], others: vec![3, 3, 2, 0, 1, 4], each: 3 };
+    let given = Dataset { negatives: Some([pool, own]), ..plain() };
+    for dataset in [dataset(), plain(), nothing, given] {
         let parts = parts(&dataset);
         let folder = written(&parts);
         for (index, part) in parts.iter().enumerate() {
@@ -83,6 +88,55 @@ fn parts_come_back_as_they_were() {
         assert_eq!(names(&folder.dir), ["meta.json", "part-0", "part-1", "part-2"]);
         assert_eq!(names(folder.dir.parent().unwrap()), ["parts"], "nothing is left behind");
     }
+}
+
+#[test]
+fn pairs_that_are_no_edges_keep_the_rules_of_parts() {
+    let pool = GivenPairs { sources: vec![2, 2, 4], targets: vec![4, 0, 4], ..GivenPairs::default() };
+    let own = GivenPairs { sources: vec![1, 0], targets: vec![0, 4], others: vec![3, 3, 2, 0, 1, 4], each: 3 };
+    let dataset = Dataset { negatives: Some([pool, own]), ids: Ids::Row, ..plain() };
+    let parts = parts(&dataset);
+    let counts = parts.iter().map(|part| part.negatives.as_ref().unwrap().each_ref().map(GivenPairs::len));
+    assert_eq!(counts.collect::<Vec<_>>(), [[1, 1], [0, 0], [2, 1]]);
+    type Change = fn(&mut [GivenPairs<u64>; 2], &mut GlobalCounts);
+    let changes: [(&str, Change); 7] = [
+        ("val_negative_targets: expected own nodes, found 3", |given, _| given[0].targets[0] = 3),
+        ("val_negative_sources: expected ids below 5, found 5", |given, _| given[0].sources[0] = 5),
+        ("test_negative_others: expected ids below 5, found 9", |given, _| given[1].others[2] = 9),
+        ("test_negative_targets: expected 3 values, found 2", |given, _| given[1].others.truncate(2)),
+        ("val_negative_targets: expected 1 values, found 0", |given, _| given[0].targets.clear()),
+        ("test_negative_others: expected 2 for each edge as the other parts have, found 3", |_, global| {
+            global.negatives.as_mut().unwrap()[1].each = 2;
+        }),
+        ("val_negative_sources: expected pairs that are no edges in all parts or in none", |_, global| {
+            global.negatives = None;
+        }),
+    ];
+    for (expected, change) in changes {
+        let mut part = parts[0].clone();
+        change(part.negatives.as_mut().unwrap(), &mut part.global);
+        let error = part.check().unwrap_err().to_string();
+        assert!(error.contains(expected), "expected '{expected}' in: {error}");
+    }
+    let folder = written(&parts);
+    let path = folder.dir.join("meta.json");
+    let mut meta = open_meta(&folder.dir).unwrap();
+    for (pairs, expected) in [(1, "at most 1 pairs that are no edges, which"), (u64::MAX, "at most 34359738368 pairs")]
+    {
+        meta.global.negatives.as_mut().unwrap()[0].pairs = pairs;
+        meta.write(&path).unwrap();
+        let errors = [0, 2].map(|index| open_part(&folder.dir, index).err().map(|error| error.to_string()));
+        assert!(errors.iter().flatten().any(|error| error.contains(expected)), "{errors:?}");
+    }
+    let beyond = Dataset {
+        negatives: dataset.negatives.clone().map(|[val, mut test]| {
+            test.others[1] = 5;
+            [val, test]
+        }),
+        ..dataset
+    };
+    let error = beyond.checked().unwrap_err().to_string();
+    assert!(error.contains("test_negative_others: expected nodes below 5, found 5"), "{error}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub struct NpzPasses {
 const CHUNK: u64 = 1 << 14;
 
 /// What such a cut does not carry along.
-const REFUSED: [(&str, &str); 7] = [
+const REFUSED: [(&str, &str); 13] = [
     ("edge_weight", "weights of edges"),
     ("ids_data", "ids that are texts"),
     ("features_data", "sparse features"),
@@ -41,6 +41,12 @@ const REFUSED: [(&str, &str); 7] = [
     ("val_edge_index", "edges that are held out"),
     ("valid_edge_index", "edges that are held out"),
     ("test_edge_index", "edges that are held out"),
+    ("val_neg_edge_index", "pairs that are no edges"),
+    ("valid_neg_edge_index", "pairs that are no edges"),
+    ("test_neg_edge_index", "pairs that are no edges"),
+    ("val_neg_targets", "pairs that are no edges"),
+    ("valid_neg_targets", "pairs that are no edges"),
+    ("test_neg_targets", "pairs that are no edges"),
 ];
 
 impl NpzPasses {

@@ -86,6 +86,7 @@ mod tests {
             nodes: (0..5).map(|node| 2 * node + u64::from(index)).collect(),
             edges: laconic_graph::edges::Edges::new(vec![0; 6], Vec::new()),
             left_out: Vec::new(),
+            negatives: None,
             features: Features::None,
             labels,
             roles: vec![Split::TEST, Split::TEST, Split::TRAIN, Split::TEST, Split::TEST],

@@ -22,7 +22,7 @@ use crate::worker::Worker;
 use crate::worker::edges::EdgesAmong;
 use crate::worker::ends::{self, Ends};
 use crate::worker::evaluate::Scores;
-use crate::worker::judged::{Judged, Judgement};
+use crate::worker::judged::{Judged, Judgements};
 
 /// Which nodes have an edge between them, from an embedding of each.
 pub(in crate::fit) struct LinkPrediction {
@@ -69,15 +69,15 @@ impl LinkPrediction {
 
     /// The ends of what evaluations look at: always the same, so they are asked for once.
     fn find_judged(&self, worker: &mut Worker, sets: &LinkSets, round: u32) -> Result<(Ends, EdgesAmong)> {
-        let (held, none) = ([&sets.held.val, &sets.held.test], EdgesAmong::default());
-        let all = Judged { plan: &self.plan, sets: held, edges: &none };
-        let edges = if self.plan.filters {
+        let none = EdgesAmong::default();
+        let all = Judged { plan: &self.plan, sets, edges: &none };
+        let edges = if self.plan.filters_judged() {
             let steps = [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers];
-            EdgesAmong::of((worker, sets), all.pairs(), (steps, round), true)?
+            EdgesAmong::of((worker, sets), all.pairs().into_iter(), (steps, round), true)?
         } else {
             EdgesAmong::default()
         };
-        let judged = Judged { plan: &self.plan, sets: held, edges: &edges };
+        let judged = Judged { plan: &self.plan, sets, edges: &edges };
         let mut wanted = Vec::new();
         judged.each_end(|id| wanted.push(id));
         wanted.sort_unstable();
@@ -126,15 +126,15 @@ impl Task for LinkPrediction {
             Some(found) => found,
             None => self.find_judged(worker, &sets, round)?,
         };
-        let judged = Judged { plan: &self.plan, sets: [&sets.held.val, &sets.held.test], edges: &edges };
+        let judged = Judged { plan: &self.plan, sets: &sets, edges: &edges };
         let tail = self.tail(p.len());
         let [others, _] = &mut self.others;
         ends.fetch(worker, ends::evaluated(self.layer, round), outputs, others)?;
         let scoring = Scoring { decoder: &*self.plan.decoder, p: &p[tail], rows: [outputs, others] };
         let metrics = worker.plan.metrics.clone();
-        let judgements = judged.judge((&mut worker.compute, &mut self.scorer), scoring, ends.index());
+        let judgements: Judgements = judged.judge((&mut worker.compute, &mut self.scorer), scoring, ends.index());
         worker.links = Some(sets);
         self.judged = Some((ends, edges));
-        Judgement::figures(judgements, &mut worker.transport, &metrics, (round, sent))
+        judgements.figures(&mut worker.transport, &metrics, (round, sent))
     }
 }
