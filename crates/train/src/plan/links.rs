@@ -31,6 +31,8 @@ pub struct LinkPlan {
     pub ranked_among: RankedAmong,
     /// How many nodes all workers have together.
     pub nodes: u64,
+    /// The decoder's name, if it scores pairs of several relations differently.
+    relational: Option<String>,
 }
 
 /// What held-out edges are judged against.
@@ -118,8 +120,12 @@ impl LinkPlan {
             let what = "a round on all edges at once passes messages along all of them; batch.size divides them";
             return Err(TrainError::config(format!("task.exclude_targets = false: {what}")));
         }
+        let decoder = |relations: usize| (kind.build)(&DecoderSpec { width, layers, relations });
+        let parameters =
+            |relations: usize| decoder(relations).parameters().iter().map(ParameterSpec::len).sum::<usize>();
         Ok(Some(LinkPlan {
-            decoder: Arc::from((kind.build)(&DecoderSpec { width, layers, relations: 1 })),
+            decoder: Arc::from(decoder(1)),
+            relational: (parameters(1) != parameters(2)).then(|| kind.name.to_owned()),
             split,
             scope: task.negatives.into(),
             filters: task.filter_negatives,
@@ -135,8 +141,14 @@ impl LinkPlan {
     /// The same on data of these counts.
     ///
     /// # Errors
-    /// If the data give no pairs that are none and should.
+    /// If the data give no pairs that are none and should, or tell relations apart that the decoder would have to.
     pub(super) fn on(&self, counts: &GlobalCounts) -> Result<LinkPlan> {
+        if let (Some(name), 2..) = (&self.relational, counts.relations) {
+            let what =
+                "and pairs are learned without theirs; dot and mlp read none, and data.typed = false makes one of all";
+            let found = format!("{} has edges of {} relations", counts.dataset, counts.relations);
+            return Err(TrainError::config(format!("task.decoder = {name:?}: {found}, {what}")));
+        }
         let mut links = LinkPlan { nodes: counts.nodes, ..self.clone() };
         if let RankedAmong::Given(given) = &mut links.ranked_among {
             *given = counts.negatives.unwrap_or_default();
