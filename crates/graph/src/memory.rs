@@ -32,6 +32,21 @@ pub fn give_back() {
     }
 }
 
+/// Pieces of this size stand apart, in bytes: larger than what comes and goes with every batch, smaller than rows of
+/// all nodes.
+const APART: i32 = 16 << 20;
+
+/// Lets large pieces of memory (16 MiB) come from the system one by one, for the rest of the process, so that each goes
+/// back to it when it is freed. Left to itself an allocator puts ever larger pieces beside each other, and what is free
+/// between them is held. Does nothing where the allocator is not glibc's.
+pub fn keep_large_apart() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it has no preconditions; it takes the allocator's own locks and sets a number.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, APART);
+    }
+}
+
 /// So many bytes are asked for without looking whether they are there.
 const SMALL: u64 = 64 << 20;
 
