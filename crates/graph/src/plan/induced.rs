@@ -67,6 +67,8 @@ fn with_edges(part: &Part, keep: impl Fn(usize, u64) -> bool) -> Part {
         }
         offsets.push(sources.len() as u64);
     }
+    // Who plans an exchange asks for no links.
+    data.held = None;
     Part {
         index: part.index,
         parts: part.parts,

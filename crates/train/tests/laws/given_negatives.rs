@@ -183,7 +183,7 @@ fn given_pairs_are_no_edges() {
     let without = Dataset { negatives: None, ..with.clone() };
     let drawn = ["task.kind=link_prediction", "task.split={ val = 0.1, test = 0.2 }"];
     let number = [GIVEN[0], GIVEN[1], "task.eval_negatives=5"];
-    for keys in [&["model.arch=gcn"][..], &["schedule.kind=lazy"], &drawn, &number] {
+    for keys in [&["model.arch=gcn"][..], &["schedule.kind=lazy"], &["data.inductive=true"], &drawn, &number] {
         let config = config(keys);
         for workers in [1, 3] {
             assert_eq!(bits(&run(&config, &with, workers)), bits(&run(&config, &without, workers)), "{keys:?}");
