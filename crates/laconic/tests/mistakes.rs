@@ -122,7 +122,7 @@ fn names_of_other_programs_for_values_are_told_with_the_name_here() {
         ("messages.forward=quantized", "did you mean \"quantised\"?"),
         ("messages.forward=fp16", "did you mean \"half\"?"),
         ("schedule.kind=async", "did you mean \"pipelined\"?"),
-        ("transport.kind=tcp", "expected one of threads, mpi"),
+        ("transport.kind=tcp", "expected one of threads, processes, mpi"),
         ("data.features=standardized", "did you mean \"standardised\"?"),
         ("messages.forward={codec=\"quantised\",bits=3}", "1, 2, 4, 8, 16"),
         ("transport.shape=wan", "wan-100mbit-40ms"),
