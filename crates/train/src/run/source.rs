@@ -60,6 +60,10 @@ impl Source {
         if path.as_os_str().is_empty() {
             return Err(TrainError::config("data.path is not set: which graph?"));
         }
+        if config.batch.size > 0 {
+            // Batches and evaluations take turns, with rows of quite other sizes.
+            laconic_graph::memory::keep_large_apart();
+        }
         let source = if let Some(part) = config.data.part {
             let (part, note) = open_alone(path, part)?;
             check_keys(config, 1)?;

@@ -76,8 +76,6 @@ impl SampledBatches {
     /// # Errors
     /// If the system starts no thread for them.
     pub fn new(worker: &Worker, stage: &Stage, inputs: &Inputs, batching: &Batching) -> Result<SampledBatches> {
-        // Batches and evaluations take turns, with rows of quite other sizes.
-        laconic_graph::memory::keep_large_apart();
         let (plan, local) = (&worker.plan, &worker.local);
         let fetches = plan.fetches(stage);
         let has_copies = matches!(inputs.neighbours, Neighbours::Copies(_)) && !fetches;
