@@ -39,6 +39,22 @@ pub struct Task {
     pub force: bool,
 }
 
+impl Task {
+    /// How to run it, for whoever listens to these signals and watches with this observer.
+    pub fn options(&self, signals: &Signals, progress: Progress) -> Options {
+        Options {
+            out: Some(self.config.out.dir.clone()),
+            resume: self.goes_on.is_some(),
+            changes: self.goes_on.clone().unwrap_or_default(),
+            interrupt: signals.interrupt.clone(),
+            abort: signals.abort.clone(),
+            observer: Box::new(progress),
+            force: self.force,
+            ..Options::default()
+        }
+    }
+}
+
 /// What one of them is to do, and where it meets the others.
 #[derive(Serialize, Deserialize)]
 struct Seated {
@@ -164,19 +180,10 @@ fn how_it_ended(workers: Vec<Worker>) -> Result<Summary> {
 /// A worker's own process: takes its seat, trains, and says how it ended.
 pub fn worker(output: &Output) -> Result<u8> {
     let signals = Signals::install(false)?;
-    let Seated { task: Task { config, goes_on, force }, seat } = task_of_parent(&signals)?;
-    let waiting = if seat.rank == 0 { output.begins(reading(&config.data)) } else { Waiting::nothing() };
-    let options = Options {
-        out: Some(config.out.dir.clone()),
-        resume: goes_on.is_some(),
-        changes: goes_on.unwrap_or_default(),
-        interrupt: signals.interrupt.clone(),
-        abort: signals.abort.clone(),
-        observer: Box::new(Progress::new(output, waiting)),
-        force,
-        ..Options::default()
-    };
-    let ended = match run_seated(&config, &seat, options) {
+    let Seated { task, seat } = task_of_parent(&signals)?;
+    let waiting = if seat.rank == 0 { output.begins(reading(&task.config.data)) } else { Waiting::nothing() };
+    let options = task.options(&signals, Progress::new(output, waiting));
+    let ended = match run_seated(&task.config, &seat, options) {
         Ok(outcome) => Ended::Done(outcome.summary.map(Box::new)),
         Err(error) => {
             let failed = Failed::of(seat.rank, &error);

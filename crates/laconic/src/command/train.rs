@@ -143,17 +143,8 @@ fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, 
         TransportKind::Mpi | TransportKind::Processes => Waiting::nothing(),
         TransportKind::Threads => output.begins(reading(&config.data)),
     };
-    let task = Task { config: config.clone(), goes_on: goes_on.clone(), force };
-    let options = Options {
-        out: Some(out.to_owned()),
-        resume: goes_on.is_some(),
-        changes: goes_on.unwrap_or_default(),
-        interrupt: signals.interrupt.clone(),
-        abort: signals.abort.clone(),
-        observer: Box::new(Progress::new(output, waiting)),
-        force,
-        ..Options::default()
-    };
+    let task = Task { config: config.clone(), goes_on, force };
+    let options = task.options(&signals, Progress::new(output, waiting));
     let ended = match config.transport.kind {
         TransportKind::Mpi => mpi(config, options),
         TransportKind::Processes => processes::run(&task, &signals, output).map(Some),
