@@ -141,5 +141,6 @@ fn what_refuses_a_run_is_said_once() {
     let place = place();
     place.refused(&format!("train run.toml {PROCESSES} --set data.path=missing.npz"), 3, &["missing.npz"]);
     place.refused(&format!("train run.toml {PROCESSES} --set partition.method=given"), 3, &["needs a file"]);
+    place.refused(&format!("train run.toml {PROCESSES} --set partition.parts=100"), 2, &["at most 64"]);
     assert_eq!(place.names(), ["graph.npz", "run.toml"]);
 }

@@ -22,6 +22,9 @@ use crate::waiting::Waiting;
 /// The command that a worker is started with; no user needs it.
 pub const COMMAND: &str = "worker";
 
+/// How many processes are started at most: each has two threads for every other one.
+const WORKERS_MAX: u32 = 64;
+
 /// How long the others get to end, once a first worker has failed.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -109,6 +112,11 @@ impl Worker {
 /// The error that explains most, where one fails.
 pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
     let workers = Source::workers(&task.config)?;
+    if workers > WORKERS_MAX {
+        let what =
+            format!("{workers} parts would be as many processes of this machine: expected at most {WORKERS_MAX}");
+        return Err(TrainError::config(format!("transport.kind = \"processes\": {what}")).into());
+    }
     let folder = tempfile::Builder::new().prefix("laconic-").tempdir();
     let folder = folder.map_err(|source| TrainError::io(std::env::temp_dir(), source))?;
     let secret = RandomState::new().hash_one(std::process::id());
