@@ -3,7 +3,7 @@
 //! A frame is one message of bytes, or several when it is longer than an MPI count can say; all have the same MPI tag,
 //! so MPI keeps their order and Laconic's tags stay inside the frames. An empty message is a farewell: its sender will
 //! send no more. Sends are `MPI_Isend`, their buffers are kept here until MPI has done with them; receives poll
-//! `MPI_Improbe`, because MPI's own waits know no deadline. This file and the kernels are the only homes of `unsafe`.
+//! `MPI_Improbe`, because MPI's own waits know no deadline. ARCHITECTURE.md lists the homes of `unsafe`.
 #![allow(unsafe_code)]
 
 use super::{End, Stash, Transport, Wait};
