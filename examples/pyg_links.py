@@ -63,7 +63,9 @@ def below(key, bound):
 
 def load(path, features_path):
     with np.load(path) as data:
-        edges = data["edge_index"].astype(np.int64)
+        # Edges that the data hold out are edges like all others to a split that is drawn, in Laconic as well.
+        held = ["edge_index", "val_edge_index", "valid_edge_index", "test_edge_index"]
+        edges = np.concatenate([data[name] for name in held if name in data], axis=1).astype(np.int64)
         nodes = int(data["num_nodes"][0]) if "num_nodes" in data else int(edges.max()) + 1
         if "directed" in data and data["directed"][0] == 0:
             edges = np.concatenate([edges, edges[::-1]], axis=1)

@@ -33,6 +33,8 @@ pub struct Info {
     /// What relations are called, where they have names.
     #[serde(skip)]
     pub relation_names: Vec<String>,
+    /// How many of the edges the data hold out to be predicted, for validation and for testing.
+    pub held: Option<[u64; 2]>,
     /// Edges from a node to itself.
     pub self_loops: usize,
     /// Nodes without any edge.
@@ -118,6 +120,7 @@ impl Info {
             relations: graph.data.kinds(),
             relation_counts: relation_counts(graph),
             relation_names: dataset.about.relations.clone(),
+            held: graph.data.held_counts(),
             self_loops: (0..nodes)
                 .filter(|&node| graph.in_neighbours(node).binary_search(&(node as u32)).is_ok())
                 .count(),
@@ -232,6 +235,10 @@ impl fmt::Display for Info {
         let weighted = if self.weighted { "weighted" } else { "unweighted" };
         let loops = plural(self.self_loops, "self-loop");
         row(f, "edges", format!("{}, {kind}, {weighted}, {loops}", thousands(self.edges)))?;
+        if let Some(held) = self.held {
+            let [val, test] = held.map(|edges| thousands(edges as usize));
+            row(f, "held out", format!("{val} of the edges for validation, {test} for testing"))?;
+        }
         row(f, "in-degree", format!("mean {mean:.2}, median {median}, max {}", thousands(max)))?;
         if !self.node_type_counts.is_empty() {
             let named = |(name, count): &(String, usize)| format!("{name} {}", thousands(*count));
@@ -299,7 +306,8 @@ mod tests {
     #[test]
     fn figures_of_a_small_graph_are_those_counted_by_hand() {
         // 0 → 1, 1 → 0, 2 → 1; node 3 is isolated; the label of node 2 is unknown.
-        let graph = build_graph(4, vec![0, 1, 2], vec![1, 0, 1], None, BuildOptions::default()).unwrap().0;
+        let mut graph = build_graph(4, vec![0, 1, 2], vec![1, 0, 1], None, BuildOptions::default()).unwrap().0;
+        graph.data.held = Some(vec![0, 2, 2]);
         let dataset = Dataset {
             name: "small".to_owned(),
             graph,
@@ -320,6 +328,7 @@ mod tests {
         assert_eq!(info.splits, [SplitInfo { train: 1, val: 1, test: 1, none: 1 }]);
         let text = info.to_string();
         assert!(text.contains("edges      3, directed, unweighted, 0 self-loops"), "{text}");
+        assert!(text.contains("held out   0 of the edges for validation, 2 for testing"), "{text}");
         assert!(text.contains("split      1 train, 1 val, 1 test, 1 none"), "{text}");
     }
 

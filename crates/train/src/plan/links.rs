@@ -31,6 +31,8 @@ pub struct LinkPlan {
     pub ranked_among: RankedAmong,
     /// How many nodes all workers have together.
     pub nodes: u64,
+    /// How many edges the data hold out and this split does not, but draws from as from all others.
+    pub passed_over: u64,
     /// The decoder's name, if it scores pairs of several relations differently.
     relational: Option<String>,
 }
@@ -135,6 +137,7 @@ impl LinkPlan {
                 EvalNegatives::Named(_) => RankedAmong::Given(Default::default()),
             },
             nodes: 0,
+            passed_over: 0,
         }))
     }
 
@@ -149,7 +152,8 @@ impl LinkPlan {
             let found = format!("{} has edges of {} relations", counts.dataset, counts.relations);
             return Err(TrainError::config(format!("task.decoder = {name:?}: {found}, {what}")));
         }
-        let mut links = LinkPlan { nodes: counts.nodes, ..self.clone() };
+        let held = counts.held.filter(|_| self.split.is_some()).unwrap_or_default();
+        let mut links = LinkPlan { nodes: counts.nodes, passed_over: held.iter().sum(), ..self.clone() };
         if let RankedAmong::Given(given) = &mut links.ranked_among {
             *given = counts.negatives.unwrap_or_default();
             let held = counts.held.unwrap_or_default().into_iter().zip(given.iter());

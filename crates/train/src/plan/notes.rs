@@ -30,6 +30,7 @@ impl Plan {
             .chain(self.idle_with_batches())
             .chain(self.apart())
             .chain(self.one_relation())
+            .chain(self.passed_over())
             .collect()
     }
 
@@ -38,6 +39,15 @@ impl Plan {
         let what = "tells relations of edges apart, and these data have one kind of edges; data.typed = true reads \
             types where there are some";
         (self.layer.is_relational && self.relations == 0).then(|| format!("model.arch = {:?} {what}", self.layer.name))
+    }
+
+    /// Says so where the data hold edges out and another split is drawn, which takes them for edges like all others.
+    fn passed_over(&self) -> Option<String> {
+        let edges = self.links.as_ref().map(|links| links.passed_over).filter(|edges| *edges > 0)?;
+        Some(format!(
+            "task.split draws from all edges, also from the {edges} that the data hold out to be predicted, so most of \
+             these are learned from; task.split = \"given\" holds them out"
+        ))
     }
 
     /// Says so where workers learn apart from each other on parts whose labels are others than the whole's.

@@ -263,6 +263,21 @@ fn masks_of_one_way_alone_are_noted_before_anything_runs() {
     }
 }
 
+/// Edges that the data hold out are edges like all others where a split is drawn, which nobody would guess.
+#[test]
+fn edges_that_the_data_hold_out_and_a_drawn_split_does_not_are_noted() {
+    let counts = GlobalCounts { nodes: 40, edges: 90, columns: 12, held: Some([4, 7]), ..GlobalCounts::default() };
+    let notes = |split: &str, counts: &GlobalCounts| {
+        let config = parse("", &["task.kind=link_prediction", split]).expect("valid");
+        Plan::with(&Members::default(), &config, counts).expect("a plan").notes()
+    };
+    let found = notes("task.split={ val = 0.1, test = 0.2 }", &counts);
+    assert!(found.len() == 1 && found[0].contains("the 11 that the data hold out"), "{found:?}");
+    assert_eq!(notes("task.split=given", &counts), Vec::<String>::new());
+    let none = GlobalCounts { held: None, ..counts };
+    assert_eq!(notes("task.split={ val = 0.1, test = 0.2 }", &none), Vec::<String>::new());
+}
+
 /// A key that another key leaves without a reader is said to, and not where it has one.
 #[test]
 fn keys_that_nothing_reads_are_noted_before_anything_runs() {
