@@ -38,6 +38,8 @@
 //! configuration like any other; [`laws`] are what it has to keep. How the engine works stands in the repository's
 //! ARCHITECTURE.md; its modules are hidden here and may change.
 
+#[doc(hidden)]
+pub mod averaging;
 pub mod config;
 pub mod error;
 #[doc(hidden)]

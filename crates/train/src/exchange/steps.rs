@@ -76,6 +76,18 @@ pub enum Step {
     JudgedEdgeQuestions = 36,
     /// Which of those are edges of each worker.
     JudgedEdgeAnswers = 37,
+    /// A trainer is here, to its aggregator.
+    TrainerComes = 38,
+    /// A trainer's model for a mean comes behind it.
+    TrainerAnswers = 39,
+    /// A trainer's closing report.
+    TrainerLeaves = 40,
+    /// A trainer goes on from a mean, which comes behind it unless it is the initial model.
+    TrainerGoes = 41,
+    /// A trainer is to send its model.
+    TrainerCalled = 42,
+    /// A trainer has done its work; the chosen model comes behind it where another stage follows.
+    TrainerDismissed = 43,
 }
 
 impl Step {

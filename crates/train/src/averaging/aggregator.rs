@@ -1,0 +1,520 @@
+//! The aggregator's side: it calls for models, waits for them as long as the terms say, and hands the mean out.
+
+use std::time::Duration;
+
+use super::mean::{Contribution, Mean, mean};
+use super::message::{FromTrainer, ToTrainer};
+use super::terms::{Pace, Terms};
+use super::Model;
+
+/// Something that has happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A trainer has said something.
+    Heard(usize, FromTrainer),
+    /// A trainer is gone: its end of the link is.
+    Lost(usize),
+    /// The mean of this number was judged: its worth, more is better, if anything was measured.
+    Judged(u32, Option<f64>),
+    /// A mean was corrected.
+    Corrected(Model),
+    /// Time has passed.
+    Tick,
+    /// The user wants an end.
+    Stopped,
+}
+
+/// Something to be done, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Say this to a trainer.
+    Say(usize, ToTrainer),
+    /// Write this down before anything else is done: what the run goes on from when everything is lost.
+    Keep(Box<Kept>),
+    /// Judge this mean, while trainers go on; then tell ([`Event::Judged`]).
+    Judge(u32, Model),
+    /// Correct this mean, which trainers wait for; then tell ([`Event::Corrected`]).
+    Correct(Model),
+    /// Something for the log: who came late, was lost, or has come back.
+    Note(String),
+    /// It is over.
+    Finish(Ending),
+}
+
+/// A mean that is worth keeping.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    /// The mean as trainers take it up.
+    pub mean: Mean,
+    /// How long the run had gone on then.
+    pub elapsed: Duration,
+    /// Steps of each trainer that have entered means so far.
+    pub steps: Vec<u64>,
+    /// Whether it is the last.
+    pub last: bool,
+}
+
+/// How a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// At its limit.
+    Limit,
+    /// No better mean had come for as long as patience lasts.
+    Patience,
+    /// The user wanted it so.
+    Stopped,
+    /// Too few trainers were left, or answered, for a mean.
+    NoQuorum {
+        /// How many had answered.
+        answered: usize,
+    },
+}
+
+/// What the aggregator knows of a trainer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It has not come, or is gone.
+    Absent,
+    /// It takes steps.
+    Working,
+    /// It has sent its model and waits for the mean.
+    Answered,
+    /// It has taken its leave.
+    Left,
+}
+
+/// What the aggregator waits for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    /// Trainers to come, since then; since when there are enough.
+    Gathering { since: Duration, enough: Option<Duration> },
+    /// The interval to pass, since then.
+    Working(Duration),
+    /// Models, since then; since when there are enough; whether the mean will be the last.
+    Collecting { since: Duration, enough: Option<Duration>, last: bool },
+    /// The correction of a mean, and whether it is the last.
+    Correcting { last: bool },
+    /// Leave-takings, and the verdict on the last mean.
+    Closing(Duration, Ending),
+    /// Nothing.
+    Over,
+}
+
+/// The one who takes means. It never waits for a trainer that is gone, and for one that stalls only as long as its
+/// terms say; what it does follows from what it is told and when.
+#[derive(Debug)]
+pub struct Aggregator {
+    terms: Terms,
+    phase: Phase,
+    /// When the trainers went, which limits in time count from; and how long the run had gone on before.
+    begun: Duration,
+    before: Duration,
+    standing: Vec<Standing>,
+    /// Whose models the mean that is being taken waits for.
+    expected: Vec<bool>,
+    answers: Vec<Option<Contribution>>,
+    /// What each trainer's rows count for, and steps of its epochs.
+    told: Vec<(f64, u64)>,
+    /// Steps that entered means, by trainer.
+    steps: Vec<u64>,
+    number: u32,
+    model: Option<Model>,
+    members: Vec<(usize, u64)>,
+    loss: f64,
+    /// Worth of the best so far, and judged means since.
+    best: (Option<f64>, u32),
+    /// The number of the last mean, once it is to be judged before the end.
+    awaits: Option<u32>,
+    /// Whether trainers stay until they are told what was chosen.
+    hands_on: bool,
+    /// Whether the user wants an end.
+    stopping: bool,
+}
+
+impl Aggregator {
+    /// An aggregator that goes on from this mean, or begins.
+    pub fn new(terms: Terms, kept: Option<&Kept>, now: Duration) -> Aggregator {
+        let trainers = terms.trainers;
+        Aggregator {
+            terms,
+            phase: Phase::Gathering { since: now, enough: None },
+            begun: now,
+            before: kept.map_or(Duration::ZERO, |kept| kept.elapsed),
+            standing: vec![Standing::Absent; trainers],
+            expected: vec![false; trainers],
+            answers: vec![None; trainers],
+            told: vec![(0.0, 1); trainers],
+            steps: kept.map_or_else(|| vec![0; trainers], |kept| kept.steps.clone()),
+            number: kept.map_or(0, |kept| kept.mean.number),
+            model: kept.map(|kept| kept.mean.model.clone()),
+            members: Vec::new(),
+            loss: 0.0,
+            best: (None, 0),
+            awaits: None,
+            hands_on: false,
+            stopping: false,
+        }
+    }
+
+    /// The same for a stage after which another comes: trainers are not dismissed before [`Aggregator::dismiss`].
+    #[must_use]
+    pub fn handing_on(self) -> Aggregator {
+        Aggregator { hands_on: true, ..self }
+    }
+
+    /// Goes on from what had been judged before: the worth of the best, and judged means since.
+    #[must_use]
+    pub fn with_best(self, best: (Option<f64>, u32)) -> Aggregator {
+        Aggregator { best, ..self }
+    }
+
+    /// Means taken so far.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// When it wants to be told that time has passed, if nothing else happens before.
+    pub fn wakes(&self) -> Option<Duration> {
+        let limit = self.ends_at();
+        match self.phase {
+            Phase::Gathering { since, enough } => Some(match enough {
+                Some(enough) => enough.saturating_add(self.terms.grace),
+                None => since.saturating_add(self.terms.start),
+            }),
+            Phase::Working(since) => match self.terms.interval {
+                Pace::Time(interval) => Some(since.saturating_add(interval).min(limit.unwrap_or(Duration::MAX))),
+                _ => limit.into_iter().chain(self.patience_with_silence(since)).min(),
+            },
+            Phase::Collecting { since, enough, .. } => Some(match enough {
+                Some(enough) => enough.saturating_add(self.terms.grace),
+                None => since.saturating_add(self.terms.deadline),
+            }),
+            Phase::Closing(since, _) => self.is_anybody_here().then(|| since.saturating_add(self.terms.grace)),
+            Phase::Correcting { .. } | Phase::Over => None,
+        }
+    }
+
+    /// When a limit in time is reached.
+    fn ends_at(&self) -> Option<Duration> {
+        let Pace::Time(limit) = self.terms.limit else { return None };
+        Some(self.begun.saturating_add(limit.saturating_sub(self.before)))
+    }
+
+    fn is_anybody_here(&self) -> bool {
+        self.standing.iter().any(|of| matches!(of, Standing::Working | Standing::Answered))
+    }
+
+    /// Where trainers answer after so many steps: how long none of them may.
+    fn patience_with_silence(&self, since: Duration) -> Option<Duration> {
+        let silent = !self.standing.contains(&Standing::Working);
+        silent.then(|| since.saturating_add(self.terms.deadline))
+    }
+
+    fn count(&self, standing: Standing) -> usize {
+        self.standing.iter().filter(|&&of| of == standing).count()
+    }
+
+    /// What is to be done about something that happened now.
+    pub fn on(&mut self, now: Duration, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match event {
+            Event::Heard(trainer, said) => self.hear(now, trainer, said, &mut actions),
+            Event::Lost(trainer) => self.lose(now, trainer, &mut actions),
+            Event::Judged(number, worth) => self.judged(now, number, worth, &mut actions),
+            Event::Corrected(model) => {
+                if let Phase::Correcting { last } = self.phase {
+                    self.hand_out(now, model, last, &mut actions);
+                }
+            }
+            Event::Tick => {}
+            Event::Stopped => self.stop(now, &mut actions),
+        }
+        self.look_at_the_clock(now, &mut actions);
+        actions
+    }
+
+    fn hear(&mut self, now: Duration, trainer: usize, said: FromTrainer, actions: &mut Vec<Action>) {
+        match said {
+            FromTrainer::Came { steps_of_epoch, rows } => {
+                self.told[trainer] = (rows, steps_of_epoch);
+                // What it may have sent before it was lost stays; nobody waits for more.
+                self.expected[trainer] = false;
+                match self.phase {
+                    Phase::Gathering { since, enough } => {
+                        self.standing[trainer] = Standing::Working;
+                        let come = self.count(Standing::Working);
+                        let enough = enough.or((come >= self.terms.quorum).then_some(now));
+                        self.phase = Phase::Gathering { since, enough };
+                        if come == self.terms.trainers {
+                            self.begin(now, actions);
+                        }
+                    }
+                    Phase::Closing(..) | Phase::Over => self.answer_with_the_end(trainer, actions),
+                    _ => {
+                        actions.push(Action::Note(format!("trainer {trainer} has come; mean {}", self.number)));
+                        self.go(trainer, actions);
+                        self.check(now, actions);
+                    }
+                }
+            }
+            FromTrainer::Model { number, steps, loss, model } => {
+                if matches!(self.phase, Phase::Closing(..) | Phase::Over) {
+                    return self.answer_with_the_end(trainer, actions);
+                }
+                let collects = matches!(self.phase, Phase::Working(_) | Phase::Collecting { .. });
+                if number != self.number + 1 || !collects {
+                    let text = format!("trainer {trainer} answered after mean {} was taken", self.number);
+                    actions.push(Action::Note(text));
+                    if !matches!(self.phase, Phase::Correcting { .. }) {
+                        self.go(trainer, actions);
+                    } else {
+                        // It gets the mean that is being corrected as everybody does.
+                        self.standing[trainer] = Standing::Answered;
+                    }
+                    return;
+                }
+                let rows = self.told[trainer].0;
+                self.answers[trainer] = Some(Contribution { trainer, steps, rows, loss, model });
+                self.standing[trainer] = Standing::Answered;
+                if let Phase::Working(_) = self.phase {
+                    self.collect(now, false);
+                }
+                self.check(now, actions);
+            }
+            FromTrainer::Bye => {
+                self.standing[trainer] = Standing::Left;
+                self.finish_if_done(actions);
+            }
+        }
+    }
+
+    /// All trainers that are here begin.
+    fn begin(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        self.begun = now;
+        for trainer in 0..self.terms.trainers {
+            match self.standing[trainer] {
+                Standing::Working => self.go(trainer, actions),
+                _ => actions.push(Action::Note(format!("trainer {trainer} has not come; the others begin"))),
+            }
+        }
+        self.phase = Phase::Working(now);
+    }
+
+    /// Sends a trainer on its way from the latest mean.
+    fn go(&mut self, trainer: usize, actions: &mut Vec<Action>) {
+        self.standing[trainer] = Standing::Working;
+        actions.push(Action::Say(trainer, ToTrainer::Go { number: self.number, model: self.model.clone() }));
+    }
+
+    fn answer_with_the_end(&mut self, trainer: usize, actions: &mut Vec<Action>) {
+        if !self.hands_on {
+            self.standing[trainer] = Standing::Answered;
+            actions.push(Action::Say(trainer, ToTrainer::End { chosen: None }));
+        } else {
+            self.standing[trainer] = Standing::Working;
+        }
+    }
+
+    /// The user's wish: one last mean of those who are here.
+    fn stop(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        self.stopping = true;
+        match &mut self.phase {
+            Phase::Gathering { .. } => self.close(now, Ending::Stopped, actions),
+            Phase::Working(_) => self.call(now, true, actions),
+            Phase::Collecting { last, .. } | Phase::Correcting { last } => *last = true,
+            Phase::Closing(..) | Phase::Over => {}
+        }
+    }
+
+    fn lose(&mut self, now: Duration, trainer: usize, actions: &mut Vec<Action>) {
+        if [Standing::Absent, Standing::Left].contains(&self.standing[trainer]) {
+            return;
+        }
+        // What it has sent before it was lost counts: it is a model like the others.
+        self.standing[trainer] = Standing::Absent;
+        actions.push(Action::Note(format!("trainer {trainer} was lost after mean {}", self.number)));
+        match self.phase {
+            Phase::Closing(..) => self.finish_if_done(actions),
+            _ => self.check(now, actions),
+        }
+    }
+
+    /// Begins to collect models: those of all who work now are waited for.
+    fn collect(&mut self, now: Duration, last: bool) {
+        let here = |of: &Standing| matches!(of, Standing::Working | Standing::Answered);
+        self.expected = self.standing.iter().map(here).collect();
+        self.phase = Phase::Collecting { since: now, enough: None, last };
+    }
+
+    /// Calls all who work.
+    fn call(&mut self, now: Duration, last: bool, actions: &mut Vec<Action>) {
+        self.collect(now, last);
+        for trainer in (0..self.terms.trainers).filter(|&trainer| self.standing[trainer] == Standing::Working) {
+            actions.push(Action::Say(trainer, ToTrainer::Call { number: self.number + 1 }));
+        }
+        self.check(now, actions);
+    }
+
+    /// Takes the mean if all that are waited for have answered.
+    fn check(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        let Phase::Collecting { since, enough, last } = self.phase else { return };
+        let answered = self.answers.iter().flatten().count();
+        if answered < self.terms.quorum {
+            return;
+        }
+        if enough.is_none() {
+            self.phase = Phase::Collecting { since, enough: Some(now), last };
+        }
+        let is_missing = |trainer: usize| self.expected[trainer] && self.standing[trainer] == Standing::Working;
+        if !(0..self.terms.trainers).any(is_missing) {
+            self.take(now, last, actions);
+        }
+    }
+
+    /// Takes the mean of those who answered.
+    fn take(&mut self, now: Duration, last: bool, actions: &mut Vec<Action>) {
+        let answers: Vec<Contribution> = self.answers.iter_mut().filter_map(Option::take).collect();
+        self.number += 1;
+        for of in &answers {
+            self.steps[of.trainer] += of.steps;
+        }
+        let Mean { members, loss, model, .. } = mean(self.number, answers, self.terms.weighting);
+        (self.members, self.loss) = (members, loss);
+        if self.terms.corrections > 0 {
+            self.phase = Phase::Correcting { last };
+            actions.push(Action::Correct(model));
+        } else {
+            self.hand_out(now, model, last, actions);
+        }
+    }
+
+    /// Whether any trainer has taken as many steps as it should.
+    fn is_at_its_limit(&self) -> bool {
+        let mut trainers = self.steps.iter().zip(&self.told);
+        trainers.any(|(steps, (_, of_epoch))| self.terms.limit.steps(*of_epoch).is_some_and(|limit| *steps >= limit))
+    }
+
+    /// Hands the mean out to those who wait for it.
+    fn hand_out(&mut self, now: Duration, model: Model, last: bool, actions: &mut Vec<Action>) {
+        let last = last || self.is_at_its_limit();
+        self.model = Some(model.clone());
+        let mean = Mean { number: self.number, members: self.members.clone(), loss: self.loss, model: model.clone() };
+        let elapsed = self.before.saturating_add(now.saturating_sub(self.begun));
+        actions.push(Action::Keep(Box::new(Kept { mean, elapsed, steps: self.steps.clone(), last })));
+        let every = self.terms.judge_every;
+        if last || (every > 0 && self.number.is_multiple_of(every)) {
+            actions.push(Action::Judge(self.number, model));
+        }
+        if last {
+            self.awaits = Some(self.number);
+            let ending = if self.stopping { Ending::Stopped } else { Ending::Limit };
+            return self.close(now, ending, actions);
+        }
+        for trainer in 0..self.terms.trainers {
+            if self.standing[trainer] == Standing::Answered {
+                self.go(trainer, actions);
+            }
+        }
+        self.phase = Phase::Working(now);
+    }
+
+    fn judged(&mut self, now: Duration, number: u32, worth: Option<f64>, actions: &mut Vec<Action>) {
+        let (best, since) = self.best;
+        let is_better = best.zip(worth).is_none_or(|(best, worth)| worth > best);
+        self.best = if is_better { (worth, 0) } else { (best, since + 1) };
+        if self.awaits == Some(number) {
+            self.awaits = None;
+        }
+        let out_of_patience = self.terms.patience > 0 && self.best.1 >= self.terms.patience;
+        match self.phase {
+            Phase::Closing(..) => self.finish_if_done(actions),
+            Phase::Over => {}
+            _ if out_of_patience => self.close(now, Ending::Patience, actions),
+            _ => {}
+        }
+    }
+
+    /// Dismisses everybody.
+    fn close(&mut self, now: Duration, ending: Ending, actions: &mut Vec<Action>) {
+        if matches!(self.phase, Phase::Closing(..) | Phase::Over) {
+            return;
+        }
+        self.phase = Phase::Closing(now, ending);
+        if !self.hands_on {
+            self.say_end(None, actions);
+        }
+        self.finish_if_done(actions);
+    }
+
+    fn say_end(&self, chosen: Option<&Model>, actions: &mut Vec<Action>) {
+        for trainer in 0..self.terms.trainers {
+            if matches!(self.standing[trainer], Standing::Working | Standing::Answered) {
+                actions.push(Action::Say(trainer, ToTrainer::End { chosen: chosen.cloned() }));
+            }
+        }
+    }
+
+    fn finish_if_done(&mut self, actions: &mut Vec<Action>) {
+        let Phase::Closing(_, ending) = self.phase else { return };
+        // Where another stage is to come, its trainers stay until the chosen model is known.
+        if self.awaits.is_none() && (self.hands_on || !self.is_anybody_here()) {
+            self.phase = Phase::Over;
+            actions.push(Action::Finish(ending));
+        }
+    }
+
+    /// After the end of a stage that another follows: dismisses its trainers with the chosen model.
+    pub fn dismiss(&mut self, chosen: &Model) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.say_end(Some(chosen), &mut actions);
+        actions
+    }
+
+    fn look_at_the_clock(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        if self.wakes().is_none_or(|at| now < at) {
+            return;
+        }
+        match self.phase {
+            Phase::Gathering { enough: Some(_), .. } => self.begin(now, actions),
+            Phase::Gathering { .. } => self.give_up(now, self.count(Standing::Working), actions),
+            Phase::Working(since) => {
+                let limit = self.ends_at().is_some_and(|end| now >= end);
+                let silent = !matches!(self.terms.interval, Pace::Time(_)) && self.patience_with_silence(since).is_some();
+                if silent && !limit {
+                    self.give_up(now, 0, actions);
+                } else {
+                    self.call(now, limit, actions);
+                }
+            }
+            Phase::Collecting { enough: Some(_), last, .. } => {
+                for trainer in (0..self.terms.trainers).filter(|&trainer| self.expected[trainer]) {
+                    if self.standing[trainer] == Standing::Working {
+                        let text = format!("trainer {trainer} had not answered when mean {} was taken", self.number + 1);
+                        actions.push(Action::Note(text));
+                    }
+                }
+                self.take(now, last, actions);
+            }
+            Phase::Collecting { enough: None, .. } => {
+                self.give_up(now, self.answers.iter().flatten().count(), actions);
+            }
+            Phase::Closing(..) => {
+                // Who has not taken its leave by now is on its own.
+                for standing in &mut self.standing {
+                    *standing = Standing::Absent;
+                }
+                self.finish_if_done(actions);
+            }
+            Phase::Correcting { .. } | Phase::Over => {}
+        }
+    }
+
+    fn give_up(&mut self, now: Duration, answered: usize, actions: &mut Vec<Action>) {
+        self.close(now, Ending::NoQuorum { answered }, actions);
+    }
+}

@@ -1,0 +1,226 @@
+//! Messages of trainers and their aggregator as frames: one of a few bytes that says what it is, and behind it the
+//! model, if there is one. Models are of the kind `parameters`, all else is `control`.
+
+use laconic_wire::{Direction, Frame, Kind, Tag, WireError};
+
+use super::message::{FromTrainer, ToTrainer};
+use super::Model;
+use crate::exchange::steps::Step;
+
+/// The tag of a model for, or of, the mean of this number.
+fn model_tag(direction: Direction, number: u32) -> Tag {
+    Tag { kind: Kind::Parameters, direction, layer: 0, round: number, step: 0 }
+}
+
+/// A message with what travels of it: tags and payloads.
+type Payloads = Vec<(Tag, Vec<u8>)>;
+
+fn bytes_of(model: &Model) -> Vec<u8> {
+    model.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// What a trainer says, as payloads; `leave` is what it has to report when it goes.
+pub fn from_trainer(message: &FromTrainer, leave: &[u8]) -> Payloads {
+    match message {
+        FromTrainer::Came { steps_of_epoch, rows } => {
+            vec![(Step::TrainerComes.tag(0), [steps_of_epoch.to_le_bytes(), rows.to_le_bytes()].concat())]
+        }
+        FromTrainer::Model { number, steps, loss, model } => {
+            let said = [steps.to_le_bytes(), loss.to_le_bytes()].concat();
+            vec![(Step::TrainerAnswers.tag(*number), said), (model_tag(Direction::Forward, *number), bytes_of(model))]
+        }
+        FromTrainer::Bye => vec![(Step::TrainerLeaves.tag(0), leave.to_vec())],
+    }
+}
+
+/// What the aggregator says, as payloads.
+pub fn to_trainer(message: &ToTrainer) -> Payloads {
+    let with = |tag: Tag, number: u32, model: &Option<Model>| {
+        let said = (tag, vec![u8::from(model.is_some())]);
+        let model = model.as_ref().map(|model| (model_tag(Direction::Reverse, number), bytes_of(model)));
+        std::iter::once(said).chain(model).collect()
+    };
+    match message {
+        ToTrainer::Go { number, model } => with(Step::TrainerGoes.tag(*number), *number, model),
+        ToTrainer::Call { number } => vec![(Step::TrainerCalled.tag(*number), Vec::new())],
+        ToTrainer::End { chosen } => with(Step::TrainerDismissed.tag(0), 0, chosen),
+    }
+}
+
+/// Frames of these payloads.
+pub fn frames(payloads: Payloads) -> impl Iterator<Item = Frame> {
+    payloads.into_iter().map(|(tag, payload)| {
+        let mut frame = Frame::new(tag, Vec::with_capacity(payload.len() + laconic_wire::HEADER_BYTES));
+        frame.payload_mut().extend(payload);
+        frame
+    })
+}
+
+/// One end's view of what comes from the other: puts a message together from its frames.
+#[derive(Debug)]
+pub struct Inbox {
+    parameters: usize,
+    said: Option<(Tag, Vec<u8>)>,
+}
+
+type Read<T> = std::result::Result<Option<T>, WireError>;
+
+impl Inbox {
+    /// An inbox for models of so many values.
+    pub fn new(parameters: usize) -> Inbox {
+        Inbox { parameters, said: None }
+    }
+
+    /// What a trainer has said, once it is complete.
+    ///
+    /// # Errors
+    /// If these are no frames of a trainer.
+    pub fn of_trainer(&mut self, frame: &Frame) -> Read<FromTrainer> {
+        let (tag, payload) = (frame.tag(), frame.payload());
+        let number = tag.round;
+        if let Some(model) = self.model(Direction::Forward, tag, payload)? {
+            let (_, said) = self.said.take().ok_or_else(|| odd("a model that nobody announced"))?;
+            let [steps, loss] = two_words(&said)?;
+            let (steps, loss) = (u64::from_le_bytes(steps), f64::from_le_bytes(loss));
+            if !loss.is_finite() {
+                return Err(odd("a loss that is no number"));
+            }
+            return Ok(Some(FromTrainer::Model { number, steps, loss, model }));
+        }
+        if tag == Step::TrainerComes.tag(0) {
+            let [steps_of_epoch, rows] = two_words(payload)?;
+            let (steps_of_epoch, rows) = (u64::from_le_bytes(steps_of_epoch), f64::from_le_bytes(rows));
+            if !(rows.is_finite() && rows >= 0.0) {
+                return Err(odd("rows that cannot be counted"));
+            }
+            return Ok(Some(FromTrainer::Came { steps_of_epoch: steps_of_epoch.max(1), rows }));
+        }
+        if tag == Step::TrainerAnswers.tag(number) {
+            self.said = Some((tag, payload.to_vec()));
+            return Ok(None);
+        }
+        if tag == Step::TrainerLeaves.tag(0) {
+            return Ok(Some(FromTrainer::Bye));
+        }
+        Err(odd("nothing that a trainer says"))
+    }
+
+    /// What the aggregator has said, once it is complete.
+    ///
+    /// # Errors
+    /// If these are no frames of an aggregator.
+    pub fn of_aggregator(&mut self, frame: &Frame) -> Read<ToTrainer> {
+        let (tag, payload) = (frame.tag(), frame.payload());
+        let number = tag.round;
+        let message = |of: Tag, model: Option<Model>| match of == Step::TrainerDismissed.tag(0) {
+            true => ToTrainer::End { chosen: model },
+            false => ToTrainer::Go { number: of.round, model },
+        };
+        if let Some(model) = self.model(Direction::Reverse, tag, payload)? {
+            let (of, _) = self.said.take().ok_or_else(|| odd("a model that nobody announced"))?;
+            return Ok(Some(message(of, Some(model))));
+        }
+        if tag == Step::TrainerCalled.tag(number) {
+            return Ok(Some(ToTrainer::Call { number }));
+        }
+        if ![Step::TrainerGoes.tag(number), Step::TrainerDismissed.tag(0)].contains(&tag) {
+            return Err(odd("nothing that an aggregator says"));
+        }
+        match payload {
+            [0] => Ok(Some(message(tag, None))),
+            [1] => {
+                self.said = Some((tag, Vec::new()));
+                Ok(None)
+            }
+            _ => Err(odd("neither a model to come nor none")),
+        }
+    }
+
+    /// The model of this frame, if it is one, of the number that was announced.
+    fn model(&self, direction: Direction, tag: Tag, payload: &[u8]) -> Read<Model> {
+        if tag != model_tag(direction, tag.round) {
+            return Ok(None);
+        }
+        if self.said.as_ref().is_none_or(|(said, _)| said.round != tag.round) {
+            return Err(odd("a model of another mean than was announced"));
+        }
+        let (values, rest) = payload.as_chunks::<4>();
+        if values.len() != self.parameters || !rest.is_empty() {
+            return Err(WireError::PayloadSize {
+                what: "a model",
+                expected: 4 * self.parameters as u64,
+                found: payload.len() as u64,
+            });
+        }
+        Ok(Some(values.iter().map(|value| f32::from_le_bytes(*value)).collect()))
+    }
+}
+
+fn odd(what: &'static str) -> WireError {
+    WireError::malformed(what)
+}
+
+fn two_words(bytes: &[u8]) -> std::result::Result<[[u8; 8]; 2], WireError> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    match (words, rest) {
+        ([first, second], []) => Ok([*first, *second]),
+        _ => Err(WireError::PayloadSize { what: "a message of a trainer", expected: 16, found: bytes.len() as u64 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_message_reads_back_as_itself() {
+        let model: Model = [1.5f32, f32::NAN, -0.0].as_slice().into();
+        let said = [
+            FromTrainer::Came { steps_of_epoch: 7, rows: 2.5 },
+            FromTrainer::Model { number: 9, steps: 3, loss: 0.25, model: [0.5f32, 1.0, 2.0].as_slice().into() },
+            FromTrainer::Bye,
+        ];
+        let mut inbox = Inbox::new(3);
+        for message in said {
+            let heard = frames(from_trainer(&message, b"report")).filter_map(|f| inbox.of_trainer(&f).unwrap());
+            assert_eq!(heard.collect::<Vec<_>>(), [message]);
+        }
+        let said = [
+            ToTrainer::Go { number: 0, model: None },
+            ToTrainer::Call { number: 4 },
+            ToTrainer::Go { number: 4, model: Some([1.0f32, 2.0, 3.0].as_slice().into()) },
+            ToTrainer::End { chosen: Some([3.0f32, 2.0, 1.0].as_slice().into()) },
+            ToTrainer::End { chosen: None },
+        ];
+        for message in said {
+            let heard = frames(to_trainer(&message)).filter_map(|f| inbox.of_aggregator(&f).unwrap());
+            assert_eq!(heard.collect::<Vec<_>>(), [message]);
+        }
+        // Bits of values survive, whatever they are.
+        let go = to_trainer(&ToTrainer::Go { number: 1, model: Some(model.clone()) });
+        let Some(ToTrainer::Go { model: Some(heard), .. }) =
+            frames(go).filter_map(|f| inbox.of_aggregator(&f).unwrap()).next()
+        else {
+            panic!("a model came")
+        };
+        assert!(heard.iter().zip(model.iter()).all(|(a, b)| a.to_bits() == b.to_bits()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_frames_make_an_inbox_panic(
+            frames in prop::collection::vec((0u16..50, 0u8..9, any::<bool>(), 0u32..3, prop::collection::vec(any::<u8>(), 0..20)), 0..12)
+        ) {
+            let mut inbox = Inbox::new(2);
+            for (step, kind, reverse, round, payload) in frames {
+                let direction = if reverse { Direction::Reverse } else { Direction::Forward };
+                let tag = Tag { kind: Kind::ALL[kind as usize], direction, layer: 0, round, step };
+                let mut frame = Frame::new(tag, Vec::new());
+                frame.payload_mut().extend(payload);
+                let _ = inbox.of_trainer(&frame);
+                let _ = inbox.of_aggregator(&frame);
+            }
+        }
+    }
+}

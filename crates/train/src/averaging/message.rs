@@ -1,0 +1,50 @@
+//! What trainers and their aggregator say to each other.
+
+use super::Model;
+
+/// What a trainer says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FromTrainer {
+    /// It is here, for the first time or again, and has no model of the run's.
+    Came {
+        /// Steps of an epoch over its rows.
+        steps_of_epoch: u64,
+        /// What its training rows count for.
+        rows: f64,
+    },
+    /// Its model, for a mean.
+    Model {
+        /// The number of the mean that it is for.
+        number: u32,
+        /// Steps since the last mean that it took up.
+        steps: u64,
+        /// The mean loss of these.
+        loss: f64,
+        /// The model.
+        model: Model,
+    },
+    /// It has taken its leave.
+    Bye,
+}
+
+/// What the aggregator says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToTrainer {
+    /// Take up the mean of this number and train.
+    Go {
+        /// 0 for the initial model, which everybody draws from the key.
+        number: u32,
+        /// The mean; `None` for the initial model.
+        model: Option<Model>,
+    },
+    /// After the current step, send the model for the mean of this number.
+    Call {
+        /// The number.
+        number: u32,
+    },
+    /// It is over; this is what the run has chosen, where there is a stage to come.
+    End {
+        /// The chosen model.
+        chosen: Option<Model>,
+    },
+}

@@ -1,0 +1,78 @@
+//! Trainers on their own: each takes steps on its own rows, and every so often the mean of their models stands for all.
+//!
+//! Nothing here sends, waits or looks at a clock. An [`Aggregator`] and each [`Trainer`] are told what has happened and
+//! when, and say what is to be done about it. What tells them is either a queue of simulated events
+//! ([`simulated::run`]), where a whole run with slow links and failing trainers is a function of its seed, or the
+//! network (`run/trainers.rs`). Both run the same protocol, so that a fault that a simulation finds is a fault of runs.
+//!
+//! Sources: RandomTMA and SuperTMA (arXiv 2305.09887) for means by time, LLCG (arXiv 2111.08202) for corrections;
+//! quorum, grace and trainers that come back are in neither.
+
+mod aggregator;
+pub mod link;
+mod mean;
+mod message;
+pub mod simulated;
+mod terms;
+mod trainer;
+
+use std::sync::Arc;
+
+use crate::error::Result;
+
+pub use aggregator::{Action, Aggregator, Ending, Event, Kept};
+pub use mean::{Contribution, Mean, mean};
+pub use message::{FromTrainer, ToTrainer};
+pub use terms::{Pace, Terms, Weighting};
+pub use trainer::{Answer, Trainer};
+
+/// A model: all values of a network, in one flat slice that many may hold.
+pub type Model = Arc<[f32]>;
+
+/// What a trainer trains: its own rows, its own optimiser.
+pub trait Learner {
+    /// Takes one step; returns its loss.
+    ///
+    /// # Errors
+    /// If training has left the numbers.
+    fn step(&mut self) -> Result<f64>;
+
+    /// The model as it is.
+    fn parameters(&self) -> &[f32];
+
+    /// Goes on from this model. The optimiser keeps what it remembers.
+    fn adopt(&mut self, model: &[f32]);
+
+    /// Forgets everything, as a process does that is started again: the initial model, a fresh optimiser.
+    fn restart(&mut self);
+
+    /// What its training rows count for.
+    fn rows(&self) -> f64;
+
+    /// Steps of an epoch over its rows.
+    fn steps_of_epoch(&self) -> u64;
+}
+
+/// Who judges means, and corrects them where it is asked to.
+pub trait Judge {
+    /// What is known of a model.
+    type Verdict: Clone;
+
+    /// Judges the mean of this number.
+    ///
+    /// # Errors
+    /// If it is none to be judged.
+    fn judge(&mut self, number: u32, model: &[f32]) -> Result<Self::Verdict>;
+
+    /// The figure that chooses the best: more is better. `None` where nothing was measured.
+    fn worth(&self, verdict: &Self::Verdict) -> Option<f64>;
+
+    /// Takes this many steps of its own on the mean (LLCG), by an optimiser that it keeps.
+    ///
+    /// # Errors
+    /// As [`Learner::step`].
+    fn correct(&mut self, model: &[f32], steps: u32) -> Result<Vec<f32>>;
+}
+
+#[cfg(test)]
+mod tests;

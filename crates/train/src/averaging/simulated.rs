@@ -1,0 +1,495 @@
+//! A whole run of trainers on one thread: a queue of events and a clock that jumps from one to the next.
+//!
+//! Steps, corrections and verdicts are really computed; how long they take, how long frames travel, and who fails when
+//! is given ([`Conditions`]). So a run is a function of its learners, terms and conditions, to the last bit.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use laconic_wire::{Count, Ledger, LinkShape, Rank};
+
+use super::aggregator::{Action, Aggregator, Ending, Event, Kept};
+use super::link;
+use super::message::{FromTrainer, ToTrainer};
+use super::terms::Terms;
+use super::trainer::{Answer, Trainer};
+use super::{Judge, Learner, Model};
+use crate::error::{Result, TrainError};
+
+/// How fast everybody is, and what goes wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conditions {
+    /// Steps a second of each trainer.
+    pub speeds: Vec<f64>,
+    /// Steps of correction a second of the aggregator.
+    pub correction_speed: f64,
+    /// How long a verdict takes.
+    pub verdict: Duration,
+    /// The uplink of each trainer, and behind them the aggregator's.
+    pub links: Vec<LinkShape>,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+    /// Bytes of a trainer's closing report.
+    pub report: usize,
+}
+
+/// Somebody fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fault {
+    /// Who; `None` for the aggregator.
+    pub trainer: Option<usize>,
+    /// When.
+    pub at: Duration,
+    /// How.
+    pub kind: Failing,
+    /// After how long it is back; `None` for never.
+    pub back: Option<Duration>,
+}
+
+/// How somebody fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failing {
+    /// Its process ends and takes its links with it, so that the others are told. Who comes back has forgotten
+    /// everything.
+    Killed,
+    /// Its machine is switched off: nobody is told.
+    SwitchedOff,
+    /// It does nothing for a while, and then goes on as if nothing had been.
+    Stalled,
+}
+
+/// What a trainer does in a span of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It takes steps.
+    Working,
+    /// It waits for the mean that it has sent its model for, or for the first model.
+    Averaging,
+    /// It does nothing although it is there.
+    Stalled,
+    /// It is not there.
+    Absent,
+}
+
+/// Who watches a run.
+pub trait Watch<V> {
+    /// A mean is to be written down.
+    ///
+    /// # Errors
+    /// If it cannot be.
+    fn kept(&mut self, now: Duration, kept: &Kept, sent: u64) -> Result<()>;
+
+    /// A mean was judged.
+    ///
+    /// # Errors
+    /// If it cannot be written down.
+    fn judged(&mut self, now: Duration, number: u32, verdict: &V) -> Result<()>;
+
+    /// Something has happened that is worth a line.
+    fn noted(&mut self, now: Duration, what: &str);
+
+    /// Whether the user wants an end.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+/// How a run went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Played {
+    /// How it ended; `None` where the aggregator was lost.
+    pub ending: Option<Ending>,
+    /// When, on the simulated clock.
+    pub end: Duration,
+    /// What each trainer has sent, and behind them the aggregator.
+    pub sent: Vec<Ledger>,
+    /// Steps of each trainer.
+    pub steps: Vec<u64>,
+    /// What each trainer did, from when until when.
+    pub lanes: Vec<Vec<(Doing, Duration, Duration)>>,
+    /// The most events that were waiting at once.
+    pub most_queued: usize,
+}
+
+/// Something that is going to happen.
+enum Coming<V> {
+    Step { trainer: usize, life: u32 },
+    ToTrainer { trainer: usize, said: ToTrainer },
+    ToAggregator { trainer: usize, said: FromTrainer },
+    Lost { trainer: usize },
+    Verdict { number: u32, worth: Option<f64>, verdict: V },
+    Corrected(Model),
+    Wake,
+    Fails(usize),
+    Returns(usize),
+    Awakes { trainer: usize, life: u32 },
+}
+
+/// A run has fewer events: one that has more does not end.
+const EVENTS_MAX: u64 = 1 << 32;
+
+struct Place {
+    trainer: Option<Trainer>,
+    /// One more each time that it comes.
+    life: u32,
+    /// Until when it does nothing.
+    stalled: Duration,
+    is_stepping: bool,
+    heard: VecDeque<ToTrainer>,
+    steps: u64,
+    lane: Vec<(Doing, Duration, Duration)>,
+    doing: (Doing, Duration),
+}
+
+struct World<'a, L, J: Judge> {
+    now: Duration,
+    terms: Terms,
+    conditions: &'a Conditions,
+    learners: &'a mut [L],
+    judge: &'a mut J,
+    watch: &'a mut dyn Watch<J::Verdict>,
+    aggregator: Aggregator,
+    places: Vec<Place>,
+    queue: BinaryHeap<Reverse<(Duration, u64)>>,
+    coming: std::collections::BTreeMap<u64, Coming<J::Verdict>>,
+    next: u64,
+    /// When each uplink is free again.
+    free: Vec<Duration>,
+    sent: Vec<Ledger>,
+    wakes: Option<Duration>,
+    ending: Option<Ending>,
+    is_lost: bool,
+    most_queued: usize,
+}
+
+/// Runs trainers and their aggregator to the end, from a kept mean or from the beginning.
+///
+/// # Errors
+/// If training leaves the numbers, or what is to be kept cannot be.
+///
+/// # Panics
+///
+/// If there is not one learner and speed a trainer, and one link more.
+pub fn run<L: Learner, J: Judge>(
+    terms: Terms,
+    conditions: &Conditions,
+    learners: &mut [L],
+    judge: &mut J,
+    (kept, best): (Option<&Kept>, (Option<f64>, u32)),
+    watch: &mut dyn Watch<J::Verdict>,
+) -> Result<Played> {
+    let trainers = terms.trainers;
+    assert_eq!((learners.len(), conditions.speeds.len(), conditions.links.len()), (trainers, trainers, trainers + 1));
+    let place = || Place {
+        trainer: None,
+        life: 0,
+        stalled: Duration::ZERO,
+        is_stepping: false,
+        heard: VecDeque::new(),
+        steps: 0,
+        lane: Vec::new(),
+        doing: (Doing::Absent, Duration::ZERO),
+    };
+    let mut world = World {
+        now: Duration::ZERO,
+        terms,
+        conditions,
+        learners,
+        judge,
+        watch,
+        aggregator: Aggregator::new(terms, kept, Duration::ZERO).with_best(best),
+        places: (0..trainers).map(|_| place()).collect(),
+        queue: BinaryHeap::new(),
+        coming: Default::default(),
+        next: 0,
+        free: vec![Duration::ZERO; trainers + 1],
+        sent: vec![Ledger::new(); trainers + 1],
+        wakes: None,
+        ending: None,
+        is_lost: false,
+        most_queued: 0,
+    };
+    world.play()?;
+    Ok(world.played())
+}
+
+impl<L: Learner, J: Judge> World<'_, L, J> {
+    fn play(&mut self) -> Result<()> {
+        for (index, fault) in self.conditions.faults.iter().enumerate() {
+            self.put(fault.at, Coming::Fails(index));
+        }
+        for trainer in 0..self.places.len() {
+            // Faults at the very beginning come first: who fails then never comes.
+            let fails = |fault: &&Fault| {
+                fault.trainer == Some(trainer) && fault.at.is_zero() && fault.kind != Failing::Stalled
+            };
+            if !self.conditions.faults.iter().any(|fault| fails(&fault)) {
+                self.comes(trainer)?;
+            }
+        }
+        self.tell(Event::Tick)?;
+        let (mut events, mut stopped) = (0u64, false);
+        while self.ending.is_none() && !self.is_lost {
+            let Some(Reverse((at, id))) = self.queue.pop() else {
+                return Err(TrainError::config("a simulated run has come to a standstill"));
+            };
+            let coming = self.coming.remove(&id).expect("every event is there once");
+            self.now = at;
+            self.happens(coming)?;
+            self.most_queued = self.most_queued.max(self.queue.len());
+            events += 1;
+            if events > EVENTS_MAX {
+                return Err(TrainError::config("a simulated run does not end"));
+            }
+            if !stopped && self.watch.is_stopped() {
+                stopped = true;
+                self.tell(Event::Stopped)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn played(mut self) -> Played {
+        let end = self.now;
+        for place in &mut self.places {
+            place.turn(end, Doing::Absent);
+        }
+        Played {
+            ending: self.ending,
+            end,
+            sent: self.sent,
+            steps: self.places.iter().map(|place| place.steps).collect(),
+            lanes: self.places.into_iter().map(|place| place.lane).collect(),
+            most_queued: self.most_queued,
+        }
+    }
+
+    fn put(&mut self, at: Duration, coming: Coming<J::Verdict>) {
+        self.queue.push(Reverse((at, self.next)));
+        self.coming.insert(self.next, coming);
+        self.next += 1;
+    }
+
+    /// When these frames, which `from` sends now, will all be there.
+    fn arrives(&mut self, (from, to): (usize, usize), payloads: &[(laconic_wire::Tag, Vec<u8>)]) -> Duration {
+        let shape = self.conditions.links[from];
+        for (tag, payload) in payloads {
+            let framed = Count::of(1, payload.len() as u64).framed as usize;
+            self.free[from] = self.free[from].max(self.now).saturating_add(shape.transfer(framed));
+            self.sent[from].record(*tag, Rank(to as u32), payload.len());
+        }
+        self.free[from].saturating_add(shape.latency)
+    }
+
+    fn happens(&mut self, coming: Coming<J::Verdict>) -> Result<()> {
+        match coming {
+            Coming::Step { trainer, life } => self.steps(trainer, life),
+            Coming::ToTrainer { trainer, said } => {
+                if self.places[trainer].trainer.is_some() {
+                    self.places[trainer].heard.push_back(said);
+                    self.listens(trainer)?;
+                }
+                Ok(())
+            }
+            Coming::ToAggregator { trainer, said } => self.tell(Event::Heard(trainer, said)),
+            Coming::Lost { trainer } => {
+                // Who has come back before that was noticed is not lost.
+                if self.places[trainer].trainer.is_some() { Ok(()) } else { self.tell(Event::Lost(trainer)) }
+            }
+            Coming::Verdict { number, worth, verdict } => {
+                self.watch.judged(self.now, number, &verdict)?;
+                self.tell(Event::Judged(number, worth))
+            }
+            Coming::Corrected(model) => self.tell(Event::Corrected(model)),
+            Coming::Wake => {
+                self.wakes = None;
+                self.tell(Event::Tick)
+            }
+            Coming::Fails(index) => self.fails(index),
+            Coming::Returns(trainer) => self.comes(trainer),
+            Coming::Awakes { trainer, life } if self.places[trainer].life == life => {
+                if self.places[trainer].stalled <= self.now && self.places[trainer].trainer.is_some() {
+                    let doing = self.places[trainer].at_work();
+                    self.places[trainer].turn(self.now, doing);
+                    self.listens(trainer)?;
+                }
+                Ok(())
+            }
+            Coming::Awakes { .. } => Ok(()),
+        }
+    }
+
+    /// A trainer starts, for the first time or again.
+    fn comes(&mut self, trainer: usize) -> Result<()> {
+        let place = &mut self.places[trainer];
+        if place.trainer.is_some() {
+            return Ok(());
+        }
+        if place.life > 0 {
+            self.learners[trainer].restart();
+        }
+        place.life += 1;
+        (place.stalled, place.is_stepping) = (Duration::ZERO, false);
+        place.turn(self.now, Doing::Averaging);
+        let machine = Trainer::new(self.terms.interval);
+        let said = machine.comes(&self.learners[trainer]);
+        place.trainer = Some(machine);
+        self.says(trainer, said);
+        Ok(())
+    }
+
+    fn says(&mut self, trainer: usize, said: FromTrainer) {
+        let payloads = link::from_trainer(&said, &vec![0; self.conditions.report]);
+        let at = self.arrives((trainer, self.places.len()), &payloads);
+        self.put(at, Coming::ToAggregator { trainer, said });
+    }
+
+    /// A trainer ends a step, hears what has come meanwhile, and begins the next.
+    fn steps(&mut self, trainer: usize, life: u32) -> Result<()> {
+        let place = &mut self.places[trainer];
+        if place.life != life {
+            return Ok(());
+        }
+        let Some(machine) = &mut place.trainer else { return Ok(()) };
+        if place.stalled > self.now {
+            let at = place.stalled;
+            self.put(at, Coming::Step { trainer, life });
+            return Ok(());
+        }
+        place.is_stepping = false;
+        let answer = machine.step(&mut self.learners[trainer])?;
+        place.steps += 1;
+        self.answers(trainer, answer);
+        self.listens(trainer)
+    }
+
+    fn answers(&mut self, trainer: usize, answer: Answer) {
+        match answer {
+            Answer::Nothing => {}
+            Answer::Say(said) => self.says(trainer, said),
+            Answer::Leave(_) => {
+                self.says(trainer, FromTrainer::Bye);
+                self.places[trainer].turn(self.now, Doing::Absent);
+            }
+        }
+    }
+
+    /// A trainer that is not in the middle of a step hears what has come, and goes on.
+    fn listens(&mut self, trainer: usize) -> Result<()> {
+        let now = self.now;
+        if self.places[trainer].is_stepping || self.places[trainer].stalled > now {
+            return Ok(());
+        }
+        while let Some(said) = self.places[trainer].heard.pop_front() {
+            let Some(machine) = &mut self.places[trainer].trainer else { return Ok(()) };
+            let answer = machine.hears(&said, &mut self.learners[trainer]);
+            self.answers(trainer, answer);
+        }
+        let place = &mut self.places[trainer];
+        let Some(machine) = &place.trainer else { return Ok(()) };
+        if machine.is_over() {
+            return Ok(());
+        }
+        let doing = place.at_work();
+        place.turn(now, doing);
+        if doing == Doing::Working {
+            place.is_stepping = true;
+            let (life, takes) = (place.life, Duration::from_secs_f64(1.0 / self.conditions.speeds[trainer]));
+            self.put(now.saturating_add(takes), Coming::Step { trainer, life });
+        }
+        Ok(())
+    }
+
+    fn fails(&mut self, index: usize) -> Result<()> {
+        let Fault { trainer, kind, back, .. } = self.conditions.faults[index];
+        let Some(trainer) = trainer else {
+            self.is_lost = kind != Failing::Stalled;
+            return Ok(());
+        };
+        let now = self.now;
+        let back = back.map(|after| now.saturating_add(after));
+        let place = &mut self.places[trainer];
+        if kind == Failing::Stalled {
+            if place.trainer.is_some() {
+                place.stalled = place.stalled.max(back.unwrap_or(now));
+                place.turn(now, Doing::Stalled);
+                let (at, life) = (place.stalled, place.life);
+                self.put(at, Coming::Awakes { trainer, life });
+            }
+            return Ok(());
+        }
+        if place.trainer.take().is_some() {
+            place.heard.clear();
+            place.turn(now, Doing::Absent);
+            if kind == Failing::Killed {
+                let at = self.free[trainer].max(now).saturating_add(self.conditions.links[trainer].latency);
+                self.put(at, Coming::Lost { trainer });
+            }
+        }
+        if let Some(at) = back {
+            self.put(at, Coming::Returns(trainer));
+        }
+        Ok(())
+    }
+
+    /// Tells the aggregator, and does what it says.
+    fn tell(&mut self, event: Event) -> Result<()> {
+        for action in self.aggregator.on(self.now, event) {
+            match action {
+                Action::Say(trainer, said) => {
+                    let payloads = link::to_trainer(&said);
+                    let at = self.arrives((self.places.len(), trainer), &payloads);
+                    self.put(at, Coming::ToTrainer { trainer, said });
+                }
+                Action::Keep(kept) => {
+                    let sent = self.sent.iter().map(|ledger| ledger.total().framed).sum();
+                    self.watch.kept(self.now, &kept, sent)?;
+                }
+                Action::Judge(number, model) => {
+                    let verdict = self.judge.judge(number, &model)?;
+                    let worth = self.judge.worth(&verdict);
+                    let at = self.now.saturating_add(self.conditions.verdict);
+                    self.put(at, Coming::Verdict { number, worth, verdict });
+                }
+                Action::Correct(model) => {
+                    let steps = self.terms.corrections;
+                    let corrected = self.judge.correct(&model, steps)?;
+                    let takes = Duration::from_secs_f64(f64::from(steps) / self.conditions.correction_speed);
+                    self.put(self.now.saturating_add(takes), Coming::Corrected(corrected.into()));
+                }
+                Action::Note(what) => self.watch.noted(self.now, &what),
+                Action::Finish(ending) => self.ending = Some(ending),
+            }
+        }
+        if let Some(at) = self.aggregator.wakes()
+            && self.wakes.is_none_or(|wakes| at < wakes)
+        {
+            self.wakes = Some(at);
+            self.put(at.max(self.now), Coming::Wake);
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// What a trainer that does not stall does.
+    fn at_work(&self) -> Doing {
+        match &self.trainer {
+            Some(machine) if machine.is_working() => Doing::Working,
+            Some(_) => Doing::Averaging,
+            None => Doing::Absent,
+        }
+    }
+
+    /// Begins to do something else.
+    fn turn(&mut self, now: Duration, doing: Doing) {
+        let (before, since) = self.doing;
+        if before != doing {
+            if now > since {
+                self.lane.push((before, since, now));
+            }
+            self.doing = (doing, now);
+        }
+    }
+}

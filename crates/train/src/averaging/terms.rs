@@ -1,0 +1,64 @@
+//! What trainers and their aggregator agree on before they start.
+
+use std::time::Duration;
+
+/// How far something goes: a time, or steps or epochs of a trainer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// A time on the aggregator's clock.
+    Time(Duration),
+    /// Steps of each trainer.
+    Steps(u64),
+    /// Epochs of each trainer over its own rows.
+    Epochs(u64),
+}
+
+impl Pace {
+    /// The same in a trainer's steps, of which an epoch takes so many; `None` of a time.
+    pub fn steps(self, of_epoch: u64) -> Option<u64> {
+        match self {
+            Pace::Time(_) => None,
+            Pace::Steps(steps) => Some(steps),
+            Pace::Epochs(epochs) => Some(epochs.saturating_mul(of_epoch.max(1))),
+        }
+    }
+}
+
+/// What a trainer's model counts for in a mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Weighting {
+    /// All count alike, as in RandomTMA and SuperTMA.
+    #[default]
+    Uniform,
+    /// By training rows, as in LLCG.
+    Rows,
+    /// By the steps since the last mean.
+    Steps,
+}
+
+/// When means are taken, of whom, and when it is over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    /// How many trainers there are.
+    pub trainers: usize,
+    /// From the end of one mean to the call for the next.
+    pub interval: Pace,
+    /// The end of the run.
+    pub limit: Pace,
+    /// What each model counts for.
+    pub weighting: Weighting,
+    /// Without so many models there is no mean.
+    pub quorum: usize,
+    /// How long the others have once so many have answered.
+    pub grace: Duration,
+    /// How long a mean may wait for its quorum; then the run ends.
+    pub deadline: Duration,
+    /// How long trainers may take to come.
+    pub start: Duration,
+    /// Steps of correction after each mean (LLCG), 0 for none.
+    pub corrections: u32,
+    /// Every how many means one is judged; 0: the last alone.
+    pub judge_every: u32,
+    /// Judged means without a better one that end the run; 0 for never.
+    pub patience: u32,
+}

@@ -1,0 +1,110 @@
+//! A trainer's side: it takes steps until it is called, or has taken as many as lie between two means.
+
+use super::message::{FromTrainer, ToTrainer};
+use super::terms::Pace;
+use super::{Learner, Model};
+use crate::error::Result;
+
+/// What a trainer does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It waits for a model to go on from.
+    Waiting,
+    /// It takes steps from the mean of this number.
+    Working(u32),
+    /// It has taken its leave.
+    Over,
+}
+
+/// What came of a message or a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Nothing to say.
+    Nothing,
+    /// To be sent to the aggregator.
+    Say(FromTrainer),
+    /// To be sent to the aggregator, which has chosen this model, where another stage is to come.
+    Leave(Option<Model>),
+}
+
+/// One trainer, from when it comes until it takes its leave. It never waits for another: who answers a call waits for
+/// the aggregator alone.
+#[derive(Debug)]
+pub struct Trainer {
+    interval: Pace,
+    state: State,
+    /// Steps since it took up a mean, and the sum of their losses.
+    since: (u64, f64),
+    /// Steps in all.
+    steps: u64,
+}
+
+impl Trainer {
+    /// A trainer that is about to come, where means are taken so far apart.
+    pub fn new(interval: Pace) -> Trainer {
+        Trainer { interval, state: State::Waiting, since: (0, 0.0), steps: 0 }
+    }
+
+    /// What it says when it comes.
+    pub fn comes(&self, learner: &dyn Learner) -> FromTrainer {
+        FromTrainer::Came { steps_of_epoch: learner.steps_of_epoch(), rows: learner.rows() }
+    }
+
+    /// Whether it has a step to take.
+    pub fn is_working(&self) -> bool {
+        matches!(self.state, State::Working(_))
+    }
+
+    /// Whether it has taken its leave.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Over
+    }
+
+    /// Steps that it has taken.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Takes a step.
+    ///
+    /// # Errors
+    /// If training has left the numbers.
+    pub fn step(&mut self, learner: &mut dyn Learner) -> Result<Answer> {
+        let loss = learner.step()?;
+        self.steps += 1;
+        self.since = (self.since.0 + 1, self.since.1 + loss);
+        let is_due = self.interval.steps(learner.steps_of_epoch()).is_some_and(|steps| self.since.0 >= steps);
+        Ok(if is_due { self.answer(learner) } else { Answer::Nothing })
+    }
+
+    /// Hears the aggregator between two steps.
+    pub fn hears(&mut self, message: &ToTrainer, learner: &mut dyn Learner) -> Answer {
+        match (message, self.state) {
+            (_, State::Over) => Answer::Nothing,
+            (ToTrainer::Go { number, model }, _) => {
+                if let Some(model) = model {
+                    learner.adopt(model);
+                }
+                self.state = State::Working(*number);
+                self.since = (0, 0.0);
+                Answer::Nothing
+            }
+            // A call that was under way when it had sent its model already, or another mean had come.
+            (ToTrainer::Call { number }, State::Working(from)) if *number == from + 1 => self.answer(learner),
+            (ToTrainer::Call { .. }, _) => Answer::Nothing,
+            (ToTrainer::End { chosen }, _) => {
+                self.state = State::Over;
+                Answer::Leave(chosen.clone())
+            }
+        }
+    }
+
+    /// Its model for the next mean.
+    fn answer(&mut self, learner: &dyn Learner) -> Answer {
+        let State::Working(from) = self.state else { return Answer::Nothing };
+        self.state = State::Waiting;
+        let (steps, losses) = self.since;
+        let loss = if steps > 0 { losses / steps as f64 } else { 0.0 };
+        Answer::Say(FromTrainer::Model { number: from + 1, steps, loss, model: learner.parameters().into() })
+    }
+}
