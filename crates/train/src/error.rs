@@ -72,6 +72,25 @@ pub enum TrainError {
         /// The first worker that differs from worker 0.
         rank: u32,
     },
+    /// Too few trainers were left for a mean.
+    #[error(
+        "{answered} of the {wanted} trainers that a mean is taken of have answered (schedule.quorum); the run goes on \
+         from mean {means} with `laconic resume`"
+    )]
+    NoQuorum {
+        /// How many have answered.
+        answered: usize,
+        /// How many a mean is taken of at least.
+        wanted: usize,
+        /// Means that were taken.
+        means: u32,
+    },
+    /// Nobody takes means any more.
+    #[error("the aggregator was lost; the run goes on from mean {means} with `laconic resume`")]
+    AggregatorLost {
+        /// Means that were taken.
+        means: u32,
+    },
     /// A fault that the configuration asked for.
     #[error("worker {rank} stopped in round {round}, as transport.fault asks")]
     Fault {
@@ -159,6 +178,7 @@ impl TrainError {
             TrainError::Config(_) => 2,
             TrainError::Data(_) => 3,
             TrainError::Wire(_) | TrainError::Start { .. } | TrainError::Fault { .. } => 4,
+            TrainError::NoQuorum { .. } | TrainError::AggregatorLost { .. } => 4,
             TrainError::Io { .. } | TrainError::File { .. } | TrainError::Busy { .. } => 5,
             TrainError::Diverged { .. } => 6,
             TrainError::Panicked { .. } | TrainError::ReplicasDiffer { .. } => 70,

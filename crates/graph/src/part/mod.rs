@@ -13,6 +13,7 @@ mod meta;
 mod negatives;
 mod tensors;
 mod to_be;
+mod whole;
 
 use serde::{Deserialize, Serialize};
 

@@ -7,12 +7,13 @@ use crate::part::{GlobalCounts, Part};
 use crate::plan::index::IdIndex;
 
 impl Part {
-    /// The graph of the own nodes and the edges between them, as its only part. Nodes are renumbered from 0 in their
-    /// order and called what they were; edges from other parts' nodes are gone, but for what they count in degrees
-    /// ([`Part::left_out`]). What is said about the whole is then about this graph, digests excepted, which still tell
-    /// what it was cut from. Of pairs that are given as no edges those stay whose nodes are all own.
+    /// The graph of the own nodes and the edges between them, as its only part: what a trainer on its own sees, who
+    /// meets nobody. Nodes keep their ids; edges from other parts' nodes are gone, but for what they count in degrees
+    /// ([`Part::left_out`]). What is said about the whole is then about this graph, except for how many ids there are,
+    /// and digests, which still tell what it was cut from. Of pairs that are given as no edges those stay whose nodes
+    /// are all own.
     #[must_use]
-    pub fn alone(self) -> Part {
+    pub fn induced(self) -> Part {
         let own = IdIndex::new(&self.nodes);
         let rows = self.rows();
         let mut edges = Edges { offsets: vec![0], sources: Vec::new(), data: self.edges.data.like(0) };
@@ -20,31 +21,45 @@ impl Part {
         let weights = self.edges.data.weights.as_deref();
         for (row, left_out) in left_out.iter_mut().enumerate() {
             for edge in self.edges.in_edges(row) {
-                match own.row(self.edges.sources[edge]) {
-                    Some(source) => {
-                        edges.sources.push(u64::from(source));
-                        edges.data.extend(&self.edges.data, edge..edge + 1);
-                    }
-                    None => *left_out += weights.map_or(1.0, |weights| weights[edge]),
+                let source = self.edges.sources[edge];
+                if own.row(source).is_some() {
+                    edges.sources.push(source);
+                    edges.data.extend(&self.edges.data, edge..edge + 1);
+                } else {
+                    *left_out += weights.map_or(1.0, |weights| weights[edge]);
                 }
             }
             edges.offsets.push(edges.sources.len() as u64);
         }
         let is_own = |_, target: u64| own.row(target).is_some();
-        let own_pairs = |pairs: &GivenPairs<u64>| pairs.renamed(is_own, |id| own.row(id).map(u64::from));
+        let own_pairs = |pairs: &GivenPairs<u64>| pairs.renamed(is_own, |id| own.row(id).map(|_| id));
         let given = self.negatives.as_ref().map(|given| given.each_ref().map(own_pairs));
         let negatives = given.as_ref().map(|given| given.each_ref().map(GivenPairs::counts));
         let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
         let [train, val, test] = [Split::TRAIN, Split::VAL, Split::TEST].map(of_role);
         let dataset = format!("{} (part {} of {})", self.global.dataset, self.index, self.parts);
-        let (nodes, count, held) = (rows as u64, edges.edges() as u64, edges.data.held_counts());
-        let global = GlobalCounts { dataset, nodes, edges: count, train, val, test, held, negatives, ..self.global };
-        let ids = match self.ids {
-            Ids::Row => Ids::Integers(self.nodes.iter().map(|&node| node as i64).collect()),
+        let (count, held) = (edges.edges() as u64, edges.data.held_counts());
+        let global = GlobalCounts { dataset, edges: count, train, val, test, held, negatives, ..self.global };
+        Part { index: 0, parts: 1, edges, left_out, negatives: given, global, ..self }
+    }
+
+    /// The same with nodes renumbered from 0 in their order, and called what they were.
+    #[must_use]
+    pub fn alone(self) -> Part {
+        let Part { nodes: before, mut edges, negatives, ids, global, left_out, features, labels, roles, .. } =
+            self.induced();
+        let own = IdIndex::new(&before);
+        let renumbered = |id: u64| own.row(id).map(u64::from);
+        edges.sources.iter_mut().for_each(|source| *source = renumbered(*source).unwrap_or_default());
+        let renamed = |pairs: &GivenPairs<u64>| pairs.renamed(|_, _| true, renumbered);
+        let negatives = negatives.as_ref().map(|given| given.each_ref().map(renamed));
+        let ids = match ids {
+            Ids::Row => Ids::Integers(before.iter().map(|&node| node as i64).collect()),
             ids => ids,
         };
-        let nodes = (0..nodes).collect();
-        Part { index: 0, parts: 1, nodes, edges, left_out, negatives: given, ids, global, ..self }
+        let rows = before.len() as u64;
+        let (nodes, global) = ((0..rows).collect(), GlobalCounts { nodes: rows, ..global });
+        Part { index: 0, parts: 1, nodes, edges, left_out, negatives, features, labels, roles, ids, global }
     }
 }
 
@@ -77,6 +92,10 @@ mod tests {
             ids: Ids::Row,
             global: GlobalCounts { nodes: 10, edges: 60, train: 6, val: 2, test: 2, ..GlobalCounts::default() },
         };
+        let induced = part.clone().induced();
+        assert_eq!((induced.nodes.clone(), &induced.edges.sources[..]), (vec![4, 7, 9], &[9, 4, 7][..]));
+        assert_eq!((induced.left_out.clone(), induced.global.nodes, induced.global.edges), (vec![0.5, 0.0, 8.0], 10, 3));
+        assert_eq!(induced.ids, Ids::Row);
         let alone = part.alone();
         assert_eq!((alone.index, alone.parts, alone.nodes.clone()), (0, 1, vec![0, 1, 2]));
         assert_eq!((&alone.edges.offsets[..], &alone.edges.sources[..]), (&[0, 1, 2, 3][..], &[2, 0, 1][..]));

@@ -141,14 +141,14 @@ fn start(config: &Config, goes_on: Option<Vec<String>>, (force, output): (bool, 
     let waiting = match config.transport.kind {
         // Every process of a job would say so; of those that are started here the first does.
         TransportKind::Mpi | TransportKind::Processes => Waiting::nothing(),
-        TransportKind::Threads => output.begins(reading(&config.data)),
+        TransportKind::Threads | TransportKind::Simulated => output.begins(reading(&config.data)),
     };
     let task = Task { config: config.clone(), goes_on, force };
     let options = task.options(&signals, Progress::new(output, waiting));
     let ended = match config.transport.kind {
         TransportKind::Mpi => mpi(config, options),
         TransportKind::Processes => processes::run(&task, &signals, output).map(Some),
-        TransportKind::Threads => {
+        TransportKind::Threads | TransportKind::Simulated => {
             let run = laconic_train::train(config, Data::Configured, options);
             run.map(|run| Some(run.summary)).map_err(anyhow::Error::from)
         }

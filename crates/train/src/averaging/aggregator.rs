@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::mean::{Contribution, Mean, mean};
 use super::message::{FromTrainer, ToTrainer};
-use super::terms::{Pace, Terms};
+use super::terms::Terms;
 use super::Model;
+use crate::config::Pace;
 
 /// Something that has happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,10 +36,25 @@ pub enum Action {
     Judge(u32, Model),
     /// Correct this mean, which trainers wait for; then tell ([`Event::Corrected`]).
     Correct(Model),
-    /// Something for the log: who came late, was lost, or has come back.
-    Note(String),
+    /// Something for the log, about a trainer.
+    Note(usize, Noted),
     /// It is over.
     Finish(Ending),
+}
+
+/// What is noted of a trainer, with the number of the last mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noted {
+    /// It had not come when the others began.
+    NotCome,
+    /// It has come, for the first time or again.
+    Came(u32),
+    /// It is gone.
+    Lost(u32),
+    /// It had not answered when the mean was taken.
+    Missing(u32),
+    /// It has answered after the mean was taken.
+    Late(u32),
 }
 
 /// A mean that is worth keeping.
@@ -256,7 +272,7 @@ impl Aggregator {
                     }
                     Phase::Closing(..) | Phase::Over => self.answer_with_the_end(trainer, actions),
                     _ => {
-                        actions.push(Action::Note(format!("trainer {trainer} has come; mean {}", self.number)));
+                        actions.push(Action::Note(trainer, Noted::Came(self.number)));
                         self.go(trainer, actions);
                         self.check(now, actions);
                     }
@@ -268,8 +284,7 @@ impl Aggregator {
                 }
                 let collects = matches!(self.phase, Phase::Working(_) | Phase::Collecting { .. });
                 if number != self.number + 1 || !collects {
-                    let text = format!("trainer {trainer} answered after mean {} was taken", self.number);
-                    actions.push(Action::Note(text));
+                    actions.push(Action::Note(trainer, Noted::Late(self.number)));
                     if !matches!(self.phase, Phase::Correcting { .. }) {
                         self.go(trainer, actions);
                     } else {
@@ -299,7 +314,7 @@ impl Aggregator {
         for trainer in 0..self.terms.trainers {
             match self.standing[trainer] {
                 Standing::Working => self.go(trainer, actions),
-                _ => actions.push(Action::Note(format!("trainer {trainer} has not come; the others begin"))),
+                _ => actions.push(Action::Note(trainer, Noted::NotCome)),
             }
         }
         self.phase = Phase::Working(now);
@@ -337,7 +352,7 @@ impl Aggregator {
         }
         // What it has sent before it was lost counts: it is a model like the others.
         self.standing[trainer] = Standing::Absent;
-        actions.push(Action::Note(format!("trainer {trainer} was lost after mean {}", self.number)));
+        actions.push(Action::Note(trainer, Noted::Lost(self.number)));
         match self.phase {
             Phase::Closing(..) => self.finish_if_done(actions),
             _ => self.check(now, actions),
@@ -494,8 +509,7 @@ impl Aggregator {
             Phase::Collecting { enough: Some(_), last, .. } => {
                 for trainer in (0..self.terms.trainers).filter(|&trainer| self.expected[trainer]) {
                     if self.standing[trainer] == Standing::Working {
-                        let text = format!("trainer {trainer} had not answered when mean {} was taken", self.number + 1);
-                        actions.push(Action::Note(text));
+                        actions.push(Action::Note(trainer, Noted::Missing(self.number + 1)));
                     }
                 }
                 self.take(now, last, actions);

@@ -47,6 +47,30 @@ pub fn to_trainer(message: &ToTrainer) -> Payloads {
     }
 }
 
+/// Tags and sizes of what a trainer says, without making it.
+pub fn sizes_from_trainer(message: &FromTrainer, leave: usize) -> Vec<(Tag, usize)> {
+    match message {
+        FromTrainer::Came { .. } => vec![(Step::TrainerComes.tag(0), 16)],
+        FromTrainer::Model { number, model, .. } => {
+            vec![(Step::TrainerAnswers.tag(*number), 16), (model_tag(Direction::Forward, *number), 4 * model.len())]
+        }
+        FromTrainer::Bye => vec![(Step::TrainerLeaves.tag(0), leave)],
+    }
+}
+
+/// Tags and sizes of what the aggregator says, without making it.
+pub fn sizes_to_trainer(message: &ToTrainer) -> Vec<(Tag, usize)> {
+    let with = |tag: Tag, number: u32, model: &Option<Model>| {
+        let model = model.as_ref().map(|model| (model_tag(Direction::Reverse, number), 4 * model.len()));
+        std::iter::once((tag, 1)).chain(model).collect()
+    };
+    match message {
+        ToTrainer::Go { number, model } => with(Step::TrainerGoes.tag(*number), *number, model),
+        ToTrainer::Call { number } => vec![(Step::TrainerCalled.tag(*number), 0)],
+        ToTrainer::End { chosen } => with(Step::TrainerDismissed.tag(0), 0, chosen),
+    }
+}
+
 /// Frames of these payloads.
 pub fn frames(payloads: Payloads) -> impl Iterator<Item = Frame> {
     payloads.into_iter().map(|(tag, payload)| {
@@ -173,6 +197,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn sizes(payloads: Payloads) -> Vec<(Tag, usize)> {
+        payloads.into_iter().map(|(tag, payload)| (tag, payload.len())).collect()
+    }
+
     #[test]
     fn every_message_reads_back_as_itself() {
         let model: Model = [1.5f32, f32::NAN, -0.0].as_slice().into();
@@ -184,7 +212,8 @@ mod tests {
         let mut inbox = Inbox::new(3);
         for message in said {
             let heard = frames(from_trainer(&message, b"report")).filter_map(|f| inbox.of_trainer(&f).unwrap());
-            assert_eq!(heard.collect::<Vec<_>>(), [message]);
+            assert_eq!(heard.collect::<Vec<_>>(), [message.clone()]);
+            assert_eq!(sizes(from_trainer(&message, b"report")), sizes_from_trainer(&message, 6));
         }
         let said = [
             ToTrainer::Go { number: 0, model: None },
@@ -195,7 +224,8 @@ mod tests {
         ];
         for message in said {
             let heard = frames(to_trainer(&message)).filter_map(|f| inbox.of_aggregator(&f).unwrap());
-            assert_eq!(heard.collect::<Vec<_>>(), [message]);
+            assert_eq!(heard.collect::<Vec<_>>(), [message.clone()]);
+            assert_eq!(sizes(to_trainer(&message)), sizes_to_trainer(&message));
         }
         // Bits of values survive, whatever they are.
         let go = to_trainer(&ToTrainer::Go { number: 1, model: Some(model.clone()) });

@@ -1,7 +1,7 @@
 //! The mean of models.
 
 use super::Model;
-use super::terms::Weighting;
+use crate::config::Weighting;
 
 /// A trainer's part in a mean.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,10 +20,10 @@ use std::sync::Arc;
 
 use crate::error::Result;
 
-pub use aggregator::{Action, Aggregator, Ending, Event, Kept};
+pub use aggregator::{Action, Aggregator, Ending, Event, Kept, Noted};
 pub use mean::{Contribution, Mean, mean};
 pub use message::{FromTrainer, ToTrainer};
-pub use terms::{Pace, Terms, Weighting};
+pub use terms::Terms;
 pub use trainer::{Answer, Trainer};
 
 /// A model: all values of a network, in one flat slice that many may hold.

@@ -7,14 +7,15 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use laconic_wire::{Count, Ledger, LinkShape, Rank};
+use laconic_wire::{Count, Ledger, LinkShape, Rank, Tag};
 
-use super::aggregator::{Action, Aggregator, Ending, Event, Kept};
+use super::aggregator::{Action, Aggregator, Ending, Event, Kept, Noted};
 use super::link;
 use super::message::{FromTrainer, ToTrainer};
 use super::terms::Terms;
 use super::trainer::{Answer, Trainer};
 use super::{Judge, Learner, Model};
+use crate::config::Failing;
 use crate::error::{Result, TrainError};
 
 /// How fast everybody is, and what goes wrong.
@@ -26,7 +27,7 @@ pub struct Conditions {
     pub correction_speed: f64,
     /// How long a verdict takes.
     pub verdict: Duration,
-    /// The uplink of each trainer, and behind them the aggregator's.
+    /// The uplink of the aggregator, and behind it those of trainers.
     pub links: Vec<LinkShape>,
     /// What goes wrong.
     pub faults: Vec<Fault>,
@@ -45,18 +46,6 @@ pub struct Fault {
     pub kind: Failing,
     /// After how long it is back; `None` for never.
     pub back: Option<Duration>,
-}
-
-/// How somebody fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failing {
-    /// Its process ends and takes its links with it, so that the others are told. Who comes back has forgotten
-    /// everything.
-    Killed,
-    /// Its machine is switched off: nobody is told.
-    SwitchedOff,
-    /// It does nothing for a while, and then goes on as if nothing had been.
-    Stalled,
 }
 
 /// What a trainer does in a span of time.
@@ -86,8 +75,8 @@ pub trait Watch<V> {
     /// If it cannot be written down.
     fn judged(&mut self, now: Duration, number: u32, verdict: &V) -> Result<()>;
 
-    /// Something has happened that is worth a line.
-    fn noted(&mut self, now: Duration, what: &str);
+    /// Something has happened to a trainer that is worth a line.
+    fn noted(&mut self, now: Duration, trainer: usize, what: Noted);
 
     /// Whether the user wants an end.
     fn is_stopped(&self) -> bool {
@@ -102,8 +91,10 @@ pub struct Played {
     pub ending: Option<Ending>,
     /// When, on the simulated clock.
     pub end: Duration,
-    /// What each trainer has sent, and behind them the aggregator.
+    /// What the aggregator, of rank 0, and each trainer behind it have sent.
     pub sent: Vec<Ledger>,
+    /// What has reached them.
+    pub received: Vec<Ledger>,
     /// Steps of each trainer.
     pub steps: Vec<u64>,
     /// What each trainer did, from when until when.
@@ -125,6 +116,9 @@ enum Coming<V> {
     Returns(usize),
     Awakes { trainer: usize, life: u32 },
 }
+
+/// The aggregator's rank; trainers stand behind it.
+const AGGREGATOR: usize = 0;
 
 /// A run has fewer events: one that has more does not end.
 const EVENTS_MAX: u64 = 1 << 32;
@@ -156,7 +150,8 @@ struct World<'a, L, J: Judge> {
     next: u64,
     /// When each uplink is free again.
     free: Vec<Duration>,
-    sent: Vec<Ledger>,
+    /// What everybody has sent, and what has reached them; by rank.
+    crossed: [Vec<Ledger>; 2],
     wakes: Option<Duration>,
     ending: Option<Ending>,
     is_lost: bool,
@@ -204,7 +199,7 @@ pub fn run<L: Learner, J: Judge>(
         coming: Default::default(),
         next: 0,
         free: vec![Duration::ZERO; trainers + 1],
-        sent: vec![Ledger::new(); trainers + 1],
+        crossed: [(); 2].map(|()| vec![Ledger::new(); trainers + 1]),
         wakes: None,
         ending: None,
         is_lost: false,
@@ -255,10 +250,12 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         for place in &mut self.places {
             place.turn(end, Doing::Absent);
         }
+        let [sent, received] = self.crossed;
         Played {
             ending: self.ending,
             end,
-            sent: self.sent,
+            sent,
+            received,
             steps: self.places.iter().map(|place| place.steps).collect(),
             lanes: self.places.into_iter().map(|place| place.lane).collect(),
             most_queued: self.most_queued,
@@ -272,14 +269,19 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
     }
 
     /// When these frames, which `from` sends now, will all be there.
-    fn arrives(&mut self, (from, to): (usize, usize), payloads: &[(laconic_wire::Tag, Vec<u8>)]) -> Duration {
+    fn arrives(&mut self, (from, to): (usize, usize), frames: &[(Tag, usize)]) -> Duration {
         let shape = self.conditions.links[from];
-        for (tag, payload) in payloads {
-            let framed = Count::of(1, payload.len() as u64).framed as usize;
+        for (tag, payload) in frames {
+            let framed = Count::of(1, *payload as u64).framed as usize;
             self.free[from] = self.free[from].max(self.now).saturating_add(shape.transfer(framed));
-            self.sent[from].record(*tag, Rank(to as u32), payload.len());
+            self.crossed[0][from].record(*tag, Rank(to as u32), *payload);
         }
         self.free[from].saturating_add(shape.latency)
+    }
+
+    /// Enters what has reached its receiver.
+    fn reaches(&mut self, (from, to): (usize, usize), frames: &[(Tag, usize)]) {
+        frames.iter().for_each(|(tag, payload)| self.crossed[1][to].record(*tag, Rank(from as u32), *payload));
     }
 
     fn happens(&mut self, coming: Coming<J::Verdict>) -> Result<()> {
@@ -287,12 +289,17 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             Coming::Step { trainer, life } => self.steps(trainer, life),
             Coming::ToTrainer { trainer, said } => {
                 if self.places[trainer].trainer.is_some() {
+                    self.reaches((AGGREGATOR, trainer + 1), &link::sizes_to_trainer(&said));
                     self.places[trainer].heard.push_back(said);
                     self.listens(trainer)?;
                 }
                 Ok(())
             }
-            Coming::ToAggregator { trainer, said } => self.tell(Event::Heard(trainer, said)),
+            Coming::ToAggregator { trainer, said } => {
+                let frames = link::sizes_from_trainer(&said, self.conditions.report);
+                self.reaches((trainer + 1, AGGREGATOR), &frames);
+                self.tell(Event::Heard(trainer, said))
+            }
             Coming::Lost { trainer } => {
                 // Who has come back before that was noticed is not lost.
                 if self.places[trainer].trainer.is_some() { Ok(()) } else { self.tell(Event::Lost(trainer)) }
@@ -340,8 +347,8 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
     }
 
     fn says(&mut self, trainer: usize, said: FromTrainer) {
-        let payloads = link::from_trainer(&said, &vec![0; self.conditions.report]);
-        let at = self.arrives((trainer, self.places.len()), &payloads);
+        let frames = link::sizes_from_trainer(&said, self.conditions.report);
+        let at = self.arrives((trainer + 1, AGGREGATOR), &frames);
         self.put(at, Coming::ToAggregator { trainer, said });
     }
 
@@ -423,7 +430,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             place.heard.clear();
             place.turn(now, Doing::Absent);
             if kind == Failing::Killed {
-                let at = self.free[trainer].max(now).saturating_add(self.conditions.links[trainer].latency);
+                let at = self.free[trainer + 1].max(now).saturating_add(self.conditions.links[trainer + 1].latency);
                 self.put(at, Coming::Lost { trainer });
             }
         }
@@ -438,12 +445,12 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         for action in self.aggregator.on(self.now, event) {
             match action {
                 Action::Say(trainer, said) => {
-                    let payloads = link::to_trainer(&said);
-                    let at = self.arrives((self.places.len(), trainer), &payloads);
+                    let frames = link::sizes_to_trainer(&said);
+                    let at = self.arrives((AGGREGATOR, trainer + 1), &frames);
                     self.put(at, Coming::ToTrainer { trainer, said });
                 }
                 Action::Keep(kept) => {
-                    let sent = self.sent.iter().map(|ledger| ledger.total().framed).sum();
+                    let sent = self.crossed[0].iter().map(|ledger| ledger.total().framed).sum();
                     self.watch.kept(self.now, &kept, sent)?;
                 }
                 Action::Judge(number, model) => {
@@ -458,7 +465,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
                     let takes = Duration::from_secs_f64(f64::from(steps) / self.conditions.correction_speed);
                     self.put(self.now.saturating_add(takes), Coming::Corrected(corrected.into()));
                 }
-                Action::Note(what) => self.watch.noted(self.now, &what),
+                Action::Note(trainer, what) => self.watch.noted(self.now, trainer, what),
                 Action::Finish(ending) => self.ending = Some(ending),
             }
         }

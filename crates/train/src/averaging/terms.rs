@@ -2,39 +2,7 @@
 
 use std::time::Duration;
 
-/// How far something goes: a time, or steps or epochs of a trainer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    /// A time on the aggregator's clock.
-    Time(Duration),
-    /// Steps of each trainer.
-    Steps(u64),
-    /// Epochs of each trainer over its own rows.
-    Epochs(u64),
-}
-
-impl Pace {
-    /// The same in a trainer's steps, of which an epoch takes so many; `None` of a time.
-    pub fn steps(self, of_epoch: u64) -> Option<u64> {
-        match self {
-            Pace::Time(_) => None,
-            Pace::Steps(steps) => Some(steps),
-            Pace::Epochs(epochs) => Some(epochs.saturating_mul(of_epoch.max(1))),
-        }
-    }
-}
-
-/// What a trainer's model counts for in a mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Weighting {
-    /// All count alike, as in RandomTMA and SuperTMA.
-    #[default]
-    Uniform,
-    /// By training rows, as in LLCG.
-    Rows,
-    /// By the steps since the last mean.
-    Steps,
-}
+use crate::config::{Pace, Weighting};
 
 /// When means are taken, of whom, and when it is over.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,8 +5,9 @@ use std::time::Duration;
 use laconic_key::{Key, Purpose};
 use laconic_wire::{Kind, LinkShape, Rank};
 
-use super::simulated::{Conditions, Doing, Failing, Fault, Played, Watch, run};
+use super::simulated::{Conditions, Doing, Fault, Played, Watch, run};
 use super::*;
+use crate::config::{Failing, Pace, Weighting};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -77,7 +78,7 @@ impl Judge for Distance {
 struct Log {
     kept: Vec<(Duration, Kept)>,
     judged: Vec<(Duration, u32, f64)>,
-    notes: Vec<(Duration, String)>,
+    notes: Vec<(Duration, usize, Noted)>,
 }
 
 impl Watch<f64> for Log {
@@ -91,8 +92,8 @@ impl Watch<f64> for Log {
         Ok(())
     }
 
-    fn noted(&mut self, now: Duration, what: &str) {
-        self.notes.push((now, what.to_owned()));
+    fn noted(&mut self, now: Duration, trainer: usize, what: Noted) {
+        self.notes.push((now, trainer, what));
     }
 }
 
@@ -175,9 +176,9 @@ fn bytes_of_a_mean_are_twice_the_trainers_times_the_parameters() {
     };
     // Every model goes up, and every mean but the last comes down: nobody needs that any more.
     let means = log.kept.len() as u64;
-    assert_eq!(parameters(&played.sent[..5]), means * 5 * 2 * 4);
-    assert_eq!(parameters(&played.sent[5..]), (means - 1) * 5 * 2 * 4);
-    assert_eq!(played.sent[5].totals_by_peer().get(&Rank(3)).unwrap().frames, 1 + 2 * (means - 1) + 1);
+    assert_eq!(parameters(&played.sent[1..]), means * 5 * 2 * 4);
+    assert_eq!(parameters(&played.sent[..1]), (means - 1) * 5 * 2 * 4);
+    assert_eq!(played.sent[0].totals_by_peer().get(&Rank(3)).unwrap().frames, 1 + 2 * (means - 1) + 1);
 }
 
 #[test]
@@ -245,8 +246,9 @@ fn who_stalls_misses_means_and_takes_up_the_latest_when_it_is_back() {
     let missing = members.iter().filter(|members| !members.contains(&1)).count();
     assert!(members[0] == [0, 1, 2] && missing >= 1 && *members.last().unwrap() == [0, 1, 2], "{members:?}");
     assert_eq!(played.lanes[1].iter().filter(|(doing, ..)| *doing == Doing::Stalled).count(), 1);
-    assert!(log.notes.iter().any(|(_, note)| note.contains("trainer 1 had not answered")), "{:?}", log.notes);
-    assert!(log.notes.iter().any(|(_, note)| note.contains("trainer 1 answered after")), "{:?}", log.notes);
+    let noted = |is: fn(&Noted) -> bool| log.notes.iter().any(|(_, trainer, note)| *trainer == 1 && is(note));
+    assert!(noted(|note| matches!(note, Noted::Missing(_))), "{:?}", log.notes);
+    assert!(noted(|note| matches!(note, Noted::Late(_))), "{:?}", log.notes);
     // The others went on: all means but those that waited out the grace come at their time.
     assert!(log.kept.len() >= 5, "{members:?}");
 }

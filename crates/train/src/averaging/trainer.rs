@@ -1,8 +1,8 @@
 //! A trainer's side: it takes steps until it is called, or has taken as many as lie between two means.
 
 use super::message::{FromTrainer, ToTrainer};
-use super::terms::Pace;
 use super::{Learner, Model};
+use crate::config::Pace;
 use crate::error::Result;
 
 /// What a trainer does next.

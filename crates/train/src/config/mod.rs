@@ -9,6 +9,7 @@ mod keys;
 mod messages;
 mod model;
 mod overrides;
+mod pace;
 mod partition;
 pub mod ramp;
 mod reach;
@@ -33,14 +34,19 @@ pub use messages::{
 };
 pub use model::{ModelConfig, Widths};
 pub(crate) use overrides::{apply, culprit};
+pub use pace::{Pace, Span};
 pub use partition::PartitionConfig;
 pub use reach::Reach;
-pub use schedule::{Carried, HandOnChoice, ScheduleConfig, Start};
+pub use schedule::{
+    AveragingConfig, Carried, HandOnChoice, ScheduleConfig, Start, TrainersHalo, Weighting,
+};
 pub use suggest::{Meant, meant};
 pub(crate) use suggest::{one_of, refuse_unknown};
 pub use task::{EvalNegatives, LinkSplit, LinkSplitChoice, Replacement, TaskChoice, TaskConfig};
 pub use train::{ClassWeights, CountedWeights, SelectBy, TrainConfig};
-pub use transport::{Fault, FaultKind, OutConfig, TransportConfig, TransportKind};
+pub use transport::{
+    Failing, Fault, FaultKind, OutConfig, TransportConfig, TransportKind, TrainerFault, Who,
+};
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -60,12 +66,19 @@ pub struct Config {
     pub batch: BatchConfig,
     /// When workers exchange.
     pub schedule: ScheduleConfig,
+    /// What befalls trainers on purpose.
+    #[serde(skip_serializing_if = "is_default")]
+    pub averaging: AveragingConfig,
     /// How rows become bytes.
     pub messages: MessagesConfig,
     /// What carries the bytes.
     pub transport: TransportConfig,
     /// What is written.
     pub out: OutConfig,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Config {

@@ -1,14 +1,18 @@
 //! `[schedule]`: when workers exchange.
 
+use std::time::Duration;
+
 use laconic_nn::architecture::Handed;
 use laconic_wire::codec::Options;
 use serde::{Deserialize, Serialize};
+
+use super::pace::{Pace, Span};
 
 /// `[schedule]`: when workers exchange.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScheduleConfig {
-    /// `synchronous`, `pipelined`, `lazy`.
+    /// `synchronous`, `pipelined`, `lazy`; `averaging`, `psgd_pa`, `llcg` with trainers on their own; `ggs`.
     pub kind: String,
     /// Synchronous: whether the first layer's halo, which never changes, is fetched once and kept.
     pub cache_inputs: bool,
@@ -30,6 +34,21 @@ pub struct ScheduleConfig {
     pub rounds: Vec<u32>,
     /// Lazy: learning rate of each stage; stages beyond the list take `train.lr`.
     pub lr: Vec<f32>,
+    /// Trainers: how far the mean of one time is from the next.
+    pub interval: Pace,
+    /// Trainers: when the run ends; `train.epochs` epochs if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Pace>,
+    /// Trainers: what each model counts for in a mean.
+    pub mean: Weighting,
+    /// Trainers: models that a mean is taken of at least; 0 for more than half.
+    pub quorum: u32,
+    /// Trainers: how long the others have once so many have answered.
+    pub grace: Span,
+    /// Trainers: what they know of each other's nodes.
+    pub halo: TrainersHalo,
+    /// LLCG: steps of correction after each mean, on the whole graph.
+    pub corrections: u32,
     /// Keys of members from outside.
     #[serde(flatten)]
     pub own: Options,
@@ -48,6 +67,13 @@ impl Default for ScheduleConfig {
             hand_on: None,
             rounds: Vec::new(),
             lr: Vec::new(),
+            interval: Pace::Epochs(1),
+            limit: None,
+            mean: Weighting::Uniform,
+            quorum: 0,
+            grace: Span(Duration::from_secs(10)),
+            halo: TrainersHalo::None,
+            corrections: 2,
             own: Options::default(),
         }
     }
@@ -72,6 +98,29 @@ pub enum Carried {
     Rows,
     /// The messages, made with the weights of the round that they were sent in: narrower, and staler.
     Products,
+}
+
+/// `schedule.mean`: what a trainer's model counts for in a mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weighting {
+    /// All count alike, as in RandomTMA and SuperTMA.
+    #[default]
+    Uniform,
+    /// By training rows, as in LLCG.
+    Rows,
+    /// By the steps since the last mean.
+    Steps,
+}
+
+/// `schedule.halo`: what trainers know of each other's nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrainersHalo {
+    /// Nothing: each trains on the graph of its own nodes.
+    None,
+    /// The aggregates of each stage's inputs, exchanged once before the stage, as in lazy training.
+    Frozen,
 }
 
 /// `schedule.start`: what lazy training starts from.
@@ -111,4 +160,13 @@ impl TryFrom<toml::Value> for HandOnChoice {
             _ => Err(format!("expected \"scores\", \"hidden\" or {{ columns = k }}, found {value}")),
         }
     }
+}
+
+/// `[averaging]`: what befalls trainers on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AveragingConfig {
+    /// Parts whose trainers never start, so that nobody ever sees their nodes: the published protocol of failed
+    /// trainers.
+    pub drop: Vec<u32>,
 }

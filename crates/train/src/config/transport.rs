@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::pace::Span;
+
 /// `[transport]`: what carries the bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransportConfig {
-    /// `threads`, `processes` or `mpi`.
+    /// `threads`, `processes`, `mpi` or `simulated`.
     pub kind: TransportKind,
     /// Seconds that a worker waits for another before it gives up and says for whom.
     pub deadline_s: f64,
@@ -21,6 +23,57 @@ pub struct TransportConfig {
     /// A fault to rehearse: `{ rank = 1, round = 3, kind = "crash" }` or `"stall"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
+    /// Simulated: steps a second of each trainer, the last one's for those behind it, too.
+    pub speeds: Vec<f64>,
+    /// Simulated: trainers that fail.
+    pub faults: Vec<TrainerFault>,
+}
+
+/// `transport.faults`: what happens to a trainer, or to the aggregator, on the simulated clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainerFault {
+    /// Whom it happens to.
+    pub who: Who,
+    /// When; not given: at the start, so that it never comes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Span>,
+    /// What happens.
+    pub kind: Failing,
+    /// After how long it is back; not given: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back: Option<Span>,
+}
+
+/// Whom a simulated fault happens to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Who {
+    /// The trainer of this part.
+    Trainer(u32),
+    /// The one who takes means.
+    Named(NamedWho),
+}
+
+/// The one who takes means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedWho {
+    /// `"aggregator"`
+    Aggregator,
+}
+
+/// How somebody fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failing {
+    /// Its process ends and takes its links with it, so that the others are told. Who comes back has forgotten
+    /// everything.
+    Killed,
+    /// Its machine is switched off: nobody is told.
+    SwitchedOff,
+    /// It does nothing for a while, and then goes on as if nothing had been.
+    Stalled,
 }
 
 /// `transport.fault`: a rehearsal of what happens when a worker fails.
@@ -54,6 +107,8 @@ impl Default for TransportConfig {
             shape: String::new(),
             shape_sleeps: false,
             fault: None,
+            speeds: Vec::new(),
+            faults: Vec::new(),
         }
     }
 }
@@ -68,6 +123,8 @@ pub enum TransportKind {
     Processes,
     /// Processes of an MPI job.
     Mpi,
+    /// One thread and a clock that jumps from one event to the next; for trainers on their own.
+    Simulated,
 }
 
 impl TransportKind {
@@ -77,6 +134,7 @@ impl TransportKind {
             TransportKind::Threads => "threads",
             TransportKind::Processes => "processes",
             TransportKind::Mpi => "mpi",
+            TransportKind::Simulated => "simulated",
         }
     }
 }

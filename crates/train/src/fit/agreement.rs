@@ -57,6 +57,15 @@ pub(super) struct Turn<'a> {
     pub round: u32,
 }
 
+impl Turn<'_> {
+    /// Makes a loss over as many rows as were expected, and its gradient, one over those that the round had.
+    fn level(&mut self, expected: f64) {
+        let factor = if self.extras.rows > 0.0 { expected / self.extras.rows } else { 0.0 };
+        self.extras.loss *= factor;
+        self.gradient.iter_mut().for_each(|gradient| *gradient *= factor as f32);
+    }
+}
+
 /// Sums over workers, through the codec of parameters.
 pub(super) struct Reduction {
     pub reducer: Reducer,
@@ -137,6 +146,9 @@ pub(super) trait Agreement {
 
 /// The agreement that a plan asks for.
 pub(super) fn of(plan: &Plan) -> Box<dyn Agreement> {
+    if plan.cadence.is_alone() {
+        return Box::new(Nobody);
+    }
     if plan.cadence.is_local() { Box::new(AveragedModels::default()) } else { Box::new(SummedGradients) }
 }
 
@@ -153,10 +165,39 @@ impl Agreement for SummedGradients {
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
         turn.reduction.sum(turn.worker, turn.round, turn.gradient, turn.extras)?;
         if turn.worker.plan.counts_rows_of_rounds() {
-            let expected = self.rows(turn.worker, 0.0);
-            let factor = if turn.extras.rows > 0.0 { expected / turn.extras.rows } else { 0.0 };
-            turn.extras.loss *= factor;
-            turn.gradient.iter_mut().for_each(|gradient| *gradient *= factor as f32);
+            turn.level(self.rows(turn.worker, 0.0));
+        }
+        turn.progress.clocks.note_gradient(turn.gradient);
+        Ok(())
+    }
+
+    fn after_step(&mut self, _: &mut Turn<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn save(&self, _: &Progress, _: &mut Saved) {}
+
+    fn restore(&mut self, _: &mut Progress, _: &mut Saved) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A trainer on its own agrees with nobody: its gradient is that of its own rows, as if it were the only worker.
+struct Nobody;
+
+impl Agreement for Nobody {
+    fn rows(&self, worker: &Worker, _own: f64) -> f64 {
+        let batches = worker.plan.batching.as_ref().map_or(1, |batching| batching.batches);
+        worker.own_rows[0] / f64::from(batches)
+    }
+
+    fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()> {
+        if turn.worker.plan.counts_rows_of_rounds() {
+            turn.level(self.rows(turn.worker, 0.0));
+        }
+        if !turn.extras.loss.is_finite() {
+            let what = format!("the loss is {}", turn.extras.loss);
+            return Err(TrainError::Diverged { round: turn.round, what });
         }
         turn.progress.clocks.note_gradient(turn.gradient);
         Ok(())

@@ -3,6 +3,7 @@
 mod agreement;
 mod batch;
 mod inputs;
+pub mod local;
 pub mod observe;
 mod pairs;
 pub mod progress;
@@ -12,4 +13,4 @@ pub mod task;
 pub mod trainer;
 
 pub use agreement::extras_count;
-pub use inputs::StageInputs;
+pub use inputs::{Handed, StageInputs};

@@ -42,6 +42,18 @@ pub struct Progress {
     pub unjudged: Option<RoundReport>,
     /// What the clocks of controllers show.
     pub clocks: Clocks,
+    /// What trainers on their own had done when the last mean was taken.
+    pub averaged: Option<Averaged>,
+}
+
+/// What trainers on their own had done when a mean was taken.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Averaged {
+    /// Seconds since they went.
+    pub elapsed: f64,
+    /// Steps of each that have entered means.
+    pub steps: Vec<u64>,
 }
 
 /// What controllers of messages see besides the round; the same on every worker.
@@ -90,6 +102,7 @@ impl Progress {
             stopped: false,
             unjudged: None,
             clocks: Clocks::default(),
+            averaged: None,
         }
     }
 
@@ -145,6 +158,9 @@ pub struct Counters {
     /// What the clocks of controllers show.
     #[serde(default)]
     pub clocks: Clocks,
+    /// What trainers on their own had done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub averaged: Option<Averaged>,
 }
 
 impl Snapshot {
@@ -163,6 +179,7 @@ impl Snapshot {
                 unjudged: progress.unjudged.clone(),
                 best: progress.best.as_ref().map(|b| (b.round, b.scores.clone())),
                 clocks: progress.clocks,
+                averaged: progress.averaged.clone(),
             },
             parameters: progress.parameters.clone(),
             best: progress.best.as_ref().map(|b| b.parameters.clone()),
@@ -217,6 +234,7 @@ impl Snapshot {
         progress.stopped = self.counters.stopped;
         progress.unjudged = self.counters.unjudged;
         progress.clocks = self.counters.clocks;
+        progress.averaged = self.counters.averaged;
         progress.parameters = self.parameters;
         progress.optimiser.restore(self.counters.steps, self.slots);
         progress.best = match (self.best, self.counters.best) {

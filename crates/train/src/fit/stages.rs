@@ -73,7 +73,10 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
 }
 
 /// A stage with its inputs, as far as `revealed` rounds (or the snapshot's) have revealed them, and its progress.
-fn open<'a>(
+///
+/// # Errors
+/// If another worker does not answer, or the snapshot is of something else.
+pub fn open<'a>(
     worker: &mut Worker,
     at: StageRun<'a>,
     x: Handed,
@@ -161,7 +164,11 @@ fn recorded_round(
     Ok(end)
 }
 
-fn hand_on(
+/// What a finished stage hands on to the next, of these parameters.
+///
+/// # Errors
+/// If another worker does not answer.
+pub fn hand_on(
     worker: &mut Worker,
     fit: &mut Fit<'_>,
     stage: &Stage,

@@ -184,6 +184,18 @@ impl<'a> Fit<'a> {
     /// # Errors
     /// If another worker does not answer, or training has left the numbers.
     pub fn train_round(&mut self, worker: &mut Worker, progress: &mut Progress) -> Result<RoundEnd> {
+        let (report, stop) = self.advance(worker, progress)?;
+        let evaluates = worker.plan.cadence.evaluates(progress.done, self.rounds());
+        progress.unjudged = evaluates.then(|| report.clone());
+        let report = self.settle(worker, progress)?.unwrap_or(report);
+        Ok(RoundEnd { report, interrupted: stop })
+    }
+
+    /// A round without evaluation; and whether workers agree that any of them was asked to stop.
+    ///
+    /// # Errors
+    /// As [`Fit::train_round`].
+    pub fn advance(&mut self, worker: &mut Worker, progress: &mut Progress) -> Result<(RoundReport, bool)> {
         let start = worker.now();
         let round = self.at.rounds_before + progress.done + 1;
         worker.rehearse_fault(round)?;
@@ -191,14 +203,15 @@ impl<'a> Fit<'a> {
             worker.halo.timeline.start(round);
         }
         self.prepare(worker, progress, round)?;
-        let plan = worker.plan.clone();
-        let agrees = plan.cadence.agrees(progress.done + 1, self.rounds());
+        let agrees = worker.plan.cadence.agrees(progress.done + 1, self.rounds());
         let value = self.gradient(worker, &progress.parameters, round)?;
         self.since.add(value);
         let mut extras = self.extras(worker);
         let lr = self.step(worker, progress, &mut extras, round)?;
-        if agrees {
+        if agrees || worker.plan.cadence.is_alone() {
             self.since = Since::default();
+        }
+        if agrees {
             progress.clocks.elapsed = extras.seconds / worker.size() as f64;
         }
         worker.halo.timeline.end();
@@ -212,11 +225,10 @@ impl<'a> Fit<'a> {
             scores: None,
             bytes: None,
             seconds: took.as_secs_f64(),
+            members: Vec::new(),
             clock: worker.simulated(),
         };
-        progress.unjudged = plan.cadence.evaluates(progress.done, self.rounds()).then(|| report.clone());
-        let report = self.settle(worker, progress)?.unwrap_or(report);
-        Ok(RoundEnd { report, interrupted: agrees && extras.stop > 0.0 })
+        Ok((report, agrees && extras.stop > 0.0))
     }
 
     /// What rides along with the round's reduction.
@@ -236,7 +248,7 @@ impl<'a> Fit<'a> {
             optimiser::clip(turn.gradient, plan.config.train.clip);
         }
         let progress = &mut *turn.progress;
-        let lr = self.at.stage.lr * plan.rate.factor(progress.done, rounds, plan.config.train.warmup);
+        let lr = self.at.stage.lr * plan.rate.factor(progress.done.min(rounds), rounds, plan.config.train.warmup);
         let (parameters, running) = progress.parameters.split_at_mut(self.at.stage.network.trained());
         progress.optimiser.step(parameters, turn.gradient, lr);
         blend(&turn.worker.compute, running, seen, 1.0 - MOMENTUM);
@@ -335,6 +347,16 @@ impl<'a> Fit<'a> {
         Ok(Some(RoundReport { scores: Some(scores), bytes: Some(bytes), ..report }))
     }
 
+    /// The figures of these parameters.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or they are no numbers.
+    pub fn judge(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<Scores> {
+        let (scores, _) = self.evaluate(worker, parameters, round)?;
+        refuse_infinite(&scores, round)?;
+        Ok(scores)
+    }
+
     fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(Scores, u64)> {
         let (start, aside) = (Instant::now(), worker.aside());
         self.infer(worker, parameters, round)?;
@@ -347,29 +369,39 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// Keeps the parameters if they are the best so far by the validation metric, or by the validation loss, ties to the
-/// earlier. Without validation nodes the latest are the best.
-fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores) {
-    let figures = |scores: &Scores| match plan.config.train.select_by {
+/// What chooses the best round: the validation metric, or the validation loss; more is better. `None` without
+/// validation nodes.
+pub fn worth(plan: &Plan, scores: &Scores) -> Option<f64> {
+    match plan.config.train.select_by {
         SelectBy::Metric => scores.val.get(plan.metrics[0].name()).copied(),
         SelectBy::Loss => scores.val.get("loss").map(|loss| -loss),
-    };
-    let old = progress.best.as_ref().and_then(|best| figures(&best.scores));
-    if old.zip(figures(scores)).is_none_or(|(old, new)| new > old) {
-        let parameters = match progress.best.take() {
-            Some(mut best) => {
-                best.parameters.copy_from_slice(&progress.parameters);
-                best.parameters
-            }
-            None => progress.parameters.clone(),
-        };
-        progress.best = Some(Best { round, scores: scores.clone(), parameters });
-        progress.since_best = 0;
-    } else {
-        progress.since_best += 1;
-        let patience = plan.config.train.patience;
-        progress.stopped = patience > 0 && progress.since_best >= patience;
     }
+}
+
+/// Keeps the parameters if they are the best so far, ties to the earlier. Without validation nodes the latest are the
+/// best.
+fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores) {
+    let Progress { best, parameters, since_best, stopped, .. } = progress;
+    if keep_best(plan, best, (round, scores, parameters)) {
+        *since_best = 0;
+    } else {
+        *since_best += 1;
+        let patience = plan.config.train.patience;
+        *stopped = patience > 0 && *since_best >= patience;
+    }
+}
+
+/// The same of parameters that may be older than the latest; whether they are the best.
+pub fn keep_best(plan: &Plan, best: &mut Option<Best>, (round, scores, parameters): (u32, &Scores, &[f32])) -> bool {
+    let old = best.as_ref().and_then(|best| worth(plan, &best.scores));
+    let is_better = old.zip(worth(plan, scores)).is_none_or(|(old, new)| new > old);
+    if is_better {
+        let mut kept = best.take().map(|best| best.parameters).unwrap_or_default();
+        kept.clear();
+        kept.extend_from_slice(parameters);
+        *best = Some(Best { round, scores: scores.clone(), parameters: kept });
+    }
+    is_better
 }
 
 /// What has happened on this worker since workers last agreed.

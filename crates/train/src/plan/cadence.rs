@@ -11,13 +11,20 @@ pub struct Cadence {
     sync_every: u32,
     eval_every: u32,
     checkpoint_every: u32,
+    /// Whether a worker agrees with nobody by itself: somebody else takes the mean of models.
+    is_alone: bool,
 }
 
 impl Cadence {
     /// The cadence of a checked configuration.
     pub fn of(config: &Config) -> Cadence {
         let (train, out) = (&config.train, &config.out);
-        Cadence { sync_every: train.sync_every, eval_every: train.eval_every, checkpoint_every: out.checkpoint_every }
+        Cadence {
+            sync_every: train.sync_every,
+            eval_every: train.eval_every,
+            checkpoint_every: out.checkpoint_every,
+            is_alone: false,
+        }
     }
 
     /// The same where a round is a batch and epochs have so many: evaluations count epochs.
@@ -25,15 +32,25 @@ impl Cadence {
         Cadence { eval_every: self.eval_every.saturating_mul(batches), ..self }
     }
 
+    /// The cadence of a trainer on its own, which neither agrees nor evaluates.
+    pub(super) fn alone(self) -> Cadence {
+        Cadence { is_alone: true, ..self }
+    }
+
+    /// Whether the worker is a trainer on its own.
+    pub fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
     /// Whether workers take steps of their own between two agreements, and models are averaged instead of gradients
     /// added up.
     pub fn is_local(&self) -> bool {
-        self.sync_every > 1
+        self.sync_every > 1 || self.is_alone
     }
 
     /// Whether workers agree after round `done` of `rounds` (from 1).
     pub fn agrees(&self, done: u32, rounds: u32) -> bool {
-        done == rounds || done.is_multiple_of(self.sync_every)
+        !self.is_alone && (done == rounds || done.is_multiple_of(self.sync_every))
     }
 
     /// Whether something that is due every `every` rounds, 0 for never, is due after round `done`: since the last time
@@ -45,7 +62,7 @@ impl Cadence {
 
     /// Whether round `done` of `rounds` (from 1) is evaluated.
     pub fn evaluates(&self, done: u32, rounds: u32) -> bool {
-        done == rounds || self.is_due(self.eval_every, done, rounds)
+        !self.is_alone && (done == rounds || self.is_due(self.eval_every, done, rounds))
     }
 
     /// Whether a checkpoint is due after round `done` of `rounds` (from 1), besides the one at the end.

@@ -99,6 +99,14 @@ impl Members {
         find("schedule.kind", &self.schedules, &config.schedule.kind)
     }
 
+    /// Whether workers are trainers on their own, whose models are averaged.
+    ///
+    /// # Errors
+    /// If there is no such schedule.
+    pub fn has_trainers(&self, config: &Config) -> Result<bool> {
+        Ok(self.schedule(config)?.trainers)
+    }
+
     pub(crate) fn selection(&self, config: &Config) -> Result<&'static SelectionKind> {
         find("messages.selection", &self.selections, &config.messages.selection.config().kind)
     }

@@ -11,6 +11,7 @@ mod links;
 mod load;
 mod members;
 mod notes;
+mod trainers;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ pub use cadence::Cadence;
 pub(crate) use check::ROUNDS_MAX;
 pub use links::{LinkPlan, LinkSets, RankedAmong};
 pub use members::Members;
+pub use trainers::TrainersPlan;
 
 /// A run, resolved.
 #[derive(Clone)]
@@ -71,6 +73,8 @@ pub struct Plan {
     pub batching: Option<Batching>,
     /// When workers agree, evaluate and write checkpoints.
     pub cadence: Cadence,
+    /// Where workers are trainers on their own: when their models are averaged, and how.
+    pub trainers: Option<TrainersPlan>,
     /// How the learning rate changes.
     pub rate: RateSchedule,
     /// What is measured; the first chooses the best round.
@@ -146,6 +150,7 @@ impl Plan {
         let metrics = links::link_metrics(&config.train.metrics);
         let plan = Plan { links, metrics, deletes_edges, ..model };
         plan.check_links()?;
+        plan.check_trainers()?;
         let train = plan.links.as_ref().map_or(Ok(0), |links| links.training_edges(counts))?;
         let plan = plan.in_batches(counts, train)?;
         plan.check_layers()?;
@@ -214,6 +219,7 @@ impl Plan {
             deletes_edges,
             batching: None,
             cadence: Cadence::of(config),
+            trainers: TrainersPlan::of(members, config)?,
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,
             links: links.map(Arc::new),
@@ -340,7 +346,7 @@ impl Plan {
         let clusters = self.stages.iter().any(|stage| self.clusters(stage));
         let own_pairs = self.links.as_ref().is_some_and(|links| links.scope == NegativeScope::Local);
         let own = clusters || own_pairs;
-        own || self.is_late() || self.selection.is_some() || self.cadence.is_local() || self.messages.are_lossy()
+        own || self.trainers.is_some() || self.is_late() || self.selection.is_some() || self.cadence.is_local() || self.messages.are_lossy()
     }
 
     /// Whether rows of any stage are used a round after they were sent.

@@ -72,7 +72,7 @@ impl WorkerReport {
     }
 
     /// A report about nothing, among so many workers.
-    fn empty(size: usize) -> WorkerReport {
+    pub fn empty(size: usize) -> WorkerReport {
         WorkerReport {
             kinds: Default::default(),
             sent: vec![Count::default(); size],
@@ -122,14 +122,15 @@ impl WorkerReport {
         (complete && words.next().is_none()).then_some(report)
     }
 
-    fn len(size: usize) -> usize {
+    /// The bytes of a report among so many workers.
+    pub fn bytes(size: usize) -> usize {
         WorkerReport::empty(size).to_bytes().len()
     }
 
     /// Enters what [`WorkerReport::collect`] sends.
     pub fn forecast(rank: Rank, size: usize, round: u32, ledger: &mut Ledger) {
         if rank != Rank(0) {
-            ledger.record(Self::tag(round), Rank(0), Self::len(size));
+            ledger.record(Self::tag(round), Rank(0), Self::bytes(size));
         }
     }
 
@@ -137,7 +138,7 @@ impl WorkerReport {
     pub fn count_itself(rank: Rank, size: usize, round: u32, sent: &mut Ledger, received: &mut Ledger) {
         Self::forecast(rank, size, round, sent);
         if rank == Rank(0) {
-            Rank(0).others(size).for_each(|peer| received.record(Self::tag(round), peer, Self::len(size)));
+            Rank(0).others(size).for_each(|peer| received.record(Self::tag(round), peer, Self::bytes(size)));
         }
     }
 

@@ -58,6 +58,59 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// How many, and their digest.
     pub parameters: ParametersSummary,
+    /// How models were averaged, where workers are trainers on their own; worker 0 is their aggregator then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub averaging: Option<AveragingSummary>,
+}
+
+/// `averaging`: what trainers on their own did.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AveragingSummary {
+    /// Each trainer.
+    pub trainers: Vec<TrainerSummary>,
+    /// Means that were taken since the run was started or resumed.
+    pub means: u32,
+    /// Why it ended: `limit`, `patience`, `stopped`.
+    pub ending: String,
+    /// When a mean first came to 99 % of the best worth of all, in seconds since trainers went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convergence_seconds: Option<f64>,
+    /// What judged means were worth, by time.
+    pub curve: Vec<Curve>,
+    /// Who was late, lost or came back, and when.
+    pub notes: Vec<String>,
+}
+
+/// `averaging.trainers`: one of them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrainerSummary {
+    /// The number of its part.
+    pub part: u32,
+    /// Steps that it took.
+    pub steps: u64,
+    /// Means that it took part in.
+    pub means: u32,
+    /// Seconds in which it took steps.
+    pub working_seconds: f64,
+    /// Seconds in which it waited for a mean.
+    pub averaging_seconds: f64,
+    /// Seconds in which it did nothing although it was there, where that is known.
+    pub stalled_seconds: f64,
+    /// Seconds in which it was not there.
+    pub absent_seconds: f64,
+    /// When it was lost, in seconds since trainers went.
+    pub lost: Vec<f64>,
+}
+
+/// `averaging.curve`: a mean that was judged.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// When its verdict came, in seconds since trainers went.
+    pub seconds: f64,
+    /// What chooses the best: the validation metric, or the negative loss.
+    pub worth: Option<f64>,
 }
 
 /// `metrics`: the figures of the best round.
@@ -225,6 +278,7 @@ impl Summary {
                 count: trained.chosen.iter().map(|values| values.len() as u64).sum(),
                 digest: format!("blake3:{digest}"),
             },
+            averaging: None,
         })
     }
 }

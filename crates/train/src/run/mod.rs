@@ -13,6 +13,7 @@ mod session;
 pub mod source;
 mod start;
 mod threads;
+mod trainers;
 pub mod verify;
 
 pub use front::{Data, Run, plan, predict, resume, train};

@@ -13,6 +13,7 @@ use super::options::{Options, Outcome};
 use super::session::{Process, Session};
 use super::source::Source;
 use super::start::admit;
+use super::trainers;
 use crate::config::Config;
 use crate::error::{Result, TrainError};
 use crate::plan::Plan;
@@ -28,6 +29,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// # Errors
 /// If the configuration or the data cannot be used, or a worker fails: then the error that explains most.
 pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Result<Vec<Outcome>> {
+    if options.members.has_trainers(config)? {
+        return trainers::run(config, source, options);
+    }
     let size = source.parts() as usize;
     let config = options.members.resolved(config, size as u32)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

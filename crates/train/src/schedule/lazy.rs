@@ -11,9 +11,9 @@ use super::{Blueprint, HandOn, ScheduleKind, Stage};
 use crate::config::Start;
 
 pub(super) const KIND: ScheduleKind =
-    ScheduleKind { name: "lazy", options: &["start", "hand_on", "rounds", "lr"], stages };
+    ScheduleKind { name: "lazy", options: &["start", "hand_on", "rounds", "lr"], trainers: false, stages };
 
-fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
+pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let Blueprint { config, kind, architecture } = *blueprint;
     let handed = config.schedule.hand_on();
     let from_mlp = config.schedule.start == Start::Mlp;

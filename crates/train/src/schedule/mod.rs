@@ -3,6 +3,7 @@
 //! A schedule says which stages a run has, and a stage says what is frozen, what is late and what is handed on. Running
 //! and forecasting stages is shared by all schedules, so a new one is a new list of stages.
 
+mod averaging;
 mod lazy;
 mod pipelined;
 mod stage;
@@ -33,12 +34,22 @@ pub struct ScheduleKind {
     pub name: &'static str,
     /// The keys of `[schedule]` that it reads, besides those that all schedules do.
     pub options: &'static [&'static str],
+    /// Whether workers are trainers on their own, whose models are averaged.
+    pub trainers: bool,
     /// The stages of a run, at least one, of which all but the last hand something on.
     pub stages: fn(&Blueprint<'_>) -> Vec<Stage>,
 }
 
 /// Every schedule that this crate has.
-pub const SCHEDULES: &[ScheduleKind] = &[synchronous::KIND, pipelined::KIND, lazy::KIND];
+pub const SCHEDULES: &[ScheduleKind] = &[
+    synchronous::KIND,
+    pipelined::KIND,
+    lazy::KIND,
+    averaging::KIND,
+    averaging::PSGD_PA,
+    averaging::LLCG,
+    synchronous::GGS,
+];
 
 /// Schedules by name.
 pub type ScheduleRegistry = Registry<ScheduleKind>;

@@ -12,6 +12,7 @@ use super::{Blueprint, Lateness, ScheduleKind, Stage, synchronous};
 pub(super) const KIND: ScheduleKind = ScheduleKind {
     name: "pipelined",
     options: &["cache_inputs", "late", "smooth_features", "smooth_gradients"],
+    trainers: false,
     stages,
 };
 

@@ -7,7 +7,11 @@
 
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 
-pub(super) const KIND: ScheduleKind = ScheduleKind { name: "synchronous", options: &["cache_inputs"], stages };
+pub(super) const KIND: ScheduleKind = ScheduleKind { name: "synchronous", options: &["cache_inputs"], trainers: false, stages };
+
+/// Global graph sampling, as RandomTMA's authors compare with it: batches whose neighbours are drawn from the whole
+/// graph, and gradients added up in every step. It is this schedule with batches.
+pub(super) const GGS: ScheduleKind = ScheduleKind { name: "ggs", options: &["cache_inputs"], trainers: false, stages };
 
 pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let Blueprint { config, kind, architecture } = *blueprint;

@@ -1,0 +1,123 @@
+//! A worker that meets nobody as a trainer on its own, and as the judge of means.
+
+use super::inputs::{Handed, StageInputs};
+use super::progress::Progress;
+use super::stages::hand_on;
+use super::trainer::{Fit, StageRun, worth};
+use crate::averaging::{Judge, Learner};
+use crate::error::Result;
+use crate::worker::Worker;
+use crate::worker::evaluate::Scores;
+
+/// A stage on one worker's own rows.
+struct Own<'a> {
+    worker: &'a mut Worker,
+    at: StageRun<'a>,
+    fit: Fit<'a>,
+    progress: Progress,
+}
+
+impl<'a> Own<'a> {
+    fn new(worker: &'a mut Worker, at: StageRun<'a>, inputs: StageInputs) -> Result<Own<'a>> {
+        let progress = Progress::new(&worker.plan, &at.stage.network, at.index);
+        let fit = Fit::new(worker, at, inputs)?;
+        Ok(Own { worker, at, fit, progress })
+    }
+
+    fn step(&mut self) -> Result<f64> {
+        Ok(self.fit.advance(self.worker, &mut self.progress)?.0.loss)
+    }
+
+    fn hand_on(mut self, chosen: &[f32]) -> Result<Option<Handed>> {
+        hand_on(self.worker, &mut self.fit, self.at.stage, chosen, self.at.rounds_before)
+    }
+}
+
+/// A trainer: its own rows, its own optimiser.
+pub struct LocalTrainer<'a>(Own<'a>);
+
+impl<'a> LocalTrainer<'a> {
+    /// A trainer of a stage on these inputs.
+    ///
+    /// # Errors
+    /// If the system starts no thread for making batches.
+    pub fn new(worker: &'a mut Worker, at: StageRun<'a>, inputs: StageInputs) -> Result<LocalTrainer<'a>> {
+        Own::new(worker, at, inputs).map(LocalTrainer)
+    }
+
+    /// What goes on to the next stage from the chosen model of this one.
+    ///
+    /// # Errors
+    /// If a codec refuses the rows.
+    pub fn hand_on(self, chosen: &[f32]) -> Result<Option<Handed>> {
+        self.0.hand_on(chosen)
+    }
+}
+
+impl Learner for LocalTrainer<'_> {
+    fn step(&mut self) -> Result<f64> {
+        self.0.step()
+    }
+
+    fn parameters(&self) -> &[f32] {
+        &self.0.progress.parameters
+    }
+
+    fn adopt(&mut self, model: &[f32]) {
+        self.0.progress.parameters.copy_from_slice(model);
+    }
+
+    fn restart(&mut self) {
+        self.0.progress = Progress::new(&self.0.worker.plan, &self.0.at.stage.network, self.0.at.index);
+    }
+
+    fn rows(&self) -> f64 {
+        self.0.worker.own_rows[0]
+    }
+
+    fn steps_of_epoch(&self) -> u64 {
+        self.0.worker.plan.batching.as_ref().map_or(1, |batching| u64::from(batching.batches))
+    }
+}
+
+/// Who judges means on the whole graph, and takes steps of correction there.
+pub struct WholeJudge<'a>(Own<'a>);
+
+impl<'a> WholeJudge<'a> {
+    /// The judge of a stage on these inputs.
+    ///
+    /// # Errors
+    /// If the system starts no thread for making batches.
+    pub fn new(worker: &'a mut Worker, at: StageRun<'a>, inputs: StageInputs) -> Result<WholeJudge<'a>> {
+        Own::new(worker, at, inputs).map(WholeJudge)
+    }
+
+    /// What goes on to the next stage from the chosen model of this one.
+    ///
+    /// # Errors
+    /// If a codec refuses the rows.
+    pub fn hand_on(self, chosen: &[f32]) -> Result<Option<Handed>> {
+        self.0.hand_on(chosen)
+    }
+}
+
+impl Judge for WholeJudge<'_> {
+    type Verdict = Scores;
+
+    fn judge(&mut self, number: u32, model: &[f32]) -> Result<Scores> {
+        let Own { worker, fit, at, .. } = &mut self.0;
+        fit.judge(worker, model, at.rounds_before + number)
+    }
+
+    fn worth(&self, verdict: &Scores) -> Option<f64> {
+        worth(&self.0.worker.plan, verdict)
+    }
+
+    fn correct(&mut self, model: &[f32], steps: u32) -> Result<Vec<f32>> {
+        self.0.progress.parameters.copy_from_slice(model);
+        for _ in 0..steps {
+            self.0.step()?;
+        }
+        Ok(self.0.progress.parameters.clone())
+    }
+}

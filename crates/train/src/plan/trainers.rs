@@ -1,0 +1,167 @@
+//! Trainers on their own, as a configuration asks for them.
+
+use std::time::Duration;
+
+use laconic_graph::links::NegativeScope;
+
+use super::{Cadence, Members, Plan};
+use crate::config::{CodecChoice, Config, Pace, TrainersHalo, TransportKind, Weighting};
+use crate::error::{Result, TrainError};
+
+/// When trainers' models are averaged, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainersPlan {
+    /// How far one mean is from the next.
+    pub interval: Pace,
+    /// The end of a stage.
+    pub limit: Pace,
+    /// What each model counts for.
+    pub weighting: Weighting,
+    /// Models that a mean is taken of at least, 0 for more than half of the trainers.
+    pub quorum: u32,
+    /// How long the others have once so many have answered.
+    pub grace: Duration,
+    /// Steps of correction after each mean.
+    pub corrections: u32,
+    /// What trainers know of each other's nodes.
+    pub halo: TrainersHalo,
+    /// Parts whose trainers never start.
+    pub drop: Vec<u32>,
+}
+
+impl TrainersPlan {
+    /// `None` where workers are no trainers on their own.
+    ///
+    /// # Errors
+    /// If a value makes no sense, or belongs to something else.
+    pub(super) fn of(members: &Members, config: &Config) -> Result<Option<TrainersPlan>> {
+        let kind = members.schedule(config)?;
+        check_transport(config, kind.trainers)?;
+        if !kind.trainers {
+            return Ok(None);
+        }
+        check_others(config)?;
+        let schedule = &config.schedule;
+        let reads = |option: &str| kind.options.contains(&option);
+        let halo = if reads("halo") { schedule.halo } else { TrainersHalo::None };
+        if halo == TrainersHalo::None {
+            let lazy = [("start", schedule.hand_on.is_some()), ("rounds", !schedule.rounds.is_empty())];
+            if let Some((key, _)) = lazy.iter().find(|(_, given)| *given) {
+                let what = "belongs to stages, which there are with schedule.halo = \"frozen\"";
+                return Err(TrainError::config(format!("schedule.{key} {what}")));
+            }
+        }
+        Ok(Some(TrainersPlan {
+            interval: schedule.interval,
+            limit: schedule.limit.unwrap_or(Pace::Epochs(config.train.epochs.into())),
+            weighting: if reads("mean") { schedule.mean } else { Weighting::Uniform },
+            quorum: schedule.quorum,
+            grace: schedule.grace.0,
+            corrections: if reads("corrections") { schedule.corrections } else { 0 },
+            halo,
+            drop: config.averaging.drop.clone(),
+        }))
+    }
+
+    /// The parts that are trained on, of so many.
+    ///
+    /// # Errors
+    /// If none is left, or one is dropped that there is not.
+    pub fn parts(&self, all: u32) -> Result<Vec<u32>> {
+        if let Some(part) = self.drop.iter().find(|part| **part >= all) {
+            return Err(TrainError::config(format!("averaging.drop = {part}: there are parts 0 to {}", all - 1)));
+        }
+        let parts: Vec<u32> = (0..all).filter(|part| !self.drop.contains(part)).collect();
+        match (parts.is_empty(), self.quorum as usize > parts.len()) {
+            (true, _) => Err(TrainError::config("averaging.drop leaves no part to train on")),
+            (_, true) => {
+                let what = format!("there are {} trainers", parts.len());
+                Err(TrainError::config(format!("schedule.quorum = {}: {what}", self.quorum)))
+            }
+            _ => Ok(parts),
+        }
+    }
+
+    /// Models that a mean of so many trainers is taken of at least.
+    pub fn quorum(&self, trainers: usize) -> usize {
+        if self.quorum > 0 { self.quorum as usize } else { trainers / 2 + 1 }
+    }
+
+    /// The means of a stage, where steps decide how many there are, by the steps of each trainer's epoch; at most so
+    /// many where time does. `None` where one is a time and the other is not.
+    pub fn means(&self, of_epoch: u64) -> Option<(u64, bool)> {
+        match (self.interval, self.limit) {
+            // An interval begins when the mean before has been handed out.
+            (Pace::Time(every), Pace::Time(limit)) => Some((limit.as_nanos().div_ceil(every.as_nanos()) as u64, false)),
+            (every, limit) => {
+                let (every, limit) = (every.steps(of_epoch)?, limit.steps(of_epoch)?);
+                Some((limit.div_ceil(every.max(1)).max(1), true))
+            }
+        }
+    }
+}
+
+/// Refuses a simulated network of workers that exchange rows, and what belongs to it elsewhere.
+fn check_transport(config: &Config, trainers: bool) -> Result<()> {
+    let transport = &config.transport;
+    let simulated = transport.kind == TransportKind::Simulated;
+    if simulated && !trainers {
+        let what = "plays trainers on their own (schedule.kind = \"averaging\"); workers that exchange rows have \
+            transport.shape";
+        return Err(TrainError::config(format!("transport.kind = \"simulated\" {what}")));
+    }
+    let speed = |speed: &&f64| !(speed.is_finite() && **speed > 1e-6 && **speed < 1e9);
+    if let Some(speed) = transport.speeds.iter().find(speed) {
+        return Err(TrainError::config(format!("transport.speeds: expected steps a second, found {speed}")));
+    }
+    for (key, given) in [("speeds", !transport.speeds.is_empty()), ("faults", !transport.faults.is_empty())] {
+        if given && !simulated {
+            let what = "belongs to transport.kind = \"simulated\"";
+            return Err(TrainError::config(format!("transport.{key} {what}")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what trainers on their own have no use for.
+fn check_others(config: &Config) -> Result<()> {
+    let refuse = |key: &str, what: &str| {
+        let kind = &config.schedule.kind;
+        Err(TrainError::config(format!("{key} with schedule.kind = {kind:?}: {what}")))
+    };
+    if config.train.sync_every > 1 {
+        return refuse("train.sync_every", "schedule.interval says when models are averaged");
+    }
+    if config.transport.fault.is_some() {
+        return refuse("transport.fault", "transport.faults of the simulated transport rehearses failures");
+    }
+    if config.transport.kind == TransportKind::Mpi {
+        return refuse("transport.kind = \"mpi\"", "a job ends with its first process; \"processes\" survives it");
+    }
+    let messages = &config.messages;
+    if !messages.budget.is_empty() {
+        return refuse("messages.budget", "no rows cross that it could make smaller");
+    }
+    if messages.parameters != CodecChoice::exact() {
+        return refuse("messages.parameters", "models travel as they are");
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// The plan of one trainer, whose data this plan was made for.
+    #[must_use]
+    pub fn alone(self) -> Plan {
+        Plan { cadence: Cadence::alone(self.cadence), ..self }
+    }
+
+    /// Refuses pairs with nodes that a trainer on its own does not have.
+    pub(super) fn check_trainers(&self) -> Result<()> {
+        let global = self.links.as_ref().is_some_and(|links| links.scope == NegativeScope::Global);
+        if self.trainers.is_some() && global {
+            let what = "a trainer knows its own nodes alone; task.negatives = \"local\" draws from them";
+            return Err(TrainError::config(format!("task.negatives = \"global\": {what}")));
+        }
+        Ok(())
+    }
+}

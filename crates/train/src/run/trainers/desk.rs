@@ -1,0 +1,240 @@
+//! The aggregator's desk: what it writes down, and what it remembers to sum up in the end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use laconic_wire::{Count, PerKind};
+
+use crate::averaging::simulated::{Doing, Watch};
+use crate::averaging::{Kept, Model, Noted};
+use crate::error::Result;
+use crate::fit::observe::{Recorder, RoundReport};
+use crate::fit::progress::{Averaged, Best, Finished, Progress, Snapshot};
+use crate::fit::stages::Trained;
+use crate::fit::trainer::keep_best;
+use crate::plan::Plan;
+use crate::record::recorder::FolderRecorder;
+use crate::record::summary::{AveragingSummary, Curve, TrainerSummary};
+use crate::worker::StopSignal;
+use crate::worker::evaluate::Scores;
+
+/// What is written down of a run while it goes on.
+pub(super) struct Desk {
+    plan: Arc<Plan>,
+    pub recorder: FolderRecorder,
+    /// The number of the part of each trainer.
+    parts: Vec<u32>,
+    pub finished: Vec<Finished>,
+    /// The state of the stage: the last mean, the best that was judged.
+    pub progress: Progress,
+    rounds_before: u32,
+    /// Means whose lines are not written yet, because their verdicts may still come.
+    unwritten: VecDeque<(RoundReport, Model)>,
+    /// When the mean before was taken.
+    last: Duration,
+    /// Time of stages before this one.
+    pub before: Duration,
+    /// Bytes sent before the run was resumed, by kind.
+    sent_before: PerKind<Count>,
+    stop: StopSignal,
+    /// Worth of the best so far by judged means: time, worth.
+    curve: Vec<(Duration, Option<f64>)>,
+    pub trainers: Vec<TrainerSummary>,
+    means: u32,
+    notes: Vec<String>,
+}
+
+/// More notes than that are counted, and not kept.
+const NOTES_MAX: usize = 1000;
+
+impl Desk {
+    pub fn new(plan: Arc<Plan>, recorder: FolderRecorder, parts: Vec<u32>, stop: StopSignal) -> Desk {
+        let progress = Progress::new(&plan, &plan.stages[0].network, 0);
+        let trainers = parts.iter().map(|part| TrainerSummary { part: *part, ..TrainerSummary::default() }).collect();
+        let sent_before = recorder.bytes_before();
+        Desk {
+            plan,
+            recorder,
+            parts,
+            finished: Vec::new(),
+            progress,
+            rounds_before: 0,
+            unwritten: VecDeque::new(),
+            last: Duration::ZERO,
+            before: Duration::ZERO,
+            sent_before,
+            stop,
+            curve: Vec::new(),
+            trainers,
+            means: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Begins a stage.
+    pub fn begin(&mut self, stage: usize) {
+        self.progress = Progress::new(&self.plan, &self.plan.stages[stage].network, stage);
+        self.rounds_before = self.finished.iter().map(|(_, rounds)| rounds).sum();
+        self.last = Duration::ZERO;
+    }
+
+    /// The last mean of the stage, if there is one, to go on from; and what had been judged before.
+    pub fn kept(&self) -> (Option<Kept>, (Option<f64>, u32)) {
+        let Progress { done, parameters, averaged, best, since_best, .. } = &self.progress;
+        let worth = best.as_ref().and_then(|best| crate::fit::trainer::worth(&self.plan, &best.scores));
+        let kept = averaged.as_ref().filter(|_| *done > 0).map(|averaged| Kept {
+            mean: crate::averaging::Mean {
+                number: *done,
+                members: Vec::new(),
+                loss: 0.0,
+                model: parameters.as_slice().into(),
+            },
+            elapsed: Duration::try_from_secs_f64(averaged.elapsed).unwrap_or_default(),
+            steps: averaged.steps.clone(),
+            last: false,
+        });
+        (kept, (worth, *since_best))
+    }
+
+    /// Ends a stage: what it has chosen, and its means.
+    pub fn finish_stage(&mut self) -> Result<Vec<f32>> {
+        self.write(u32::MAX, None)?;
+        let chosen = self.progress.chosen().to_vec();
+        self.finished.push((chosen.clone(), self.progress.done));
+        Ok(chosen)
+    }
+
+    /// What the run has come to; in the last stage, or the one in which it was interrupted.
+    pub fn trained(&mut self, interrupted: bool) -> Result<Trained> {
+        self.write(u32::MAX, None)?;
+        let mut chosen: Vec<Vec<f32>> = self.finished.iter().map(|(parameters, _)| parameters.clone()).collect();
+        chosen.push(self.progress.chosen().to_vec());
+        let rounds = self.rounds_before + self.progress.done;
+        let (best_round, scores) = match &self.progress.best {
+            Some(Best { round, scores, .. }) => (*round, scores.clone()),
+            None => (rounds, Scores::default()),
+        };
+        Ok(Trained { chosen, last: self.progress.parameters.clone(), best_round, scores, rounds, interrupted })
+    }
+
+    /// Writes the lines of means up to this one, which has these figures.
+    fn write(&mut self, number: u32, mut scores: Option<Scores>) -> Result<()> {
+        while self.unwritten.front().is_some_and(|(report, _)| report.round <= number) {
+            let Some((mut report, _)) = self.unwritten.pop_front() else { break };
+            if report.round == number {
+                report.scores = scores.take();
+            }
+            if report.scores.is_none() {
+                report.bytes = None;
+            }
+            self.recorder.after_round(&report)?;
+        }
+        Ok(())
+    }
+
+    /// What the lanes of trainers say.
+    pub fn note_lanes(&mut self, lanes: &[Vec<(Doing, Duration, Duration)>], steps: &[u64]) {
+        for ((trainer, lane), steps) in self.trainers.iter_mut().zip(lanes).zip(steps) {
+            trainer.steps += steps;
+            for (doing, from, to) in lane {
+                let seconds = to.saturating_sub(*from).as_secs_f64();
+                match doing {
+                    Doing::Working => trainer.working_seconds += seconds,
+                    Doing::Averaging => trainer.averaging_seconds += seconds,
+                    Doing::Stalled => trainer.stalled_seconds += seconds,
+                    Doing::Absent => trainer.absent_seconds += seconds,
+                }
+            }
+        }
+    }
+
+    /// The run's averaging in figures; `ending` in words.
+    pub fn summary(&self, ending: &str) -> AveragingSummary {
+        let best = self.curve.iter().filter_map(|(_, worth)| *worth).fold(f64::NEG_INFINITY, f64::max);
+        // 99 % of the best, also where worth is a loss that is negative.
+        let enough = best - 0.01 * best.abs();
+        let converged = self.curve.iter().find(|(_, worth)| worth.is_some_and(|worth| worth >= enough));
+        AveragingSummary {
+            trainers: self.trainers.clone(),
+            means: self.means,
+            ending: ending.to_owned(),
+            convergence_seconds: converged.map(|(at, _)| at.as_secs_f64()),
+            curve: self.curve.iter().map(|(at, worth)| Curve { seconds: at.as_secs_f64(), worth: *worth }).collect(),
+            notes: self.notes.clone(),
+        }
+    }
+
+    /// Something to be said at the end as well.
+    pub fn say(&mut self, what: String) {
+        self.recorder.observer().noted(&what);
+        if self.notes.len() < NOTES_MAX {
+            self.notes.push(what);
+        }
+    }
+}
+
+impl Watch<Scores> for Desk {
+    fn kept(&mut self, _: Duration, kept: &Kept, sent: u64) -> Result<()> {
+        let Kept { mean, elapsed, steps, .. } = kept;
+        self.means += 1;
+        self.progress.done = mean.number;
+        self.progress.parameters.copy_from_slice(&mean.model);
+        self.progress.averaged = Some(Averaged { elapsed: elapsed.as_secs_f64(), steps: steps.clone() });
+        for (trainer, _) in &mean.members {
+            self.trainers[*trainer].means += 1;
+        }
+        let before: u64 = self.sent_before.iter().map(|(_, count)| count.framed).sum();
+        let report = RoundReport {
+            round: self.rounds_before + mean.number,
+            stage: self.finished.len(),
+            loss: mean.loss,
+            lr: self.plan.stages[self.finished.len()].lr,
+            scores: None,
+            bytes: Some(before + sent),
+            seconds: elapsed.saturating_sub(self.last).as_secs_f64(),
+            members: mean.members.iter().map(|(trainer, _)| self.parts[*trainer]).collect(),
+            clock: Some((self.before + *elapsed).as_secs_f64()),
+        };
+        self.last = *elapsed;
+        self.unwritten.push_back((report, mean.model.clone()));
+        let (stage, finished) = (self.finished.len(), self.finished.clone());
+        let bytes = PerKind::default();
+        self.recorder.checkpoint(&|| Snapshot::take(stage, &self.progress, finished.clone(), bytes))
+    }
+
+    fn judged(&mut self, now: Duration, number: u32, scores: &Scores) -> Result<()> {
+        let round = self.rounds_before + number;
+        let Some((_, model)) = self.unwritten.iter().find(|(report, _)| report.round == round) else { return Ok(()) };
+        let model = model.clone();
+        if keep_best(&self.plan, &mut self.progress.best, (round, scores, &model)) {
+            self.progress.since_best = 0;
+        } else {
+            self.progress.since_best += 1;
+        }
+        self.curve.push((self.before + now, crate::fit::trainer::worth(&self.plan, scores)));
+        self.write(round, Some(scores.clone()))
+    }
+
+    fn noted(&mut self, now: Duration, trainer: usize, what: Noted) {
+        let (part, after) = (self.parts[trainer], format!("{:.1} s", now.as_secs_f64()));
+        let text = match what {
+            Noted::NotCome => {
+                self.trainers[trainer].lost.push(now.as_secs_f64());
+                format!("trainer {part} had not come after {after}; the others began")
+            }
+            Noted::Came(mean) => format!("trainer {part} came after {after}, to go on from mean {mean}"),
+            Noted::Lost(mean) => {
+                self.trainers[trainer].lost.push(now.as_secs_f64());
+                format!("trainer {part} was lost after {after} and mean {mean}")
+            }
+            Noted::Missing(mean) => format!("trainer {part} had not answered when mean {mean} was taken, after {after}"),
+            Noted::Late(mean) => format!("trainer {part} answered after mean {mean} was taken, after {after}"),
+        };
+        self.say(text);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_set()
+    }
+}

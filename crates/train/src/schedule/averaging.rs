@@ -1,0 +1,37 @@
+//! Trainers on their own, whose models are averaged every so often, by time in the first place: RandomTMA and SuperTMA
+//! (Zheng et al., 2023), by how their parts are made; PSGD-PA, their mean of parts that were cut by METIS; LLCG (Ramezani
+//! et al., 2022), in which the aggregator corrects each mean by steps on the whole graph.
+//!
+//! Bytes of a mean of M trainers and P parameters: 4·P·M up, and 4·P·M down unless it is the last, whatever the graph
+//! is; with `halo = "frozen"` besides those of lazy training's frozen inputs, once a stage.
+
+use super::{Blueprint, ScheduleKind, Stage, lazy, synchronous};
+use crate::config::TrainersHalo;
+
+pub(super) const KIND: ScheduleKind = ScheduleKind {
+    name: "averaging",
+    options: &["interval", "limit", "mean", "quorum", "grace", "halo", "start", "hand_on", "rounds", "lr"],
+    trainers: true,
+    stages,
+};
+
+pub(super) const PSGD_PA: ScheduleKind = ScheduleKind {
+    name: "psgd_pa",
+    options: &["interval", "limit", "quorum", "grace"],
+    trainers: true,
+    stages: synchronous::stages,
+};
+
+pub(super) const LLCG: ScheduleKind = ScheduleKind {
+    name: "llcg",
+    options: &["interval", "limit", "mean", "quorum", "grace", "corrections"],
+    trainers: true,
+    stages: synchronous::stages,
+};
+
+fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
+    match blueprint.config.schedule.halo {
+        TrainersHalo::None => synchronous::stages(blueprint),
+        TrainersHalo::Frozen => lazy::stages(blueprint),
+    }
+}
