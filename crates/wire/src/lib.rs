@@ -70,5 +70,6 @@ pub use transport::link::{LINKS, LinkShape};
 pub use transport::metered::Metered;
 pub use transport::shaped::{Mode, Shaped, VirtualClock};
 pub use transport::sockets::{Seat, SocketsTransport};
+pub use transport::star::StarTransport;
 pub use transport::threads::{ThreadsTransport, threads};
 pub use transport::{End, Transport};

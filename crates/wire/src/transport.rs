@@ -1,8 +1,8 @@
 //! What carries frames.
 //!
-//! One file each: [`threads`] within a process, [`sockets`] between processes of one machine, `mpi` between those of a
-//! cluster; and two wrappers, [`metered`] with the ledger and [`shaped`] with a model of a slow link. The rest of the
-//! program holds a `dyn Transport` and cannot tell them apart.
+//! One file each: [`threads`] within a process, [`sockets`] and [`star`] between processes of one machine, `mpi`
+//! between those of a cluster; and two wrappers, [`metered`] with the ledger and [`shaped`] with a model of a slow link.
+//! The rest of the program holds a `dyn Transport` and cannot tell them apart.
 
 mod buffers;
 mod end;
@@ -13,6 +13,7 @@ pub mod mpi;
 mod patience;
 pub mod shaped;
 pub mod sockets;
+pub mod star;
 mod stash;
 pub mod threads;
 
@@ -67,6 +68,19 @@ pub trait Transport: Send {
     ///
     /// If `from` is no other worker of the group.
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame>;
+
+    /// The next frame from `from` that nobody has asked for, whatever its tag, if one is here; frames of one sender
+    /// come in the order in which they were sent. Never waits. For whoever hears several others who are not in step.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::Gone`](crate::WireError::Gone) if nothing is here and nothing will come, and what the transport
+    /// says.
+    ///
+    /// # Panics
+    ///
+    /// If `from` is no other worker of the group.
+    fn poll(&mut self, from: Rank) -> Result<Option<Frame>>;
 
     /// Waits until everything sent has left this end. To be called once, when all is done.
     ///

@@ -54,6 +54,10 @@ impl Transport for Script {
         Frame::parse(bytes, 1 << 20)
     }
 
+    fn poll(&mut self, _: Rank) -> Result<Option<Frame>> {
+        Ok(None)
+    }
+
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }

@@ -42,6 +42,10 @@ impl Transport for Changed {
         self.inner.recv(from, tag)
     }
 
+    fn poll(&mut self, from: Rank) -> laconic_wire::Result<Option<Frame>> {
+        self.inner.poll(from)
+    }
+
     fn finish(&mut self) -> laconic_wire::Result<()> {
         self.inner.finish()
     }

@@ -12,6 +12,7 @@ const TAG: Tag = Tag { kind: Kind::Activations, direction: Direction::Forward, l
 /// group of so many, in rank order.
 ///
 /// - Frames of every size arrive whole, in their order where they share a tag, by their tags where not.
+/// - A look for any frame finds those that nobody has asked for, in the order of sending, and never waits.
 /// - Sums have the bits of the serial sum in rank order, and are the same everywhere with every codec.
 /// - Gathers, exchanges and broadcasts deliver every item.
 /// - What one end sent is what the other received, and what a collective sends is its forecast.
@@ -44,6 +45,7 @@ fn run(transport: &mut Metered) -> Result<()> {
     frames_of_every_size_arrive_whole(transport)?;
     tags_are_kept_apart_whatever_the_order(transport)?;
     frames_with_one_tag_keep_their_order(transport)?;
+    looks_find_frames_in_the_order_of_sending(transport)?;
     sums_have_the_bits_of_the_serial_sum_in_rank_order(transport)?;
     compressed_sums_are_near_and_the_same_everywhere(transport)?;
     gathers_and_exchanges_deliver_every_item(transport)?;
@@ -127,6 +129,36 @@ fn frames_with_one_tag_keep_their_order(transport: &mut dyn Transport) -> Result
 }
 
 /// The numbers that a rank brings to a sum.
+fn looks_find_frames_in_the_order_of_sending(transport: &mut dyn Transport) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    // Rounds jump, and streams take turns, as those of workers do that are not in step.
+    let tags = [in_round(350), in_round(300).later(2), in_round(310), in_round(300).later(1), in_round(360)];
+    for peer in rank.others(size) {
+        for (i, tag) in tags.into_iter().enumerate() {
+            let mut frame = Frame::new(tag, transport.buffer());
+            frame.payload_mut().extend(pattern(rank, peer, 1 + 3000 * i));
+            transport.send(peer, frame)?;
+        }
+    }
+    for peer in rank.others(size) {
+        // One that somebody asked for is not among those that are found.
+        let asked = transport.recv(peer, tags[3])?;
+        assert_eq!(asked.payload().len(), 1 + 3000 * 3);
+        for (i, tag) in tags.into_iter().enumerate().filter(|(i, _)| *i != 3) {
+            let frame = loop {
+                match transport.poll(peer)? {
+                    Some(frame) => break frame,
+                    None => std::thread::yield_now(),
+                }
+            };
+            assert_eq!(frame.tag(), tag, "frame {i} from {peer}");
+            assert!(frame.payload().iter().copied().eq(pattern(peer, rank, 1 + 3000 * i)), "frame {i} from {peer}");
+            transport.recycle(frame);
+        }
+    }
+    Ok(())
+}
+
 fn numbers(rank: Rank, len: usize) -> Vec<f32> {
     let key = Key::new(1, Purpose::Test).with(rank.0.into());
     (0..len).map(|i| (key.with(i as u64).normal() * 10f64.powi(i as i32 % 7)) as f32).collect()

@@ -1,10 +1,13 @@
 //! What every transport has: whose end it is, how long it waits, and its used vectors.
 
 use super::{Buffers, Patience};
-use crate::{Frame, Rank};
+use crate::{Direction, Frame, Kind, Rank, Tag, WireError};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+/// Stands for whatever might have come.
+pub(super) const ANY: Tag = Tag { kind: Kind::Control, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
 
 /// One worker's end of its links, as far as all transports are alike: a transport holds one and shows it, and a wrapper
 /// shows the one inside.
@@ -83,6 +86,11 @@ impl End {
     pub fn assert_peer(&self, peer: Rank) {
         assert!(peer.index() < self.size, "rank {peer} is none of the {} workers", self.size);
         assert_ne!(peer, self.rank, "a worker has no link to itself");
+    }
+
+    /// What a look for any frame of a worker says that is gone.
+    pub(crate) fn gone(&self, peer: Rank) -> WireError {
+        WireError::Gone { rank: self.rank, peer, tag: ANY, sending: false }
     }
 
     pub(crate) fn recycle(&self, frame: Frame) {

@@ -64,6 +64,14 @@ impl Transport for Metered {
         Ok(frame)
     }
 
+    fn poll(&mut self, from: Rank) -> Result<Option<Frame>> {
+        let frame = self.inner.poll(from)?;
+        if let Some(frame) = &frame {
+            self.received.record(frame.tag(), from, frame.payload().len());
+        }
+        Ok(frame)
+    }
+
     fn finish(&mut self) -> Result<()> {
         self.inner.finish()
     }

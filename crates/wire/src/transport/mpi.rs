@@ -6,6 +6,7 @@
 //! `MPI_Improbe`, because MPI's own waits know no deadline. ARCHITECTURE.md lists the homes of `unsafe`.
 #![allow(unsafe_code)]
 
+use super::end::ANY;
 use super::{End, Stash, Transport, Wait};
 use crate::{Frame, Header, Rank, Result, Tag, WireError};
 use mpi::ffi;
@@ -207,7 +208,7 @@ impl MpiTransport {
     fn receive(&mut self, from: Rank, bytes: Vec<u8>, wait: &Wait<'_>) -> Result<Option<Vec<u8>>> {
         let mut polls = Polls::default();
         let mut bytes = bytes;
-        let (mut bytes, len, mut request) = loop {
+        let (bytes, len, request) = loop {
             match self.probe(from, bytes)? {
                 Probed::Coming { bytes, len, request } => break (bytes, len, request),
                 Probed::Nothing(unused) => bytes = unused,
@@ -216,6 +217,18 @@ impl MpiTransport {
             let nap = wait.nap(|| self.stash.oldest(from))?;
             polls.pause(nap);
         };
+        self.complete(from, bytes, (len, request), wait)
+    }
+
+    /// Ends the receipt of a message of so many bytes that has begun behind `bytes`; none if it is a farewell.
+    fn complete(
+        &mut self,
+        from: Rank,
+        mut bytes: Vec<u8>,
+        (len, mut request): (usize, ffi::MPI_Request),
+        wait: &Wait<'_>,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut polls = Polls::default();
         let complete = loop {
             match test(self.end.rank(), &mut request).and_then(|complete| {
                 if !complete {
@@ -241,9 +254,14 @@ impl MpiTransport {
 
     /// Receives one whole frame; none if a farewell comes instead.
     fn receive_frame(&mut self, from: Rank, wait: &Wait<'_>) -> Result<Option<Frame>> {
-        let Some(mut bytes) = self.receive(from, Vec::new(), wait)? else {
-            return Ok(None);
-        };
+        match self.receive(from, Vec::new(), wait)? {
+            Some(bytes) => self.rest_of_frame(from, bytes, wait),
+            None => Ok(None),
+        }
+    }
+
+    /// The frame whose first message this is.
+    fn rest_of_frame(&mut self, from: Rank, mut bytes: Vec<u8>, wait: &Wait<'_>) -> Result<Option<Frame>> {
         let expected = Header::parse(&bytes, PAYLOAD_BYTES_MAX)?.travelling_bytes();
         while bytes.len() < expected {
             match self.receive(from, bytes, wait)? {
@@ -291,14 +309,7 @@ impl MpiTransport {
         self.say_farewell()?;
         for peer in Rank::all(self.end.size()).filter(|&peer| peer != rank) {
             while !self.gone[peer.index()] {
-                let tag = Tag {
-                    kind: crate::Kind::Control,
-                    direction: crate::Direction::Forward,
-                    layer: 0,
-                    round: 0,
-                    step: 0,
-                };
-                let wait = patience.wait(rank, peer, tag);
+                let wait = patience.wait(rank, peer, ANY);
                 // Frames that nobody asked for, such as the last ones of a pipeline, are dropped.
                 match self.receive_frame(peer, &wait) {
                     Ok(None) => self.gone[peer.index()] = true,
@@ -404,6 +415,30 @@ impl Transport for MpiTransport {
         let waited = self.end.waited() + wait.waited();
         self.end.set_waited(waited);
         outcome
+    }
+
+    fn poll(&mut self, from: Rank) -> Result<Option<Frame>> {
+        self.end.assert_peer(from);
+        self.progress()?;
+        if let Some(frame) = self.stash.next(from) {
+            return Ok(Some(frame));
+        }
+        if self.gone[from.index()] {
+            return Err(self.end.gone(from));
+        }
+        let Probed::Coming { bytes, len, request } = self.probe(from, Vec::new())? else { return Ok(None) };
+        // The rest is under way.
+        let patience = self.end.patience().clone();
+        let wait = patience.wait(self.end.rank(), from, ANY);
+        let frame = match self.complete(from, bytes, (len, request), &wait)? {
+            Some(bytes) => self.rest_of_frame(from, bytes, &wait)?,
+            None => None,
+        };
+        if frame.is_none() {
+            self.gone[from.index()] = true;
+            return Err(self.end.gone(from));
+        }
+        Ok(frame)
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -69,6 +69,8 @@ pub struct Shaped {
     clock: VirtualClock,
     /// When the last frame queued so far will have left.
     uplink_free: Duration,
+    /// By sender a frame that was looked for before it had arrived.
+    early: Vec<Option<(Duration, Frame)>>,
 }
 
 impl Shaped {
@@ -82,7 +84,8 @@ impl Shaped {
             Mode::Real => 0,
         };
         let clock = VirtualClock { base: clock, shift: Arc::new(AtomicI64::new(origin)) };
-        Shaped { inner, shape, mode, clock, uplink_free: Duration::ZERO }
+        let early = (0..inner.size()).map(|_| None).collect();
+        Shaped { inner, shape, mode, clock, uplink_free: Duration::ZERO, early }
     }
 
     /// The time on this worker's virtual clock.
@@ -93,6 +96,15 @@ impl Shaped {
     /// A handle on the virtual clock.
     pub fn clock(&self) -> VirtualClock {
         self.clock.clone()
+    }
+
+    /// When a frame arrives.
+    fn arrival(&self, frame: &mut Frame, from: Rank) -> Result<Duration> {
+        let tag = frame.tag();
+        frame.pop_stamp().map(Duration::from_nanos).ok_or_else(|| {
+            let missing = WireError::Header { what: "the length of the time stamp", expected: 8, found: 0 };
+            missing.from_peer(self.rank(), from, tag)
+        })
     }
 
     /// Serves the wait for a frame that arrives at this time.
@@ -151,11 +163,26 @@ impl Transport for Shaped {
             }
             Mode::Real => self.inner.recv(from, tag)?,
         };
-        let Some(arrival) = frame.pop_stamp() else {
-            let missing = WireError::Header { what: "the length of the time stamp", expected: 8, found: 0 };
-            return Err(missing.from_peer(self.rank(), from, tag));
+        let arrival = self.arrival(&mut frame, from)?;
+        self.wait_until(arrival, from, tag).map(|()| frame)
+    }
+
+    /// A frame is here when it has arrived by the model; by the virtual clock, one that is under way arrives at once.
+    fn poll(&mut self, from: Rank) -> Result<Option<Frame>> {
+        let early = match self.early[from.index()].take() {
+            Some(early) => Some(early),
+            None => match self.inner.poll(from)? {
+                Some(mut frame) => Some((self.arrival(&mut frame, from)?, frame)),
+                None => None,
+            },
         };
-        self.wait_until(Duration::from_nanos(arrival), from, tag).map(|()| frame)
+        let Some((arrival, frame)) = early else { return Ok(None) };
+        if self.mode == Mode::Real && arrival > self.clock.now() {
+            self.early[from.index()] = Some((arrival, frame));
+            return Ok(None);
+        }
+        let tag = frame.tag();
+        self.wait_until(arrival, from, tag).map(|()| Some(frame))
     }
 
     fn finish(&mut self) -> Result<()> {

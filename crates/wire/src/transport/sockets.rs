@@ -38,7 +38,7 @@ const ROOM: usize = 1 << 20;
 const INTRODUCTION: Duration = Duration::from_secs(5);
 
 /// How often a process that waits for others looks again.
-const LOOK: Duration = Duration::from_millis(5);
+pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 /// Where the processes of a group meet, and which of them this one is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl Seat {
         [&HELLO[..], &self.secret.to_le_bytes(), &rank.to_le_bytes()].concat()
     }
 
-    fn failed(&self, call: &'static str, error: &io::Error) -> WireError {
+    pub(super) fn failed(&self, call: &'static str, error: &io::Error) -> WireError {
         WireError::Library { rank: Rank(self.rank), call, message: error.to_string() }
     }
 }
@@ -128,14 +128,14 @@ impl SocketsTransport {
     }
 }
 
-fn listen(seat: &Seat) -> io::Result<Listener> {
+pub(super) fn listen(seat: &Seat) -> io::Result<Listener> {
     let path = seat.socket(seat.rank);
     let options = ListenerOptions::new().name(name(&path)?).nonblocking(ListenerNonblockingMode::Accept);
     options.create_sync()
 }
 
 /// Connects to a worker that may not be there yet, and says who this is.
-fn connect(seat: &Seat, peer: u32, (start, began): (&Patience, Instant)) -> Result<Stream> {
+pub(super) fn connect(seat: &Seat, peer: u32, (start, began): (&Patience, Instant)) -> Result<Stream> {
     let path = seat.socket(peer);
     loop {
         let stream = name(&path).and_then(Stream::connect);
@@ -151,7 +151,7 @@ fn connect(seat: &Seat, peer: u32, (start, began): (&Patience, Instant)) -> Resu
 }
 
 /// The next worker that has connected, with its number; `None` where nobody has, or who did is none of the group.
-fn accept(seat: &Seat, listener: &Listener) -> Result<Option<(u32, Stream)>> {
+pub(super) fn accept(seat: &Seat, listener: &Listener) -> Result<Option<(u32, Stream)>> {
     let mut stream = match listener.accept() {
         Ok(stream) => stream,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
@@ -166,7 +166,7 @@ fn accept(seat: &Seat, listener: &Listener) -> Result<Option<(u32, Stream)>> {
 }
 
 /// Writes what is queued until the queue is closed, or nobody reads.
-fn write_all(mut to: &Stream, queue: &Receiver<Frame>, buffers: &Buffers) {
+pub(super) fn write_all(mut to: &Stream, queue: &Receiver<Frame>, buffers: &Buffers) {
     for frame in queue {
         let bytes = frame.into_bytes();
         if to.write_all(&bytes).is_err() {
@@ -180,7 +180,7 @@ fn write_all(mut to: &Stream, queue: &Receiver<Frame>, buffers: &Buffers) {
 
 /// Reads frames until there are no more, or what comes is none; whoever waits for one then learns that this peer is
 /// gone.
-fn read_all(from: &Stream, inbox: &Sender<Frame>, buffers: &Buffers) {
+pub(super) fn read_all(from: &Stream, inbox: &Sender<Frame>, buffers: &Buffers) {
     while let Some(frame) = read(from, buffers) {
         if inbox.send(frame).is_err() {
             return;
@@ -215,6 +215,10 @@ impl Transport for SocketsTransport {
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
         self.inner.recv(from, tag)
+    }
+
+    fn poll(&mut self, from: Rank) -> Result<Option<Frame>> {
+        self.inner.poll(from)
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -44,7 +44,12 @@ impl Stash {
         Ok(None)
     }
 
-    /// The oldest frame of this peer that nobody has claimed.
+    /// Takes the oldest frame of this peer that nobody has claimed.
+    pub fn next(&mut self, peer: Rank) -> Option<Frame> {
+        self.of_peer[peer.index()].pop_front()
+    }
+
+    /// The tag of the oldest frame of this peer that nobody has claimed.
     pub fn oldest(&self, peer: Rank) -> Option<Tag> {
         self.of_peer[peer.index()].front().map(Frame::tag)
     }

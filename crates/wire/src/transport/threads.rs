@@ -34,13 +34,30 @@ pub struct ThreadsTransport {
     /// By sender.
     from: Vec<Receiver<Frame>>,
     stash: Stash,
+    /// Who was never linked, by rank, and may still come.
+    silent: Vec<bool>,
 }
 
 impl ThreadsTransport {
     /// An end over these channels, one for each worker in rank order, the own place included.
     pub(super) fn over(end: End, to: Vec<Sender<Frame>>, from: Vec<Receiver<Frame>>) -> ThreadsTransport {
         let stash = Stash::new(end.rank(), end.size());
-        ThreadsTransport { end, to, from, stash }
+        let silent = vec![false; end.size()];
+        ThreadsTransport { end, to, from, stash, silent }
+    }
+
+    /// An end without links: nothing comes from anybody, and nothing can be sent.
+    pub(super) fn unlinked(end: End) -> ThreadsTransport {
+        let size = end.size();
+        let (to, from) = (0..size).map(|_| (channel().0, channel().1)).unzip();
+        ThreadsTransport { silent: vec![true; size], ..ThreadsTransport::over(end, to, from) }
+    }
+
+    /// Links a peer anew; what had come over an older link and was not read is forgotten.
+    pub(super) fn link(&mut self, peer: Rank, to: Sender<Frame>, from: Receiver<Frame>) {
+        (self.to[peer.index()], self.from[peer.index()]) = (to, from);
+        self.silent[peer.index()] = false;
+        while self.stash.next(peer).is_some() {}
     }
 
     /// Tells whoever is behind the channels that no more will come.
@@ -104,6 +121,18 @@ impl Transport for ThreadsTransport {
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return self.wait(from, tag),
             }
+        }
+    }
+
+    fn poll(&mut self, from: Rank) -> Result<Option<Frame>> {
+        self.end.assert_peer(from);
+        if let Some(frame) = self.stash.next(from) {
+            return Ok(Some(frame));
+        }
+        match self.from[from.index()].try_recv() {
+            Ok(frame) => Ok(Some(frame)),
+            Err(TryRecvError::Disconnected) if !self.silent[from.index()] => Err(self.end.gone(from)),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => Ok(None),
         }
     }
 
