@@ -223,6 +223,21 @@ fn homophily(graph: &Graph, labels: &Labels) -> Option<f64> {
     (all > 0).then(|| same as f64 / all as f64)
 }
 
+impl Info {
+    /// How many classes there are, and how many nodes without any.
+    fn labels(&self, without: String) -> String {
+        let kind = if self.multi_label { "multi-label" } else { "one a node" };
+        let labels = match self.classes {
+            0 => "none".to_owned(),
+            classes => format!("{classes} classes, {kind}, {without} without"),
+        };
+        match self.unknown_labels {
+            0 => labels,
+            unknown => format!("{labels}, {} unknown in others", thousands(unknown)),
+        }
+    }
+}
+
 impl fmt::Display for Info {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let row = |f: &mut fmt::Formatter, name: &str, text: String| writeln!(f, "{name:<10} {text}");
@@ -260,16 +275,7 @@ impl fmt::Display for Info {
             format!("{}, {kind}, {:.2} % not zero", plural(features.columns, "column"), 100.0 * features.density)
         });
         row(f, "features", features.unwrap_or_else(|| "none".to_owned()))?;
-        let kind = if self.multi_label { "multi-label" } else { "one a node" };
-        let labels = match self.classes {
-            0 => "none".to_owned(),
-            classes => format!("{classes} classes, {kind}, {} without", plural(self.unlabelled, "node")),
-        };
-        let labels = match self.unknown_labels {
-            0 => labels,
-            unknown => format!("{labels}, {} unknown in others", thousands(unknown)),
-        };
-        row(f, "labels", labels)?;
+        row(f, "labels", self.labels(plural(self.unlabelled, "node")))?;
         if self.classes > 0 {
             let shown: Vec<String> = self.label_counts.iter().take(12).map(|&count| thousands(count)).collect();
             let more = if self.label_counts.len() > 12 { " …" } else { "" };

@@ -14,7 +14,18 @@ impl Part {
     /// are all own.
     #[must_use]
     pub fn induced(self) -> Part {
-        let own = IdIndex::new(&self.nodes);
+        let nodes = self.nodes.clone();
+        let own = IdIndex::new(&nodes);
+        let dataset = format!("{} (part {} of {})", self.global.dataset, self.index, self.parts);
+        let part = self.keeping(&|id| own.row(id).is_some());
+        let global = GlobalCounts { dataset, ..part.global };
+        Part { index: 0, parts: 1, global, ..part }
+    }
+
+    /// The same of the own nodes and those that `keeps` says are there: as if no other had ever been. Figures about the
+    /// whole are then about what this part has of it.
+    #[must_use]
+    pub fn keeping(self, keeps: &dyn Fn(u64) -> bool) -> Part {
         let rows = self.rows();
         let mut edges = Edges { offsets: vec![0], sources: Vec::new(), data: self.edges.data.like(0) };
         let mut left_out = vec![0.0; rows];
@@ -22,7 +33,7 @@ impl Part {
         for (row, left_out) in left_out.iter_mut().enumerate() {
             for edge in self.edges.in_edges(row) {
                 let source = self.edges.sources[edge];
-                if own.row(source).is_some() {
+                if keeps(source) {
                     edges.sources.push(source);
                     edges.data.extend(&self.edges.data, edge..edge + 1);
                 } else {
@@ -31,16 +42,14 @@ impl Part {
             }
             edges.offsets.push(edges.sources.len() as u64);
         }
-        let is_own = |_, target: u64| own.row(target).is_some();
-        let own_pairs = |pairs: &GivenPairs<u64>| pairs.renamed(is_own, |id| own.row(id).map(|_| id));
-        let given = self.negatives.as_ref().map(|given| given.each_ref().map(own_pairs));
+        let known = |pairs: &GivenPairs<u64>| pairs.renamed(|_, target| keeps(target), |id| keeps(id).then_some(id));
+        let given = self.negatives.as_ref().map(|given| given.each_ref().map(known));
         let negatives = given.as_ref().map(|given| given.each_ref().map(GivenPairs::counts));
         let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
         let [train, val, test] = [Split::TRAIN, Split::VAL, Split::TEST].map(of_role);
-        let dataset = format!("{} (part {} of {})", self.global.dataset, self.index, self.parts);
         let (count, held) = (edges.edges() as u64, edges.data.held_counts());
-        let global = GlobalCounts { dataset, edges: count, train, val, test, held, negatives, ..self.global };
-        Part { index: 0, parts: 1, edges, left_out, negatives: given, global, ..self }
+        let global = GlobalCounts { edges: count, train, val, test, held, negatives, ..self.global };
+        Part { edges, left_out, negatives: given, global, ..self }
     }
 
     /// The same with nodes renumbered from 0 in their order, and called what they were.
@@ -94,7 +103,10 @@ mod tests {
         };
         let induced = part.clone().induced();
         assert_eq!((induced.nodes.clone(), &induced.edges.sources[..]), (vec![4, 7, 9], &[9, 4, 7][..]));
-        assert_eq!((induced.left_out.clone(), induced.global.nodes, induced.global.edges), (vec![0.5, 0.0, 8.0], 10, 3));
+        assert_eq!(
+            (induced.left_out.clone(), induced.global.nodes, induced.global.edges),
+            (vec![0.5, 0.0, 8.0], 10, 3)
+        );
         assert_eq!(induced.ids, Ids::Row);
         let alone = part.alone();
         assert_eq!((alone.index, alone.parts, alone.nodes.clone()), (0, 1, vec![0, 1, 2]));
