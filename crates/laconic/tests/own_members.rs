@@ -52,7 +52,8 @@ impl Selection for First {
 }
 
 /// Layer after layer, the first at a rate of its own.
-static IN_TURN: ScheduleKind = ScheduleKind { name: "in_turn", options: &["first_lr"], trainers: false, stages: in_turn };
+static IN_TURN: ScheduleKind =
+    ScheduleKind { name: "in_turn", options: &["first_lr"], trainers: false, stages: in_turn };
 
 fn in_turn(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let Blueprint { config, kind, architecture } = *blueprint;

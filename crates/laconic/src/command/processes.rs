@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use laconic_train::config::TrainersHalo;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Failed, root_cause, run_seated};
-use laconic_train::{Config, Options, Summary, TrainError};
+use laconic_train::{Config, Members, Options, Summary, TrainError};
 use laconic_wire::Seat;
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +83,8 @@ struct Worker {
     rank: u32,
     process: Child,
     ended: Option<Ended>,
+    /// Whether it ended without saying how.
+    silent: bool,
 }
 
 impl Worker {
@@ -90,7 +93,9 @@ impl Worker {
         if self.ended.is_none()
             && let Some(status) = self.process.status()?
         {
-            self.ended = Some(self.process.answer().unwrap_or_else(|| self.without_a_word(status)));
+            let answer = self.process.answer();
+            self.silent = answer.is_none();
+            self.ended = Some(answer.unwrap_or_else(|| self.without_a_word(status)));
         }
         Ok(())
     }
@@ -99,6 +104,11 @@ impl Worker {
         let (rank, id) = (self.rank, self.process.id());
         let text = format!("network: worker {rank}, process {id}, ended without a word: {status}");
         Ended::Failed { text, code: NETWORK, failed: Failed { rank, is_consequence: false, waited_for: None } }
+    }
+
+    /// Whether its process ended without a word.
+    fn is_lost(&self) -> bool {
+        self.ended.is_some() && self.silent
     }
 
     fn has_failed(&self) -> bool {
@@ -117,13 +127,16 @@ pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
             format!("{workers} parts would be as many processes of this machine: expected at most {WORKERS_MAX}");
         return Err(TrainError::config(format!("transport.kind = \"processes\": {what}")).into());
     }
+    let trainers = Trainers::of(&task.config, workers)?;
+    let workers = trainers.as_ref().map_or(workers, |trainers| trainers.ranks);
     let folder = tempfile::Builder::new().prefix("laconic-").tempdir();
     let folder = folder.map_err(|source| TrainError::io(std::env::temp_dir(), source))?;
     let secret = RandomState::new().hash_one(std::process::id());
+    std::fs::create_dir(folder.path().join("exchange")).map_err(|source| TrainError::io(folder.path(), source))?;
     let seat = |rank| Seat { folder: folder.path().to_owned(), secret, rank, size: workers };
     let start = |rank| -> Result<Worker> {
         let process = Child::start(COMMAND, &Seated { task: task.clone(), seat: seat(rank) }, told)?;
-        Ok(Worker { rank, process, ended: None })
+        Ok(Worker { rank, process, ended: None, silent: false })
     };
     let mut started: Vec<Worker> = Vec::with_capacity(workers as usize);
     for rank in 0..workers {
@@ -136,8 +149,11 @@ pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
         }
     }
     let grace = GRACE.min(Duration::from_secs_f64(task.config.transport.deadline_s));
-    wait(&mut started, grace, signals)?;
-    how_it_ended(started)
+    match trainers {
+        Some(trainers) => trainers.watch(&mut started, &start, signals, told)?,
+        None => wait(&mut started, grace, signals)?,
+    }
+    how_it_ended(started, trainers.is_some())
 }
 
 /// Waits until all have ended. After a first failure the others get some time to end by themselves, so that their
@@ -166,14 +182,89 @@ fn wait(workers: &mut [Worker], grace: Duration, signals: &Signals) -> Result<()
     }
 }
 
-fn how_it_ended(workers: Vec<Worker>) -> Result<Summary> {
-    let (mut summary, mut failures) = (None, Vec::new());
+/// Trainers on their own: which of them is lost does not stop the others.
+#[derive(Clone, Copy)]
+struct Trainers {
+    /// The aggregator and the trainers.
+    ranks: u32,
+    /// Whether one that was lost can take up its work again: not where trainers have met before they went.
+    come_back: bool,
+}
+
+/// How often a trainer is started again at most.
+const LIVES_MAX: u32 = 10;
+
+impl Trainers {
+    /// Of a run of so many parts; `None` where its workers exchange rows.
+    fn of(config: &Config, parts: u32) -> Result<Option<Trainers>> {
+        let members = Members::default();
+        if !members.has_trainers(config)? {
+            return Ok(None);
+        }
+        let dropped = (0..parts).filter(|part| config.averaging.drop.contains(part)).count() as u32;
+        let come_back = config.schedule.halo == TrainersHalo::None;
+        Ok(Some(Trainers { ranks: parts - dropped + 1, come_back }))
+    }
+
+    /// Waits until the aggregator has ended; a trainer that ends without a word is started again.
+    fn watch(
+        self,
+        workers: &mut [Worker],
+        start: &dyn Fn(u32) -> Result<Worker>,
+        signals: &Signals,
+        told: &Output,
+    ) -> Result<()> {
+        let mut lives = vec![1u32; workers.len()];
+        let mut until: Option<Instant> = None;
+        loop {
+            workers.iter_mut().try_for_each(Worker::look)?;
+            let over = workers[0].ended.is_some();
+            if over {
+                until.get_or_insert(Instant::now() + GRACE);
+            }
+            if workers.iter().all(|worker| worker.ended.is_some()) {
+                return Ok(());
+            }
+            let gives_up = signals.abort.load(Ordering::Relaxed) || until.is_some_and(|until| Instant::now() > until);
+            for (worker, lives) in workers.iter_mut().zip(&mut lives) {
+                if worker.ended.is_none() {
+                    if signals.interrupt.load(Ordering::Relaxed) && worker.rank == 0 {
+                        worker.process.ask_to_stop();
+                    }
+                    if gives_up {
+                        worker.process.kill();
+                        worker.ended = Some(Ended::Done(None));
+                    }
+                } else if worker.is_lost() && !over && self.come_back && *lives < LIVES_MAX {
+                    if let Some(Ended::Failed { text, .. }) = &worker.ended {
+                        told.say(format!("{text}; started again"));
+                    }
+                    *worker = start(worker.rank)?;
+                    *lives += 1;
+                }
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+fn how_it_ended(workers: Vec<Worker>, on_their_own: bool) -> Result<Summary> {
+    let (mut summary, mut failures): (_, Vec<(Failed, Failure)>) = (None, Vec::new());
     for worker in workers {
         match worker.ended {
             Some(Ended::Failed { text, code, failed }) => failures.push((failed, Failure { text, code })),
             Some(Ended::Done(Some(of_all))) => summary = Some(*of_all),
             _ => {}
         }
+    }
+    if on_their_own && let Some((failed, failure)) = failures.iter_mut().find(|(failed, _)| failed.rank == 0) {
+        if !failed.is_consequence {
+            failure.text += "; if a mean was taken, `laconic resume` goes on from the last";
+        }
+    }
+    if let (true, Some(summary)) = (on_their_own, &summary) {
+        // The aggregator has come to an end, whoever was lost on the way.
+        return Ok(summary.clone());
     }
     let cause = root_cause(failures.iter().map(|(failed, _)| *failed).collect());
     if let Some(rank) = cause
@@ -192,7 +283,7 @@ pub fn worker(output: &Output) -> Result<u8> {
     let waiting = if seat.rank == 0 { output.begins(reading(&task.config.data)) } else { Waiting::nothing() };
     let options = task.options(&signals, Progress::new(output, waiting));
     let ended = match run_seated(&task.config, &seat, options) {
-        Ok(outcome) => Ended::Done(outcome.summary.map(Box::new)),
+        Ok(summary) => Ended::Done(summary.map(Box::new)),
         Err(error) => {
             let failed = Failed::of(seat.rank, &error);
             Ended::Failed { text: error.to_string(), code: error.exit_code(), failed }

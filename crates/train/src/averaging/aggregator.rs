@@ -2,89 +2,12 @@
 
 use std::time::Duration;
 
+use super::Model;
+use super::events::{Action, Ending, Event, Kept, Noted};
 use super::mean::{Contribution, Mean, mean};
 use super::message::{FromTrainer, ToTrainer};
 use super::terms::Terms;
-use super::Model;
 use crate::config::Pace;
-
-/// Something that has happened.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// A trainer has said something.
-    Heard(usize, FromTrainer),
-    /// A trainer is gone: its end of the link is.
-    Lost(usize),
-    /// The mean of this number was judged: its worth, more is better, if anything was measured.
-    Judged(u32, Option<f64>),
-    /// A mean was corrected.
-    Corrected(Model),
-    /// Time has passed.
-    Tick,
-    /// The user wants an end.
-    Stopped,
-}
-
-/// Something to be done, in this order.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Action {
-    /// Say this to a trainer.
-    Say(usize, ToTrainer),
-    /// Write this down before anything else is done: what the run goes on from when everything is lost.
-    Keep(Box<Kept>),
-    /// Judge this mean, while trainers go on; then tell ([`Event::Judged`]).
-    Judge(u32, Model),
-    /// Correct this mean, which trainers wait for; then tell ([`Event::Corrected`]).
-    Correct(Model),
-    /// Something for the log, about a trainer.
-    Note(usize, Noted),
-    /// It is over.
-    Finish(Ending),
-}
-
-/// What is noted of a trainer, with the number of the last mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noted {
-    /// It had not come when the others began.
-    NotCome,
-    /// It has come, for the first time or again.
-    Came(u32),
-    /// It is gone.
-    Lost(u32),
-    /// It had not answered when the mean was taken.
-    Missing(u32),
-    /// It has answered after the mean was taken.
-    Late(u32),
-}
-
-/// A mean that is worth keeping.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
-    /// The mean as trainers take it up.
-    pub mean: Mean,
-    /// How long the run had gone on then.
-    pub elapsed: Duration,
-    /// Steps of each trainer that have entered means so far.
-    pub steps: Vec<u64>,
-    /// Whether it is the last.
-    pub last: bool,
-}
-
-/// How a run ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// At its limit.
-    Limit,
-    /// No better mean had come for as long as patience lasts.
-    Patience,
-    /// The user wanted it so.
-    Stopped,
-    /// Too few trainers were left, or answered, for a mean.
-    NoQuorum {
-        /// How many had answered.
-        answered: usize,
-    },
-}
 
 /// What the aggregator knows of a trainer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +49,8 @@ pub struct Aggregator {
     begun: Duration,
     before: Duration,
     standing: Vec<Standing>,
+    /// Who is gone before it has come.
+    lost: Vec<bool>,
     /// Whose models the mean that is being taken waits for.
     expected: Vec<bool>,
     answers: Vec<Option<Contribution>>,
@@ -157,6 +82,7 @@ impl Aggregator {
             begun: now,
             before: kept.map_or(Duration::ZERO, |kept| kept.elapsed),
             standing: vec![Standing::Absent; trainers],
+            lost: vec![false; trainers],
             expected: vec![false; trainers],
             answers: vec![None; trainers],
             told: vec![(0.0, 1); trainers],
@@ -172,7 +98,8 @@ impl Aggregator {
         }
     }
 
-    /// The same for a stage after which another comes: trainers are not dismissed before [`Aggregator::dismiss`].
+    /// The same for a stage after which another comes: trainers stay until whoever runs this tells them what was
+    /// chosen.
     #[must_use]
     pub fn handing_on(self) -> Aggregator {
         Aggregator { hands_on: true, ..self }
@@ -262,13 +189,10 @@ impl Aggregator {
                 self.expected[trainer] = false;
                 match self.phase {
                     Phase::Gathering { since, enough } => {
-                        self.standing[trainer] = Standing::Working;
-                        let come = self.count(Standing::Working);
-                        let enough = enough.or((come >= self.terms.quorum).then_some(now));
+                        (self.standing[trainer], self.lost[trainer]) = (Standing::Working, false);
+                        let enough = enough.or((self.count(Standing::Working) >= self.terms.quorum).then_some(now));
                         self.phase = Phase::Gathering { since, enough };
-                        if come == self.terms.trainers {
-                            self.begin(now, actions);
-                        }
+                        self.begin_if_all_are_here(now, actions);
                     }
                     Phase::Closing(..) | Phase::Over => self.answer_with_the_end(trainer, actions),
                     _ => {
@@ -301,9 +225,20 @@ impl Aggregator {
                 }
                 self.check(now, actions);
             }
-            FromTrainer::Bye => {
+            FromTrainer::Bye(_) => {
                 self.standing[trainer] = Standing::Left;
                 self.finish_if_done(actions);
+            }
+        }
+    }
+
+    /// Begins when nobody else will come.
+    fn begin_if_all_are_here(&mut self, now: Duration, actions: &mut Vec<Action>) {
+        let mut trainers = self.standing.iter().zip(&self.lost);
+        if trainers.all(|(of, lost)| *lost || *of == Standing::Working) {
+            match self.count(Standing::Working) {
+                come if come >= self.terms.quorum => self.begin(now, actions),
+                come => self.give_up(now, come, actions),
             }
         }
     }
@@ -347,6 +282,11 @@ impl Aggregator {
     }
 
     fn lose(&mut self, now: Duration, trainer: usize, actions: &mut Vec<Action>) {
+        if let Phase::Gathering { .. } = self.phase {
+            self.standing[trainer] = Standing::Absent;
+            self.lost[trainer] = true;
+            return self.begin_if_all_are_here(now, actions);
+        }
         if [Standing::Absent, Standing::Left].contains(&self.standing[trainer]) {
             return;
         }
@@ -461,15 +401,15 @@ impl Aggregator {
         }
         self.phase = Phase::Closing(now, ending);
         if !self.hands_on {
-            self.say_end(None, actions);
+            self.say_end(actions);
         }
         self.finish_if_done(actions);
     }
 
-    fn say_end(&self, chosen: Option<&Model>, actions: &mut Vec<Action>) {
+    fn say_end(&self, actions: &mut Vec<Action>) {
         for trainer in 0..self.terms.trainers {
             if matches!(self.standing[trainer], Standing::Working | Standing::Answered) {
-                actions.push(Action::Say(trainer, ToTrainer::End { chosen: chosen.cloned() }));
+                actions.push(Action::Say(trainer, ToTrainer::End { chosen: None }));
             }
         }
     }
@@ -483,13 +423,6 @@ impl Aggregator {
         }
     }
 
-    /// After the end of a stage that another follows: dismisses its trainers with the chosen model.
-    pub fn dismiss(&mut self, chosen: &Model) -> Vec<Action> {
-        let mut actions = Vec::new();
-        self.say_end(Some(chosen), &mut actions);
-        actions
-    }
-
     fn look_at_the_clock(&mut self, now: Duration, actions: &mut Vec<Action>) {
         if self.wakes().is_none_or(|at| now < at) {
             return;
@@ -499,7 +432,8 @@ impl Aggregator {
             Phase::Gathering { .. } => self.give_up(now, self.count(Standing::Working), actions),
             Phase::Working(since) => {
                 let limit = self.ends_at().is_some_and(|end| now >= end);
-                let silent = !matches!(self.terms.interval, Pace::Time(_)) && self.patience_with_silence(since).is_some();
+                let silent =
+                    !matches!(self.terms.interval, Pace::Time(_)) && self.patience_with_silence(since).is_some();
                 if silent && !limit {
                     self.give_up(now, 0, actions);
                 } else {

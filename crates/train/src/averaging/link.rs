@@ -3,8 +3,8 @@
 
 use laconic_wire::{Direction, Frame, Kind, Tag, WireError};
 
-use super::message::{FromTrainer, ToTrainer};
 use super::Model;
+use super::message::{FromTrainer, Leave, ToTrainer};
 use crate::exchange::steps::Step;
 
 /// The tag of a model for, or of, the mean of this number.
@@ -19,8 +19,8 @@ fn bytes_of(model: &Model) -> Vec<u8> {
     model.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// What a trainer says, as payloads; `leave` is what it has to report when it goes.
-pub fn from_trainer(message: &FromTrainer, leave: &[u8]) -> Payloads {
+/// What a trainer says, as payloads.
+pub fn from_trainer(message: &FromTrainer) -> Payloads {
     match message {
         FromTrainer::Came { steps_of_epoch, rows } => {
             vec![(Step::TrainerComes.tag(0), [steps_of_epoch.to_le_bytes(), rows.to_le_bytes()].concat())]
@@ -29,7 +29,10 @@ pub fn from_trainer(message: &FromTrainer, leave: &[u8]) -> Payloads {
             let said = [steps.to_le_bytes(), loss.to_le_bytes()].concat();
             vec![(Step::TrainerAnswers.tag(*number), said), (model_tag(Direction::Forward, *number), bytes_of(model))]
         }
-        FromTrainer::Bye => vec![(Step::TrainerLeaves.tag(0), leave.to_vec())],
+        FromTrainer::Bye(Leave { steps, working, averaging, memory }) => {
+            let words = [*steps, working.to_bits(), averaging.to_bits(), *memory];
+            vec![(Step::TrainerLeaves.tag(0), words.map(u64::to_le_bytes).concat())]
+        }
     }
 }
 
@@ -48,13 +51,13 @@ pub fn to_trainer(message: &ToTrainer) -> Payloads {
 }
 
 /// Tags and sizes of what a trainer says, without making it.
-pub fn sizes_from_trainer(message: &FromTrainer, leave: usize) -> Vec<(Tag, usize)> {
+pub fn sizes_from_trainer(message: &FromTrainer) -> Vec<(Tag, usize)> {
     match message {
         FromTrainer::Came { .. } => vec![(Step::TrainerComes.tag(0), 16)],
         FromTrainer::Model { number, model, .. } => {
             vec![(Step::TrainerAnswers.tag(*number), 16), (model_tag(Direction::Forward, *number), 4 * model.len())]
         }
-        FromTrainer::Bye => vec![(Step::TrainerLeaves.tag(0), leave)],
+        FromTrainer::Bye(_) => vec![(Step::TrainerLeaves.tag(0), 32)],
     }
 }
 
@@ -95,6 +98,11 @@ impl Inbox {
         Inbox { parameters, said: None }
     }
 
+    /// How many values a model has.
+    pub fn parameters(&self) -> usize {
+        self.parameters
+    }
+
     /// What a trainer has said, once it is complete.
     ///
     /// # Errors
@@ -104,16 +112,16 @@ impl Inbox {
         let number = tag.round;
         if let Some(model) = self.model(Direction::Forward, tag, payload)? {
             let (_, said) = self.said.take().ok_or_else(|| odd("a model that nobody announced"))?;
-            let [steps, loss] = two_words(&said)?;
-            let (steps, loss) = (u64::from_le_bytes(steps), f64::from_le_bytes(loss));
+            let [steps, loss] = words(&said)?;
+            let loss = f64::from_bits(loss);
             if !loss.is_finite() {
                 return Err(odd("a loss that is no number"));
             }
             return Ok(Some(FromTrainer::Model { number, steps, loss, model }));
         }
         if tag == Step::TrainerComes.tag(0) {
-            let [steps_of_epoch, rows] = two_words(payload)?;
-            let (steps_of_epoch, rows) = (u64::from_le_bytes(steps_of_epoch), f64::from_le_bytes(rows));
+            let [steps_of_epoch, rows] = words(payload)?;
+            let rows = f64::from_bits(rows);
             if !(rows.is_finite() && rows >= 0.0) {
                 return Err(odd("rows that cannot be counted"));
             }
@@ -124,7 +132,10 @@ impl Inbox {
             return Ok(None);
         }
         if tag == Step::TrainerLeaves.tag(0) {
-            return Ok(Some(FromTrainer::Bye));
+            let [steps, working, averaging, memory] = words(payload)?;
+            let seconds = |word| Some(f64::from_bits(word)).filter(|seconds| seconds.is_finite()).unwrap_or_default();
+            let (working, averaging) = (seconds(working), seconds(averaging));
+            return Ok(Some(FromTrainer::Bye(Leave { steps, working, averaging, memory })));
         }
         Err(odd("nothing that a trainer says"))
     }
@@ -184,12 +195,12 @@ fn odd(what: &'static str) -> WireError {
     WireError::malformed(what)
 }
 
-fn two_words(bytes: &[u8]) -> std::result::Result<[[u8; 8]; 2], WireError> {
+fn words<const N: usize>(bytes: &[u8]) -> std::result::Result<[u64; N], WireError> {
     let (words, rest) = bytes.as_chunks::<8>();
-    match (words, rest) {
-        ([first, second], []) => Ok([*first, *second]),
-        _ => Err(WireError::PayloadSize { what: "a message of a trainer", expected: 16, found: bytes.len() as u64 }),
-    }
+    let words = words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<u64>>();
+    let found = bytes.len() as u64;
+    let size = WireError::PayloadSize { what: "a message of a trainer", expected: 8 * N as u64, found };
+    if rest.is_empty() { words.try_into().map_err(|_| size) } else { Err(size) }
 }
 
 #[cfg(test)]
@@ -207,13 +218,13 @@ mod tests {
         let said = [
             FromTrainer::Came { steps_of_epoch: 7, rows: 2.5 },
             FromTrainer::Model { number: 9, steps: 3, loss: 0.25, model: [0.5f32, 1.0, 2.0].as_slice().into() },
-            FromTrainer::Bye,
+            FromTrainer::Bye(Leave { steps: 5, working: 0.5, averaging: 1.5, memory: 1 << 40 }),
         ];
         let mut inbox = Inbox::new(3);
         for message in said {
-            let heard = frames(from_trainer(&message, b"report")).filter_map(|f| inbox.of_trainer(&f).unwrap());
-            assert_eq!(heard.collect::<Vec<_>>(), [message.clone()]);
-            assert_eq!(sizes(from_trainer(&message, b"report")), sizes_from_trainer(&message, 6));
+            let heard = frames(from_trainer(&message)).filter_map(|f| inbox.of_trainer(&f).unwrap());
+            assert_eq!(heard.collect::<Vec<_>>(), std::slice::from_ref(&message));
+            assert_eq!(sizes(from_trainer(&message)), sizes_from_trainer(&message));
         }
         let said = [
             ToTrainer::Go { number: 0, model: None },
@@ -224,7 +235,7 @@ mod tests {
         ];
         for message in said {
             let heard = frames(to_trainer(&message)).filter_map(|f| inbox.of_aggregator(&f).unwrap());
-            assert_eq!(heard.collect::<Vec<_>>(), [message.clone()]);
+            assert_eq!(heard.collect::<Vec<_>>(), std::slice::from_ref(&message));
             assert_eq!(sizes(to_trainer(&message)), sizes_to_trainer(&message));
         }
         // Bits of values survive, whatever they are.
@@ -240,7 +251,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_frames_make_an_inbox_panic(
-            frames in prop::collection::vec((0u16..50, 0u8..9, any::<bool>(), 0u32..3, prop::collection::vec(any::<u8>(), 0..20)), 0..12)
+            frames in prop::collection::vec(
+                (0u16..50, 0u8..9, any::<bool>(), 0u32..3, prop::collection::vec(any::<u8>(), 0..20)),
+                0..12,
+            )
         ) {
             let mut inbox = Inbox::new(2);
             for (step, kind, reverse, round, payload) in frames {

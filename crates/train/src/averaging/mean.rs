@@ -6,7 +6,7 @@ use crate::config::Weighting;
 /// A trainer's part in a mean.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contribution {
-    /// The trainer.
+    /// The number of the trainer.
     pub trainer: usize,
     /// Its steps since the last mean that it took up.
     pub steps: u64,
@@ -14,7 +14,7 @@ pub struct Contribution {
     pub rows: f64,
     /// The mean loss of these steps.
     pub loss: f64,
-    /// Its model.
+    /// Its model as it was sent.
     pub model: Model,
 }
 
@@ -27,7 +27,7 @@ pub struct Mean {
     pub members: Vec<(usize, u64)>,
     /// The mean of the losses of those who took steps, weighted as their models are.
     pub loss: f64,
-    /// The model.
+    /// The mean model itself.
     pub model: Model,
 }
 
@@ -80,7 +80,11 @@ mod tests {
     fn a_mean_is_the_weighted_arithmetic_mean_in_whatever_order_models_come() {
         let all = || vec![of(2, 6, 1.0, &[7.0, 0.0]), of(0, 2, 3.0, &[1.0, 3.0]), of(1, 0, 0.0, &[4.0, 9.0])];
         let uniform = mean(4, all(), Weighting::Uniform);
-        assert_eq!((&uniform.model[..], uniform.loss, uniform.number), (&[4.0, 4.0][..], 4.0, 4), "of the losses 2 and 6 of those that took steps");
+        assert_eq!(
+            (&uniform.model[..], uniform.loss, uniform.number),
+            (&[4.0, 4.0][..], 4.0, 4),
+            "of the losses 2 and 6 of those that took steps"
+        );
         assert_eq!(uniform.members, [(0, 2), (1, 0), (2, 6)]);
         assert_eq!(mean(4, all(), Weighting::Rows).model[..], [2.5, 2.25]);
         assert_eq!(mean(4, all(), Weighting::Steps).model[..], [5.5, 0.75]);

@@ -24,7 +24,20 @@ pub enum FromTrainer {
         model: Model,
     },
     /// It has taken its leave.
-    Bye,
+    Bye(Leave),
+}
+
+/// What a trainer leaves with.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Leave {
+    /// Steps that it took.
+    pub steps: u64,
+    /// Seconds in which it took them.
+    pub working: f64,
+    /// Seconds in which it waited for models.
+    pub averaging: f64,
+    /// The largest resident size of its process, in bytes.
+    pub memory: u64,
 }
 
 /// What the aggregator says.

@@ -9,22 +9,27 @@
 //! quorum, grace and trainers that come back are in neither.
 
 mod aggregator;
+pub mod conditions;
+mod events;
 pub mod link;
 mod mean;
 mod message;
 pub mod simulated;
 mod terms;
 mod trainer;
+mod watch;
 
 use std::sync::Arc;
 
 use crate::error::Result;
 
-pub use aggregator::{Action, Aggregator, Ending, Event, Kept, Noted};
+pub use aggregator::Aggregator;
+pub use events::{Action, Ending, Event, Kept, Noted};
 pub use mean::{Contribution, Mean, mean};
-pub use message::{FromTrainer, ToTrainer};
+pub use message::{FromTrainer, Leave, ToTrainer};
 pub use terms::Terms;
 pub use trainer::{Answer, Trainer};
+pub use watch::Watch;
 
 /// A model: all values of a network, in one flat slice that many may hold.
 pub type Model = Arc<[f32]>;

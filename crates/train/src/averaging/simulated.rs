@@ -7,46 +7,19 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use laconic_wire::{Count, Ledger, LinkShape, Rank, Tag};
+use laconic_wire::{Count, Ledger, Rank, Tag};
 
-use super::aggregator::{Action, Aggregator, Ending, Event, Kept, Noted};
+use super::aggregator::Aggregator;
+use super::conditions::{Conditions, Fault};
+use super::events::{Action, Ending, Event, Kept};
 use super::link;
-use super::message::{FromTrainer, ToTrainer};
+use super::message::{FromTrainer, Leave, ToTrainer};
 use super::terms::Terms;
 use super::trainer::{Answer, Trainer};
+use super::watch::Watch;
 use super::{Judge, Learner, Model};
 use crate::config::Failing;
 use crate::error::{Result, TrainError};
-
-/// How fast everybody is, and what goes wrong.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Conditions {
-    /// Steps a second of each trainer.
-    pub speeds: Vec<f64>,
-    /// Steps of correction a second of the aggregator.
-    pub correction_speed: f64,
-    /// How long a verdict takes.
-    pub verdict: Duration,
-    /// The uplink of the aggregator, and behind it those of trainers.
-    pub links: Vec<LinkShape>,
-    /// What goes wrong.
-    pub faults: Vec<Fault>,
-    /// Bytes of a trainer's closing report.
-    pub report: usize,
-}
-
-/// Somebody fails.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fault {
-    /// Who; `None` for the aggregator.
-    pub trainer: Option<usize>,
-    /// When.
-    pub at: Duration,
-    /// How.
-    pub kind: Failing,
-    /// After how long it is back; `None` for never.
-    pub back: Option<Duration>,
-}
 
 /// What a trainer does in a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,29 +32,6 @@ pub enum Doing {
     Stalled,
     /// It is not there.
     Absent,
-}
-
-/// Who watches a run.
-pub trait Watch<V> {
-    /// A mean is to be written down.
-    ///
-    /// # Errors
-    /// If it cannot be.
-    fn kept(&mut self, now: Duration, kept: &Kept, sent: u64) -> Result<()>;
-
-    /// A mean was judged.
-    ///
-    /// # Errors
-    /// If it cannot be written down.
-    fn judged(&mut self, now: Duration, number: u32, verdict: &V) -> Result<()>;
-
-    /// Something has happened to a trainer that is worth a line.
-    fn noted(&mut self, now: Duration, trainer: usize, what: Noted);
-
-    /// Whether the user wants an end.
-    fn is_stopped(&self) -> bool {
-        false
-    }
 }
 
 /// How a run went.
@@ -101,6 +51,24 @@ pub struct Played {
     pub lanes: Vec<Vec<(Doing, Duration, Duration)>>,
     /// The most events that were waiting at once.
     pub most_queued: usize,
+    /// Which trainers were there at the end.
+    pub present: Vec<bool>,
+}
+
+impl Played {
+    /// Enters what trainers are told at the end of a stage that another follows, and that they take their leave.
+    pub fn dismiss(&mut self, chosen: &Model) {
+        let end = link::sizes_to_trainer(&ToTrainer::End { chosen: Some(chosen.clone()) });
+        let bye = link::sizes_from_trainer(&FromTrainer::Bye(Leave::default()));
+        for rank in (1..self.sent.len()).filter(|rank| self.present[rank - 1]) {
+            for (from, to, frames) in [(AGGREGATOR, rank, &end), (rank, AGGREGATOR, &bye)] {
+                for (tag, payload) in frames {
+                    self.sent[from].record(*tag, Rank(to as u32), *payload);
+                    self.received[to].record(*tag, Rank(from as u32), *payload);
+                }
+            }
+        }
+    }
 }
 
 /// Something that is going to happen.
@@ -158,7 +126,8 @@ struct World<'a, L, J: Judge> {
     most_queued: usize,
 }
 
-/// Runs trainers and their aggregator to the end, from a kept mean or from the beginning.
+/// Runs trainers and their aggregator to the end, from a kept mean or from the beginning. Where another stage is to
+/// come, trainers stay, and [`Played::dismiss`] enters what they are told then.
 ///
 /// # Errors
 /// If training leaves the numbers, or what is to be kept cannot be.
@@ -171,7 +140,7 @@ pub fn run<L: Learner, J: Judge>(
     conditions: &Conditions,
     learners: &mut [L],
     judge: &mut J,
-    (kept, best): (Option<&Kept>, (Option<f64>, u32)),
+    (kept, best, hands_on): (Option<&Kept>, (Option<f64>, u32), bool),
     watch: &mut dyn Watch<J::Verdict>,
 ) -> Result<Played> {
     let trainers = terms.trainers;
@@ -186,6 +155,7 @@ pub fn run<L: Learner, J: Judge>(
         lane: Vec::new(),
         doing: (Doing::Absent, Duration::ZERO),
     };
+    let aggregator = Aggregator::new(terms, kept, Duration::ZERO).with_best(best);
     let mut world = World {
         now: Duration::ZERO,
         terms,
@@ -193,7 +163,7 @@ pub fn run<L: Learner, J: Judge>(
         learners,
         judge,
         watch,
-        aggregator: Aggregator::new(terms, kept, Duration::ZERO).with_best(best),
+        aggregator: if hands_on { aggregator.handing_on() } else { aggregator },
         places: (0..trainers).map(|_| place()).collect(),
         queue: BinaryHeap::new(),
         coming: Default::default(),
@@ -216,9 +186,8 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         }
         for trainer in 0..self.places.len() {
             // Faults at the very beginning come first: who fails then never comes.
-            let fails = |fault: &&Fault| {
-                fault.trainer == Some(trainer) && fault.at.is_zero() && fault.kind != Failing::Stalled
-            };
+            let fails =
+                |fault: &&Fault| fault.trainer == Some(trainer) && fault.at.is_zero() && fault.kind != Failing::Stalled;
             if !self.conditions.faults.iter().any(|fault| fails(&fault)) {
                 self.comes(trainer)?;
             }
@@ -247,6 +216,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
 
     fn played(mut self) -> Played {
         let end = self.now;
+        let present = self.places.iter().map(|place| place.trainer.is_some()).collect();
         for place in &mut self.places {
             place.turn(end, Doing::Absent);
         }
@@ -259,6 +229,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             steps: self.places.iter().map(|place| place.steps).collect(),
             lanes: self.places.into_iter().map(|place| place.lane).collect(),
             most_queued: self.most_queued,
+            present,
         }
     }
 
@@ -296,7 +267,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
                 Ok(())
             }
             Coming::ToAggregator { trainer, said } => {
-                let frames = link::sizes_from_trainer(&said, self.conditions.report);
+                let frames = link::sizes_from_trainer(&said);
                 self.reaches((trainer + 1, AGGREGATOR), &frames);
                 self.tell(Event::Heard(trainer, said))
             }
@@ -347,7 +318,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
     }
 
     fn says(&mut self, trainer: usize, said: FromTrainer) {
-        let frames = link::sizes_from_trainer(&said, self.conditions.report);
+        let frames = link::sizes_from_trainer(&said);
         let at = self.arrives((trainer + 1, AGGREGATOR), &frames);
         self.put(at, Coming::ToAggregator { trainer, said });
     }
@@ -376,8 +347,9 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             Answer::Nothing => {}
             Answer::Say(said) => self.says(trainer, said),
             Answer::Leave(_) => {
-                self.says(trainer, FromTrainer::Bye);
                 self.places[trainer].turn(self.now, Doing::Absent);
+                let leave = self.places[trainer].leave();
+                self.says(trainer, FromTrainer::Bye(leave));
             }
         }
     }
@@ -487,6 +459,15 @@ impl Place {
             Some(_) => Doing::Averaging,
             None => Doing::Absent,
         }
+    }
+
+    /// What it leaves with.
+    fn leave(&self) -> Leave {
+        let seconds = |doing: Doing| {
+            let spans = self.lane.iter().filter(|(of, ..)| *of == doing);
+            spans.map(|(_, from, to)| to.saturating_sub(*from).as_secs_f64()).sum()
+        };
+        Leave { steps: self.steps, working: seconds(Doing::Working), averaging: seconds(Doing::Averaging), memory: 0 }
     }
 
     /// Begins to do something else.

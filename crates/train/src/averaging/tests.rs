@@ -5,7 +5,8 @@ use std::time::Duration;
 use laconic_key::{Key, Purpose};
 use laconic_wire::{Kind, LinkShape, Rank};
 
-use super::simulated::{Conditions, Doing, Fault, Played, Watch, run};
+use super::conditions::{Conditions, Fault};
+use super::simulated::{Doing, Played, run};
 use super::*;
 use crate::config::{Failing, Pace, Weighting};
 
@@ -121,7 +122,6 @@ fn conditions(speeds: &[f64]) -> Conditions {
         verdict: Duration::ZERO,
         links: vec![link; speeds.len() + 1],
         faults: Vec::new(),
-        report: 100,
     }
 }
 
@@ -137,7 +137,7 @@ fn walk(terms: Terms, conditions: &Conditions, from: Option<&Kept>) -> (Played, 
     let walker = |target: Vec<f32>| Walker { at: vec![0.0; 2], target, rate: 0.1, lives: 0 };
     let mut learners: Vec<Walker> = all.into_iter().map(walker).collect();
     let mut log = Log::default();
-    let played = run(terms, conditions, &mut learners, &mut Distance { to }, (from, (None, 0)), &mut log);
+    let played = run(terms, conditions, &mut learners, &mut Distance { to }, (from, (None, 0), false), &mut log);
     (played.unwrap(), log)
 }
 

@@ -124,27 +124,27 @@ keys! {
     "batch.cache": "neighbours: memory for rows of other workers that later batches read (256 MB)",
     "batch.redraw": "neighbours: batches after which neighbours are drawn anew (1): more keep rows longer",
     "batch.ahead": "neighbours: batches that are sampled, and whose rows travel, ahead of the one at work (2)",
-    "schedule.kind": "synchronous | pipelined | lazy | ggs: workers exchange rows; averaging | psgd_pa | llcg: trainers \
-        on their own, whose models are averaged (synchronous)",
+    "schedule.kind": "synchronous | pipelined | lazy | ggs: workers exchange rows; averaging | psgd_pa | llcg: \
+        trainers on their own, whose models are averaged (synchronous)",
     "schedule.cache_inputs": "synchronous, pipelined, ggs: fetch the first layer's halo once (true)",
     "schedule.overlap": "work while messages travel; same bits either way (true)",
     "schedule.late": "pipelined: what crosses where messages are products with weights: rows, products (rows)",
     "schedule.smooth_features": "pipelined: share of the moving average in late rows, 0: none (0; the paper's 0.95)",
     "schedule.smooth_gradients": "pipelined: the same for late gradients (0)",
     "schedule.start": "lazy, averaging: features | mlp, where raw features never cross (features)",
-    "schedule.hand_on": "lazy, averaging: what a stage hands on: scores | hidden | { columns = k }, a learned map of the hidden \
-        rows to k columns (start = features: hidden; mlp: scores)",
+    "schedule.hand_on": "lazy, averaging: what a stage hands on: scores | hidden | { columns = k }, a learned map of \
+        the hidden rows to k columns (start = features: hidden; mlp: scores)",
     "schedule.rounds": "lazy, averaging: rounds of each stage ([]: train.epochs)",
     "schedule.lr": "lazy, averaging: learning rate of each stage ([]: train.lr)",
-    "schedule.interval": "averaging, psgd_pa, llcg: from one mean to the next: a time (\"2min\"), or steps or epochs of \
-        each trainer (\"500 steps\", \"1 epoch\") (1 epoch)",
+    "schedule.interval": "averaging, psgd_pa, llcg: from one mean to the next: a time (\"2min\"), or steps or epochs \
+        of each trainer (\"500 steps\", \"1 epoch\") (1 epoch)",
     "schedule.limit": "averaging, psgd_pa, llcg: the end: a time, steps or epochs (train.epochs epochs)",
     "schedule.mean": "averaging, llcg: what a model counts for: uniform | rows | steps: alike, by training rows, by \
         steps since the last mean (uniform)",
     "schedule.quorum": "averaging, psgd_pa, llcg: models that a mean is taken of at least (0: more than half)",
     "schedule.grace": "averaging, psgd_pa, llcg: how long other trainers have once a quorum has answered (10s)",
-    "schedule.halo": "averaging: none | frozen: what trainers know of each other's nodes: nothing, or the aggregates of \
-        a stage's inputs, exchanged once (none)",
+    "schedule.halo": "averaging: none | frozen: what trainers know of each other's nodes: nothing, or the aggregates \
+        of a stage's inputs, exchanged once (none)",
     "schedule.corrections": "llcg: steps on the whole graph after each mean (2)",
     "averaging.drop": "parts whose trainers never start, as if they had failed ([])",
     "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \
@@ -168,16 +168,17 @@ keys! {
     "messages.budget": "the most that the whole run may send, such as \"200 MB\"; chooses codecs that are left at \
         exact (none)",
     "messages.layers": "codecs of single layers: messages.layers.N.forward, messages.layers.N.backward",
-    "transport.kind": "threads | processes | mpi | simulated: workers of one process, or a process each, which the program starts \
-        and watches, or those of mpirun (threads)",
+    "transport.kind": "threads | processes | mpi | simulated: workers of one process; or a process each, which the \
+        program starts and watches, or those of mpirun; or trainers on their own by a clock that jumps from event to \
+        event (threads)",
     "transport.deadline_s": "seconds a worker waits for another (60)",
     "transport.start_deadline_s": "the same before the first round, while others may still read and cut data (600)",
     "transport.shape": "link model: a named link or numbers such as \"100mbit,40ms\" (none)",
     "transport.shape_sleeps": "the link model really waits (false: virtual clock)",
     "transport.fault": "rehearse a failure: { rank, round, kind = \"crash\" | \"stall\" }",
     "transport.speeds": "simulated: steps a second of each trainer, the last for those behind it ([]: 1)",
-    "transport.faults": "simulated: a list of { who = trainer or \"aggregator\", at, kind = \"killed\" | \"switched_off\" | \
-        \"stalled\", back }, times such as \"90 s\" ([])",
+    "transport.faults": "simulated: a list of { who = trainer or \"aggregator\", at, kind = \"killed\" | \
+        \"switched_off\" | \"stalled\", back }, times such as \"90 s\" ([])",
     "out.dir": "folder of the run (runs/NAME)",
     "out.checkpoint_every": "rounds between two checkpoints, 0: at the end of stages and on Ctrl-C (0)",
 }

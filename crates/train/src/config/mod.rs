@@ -37,16 +37,12 @@ pub(crate) use overrides::{apply, culprit};
 pub use pace::{Pace, Span};
 pub use partition::PartitionConfig;
 pub use reach::Reach;
-pub use schedule::{
-    AveragingConfig, Carried, HandOnChoice, ScheduleConfig, Start, TrainersHalo, Weighting,
-};
+pub use schedule::{AveragingConfig, Carried, HandOnChoice, ScheduleConfig, Start, TrainersHalo, Weighting};
 pub use suggest::{Meant, meant};
 pub(crate) use suggest::{one_of, refuse_unknown};
 pub use task::{EvalNegatives, LinkSplit, LinkSplitChoice, Replacement, TaskChoice, TaskConfig};
 pub use train::{ClassWeights, CountedWeights, SelectBy, TrainConfig};
-pub use transport::{
-    Failing, Fault, FaultKind, OutConfig, TransportConfig, TransportKind, TrainerFault, Who,
-};
+pub use transport::{Failing, Fault, FaultKind, OutConfig, TrainerFault, TransportConfig, TransportKind, Who};
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -144,7 +144,8 @@ mod tests {
             assert_eq!(text.parse(), Ok(pace), "{text}");
             assert_eq!(pace.to_string().parse(), Ok(pace), "{pace}");
         }
-        for text in ["", "5", "min", "0 steps", "0 s", "1.5 steps", "-2 s", "1e3 s", "nan s", "2 weeks", "9999999999 s"] {
+        for text in ["", "5", "min", "0 steps", "0 s", "1.5 steps", "-2 s", "1e3 s", "nan s", "2 weeks", "9999999999 s"]
+        {
             assert!(text.parse::<Pace>().is_err(), "{text}");
         }
     }

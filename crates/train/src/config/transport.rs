@@ -24,8 +24,10 @@ pub struct TransportConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
     /// Simulated: steps a second of each trainer, the last one's for those behind it, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub speeds: Vec<f64>,
     /// Simulated: trainers that fail.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<TrainerFault>,
 }
 
@@ -38,7 +40,7 @@ pub struct TrainerFault {
     /// When; not given: at the start, so that it never comes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Span>,
-    /// What happens.
+    /// What happens then.
     pub kind: Failing,
     /// After how long it is back; not given: never.
     #[serde(skip_serializing_if = "Option::is_none")]

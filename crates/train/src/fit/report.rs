@@ -23,7 +23,7 @@ pub struct RoundReport {
     pub bytes: Option<u64>,
     /// Seconds that the round took on this worker; on the link model's clock, where there is one.
     pub seconds: f64,
-    /// Whose models this is the mean of, where models are averaged of trainers on their own: the numbers of their parts.
+    /// Whose models this is the mean of, where trainers are on their own: the numbers of their parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<u32>,
     /// Seconds on the link model's clock since the start, where there is one; of trainers on their own, since these

@@ -75,6 +75,23 @@ pub fn forecast_stages(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
     Ok(())
 }
 
+/// Enters what trainers on their own send each other of their stages' inputs.
+///
+/// # Errors
+/// If a codec cannot be made.
+pub fn forecast_inputs(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book<'_>) -> Result<()> {
+    let plan = forecast.plan;
+    let most = plan.messages.at_most();
+    let coders = &mut Coders::new(&most, plan.config.train.seed);
+    for number in 0..plan.stages.len() {
+        let (forecast, rounds_before) = (*forecast, number as u32);
+        let apart = plan.evaluates_apart(&plan.stages[number]);
+        let mut at = StageForecast { forecast, shapes, coders, number, apart, rounds_before, begun: 0, clock: &[] };
+        at.inputs(1, book)?;
+    }
+    Ok(())
+}
+
 /// What the clock of bytes shows before each round of each stage of a straight run on workers of these shapes, which
 /// have sent `start` bytes before the first stage: its levels make the bytes that it shows in the next round.
 ///

@@ -4,7 +4,7 @@ use laconic_wire::{Kind, Ledger, Rank, collectives};
 
 use super::book::Book;
 use super::contents::What;
-use super::stages::{clock_of_bytes, forecast_stages};
+use super::stages::{clock_of_bytes, forecast_inputs, forecast_stages};
 use super::{Forecast, budget};
 use crate::config::ramp::Clock;
 use crate::error::Result;
@@ -45,8 +45,21 @@ pub fn forecast_worker(
     book.close()
 }
 
-/// Enters what one worker sends before the first stage, but for a checkpoint.
-fn forecast_start(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
+/// Enters what a trainer on its own sends others, where they exchange what stages begin with.
+///
+/// # Errors
+/// If a codec cannot be made.
+pub fn forecast_exchanges(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book<'_>) -> Result<()> {
+    let (rank, size) = (Rank(shapes.rank), shapes.workers());
+    forecast_meeting(forecast.plan, shapes, book);
+    book.note(What::Agreement, 0, |ledger| {
+        collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);
+    });
+    forecast_inputs(forecast, shapes, book)
+}
+
+/// Enters what workers tell each other of their nodes and classes.
+fn forecast_meeting(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     let (rank, size) = (Rank(shapes.rank), shapes.workers());
     book.note(What::Questions, shapes.halo_rows(), |ledger| forecast_questions(shapes, ledger));
     let answered = |peer: Rank| shapes.links[peer.index()].send;
@@ -56,6 +69,12 @@ fn forecast_start(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
     });
     debug_assert!(entered.is_ok(), "answers have a size");
     book.note(What::ClassCounts, 0, |ledger| forecast_class_weights(plan, size, rank, ledger));
+}
+
+/// Enters what one worker sends before the first stage, but for a checkpoint.
+fn forecast_start(plan: &Plan, shapes: &Shapes, book: &mut Book<'_>) {
+    let (rank, size) = (Rank(shapes.rank), shapes.workers());
+    forecast_meeting(plan, shapes, book);
     book.note(What::Agreement, 0, |ledger| {
         forecast_agree(rank, size, ledger);
         collectives::forecast_all_reduce_f64(ledger, Step::SplitRows.tag(0), size, rank, 3);

@@ -1,38 +1,91 @@
 //! What trainers on their own and their aggregator will send: to the byte where steps decide when means are taken, and
 //! at most where time does, as long as nobody fails.
 
-use laconic_wire::{Count, Ledger, Rank, Tag};
+use laconic_graph::part::GlobalCounts;
+use laconic_wire::{Count, Entry, Ledger, Rank, Tag};
 
+use super::Forecast;
+use super::book::Book;
+use super::traffic::forecast_exchanges;
 use crate::averaging::link::{sizes_from_trainer, sizes_to_trainer};
-use crate::averaging::{FromTrainer, Model, ToTrainer};
-use crate::plan::TrainersPlan;
+use crate::averaging::{FromTrainer, Leave, Model, ToTrainer};
+use crate::error::Result;
+use crate::exchange::shapes::Shapes;
+use crate::plan::{Plan, TrainersPlan};
+use crate::schedule::{Position, Stage};
+use crate::worker::evaluate::Evaluator;
+
+/// What a run of trainers on their own will cost, before it starts.
+pub struct TrainersForecast {
+    /// What the aggregator, of rank 0, and each trainer behind it will send.
+    pub books: Vec<Ledger>,
+    /// Whether that is exact, as long as nobody fails; else at most, or not known at all.
+    pub is_exact: bool,
+    /// The means of each stage; nothing where nobody knows.
+    pub means: Vec<u64>,
+}
+
+impl TrainersForecast {
+    /// Of so many ranks, where somebody else predicts.
+    pub fn unknown(ranks: usize) -> TrainersForecast {
+        TrainersForecast { books: vec![Ledger::new(); ranks], is_exact: false, means: Vec::new() }
+    }
+
+    /// For trainers with epochs of so many steps; `exchanged` are the shapes of those who exchange stages' inputs.
+    ///
+    /// # Errors
+    /// If a codec cannot be made.
+    pub fn of(plan: &Plan, of_epoch: &[u64], exchanged: &[Shapes]) -> Result<TrainersForecast> {
+        let trainers = of_epoch.len();
+        let mut books = vec![Ledger::new(); trainers + 1];
+        let of = plan.trainers.as_ref().expect("a plan of trainers on their own");
+        let stage = |(index, stage): (usize, &Stage)| {
+            let of = TrainersPlan { limit: plan.limit_of(index), ..of.clone() };
+            StageMeans::of(&of, of_epoch, stage.network.len(), index + 1 < plan.stages.len())
+        };
+        let stages = plan.stages.iter().enumerate().map(stage).collect::<Option<Vec<_>>>().unwrap_or_default();
+        stages.iter().for_each(|stage| forecast_stage(stage, trainers, &mut books));
+        let evaluator = Evaluator::new(&[], &GlobalCounts::default());
+        let (alone, position) = (plan.clone().alone(), Position::default());
+        let forecast = Forecast { plan: &alone, evaluator: &evaluator, position: &position };
+        for shapes in exchanged {
+            let mut book = Book::of(Ledger::new());
+            forecast_exchanges(&forecast, shapes, &mut book)?;
+            for (Entry { round, peer, kind, layer, direction }, count) in book.ledger.iter() {
+                let tag = Tag { kind, direction, layer, round, step: 0 };
+                books[shapes.rank as usize + 1].record_count(tag, Rank(peer.0 + 1), count);
+            }
+        }
+        let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
+        Ok(TrainersForecast { books, is_exact, means: stages.iter().map(|stage| stage.means).collect() })
+    }
+}
 
 /// One stage, as far as its traffic goes.
 #[derive(Debug, Clone, Copy)]
-pub struct StageMeans {
+struct StageMeans {
     /// The means that are taken, at most.
-    pub means: u64,
+    means: u64,
     /// Whether it is exactly so many.
-    pub is_exact: bool,
+    is_exact: bool,
     /// Values of the model.
-    pub parameters: usize,
+    parameters: usize,
     /// Whether another stage follows, which trainers get the chosen model for.
-    pub hands_on: bool,
+    hands_on: bool,
 }
 
 impl StageMeans {
-    /// Of a stage whose trainers have epochs of so many steps; a time is divided by a time, steps by steps. Where one is
-    /// a time and the other is not, nobody knows.
-    pub fn of(plan: &TrainersPlan, of_epoch: &[u64], parameters: usize, hands_on: bool) -> Option<StageMeans> {
+    /// Of a stage whose trainers have epochs of so many steps; a time is divided by a time, steps by steps. Where one
+    /// is a time and the other is not, nobody knows.
+    fn of(plan: &TrainersPlan, of_epoch: &[u64], parameters: usize, hands_on: bool) -> Option<StageMeans> {
         let means = of_epoch.iter().map(|&steps| plan.means(steps)).collect::<Option<Vec<_>>>()?;
         let (means, is_exact) = means.into_iter().min()?;
         Some(StageMeans { means, is_exact, parameters, hands_on })
     }
 }
 
-/// Enters what the aggregator, of rank 0, and the trainers behind it send in a stage; `report` are the bytes of a
-/// trainer's closing report. Counts repeat: a round of the ledger is a mean.
-pub fn forecast_stage(stage: &StageMeans, trainers: usize, report: usize, ledgers: &mut [Ledger]) {
+/// Enters what the aggregator, of rank 0, and the trainers behind it send in a stage. A round of the ledger is a mean.
+fn forecast_stage(stage: &StageMeans, trainers: usize, ledgers: &mut [Ledger]) {
     let model: Model = vec![0.0f32; stage.parameters].into();
     let (aggregator, others) = ledgers.split_first_mut().expect("the aggregator has a ledger");
     let enter = |ledger: &mut Ledger, frames: Vec<(Tag, usize)>, peer: usize| {
@@ -44,11 +97,11 @@ pub fn forecast_stage(stage: &StageMeans, trainers: usize, report: usize, ledger
     for (trainer, ledger) in others.iter_mut().enumerate().take(trainers) {
         let peer = trainer + 1;
         let came = FromTrainer::Came { steps_of_epoch: 1, rows: 0.0 };
-        enter(ledger, sizes_from_trainer(&came, report), 0);
+        enter(ledger, sizes_from_trainer(&came), 0);
         enter(aggregator, sizes_to_trainer(&ToTrainer::Go { number: 0, model: None }), peer);
         for mean in 1..=stage.means {
             let answer = FromTrainer::Model { number: number(mean), steps: 0, loss: 0.0, model: model.clone() };
-            enter(ledger, sizes_from_trainer(&answer, report), 0);
+            enter(ledger, sizes_from_trainer(&answer), 0);
             if !stage.is_exact {
                 enter(aggregator, sizes_to_trainer(&ToTrainer::Call { number: number(mean) }), peer);
             }
@@ -59,6 +112,6 @@ pub fn forecast_stage(stage: &StageMeans, trainers: usize, report: usize, ledger
         }
         let chosen = stage.hands_on.then(|| model.clone());
         enter(aggregator, sizes_to_trainer(&ToTrainer::End { chosen }), peer);
-        enter(ledger, sizes_from_trainer(&FromTrainer::Bye, report), 0);
+        enter(ledger, sizes_from_trainer(&FromTrainer::Bye(Leave::default())), 0);
     }
 }

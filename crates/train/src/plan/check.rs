@@ -6,6 +6,7 @@ use laconic_wire::{LinkShape, WireError};
 
 use super::links::LinkPlan;
 use super::members::Members;
+use super::trainers::TrainersPlan;
 use crate::config::ramp::Clock;
 use crate::config::{ClassWeights, Config, HandOnChoice, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
@@ -55,6 +56,7 @@ impl Members {
         LinkPlan::of(self, config)?;
         self.check_partition(config)?;
         self.check_schedule(config)?;
+        TrainersPlan::of(self, config)?;
         self.check_messages(config)?;
         self.check_part(config)?;
         config.batch.check(config.model.layers)?;

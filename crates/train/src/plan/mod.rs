@@ -185,17 +185,7 @@ impl Plan {
         let architecture = config.model.architecture(widths);
         let blueprint = Blueprint { config, kind, architecture: &architecture };
         let mut stages = (members.schedule(config)?.stages)(&blueprint);
-        let is_mapped = stages.iter().any(|stage| stage.network.units().iter().any(|unit| unit.place().0 == INPUTS));
-        if config.model.input_width > 0 && !is_mapped {
-            let what = "this schedule trains layers on frozen inputs, and these would change with the map; \
-                schedule.start = \"mlp\" begins with one";
-            return Err(TrainError::config(format!("model.input_width = {}: {what}", config.model.input_width)));
-        }
-        let jumps = stages.iter().any(|stage| stage.network.units().iter().any(|unit| unit.name == LIN));
-        if architecture.jumping.is_some() && !jumps {
-            let (name, what) = (&config.model.jumping_knowledge, "this schedule trains one layer after the other");
-            return Err(TrainError::config(format!("model.jumping_knowledge = {name:?}: {what}")));
-        }
+        check_end_to_end(config, &stages, architecture.jumping.is_some())?;
         if let Some(links) = &links {
             stages = links.with_decoder(stages);
         }
@@ -346,13 +336,32 @@ impl Plan {
         let clusters = self.stages.iter().any(|stage| self.clusters(stage));
         let own_pairs = self.links.as_ref().is_some_and(|links| links.scope == NegativeScope::Local);
         let own = clusters || own_pairs;
-        own || self.trainers.is_some() || self.is_late() || self.selection.is_some() || self.cadence.is_local() || self.messages.are_lossy()
+        own || self.trainers.is_some()
+            || self.is_late()
+            || self.selection.is_some()
+            || self.cadence.is_local()
+            || self.messages.are_lossy()
     }
 
     /// Whether rows of any stage are used a round after they were sent.
     fn is_late(&self) -> bool {
         self.stages.iter().any(|stage| stage.late.is_some())
     }
+}
+
+/// Refuses maps of inputs and jumps over layers where the schedule trains one layer after the other.
+fn check_end_to_end(config: &Config, stages: &[Stage], jumping: bool) -> Result<()> {
+    let units = || stages.iter().flat_map(|stage| stage.network.units());
+    if config.model.input_width > 0 && !units().any(|unit| unit.place().0 == INPUTS) {
+        let what = "this schedule trains layers on frozen inputs, and these would change with the map; \
+            schedule.start = \"mlp\" begins with one";
+        return Err(TrainError::config(format!("model.input_width = {}: {what}", config.model.input_width)));
+    }
+    if jumping && !units().any(|unit| unit.name == LIN) {
+        let (name, what) = (&config.model.jumping_knowledge, "this schedule trains one layer after the other");
+        return Err(TrainError::config(format!("model.jumping_knowledge = {name:?}: {what}")));
+    }
+    Ok(())
 }
 
 /// The metrics of these names, or the one that suits the labels.

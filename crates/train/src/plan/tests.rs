@@ -35,7 +35,11 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "model.self_loops",
         "train.class_weights",
         "schedule.hand_on",
+        "schedule.limit",
+        "averaging.drop",
         "transport.fault",
+        "transport.speeds",
+        "transport.faults",
         "messages.skip",
     ];
     for KeyDoc { key, .. } in KEYS {
@@ -112,9 +116,11 @@ fn a_resolved_configuration_has_the_digits_that_were_typed_and_no_key_that_nothi
 fn an_option_that_the_chosen_member_does_not_read_is_refused_with_who_does() {
     for (text, words) in [
         ("model = { heads = 8 }", "model.heads: model.arch = \"sage\" does not read it; \"gat\" does"),
-        ("schedule = { start = 'mlp' }", "\"lazy\" does"),
+        ("schedule = { start = 'mlp' }", "\"lazy\" and \"averaging\" do"),
         ("schedule = { hand_on = 'scores' }", "schedule.hand_on: schedule.kind = \"synchronous\" does not read it"),
-        ("schedule = { kind = 'pipelined', hand_on = { columns = 4 } }", "\"lazy\" does"),
+        ("schedule = { kind = 'pipelined', hand_on = { columns = 4 } }", "\"lazy\" and \"averaging\" do"),
+        ("schedule = { kind = 'averaging', corrections = 3 }", "\"llcg\" does"),
+        ("schedule = { kind = 'psgd_pa', mean = 'rows' }", "\"averaging\" and \"llcg\" do"),
         ("train = { momentum = 0.5 }", "\"sgd\" does"),
         ("partition = { objective = 'volume' }", "\"multilevel\" does"),
         ("partition = { imbalance = 0.1 }", "\"multilevel\" and \"super_node\" and \"streaming\" do"),

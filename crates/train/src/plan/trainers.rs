@@ -7,6 +7,7 @@ use laconic_graph::links::NegativeScope;
 use super::{Cadence, Members, Plan};
 use crate::config::{CodecChoice, Config, Pace, TrainersHalo, TransportKind, Weighting};
 use crate::error::{Result, TrainError};
+use crate::selection::Scope;
 
 /// When trainers' models are averaged, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +46,7 @@ impl TrainersPlan {
         let reads = |option: &str| kind.options.contains(&option);
         let halo = if reads("halo") { schedule.halo } else { TrainersHalo::None };
         if halo == TrainersHalo::None {
-            let lazy = [("start", schedule.hand_on.is_some()), ("rounds", !schedule.rounds.is_empty())];
+            let lazy = [("hand_on", schedule.hand_on.is_some()), ("rounds", !schedule.rounds.is_empty())];
             if let Some((key, _)) = lazy.iter().find(|(_, given)| *given) {
                 let what = "belongs to stages, which there are with schedule.halo = \"frozen\"";
                 return Err(TrainError::config(format!("schedule.{key} {what}")));
@@ -149,10 +150,16 @@ fn check_others(config: &Config) -> Result<()> {
 }
 
 impl Plan {
-    /// The plan of one trainer, whose data this plan was made for.
+    /// The plan of one trainer, whose data this plan was made for: it agrees with nobody and judges nothing.
     #[must_use]
     pub fn alone(self) -> Plan {
-        Plan { cadence: Cadence::alone(self.cadence), ..self }
+        Plan { cadence: Cadence::alone(self.cadence), evaluation: Scope::Nothing, ..self }
+    }
+
+    /// The end of a stage of trainers: the run's, or so many epochs as belong to this stage.
+    pub fn limit_of(&self, stage: usize) -> Pace {
+        let epochs = Pace::Epochs(self.config.rounds_of(stage).into());
+        self.config.schedule.limit.unwrap_or(epochs)
     }
 
     /// Refuses pairs with nodes that a trainer on its own does not have.

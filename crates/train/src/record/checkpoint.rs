@@ -131,7 +131,7 @@ impl Checkpoint {
 mod tests {
     use super::*;
     use crate::fit::observe::RoundReport;
-    use crate::fit::progress::Clocks;
+    use crate::fit::progress::{Averaged, Clocks};
     use crate::worker::evaluate::Scores;
     use proptest::prelude::*;
 
@@ -153,9 +153,11 @@ mod tests {
                     scores: None,
                     bytes: None,
                     seconds: 0.1,
+                    members: vec![0, 2],
                     clock: None,
                 }),
                 best: Some((9, Scores::default())),
+                averaged: Some(Averaged { elapsed: 12.5, steps: vec![3, 4] }),
                 clocks: Clocks { elapsed: 1.5, first_gradient: 0.3, least_gradient: 0.1 },
             },
             parameters: vec![0.5; 4],

@@ -123,7 +123,7 @@ impl WorkerReport {
     }
 
     /// The bytes of a report among so many workers.
-    pub fn bytes(size: usize) -> usize {
+    fn bytes(size: usize) -> usize {
         WorkerReport::empty(size).to_bytes().len()
     }
 

@@ -67,7 +67,7 @@ pub struct Summary {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AveragingSummary {
-    /// Each trainer.
+    /// Each trainer, by its part.
     pub trainers: Vec<TrainerSummary>,
     /// Means that were taken since the run was started or resumed.
     pub means: u32,

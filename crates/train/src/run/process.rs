@@ -7,7 +7,7 @@ use super::session::{Process, Session};
 use super::source::Source;
 use super::start::admit;
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 use crate::plan::Plan;
 use crate::record::observer::Silent;
 use crate::worker::StopSignal;
@@ -47,6 +47,14 @@ fn run_among(
     alike: usize,
 ) -> Result<Outcome> {
     let (rank, size) = (transport.rank(), transport.size());
+    if options.members.has_trainers(config)? {
+        let (kind, what) = (
+            &config.schedule.kind,
+            "trainers on their own have transport.kind = \"threads\", \
+            \"processes\" or \"simulated\", and no transport that is handed to them",
+        );
+        return Err(TrainError::config(format!("schedule.kind = {kind:?}: {what}")));
+    }
     let config = options.members.resolved(config, size as u32)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.train.threads > 0 { config.train.threads } else { cores };

@@ -3,18 +3,24 @@
 use laconic_wire::transport::Patience;
 use laconic_wire::{Seat, SocketsTransport};
 
-use super::options::{Options, Outcome};
+use super::options::Options;
 use super::process::run_on_this_machine;
+use super::trainers::seated;
 use crate::config::Config;
 use crate::error::Result;
+use crate::record::summary::Summary;
 
-/// Runs the worker of this process, which takes its seat among others. They share the machine's cores.
+/// Runs the worker of this process, which takes its seat among others. They share the machine's cores. Only the worker
+/// of rank 0 has a summary.
 ///
 /// # Errors
 /// As [`run_worker`](super::run_worker), and if the others do not come.
-pub fn run_seated(config: &Config, seat: &Seat, options: Options) -> Result<Outcome> {
+pub fn run_seated(config: &Config, seat: &Seat, options: Options) -> Result<Option<Summary>> {
+    if options.members.has_trainers(config)? {
+        return seated::take(config, seat, options);
+    }
     let mut patience = Patience::new(config.start_deadline());
     patience.add_interrupt(options.abort.clone());
     let transport = SocketsTransport::join(seat, &patience, config.deadline())?;
-    run_on_this_machine(config, Box::new(transport), options, seat.size as usize)
+    Ok(run_on_this_machine(config, Box::new(transport), options, seat.size as usize)?.summary)
 }

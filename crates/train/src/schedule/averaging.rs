@@ -1,6 +1,6 @@
 //! Trainers on their own, whose models are averaged every so often, by time in the first place: RandomTMA and SuperTMA
-//! (Zheng et al., 2023), by how their parts are made; PSGD-PA, their mean of parts that were cut by METIS; LLCG (Ramezani
-//! et al., 2022), in which the aggregator corrects each mean by steps on the whole graph.
+//! (Zheng et al., 2023), by how their parts are made; PSGD-PA, their mean of parts that were cut by METIS; LLCG
+//! (Ramezani et al., 2022), in which the aggregator corrects each mean by steps on the whole graph.
 //!
 //! Bytes of a mean of M trainers and P parameters: 4·P·M up, and 4·P·M down unless it is the last, whatever the graph
 //! is; with `halo = "frozen"` besides those of lazy training's frozen inputs, once a stage.

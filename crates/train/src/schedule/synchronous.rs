@@ -7,7 +7,8 @@
 
 use super::{Blueprint, HandOn, ScheduleKind, Stage};
 
-pub(super) const KIND: ScheduleKind = ScheduleKind { name: "synchronous", options: &["cache_inputs"], trainers: false, stages };
+pub(super) const KIND: ScheduleKind =
+    ScheduleKind { name: "synchronous", options: &["cache_inputs"], trainers: false, stages };
 
 /// Global graph sampling, as RandomTMA's authors compare with it: batches whose neighbours are drawn from the whole
 /// graph, and gradients added up in every step. It is this schedule with batches.

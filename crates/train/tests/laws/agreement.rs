@@ -128,6 +128,18 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
+/// What trainers on their own read: they do not compare it, since whoever starts them gives all of them the same.
+const OF_TRAINERS: [&str; 8] = [
+    "schedule.interval",
+    "schedule.mean",
+    "schedule.halo",
+    "schedule.corrections",
+    "averaging.drop",
+    "schedule.limit",
+    "schedule.quorum",
+    "schedule.grace",
+];
+
 /// What each process may have for itself.
 const OWN: [&str; 7] = [
     "data.path=elsewhere",
@@ -169,10 +181,20 @@ fn every_key_on_which_workers_have_to_agree_is_among_those_that_are_tried() {
     let mut tried: Vec<String> = OTHERS.iter().flat_map(|(_, others)| others.iter().map(|set| key(set))).collect();
     // The number of workers, whatever was typed.
     tried.push("partition.parts".to_owned());
+    tried.extend(OF_TRAINERS.map(str::to_owned));
     let mut keys: Vec<&str> = Reach::Run.keys().chain(Reach::Course.keys()).collect();
     keys.sort_unstable();
     tried.sort_unstable();
     assert_eq!(tried, keys);
+}
+
+#[test]
+fn nobody_is_handed_a_transport_who_trains_on_its_own() {
+    let config = config(&["schedule.kind=averaging"]);
+    let own = parts(&config, &graph(60, 3), 2);
+    for result in run_each(vec![(config.clone(), own.clone()), (config, own)]) {
+        is_refused(&result.err().expect("it is refused"), &["schedule.kind", "averaging"]);
+    }
 }
 
 #[test]
@@ -255,7 +277,8 @@ fn what_concerns_one_process_may_differ_and_changes_no_bit() {
     assert_eq!(bits(&alike), bits(&different));
     keys.retain(|key| !OWN.iter().any(|set| self::key(set) == *key));
     // Files that lie elsewhere, and what carries the frames, which is the same for all.
-    assert_eq!(keys, ["data.features_path", "data.nodes_path", "partition.file", "transport.kind"]);
+    let same = ["transport.kind", "transport.speeds", "transport.faults"];
+    assert_eq!(keys, [&["data.features_path", "data.nodes_path", "partition.file"][..], &same].concat());
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod streams;
 mod agreement;
 mod alone;
 mod assigner;
+mod averaging;
 mod batches;
 mod best_round;
 mod brute_force;

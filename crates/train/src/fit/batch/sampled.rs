@@ -103,7 +103,8 @@ impl SampledBatches {
                 Some(links) => Of::Edges(EdgeBatches::new(links.clone(), batching.batches)),
                 None => Of::Rows(training_rows(worker)),
             },
-            rounds: stage.rounds,
+            // A trainer on its own goes on until it is told that it is over.
+            rounds: if plan.cadence.is_alone() { u32::MAX } else { stage.rounds },
             window: Window::new(draws, known, batching.ahead)?,
             open: 0..0,
             remote: fetches.then(|| RemoteRows::new(stage, columns, batching.cache)),

@@ -1,42 +1,97 @@
 //! The end of a run of trainers: ledgers on disk, the summary, and what each had.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use laconic_wire::{Count, Ledger, PerKind, Rank};
+use laconic_wire::{Count, Entry, Ledger, Rank, Tag};
 
-use super::Setup;
 use super::desk::Desk;
+use super::real::Chair;
+use super::{Opened, Setup};
 use crate::averaging::Ending;
 use crate::averaging::simulated::Played;
+use crate::config::TransportKind;
 use crate::error::{Result, TrainError};
 use crate::forecast::memory;
 use crate::record::card::Card;
 use crate::record::folder::write_results;
-use crate::record::ledger::PartFile;
 use crate::record::report::{Memory, Seconds, WorkerReport};
 use crate::record::summary::{RunFacts, Summary};
-use crate::record::traffic::Earlier;
 use crate::record::weights;
 use crate::run::options::Outcome;
 
 /// What a run has come to, and what was known at its start.
 pub(super) struct Closing<'a> {
     pub setup: &'a Setup,
-    pub desk: Desk,
-    pub card: Card,
-    pub earlier: Earlier,
-    pub forecast: (Vec<Ledger>, bool),
-    pub by_kind: PerKind<u64>,
-    /// Which start of the run this was.
-    pub start: u32,
-    /// The mean that it went on from.
-    pub after_round: u32,
-    /// Its stages.
-    pub played: Vec<Played>,
-    /// How the last of them ended; `None` where the aggregator was lost.
+    pub opened: Opened,
+    pub traffic: Traffic,
+    /// How its last stage ended; `None` where the aggregator was lost.
     pub ending: Option<Ending>,
+    /// How long trainers went, on the run's clock.
+    pub end: Duration,
     pub began: Instant,
+}
+
+/// What everybody has sent and received, by rank.
+pub(super) struct Traffic {
+    pub sent: Vec<Ledger>,
+    pub received: Vec<Ledger>,
+}
+
+impl Traffic {
+    /// What the stages of a simulated run have sent, and trainers each other besides.
+    pub fn of_stages(played: &[Played], exchanged: &[Ledger]) -> Traffic {
+        let ranks = exchanged.len() + 1;
+        let mut all = [(); 2].map(|()| vec![Ledger::new(); ranks]);
+        for of in played {
+            for (into, from) in all.iter_mut().zip([&of.sent, &of.received]) {
+                into.iter_mut().zip(from).for_each(|(into, from)| into.add_times(from, 1));
+            }
+        }
+        let [sent, received] = all;
+        Traffic { sent, received }.with(exchanged)
+    }
+
+    /// What has crossed the aggregator's end, and what trainers have sent each other.
+    pub fn of_chair(chair: &Chair, exchanged: &[Ledger]) -> Traffic {
+        let of_aggregator = chair.transport.sent();
+        let sent = std::iter::once(of_aggregator).chain(&chair.from).cloned().collect::<Vec<Ledger>>();
+        let mut received = vec![Ledger::new(); sent.len()];
+        for (from, ledger) in Rank::all(sent.len()).zip(&sent) {
+            for (to, into) in Rank::all(sent.len()).zip(&mut received).filter(|(to, _)| *to != from) {
+                // Who did not take its leave may have missed something.
+                if to == Rank(0) || chair.leaves[to.index() - 1].is_some() {
+                    mirror((from, ledger), (to, into));
+                }
+            }
+        }
+        Traffic { sent, received }.with(exchanged)
+    }
+
+    /// With what trainers have sent each other.
+    fn with(mut self, exchanged: &[Ledger]) -> Traffic {
+        for (from, ledger) in exchanged.iter().enumerate() {
+            self.sent[from + 1].add_times(ledger, 1);
+            for (Entry { round, peer, kind, layer, direction }, count) in ledger.iter() {
+                let tag = Tag { kind, direction, layer, round, step: 0 };
+                self.received[peer.index()].record_count(tag, Rank(from as u32 + 1), count);
+            }
+        }
+        self
+    }
+}
+
+/// Enters what `from` has sent to `to` as received; as one sum, where its accounts are written down already.
+fn mirror((from, sent): (Rank, &Ledger), (to, received): (Rank, &mut Ledger)) {
+    let mut rest = sent.totals_by_peer().get(&to).copied().unwrap_or_default();
+    for (Entry { round, peer, kind, layer, direction }, count) in sent.iter().filter(|(entry, _)| entry.peer == to) {
+        debug_assert_eq!(peer, to);
+        received.record_count(Tag { kind, direction, layer, round, step: 0 }, from, count);
+        rest.frames -= count.frames;
+        rest.payload -= count.payload;
+        rest.framed -= count.framed;
+    }
+    received.record_count(crate::exchange::steps::Step::TrainerComes.tag(0), from, rest);
 }
 
 /// Writes down and sums up.
@@ -44,45 +99,21 @@ pub(super) struct Closing<'a> {
 /// # Errors
 /// If too few trainers were left, the aggregator was lost, or the results cannot be written down.
 pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
-    let Closing { setup, mut desk, card, earlier, forecast, by_kind, start, after_round, played, ending, began } = closing;
-    let ranks = setup.parts.len() + 1;
-    let [sent, received] = ledgers(&played, ranks);
+    let Closing { setup, opened, traffic, ending, end, began } = closing;
+    let Opened { mut desk, card, earlier, snapshot, by_kind, start } = opened;
+    let after_round = snapshot.map_or(0, |snapshot| snapshot.rounds());
+    let Traffic { sent, received } = traffic;
     if let Some(out) = &setup.process.out {
-        for (rank, ledger) in Rank::all(ranks).zip(&sent) {
-            PartFile::open(out, rank, start)?.append(ledger.iter())?;
+        if !desk.writes_ledgers() {
+            desk.open_ledgers(out, start)?;
         }
+        // What is still in memory.
+        desk.append(sent.iter().map(|ledger| ledger.iter().collect()))?;
     }
-    let word = match ending {
-        Some(Ending::Limit) => "limit",
-        Some(Ending::Patience) => "patience",
-        Some(Ending::Stopped) => "stopped",
-        Some(Ending::NoQuorum { answered }) => {
-            let wanted = setup.trainers.quorum(setup.parts.len());
-            let means = desk.progress.done;
-            return Err(TrainError::NoQuorum { answered, wanted, means });
-        }
-        None => return Err(TrainError::AggregatorLost { means: desk.progress.done }),
-    };
+    let word = word(setup, &desk, ending)?;
     let trained = desk.trained(ending == Some(Ending::Stopped))?;
     let digest = weights::digest(&trained.chosen, &trained.last);
-    let end: f64 = played.iter().map(|of| of.end.as_secs_f64()).sum();
-    let report = |rank: usize| {
-        let totals = |ledger: &Ledger| {
-            let by_peer = ledger.totals_by_peer();
-            Rank::all(ranks).map(|peer| by_peer.get(&peer).copied().unwrap_or_default()).collect::<Vec<Count>>()
-        };
-        let seconds = Seconds { total: began.elapsed().as_secs_f64(), link_model: end, ..Seconds::default() };
-        let memory = Memory { peak: memory::peak_bytes(), predicted: setup.process.memory / ranks as u64 };
-        WorkerReport {
-            kinds: sent[rank].totals_by_kind(),
-            sent: totals(&sent[rank]),
-            received: totals(&received[rank]),
-            seconds,
-            memory,
-            digest,
-            ..WorkerReport::empty(ranks)
-        }
-    };
+    let times = [began.elapsed().as_secs_f64(), if simulated(setup) { end.as_secs_f64() } else { 0.0 }];
     let facts = RunFacts {
         given: &setup.plan.config,
         plan: &setup.plan,
@@ -94,8 +125,8 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
         predicted: &by_kind,
         one_process: true,
     };
-    let mut summary = Summary::of(&facts, (0..ranks).map(report).collect())?;
-    summary.bytes.is_bound = !forecast.1;
+    let mut summary = Summary::of(&facts, reports(setup, [&sent, &received], (digest, times)))?;
+    summary.bytes.is_bound = !setup.forecast.is_exact;
     summary.averaging = Some(desk.summary(word));
     if let Some(out) = &setup.process.out {
         let card = Card { run: desk.recorder.run().to_owned(), ..card };
@@ -103,7 +134,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
         written.map_err(|error| desk.recorder.located(error))?;
     }
     let mut summary = Some(summary);
-    let ledgers = sent.into_iter().zip(received).zip(forecast.0);
+    let ledgers = sent.into_iter().zip(received).zip(setup.forecast.books.clone());
     let outcome = |(rank, ((sent, received), predicted)): (usize, ((Ledger, Ledger), Ledger))| Outcome {
         rank: rank as u32,
         plan: Arc::clone(&setup.plan),
@@ -116,13 +147,49 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     Ok(ledgers.enumerate().map(outcome).collect())
 }
 
-/// What all stages together have sent and received.
-fn ledgers(played: &[Played], ranks: usize) -> [Vec<Ledger>; 2] {
-    let mut all = [(); 2].map(|()| vec![Ledger::new(); ranks]);
-    for of in played {
-        for (into, from) in all.iter_mut().zip([&of.sent, &of.received]) {
-            into.iter_mut().zip(from).for_each(|(into, from)| into.add_times(from, 1));
+fn simulated(setup: &Setup) -> bool {
+    setup.config.transport.kind == TransportKind::Simulated
+}
+
+/// What the summary calls this ending.
+///
+/// # Errors
+/// If too few trainers were left, or the aggregator was lost.
+fn word(setup: &Setup, desk: &Desk, ending: Option<Ending>) -> Result<&'static str> {
+    let means = desk.progress.done;
+    match ending {
+        Some(Ending::Limit) => Ok("limit"),
+        Some(Ending::Patience) => Ok("patience"),
+        Some(Ending::Stopped) => Ok("stopped"),
+        Some(Ending::NoQuorum { answered }) => {
+            let wanted = setup.trainers.quorum(setup.parts.len());
+            Err(TrainError::NoQuorum { answered, wanted, means })
         }
+        None => Err(TrainError::AggregatorLost { means }),
     }
-    all
+}
+
+/// What each rank has to say at the end: what it has sent and received; `times` are real seconds, and those of a
+/// simulated clock.
+fn reports(
+    setup: &Setup,
+    [sent, received]: [&[Ledger]; 2],
+    (digest, [total, link_model]): ([u8; 32], [f64; 2]),
+) -> Vec<WorkerReport> {
+    let ranks = sent.len();
+    let totals = |ledger: &Ledger| {
+        let by_peer = ledger.totals_by_peer();
+        Rank::all(ranks).map(|peer| by_peer.get(&peer).copied().unwrap_or_default()).collect::<Vec<Count>>()
+    };
+    let predicted = setup.process.memory / ranks as u64;
+    let report = |(sent, received): (&Ledger, &Ledger)| WorkerReport {
+        kinds: sent.totals_by_kind(),
+        sent: totals(sent),
+        received: totals(received),
+        seconds: Seconds { total, link_model, ..Seconds::default() },
+        memory: Memory { peak: memory::peak_bytes(), predicted },
+        digest,
+        ..WorkerReport::empty(ranks)
+    };
+    sent.iter().zip(received).map(report).collect()
 }

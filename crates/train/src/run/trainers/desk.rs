@@ -1,19 +1,21 @@
 //! The aggregator's desk: what it writes down, and what it remembers to sum up in the end.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use laconic_wire::{Count, PerKind};
+use laconic_wire::{Count, Entry, PerKind, Rank};
 
-use crate::averaging::simulated::{Doing, Watch};
-use crate::averaging::{Kept, Model, Noted};
+use crate::averaging::simulated::Doing;
+use crate::averaging::{Kept, Leave, Model, Noted, Watch};
 use crate::error::Result;
 use crate::fit::observe::{Recorder, RoundReport};
 use crate::fit::progress::{Averaged, Best, Finished, Progress, Snapshot};
 use crate::fit::stages::Trained;
 use crate::fit::trainer::keep_best;
 use crate::plan::Plan;
+use crate::record::ledger::PartFile;
 use crate::record::recorder::FolderRecorder;
 use crate::record::summary::{AveragingSummary, Curve, TrainerSummary};
 use crate::worker::StopSignal;
@@ -43,6 +45,8 @@ pub(super) struct Desk {
     pub trainers: Vec<TrainerSummary>,
     means: u32,
     notes: Vec<String>,
+    /// By rank the file of its ledger.
+    rows: Vec<PartFile>,
 }
 
 /// More notes than that are counted, and not kept.
@@ -69,6 +73,7 @@ impl Desk {
             trainers,
             means: 0,
             notes: Vec::new(),
+            rows: Vec::new(),
         }
     }
 
@@ -80,7 +85,7 @@ impl Desk {
     }
 
     /// The last mean of the stage, if there is one, to go on from; and what had been judged before.
-    pub fn kept(&self) -> (Option<Kept>, (Option<f64>, u32)) {
+    pub fn reached(&self) -> (Option<Kept>, (Option<f64>, u32)) {
         let Progress { done, parameters, averaged, best, since_best, .. } = &self.progress;
         let worth = best.as_ref().and_then(|best| crate::fit::trainer::worth(&self.plan, &best.scores));
         let kept = averaged.as_ref().filter(|_| *done > 0).map(|averaged| Kept {
@@ -91,7 +96,8 @@ impl Desk {
                 model: parameters.as_slice().into(),
             },
             elapsed: Duration::try_from_secs_f64(averaged.elapsed).unwrap_or_default(),
-            steps: averaged.steps.clone(),
+            // One a trainer, whatever a file says.
+            steps: (0..self.parts.len()).map(|of| averaged.steps.get(of).copied().unwrap_or(0)).collect(),
             last: false,
         });
         (kept, (worth, *since_best))
@@ -149,6 +155,15 @@ impl Desk {
         }
     }
 
+    /// What trainers left with.
+    pub fn note_leaves(&mut self, leaves: &[Option<Leave>]) {
+        for (trainer, leave) in self.trainers.iter_mut().zip(leaves) {
+            if let Some(Leave { steps, working, averaging, .. }) = leave {
+                (trainer.steps, trainer.working_seconds, trainer.averaging_seconds) = (*steps, *working, *averaging);
+            }
+        }
+    }
+
     /// The run's averaging in figures; `ending` in words.
     pub fn summary(&self, ending: &str) -> AveragingSummary {
         let best = self.curve.iter().filter_map(|(_, worth)| *worth).fold(f64::NEG_INFINITY, f64::max);
@@ -163,6 +178,29 @@ impl Desk {
             curve: self.curve.iter().map(|(at, worth)| Curve { seconds: at.as_secs_f64(), worth: *worth }).collect(),
             notes: self.notes.clone(),
         }
+    }
+
+    /// Whether accounts are written down rather than kept.
+    pub fn writes_ledgers(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    /// Writes down what each rank has sent.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn append(&mut self, sent: impl Iterator<Item = BTreeMap<Entry, Count>>) -> Result<()> {
+        self.rows.iter_mut().zip(sent).try_for_each(|(rows, accounts)| rows.append(accounts))
+    }
+
+    /// Opens the files that accounts are written into.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn open_ledgers(&mut self, out: &Path, start: u32) -> Result<()> {
+        self.rows =
+            Rank::all(self.parts.len() + 1).map(|rank| PartFile::open(out, rank, start)).collect::<Result<_>>()?;
+        Ok(())
     }
 
     /// Something to be said at the end as well.
@@ -228,7 +266,9 @@ impl Watch<Scores> for Desk {
                 self.trainers[trainer].lost.push(now.as_secs_f64());
                 format!("trainer {part} was lost after {after} and mean {mean}")
             }
-            Noted::Missing(mean) => format!("trainer {part} had not answered when mean {mean} was taken, after {after}"),
+            Noted::Missing(mean) => {
+                format!("trainer {part} had not answered when mean {mean} was taken, after {after}")
+            }
             Noted::Late(mean) => format!("trainer {part} answered after mean {mean} was taken, after {after}"),
         };
         self.say(text);

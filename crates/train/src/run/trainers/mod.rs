@@ -5,38 +5,42 @@
 //! graph of its own nodes. With `frozen` trainers exchange the inputs of each stage before they go.
 
 mod close;
+mod crew;
 mod desk;
+mod on_threads;
+mod real;
+pub(super) mod seated;
 mod simulated;
 
 use std::sync::Arc;
 
+use laconic_graph::dataset::Split;
 use laconic_graph::part::Part;
 use laconic_graph::skew::LabelSkew;
-use laconic_nn::Operand;
-use laconic_wire::{Ledger, Metered, PerKind, Rank, threads};
+use laconic_wire::{PerKind, Rank};
 
 use self::desk::Desk;
 use super::options::{Options, Outcome};
 use super::session::Process;
 use super::source::Source;
 use crate::averaging::Terms;
-use crate::config::{Config, Pace, TransportKind};
+use crate::config::{Config, TrainersHalo, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::fit::progress::Snapshot;
 use crate::forecast::memory::{self, Memory};
-use crate::forecast::trainers::{StageMeans, forecast_stage};
+use crate::forecast::trainers::TrainersForecast;
 use crate::plan::identity::Identity;
-use crate::plan::{Plan, TrainersPlan};
+use crate::plan::{Members, Plan, TrainersPlan};
 use crate::record::card::Card;
 use crate::record::checkpoint::Checkpoint;
 use crate::record::claim::Claim;
 use crate::record::earlier::read_earlier;
 use crate::record::folder::continue_folder;
+use crate::record::observer::{Observer, Silent};
 use crate::record::recorder::{Destination, FolderRecorder};
-use crate::record::report::WorkerReport;
 use crate::record::traffic::Earlier;
-use crate::worker::{Worker, WorkerOptions};
+use crate::worker::StopSignal;
 
 /// Everything that is known of a run before it starts.
 pub(super) struct Setup {
@@ -47,8 +51,9 @@ pub(super) struct Setup {
     pub parts: Vec<u32>,
     pub config: Config,
     pub process: Process,
-    /// Steps of each trainer's epoch.
-    pub of_epoch: Vec<u64>,
+    pub forecast: TrainersForecast,
+    /// Set when everybody is to give up at once.
+    pub give_up: StopSignal,
 }
 
 impl Setup {
@@ -59,7 +64,7 @@ impl Setup {
         Terms {
             trainers: self.parts.len(),
             interval,
-            limit: self.limit(stage),
+            limit: self.plan.limit_of(stage),
             weighting,
             quorum: self.trainers.quorum(self.parts.len()),
             grace,
@@ -70,35 +75,6 @@ impl Setup {
             patience: train.patience,
         }
     }
-
-    /// The end of a stage: the run's, or so many epochs as belong to this stage.
-    fn limit(&self, stage: usize) -> Pace {
-        match self.config.schedule.limit {
-            Some(limit) => limit,
-            None => Pace::Epochs(self.config.rounds_of(stage).into()),
-        }
-    }
-
-    /// The means of each stage, as far as they can be known; `None` where one is open.
-    fn means(&self) -> Option<Vec<StageMeans>> {
-        let stages = self.plan.stages.iter().enumerate();
-        let of = |(index, stage): (usize, &crate::schedule::Stage)| {
-            let plan = TrainersPlan { limit: self.limit(index), ..self.trainers.clone() };
-            StageMeans::of(&plan, &self.of_epoch, stage.network.len(), index + 1 < self.plan.stages.len())
-        };
-        stages.map(of).collect()
-    }
-
-    /// What everybody will send, by rank, and whether that is exact; nothing where the number of means is open.
-    pub fn forecast(&self) -> (Vec<Ledger>, bool) {
-        let ranks = self.parts.len() + 1;
-        let mut ledgers = vec![Ledger::new(); ranks];
-        let Some(means) = self.means() else { return (ledgers, false) };
-        for stage in &means {
-            forecast_stage(stage, self.parts.len(), WorkerReport::bytes(ranks), &mut ledgers);
-        }
-        (ledgers, means.iter().all(|stage| stage.is_exact))
-    }
 }
 
 /// The data of a run: each trainer's, and the whole.
@@ -108,60 +84,123 @@ pub(super) struct Data {
     pub whole: Part,
 }
 
+impl Data {
+    /// What the trainers of these parts see, or the one at the place `only`, and the steps of each one's epoch.
+    fn trained(
+        (members, config): (&Members, &Config),
+        every: Vec<Part>,
+        (trainers, parts): (&TrainersPlan, &[u32]),
+        only: Option<usize>,
+    ) -> Result<(Vec<Part>, Vec<u64>)> {
+        let meets = trainers.halo != TrainersHalo::None;
+        let is_trained = |part: &&Part| parts.contains(&part.index);
+        let there = (meets && parts.len() < every.len()).then(|| {
+            let nodes = every.iter().filter(is_trained).flat_map(|part| part.nodes.iter().copied());
+            let mut nodes: Vec<u64> = nodes.collect();
+            nodes.sort_unstable();
+            nodes
+        });
+        let wanted = |part: &u32| only.is_none_or(|only| parts.get(only) == Some(part));
+        let (mut own, mut of_epoch) = (Vec::new(), Vec::new());
+        for part in every.into_iter().filter(|part| parts.contains(&part.index) && wanted(&part.index)) {
+            let index = part.index;
+            let part = match (meets, &there) {
+                (false, _) => Part { index, ..part.induced() },
+                (true, Some(there)) => part.keeping(&|id| there.binary_search(&id).is_ok()),
+                (true, None) => part,
+            };
+            let plan = Plan::with(members, config, &crew::own_counts(&part))
+                .map_err(|error| TrainError::config(format!("the trainer of part {index}: {error}")))?;
+            of_epoch.push(plan.batching.as_ref().map_or(1, |batching| u64::from(batching.batches)));
+            own.push(part);
+        }
+        Ok((own, of_epoch))
+    }
+}
+
 /// Runs trainers and their aggregator in this process.
 ///
 /// # Errors
 /// If the configuration or the data cannot be used, too few trainers are left, or the aggregator fails.
-pub(super) fn run(config: &Config, mut source: Source, options: Options) -> Result<Vec<Outcome>> {
+pub(super) fn run(config: &Config, source: Source, mut options: Options) -> Result<Vec<Outcome>> {
+    let observer = std::mem::replace(&mut options.observer, Box::new(Silent));
+    let (setup, data, opened) = prepare(config, source, options, observer, admit)?;
+    match setup.config.transport.kind {
+        TransportKind::Simulated => simulated::play(&setup, data, opened),
+        _ => on_threads::run(&setup, data, opened),
+    }
+}
+
+/// Resolves everything, and begins the run's folder when nothing refuses the run any more.
+fn prepare(
+    config: &Config,
+    mut source: Source,
+    options: Options,
+    mut observer: Box<dyn Observer>,
+    admit: impl FnOnce(&Plan, &Data, bool, &mut dyn Observer) -> Result<u64>,
+) -> Result<(Setup, Data, Opened)> {
     let all = source.parts();
     let config = options.members.resolved(config, all)?;
     let every = (0..all).map(|part| source.take(part)).collect::<Result<Vec<Part>>>()?;
     let whole = Part::whole(&every)?;
     let plan = Plan::with(&options.members, &config, &whole.global)?
         .with_label_skew(LabelSkew::of_parts(&every).map(|labels| labels.skew));
-    let Some(trainers) = plan.trainers.clone() else {
-        return Err(TrainError::config("schedule.kind: workers that exchange rows are no trainers on their own"));
-    };
-    let parts = trainers.parts(all)?;
-    let mut data = Vec::new();
-    let mut of_epoch = Vec::new();
-    for part in every.into_iter().filter(|part| parts.contains(&part.index)) {
-        let (index, part) = (part.index, part.induced());
-        let own = Plan::with(&options.members, &config, &part.global)
-            .map_err(|error| TrainError::config(format!("the trainer of part {index}: {error}")))?;
-        of_epoch.push(own.batching.as_ref().map_or(1, |batching| u64::from(batching.batches)));
-        data.push(part);
+    let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
+    let dropped = trainers.parts(all)?;
+    let parts = with_something_to_learn(&every, dropped.clone());
+    for part in dropped.iter().filter(|part| !parts.contains(part)) {
+        observer.noted(&format!("part {part} has no trainer: no node of it is to learn from"));
     }
-    let data = Data { parts: data, whole };
-    let Options { out, resume, changes, interrupt, abort: _, mut observer, keep_accounts, force, .. } = options;
+    let (own, of_epoch) = Data::trained((&options.members, &config), every, (&trainers, &parts), None)?;
+    let data = Data { parts: own, whole };
+    let Options { out, resume, changes, interrupt, abort, keep_accounts: keeps_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let simulated = config.transport.kind == TransportKind::Simulated;
-    let each = match (config.train.threads, simulated) {
-        (0, true) => cores,
-        (0, false) => (cores / parts.len()).max(1),
-        (threads, _) => threads,
-    };
     let memory = admit(&plan, &data, force, observer.as_mut())?;
-    let process = Process {
-        out,
-        resume,
-        changes,
-        keeps_accounts: keep_accounts,
-        memory,
-        threads: each,
-        is_shared: true,
-        stop: crate::worker::StopSignal::of(interrupt),
-        notes: source.notes().to_vec(),
+    let threads = threads_of(&config, parts.len());
+    let (stop, notes) = (StopSignal::of(interrupt), source.notes().to_vec());
+    let is_shared = config.transport.kind != TransportKind::Processes;
+    let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
+    let meets = trainers.halo != TrainersHalo::None;
+    let shapes = if meets { shapes_of(&data.parts, &plan)? } else { Vec::new() };
+    let forecast = TrainersForecast::of(&plan, &of_epoch, &shapes)?;
+    let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
+    let setup = Setup { plan, trainers, parts, config, process, forecast, give_up };
+    let opened = Opening::new(&setup, &data.whole)?.begin(&setup, observer)?;
+    Ok((setup, data, opened))
+}
+
+/// Those of these parts in which a node is to learn from, or all where no node has a label.
+fn with_something_to_learn(every: &[Part], parts: Vec<u32>) -> Vec<u32> {
+    let learns = |part: &Part| {
+        let mut roles = part.roles.iter().enumerate();
+        roles.any(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0)
     };
-    let plan = Arc::new(plan);
-    let setup = Setup { plan, trainers, parts, config, process, of_epoch };
-    let desk = Opening::new(&setup, &data.whole)?.begin(&setup, observer)?;
-    simulated::play(&setup, data, desk)
+    let some: Vec<u32> =
+        every.iter().filter(|part| parts.contains(&part.index) && learns(part)).map(|part| part.index).collect();
+    if some.is_empty() { parts } else { some }
+}
+
+/// Compute threads of each: all cores where one is at work at a time, else its share of them.
+fn threads_of(config: &Config, trainers: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    match (config.train.threads, config.transport.kind) {
+        (0, TransportKind::Simulated) => cores,
+        (0, _) => (cores / trainers).max(1),
+        (threads, _) => threads,
+    }
+}
+
+/// The shapes of trainers that meet, by their places among each other.
+fn shapes_of(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
+    let count = parts.len() as u32;
+    let among: Vec<Part> =
+        (0..count).zip(parts).map(|(index, part)| Part { index, parts: count, ..part.clone() }).collect();
+    let plans = laconic_graph::plan::plan_all(&among, plan.self_loops)?;
+    Ok(among.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect())
 }
 
 /// What the workers of these parts will take, in bytes.
-fn admit(plan: &Plan, data: &Data, forced: bool, observer: &mut dyn crate::record::observer::Observer) -> Result<u64> {
+fn admit(plan: &Plan, data: &Data, forced: bool, observer: &mut dyn Observer) -> Result<u64> {
     let mut all = Memory::default();
     for part in data.parts.iter().chain([&data.whole]) {
         all.add_all(&memory::forecast(&Shapes::outline(part, plan.self_loops), plan, true));
@@ -170,15 +209,6 @@ fn admit(plan: &Plan, data: &Data, forced: bool, observer: &mut dyn crate::recor
         observer.warned(&warning);
     }
     Ok(all.total())
-}
-
-/// A worker that meets nobody.
-pub(super) fn alone(plan: Plan, part: Part, setup: &Setup) -> Result<(Worker, Operand)> {
-    let end = threads(1, setup.config.deadline()).remove(0);
-    let options =
-        WorkerOptions { threads: setup.process.threads, stop: setup.process.stop.clone(), clock: None };
-    let part = Part { index: 0, parts: 1, ..part };
-    Worker::start(Arc::new(plan), Metered::new(Box::new(end)), part, options)
 }
 
 /// The folder of a run before it begins.
@@ -196,7 +226,6 @@ struct Opened {
     card: Card,
     earlier: Earlier,
     snapshot: Option<Snapshot>,
-    forecast: (Vec<Ledger>, bool),
     by_kind: PerKind<u64>,
     start: u32,
 }
@@ -223,7 +252,7 @@ impl Opening {
         Ok(opening)
     }
 
-    fn begin(self, setup: &Setup, observer: Box<dyn crate::record::observer::Observer>) -> Result<Opened> {
+    fn begin(self, setup: &Setup, observer: Box<dyn Observer>) -> Result<Opened> {
         let Setup { plan, process, .. } = setup;
         let Opening { mut claim, identity, card, checkpoint, earlier } = self;
         let moved = claim.as_mut().map(Claim::begin).transpose()?.flatten();
@@ -237,19 +266,19 @@ impl Opening {
         let snapshot = checkpoint.as_ref().map(|checkpoint| checkpoint.snapshot.clone());
         let goes_on = (checkpoint, earlier.kinds);
         let mut recorder = FolderRecorder::new(destination, plan, identity, goes_on, observer)?;
-        let forecast = setup.forecast();
         let mut by_kind = earlier.kinds.map(|count| count.framed);
-        for ledger in &forecast.0 {
+        for ledger in &setup.forecast.books {
             let totals = ledger.totals_by_kind();
             by_kind.iter_mut().zip(totals.iter()).for_each(|((_, sum), (_, count))| *sum += count.framed);
         }
-        let means: Vec<u32> = setup.means().unwrap_or_default().iter().map(|stage| stage.means as u32).collect();
+        let means: Vec<u32> =
+            setup.forecast.means.iter().map(|&means| u32::try_from(means).unwrap_or(u32::MAX)).collect();
         let watch = recorder.observer();
         watch.started(&setup.config, setup.parts.len(), moved.as_deref());
         plan.notes().iter().for_each(|note| watch.noted(note));
         watch.stages(&means);
-        watch.predicted(&by_kind, process.memory, means.iter().sum());
+        watch.predicted(&by_kind, process.memory, means.iter().fold(0, |sum, means| sum.saturating_add(*means)));
         let desk = Desk::new(plan.clone(), recorder, setup.parts.clone(), process.stop.clone());
-        Ok(Opened { desk, card, earlier, snapshot, forecast, by_kind, start })
+        Ok(Opened { desk, card, earlier, snapshot, by_kind, start })
     }
 }

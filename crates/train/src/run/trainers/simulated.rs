@@ -1,23 +1,21 @@
 //! Trainers and aggregator on one thread, by a clock that jumps from one event to the next.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use laconic_nn::Operand;
-use laconic_wire::LinkShape;
+use laconic_wire::{Ledger, LinkShape};
 
-use super::close::{Closing, close};
-use super::{Data, Opened, Setup, alone};
+use super::close::{Closing, Traffic, close};
+use super::crew::{Crew, after, meeting};
+use super::{Data, Opened, Setup};
 use crate::averaging::Ending;
-use crate::averaging::simulated::{Conditions, Fault, Played, run};
+use crate::averaging::conditions::{Conditions, Fault};
+use crate::averaging::simulated::{Played, run};
 use crate::config::{Failing, Who};
 use crate::error::{Result, TrainError};
+use crate::fit::Handed;
 use crate::fit::local::{LocalTrainer, WholeJudge};
 use crate::fit::trainer::StageRun;
-use crate::fit::{Handed, StageInputs};
-use crate::plan::Plan;
-use crate::record::report::WorkerReport;
 use crate::run::options::Outcome;
-use crate::worker::Worker;
 
 /// How fast a trainer steps where nothing is said.
 const SPEED: f64 = 1.0;
@@ -61,94 +59,79 @@ fn conditions(setup: &Setup) -> Result<Conditions> {
         correction_speed: fastest,
         verdict: Duration::ZERO,
         links: vec![link; speeds.len() + 1],
-        report: WorkerReport::bytes(speeds.len() + 1),
         speeds,
         faults,
     })
-}
-
-/// Everybody's worker, with the rows that the next stage begins with.
-struct Crew {
-    trainers: Vec<(Worker, Option<Handed>)>,
-    judge: (Worker, Option<Handed>),
-}
-
-impl Crew {
-    fn start(setup: &Setup, data: Data) -> Result<Crew> {
-        let handed = |(worker, x): (Worker, Operand)| (worker, Some(Handed::from(x)));
-        let trainer = |part| -> Result<(Worker, Option<Handed>)> {
-            let part: laconic_graph::part::Part = part;
-            let plan = Plan::with(&setup.plan.members, &setup.config, &part.global)?.alone();
-            alone(plan, part, setup).map(handed)
-        };
-        let trainers = data.parts.into_iter().map(trainer).collect::<Result<Vec<_>>>()?;
-        let judge = alone(Plan::clone(&setup.plan), data.whole, setup).map(handed)?;
-        Ok(Crew { trainers, judge })
-    }
-}
-
-/// A stage's inputs on one worker.
-fn inputs(worker: &mut Worker, x: &mut Option<Handed>, at: StageRun<'_>) -> Result<StageInputs> {
-    let x = x.take().expect("every stage but the last hands rows on");
-    worker.begin(at.stage);
-    StageInputs::fetch(worker, at.stage, x, at.rounds_before)
 }
 
 /// Plays the run and writes down what comes of it.
 ///
 /// # Errors
 /// If training leaves the numbers, too few trainers are left, or something cannot be written down.
-pub(super) fn play(setup: &Setup, data: Data, opened: Opened) -> Result<Vec<Outcome>> {
-    let began = std::time::Instant::now();
+pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<Outcome>> {
+    let began = Instant::now();
     let conditions = conditions(setup)?;
     let mut crew = Crew::start(setup, data)?;
-    let Opened { mut desk, card, earlier, snapshot, forecast, by_kind, start } = opened;
-    let after_round = snapshot.as_ref().map_or(0, |snapshot| snapshot.rounds());
-    let (mut snapshot, mut played, mut last) = (snapshot, Vec::<Played>::new(), None);
+    let mut snapshot = opened.snapshot.clone();
+    let (mut played, mut ending) = (Vec::<Played>::new(), None);
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
-        let at = StageRun { stage, index, rounds_before: desk.finished.iter().map(|(_, rounds)| rounds).sum() };
-        let mut learners = Vec::new();
-        for (worker, x) in &mut crew.trainers {
-            let inputs = inputs(worker, x, at)?;
-            learners.push(LocalTrainer::new(worker, at, inputs)?);
+        let desk = &mut opened.desk;
+        let rounds_before = desk.finished.iter().map(|(_, rounds)| rounds).sum();
+        let at = StageRun { stage, index, rounds_before };
+        let before = crew.exchanged();
+        let (inputs, of_judge) = crew.inputs(meeting(stage, index), at)?;
+        desk.before += longest(&before, &crew.exchanged(), &conditions);
+        let steps = |trainer: usize| played.iter().map(|of| of.steps[trainer]).sum();
+        let mut learners = Vec::with_capacity(setup.parts.len());
+        for (trainer, (hand, inputs)) in crew.trainers.iter_mut().zip(inputs).enumerate() {
+            learners.push(LocalTrainer::new(&mut hand.worker, after(stage, index, steps(trainer)), inputs)?);
         }
-        let (worker, x) = &mut crew.judge;
-        let inputs = inputs(worker, x, at)?;
-        let mut judge = WholeJudge::new(worker, at, inputs)?;
+        let mut judge = WholeJudge::new(&mut crew.judge.worker, at, of_judge)?;
         desk.begin(index);
+        let hands_on = index + 1 < stages.len();
         let known = snapshot.as_ref().and_then(|snapshot| snapshot.finished.get(index)).cloned();
-        let chosen = match known {
-            Some((chosen, rounds)) => {
-                desk.finished.push((chosen.clone(), rounds));
-                chosen
+        let chosen = if let Some((chosen, rounds)) = known {
+            desk.finished.push((chosen.clone(), rounds));
+            chosen
+        } else {
+            if let Some(snapshot) = snapshot.take() {
+                snapshot.restore(&mut desk.progress)?;
             }
-            None => {
-                if let Some(snapshot) = snapshot.take() {
-                    snapshot.restore(&mut desk.progress)?;
-                }
-                let (kept, best) = desk.kept();
-                let faults = if played.is_empty() { conditions.faults.clone() } else { Vec::new() };
-                let conditions = Conditions { faults, ..conditions.clone() };
-                let went =
-                    run(setup.terms(index), &conditions, &mut learners, &mut judge, (kept.as_ref(), best), &mut desk)?;
-                desk.note_lanes(&went.lanes, &went.steps);
-                desk.before += went.end;
-                let ending = went.ending;
-                played.push(went);
-                last = Some(ending);
-                if ending != Some(Ending::Limit) && ending != Some(Ending::Patience) || index + 1 == stages.len() {
-                    break;
-                }
-                desk.finish_stage()?
+            let (kept, best) = desk.reached();
+            // Faults are timed from the beginning.
+            let conditions = conditions.since(desk.before);
+            let from = (kept.as_ref(), best, hands_on);
+            let mut went = run(setup.terms(index), &conditions, &mut learners, &mut judge, from, desk)?;
+            desk.note_lanes(&went.lanes, &went.steps);
+            desk.before += went.end;
+            ending = went.ending;
+            let goes_on = hands_on && matches!(ending, Some(Ending::Limit | Ending::Patience));
+            let chosen = if goes_on { desk.finish_stage()? } else { Vec::new() };
+            if goes_on {
+                went.dismiss(&chosen.as_slice().into());
             }
+            played.push(went);
+            if !goes_on {
+                break;
+            }
+            chosen
         };
         let handed: Vec<Option<Handed>> =
             learners.into_iter().map(|learner| learner.hand_on(&chosen)).collect::<Result<_>>()?;
-        let of_judge = judge.hand_on(&chosen)?;
-        crew.trainers.iter_mut().zip(handed).for_each(|((_, x), handed)| *x = handed);
-        crew.judge.1 = of_judge;
+        crew.judge.x = judge.hand_on(&chosen)?;
+        crew.trainers.iter_mut().zip(handed).for_each(|(hand, handed)| hand.x = handed);
     }
-    let ending = last.ok_or_else(|| TrainError::checkpoint("the run had come to its end"))?;
-    close(Closing { setup, desk, card, earlier, forecast, by_kind, start, after_round, played, ending, began })
+    let traffic = Traffic::of_stages(&played, &crew.exchanged());
+    let end = opened.desk.before;
+    close(Closing { setup, opened, traffic, ending, end, began })
+}
+
+/// How long the slowest uplink took for what trainers have sent each other since.
+fn longest(before: &[Ledger], now: &[Ledger], conditions: &Conditions) -> Duration {
+    let takes = |((before, now), link): ((&Ledger, &Ledger), &LinkShape)| {
+        let bytes = now.total().framed - before.total().framed;
+        if bytes > 0 { link.transfer(bytes as usize).saturating_add(link.latency) } else { Duration::ZERO }
+    };
+    before.iter().zip(now).zip(&conditions.links[1..]).map(takes).max().unwrap_or_default()
 }

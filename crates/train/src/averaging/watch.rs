@@ -1,0 +1,29 @@
+//! Who watches a run of trainers and writes it down.
+
+use std::time::Duration;
+
+use super::events::{Kept, Noted};
+use crate::error::Result;
+
+/// Who watches a run.
+pub trait Watch<V> {
+    /// A mean is to be written down.
+    ///
+    /// # Errors
+    /// If it cannot be.
+    fn kept(&mut self, now: Duration, kept: &Kept, sent: u64) -> Result<()>;
+
+    /// A mean was judged.
+    ///
+    /// # Errors
+    /// If it cannot be written down.
+    fn judged(&mut self, now: Duration, number: u32, verdict: &V) -> Result<()>;
+
+    /// Something has happened to a trainer that is worth a line.
+    fn noted(&mut self, now: Duration, trainer: usize, what: Noted);
+
+    /// Whether the user wants an end.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}

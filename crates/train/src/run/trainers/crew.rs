@@ -1,0 +1,154 @@
+//! Everybody's worker: what trainers and the judge start with, and what they exchange before a stage.
+
+use std::sync::Arc;
+
+use laconic_graph::dataset::Split;
+use laconic_graph::part::{GlobalCounts, Part};
+use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
+
+use super::{Data, Setup};
+use crate::config::TrainersHalo;
+use crate::error::{Result, TrainError};
+use crate::fit::trainer::StageRun;
+use crate::fit::{Handed, StageInputs};
+use crate::plan::Plan;
+use crate::schedule::Stage;
+use crate::worker::{Worker, WorkerOptions};
+
+/// A worker with the rows that the next stage begins with.
+pub(super) struct Hand {
+    pub worker: Worker,
+    pub x: Option<Handed>,
+}
+
+impl Hand {
+    /// The trainer of a part, as it stands in the graph or, if it meets the others to `exchange` inputs, in the whole.
+    ///
+    /// # Errors
+    /// If the part cannot be trained on, or another trainer does not answer.
+    pub fn trainer(setup: &Setup, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<Hand> {
+        let index = part.index;
+        let plan = Plan::with(&setup.plan.members, &setup.config, &own_counts(&part))?.alone();
+        let hand = Hand::of(setup, plan, part, exchange)?;
+        if hand.worker.own_rows[0] == 0.0 {
+            let what =
+                "no node of it is in the training split with a label that is known; averaging.drop leaves it out";
+            return Err(TrainError::config(format!("part {index} has nothing to train on: {what}")));
+        }
+        Ok(hand)
+    }
+
+    /// The judge of means, on the whole graph.
+    ///
+    /// # Errors
+    /// As [`Hand::trainer`].
+    pub fn judge(setup: &Setup, whole: Part) -> Result<Hand> {
+        Hand::of(setup, Plan::clone(&setup.plan), whole, None)
+    }
+
+    fn of(setup: &Setup, plan: Plan, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<Hand> {
+        let alone = || -> Box<dyn Transport> { Box::new(threads(1, setup.config.deadline()).remove(0)) };
+        let transport = Metered::new(exchange.unwrap_or_else(alone));
+        let part = Part { index: transport.rank().0, parts: transport.size() as u32, ..part };
+        let stop = setup.process.stop.clone();
+        let options = WorkerOptions { threads: setup.process.threads, stop, clock: None };
+        let (worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
+        Ok(Hand { worker, x: Some(Handed::from(x)) })
+    }
+
+    /// A stage's inputs.
+    ///
+    /// # Errors
+    /// If another trainer does not answer.
+    pub fn inputs(&mut self, at: StageRun<'_>) -> Result<StageInputs> {
+        let x = self.x.take().expect("every stage but the last hands rows on");
+        self.worker.begin(at.stage);
+        StageInputs::fetch(&mut self.worker, at.stage, x, at.rounds_before)
+    }
+}
+
+/// A stage as trainers meet for it, who do not know how many means the stages before it had.
+pub(super) fn meeting(stage: &Stage, index: usize) -> StageRun<'_> {
+    StageRun { stage, index, rounds_before: index as u32 }
+}
+
+/// A stage as a trainer goes through it that has taken so many steps before.
+pub(super) fn after(stage: &Stage, index: usize, steps: u64) -> StageRun<'_> {
+    StageRun { stage, index, rounds_before: u32::try_from(steps).unwrap_or(u32::MAX / 2) }
+}
+
+/// What is said about the whole, with the rows and edges that a trainer learns from: its batches are its own.
+pub(super) fn own_counts(part: &Part) -> GlobalCounts {
+    let train = part.roles.iter().filter(|&&roles| roles & Split::TRAIN != 0).count() as u64;
+    GlobalCounts { train, edges: part.edges.edges() as u64, ..part.global.clone() }
+}
+
+/// The trainers' ends of a network of their own, over which they exchange inputs; none where they meet nobody.
+pub(super) fn exchanges(setup: &Setup) -> Vec<Option<Box<dyn Transport>>> {
+    let trainers = setup.parts.len();
+    if setup.trainers.halo == TrainersHalo::None {
+        return (0..trainers).map(|_| None).collect();
+    }
+    let mut ends = threads(trainers, setup.config.deadline());
+    ends.iter_mut().for_each(|end| setup.give_up.flags().into_iter().for_each(|flag| end.add_interrupt(flag)));
+    ends.into_iter().map(|end| Some(Box::new(end) as Box<dyn Transport>)).collect()
+}
+
+/// All trainers and the judge, on one thread after they have met.
+pub(super) struct Crew {
+    pub trainers: Vec<Hand>,
+    pub judge: Hand,
+}
+
+impl Crew {
+    /// Starts everybody; trainers that meet do so on a thread each.
+    ///
+    /// # Errors
+    /// If a part cannot be trained on.
+    pub fn start(setup: &Setup, data: Data) -> Result<Crew> {
+        let judge = Hand::judge(setup, data.whole)?;
+        let start = |(part, exchange)| Hand::trainer(setup, part, exchange);
+        let trainers = at_once(data.parts.into_iter().zip(exchanges(setup)).collect(), start)?;
+        Ok(Crew { trainers, judge })
+    }
+
+    /// Everybody's inputs of a stage.
+    ///
+    /// # Errors
+    /// If a codec refuses the rows.
+    pub fn inputs(&mut self, meeting: StageRun<'_>, at: StageRun<'_>) -> Result<(Vec<StageInputs>, StageInputs)> {
+        let judge = self.judge.inputs(at)?;
+        let trainers = at_once(self.trainers.iter_mut().collect(), |hand: &mut Hand| hand.inputs(meeting))?;
+        Ok((trainers, judge))
+    }
+
+    /// What trainers have sent each other, by their ranks in the run.
+    pub fn exchanged(&self) -> Vec<Ledger> {
+        self.trainers.iter().map(|hand| among_all(hand.worker.transport.sent())).collect()
+    }
+}
+
+/// A ledger of trainers among themselves with their ranks in the run, where the aggregator comes first.
+pub(super) fn among_all(ledger: &Ledger) -> Ledger {
+    let mut all = Ledger::new();
+    for (entry, count) in ledger.iter() {
+        let laconic_wire::Entry { round, peer, kind, layer, direction } = entry;
+        let tag = laconic_wire::Tag { kind, direction, layer, round, step: 0 };
+        all.record_count(tag, Rank(peer.0 + 1), count);
+    }
+    all
+}
+
+/// Does something with each on a thread of its own, since they may wait for one another.
+fn at_once<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let spawn = |item: T| std::thread::Builder::new().spawn_scoped(scope, move || work(item));
+        let working = items.into_iter().map(spawn).collect::<std::io::Result<Vec<_>>>();
+        let working = working.map_err(|source| TrainError::io("thread of a trainer", source))?;
+        let join = |(index, thread): (usize, std::thread::ScopedJoinHandle<'_, Result<R>>)| {
+            thread.join().unwrap_or_else(|panic| Err(crate::run::threads::panicked(index as u32 + 1, panic.as_ref())))
+        };
+        working.into_iter().enumerate().map(join).collect()
+    })
+}

@@ -1,0 +1,425 @@
+//! Trainers and aggregator by the clock on the wall: each is told what comes over its transport.
+//!
+//! A trainer looks for messages between two steps. The aggregator looks at all links in turn, and its judge works on a
+//! thread of its own, so that means are taken while one is judged.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use laconic_wire::{Ledger, Metered, Rank, Transport, WireError};
+
+use super::Setup;
+use super::desk::Desk;
+use crate::averaging::link::{Inbox, frames, from_trainer, to_trainer};
+use crate::averaging::{
+    Action, Aggregator, Answer, Ending, Event, FromTrainer, Judge, Learner, Leave, Model, Terms, ToTrainer, Trainer,
+    Watch,
+};
+use crate::config::Pace;
+use crate::error::{Result, TrainError};
+use crate::exchange::steps::Step;
+use crate::fit::local::{LocalTrainer, WholeJudge};
+use crate::fit::trainer::StageRun;
+use crate::fit::{Handed, StageInputs};
+use crate::worker::evaluate::Scores;
+use crate::worker::{StopSignal, Worker};
+
+/// How long somebody rests who has found nothing to do.
+const REST: Duration = Duration::from_micros(200);
+
+/// The aggregator's rank.
+pub(super) const AGGREGATOR: Rank = Rank(0);
+
+/// A trainer's end of the network.
+pub(super) struct Post {
+    pub transport: Metered,
+    /// Set when everybody is to give up at once.
+    pub give_up: StopSignal,
+    /// What it has done so far.
+    pub diary: Leave,
+}
+
+impl Post {
+    fn say(&mut self, said: &FromTrainer) -> Result<()> {
+        frames(from_trainer(said)).try_for_each(|frame| Ok(self.transport.send(AGGREGATOR, frame)?))
+    }
+
+    /// The next thing that the aggregator has said, if it is here.
+    fn hear(&mut self, inbox: &mut Inbox) -> Result<Option<ToTrainer>> {
+        let Some(frame) = self.transport.poll(AGGREGATOR)? else { return Ok(None) };
+        let rank = self.transport.rank();
+        let heard = inbox.of_aggregator(&frame).map_err(|error| error.from_peer(rank, AGGREGATOR, frame.tag()))?;
+        match heard {
+            Some(said) => Ok(Some(said)),
+            // The model comes right behind.
+            None => self.hear(inbox),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.give_up.is_set() {
+            let (rank, peer) = (self.transport.rank(), AGGREGATOR);
+            return Err(WireError::Interrupted { rank, peer, tag: Step::TrainerGoes.tag(0) }.into());
+        }
+        Ok(())
+    }
+
+    /// Trains a stage until the aggregator ends it; returns what it has chosen, where it says so.
+    ///
+    /// # Errors
+    /// If training has left the numbers, or the aggregator is gone.
+    pub fn train(&mut self, interval: Pace, learner: &mut LocalTrainer<'_>) -> Result<Option<Model>> {
+        let mut machine = Trainer::new(interval);
+        let mut inbox = Inbox::new(learner.parameters().len());
+        self.say(&machine.comes(learner))?;
+        let mut since = Instant::now();
+        loop {
+            self.check()?;
+            let was_working = machine.is_working();
+            let answer = match self.hear(&mut inbox)? {
+                Some(said) => machine.hears(&said, learner),
+                None if was_working => {
+                    self.diary.steps += 1;
+                    machine.step(learner)?
+                }
+                None => {
+                    std::thread::sleep(REST);
+                    continue;
+                }
+            };
+            if machine.is_working() != was_working {
+                let spent = if was_working { &mut self.diary.working } else { &mut self.diary.averaging };
+                *spent += since.elapsed().as_secs_f64();
+                since = Instant::now();
+            }
+            match answer {
+                Answer::Nothing => {}
+                Answer::Say(said) => self.say(&said)?,
+                Answer::Leave(chosen) => {
+                    self.say(&FromTrainer::Bye(self.diary))?;
+                    return Ok(chosen);
+                }
+            }
+        }
+    }
+}
+
+/// What the judge is asked, in this order.
+enum Asked {
+    Judge(u32, Model),
+    Correct(Model),
+}
+
+/// What it answers.
+enum Told {
+    Verdict(u32, Scores, Option<f64>),
+    Corrected(Vec<f32>),
+    Failed(TrainError),
+}
+
+/// Judges and corrects as it is asked to, until nobody asks any more.
+fn sit(judge: &mut WholeJudge<'_>, corrections: u32, asked: &Receiver<Asked>, told: &Sender<Told>) {
+    for question in asked {
+        let answer = match question {
+            Asked::Judge(number, model) => judge.judge(number, &model).map(|scores| {
+                let worth = judge.worth(&scores);
+                Told::Verdict(number, scores, worth)
+            }),
+            Asked::Correct(model) => judge.correct(&model, corrections).map(Told::Corrected),
+        };
+        if told.send(answer.unwrap_or_else(Told::Failed)).is_err() {
+            return;
+        }
+    }
+}
+
+/// The aggregator's end of the network, and what it knows of each trainer.
+pub(super) struct Chair {
+    pub transport: Metered,
+    pub give_up: StopSignal,
+    /// Whose end is gone, by trainer.
+    gone: Vec<bool>,
+    /// Who has said what no trainer says.
+    shut_out: Vec<bool>,
+    /// What each has left with.
+    pub leaves: Vec<Option<Leave>>,
+    /// What each has sent.
+    pub from: Vec<Ledger>,
+}
+
+/// How many means wait for their verdicts where each is judged.
+const WAITING_MAX: usize = 4;
+
+impl Chair {
+    pub fn new(transport: Metered, give_up: StopSignal) -> Chair {
+        let trainers = transport.size() - 1;
+        let (leaves, from) = (vec![None; trainers], vec![Ledger::new(); trainers]);
+        let (gone, shut_out) = (vec![false; trainers], vec![false; trainers]);
+        Chair { transport, give_up, gone, shut_out, leaves, from }
+    }
+
+    /// What trainers have said since the last time, and who is gone.
+    fn listen(&mut self, inboxes: &mut [Inbox]) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        for (trainer, inbox) in inboxes.iter_mut().enumerate() {
+            let peer = Rank(trainer as u32 + 1);
+            while !self.shut_out[trainer] {
+                let frame = match self.transport.poll(peer) {
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => break,
+                    Err(WireError::Gone { .. }) => {
+                        // Said once; it may come back over another link.
+                        if !std::mem::replace(&mut self.gone[trainer], true) {
+                            events.push(Event::Lost(trainer));
+                        }
+                        break;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                if std::mem::take(&mut self.gone[trainer]) || frame.tag() == Step::TrainerComes.tag(0) {
+                    *inbox = Inbox::new(inbox.parameters());
+                }
+                self.from[trainer].record(frame.tag(), AGGREGATOR, frame.payload().len());
+                match inbox.of_trainer(&frame) {
+                    Ok(None) => {}
+                    Ok(Some(said)) => {
+                        if let FromTrainer::Bye(leave) = &said {
+                            self.leaves[trainer] = Some(*leave);
+                        }
+                        events.push(Event::Heard(trainer, said));
+                    }
+                    // Who says something else is none of us, and the others go on without it.
+                    Err(_) => {
+                        self.shut_out[trainer] = true;
+                        events.push(Event::Lost(trainer));
+                    }
+                }
+                self.transport.recycle(frame);
+            }
+        }
+        Ok(events)
+    }
+
+    /// Writes down what has crossed.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn write_down(&mut self, desk: &mut Desk) -> Result<()> {
+        if desk.writes_ledgers() {
+            let [sent, _] = self.transport.take_accounts();
+            desk.append(std::iter::once(sent).chain(self.from.iter_mut().map(Ledger::take_accounts)))?;
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, trainer: usize, said: &ToTrainer) -> Result<()> {
+        let peer = Rank(trainer as u32 + 1);
+        for frame in frames(to_trainer(said)) {
+            match self.transport.send(peer, frame) {
+                // It is seen where it is listened to.
+                Ok(()) | Err(WireError::Gone { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands a stage that had been finished before the run was resumed on to its trainers.
+    ///
+    /// # Errors
+    /// If the user gives up, or nobody comes.
+    pub fn pass(&mut self, setup: &Setup, chosen: &[f32]) -> Result<()> {
+        let (model, began): (Model, Instant) = (chosen.into(), Instant::now());
+        let mut inboxes: Vec<Inbox> = self.gone.iter().map(|_| Inbox::new(chosen.len())).collect();
+        let mut left = vec![false; self.gone.len()];
+        while !left.iter().zip(&self.gone).all(|(left, gone)| *left || *gone) {
+            self.check()?;
+            if began.elapsed() > setup.config.start_deadline() {
+                break;
+            }
+            for event in self.listen(&mut inboxes)? {
+                match event {
+                    Event::Heard(trainer, FromTrainer::Came { .. }) => {
+                        self.say(trainer, &ToTrainer::End { chosen: Some(model.clone()) })?;
+                    }
+                    Event::Heard(trainer, FromTrainer::Bye(_)) => left[trainer] = true,
+                    _ => {}
+                }
+            }
+            std::thread::sleep(REST);
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.give_up.is_set() {
+            let tag = Step::TrainerComes.tag(0);
+            return Err(WireError::Interrupted { rank: AGGREGATOR, peer: Rank(1), tag }.into());
+        }
+        Ok(())
+    }
+
+    /// Leads a stage to its end.
+    ///
+    /// # Errors
+    /// If a mean cannot be judged or written down, or the user gives up.
+    pub fn lead(
+        &mut self,
+        setup: &Setup,
+        (worker, at, inputs): (&mut Worker, StageRun<'_>, StageInputs),
+        desk: &mut Desk,
+        hands_on: bool,
+    ) -> Result<(Ending, Option<Handed>)> {
+        let terms = setup.terms(at.index);
+        let (ask, asked) = channel();
+        let (tell, told) = channel();
+        std::thread::scope(|scope| {
+            let (choose, chosen) = channel::<Option<Vec<f32>>>();
+            let judging = std::thread::Builder::new().name("judge".to_owned()).spawn_scoped(scope, move || {
+                let mut judge = match WholeJudge::new(worker, at, inputs) {
+                    Ok(judge) => judge,
+                    Err(error) => {
+                        let _ = tell.send(Told::Failed(error));
+                        return Ok(None);
+                    }
+                };
+                sit(&mut judge, terms.corrections, &asked, &tell);
+                match chosen.recv() {
+                    Ok(Some(chosen)) => judge.hand_on(&chosen),
+                    _ => Ok(None),
+                }
+            });
+            let judging = judging.map_err(|source| TrainError::io("thread of the judge", source))?;
+            let parameters = at.stage.network.len();
+            let leading =
+                Leading { chair: self, terms, desk, ask, told, waiting: VecDeque::new(), busy: 0, later: Vec::new() };
+            let ending = leading.run(parameters, hands_on)?;
+            let goes_on = hands_on && matches!(ending, Ending::Limit | Ending::Patience);
+            let of_stage = if goes_on { Some(desk.finish_stage()?) } else { None };
+            if let Some(of_stage) = &of_stage {
+                let model: Model = of_stage.as_slice().into();
+                for trainer in 0..terms.trainers {
+                    self.say(trainer, &ToTrainer::End { chosen: Some(model.clone()) })?;
+                }
+            }
+            let _ = choose.send(of_stage);
+            let handed =
+                judging.join().unwrap_or_else(|panic| Err(crate::run::threads::panicked(0, panic.as_ref())))?;
+            Ok((ending, handed))
+        })
+    }
+}
+
+/// A stage under way.
+struct Leading<'a> {
+    chair: &'a mut Chair,
+    terms: Terms,
+    desk: &'a mut Desk,
+    ask: Sender<Asked>,
+    told: Receiver<Told>,
+    /// What the judge is to be asked when it is free.
+    waiting: VecDeque<Asked>,
+    /// How many questions it has not answered.
+    busy: usize,
+    /// What has happened while something was done.
+    later: Vec<Event>,
+}
+
+impl Leading<'_> {
+    fn run(mut self, parameters: usize, hands_on: bool) -> Result<Ending> {
+        let (kept, best) = self.desk.reached();
+        let began = Instant::now();
+        let machine = Aggregator::new(self.terms, kept.as_ref(), Duration::ZERO).with_best(best);
+        let mut machine = if hands_on { machine.handing_on() } else { machine };
+        let mut inboxes: Vec<Inbox> = (0..self.terms.trainers).map(|_| Inbox::new(parameters)).collect();
+        let mut stopped = false;
+        loop {
+            self.chair.check()?;
+            let mut events = std::mem::take(&mut self.later);
+            events.extend(self.chair.listen(&mut inboxes)?);
+            events.extend(self.verdicts(began)?);
+            if !stopped && self.desk.is_stopped() {
+                stopped = true;
+                events.push(Event::Stopped);
+            }
+            if events.is_empty() {
+                if machine.wakes().is_none_or(|at| began.elapsed() < at) {
+                    std::thread::sleep(REST);
+                    continue;
+                }
+                events.push(Event::Tick);
+            }
+            for event in events {
+                for action in machine.on(began.elapsed(), event) {
+                    if let Some(ending) = self.act(began, action)? {
+                        return Ok(ending);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the judge has said since the last time.
+    fn verdicts(&mut self, began: Instant) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        loop {
+            let told = match self.told.try_recv() {
+                Ok(told) => told,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Ok(events),
+            };
+            self.busy -= 1;
+            match told {
+                Told::Verdict(number, scores, worth) => {
+                    self.desk.judged(began.elapsed(), number, &scores)?;
+                    events.push(Event::Judged(number, worth));
+                }
+                Told::Corrected(model) => events.push(Event::Corrected(model.into())),
+                Told::Failed(error) => return Err(error),
+            }
+            self.ask_next();
+        }
+    }
+
+    fn ask_next(&mut self) {
+        while self.busy == 0
+            && let Some(question) = self.waiting.pop_front()
+        {
+            // A judge that is gone has said why.
+            let _ = self.ask.send(question);
+            self.busy += 1;
+        }
+    }
+
+    fn act(&mut self, began: Instant, action: Action) -> Result<Option<Ending>> {
+        match action {
+            Action::Say(trainer, said) => self.chair.say(trainer, &said)?,
+            Action::Keep(kept) => {
+                let sent = self.chair.transport.sent().total().framed + self.chair.transport.received().total().framed;
+                self.desk.kept(began.elapsed(), &kept, sent)?;
+                self.chair.write_down(self.desk)?;
+            }
+            Action::Judge(number, model) => {
+                if matches!(self.terms.interval, Pace::Time(_)) {
+                    // Means that were taken while another was judged are not judged themselves, but for the latest.
+                    self.waiting.retain(|question| matches!(question, Asked::Correct(_)));
+                }
+                self.waiting.push_back(Asked::Judge(number, model));
+                self.ask_next();
+                // By steps all are judged, and no more of them are kept than that.
+                while self.waiting.len() > WAITING_MAX && !self.chair.give_up.is_set() {
+                    std::thread::sleep(REST);
+                    let events = self.verdicts(began)?;
+                    self.later.extend(events);
+                }
+            }
+            Action::Correct(model) => {
+                self.waiting.push_back(Asked::Correct(model));
+                self.ask_next();
+            }
+            Action::Note(trainer, what) => self.desk.noted(began.elapsed(), trainer, what),
+            Action::Finish(ending) => return Ok(Some(ending)),
+        }
+        Ok(None)
+    }
+}

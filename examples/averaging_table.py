@@ -1,0 +1,152 @@
+"""Trainers on their own beside each other: the methods of RandomTMA's comparison, and frozen aggregates, by equal time on
+the simulated clock.
+
+    python examples/averaging_table.py target/release/laconic facebook_pages.npz --features features.npz --links
+
+Each method trains for the same time: full local graphs, `--speed` steps a second, a mean every `--interval` seconds,
+`--limit` seconds in all, over `--shape` links. ggs exchanges rows in every step and takes as many steps; what its
+messages would take of the time is not counted, so its figures are those of a network that costs nothing. With
+`--drop`, each part is left out in turn (the published protocol of failed trainers), and the mean loss is shown.
+A line of JSON a run goes to standard output as it ends; the table comes last.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+TRAINERS = "schedule.kind=averaging"
+METHODS = {
+    "SuperTMA": [TRAINERS, "partition.method=super_node"],
+    "RandomTMA": [TRAINERS, "partition.method=random"],
+    "PSGD-PA": ["schedule.kind=psgd_pa", "partition.method=multilevel"],
+    "LLCG": ["schedule.kind=llcg", "partition.method=multilevel"],
+    "GGS": ["schedule.kind=ggs", "partition.method=multilevel"],
+    "single trainer": [TRAINERS, "partition.parts=1"],
+    "random, frozen": [TRAINERS, "partition.method=random", "schedule.halo=frozen"],
+    "multilevel, frozen": [TRAINERS, "partition.method=multilevel", "schedule.halo=frozen"],
+    "given": [TRAINERS, "partition.method=given"],
+    "given, frozen": [TRAINERS, "partition.method=given", "schedule.halo=frozen"],
+}
+
+
+def keys(args, method, seed, drop):
+    """The keys of one run."""
+    steps = int(args.speed * args.limit)
+    interval = int(args.speed * args.interval)
+    sets = [
+        f"data.path={args.data}",
+        f"partition.parts={args.trainers}",
+        f"partition.seed={seed}",
+        f"train.seed={seed}",
+        "train.threads=1",
+        *args.set,
+        *METHODS[method],
+    ]
+    if args.features:
+        sets.append(f"data.features_path={args.features}")
+    if args.file:
+        sets += [f"partition.file={args.file}"] if "given" in method else []
+    if args.links:
+        sets += ["task.kind=link_prediction", "train.metrics=[\"mrr\", \"hits@50\"]"]
+    if method == "GGS":
+        sets += [f"train.epochs={steps}", f"train.eval_every={interval}"]
+        return sets
+    stages = 2 if "frozen" in method else 1
+    sets += [
+        "transport.kind=simulated",
+        f"transport.speeds=[{args.speed}]",
+        f"transport.shape={args.shape}",
+        f"schedule.interval={args.interval}s",
+        # Stages share the time.
+        f"schedule.limit={args.limit / stages}s",
+    ]
+    if args.links:
+        sets.append("task.negatives=local")
+    if drop is not None:
+        sets.append(f"averaging.drop=[{drop}]")
+    return sets
+
+
+def run(args, method, seed, drop=None):
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "run"
+        command = [args.laconic, "train", "--out", out, "--quiet"]
+        for key in keys(args, method, seed, drop):
+            command += ["--set", key]
+        # An empty configuration: all is said by keys.
+        empty = pathlib.Path(folder) / "run.toml"
+        empty.write_text("")
+        command.insert(2, empty)
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            print(json.dumps({"method": method, "seed": seed, "drop": drop, "failed": done.stderr[-300:]}), flush=True)
+            return None
+        summary = json.loads((out / "summary.json").read_text())
+    metric = "mrr" if args.links else next(iter(k for k in summary["metrics"]["test"] if k != "loss"))
+    averaging = summary.get("averaging") or {}
+    told = {
+        "method": method,
+        "seed": seed,
+        "drop": drop,
+        "val": summary["metrics"]["val"][metric],
+        "test": summary["metrics"]["test"][metric],
+        "bytes": summary["bytes"]["total"],
+        "means": averaging.get("means"),
+        "convergence": averaging.get("convergence_seconds"),
+        "seconds": summary["seconds"]["total"],
+    }
+    print(json.dumps(told), flush=True)
+    return told
+
+
+def spread(values, digits=4):
+    values = [value for value in values if value is not None]
+    if not values:
+        return ""
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.mean(values):.{digits}f} ± {deviation:.{digits}f}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("laconic")
+    parser.add_argument("data")
+    parser.add_argument("--features")
+    parser.add_argument("--file", help="the parts that the data come in, for the methods called given")
+    parser.add_argument("--links", action="store_true")
+    parser.add_argument("--trainers", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=[m for m in METHODS if "given" not in m])
+    parser.add_argument("--speed", type=float, default=10.0)
+    parser.add_argument("--interval", type=float, default=2.0)
+    parser.add_argument("--limit", type=float, default=40.0)
+    parser.add_argument("--shape", default="wan-100mbit-40ms")
+    parser.add_argument("--drop", action="store_true")
+    parser.add_argument("--set", nargs="*", default=[])
+    args = parser.parse_args()
+    rows = []
+    for method in args.methods:
+        runs = [run(args, method, seed) for seed in args.seeds]
+        runs = [told for told in runs if told]
+        losses = []
+        if args.drop and method not in ("GGS", "single trainer"):
+            for told in runs:
+                dropped = [run(args, method, told["seed"], drop) for drop in range(args.trainers)]
+                losses += [told["test"] - other["test"] for other in dropped if other]
+        rows.append((method, runs, losses))
+    print("\n| method | val | test | converged after, s | bytes | test lost with a part dropped |\n|---|---|---|---|---|---|")
+    for method, runs, losses in rows:
+        of = lambda name: [told[name] for told in runs]
+        bytes_ = f"{statistics.mean(of('bytes')) / 1e6:.1f} MB" if runs else ""
+        print(
+            f"| {method} | {spread(of('val'))} | {spread(of('test'))} | {spread(of('convergence'), 1)} | {bytes_} "
+            f"| {spread(losses)} |"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
