@@ -20,6 +20,11 @@ pub fn separated(count: u64) -> String {
     text
 }
 
+/// A number with its noun.
+pub fn plural(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", separated(number)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::separated;

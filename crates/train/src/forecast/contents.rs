@@ -48,6 +48,12 @@ pub enum What {
     ParameterGradients,
     /// How far a worker's copy of the model has moved.
     Models,
+    /// A trainer's model, as its steps have left it.
+    TrainerModels,
+    /// Means of trainers' models.
+    Means,
+    /// What trainers and their aggregator say besides: that they come, how many steps, when they are called.
+    TrainerWords,
     /// Means and variances of the columns of hidden rows, over own nodes, and sums of their gradients.
     Statistics,
     /// Counts and summed losses.
@@ -149,6 +155,9 @@ impl Content {
             }
             What::ParameterGradients => format!("gradients of the model, summed over its training {}", task.noun()),
             What::Models => "how far its copy of the model has moved".to_owned(),
+            What::TrainerModels => "its model for each mean, as its own steps have left it".to_owned(),
+            What::Means => "means of the trainers' models, and the chosen one to go on from".to_owned(),
+            What::TrainerWords => "that it is there, calls, counts of its training nodes and steps".to_owned(),
             What::Statistics => {
                 "means and variances of the columns of hidden rows over its nodes, and sums of gradients by them"
                     .to_owned()
@@ -195,7 +204,7 @@ impl What {
             What::Rows { of, .. } => of.words(),
             What::RowGradients => "gradients of rows",
             What::ParameterGradients => "gradients of parameters",
-            What::Models => "models",
+            What::Models | What::TrainerModels | What::Means => "models",
             What::Statistics => "statistics",
             What::Figures => "figures",
             What::Bins => "score bins",
@@ -203,7 +212,7 @@ impl What {
             What::ClassCounts => "class counts",
             What::Draws => "draws",
             What::Assignment => "assignment",
-            What::Agreement => "agreement",
+            What::Agreement | What::TrainerWords => "agreement",
         };
         name.replace(' ', "_")
     }

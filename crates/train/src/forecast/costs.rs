@@ -9,12 +9,14 @@ use laconic_wire::{Kind, Ledger, Rank, Row};
 use super::book::Book;
 use super::contents::Leaving;
 use super::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
+use super::trained::{shapes_among, trained, with_something_to_learn, without_trainer};
+use super::trainers::TrainersForecast;
 use super::{Forecast, memory};
 use crate::config::ramp::Clock;
-use crate::config::{CodecChoice, Config, MessagesConfig};
+use crate::config::{CodecChoice, Config, MessagesConfig, TrainersHalo};
 use crate::error::{Result, TrainError};
-use crate::exchange::shapes::{Shapes, TrainingShapes};
-use crate::plan::{LinkSets, Members, Plan, RankedAmong};
+use crate::exchange::shapes::{PeerRows, Shapes, TrainingShapes};
+use crate::plan::{LinkSets, Members, Plan, RankedAmong, TrainersPlan};
 use crate::record::aside::write_aside_with;
 use crate::schedule::Position;
 use crate::worker::evaluate::Evaluator;
@@ -34,7 +36,19 @@ pub struct Costs {
     pub dearer_than_exact: Option<[u64; 2]>,
     /// What is unusual about the data.
     pub notes: Vec<String>,
+    /// What is known of means, where workers are trainers on their own.
+    pub averaging: Option<Means>,
     evaluator: Evaluator,
+}
+
+/// Means of trainers on their own: worker 0 is their aggregator, behind it stands a trainer for each part.
+pub struct Means {
+    /// How many a run takes, over all stages; `None` where nobody knows.
+    pub number: Option<u64>,
+    /// What one takes, framing included.
+    pub bytes: u64,
+    /// The numbers of the parts that are trained on.
+    pub parts: Vec<u32>,
 }
 
 impl Costs {
@@ -54,9 +68,13 @@ impl Costs {
         write_aside_with(path, |file| {
             let io = |source| TrainError::io(path, source);
             writeln!(file, "{}", Row::CSV_HEADER).map_err(io)?;
-            for (shapes, ..) in &self.workers {
+            for (shapes, ledger, _) in &self.workers {
                 let from = Rank(shapes.rank);
                 let mut put = |entry, count| writeln!(file, "{}", Row { from, entry, count, start: 0 }).map_err(io);
+                if self.averaging.is_some() {
+                    ledger.iter().try_for_each(|(entry, count)| put(entry, count))?;
+                    continue;
+                }
                 forecast_worker(&forecast, shapes, None, &mut Book::handing_on(&mut put))?;
             }
             Ok(())
@@ -73,6 +91,9 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
     let plan =
         Plan::with(members, config, global)?.with_label_skew(LabelSkew::of_parts(parts).map(|labels| labels.skew));
+    if let Some(trainers) = &plan.trainers {
+        return costs_of_trainers(trainers, (members, config), &plan, parts);
+    }
     let (held_out, sets) = match &plan.links {
         None => (None, Vec::new()),
         Some(links) => {
@@ -182,7 +203,55 @@ fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Le
     }
     let dearer_than_exact = dearer_than_exact(&plan, &evaluator, &workers)?;
     let is_bound = is_bound || !plan.is_predictable();
-    Ok(Costs { plan, workers, leaves, is_bound, dearer_than_exact, notes: Vec::new(), evaluator })
+    let notes = Vec::new();
+    Ok(Costs { plan, workers, leaves, is_bound, dearer_than_exact, notes, averaging: None, evaluator })
+}
+
+/// What trainers on their own would send and take, each from its part, and their aggregator, from all of them.
+fn costs_of_trainers(
+    trainers: &TrainersPlan,
+    names: (&Members, &Config),
+    plan: &Plan,
+    every: &[Part],
+) -> Result<Costs> {
+    let could = trainers.parts(every.len() as u32)?;
+    let parts = with_something_to_learn(every, could.clone());
+    let whole = Part::whole(every)?;
+    let (own, of_epoch) = trained(names, every.to_vec(), (trainers, &parts), None)?;
+    let meeting = match trainers.halo {
+        TrainersHalo::None => Vec::new(),
+        TrainersHalo::Frozen => shapes_among(&own, plan)?,
+    };
+    let forecast = TrainersForecast::of(plan, &of_epoch, &meeting)?;
+    let mut workers = Vec::new();
+    for ((rank, part), ledger) in (0u32..).zip(std::iter::once(&whole).chain(&own)).zip(forecast.books) {
+        let outline = Shapes::outline(part, plan.self_loops);
+        let memory = memory::forecast(&outline, plan, true).total();
+        // The aggregator has no rows of others, and nobody has any of its.
+        let mut links = vec![PeerRows::default(); parts.len() + 1];
+        if let Some(met) = meeting.get((rank as usize).wrapping_sub(1)) {
+            links[1..].copy_from_slice(&met.links);
+        }
+        workers.push((Shapes { rank, links, ..outline }, ledger, memory));
+    }
+    let is_known = !forecast.means.is_empty();
+    let number = is_known.then(|| forecast.means.iter().sum());
+    let mut notes: Vec<String> = without_trainer(&could, &parts).collect();
+    if !is_known {
+        let what = "one of schedule.interval and schedule.limit is a time and the other is not: how many means there \
+            will be is not known, and neither are their bytes; what is said of bytes leaves them out";
+        notes.push(what.to_owned());
+    }
+    Ok(Costs {
+        plan: plan.clone(),
+        workers,
+        leaves: forecast.leaves,
+        is_bound: !forecast.is_exact,
+        dearer_than_exact: None,
+        notes,
+        averaging: Some(Means { number, bytes: forecast.of_mean, parts }),
+        evaluator: Evaluator::new(&plan.metrics, &whole.global),
+    })
 }
 
 /// Codes have overheads: a grid for every row, and again with each refinement of rows that never change.

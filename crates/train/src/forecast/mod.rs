@@ -11,6 +11,7 @@ pub mod links;
 pub mod memory;
 pub mod stages;
 pub mod traffic;
+pub mod trained;
 pub mod trainers;
 
 use crate::plan::Plan;

@@ -2,13 +2,15 @@
 //! at most where time does, as long as nobody fails.
 
 use laconic_graph::part::GlobalCounts;
-use laconic_wire::{Count, Entry, Ledger, Rank, Tag};
+use laconic_wire::{Count, Entry, Kind, Ledger, Rank, Tag};
 
 use super::Forecast;
 use super::book::Book;
+use super::contents::{Leaving, What};
 use super::traffic::forecast_exchanges;
 use crate::averaging::link::{sizes_from_trainer, sizes_to_trainer};
 use crate::averaging::{FromTrainer, Leave, Model, ToTrainer};
+use crate::config::Pace;
 use crate::error::Result;
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Plan, TrainersPlan};
@@ -23,12 +25,22 @@ pub struct TrainersForecast {
     pub is_exact: bool,
     /// The means of each stage; nothing where nobody knows.
     pub means: Vec<u64>,
+    /// What leaves each, content by content.
+    pub leaves: Vec<Vec<Leaving>>,
+    /// What a mean takes, framing included: a model of each trainer, and back to each; in the stage with the largest.
+    pub of_mean: u64,
 }
 
 impl TrainersForecast {
     /// Of so many ranks, where somebody else predicts.
     pub fn unknown(ranks: usize) -> TrainersForecast {
-        TrainersForecast { books: vec![Ledger::new(); ranks], is_exact: false, means: Vec::new() }
+        TrainersForecast {
+            books: vec![Ledger::new(); ranks],
+            is_exact: false,
+            means: Vec::new(),
+            leaves: Vec::new(),
+            of_mean: 0,
+        }
     }
 
     /// For trainers with epochs of so many steps; `exchanged` are the shapes of those who exchange stages' inputs.
@@ -37,7 +49,7 @@ impl TrainersForecast {
     /// If a codec cannot be made.
     pub fn of(plan: &Plan, of_epoch: &[u64], exchanged: &[Shapes]) -> Result<TrainersForecast> {
         let trainers = of_epoch.len();
-        let mut books = vec![Ledger::new(); trainers + 1];
+        let mut books: Vec<Book<'_>> = (0..=trainers).map(|_| Book::of(Ledger::new())).collect();
         let of = plan.trainers.as_ref().expect("a plan of trainers on their own");
         let stage = |(index, stage): (usize, &Stage)| {
             let of = TrainersPlan { limit: plan.limit_of(index), ..of.clone() };
@@ -45,20 +57,36 @@ impl TrainersForecast {
         };
         let stages = plan.stages.iter().enumerate().map(stage).collect::<Option<Vec<_>>>().unwrap_or_default();
         stages.iter().for_each(|stage| forecast_stage(stage, trainers, &mut books));
+        let mut leaves: Vec<Vec<Leaving>> = books.iter().map(Book::leaves).collect();
+        let mut books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();
         let evaluator = Evaluator::new(&[], &GlobalCounts::default());
         let (alone, position) = (plan.clone().alone(), Position::default());
         let forecast = Forecast { plan: &alone, evaluator: &evaluator, position: &position };
         for shapes in exchanged {
-            let mut book = Book::of(Ledger::new());
+            let (mut book, rank) = (Book::of(Ledger::new()), shapes.rank as usize + 1);
             forecast_exchanges(&forecast, shapes, &mut book)?;
+            leaves[rank].extend(book.leaves().into_iter().map(|of| Leaving { to: Rank(of.to.0 + 1), ..of }));
             for (Entry { round, peer, kind, layer, direction }, count) in book.ledger.iter() {
                 let tag = Tag { kind, direction, layer, round, step: 0 };
-                books[shapes.rank as usize + 1].record_count(tag, Rank(peer.0 + 1), count);
+                books[rank].record_count(tag, Rank(peer.0 + 1), count);
             }
         }
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
-        Ok(TrainersForecast { books, is_exact, means: stages.iter().map(|stage| stage.means).collect() })
+        let means = stages.iter().map(|stage| stage.means).collect();
+        let largest = plan.stages.iter().map(|stage| stage.network.len()).max().unwrap_or(0);
+        let of_mean = bytes_of_mean(largest, trainers, of.interval);
+        Ok(TrainersForecast { books, is_exact, means, leaves, of_mean })
     }
+}
+
+/// What a mean takes that is handed out to so many trainers, who are called for it where time decides.
+fn bytes_of_mean(parameters: usize, trainers: usize, interval: Pace) -> u64 {
+    let model: Model = vec![0.0f32; parameters].into();
+    let call = matches!(interval, Pace::Time(_)).then(|| sizes_to_trainer(&ToTrainer::Call { number: 1 }));
+    let there = sizes_from_trainer(&FromTrainer::Model { number: 1, steps: 0, loss: 0.0, model: model.clone() });
+    let back = sizes_to_trainer(&ToTrainer::Go { number: 1, model: Some(model) });
+    let frames = call.into_iter().chain([there, back]).flatten();
+    trainers as u64 * frames.map(|(_, payload)| Count::of(1, payload as u64).framed).sum::<u64>()
 }
 
 /// One stage, as far as its traffic goes.
@@ -85,33 +113,35 @@ impl StageMeans {
 }
 
 /// Enters what the aggregator, of rank 0, and the trainers behind it send in a stage. A round of the ledger is a mean.
-fn forecast_stage(stage: &StageMeans, trainers: usize, ledgers: &mut [Ledger]) {
+fn forecast_stage(stage: &StageMeans, trainers: usize, books: &mut [Book<'_>]) {
     let model: Model = vec![0.0f32; stage.parameters].into();
-    let (aggregator, others) = ledgers.split_first_mut().expect("the aggregator has a ledger");
-    let enter = |ledger: &mut Ledger, frames: Vec<(Tag, usize)>, peer: usize| {
-        for (tag, payload) in frames {
-            ledger.record_count(tag, Rank(peer as u32), Count::of(1, payload as u64));
-        }
-    };
+    let (aggregator, others) = books.split_first_mut().expect("the aggregator has a book");
     let number = |mean: u64| u32::try_from(mean).unwrap_or(u32::MAX);
-    for (trainer, ledger) in others.iter_mut().enumerate().take(trainers) {
+    for (trainer, book) in others.iter_mut().enumerate().take(trainers) {
         let peer = trainer + 1;
         let came = FromTrainer::Came { steps_of_epoch: 1, rows: 0.0 };
-        enter(ledger, sizes_from_trainer(&came), 0);
-        enter(aggregator, sizes_to_trainer(&ToTrainer::Go { number: 0, model: None }), peer);
+        enter(book, sizes_from_trainer(&came), (0, What::TrainerModels));
+        let mut tell = |said: &ToTrainer| enter(aggregator, sizes_to_trainer(said), (peer, What::Means));
+        tell(&ToTrainer::Go { number: 0, model: None });
         for mean in 1..=stage.means {
             let answer = FromTrainer::Model { number: number(mean), steps: 0, loss: 0.0, model: model.clone() };
-            enter(ledger, sizes_from_trainer(&answer), 0);
+            enter(book, sizes_from_trainer(&answer), (0, What::TrainerModels));
             if !stage.is_exact {
-                enter(aggregator, sizes_to_trainer(&ToTrainer::Call { number: number(mean) }), peer);
+                tell(&ToTrainer::Call { number: number(mean) });
             }
             if mean < stage.means {
-                let go = ToTrainer::Go { number: number(mean), model: Some(model.clone()) };
-                enter(aggregator, sizes_to_trainer(&go), peer);
+                tell(&ToTrainer::Go { number: number(mean), model: Some(model.clone()) });
             }
         }
-        let chosen = stage.hands_on.then(|| model.clone());
-        enter(aggregator, sizes_to_trainer(&ToTrainer::End { chosen }), peer);
-        enter(ledger, sizes_from_trainer(&FromTrainer::Bye(Leave::default())), 0);
+        tell(&ToTrainer::End { chosen: stage.hands_on.then(|| model.clone()) });
+        enter(book, sizes_from_trainer(&FromTrainer::Bye(Leave::default())), (0, What::TrainerModels));
+    }
+}
+
+/// Enters the frames of a message: models as what they are, all else as agreement.
+fn enter(book: &mut Book<'_>, frames: Vec<(Tag, usize)>, (peer, models): (usize, What)) {
+    for (tag, payload) in frames {
+        let what = if tag.kind == Kind::Parameters { models } else { What::TrainerWords };
+        book.note(what, 0, |ledger| ledger.record_count(tag, Rank(peer as u32), Count::of(1, payload as u64)));
     }
 }

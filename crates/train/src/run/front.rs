@@ -107,7 +107,11 @@ pub fn train(config: &Config, data: impl Into<Data>, options: Options) -> Result
 pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result<Costs> {
     members.check(config)?;
     let mut source = data.into().source(members, config)?;
-    if let Source::Folder(dir, meta, _) = &source {
+    // The aggregator of trainers on their own sees all parts.
+    let has_trainers = members.has_trainers(config)?;
+    if let Source::Folder(dir, meta, _) = &source
+        && !has_trainers
+    {
         if let Some(costs) = forecast_counted(members, config, meta, Ledger::of_totals)? {
             return Ok(costs);
         }
@@ -119,7 +123,7 @@ pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result
     }
     let notes = source.notes().to_vec();
     let mut costs = forecast(members, config, &source.all()?, Ledger::of_totals)?;
-    costs.notes = notes;
+    costs.notes.splice(..0, notes);
     Ok(costs)
 }
 

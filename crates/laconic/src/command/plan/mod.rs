@@ -9,10 +9,11 @@ use anyhow::{Result, bail};
 use clap::Args;
 use laconic_train::config::{Config, MessagesConfig, TaskChoice};
 use laconic_train::forecast::contents::{Leaving, What, kind_words};
+use laconic_train::forecast::costs::Means;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
 use laconic_train::{Members, TrainError};
-use laconic_wire::{Count, LINKS, LinkShape, PerKind};
+use laconic_wire::{Count, Kind, LINKS, LinkShape, PerKind};
 use serde::Serialize;
 
 use super::data::refuse_occupied;
@@ -61,6 +62,9 @@ struct Costs {
     /// How far labels of training nodes differ between parts, 0 where they do not; known where somebody saw all parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     label_skew: Option<f64>,
+    /// Means of trainers on their own, where workers are that; worker 0 is their aggregator then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    averaging: Option<Averaging>,
     /// What leaves whom towards whom.
     leaves: Vec<Leaves>,
     /// Seconds on the wire on each named link and on the configured one: the busiest uplink's bytes and the latency of
@@ -80,6 +84,24 @@ struct Costs {
     /// Where the accounts were written.
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<PathBuf>,
+}
+
+/// What trainers on their own will average.
+#[derive(Serialize)]
+struct Averaging {
+    /// How many means there will be, at most where time decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    means: Option<u64>,
+    /// What one takes.
+    bytes_of_mean: u64,
+    /// The part of each trainer.
+    parts: Vec<u32>,
+}
+
+impl From<Means> for Averaging {
+    fn from(Means { number, bytes, parts }: Means) -> Averaging {
+        Averaging { means: number, bytes_of_mean: bytes, parts }
+    }
 }
 
 /// The time on a link.
@@ -158,18 +180,21 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     Ok(0)
 }
 
+/// Says that codes take more than they save.
+fn dearer([chosen, exact]: [u64; 2]) -> String {
+    let [chosen, exact] = [chosen, exact].map(human_bytes);
+    format!("rows take {chosen} in these codecs, and {exact} exactly: what goes with every row is more than is saved")
+}
+
 fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf>) -> Result<Costs> {
     let size = forecast.size();
-    let laconic_train::Costs { plan, workers, leaves, is_bound, dearer_than_exact, mut notes, .. } = forecast;
+    let laconic_train::Costs { plan, workers, leaves, is_bound, dearer_than_exact, mut notes, averaging, .. } =
+        forecast;
     notes.extend(plan.with_messages(&config.messages)?.notes());
-    notes.extend(dearer_than_exact.map(|[chosen, exact]| {
-        let [chosen, exact] = [chosen, exact].map(human_bytes);
-        format!(
-            "rows take {chosen} in these codecs, and {exact} exactly: what goes with every row is more than is saved"
-        )
-    }));
+    notes.extend(dearer_than_exact.map(dearer));
     let ranks: Vec<u32> = workers.iter().map(|(shapes, ..)| shapes.rank).collect();
-    notes.extend(text::unknown(&ranks, size, is_bound && plan.is_predictable()));
+    let by_parts = is_bound && plan.is_predictable() && averaging.is_none();
+    notes.extend(text::unknown(&ranks, size, by_parts));
     let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
     let mut by_link = Vec::new();
     let (mut busiest, mut exchanges) = (0u64, 0u64);
@@ -191,19 +216,24 @@ fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf
     let task = config.task.kind;
     let leaves = ranks.iter().zip(&leaves);
     let leaves = leaves.flat_map(|(&rank, leaves)| leaves.iter().map(move |l| Leaves::of(rank, l, task)));
+    let words = |kind| match kind {
+        Kind::Parameters if averaging.is_some() => "models of trainers, and means of them",
+        _ => kind_words(kind, task),
+    };
     let sent = kinds.iter().filter(|(_, bytes)| **bytes > 0);
     Ok(Costs {
         workers: size,
         bytes: total.framed,
         payload: total.payload,
         frames: total.frames,
-        kinds: sent.map(|(kind, _)| (kind.name().to_owned(), kind_words(kind, task))).collect(),
+        kinds: sent.map(|(kind, _)| (kind.name().to_owned(), words(kind))).collect(),
         by_kind: kinds.iter().map(|(kind, bytes)| (kind.name().to_owned(), *bytes)).collect(),
         by_link,
         rows: workers.iter().map(|(shapes, ..)| shapes.rows).collect(),
         halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),
         memory: workers.iter().map(|(_, _, memory)| *memory).collect(),
         label_skew: plan.label_skew,
+        averaging: averaging.map(Averaging::from),
         leaves: leaves.collect(),
         seconds_on_links: times(&config.transport.shape, busiest, exchanges)?,
         is_bound,

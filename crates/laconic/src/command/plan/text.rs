@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::Costs;
-use crate::bytes::human_bytes;
+use super::{Averaging, Costs};
+use crate::bytes::{human_bytes, plural};
 
 /// What leaves each worker is said unasked where there are no more.
 const WORKERS_SAID: usize = 4;
@@ -35,10 +35,16 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
     let most = if costs.is_bound { "at most " } else { "" };
     let bytes = human_bytes(costs.bytes);
     let who = match costs.ranks.len() {
+        _ if costs.averaging.is_some() => {
+            format!("{} and their aggregator", plural(costs.workers as u64 - 1, "trainer"))
+        }
         some if some < costs.workers => format!("{some} of {} workers", costs.workers),
         all => format!("{all} workers"),
     };
-    let mut text = format!("{who} will send {most}{bytes} in {} frames\n", costs.frames);
+    let mut text = match &costs.averaging {
+        Some(Averaging { means: None, .. }) => format!("{who} will send {bytes}, and what means take\n"),
+        _ => format!("{who} will send {most}{bytes} in {} frames\n", costs.frames),
+    };
     if let Some(budget) = costs.budget {
         let share = 100.0 * costs.bytes as f64 / budget as f64;
         let _ = writeln!(text, "  {share:.0} % of the budget of {}", human_bytes(budget));
@@ -52,11 +58,13 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
     for (kind, words) in &costs.kinds {
         let _ = writeln!(text, "  {kind:<22} {:>12}  {words}", human_bytes(costs.by_kind[kind]));
     }
-    let _ = writeln!(text, "{:<8} {:>10} {:>10} {:>12} {:>12}", "worker", "rows", "halo", "memory", "sends");
+    means(&mut text, costs);
+    let _ = writeln!(text, "{:<10} {:>8} {:>10} {:>12} {:>12}", "worker", "rows", "halo", "memory", "sends");
     for (at, rank) in costs.ranks.iter().enumerate() {
         let sends = costs.by_link.iter().filter(|l| l.from == *rank).map(|l| l.bytes).sum();
         let (memory, sends) = (human_bytes(costs.memory[at]), human_bytes(sends));
-        let _ = writeln!(text, "{rank:<8} {:>10} {:>10} {memory:>12} {sends:>12}", costs.rows[at], costs.halo_rows[at]);
+        let (name, rows, halo) = (name(costs, *rank), costs.rows[at], costs.halo_rows[at]);
+        let _ = writeln!(text, "{name:<10} {rows:>8} {halo:>10} {memory:>12} {sends:>12}");
     }
     if let Some(skew) = costs.label_skew {
         let _ = writeln!(text, "labels differ between parts by {skew:.2} (0: not at all)");
@@ -73,6 +81,29 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
     text.trim_end().to_owned()
 }
 
+/// How many means there will be, and what one takes.
+fn means(text: &mut String, costs: &Costs) {
+    let Some(averaging) = &costs.averaging else { return };
+    let each = human_bytes(averaging.bytes_of_mean);
+    let most = if costs.is_bound { "at most " } else { "" };
+    let number = match averaging.means {
+        Some(number) => format!("{most}{number} means"),
+        None => "how many means is not known".to_owned(),
+    };
+    let _ = writeln!(text, "{number}; each takes {each}, whatever the graph");
+}
+
+/// What a worker is called: its number, or what it is among trainers on their own.
+fn name(costs: &Costs, rank: u32) -> String {
+    match (&costs.averaging, rank.checked_sub(1)) {
+        (None, _) => rank.to_string(),
+        (Some(_), None) => "aggregator".to_owned(),
+        (Some(averaging), Some(place)) => {
+            format!("part {}", averaging.parts.get(place as usize).copied().unwrap_or_default())
+        }
+    }
+}
+
 /// Whose, what, of how many nodes, to whom, how often, in how many bytes.
 fn what_leaves(text: &mut String, costs: &Costs, worker: Option<u32>) {
     let said: Vec<u32> = match worker {
@@ -85,9 +116,15 @@ fn what_leaves(text: &mut String, costs: &Costs, worker: Option<u32>) {
     };
     let most = if costs.is_bound { "at most " } else { "" };
     for rank in said {
-        let _ = writeln!(text, "what leaves worker {rank}, {most}in the whole run:");
+        let whom = match (&costs.averaging, rank) {
+            (None, _) => format!("worker {rank}"),
+            (Some(_), 0) => "the aggregator".to_owned(),
+            (Some(_), _) => format!("the trainer of {}", name(costs, rank)),
+        };
+        let _ = writeln!(text, "what leaves {whom}, {most}in the whole run:");
+        let width = if costs.averaging.is_some() { "to aggregator".len() } else { 8 };
         for (words, [peers, bytes]) in by_words(costs, rank) {
-            let _ = writeln!(text, "  {peers:<8} {bytes:>11}  {words}");
+            let _ = writeln!(text, "  {peers:<width$} {bytes:>11}  {words}");
         }
     }
 }
@@ -113,9 +150,8 @@ fn by_words(costs: &Costs, rank: u32) -> Vec<(String, [String; 2])> {
     }
     let everybody = costs.workers - 1;
     let peers = |peers: &[u32]| match peers {
-        &[one] => format!("to {one}"),
-        all if all.len() == everybody => "to all".to_owned(),
-        some => format!("to {}", some.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+        all if all.len() == everybody && everybody > 1 => "to all".to_owned(),
+        some => format!("to {}", some.iter().map(|&peer| name(costs, peer)).collect::<Vec<_>>().join(", ")),
     };
     said.into_iter().map(|(words, to, bytes)| (words, [peers(&to), human_bytes(bytes)])).collect()
 }

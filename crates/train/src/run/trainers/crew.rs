@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use laconic_graph::dataset::Split;
-use laconic_graph::part::{GlobalCounts, Part};
+use laconic_graph::part::Part;
 use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
 
 use super::{Data, Setup};
@@ -11,6 +10,7 @@ use crate::config::TrainersHalo;
 use crate::error::{Result, TrainError};
 use crate::fit::trainer::StageRun;
 use crate::fit::{Handed, StageInputs};
+use crate::forecast::trained::own_counts;
 use crate::plan::Plan;
 use crate::schedule::Stage;
 use crate::worker::{Worker, WorkerOptions};
@@ -75,12 +75,6 @@ pub(super) fn meeting(stage: &Stage, index: usize) -> StageRun<'_> {
 /// A stage as a trainer goes through it that has taken so many steps before.
 pub(super) fn after(stage: &Stage, index: usize, steps: u64) -> StageRun<'_> {
     StageRun { stage, index, rounds_before: u32::try_from(steps).unwrap_or(u32::MAX / 2) }
-}
-
-/// What is said about the whole, with the rows and edges that a trainer learns from: its batches are its own.
-pub(super) fn own_counts(part: &Part) -> GlobalCounts {
-    let train = part.roles.iter().filter(|&&roles| roles & Split::TRAIN != 0).count() as u64;
-    GlobalCounts { train, edges: part.edges.edges() as u64, ..part.global.clone() }
 }
 
 /// The trainers' ends of a network of their own, over which they exchange inputs; none where they meet nobody.

@@ -14,7 +14,6 @@ mod simulated;
 
 use std::sync::Arc;
 
-use laconic_graph::dataset::Split;
 use laconic_graph::part::Part;
 use laconic_graph::skew::LabelSkew;
 use laconic_wire::{PerKind, Rank};
@@ -29,9 +28,10 @@ use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::fit::progress::Snapshot;
 use crate::forecast::memory::{self, Memory};
+use crate::forecast::trained::{shapes_among, trained, with_something_to_learn, without_trainer};
 use crate::forecast::trainers::TrainersForecast;
 use crate::plan::identity::Identity;
-use crate::plan::{Members, Plan, TrainersPlan};
+use crate::plan::{Plan, TrainersPlan};
 use crate::record::card::Card;
 use crate::record::checkpoint::Checkpoint;
 use crate::record::claim::Claim;
@@ -57,6 +57,14 @@ pub(super) struct Setup {
 }
 
 impl Setup {
+    /// Bytes that trainers have sent each other when a stage begins, which the aggregator does not see: as many as
+    /// were predicted.
+    pub fn exchanged_until(&self, stage: usize) -> u64 {
+        let trainers = self.forecast.books.iter().skip(1).flat_map(|book| book.iter());
+        let among = trainers.filter(|(entry, _)| entry.peer != Rank(0) && entry.round as usize <= stage);
+        among.map(|(_, count)| count.framed).sum()
+    }
+
     /// What trainers and aggregator agree on for a stage.
     pub fn terms(&self, stage: usize) -> Terms {
         let TrainersPlan { interval, weighting, grace, corrections, .. } = self.trainers;
@@ -82,40 +90,6 @@ pub(super) struct Data {
     /// What each trainer sees: the graph of its own nodes, or its part with the edges that end there.
     pub parts: Vec<Part>,
     pub whole: Part,
-}
-
-impl Data {
-    /// What the trainers of these parts see, or the one at the place `only`, and the steps of each one's epoch.
-    fn trained(
-        (members, config): (&Members, &Config),
-        every: Vec<Part>,
-        (trainers, parts): (&TrainersPlan, &[u32]),
-        only: Option<usize>,
-    ) -> Result<(Vec<Part>, Vec<u64>)> {
-        let meets = trainers.halo != TrainersHalo::None;
-        let is_trained = |part: &&Part| parts.contains(&part.index);
-        let there = (meets && parts.len() < every.len()).then(|| {
-            let nodes = every.iter().filter(is_trained).flat_map(|part| part.nodes.iter().copied());
-            let mut nodes: Vec<u64> = nodes.collect();
-            nodes.sort_unstable();
-            nodes
-        });
-        let wanted = |part: &u32| only.is_none_or(|only| parts.get(only) == Some(part));
-        let (mut own, mut of_epoch) = (Vec::new(), Vec::new());
-        for part in every.into_iter().filter(|part| parts.contains(&part.index) && wanted(&part.index)) {
-            let index = part.index;
-            let part = match (meets, &there) {
-                (false, _) => Part { index, ..part.induced() },
-                (true, Some(there)) => part.keeping(&|id| there.binary_search(&id).is_ok()),
-                (true, None) => part,
-            };
-            let plan = Plan::with(members, config, &crew::own_counts(&part))
-                .map_err(|error| TrainError::config(format!("the trainer of part {index}: {error}")))?;
-            of_epoch.push(plan.batching.as_ref().map_or(1, |batching| u64::from(batching.batches)));
-            own.push(part);
-        }
-        Ok((own, of_epoch))
-    }
 }
 
 /// Runs trainers and their aggregator in this process.
@@ -148,10 +122,8 @@ fn prepare(
     let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
     let dropped = trainers.parts(all)?;
     let parts = with_something_to_learn(&every, dropped.clone());
-    for part in dropped.iter().filter(|part| !parts.contains(part)) {
-        observer.noted(&format!("part {part} has no trainer: no node of it is to learn from"));
-    }
-    let (own, of_epoch) = Data::trained((&options.members, &config), every, (&trainers, &parts), None)?;
+    without_trainer(&dropped, &parts).for_each(|note| observer.noted(&note));
+    let (own, of_epoch) = trained((&options.members, &config), every, (&trainers, &parts), None)?;
     let data = Data { parts: own, whole };
     let Options { out, resume, changes, interrupt, abort, keep_accounts: keeps_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
@@ -161,23 +133,12 @@ fn prepare(
     let is_shared = config.transport.kind != TransportKind::Processes;
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
     let meets = trainers.halo != TrainersHalo::None;
-    let shapes = if meets { shapes_of(&data.parts, &plan)? } else { Vec::new() };
+    let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
     let forecast = TrainersForecast::of(&plan, &of_epoch, &shapes)?;
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
     let setup = Setup { plan, trainers, parts, config, process, forecast, give_up };
     let opened = Opening::new(&setup, &data.whole)?.begin(&setup, observer)?;
     Ok((setup, data, opened))
-}
-
-/// Those of these parts in which a node is to learn from, or all where no node has a label.
-fn with_something_to_learn(every: &[Part], parts: Vec<u32>) -> Vec<u32> {
-    let learns = |part: &Part| {
-        let mut roles = part.roles.iter().enumerate();
-        roles.any(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0)
-    };
-    let some: Vec<u32> =
-        every.iter().filter(|part| parts.contains(&part.index) && learns(part)).map(|part| part.index).collect();
-    if some.is_empty() { parts } else { some }
 }
 
 /// Compute threads of each: all cores where one is at work at a time, else its share of them.
@@ -188,15 +149,6 @@ fn threads_of(config: &Config, trainers: usize) -> usize {
         (0, _) => (cores / trainers).max(1),
         (threads, _) => threads,
     }
-}
-
-/// The shapes of trainers that meet, by their places among each other.
-fn shapes_of(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
-    let count = parts.len() as u32;
-    let among: Vec<Part> =
-        (0..count).zip(parts).map(|(index, part)| Part { index, parts: count, ..part.clone() }).collect();
-    let plans = laconic_graph::plan::plan_all(&among, plan.self_loops)?;
-    Ok(among.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect())
 }
 
 /// What the workers of these parts will take, in bytes.

@@ -9,9 +9,10 @@ use laconic_wire::{Ledger, Rank, Seat, SocketsTransport, StarTransport, Transpor
 
 use super::close::{Closing, Traffic, close};
 use super::on_threads::{live, preside};
-use super::{Data, Setup, admit, with_something_to_learn};
+use super::{Data, Setup, admit};
 use crate::config::{Config, TrainersHalo};
 use crate::error::{Result, TrainError};
+use crate::forecast::trained::{trained, with_something_to_learn};
 use crate::forecast::trainers::TrainersForecast;
 use crate::plan::Plan;
 use crate::record::observer::Silent;
@@ -43,7 +44,7 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
     if index >= parts.len() {
         return Ok(None);
     }
-    let (mut data, of_epoch) = Data::trained((&options.members, &config), every, (&trainers, &parts), Some(index))?;
+    let (mut data, of_epoch) = trained((&options.members, &config), every, (&trainers, &parts), Some(index))?;
     let part = data.pop().ok_or_else(|| TrainError::config("there are more trainers than parts"))?;
     let Options { interrupt, abort, .. } = options;
     let give_up = StopSignal::of(abort.clone());
