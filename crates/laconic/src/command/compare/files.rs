@@ -24,17 +24,18 @@ fn csv(comparison: &Comparison) -> String {
     let metric = comparison.metric.as_deref().unwrap_or("test");
     let mut text = format!(
         "method,seed,partition_seed,split_seed,{},boundary,parameters,evaluation,start_up,training,bytes,predicted,\
-         skipped,rounds,seconds,memory,folder\n",
+         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds\n",
         quoted(metric)
     );
     let known = |seed: Option<u64>| seed.map(|seed| seed.to_string()).unwrap_or_default();
+    let seconds = |seconds: Option<f64>| seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
     for line in &comparison.methods {
         for run in &line.runs {
             let test = run.test.map(|test| test.to_string()).unwrap_or_default();
             let (partition, split, purposes) = (known(run.partition_seed), known(run.split_seed), &run.purposes);
             let _ = writeln!(
                 text,
-                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 quoted(&line.name),
                 run.seed,
                 purposes.boundary,
@@ -48,7 +49,9 @@ fn csv(comparison: &Comparison) -> String {
                 run.rounds,
                 run.seconds,
                 run.memory,
-                quoted(&run.folder)
+                quoted(&run.folder),
+                seconds(run.simulated_seconds),
+                seconds(run.convergence_seconds)
             );
         }
     }

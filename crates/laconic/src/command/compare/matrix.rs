@@ -152,8 +152,9 @@ impl Method {
         if config.data != base.data || config.partition != base.partition {
             return refuse(format!("method {name:?}: data and partition are not those of {}", run.file.display()));
         }
-        if config.transport.kind != TransportKind::Threads {
-            return refuse(format!("method {name:?}: transport.kind: runs are compared on threads of one process"));
+        if ![TransportKind::Threads, TransportKind::Simulated].contains(&config.transport.kind) {
+            let what = "runs are compared on threads of one process, or simulated";
+            return refuse(format!("method {name:?}: transport.kind: {what}"));
         }
         if let Some(link) = link {
             config.transport.shape = link.to_owned();

@@ -102,6 +102,12 @@ pub struct Line {
     pub skipped: Option<f64>,
     /// Seconds from start to end: the mean over the runs.
     pub seconds: Option<f64>,
+    /// Of trainers on their own that a simulated clock played: its seconds at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated_seconds: Option<f64>,
+    /// Of trainers on their own: seconds until a mean was worth 99 % of the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convergence_seconds: Option<f64>,
     /// The largest resident size of the process in bytes.
     #[serde(default)]
     pub memory: Option<f64>,
@@ -161,6 +167,12 @@ pub struct Run {
     pub rounds: u32,
     /// Seconds from start to end, on the clock that the comparison says.
     pub seconds: f64,
+    /// Of trainers on their own that a simulated clock played: its seconds at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated_seconds: Option<f64>,
+    /// Of trainers on their own: seconds until a mean was worth 99 % of the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convergence_seconds: Option<f64>,
     /// The largest resident size of the process in bytes.
     #[serde(default)]
     pub memory: u64,
@@ -272,6 +284,8 @@ impl Comparison {
             predicted: summary.bytes.predicted,
             rounds: summary.rounds,
             seconds: recorded.seconds(self.link.is_some()),
+            simulated_seconds: summary.averaging.as_ref().and(summary.seconds.simulated),
+            convergence_seconds: summary.averaging.as_ref().and_then(|averaging| averaging.convergence_seconds),
             memory: summary.memory.peak_bytes,
         });
     }
@@ -297,6 +311,12 @@ impl Comparison {
             line.skipped = of(|run| run.skipped);
             line.memory = of(|run| run.memory);
             line.seconds = mean(line.runs.iter().map(|run| run.seconds));
+            let known = |of: fn(&Run) -> Option<f64>| {
+                let seconds: Option<Vec<f64>> = line.runs.iter().map(of).collect();
+                seconds.and_then(|seconds| mean(seconds.into_iter()))
+            };
+            let of_trainers = [known(|run| run.simulated_seconds), known(|run| run.convergence_seconds)];
+            [line.simulated_seconds, line.convergence_seconds] = of_trainers;
         }
         self.measure();
         for (index, on_front) in front_of(&self.methods, |line| line.training) {
@@ -344,6 +364,8 @@ impl Line {
             fewer: None,
             skipped: None,
             seconds: None,
+            simulated_seconds: None,
+            convergence_seconds: None,
             memory: None,
             against: None,
             is_constant: false,

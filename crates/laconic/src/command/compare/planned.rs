@@ -136,7 +136,7 @@ impl Planned {
             frames,
             memory: costs.workers.iter().map(|(_, _, memory)| memory).sum(),
             seconds_on_links: times(link, busiest, exchanges)?,
-            notes: costs.plan.with_messages(&config.messages)?.notes(),
+            notes: [costs.notes, costs.plan.with_messages(&config.messages)?.notes()].concat(),
         })
     }
 }

@@ -9,22 +9,36 @@ use crate::bytes::human_bytes;
 /// Letters of the widest name that is not cut off.
 const NAME_MAX: usize = 40;
 
+/// Columns that not every comparison has.
+#[derive(Clone, Copy)]
+struct Extra {
+    skips: bool,
+    trainers: bool,
+}
+
 /// The comparison as a table.
 pub fn table(comparison: &Comparison) -> String {
     let letters = comparison.methods.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
     let width = letters.clamp("method".len(), NAME_MAX);
     let metric = comparison.metric.as_deref().unwrap_or("test");
-    let skips = comparison.methods.iter().any(|line| line.skipped.unwrap_or(0.0) > 0.0);
+    let any = |has: fn(&Line) -> bool| comparison.methods.iter().any(has);
+    let extra = Extra {
+        skips: any(|line| line.skipped.unwrap_or(0.0) > 0.0),
+        trainers: any(|line| line.simulated_seconds.or(line.convergence_seconds).is_some()),
+    };
     let mut text = format!("{:<width$} {:>4} {metric:>15}", "method", "runs");
     for column in ["boundary", "parameters", "evaluation", "start-up"] {
         let _ = write!(text, " {column:>10}");
     }
-    if skips {
+    if extra.skips {
         let _ = write!(text, " {:>7}", "skipped");
+    }
+    if extra.trainers {
+        let _ = write!(text, " {:>9} {:>9}", "simulated", "converged");
     }
     let _ = writeln!(text, " {:>7} {:>9} {:>10} {:>11}  front", "fewer", "seconds", "memory", "p");
     for line in &comparison.methods {
-        let _ = writeln!(text, "{}", row(line, width, skips).trim_end());
+        let _ = writeln!(text, "{}", row(line, width, extra).trim_end());
     }
     let time = match &comparison.link {
         Some(link) => format!("seconds on the clock of a model of the link {link}"),
@@ -36,6 +50,10 @@ pub fn table(comparison: &Comparison) -> String {
         for note in &line.notes {
             let _ = writeln!(text, "note: {}: {note}", line.name);
         }
+    }
+    if extra.trainers {
+        let what = "seconds on the simulated clock of trainers on their own";
+        let _ = writeln!(text, "simulated: {what}; converged: when a mean first came within 1 % of the best worth");
     }
     let _ = writeln!(text, "fewer: all but evaluation, against {}", comparison.baseline);
     let test =
@@ -49,7 +67,7 @@ pub fn table(comparison: &Comparison) -> String {
     text
 }
 
-fn row(line: &Line, width: usize, skips: bool) -> String {
+fn row(line: &Line, width: usize, extra: Extra) -> String {
     let name: String = line.name.chars().take(width).collect();
     let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let bytes = |bytes: Option<f64>| known(bytes.map(|bytes| human_bytes(bytes.round() as u64)));
@@ -57,8 +75,13 @@ fn row(line: &Line, width: usize, skips: bool) -> String {
     for column in [line.boundary, line.parameters, line.evaluation, line.start_up] {
         let _ = write!(text, " {:>10}", bytes(column));
     }
-    if skips {
+    if extra.skips {
         let _ = write!(text, " {:>7}", known(line.skipped.map(|skipped| format!("{skipped:.0}"))));
+    }
+    if extra.trainers {
+        for seconds in [line.simulated_seconds, line.convergence_seconds] {
+            let _ = write!(text, " {:>9}", known(seconds.map(|seconds| format!("{seconds:.2}"))));
+        }
     }
     let fewer = known(line.fewer.map(|fewer| format!("{fewer:.1}x")));
     let seconds = known(line.seconds.map(|seconds| format!("{seconds:.2}")));
