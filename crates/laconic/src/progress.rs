@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use laconic_train::config::TransportKind;
-use laconic_train::{Config, Observer, RoundReport};
+use laconic_train::{Config, Members, Observer, RoundReport};
 use laconic_wire::PerKind;
 
-use crate::bytes::human_bytes;
+use crate::bytes::{human_bytes, plural};
 use crate::output::{Output, say};
 use crate::visible::visible;
 use crate::waiting::Waiting;
@@ -37,6 +37,8 @@ pub struct Progress {
     val: String,
     /// Whose memory is predicted.
     whose: String,
+    /// What a round is called: trainers on their own have means.
+    unit: &'static str,
 }
 
 impl Progress {
@@ -56,6 +58,7 @@ impl Progress {
             sent: None,
             val: String::new(),
             whose: String::new(),
+            unit: "round",
         }
     }
 
@@ -101,12 +104,9 @@ impl Progress {
         let val = if self.val.is_empty() { String::new() } else { format!(", val {}", self.val) };
         let sent = self.sent.map(|sent| format!(", sent {}", human_bytes(sent))).unwrap_or_default();
         let eta = if to_come > 0.0 { format!(", eta {to_come:.0} s") } else { String::new() };
-        format!(
-            "{name}round {} of {}{stage}, loss {:.4}{val}{sent}, {so_far:.0} s{eta}",
-            report.round,
-            self.rounds(),
-            report.loss
-        )
+        let (unit, round, loss) = (self.unit, report.round, report.loss);
+        let of = if self.rounds() > 0 { format!(" of {}", self.rounds()) } else { String::new() };
+        format!("{name}{unit} {round}{of}{stage}, loss {loss:.4}{val}{sent}, {so_far:.0} s{eta}")
     }
 }
 
@@ -117,9 +117,16 @@ impl Observer for Progress {
             self.introduce(&format!("an earlier run was moved to {}", moved.display()));
         }
         self.introduce(&format!("configuration: {}", config.out.dir.join("config.toml").display()));
+        let shares = config.transport.kind != TransportKind::Processes && config.transport.kind != TransportKind::Mpi;
+        if Members::default().has_trainers(config).unwrap_or(false) {
+            self.unit = "mean";
+            let all = format!("{} and their aggregator", plural(workers as u64, "trainer"));
+            self.introduce(&all);
+            self.whose = if shares { all } else { "the aggregator".to_owned() };
+            return;
+        }
         self.introduce(&format!("{workers} workers"));
-        let shares = config.transport.kind == TransportKind::Threads && workers > 1;
-        self.whose = if shares { format!("{workers} workers") } else { "worker 0".to_owned() };
+        self.whose = if shares && workers > 1 { format!("{workers} workers") } else { "worker 0".to_owned() };
     }
 
     fn warned(&mut self, what: &str) {
@@ -139,11 +146,20 @@ impl Observer for Progress {
         let named = by_kind.iter().filter(|(_, bytes)| **bytes > 0);
         let parts: Vec<String> =
             named.map(|(kind, bytes)| format!("{} {}", kind.name(), human_bytes(*bytes))).collect();
-        self.introduce(&format!("predicted: {} ({})", human_bytes(total), parts.join(", ")));
-        self.introduce(&format!("predicted: {} of memory for {}, {rounds} rounds", human_bytes(memory), self.whose));
+        let (memory, whose, unit) = (human_bytes(memory), &self.whose, self.unit);
+        if self.unit == "mean" && rounds == 0 {
+            self.introduce("predicted: neither means nor bytes, as one of interval and limit is a time and one is not");
+            self.introduce(&format!("predicted: {memory} of memory for {whose}"));
+        } else {
+            self.introduce(&format!("predicted: {} ({})", human_bytes(total), parts.join(", ")));
+            self.introduce(&format!("predicted: {memory} of memory for {whose}, {rounds} {unit}s"));
+        }
         if self.lively {
-            let bar = ProgressBar::new(rounds.into());
-            let style = "{elapsed_precise} [{bar:30}] {pos}/{len} {msg} eta {eta}";
+            let (bar, style) = match rounds {
+                0 => (ProgressBar::no_length(), "{elapsed_precise} {pos} {msg}"),
+                _ => (ProgressBar::new(rounds.into()), "{elapsed_precise} [{bar:30}] {pos}/{len} {msg} eta {eta}"),
+            };
+            let bar = bar.with_finish(ProgressFinish::AndClear);
             bar.set_style(ProgressStyle::with_template(style).expect("the template is fixed").progress_chars("=> "));
             self.bar = Some(bar);
         }

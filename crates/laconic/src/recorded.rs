@@ -1,5 +1,6 @@
 //! A run that is over, read back from its folder, with limits on everything that is read.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -15,6 +16,10 @@ const BYTES_MAX: u64 = 256 << 20;
 
 /// Points of a curve that are kept.
 const POINTS_MAX: usize = 2000;
+
+/// Parts whose trainers' stays are kept, and stays of one of them.
+const PARTS_MAX: usize = 1024;
+const STAYS_MAX: usize = 2000;
 
 /// Everything that a plot needs of a run.
 pub struct Recorded {
@@ -47,6 +52,11 @@ pub struct Curves {
     pub test_by_seconds: Vec<(f64, f64)>,
     /// The same by the link model's clock; empty where rounds do not say it.
     pub test_by_clock: Vec<(f64, f64)>,
+    /// What judged means of trainers on their own are worth: the validation metric, or the negative loss; by the run's
+    /// clock and by bytes.
+    pub worth: [Vec<(f64, f64)>; 2],
+    /// For each part whose trainer took part in means of trainers on their own, in which: from and to, both included.
+    pub members: BTreeMap<u32, Vec<(u32, u32)>>,
     /// Seconds of all rounds.
     pub seconds: f64,
     /// The clock after the last round.
@@ -107,7 +117,8 @@ impl Curves {
         read_lines(path, &mut read)?;
         let all =
             [&mut curves.loss, &mut curves.val, &mut curves.train, &mut curves.val_loss, &mut curves.test_by_bytes];
-        for curve in all.into_iter().chain([&mut curves.test_by_seconds, &mut curves.test_by_clock]) {
+        let all = all.into_iter().chain(&mut curves.worth);
+        for curve in all.chain([&mut curves.test_by_seconds, &mut curves.test_by_clock]) {
             *curve = thin(curve, POINTS_MAX);
         }
         Ok(curves)
@@ -121,6 +132,7 @@ impl Curves {
             self.stages.push(round);
         }
         self.loss.push((round, report.loss));
+        self.enter_members(report);
         let Some(scores) = &report.scores else { return };
         self.train.extend(scores.train.get(metric).map(|train| (round, *train)));
         self.val_loss.extend(scores.val.get("loss").map(|loss| (round, *loss)));
@@ -128,8 +140,12 @@ impl Curves {
         if let Some(val) = val {
             self.val.push((round, val));
         }
-        let Some(test) = scores.test.get(metric).copied() else { return };
         let judged = if chosen.by_loss { scores.val.get("loss").map(|loss| -loss) } else { val };
+        if let Some(judged) = judged.filter(|_| !report.members.is_empty()) {
+            self.worth[0].extend(clock.map(|clock| (clock, judged)));
+            self.worth[1].extend(report.bytes.map(|bytes| (bytes as f64, judged)));
+        }
+        let Some(test) = scores.test.get(metric).copied() else { return };
         let best = chosen.after(judged, test);
         if let Some(bytes) = report.bytes {
             self.test_by_bytes.push((bytes as f64, best));
@@ -137,6 +153,23 @@ impl Curves {
         self.test_by_seconds.push((self.seconds, best));
         if let Some(clock) = clock {
             self.test_by_clock.push((clock, best));
+        }
+    }
+
+    /// Who took part in a mean. Of a part that comes and goes too often, stays that are next to each other become one.
+    fn enter_members(&mut self, report: &RoundReport) {
+        for part in &report.members {
+            if self.members.len() >= PARTS_MAX && !self.members.contains_key(part) {
+                continue;
+            }
+            let stays = self.members.entry(*part).or_default();
+            match stays.last_mut() {
+                Some((_, to)) if report.round <= to.saturating_add(1) => *to = report.round.max(*to),
+                _ => stays.push((report.round, report.round)),
+            }
+            if stays.len() > STAYS_MAX {
+                *stays = stays.chunks(2).map(|pair| (pair[0].0, pair[pair.len() - 1].1)).collect();
+            }
         }
     }
 

@@ -118,6 +118,12 @@ fn place() -> Place {
     let method = |name: &str, set: &str| format!("[[method]]\nname = \"{name}\"\nset = [{set}]\n");
     let [a, b] = [method("a", ""), method("b", "\"schedule.kind=lazy\"")];
     place.write("methods.toml", &(a.clone() + &b + &method("c", "\"messages.backward=masked\"")));
+    let schedule = "[schedule]\nkind = \"averaging\"\ninterval = \"2 steps\"\nlimit = \"8 steps\"\nquorum = 1\n";
+    let fault = "{ who = 1, at = \"3 s\", kind = \"killed\", back = \"9 s\" }";
+    let trainers = format!("{schedule}[transport]\nkind = \"simulated\"\nfaults = [{fault}]\n");
+    place.write("trainers.toml", &(RUN.to_owned() + &trainers));
+    let trainers = "\"schedule.kind=averaging\", \"transport.kind=simulated\", \"schedule.interval=1 epoch\"";
+    place.write("trained.toml", &method("d", trainers));
     place.write("seeds.toml", &("seeds = { train = [0], partition = [1], split = [2] }\n".to_owned() + &a));
     place
 }
@@ -167,22 +173,25 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
             place.json("plan run.toml"),
             place.json(&format!("plan run.toml {lossy} {shaped} --ledger ledger.csv")),
             place.json("plan run.toml --set messages.budget=16kB"),
+            place.json("plan trainers.toml"),
         ],
     );
     let train = place.json("train run.toml --out run --set out.checkpoint_every=1");
     let budget = place.json("train run.toml --out budget --set messages.budget=16kB");
     let noted = place.json(&format!("train run.toml --out noted {lossy} {shaped}"));
+    let trained = place.json("train trainers.toml --out trained");
     let resumed = place.json("resume run --set train.epochs=5");
     check(
         "`laconic train`, `laconic resume`",
-        &[train, budget, noted, resumed, place.json("train people.toml --out people")],
+        &[train, budget, noted, resumed, place.json("train people.toml --out people"), trained],
     );
     check("`laconic verify`", &[place.json("verify run.toml --rounds 2")]);
     let compared = place.json("compare run.toml --runs methods.toml --out compared --seeds 2");
     let linked = place.json("compare run.toml --runs methods.toml --out linked --link wan-100mbit-40ms");
     let drawn = "--out drawn --set data.split={train=0.5,val=0.2}";
     let seeded = place.json(&format!("compare run.toml --runs seeds.toml {drawn}"));
-    check("`laconic compare`", &[compared, linked, seeded]);
+    let trained = place.json("compare run.toml --runs trained.toml --out of-trainers");
+    check("`laconic compare`", &[compared, linked, seeded, trained]);
     check("`laconic compare --plan`", &[place.json("compare run.toml --runs methods.toml --plan")]);
     check("`laconic report`", &[place.json("report run")]);
     check("`laconic predict`", &predicted(&place));

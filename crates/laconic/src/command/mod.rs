@@ -4,6 +4,7 @@ mod child;
 pub mod compare;
 pub mod data;
 pub mod demo;
+mod ended;
 pub mod export;
 pub mod keys;
 mod mistaken;

@@ -1,6 +1,6 @@
 //! `laconic train`, `laconic resume`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -9,11 +9,11 @@ use laconic_train::run::Data;
 use laconic_train::run::source::is_part_folder;
 use laconic_train::{Config, Members, Options, Summary, TrainError};
 
+use super::ended::describe;
 use super::mistaken::in_place_of_a_configuration;
 use super::place::{folder, named};
 use super::processes::{self, Task};
 use super::signals::{STOPPED, Signals};
-use crate::bytes::human_bytes;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::waiting::Waiting;
@@ -108,6 +108,9 @@ pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
     if config.transport.fault == before.transport.fault {
         config.transport.fault = None;
     }
+    if config.transport.faults == before.transport.faults {
+        config.transport.faults.clear();
+    }
     refuse_no_rounds(&config)?;
     let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
     let changes = Some(arguments.set.iter().map(key).collect());
@@ -184,56 +187,4 @@ fn mpi(config: &Config, options: Options) -> Result<Option<Summary>> {
 fn mpi(_config: &Config, _options: Options) -> Result<Option<Summary>> {
     let what = "transport.kind = \"mpi\": this program was built without MPI; build it with --features mpi";
     Err(TrainError::config(what).into())
-}
-
-/// The end of a run in a few lines.
-fn describe(summary: &Summary, out: &Path) -> String {
-    use std::fmt::Write;
-    let mut text = String::new();
-    let scores = &summary.metrics.scores;
-    let _ = writeln!(text, "best round {} of {}", summary.metrics.best_round, summary.rounds);
-    for (split, figures) in [("train", &scores.train), ("val", &scores.val), ("test", &scores.test)] {
-        let figures: Vec<String> = figures.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
-        if !figures.is_empty() {
-            let _ = writeln!(text, "  {split:<6} {}", figures.join("  "));
-        }
-    }
-    let bytes = &summary.bytes;
-    let (sent, predicted) = (human_bytes(bytes.total), human_bytes(bytes.predicted));
-    let most = if bytes.is_bound { "at most " } else { "" };
-    let _ = writeln!(text, "sent {sent} in {} frames, predicted {most}{predicted}", bytes.frames);
-    for (kind, sent) in bytes.by_kind.iter().filter(|(_, sent)| **sent > 0) {
-        let _ = writeln!(text, "  {kind:<22} {:>12}", human_bytes(*sent));
-    }
-    if bytes.skipped > 0 {
-        let _ = writeln!(text, "  {} messages were left out (messages.skip)", bytes.skipped);
-    }
-    for note in &summary.notes {
-        let _ = writeln!(text, "note: {note}");
-    }
-    if bytes.repeated > 0 {
-        let (again, starts) = (human_bytes(bytes.repeated), bytes.starts.len());
-        let _ = writeln!(text, "  {again} of it in rounds that were sent again: the run was started {starts} times");
-    }
-    if bytes.unlisted > 0 {
-        let _ = writeln!(text, "  {} of it has no row in ledger.csv here", human_bytes(bytes.unlisted));
-    }
-    let seconds = &summary.seconds;
-    let _ = writeln!(
-        text,
-        "{:.2} s; a round {:.4} s; compute {:.2} s, waiting {:.2} s, codec {:.2} s, evaluation {:.2} s",
-        seconds.total, seconds.epoch_median, seconds.compute, seconds.waiting, seconds.codec, seconds.evaluation
-    );
-    if let Some(simulated) = seconds.simulated {
-        let _ = writeln!(text, "{simulated:.2} s on the link model's clock");
-    }
-    let memory = &summary.memory;
-    let (peak, expected) = (human_bytes(memory.peak_bytes), human_bytes(memory.predicted_bytes));
-    let _ = writeln!(text, "memory {peak}, predicted {expected} besides the program");
-    let _ = writeln!(text, "parameters {} ({})", summary.parameters.count, summary.parameters.digest);
-    let _ = write!(text, "written to {}", out.display());
-    if summary.interrupted {
-        let _ = write!(text, "\nstopped early; go on with: laconic resume {}", out.display());
-    }
-    text
 }

@@ -27,6 +27,8 @@ pub struct Lanes {
     pub lanes: Vec<String>,
     /// Names of the phases.
     pub phases: Vec<String>,
+    /// What the axis below counts.
+    pub x: (String, Unit),
     /// The spans; where they overlap, later ones are on top.
     pub spans: Vec<Span>,
 }
@@ -48,9 +50,9 @@ impl Lanes {
     /// timelines that stand together.
     pub fn svg(&self, width: f64, seconds: f64) -> Figure {
         let start = self.start();
-        let axis = Axis::from_zero(seconds, Unit::Seconds);
+        let axis = Axis::from_zero(seconds, self.x.1);
         let mut svg = Svg::default();
-        let top = svg.heading(width, &self.title, "seconds since the round's first span");
+        let top = svg.heading(width, &self.title, &self.x.0);
         let phases: Vec<(String, usize)> =
             self.phases.iter().enumerate().map(|(style, name)| (name.clone(), style)).collect();
         let top = legend::draw(&mut svg, &phases, Sample::Square, (width, top + 4.0));
@@ -70,7 +72,7 @@ impl Lanes {
             if span.name.is_empty() {
                 brief[span.phase].push((from, y, wide));
             } else {
-                let title = format!("{}: {}", span.name, name(span.seconds.1 - span.seconds.0, Unit::Seconds));
+                let title = format!("{}: {}", span.name, name(span.seconds.1 - span.seconds.0, self.x.1));
                 svg.rect((from, y), (wide, LINE - 8.0), span.phase, &title);
             }
         }
@@ -90,7 +92,8 @@ mod tests {
         let drawn = |seconds: f64| {
             let span = Span { lane: 0, phase: 0, seconds: (1.0, 1.0 + seconds), name: "span".to_owned() };
             let (lanes, phases) = (vec!["worker 0".to_owned()], vec!["compute".to_owned()]);
-            let lanes = Lanes { title: "round".to_owned(), lanes, phases, spans: vec![span] };
+            let x = ("seconds".to_owned(), Unit::Seconds);
+            let lanes = Lanes { title: "round".to_owned(), lanes, phases, x, spans: vec![span] };
             let svg = lanes.svg(400.0, 0.33).in_page();
             let shape = svg.rsplit("<rect").next().expect("a span").to_owned();
             let width = shape.split("width=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a width");

@@ -11,6 +11,7 @@
 mod aggregator;
 pub mod conditions;
 mod events;
+pub mod lane;
 pub mod link;
 mod mean;
 mod message;

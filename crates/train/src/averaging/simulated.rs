@@ -12,6 +12,7 @@ use laconic_wire::{Count, Ledger, Rank, Tag};
 use super::aggregator::Aggregator;
 use super::conditions::{Conditions, Fault};
 use super::events::{Action, Ending, Event, Kept};
+use super::lane::{Doing, Lane, Span};
 use super::link;
 use super::message::{FromTrainer, Leave, ToTrainer};
 use super::terms::Terms;
@@ -20,19 +21,6 @@ use super::watch::Watch;
 use super::{Judge, Learner, Model};
 use crate::config::Failing;
 use crate::error::{Result, TrainError};
-
-/// What a trainer does in a span of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
-    /// It takes steps.
-    Working,
-    /// It waits for the mean that it has sent its model for, or for the first model.
-    Averaging,
-    /// It does nothing although it is there.
-    Stalled,
-    /// It is not there.
-    Absent,
-}
 
 /// How a run went.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +36,7 @@ pub struct Played {
     /// Steps of each trainer.
     pub steps: Vec<u64>,
     /// What each trainer did, from when until when.
-    pub lanes: Vec<Vec<(Doing, Duration, Duration)>>,
+    pub lanes: Vec<Vec<Span>>,
     /// The most events that were waiting at once.
     pub most_queued: usize,
     /// Which trainers were there at the end.
@@ -100,8 +88,7 @@ struct Place {
     is_stepping: bool,
     heard: VecDeque<ToTrainer>,
     steps: u64,
-    lane: Vec<(Doing, Duration, Duration)>,
-    doing: (Doing, Duration),
+    lane: Lane,
 }
 
 struct World<'a, L, J: Judge> {
@@ -152,8 +139,7 @@ pub fn run<L: Learner, J: Judge>(
         is_stepping: false,
         heard: VecDeque::new(),
         steps: 0,
-        lane: Vec::new(),
-        doing: (Doing::Absent, Duration::ZERO),
+        lane: Lane::default(),
     };
     let aggregator = Aggregator::new(terms, kept, Duration::ZERO).with_best(best);
     let mut world = World {
@@ -214,12 +200,9 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         Ok(())
     }
 
-    fn played(mut self) -> Played {
+    fn played(self) -> Played {
         let end = self.now;
         let present = self.places.iter().map(|place| place.trainer.is_some()).collect();
-        for place in &mut self.places {
-            place.turn(end, Doing::Absent);
-        }
         let [sent, received] = self.crossed;
         Played {
             ending: self.ending,
@@ -227,7 +210,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             sent,
             received,
             steps: self.places.iter().map(|place| place.steps).collect(),
-            lanes: self.places.into_iter().map(|place| place.lane).collect(),
+            lanes: self.places.into_iter().map(|place| place.lane.ends(end)).collect(),
             most_queued: self.most_queued,
             present,
         }
@@ -289,7 +272,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             Coming::Awakes { trainer, life } if self.places[trainer].life == life => {
                 if self.places[trainer].stalled <= self.now && self.places[trainer].trainer.is_some() {
                     let doing = self.places[trainer].at_work();
-                    self.places[trainer].turn(self.now, doing);
+                    self.places[trainer].lane.turn(self.now, doing);
                     self.listens(trainer)?;
                 }
                 Ok(())
@@ -309,7 +292,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         }
         place.life += 1;
         (place.stalled, place.is_stepping) = (Duration::ZERO, false);
-        place.turn(self.now, Doing::Averaging);
+        place.lane.turn(self.now, Doing::Averaging);
         let machine = Trainer::new(self.terms.interval);
         let said = machine.comes(&self.learners[trainer]);
         place.trainer = Some(machine);
@@ -347,7 +330,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             Answer::Nothing => {}
             Answer::Say(said) => self.says(trainer, said),
             Answer::Leave(_) => {
-                self.places[trainer].turn(self.now, Doing::Absent);
+                self.places[trainer].lane.turn(self.now, Doing::Absent);
                 let leave = self.places[trainer].leave();
                 self.says(trainer, FromTrainer::Bye(leave));
             }
@@ -371,7 +354,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             return Ok(());
         }
         let doing = place.at_work();
-        place.turn(now, doing);
+        place.lane.turn(now, doing);
         if doing == Doing::Working {
             place.is_stepping = true;
             let (life, takes) = (place.life, Duration::from_secs_f64(1.0 / self.conditions.speeds[trainer]));
@@ -392,7 +375,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         if kind == Failing::Stalled {
             if place.trainer.is_some() {
                 place.stalled = place.stalled.max(back.unwrap_or(now));
-                place.turn(now, Doing::Stalled);
+                place.lane.turn(now, Doing::Stalled);
                 let (at, life) = (place.stalled, place.life);
                 self.put(at, Coming::Awakes { trainer, life });
             }
@@ -400,7 +383,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         }
         if place.trainer.take().is_some() {
             place.heard.clear();
-            place.turn(now, Doing::Absent);
+            place.lane.turn(now, Doing::Absent);
             if kind == Failing::Killed {
                 let at = self.free[trainer + 1].max(now).saturating_add(self.conditions.links[trainer + 1].latency);
                 self.put(at, Coming::Lost { trainer });
@@ -463,21 +446,7 @@ impl Place {
 
     /// What it leaves with.
     fn leave(&self) -> Leave {
-        let seconds = |doing: Doing| {
-            let spans = self.lane.iter().filter(|(of, ..)| *of == doing);
-            spans.map(|(_, from, to)| to.saturating_sub(*from).as_secs_f64()).sum()
-        };
+        let seconds = |doing| self.lane.seconds(doing);
         Leave { steps: self.steps, working: seconds(Doing::Working), averaging: seconds(Doing::Averaging), memory: 0 }
-    }
-
-    /// Begins to do something else.
-    fn turn(&mut self, now: Duration, doing: Doing) {
-        let (before, since) = self.doing;
-        if before != doing {
-            if now > since {
-                self.lane.push((before, since, now));
-            }
-            self.doing = (doing, now);
-        }
     }
 }

@@ -6,7 +6,8 @@ use laconic_key::{Key, Purpose};
 use laconic_wire::{Kind, LinkShape, Rank};
 
 use super::conditions::{Conditions, Fault};
-use super::simulated::{Doing, Played, run};
+use super::lane::Doing;
+use super::simulated::{Played, run};
 use super::*;
 use crate::config::{Failing, Pace, Weighting};
 

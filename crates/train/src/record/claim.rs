@@ -18,12 +18,14 @@ use crate::plan::{Members, Plan};
 pub const CONFIG: &str = "config.toml";
 /// The file with a line a round.
 pub const METRICS: &str = "metrics.jsonl";
+/// The file with what each trainer on its own did when.
+pub const LANES: &str = "lanes.csv";
 /// The file that whoever writes into a folder holds. It is there as long as somebody does.
 const LOCK: &str = "lock";
 const LEDGER: &str = "ledger.csv";
 /// What a run writes besides.
-const RESULTS: [&str; 7] =
-    [checkpoint::FILE, METRICS, weights::FILE, "summary.json", LEDGER, "timeline.csv", "report.html"];
+const RESULTS: [&str; 8] =
+    [checkpoint::FILE, METRICS, weights::FILE, "summary.json", LEDGER, "timeline.csv", LANES, "report.html"];
 /// What other processes read of it at most, and of a configuration.
 const BYTES_MAX: u64 = 1 << 20;
 

@@ -71,6 +71,10 @@ pub struct AveragingSummary {
     pub trainers: Vec<TrainerSummary>,
     /// Means that were taken since the run was started or resumed.
     pub means: u32,
+    /// Means that were foreseen when it was started, at most where `bytes.is_bound`; nothing where nobody knew, because
+    /// one of interval and limit is a time and the other is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub means_predicted: Option<u64>,
     /// Why it ended: `limit`, `patience`, `stopped`.
     pub ending: String,
     /// When a mean first came to 99 % of the best worth of all, in seconds since trainers went.

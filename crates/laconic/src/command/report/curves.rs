@@ -71,6 +71,26 @@ fn common(all: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     mean_curve(&kept)
 }
 
+/// What means of trainers on their own were worth, by time and by bytes.
+pub fn of_means(run: &Run) -> Vec<Chart> {
+    let metric = run.recorded.metric.as_deref().unwrap_or("metric");
+    let (by_loss, noun) = (run.recorded.summary.config["train"]["select_by"] == "loss", run.recorded.task.noun());
+    let worth = if by_loss { "negative loss".to_owned() } else { metric.to_owned() };
+    let axes: [(&str, &str, Unit); 2] =
+        [("time", "seconds since trainers went", Unit::Seconds), ("bytes", "bytes sent so far", Unit::Bytes)];
+    let chart = |(title, x, unit): (&str, &str, Unit), points: &[(f64, f64)]| Chart {
+        title: format!("The mean against {title}"),
+        x: (String::from(x), unit, Scale::Linear),
+        y: format!("{worth} of the mean on validation {noun}"),
+        curves: vec![curve("validation", (1, Weight::Strong), &thin(points, 500))],
+        stages: Vec::new(),
+        legend: Vec::new(),
+        axes: None,
+    };
+    let charts = axes.into_iter().zip(&run.recorded.curves.worth).map(|(axis, points)| chart(axis, points));
+    charts.filter(|chart| chart.curves.iter().any(|curve| !curve.points.is_empty())).collect()
+}
+
 /// The panels of one run: loss and metric of training against validation, and the test metric against bytes.
 pub fn of_one(run: &Run) -> Vec<Chart> {
     let curves = &run.recorded.curves;

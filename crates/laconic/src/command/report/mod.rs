@@ -10,6 +10,7 @@ mod single;
 mod table;
 mod timeline;
 mod traffic;
+mod trainers;
 mod words;
 
 use std::path::{Component, Path, PathBuf};

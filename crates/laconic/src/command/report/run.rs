@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use laconic_train::record::claim::LANES;
 use laconic_train::{Config, TrainError};
 
 use super::ledger::Ledger;
 use super::timeline::Timeline;
+use super::trainers::Doings;
+use crate::bytes::plural;
 use crate::recorded::{Recorded, read_text};
 
 /// A folder of a run with what it is called and which runs are of one method.
@@ -32,6 +35,8 @@ pub struct Run {
     pub ledger: Ledger,
     /// What its workers did in one round, where the run wrote that down.
     pub timeline: Option<Timeline>,
+    /// What trainers on their own did when, where workers were that.
+    pub doings: Option<Doings>,
     /// The text of `config.toml`.
     pub text: String,
 }
@@ -49,6 +54,7 @@ impl Run {
             recorded: Recorded::read(folder)?,
             ledger: Ledger::read(&folder.join("ledger.csv"))?,
             timeline: Timeline::read(&folder.join("timeline.csv"))?,
+            doings: Doings::read(&folder.join(LANES))?,
             text: read_text(&folder.join("config.toml"))?,
         })
     }
@@ -71,7 +77,9 @@ impl Run {
         let config = &summary.config;
         let is_cut =
             config["data"]["path"].as_str().is_some_and(|path| std::path::Path::new(path).join("meta.json").is_file());
-        let parts = if summary.workers == 1 { "1 part".to_owned() } else { format!("{} parts", summary.workers) };
+        // One of the workers is the aggregator of trainers on their own, of whose parts some may be left out.
+        let all = config["partition"]["parts"].as_u64().filter(|_| summary.averaging.is_some());
+        let parts = plural(all.unwrap_or(summary.workers.into()), "part");
         match config["partition"]["method"].as_str().filter(|_| !is_cut) {
             Some(method) => format!("{parts} by {method}"),
             None => parts,

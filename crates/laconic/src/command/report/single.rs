@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::page::Page;
 use super::run::Run;
 use super::table::Table;
-use super::{curves, traffic, words};
+use super::{curves, traffic, trainers, words};
 use crate::bytes::{human_bytes, separated};
 use crate::plot::{NARROW, WIDE};
 use crate::typed::command_line;
@@ -22,8 +22,12 @@ pub fn html(run: &Run) -> String {
     page.command("This page was made by", &command_line());
     page.table(&figures(run));
     page.table(&costs(run));
+    if let Some(averaging) = &run.recorded.summary.averaging {
+        trainers::section(&mut page, run, averaging);
+    }
     page.heading("What left which worker");
     page.say("Every frame that left a worker is in the ledger; this is its sum, framing included.");
+    page.say(&trainers::who(run));
     page.table(&traffic::left(run));
     match traffic::by_link(run) {
         Ok(grid) => page.panels(&[grid, traffic::by_content(run).svg(NARROW)], ""),
@@ -86,12 +90,21 @@ fn costs(run: &Run) -> Table {
     row("frames", separated(summary.bytes.frames));
     match seconds.simulated {
         Some(simulated) => {
-            row("seconds on the link's clock", format!("{simulated:.2}"));
+            row(
+                if summary.averaging.is_some() {
+                    "seconds on the simulated clock"
+                } else {
+                    "seconds on the link's clock"
+                },
+                format!("{simulated:.2}"),
+            );
             row("real seconds", format!("{:.2}", seconds.total));
         }
         None => {
             row("seconds", format!("{:.2}", seconds.total));
-            row("of them waiting for others", format!("{:.2}", seconds.waiting));
+            if summary.averaging.is_none() {
+                row("of them waiting for others", format!("{:.2}", seconds.waiting));
+            }
         }
     }
     row("memory of the process at most", human_bytes(summary.memory.peak_bytes));

@@ -5,7 +5,7 @@ use std::path::Path;
 use laconic_train::TrainError;
 use laconic_train::exchange::timeline::{Phase, Timeline as Written};
 
-use crate::plot::{Lanes, Span, thin};
+use crate::plot::{Lanes, Span, Unit, thin};
 use crate::recorded::read_lines;
 
 /// The first line of the file.
@@ -80,7 +80,8 @@ impl Timeline {
         let all = if shown < workers { format!(", {shown} of {workers} workers") } else { String::new() };
         let lanes = (0..shown).map(|worker| format!("worker {worker}")).collect();
         let phases = Phase::ALL.map(|phase| phase.name().to_owned()).to_vec();
-        Lanes { title: format!("{title}: round {}{all}", self.round), lanes, phases, spans }
+        let x = ("seconds since the round's first span".to_owned(), Unit::Seconds);
+        Lanes { title: format!("{title}: round {}{all}", self.round), lanes, phases, x, spans }
     }
 }
 

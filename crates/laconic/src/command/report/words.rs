@@ -1,7 +1,7 @@
 //! A run in words: what was trained how, what crossed in which form, and what came of it.
 
 use laconic_nn::architecture::Handed;
-use laconic_train::Config;
+use laconic_train::{Config, Members};
 use laconic_wire::Kind;
 use serde_json::Value;
 
@@ -23,6 +23,9 @@ pub fn content(kind: Kind, config: Option<&Config>) -> String {
         Kind::Activations => rows(),
         Kind::ActivationGradients => format!("gradients of {}", rows()),
         Kind::ParameterGradients => "gradients of the model".to_owned(),
+        Kind::Parameters if config.is_some_and(|config| Members::default().has_trainers(config).unwrap_or(false)) => {
+            "models, or their means".to_owned()
+        }
         Kind::Parameters => "how far its model has moved".to_owned(),
         Kind::Evaluation if config.is_some_and(shows_labels) => {
             "evaluation: rows, counts, scores and labels of labelled nodes".to_owned()
@@ -68,16 +71,20 @@ fn trained(run: &Run) -> String {
         "1" => "1 layer".to_owned(),
         layers => format!("{layers} layers"),
     };
+    let (who, unit, done) = match summary.averaging {
+        Some(_) => ("trainer", "mean", "taken"),
+        None => ("worker", "round", "done"),
+    };
     let stages = match run.recorded.curves.stages.as_slice() {
         [] => String::new(),
         starts => {
             let starts: Vec<String> = starts.iter().map(|round| separated(*round as u64)).collect();
-            format!(" in {} stages, the later ones from round {} on", starts.len() + 1, starts.join(" and "))
+            format!(" in {} stages, the later ones from {unit} {} on", starts.len() + 1, starts.join(" and "))
         }
     };
     format!(
-        "A network of {layers} ({}, {} hidden columns) was trained on {}, {}, one worker each, over {}. {} {} rounds \
-         were done{stages}, by {} at a learning rate of {}, seed {}, with laconic {}.",
+        "A network of {layers} ({}, {} hidden columns) was trained on {}, {}, one {who} each, over {}. {} {} {unit}s \
+         were {done}{stages}, by {} at a learning rate of {}, seed {}, with laconic {}.",
         text(config, "model", "arch"),
         number(config, "model", "hidden"),
         run.dataset(),
@@ -121,6 +128,22 @@ fn schedule(config: &Value) -> String {
              network of own features alone, so that features never cross"
         }
         "lazy" => "each layer is trained on inputs that do not change, so that rows cross once a layer, features first",
+        "averaging" if text(config, "schedule", "halo") == "frozen" => {
+            "each trainer takes its own steps on its part, with inputs from others' nodes that cross once a stage, and \
+             every so often the mean of their models stands for all"
+        }
+        "averaging" => {
+            "each trainer takes its own steps on the graph of its own nodes, and every so often the mean of their \
+             models stands for all"
+        }
+        "psgd_pa" => {
+            "each trainer takes its own steps on the graph of its own nodes, and every so often the plain mean of \
+             their models stands for all"
+        }
+        "llcg" => {
+            "each trainer takes its own steps on the graph of its own nodes, and the mean of their models is \
+             corrected by steps on the whole graph"
+        }
         other => return format!("The schedule was {other}."),
     };
     format!("The schedule was {}: {said}.", text(config, "schedule", "kind"))
@@ -129,6 +152,18 @@ fn schedule(config: &Value) -> String {
 /// In which form messages went.
 fn crossed(run: &Run) -> String {
     let summary = &run.recorded.summary;
+    if summary.averaging.is_some() && summary.bytes.by_purpose.boundary == 0 {
+        return "No row of any node crossed: models went to the aggregator and means came back, exact (32 bits), \
+                and evaluations were the aggregator's alone."
+            .to_owned();
+    }
+    if summary.averaging.is_some() {
+        let rows = codec(&summary.config["messages"]["forward"]);
+        return format!(
+            "Rows that stages begin with crossed once, {rows}; models went to the aggregator and means came back, \
+             exact (32 bits), and evaluations were the aggregator's alone."
+        );
+    }
     let chosen = summary.messages.as_ref().and_then(|messages| serde_json::to_value(messages).ok());
     let messages = chosen.as_ref().unwrap_or(&summary.config["messages"]);
     let coded = |key: &str| codec(&messages[key]);
@@ -195,13 +230,21 @@ fn outcome(run: &Run) -> String {
     let metric = run.recorded.metric.as_deref().unwrap_or("metric");
     let figures = if figures.is_empty() { String::new() } else { format!(": {metric} {}", figures.join(", ")) };
     let stopped = if summary.interrupted { " The run was interrupted; laconic resume goes on with it." } else { "" };
-    format!("The best round by validation {by} was {}{figures}.{stopped}", separated(summary.metrics.best_round.into()))
+    let unit = if summary.averaging.is_some() { "mean" } else { "round" };
+    format!(
+        "The best {unit} by validation {by} was {}{figures}.{stopped}",
+        separated(summary.metrics.best_round.into())
+    )
 }
 
 /// What was sent, and whether that was known before.
 fn sent(run: &Run) -> String {
     let bytes = &run.recorded.summary.bytes;
+    let averaging = run.recorded.summary.averaging.as_ref();
     let predicted = match (bytes.predicted == bytes.total, bytes.is_bound) {
+        _ if averaging.is_some_and(|averaging| averaging.means_predicted.is_none()) => {
+            "nobody could predict it, since one of interval and limit is a time and the other is not".to_owned()
+        }
         (true, _) => "exactly what was predicted before the first round".to_owned(),
         (false, true) => format!("of at most {} that were predicted", human_bytes(bytes.predicted)),
         (false, false) => format!("{} had been predicted", human_bytes(bytes.predicted)),

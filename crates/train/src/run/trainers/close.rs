@@ -16,7 +16,7 @@ use crate::forecast::memory;
 use crate::record::card::Card;
 use crate::record::folder::write_results;
 use crate::record::report::{Memory, Seconds, WorkerReport};
-use crate::record::summary::{RunFacts, Summary};
+use crate::record::summary::{AveragingSummary, RunFacts, Summary};
 use crate::record::weights;
 use crate::run::options::Outcome;
 
@@ -127,11 +127,13 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     };
     let mut summary = Summary::of(&facts, reports(setup, [&sent, &received], (digest, times)))?;
     summary.bytes.is_bound = !setup.forecast.is_exact;
-    summary.averaging = Some(desk.summary(word));
+    let means = &setup.forecast.means;
+    let means_predicted = (!means.is_empty()).then(|| means.iter().sum());
+    summary.averaging = Some(AveragingSummary { means_predicted, ..desk.summary(word) });
     if let Some(out) = &setup.process.out {
         let card = Card { run: desk.recorder.run().to_owned(), ..card };
         let written = write_results((out, card), &mut summary, (&setup.plan.stages, &trained), setup.process.resume);
-        written.map_err(|error| desk.recorder.located(error))?;
+        written.and_then(|()| desk.write_lanes(out)).map_err(|error| desk.recorder.located(error))?;
     }
     let mut summary = Some(summary);
     let ledgers = sent.into_iter().zip(received).zip(setup.forecast.books.clone());

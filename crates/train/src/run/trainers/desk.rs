@@ -1,13 +1,14 @@
 //! The aggregator's desk: what it writes down, and what it remembers to sum up in the end.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use laconic_wire::{Count, Entry, PerKind, Rank};
 
-use crate::averaging::simulated::Doing;
+use crate::averaging::lane::{self, Doing, Span};
 use crate::averaging::{Kept, Leave, Model, Noted, Watch};
 use crate::error::Result;
 use crate::fit::observe::{Recorder, RoundReport};
@@ -15,6 +16,8 @@ use crate::fit::progress::{Averaged, Best, Finished, Progress, Snapshot};
 use crate::fit::stages::Trained;
 use crate::fit::trainer::keep_best;
 use crate::plan::Plan;
+use crate::record::aside::write_aside;
+use crate::record::claim::LANES;
 use crate::record::ledger::PartFile;
 use crate::record::recorder::FolderRecorder;
 use crate::record::summary::{AveragingSummary, Curve, TrainerSummary};
@@ -39,10 +42,14 @@ pub(super) struct Desk {
     pub before: Duration,
     /// Bytes sent before the run was resumed, by kind.
     sent_before: PerKind<Count>,
+    /// Bytes that this start has sent beside those of the stage, as the stage counts them.
+    pub sent_besides: u64,
     stop: StopSignal,
     /// Worth of the best so far by judged means: time, worth.
     curve: Vec<(Duration, Option<f64>)>,
     pub trainers: Vec<TrainerSummary>,
+    /// What each of them did when, over all stages.
+    lanes: Vec<Vec<Span>>,
     means: u32,
     notes: Vec<String>,
     /// By rank the file of its ledger.
@@ -56,7 +63,7 @@ impl Desk {
     pub fn new(plan: Arc<Plan>, recorder: FolderRecorder, parts: Vec<u32>, stop: StopSignal) -> Desk {
         let progress = Progress::new(&plan, &plan.stages[0].network, 0);
         let trainers = parts.iter().map(|part| TrainerSummary { part: *part, ..TrainerSummary::default() }).collect();
-        let sent_before = recorder.bytes_before();
+        let (sent_before, lanes) = (recorder.bytes_before(), vec![Vec::new(); parts.len()]);
         Desk {
             plan,
             recorder,
@@ -68,9 +75,11 @@ impl Desk {
             last: Duration::ZERO,
             before: Duration::ZERO,
             sent_before,
+            sent_besides: 0,
             stop,
             curve: Vec::new(),
             trainers,
+            lanes,
             means: 0,
             notes: Vec::new(),
             rows: Vec::new(),
@@ -139,10 +148,9 @@ impl Desk {
         Ok(())
     }
 
-    /// What the lanes of trainers say.
-    pub fn note_lanes(&mut self, lanes: &[Vec<(Doing, Duration, Duration)>], steps: &[u64]) {
-        for ((trainer, lane), steps) in self.trainers.iter_mut().zip(lanes).zip(steps) {
-            trainer.steps += steps;
+    /// What trainers did in a stage, by its clock.
+    pub fn note_lanes(&mut self, lanes: &[Vec<Span>]) {
+        for ((trainer, lane), all) in self.trainers.iter_mut().zip(lanes).zip(&mut self.lanes) {
             for (doing, from, to) in lane {
                 let seconds = to.saturating_sub(*from).as_secs_f64();
                 match doing {
@@ -152,16 +160,39 @@ impl Desk {
                     Doing::Absent => trainer.absent_seconds += seconds,
                 }
             }
+            all.extend(lane.iter().map(|(doing, from, to)| (*doing, self.before + *from, self.before + *to)));
+            lane::bound(all, lane::SPANS_MAX);
         }
     }
 
-    /// What trainers left with.
+    /// The same where it is known how many steps they took.
+    pub fn note_played(&mut self, lanes: &[Vec<Span>], steps: &[u64]) {
+        self.note_lanes(lanes);
+        self.trainers.iter_mut().zip(steps).for_each(|(trainer, steps)| trainer.steps += steps);
+    }
+
+    /// What trainers left with; of one that did not take its leave the steps are known that entered means.
     pub fn note_leaves(&mut self, leaves: &[Option<Leave>]) {
-        for (trainer, leave) in self.trainers.iter_mut().zip(leaves) {
-            if let Some(Leave { steps, working, averaging, .. }) = leave {
-                (trainer.steps, trainer.working_seconds, trainer.averaging_seconds) = (*steps, *working, *averaging);
+        let entered = self.progress.averaged.as_ref().map_or(&[][..], |averaged| &averaged.steps);
+        for (index, (trainer, leave)) in self.trainers.iter_mut().zip(leaves).enumerate() {
+            let known = entered.get(index).copied().unwrap_or(0);
+            trainer.steps = leave.map_or(known, |leave| leave.steps);
+        }
+    }
+
+    /// Writes down what each trainer did when.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn write_lanes(&self, out: &Path) -> Result<()> {
+        let mut text = format!("{}\n", lane::CSV_HEADER);
+        for (part, lane) in self.parts.iter().zip(&self.lanes) {
+            for (doing, from, to) in lane {
+                let (doing, from, to) = (doing.name(), from.as_secs_f64(), to.as_secs_f64());
+                let _ = writeln!(text, "{part},{doing},{from:.6},{to:.6}");
             }
         }
+        write_aside(&out.join(LANES), text.as_bytes())
     }
 
     /// The run's averaging in figures; `ending` in words.
@@ -173,6 +204,7 @@ impl Desk {
         AveragingSummary {
             trainers: self.trainers.clone(),
             means: self.means,
+            means_predicted: None,
             ending: ending.to_owned(),
             convergence_seconds: converged.map(|(at, _)| at.as_secs_f64()),
             curve: self.curve.iter().map(|(at, worth)| Curve { seconds: at.as_secs_f64(), worth: *worth }).collect(),
@@ -229,7 +261,7 @@ impl Watch<Scores> for Desk {
             loss: mean.loss,
             lr: self.plan.stages[self.finished.len()].lr,
             scores: None,
-            bytes: Some(before + sent),
+            bytes: Some(before + self.sent_besides + sent),
             seconds: elapsed.saturating_sub(self.last).as_secs_f64(),
             members: mean.members.iter().map(|(trainer, _)| self.parts[*trainer]).collect(),
             clock: Some((self.before + *elapsed).as_secs_f64()),

@@ -76,6 +76,7 @@ pub(super) fn preside(
         if let Some(snapshot) = snapshot.take() {
             snapshot.restore(&mut desk.progress)?;
         }
+        desk.sent_besides = setup.exchanged_until(index);
         let began = Instant::now();
         let (how, handed) = chair.lead(setup, (&mut hand.worker, at, inputs), desk, index + 1 < stages.len())?;
         desk.before += began.elapsed();

@@ -11,6 +11,7 @@ use laconic_wire::{Ledger, Metered, Rank, Transport, WireError};
 
 use super::Setup;
 use super::desk::Desk;
+use crate::averaging::lane::{Doing, Lane};
 use crate::averaging::link::{Inbox, frames, from_trainer, to_trainer};
 use crate::averaging::{
     Action, Aggregator, Answer, Ending, Event, FromTrainer, Judge, Learner, Leave, Model, Terms, ToTrainer, Trainer,
@@ -292,8 +293,8 @@ impl Chair {
             });
             let judging = judging.map_err(|source| TrainError::io("thread of the judge", source))?;
             let parameters = at.stage.network.len();
-            let leading =
-                Leading { chair: self, terms, desk, ask, told, waiting: VecDeque::new(), busy: 0, later: Vec::new() };
+            let (waiting, lanes) = (VecDeque::new(), vec![Lane::default(); terms.trainers]);
+            let leading = Leading { chair: self, terms, desk, ask, told, waiting, busy: 0, later: Vec::new(), lanes };
             let ending = leading.run(parameters, hands_on)?;
             let goes_on = hands_on && matches!(ending, Ending::Limit | Ending::Patience);
             let of_stage = if goes_on { Some(desk.finish_stage()?) } else { None };
@@ -324,6 +325,8 @@ struct Leading<'a> {
     busy: usize,
     /// What has happened while something was done.
     later: Vec<Event>,
+    /// What trainers do, as it looks from here.
+    lanes: Vec<Lane>,
 }
 
 impl Leading<'_> {
@@ -351,13 +354,27 @@ impl Leading<'_> {
                 events.push(Event::Tick);
             }
             for event in events {
+                self.note(began.elapsed(), &event);
                 for action in machine.on(began.elapsed(), event) {
                     if let Some(ending) = self.act(began, action)? {
+                        let end = began.elapsed();
+                        let lanes: Vec<_> = self.lanes.into_iter().map(|lane| lane.ends(end)).collect();
+                        self.desk.note_lanes(&lanes);
                         return Ok(ending);
                     }
                 }
             }
         }
+    }
+
+    /// What an event says of what a trainer does from now on.
+    fn note(&mut self, now: Duration, event: &Event) {
+        let (trainer, doing) = match event {
+            Event::Heard(trainer, FromTrainer::Bye(_)) | Event::Lost(trainer) => (*trainer, Doing::Absent),
+            Event::Heard(trainer, _) => (*trainer, Doing::Averaging),
+            _ => return,
+        };
+        self.lanes[trainer].turn(now, doing);
     }
 
     /// What the judge has said since the last time.
@@ -393,7 +410,12 @@ impl Leading<'_> {
 
     fn act(&mut self, began: Instant, action: Action) -> Result<Option<Ending>> {
         match action {
-            Action::Say(trainer, said) => self.chair.say(trainer, &said)?,
+            Action::Say(trainer, said) => {
+                if let ToTrainer::Go { .. } = said {
+                    self.lanes[trainer].turn(began.elapsed(), Doing::Working);
+                }
+                self.chair.say(trainer, &said)?;
+            }
             Action::Keep(kept) => {
                 let sent = self.chair.transport.sent().total().framed + self.chair.transport.received().total().framed;
                 self.desk.kept(began.elapsed(), &kept, sent)?;

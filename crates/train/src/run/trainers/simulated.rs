@@ -81,7 +81,8 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
         let at = StageRun { stage, index, rounds_before };
         let before = crew.exchanged();
         let (inputs, of_judge) = crew.inputs(meeting(stage, index), at)?;
-        desk.before += longest(&before, &crew.exchanged(), &conditions);
+        let exchanged = crew.exchanged();
+        desk.before += longest(&before, &exchanged, &conditions);
         let steps = |trainer: usize| played.iter().map(|of| of.steps[trainer]).sum();
         let mut learners = Vec::with_capacity(setup.parts.len());
         for (trainer, (hand, inputs)) in crew.trainers.iter_mut().zip(inputs).enumerate() {
@@ -102,8 +103,9 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
             // Faults are timed from the beginning.
             let conditions = conditions.since(desk.before);
             let from = (kept.as_ref(), best, hands_on);
+            desk.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + sum(&exchanged);
             let mut went = run(setup.terms(index), &conditions, &mut learners, &mut judge, from, desk)?;
-            desk.note_lanes(&went.lanes, &went.steps);
+            desk.note_played(&went.lanes, &went.steps);
             desk.before += went.end;
             ending = went.ending;
             let goes_on = hands_on && matches!(ending, Some(Ending::Limit | Ending::Patience));
@@ -125,6 +127,11 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
     let traffic = Traffic::of_stages(&played, &crew.exchanged());
     let end = opened.desk.before;
     close(Closing { setup, opened, traffic, ending, end, began })
+}
+
+/// Bytes of all together, framing included.
+fn sum(sent: &[Ledger]) -> u64 {
+    sent.iter().map(|ledger| ledger.total().framed).sum()
 }
 
 /// How long the slowest uplink took for what trainers have sent each other since.
