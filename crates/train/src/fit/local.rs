@@ -42,7 +42,7 @@ impl<'a> LocalTrainer<'a> {
     /// # Errors
     /// If more of them would cross round by round, or the system starts no thread for making batches.
     pub fn new(worker: &'a mut Worker, at: StageRun<'a>, inputs: StageInputs) -> Result<LocalTrainer<'a>> {
-        if inputs.reveal.is_some() && worker.size() > 1 {
+        if inputs.reveal.is_some() && worker.halo.rows() > 0 {
             let what = "columns of frozen inputs would cross in later rounds, and trainers on their own meet only \
                 before a stage";
             return Err(TrainError::config(format!("messages.forward: {what}")));

@@ -73,8 +73,9 @@ pub fn trained(
 /// If parts contradict each other.
 pub fn shapes_among(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
     let count = parts.len() as u32;
-    let among: Vec<Part> =
-        (0..count).zip(parts).map(|(index, part)| Part { index, parts: count, ..part.clone() }).collect();
+    // Edges that are held out pass no messages.
+    let seen = |(index, part): (u32, &Part)| Ok(plan.take_links(Part { index, parts: count, ..part.clone() })?.0);
+    let among = (0..count).zip(parts).map(seen).collect::<Result<Vec<Part>>>()?;
     let plans = laconic_graph::plan::plan_all(&among, plan.self_loops)?;
     Ok(among.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect())
 }

@@ -197,7 +197,8 @@ impl Worker {
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
-        let sets = sets.map(|sets| if plan.deletes_edges { own_alone(sets, &local.ids) } else { sets });
+        let own_pairs = plan.deletes_edges || plan.cadence.is_alone();
+        let sets = sets.map(|sets| if own_pairs { own_alone(sets, &local.ids) } else { sets });
         let own_rows = count_rows(sets.as_ref(), &local, &class_weights, &mut shapes);
         let global_rows = added_up(&mut transport, own_rows)?;
         let seed = plan.config.train.seed;

@@ -77,6 +77,7 @@ const KINDS: &[&[&str]] = &[
     &["model.norm=batch", "model.residual=true"],
     &["task.kind=link_prediction", "task.negatives=local", "model.arch=gcn"],
     &["task.kind=link_prediction", "task.negatives=local", "task.decoder=mlp", "batch.size=40"],
+    &["task.kind=link_prediction", "task.negatives=local", "schedule.halo=frozen"],
 ];
 
 #[test]

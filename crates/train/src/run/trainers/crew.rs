@@ -15,10 +15,12 @@ use crate::plan::Plan;
 use crate::schedule::Stage;
 use crate::worker::{Worker, WorkerOptions};
 
-/// A worker with the rows that the next stage begins with.
+/// A worker that meets nobody, with the rows that the next stage begins with.
 pub(super) struct Hand {
     pub worker: Worker,
     pub x: Option<Handed>,
+    /// Its end of the network on which trainers meet before a stage, and nowhere else.
+    pub meeting: Option<Metered>,
 }
 
 impl Hand {
@@ -47,13 +49,15 @@ impl Hand {
     }
 
     fn of(setup: &Setup, plan: Plan, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<Hand> {
+        let meets = exchange.is_some();
         let alone = || -> Box<dyn Transport> { Box::new(threads(1, setup.config.deadline()).remove(0)) };
         let transport = Metered::new(exchange.unwrap_or_else(alone));
         let part = Part { index: transport.rank().0, parts: transport.size() as u32, ..part };
         let stop = setup.process.stop.clone();
         let options = WorkerOptions { threads: setup.process.threads, stop, clock: None };
-        let (worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
-        Ok(Hand { worker, x: Some(Handed::from(x)) })
+        let (mut worker, x) = Worker::start(Arc::new(plan), transport, part, options)?;
+        let meeting = meets.then(|| std::mem::replace(&mut worker.transport, Metered::new(alone())));
+        Ok(Hand { worker, x: Some(Handed::from(x)), meeting })
     }
 
     /// A stage's inputs.
@@ -63,7 +67,19 @@ impl Hand {
     pub fn inputs(&mut self, at: StageRun<'_>) -> Result<StageInputs> {
         let x = self.x.take().expect("every stage but the last hands rows on");
         self.worker.begin(at.stage);
-        StageInputs::fetch(&mut self.worker, at.stage, x, at.rounds_before)
+        if let Some(meeting) = &mut self.meeting {
+            std::mem::swap(meeting, &mut self.worker.transport);
+        }
+        let inputs = StageInputs::fetch(&mut self.worker, at.stage, x, at.rounds_before);
+        if let Some(meeting) = &mut self.meeting {
+            std::mem::swap(meeting, &mut self.worker.transport);
+        }
+        inputs
+    }
+
+    /// What it has sent to other trainers, by their ranks in the run.
+    pub fn exchanged(&self) -> Ledger {
+        self.meeting.as_ref().map(|meeting| among_all(meeting.sent())).unwrap_or_default()
     }
 }
 
@@ -118,12 +134,12 @@ impl Crew {
 
     /// What trainers have sent each other, by their ranks in the run.
     pub fn exchanged(&self) -> Vec<Ledger> {
-        self.trainers.iter().map(|hand| among_all(hand.worker.transport.sent())).collect()
+        self.trainers.iter().map(Hand::exchanged).collect()
     }
 }
 
 /// A ledger of trainers among themselves with their ranks in the run, where the aggregator comes first.
-pub(super) fn among_all(ledger: &Ledger) -> Ledger {
+fn among_all(ledger: &Ledger) -> Ledger {
     let mut all = Ledger::new();
     for (entry, count) in ledger.iter() {
         let laconic_wire::Entry { round, peer, kind, layer, direction } = entry;

@@ -6,7 +6,7 @@ use laconic_graph::part::Part;
 use laconic_wire::{Ledger, Metered, Transport, threads};
 
 use super::close::{Closing, Traffic, close};
-use super::crew::{Hand, after, among_all, exchanges, meeting};
+use super::crew::{Hand, after, exchanges, meeting};
 use super::real::{Chair, Post};
 use super::{Data, Opened, Setup};
 use crate::averaging::{Ending, Leave};
@@ -40,8 +40,10 @@ pub(super) fn live(
         }
     }
     post.transport.finish()?;
-    hand.worker.transport.finish()?;
-    Ok(among_all(hand.worker.transport.sent()))
+    if let Some(meeting) = &mut hand.meeting {
+        meeting.finish()?;
+    }
+    Ok(hand.exchanged())
 }
 
 /// The aggregator's life: leads every stage to its end.
