@@ -257,10 +257,9 @@ fn how_it_ended(workers: Vec<Worker>, on_their_own: bool) -> Result<Summary> {
             _ => {}
         }
     }
-    if on_their_own && let Some((failed, failure)) = failures.iter_mut().find(|(failed, _)| failed.rank == 0) {
-        if !failed.is_consequence {
-            failure.text += "; if a mean was taken, `laconic resume` goes on from the last";
-        }
+    let is_cause = |failed: &Failed| failed.rank == 0 && !failed.is_consequence;
+    if on_their_own && let Some((_, failure)) = failures.iter_mut().find(|(failed, _)| is_cause(failed)) {
+        failure.text += "; if a mean was taken, `laconic resume` goes on from the last";
     }
     if let (true, Some(summary)) = (on_their_own, &summary) {
         // The aggregator has come to an end, whoever was lost on the way.
