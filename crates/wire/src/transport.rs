@@ -1,8 +1,8 @@
 //! What carries frames.
 //!
 //! One file each: [`threads`] within a process, [`sockets`] and [`star`] between processes of one machine, `mpi`
-//! between those of a cluster; and two wrappers, [`metered`] with the ledger and [`shaped`] with a model of a slow link.
-//! The rest of the program holds a `dyn Transport` and cannot tell them apart.
+//! between those of a cluster; and two wrappers, [`metered`] with the ledger and [`shaped`] with a model of a slow
+//! link. The rest of the program holds a `dyn Transport` and cannot tell them apart.
 
 mod buffers;
 mod end;

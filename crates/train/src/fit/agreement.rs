@@ -135,13 +135,17 @@ pub(super) trait Agreement {
     fn before_step(&mut self, turn: &mut Turn<'_>) -> Result<()>;
 
     /// After the step of a round after which workers agree.
-    fn after_step(&mut self, turn: &mut Turn<'_>) -> Result<()>;
+    fn after_step(&mut self, _: &mut Turn<'_>) -> Result<()> {
+        Ok(())
+    }
 
     /// Puts what this worker alone remembers into `saved`.
-    fn save(&self, progress: &Progress, saved: &mut Saved);
+    fn save(&self, _: &Progress, _: &mut Saved) {}
 
     /// Takes it back.
-    fn restore(&mut self, progress: &mut Progress, saved: &mut Saved) -> Result<()>;
+    fn restore(&mut self, _: &mut Progress, _: &mut Saved) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The agreement that a plan asks for.
@@ -170,16 +174,6 @@ impl Agreement for SummedGradients {
         turn.progress.clocks.note_gradient(turn.gradient);
         Ok(())
     }
-
-    fn after_step(&mut self, _: &mut Turn<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn save(&self, _: &Progress, _: &mut Saved) {}
-
-    fn restore(&mut self, _: &mut Progress, _: &mut Saved) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// A trainer on its own agrees with nobody: its gradient is that of its own rows, as if it were the only worker.
@@ -200,16 +194,6 @@ impl Agreement for Nobody {
             return Err(TrainError::Diverged { round: turn.round, what });
         }
         turn.progress.clocks.note_gradient(turn.gradient);
-        Ok(())
-    }
-
-    fn after_step(&mut self, _: &mut Turn<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn save(&self, _: &Progress, _: &mut Saved) {}
-
-    fn restore(&mut self, _: &mut Progress, _: &mut Saved) -> Result<()> {
         Ok(())
     }
 }
