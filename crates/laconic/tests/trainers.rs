@@ -79,11 +79,11 @@ fn trainers_in_processes_have_the_bits_and_bytes_of_threads_and_of_a_simulated_r
 #[test]
 fn a_trainer_that_is_killed_is_missed_comes_back_and_the_run_ends_as_well_as_another() {
     let accuracy = |summary: &serde_json::Value| summary["metrics"]["test"]["accuracy"].as_f64().expect("a figure");
-    let undisturbed = "--set transport.kind=processes --set schedule.interval=300ms --set schedule.limit=5s";
+    let undisturbed = "--set transport.kind=processes --set schedule.interval=300ms --set schedule.limit=8s";
     let calm = place().json(&format!("train run.toml --out calm --set train.threads=1 {undisturbed}"));
     for victim in 1..4 {
         let place = place();
-        let (job, processes) = under_way(&place, "5s");
+        let (job, processes) = under_way(&place, "8s");
         assert_eq!(processes.len(), 4, "an aggregator and three trainers");
         kill(&processes[victim]);
         let done = job.wait_with_output().expect("the run ends");
@@ -94,7 +94,7 @@ fn a_trainer_that_is_killed_is_missed_comes_back_and_the_run_ends_as_well_as_ano
             assert!(notes.contains(&what), "{what} in {notes}");
         }
         assert!(said(&done).contains(&format!("process {}", processes[victim])), "{}", said(&done));
-        assert!(accuracy(&summary) > accuracy(&calm) - 0.1, "{} of {}", accuracy(&summary), accuracy(&calm));
+        assert!(accuracy(&summary) > accuracy(&calm) - 0.15, "{} of {}", accuracy(&summary), accuracy(&calm));
         let all = summary["averaging"]["trainers"].as_array().expect("trainers").clone();
         assert!(all.iter().all(|trainer| trainer["means"].as_u64() > Some(0)), "{all:?}");
     }
