@@ -252,14 +252,15 @@ fn how_it_ended(workers: Vec<Worker>, on_their_own: bool) -> Result<Summary> {
     let (mut summary, mut failures): (_, Vec<(Failed, Failure)>) = (None, Vec::new());
     for worker in workers {
         match worker.ended {
-            Some(Ended::Failed { text, code, failed }) => failures.push((failed, Failure { text, code })),
+            Some(Ended::Failed { mut text, code, failed }) => {
+                if on_their_own && worker.rank == 0 && worker.silent {
+                    text += "; if a mean was taken, `laconic resume` goes on from the last";
+                }
+                failures.push((failed, Failure { text, code }));
+            }
             Some(Ended::Done(Some(of_all))) => summary = Some(*of_all),
             _ => {}
         }
-    }
-    let is_cause = |failed: &Failed| failed.rank == 0 && !failed.is_consequence;
-    if on_their_own && let Some((_, failure)) = failures.iter_mut().find(|(failed, _)| is_cause(failed)) {
-        failure.text += "; if a mean was taken, `laconic resume` goes on from the last";
     }
     if let (true, Some(summary)) = (on_their_own, &summary) {
         // The aggregator has come to an end, whoever was lost on the way.
