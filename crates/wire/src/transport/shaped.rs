@@ -153,6 +153,10 @@ impl Transport for Shaped {
     }
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
+        // It may have been looked for before it had arrived.
+        if let Some((arrival, frame)) = self.early[from.index()].take_if(|(_, frame)| frame.tag() == tag) {
+            return self.wait_until(arrival, from, tag).map(|()| frame);
+        }
         let mut frame = match self.mode {
             Mode::Virtual => {
                 // What the threads really wait is not the model's.
@@ -251,6 +255,20 @@ mod tests {
         clock_b.advance(us(20_000));
         b.recv(Rank(0), TAG).unwrap();
         assert_eq!((b.virtual_now(), b.waited()), (us(32_000), us(12_000)));
+    }
+
+    #[test]
+    fn a_frame_that_was_looked_for_too_early_is_received_in_its_turn() {
+        let clock = || Arc::new(crate::clock::WallClock::new());
+        let shape = LinkShape { latency: Duration::from_millis(300), ..SHAPE };
+        let shared = clock();
+        let end = |end| Shaped::new(Box::new(end), shape, Mode::Real, shared.clone());
+        let mut ends: Vec<Shaped> = threads(2, Duration::from_secs(10)).into_iter().map(end).collect();
+        ends[0].send(Rank(1), frame(100)).unwrap();
+        ends[0].send(Rank(1), frame(200)).unwrap();
+        assert!(ends[1].poll(Rank(0)).unwrap().is_none(), "it is under way");
+        let lengths = [(); 2].map(|()| ends[1].recv(Rank(0), TAG).unwrap().framed_bytes());
+        assert_eq!(lengths, [100, 200], "no frame is lost, and none overtakes another");
     }
 
     #[test]

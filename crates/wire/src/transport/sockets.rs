@@ -67,6 +67,25 @@ impl Seat {
     }
 }
 
+/// Waits until all that was sent is written.
+///
+/// # Errors
+///
+/// [`WireError::Unfinished`] if a peer takes nothing more for as long as this end is patient.
+pub(super) fn written(of: &ThreadsTransport, writers: &mut Vec<(Rank, JoinHandle<()>)>) -> Result<()> {
+    let began = Instant::now();
+    for (peer, writer) in writers.drain(..) {
+        while !writer.is_finished() {
+            if of.patience().is_over(began) {
+                let (rank, waited) = (of.rank(), began.elapsed());
+                return Err(WireError::Unfinished { rank, peer, waited, unsent: None });
+            }
+            thread::sleep(LOOK);
+        }
+    }
+    Ok(())
+}
+
 fn name(path: &Path) -> io::Result<Name<'_>> {
     path.to_fs_name::<GenericFilePath>()
 }
@@ -223,16 +242,6 @@ impl Transport for SocketsTransport {
 
     fn finish(&mut self) -> Result<()> {
         self.inner.hang_up();
-        let began = Instant::now();
-        for (peer, writer) in self.writers.drain(..) {
-            while !writer.is_finished() {
-                if self.inner.patience().is_over(began) {
-                    let (rank, waited) = (self.inner.rank(), began.elapsed());
-                    return Err(WireError::Unfinished { rank, peer, waited, unsent: None });
-                }
-                thread::sleep(LOOK);
-            }
-        }
-        Ok(())
+        written(&self.inner, &mut self.writers)
     }
 }

@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use interprocess::local_socket::Stream;
 
-use super::sockets::{LOOK, Seat, accept, connect, listen, read_all, write_all};
+use super::sockets::{LOOK, Seat, accept, connect, listen, read_all, write_all, written};
 use super::{End, Patience, Transport};
 use crate::transport::threads::ThreadsTransport;
-use crate::{Frame, Rank, Result, Tag, WireError};
+use crate::{Frame, Rank, Result, Tag};
 
 /// The one in the middle.
 const HUB: Rank = Rank(0);
@@ -47,7 +47,7 @@ impl StarTransport {
     ///
     /// # Errors
     ///
-    /// [`WireError::Library`] if a socket cannot be made.
+    /// [`WireError::Library`](crate::WireError::Library) if a socket cannot be made.
     ///
     /// # Panics
     ///
@@ -81,7 +81,7 @@ impl StarTransport {
     ///
     /// # Errors
     ///
-    /// [`WireError::Library`] if rank 0 does not come in time.
+    /// [`WireError::Library`](crate::WireError::Library) if rank 0 does not come in time.
     pub fn arm(seat: &Seat, start: &Patience, deadline: std::time::Duration) -> Result<StarTransport> {
         let stream = connect(seat, HUB.0, (start, Instant::now()))?;
         let inner = ThreadsTransport::unlinked(End::new(Rank(seat.rank), seat.size as usize, deadline));
@@ -137,24 +137,14 @@ impl Transport for StarTransport {
     fn finish(&mut self) -> Result<()> {
         self.door = None;
         self.inner.hang_up();
-        let began = Instant::now();
-        for (peer, writer) in self.writers.drain(..) {
-            while !writer.is_finished() {
-                if self.inner.patience().is_over(began) {
-                    let (rank, waited) = (self.inner.rank(), began.elapsed());
-                    return Err(WireError::Unfinished { rank, peer, waited, unsent: None });
-                }
-                thread::sleep(LOOK);
-            }
-        }
-        Ok(())
+        written(&self.inner, &mut self.writers)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction, Kind};
+    use crate::{Direction, Kind, WireError};
     use std::time::Duration;
 
     const TAG: Tag = Tag { kind: Kind::Control, direction: Direction::Forward, layer: 0, round: 0, step: 0 };
