@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Model;
-use super::events::{Action, Ending, Event, Kept, Noted};
+use super::events::{Action, Ending, Event, Kept, Noted, Reached};
 use super::mean::{Contribution, Mean, mean};
 use super::message::{FromTrainer, ToTrainer};
 use super::terms::Terms;
@@ -66,6 +66,8 @@ pub struct Aggregator {
     best: (Option<f64>, u32),
     /// The number of the last mean, once it is to be judged before the end.
     awaits: Option<u32>,
+    /// Whether nobody knows the verdict on the mean that the run goes on from.
+    owes: bool,
     /// Whether trainers stay until they are told what was chosen.
     hands_on: bool,
     /// Whether the user wants an end.
@@ -73,9 +75,9 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
-    /// An aggregator that goes on from this mean, or begins.
-    pub fn new(terms: Terms, kept: Option<&Kept>, now: Duration) -> Aggregator {
-        let trainers = terms.trainers;
+    /// An aggregator that goes on from this, or begins.
+    pub fn new(terms: Terms, reached: &Reached, now: Duration) -> Aggregator {
+        let (trainers, kept) = (terms.trainers, reached.kept.as_ref());
         Aggregator {
             terms,
             phase: Phase::Gathering { since: now, enough: None },
@@ -91,8 +93,9 @@ impl Aggregator {
             model: kept.map(|kept| kept.mean.model.clone()),
             members: Vec::new(),
             loss: 0.0,
-            best: (None, 0),
+            best: reached.best,
             awaits: None,
+            owes: reached.owes,
             hands_on: false,
             stopping: false,
         }
@@ -103,22 +106,6 @@ impl Aggregator {
     #[must_use]
     pub fn handing_on(self) -> Aggregator {
         Aggregator { hands_on: true, ..self }
-    }
-
-    /// Goes on from what had been judged before: the worth of the best, and judged means since.
-    #[must_use]
-    pub fn with_best(self, best: (Option<f64>, u32)) -> Aggregator {
-        Aggregator { best, ..self }
-    }
-
-    /// Means taken so far.
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// Whether it is over.
-    pub fn is_over(&self) -> bool {
-        self.phase == Phase::Over
     }
 
     /// When it wants to be told that time has passed, if nothing else happens before.
@@ -246,13 +233,39 @@ impl Aggregator {
     /// All trainers that are here begin.
     fn begin(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.begun = now;
+        for trainer in (0..self.terms.trainers).filter(|&trainer| self.standing[trainer] != Standing::Working) {
+            actions.push(Action::Note(trainer, Noted::NotCome));
+        }
+        // A run that goes on may have reached its end before.
+        let is_at_its_end = self.number > 0 && (self.is_at_its_limit() || self.ends_at().is_some_and(|end| now >= end));
+        if let Some(model) = self.model.clone().filter(|_| std::mem::take(&mut self.owes)) {
+            self.judge(model, is_at_its_end, actions);
+        }
+        if is_at_its_end || self.is_out_of_patience() {
+            let ending = if is_at_its_end { Ending::Limit } else { Ending::Patience };
+            return self.close(now, ending, actions);
+        }
         for trainer in 0..self.terms.trainers {
-            match self.standing[trainer] {
-                Standing::Working => self.go(trainer, actions),
-                _ => actions.push(Action::Note(trainer, Noted::NotCome)),
+            if self.standing[trainer] == Standing::Working {
+                self.go(trainer, actions);
             }
         }
         self.phase = Phase::Working(now);
+    }
+
+    /// Has the mean of the current number judged if it is one to be; the last is, before the end.
+    fn judge(&mut self, model: Model, last: bool, actions: &mut Vec<Action>) {
+        let every = self.terms.judge_every;
+        if last || (every > 0 && self.number.is_multiple_of(every)) {
+            actions.push(Action::Judge(self.number, model));
+        }
+        if last {
+            self.awaits = Some(self.number);
+        }
+    }
+
+    fn is_out_of_patience(&self) -> bool {
+        self.terms.patience > 0 && self.best.1 >= self.terms.patience
     }
 
     /// Sends a trainer on its way from the latest mean.
@@ -361,12 +374,8 @@ impl Aggregator {
         let mean = Mean { number: self.number, members: self.members.clone(), loss: self.loss, model: model.clone() };
         let elapsed = self.before.saturating_add(now.saturating_sub(self.begun));
         actions.push(Action::Keep(Box::new(Kept { mean, elapsed, steps: self.steps.clone(), last })));
-        let every = self.terms.judge_every;
-        if last || (every > 0 && self.number.is_multiple_of(every)) {
-            actions.push(Action::Judge(self.number, model));
-        }
+        self.judge(model, last, actions);
         if last {
-            self.awaits = Some(self.number);
             let ending = if self.stopping { Ending::Stopped } else { Ending::Limit };
             return self.close(now, ending, actions);
         }
@@ -385,11 +394,10 @@ impl Aggregator {
         if self.awaits == Some(number) {
             self.awaits = None;
         }
-        let out_of_patience = self.terms.patience > 0 && self.best.1 >= self.terms.patience;
         match self.phase {
             Phase::Closing(..) => self.finish_if_done(actions),
             Phase::Over => {}
-            _ if out_of_patience => self.close(now, Ending::Patience, actions),
+            _ if self.is_out_of_patience() => self.close(now, Ending::Patience, actions),
             _ => {}
         }
     }
@@ -463,6 +471,8 @@ impl Aggregator {
     }
 
     fn give_up(&mut self, now: Duration, answered: usize, actions: &mut Vec<Action>) {
-        self.close(now, Ending::NoQuorum { answered }, actions);
+        // Who wants an end gets one also where the last mean cannot be taken any more.
+        let ending = if self.stopping { Ending::Stopped } else { Ending::NoQuorum { answered } };
+        self.close(now, ending, actions);
     }
 }

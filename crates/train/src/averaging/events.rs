@@ -68,6 +68,17 @@ pub struct Kept {
     pub last: bool,
 }
 
+/// What a run goes on from; nothing where it begins.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reached {
+    /// The last mean, if there is one.
+    pub kept: Option<Kept>,
+    /// Whether the verdict on it was lost, if there was one to come: then it is judged again.
+    pub owes: bool,
+    /// Worth of the best so far, and judged means since.
+    pub best: (Option<f64>, u32),
+}
+
 /// How a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {

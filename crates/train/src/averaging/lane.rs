@@ -34,6 +34,7 @@ pub const CSV_HEADER: &str = "part,doing,start_s,end_s";
 
 /// More spans than that are put together.
 pub const SPANS_MAX: usize = 4000;
+
 /// A trainer's spans, one behind the other; it is absent at first.
 #[derive(Debug, Clone, Default)]
 pub struct Lane {
@@ -53,12 +54,6 @@ impl Lane {
             bound(&mut self.spans, SPANS_MAX);
         }
         (self.doing, self.since) = (doing, now);
-    }
-
-    /// Seconds of spans that are over.
-    pub fn seconds(&self, doing: Doing) -> f64 {
-        let spans = self.spans.iter().filter(|(of, ..)| *of == doing);
-        spans.map(|(_, from, to)| to.saturating_sub(*from).as_secs_f64()).sum()
     }
 
     /// The spans up to now.

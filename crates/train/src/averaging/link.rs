@@ -29,9 +29,8 @@ pub fn from_trainer(message: &FromTrainer) -> Payloads {
             let said = [steps.to_le_bytes(), loss.to_le_bytes()].concat();
             vec![(Step::TrainerAnswers.tag(*number), said), (model_tag(Direction::Forward, *number), bytes_of(model))]
         }
-        FromTrainer::Bye(Leave { steps, working, averaging, memory }) => {
-            let words = [*steps, working.to_bits(), averaging.to_bits(), *memory];
-            vec![(Step::TrainerLeaves.tag(0), words.map(u64::to_le_bytes).concat())]
+        FromTrainer::Bye(Leave { steps, memory }) => {
+            vec![(Step::TrainerLeaves.tag(0), [steps.to_le_bytes(), memory.to_le_bytes()].concat())]
         }
     }
 }
@@ -57,7 +56,7 @@ pub fn sizes_from_trainer(message: &FromTrainer) -> Vec<(Tag, usize)> {
         FromTrainer::Model { number, model, .. } => {
             vec![(Step::TrainerAnswers.tag(*number), 16), (model_tag(Direction::Forward, *number), 4 * model.len())]
         }
-        FromTrainer::Bye(_) => vec![(Step::TrainerLeaves.tag(0), 32)],
+        FromTrainer::Bye(_) => vec![(Step::TrainerLeaves.tag(0), 16)],
     }
 }
 
@@ -132,10 +131,8 @@ impl Inbox {
             return Ok(None);
         }
         if tag == Step::TrainerLeaves.tag(0) {
-            let [steps, working, averaging, memory] = words(payload)?;
-            let seconds = |word| Some(f64::from_bits(word)).filter(|seconds| seconds.is_finite()).unwrap_or_default();
-            let (working, averaging) = (seconds(working), seconds(averaging));
-            return Ok(Some(FromTrainer::Bye(Leave { steps, working, averaging, memory })));
+            let [steps, memory] = words(payload)?;
+            return Ok(Some(FromTrainer::Bye(Leave { steps, memory })));
         }
         Err(odd("nothing that a trainer says"))
     }
@@ -218,7 +215,7 @@ mod tests {
         let said = [
             FromTrainer::Came { steps_of_epoch: 7, rows: 2.5 },
             FromTrainer::Model { number: 9, steps: 3, loss: 0.25, model: [0.5f32, 1.0, 2.0].as_slice().into() },
-            FromTrainer::Bye(Leave { steps: 5, working: 0.5, averaging: 1.5, memory: 1 << 40 }),
+            FromTrainer::Bye(Leave { steps: 5, memory: 1 << 40 }),
         ];
         let mut inbox = Inbox::new(3);
         for message in said {

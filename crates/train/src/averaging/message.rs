@@ -32,10 +32,6 @@ pub enum FromTrainer {
 pub struct Leave {
     /// Steps that it took.
     pub steps: u64,
-    /// Seconds in which it took them.
-    pub working: f64,
-    /// Seconds in which it waited for models.
-    pub averaging: f64,
     /// The largest resident size of its process, in bytes.
     pub memory: u64,
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crate::error::Result;
 
 pub use aggregator::Aggregator;
-pub use events::{Action, Ending, Event, Kept, Noted};
+pub use events::{Action, Ending, Event, Kept, Noted, Reached};
 pub use mean::{Contribution, Mean, mean};
 pub use message::{FromTrainer, Leave, ToTrainer};
 pub use terms::Terms;

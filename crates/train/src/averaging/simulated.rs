@@ -11,7 +11,7 @@ use laconic_wire::{Count, Ledger, Rank, Tag};
 
 use super::aggregator::Aggregator;
 use super::conditions::{Conditions, Fault};
-use super::events::{Action, Ending, Event, Kept};
+use super::events::{Action, Ending, Event, Reached};
 use super::lane::{Doing, Lane, Span};
 use super::link;
 use super::message::{FromTrainer, Leave, ToTrainer};
@@ -113,8 +113,8 @@ struct World<'a, L, J: Judge> {
     most_queued: usize,
 }
 
-/// Runs trainers and their aggregator to the end, from a kept mean or from the beginning. Where another stage is to
-/// come, trainers stay, and [`Played::dismiss`] enters what they are told then.
+/// Runs trainers and their aggregator to the end, from what had been reached or from the beginning. Where another stage
+/// is to come, trainers stay, and [`Played::dismiss`] enters what they are told then.
 ///
 /// # Errors
 /// If training leaves the numbers, or what is to be kept cannot be.
@@ -127,7 +127,7 @@ pub fn run<L: Learner, J: Judge>(
     conditions: &Conditions,
     learners: &mut [L],
     judge: &mut J,
-    (kept, best, hands_on): (Option<&Kept>, (Option<f64>, u32), bool),
+    (reached, hands_on): (&Reached, bool),
     watch: &mut dyn Watch<J::Verdict>,
 ) -> Result<Played> {
     let trainers = terms.trainers;
@@ -141,7 +141,7 @@ pub fn run<L: Learner, J: Judge>(
         steps: 0,
         lane: Lane::default(),
     };
-    let aggregator = Aggregator::new(terms, kept, Duration::ZERO).with_best(best);
+    let aggregator = Aggregator::new(terms, reached, Duration::ZERO);
     let mut world = World {
         now: Duration::ZERO,
         terms,
@@ -331,8 +331,8 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             Answer::Say(said) => self.says(trainer, said),
             Answer::Leave(_) => {
                 self.places[trainer].lane.turn(self.now, Doing::Absent);
-                let leave = self.places[trainer].leave();
-                self.says(trainer, FromTrainer::Bye(leave));
+                let steps = self.places[trainer].steps;
+                self.says(trainer, FromTrainer::Bye(Leave { steps, memory: 0 }));
             }
         }
     }
@@ -442,11 +442,5 @@ impl Place {
             Some(_) => Doing::Averaging,
             None => Doing::Absent,
         }
-    }
-
-    /// What it leaves with.
-    fn leave(&self) -> Leave {
-        let seconds = |doing| self.lane.seconds(doing);
-        Leave { steps: self.steps, working: seconds(Doing::Working), averaging: seconds(Doing::Averaging), memory: 0 }
     }
 }

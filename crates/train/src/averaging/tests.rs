@@ -132,14 +132,23 @@ fn targets(trainers: usize) -> Vec<Vec<f32>> {
 
 /// A run of walkers to targets of their own.
 fn walk(terms: Terms, conditions: &Conditions, from: Option<&Kept>) -> (Played, Log) {
+    walk_on(terms, conditions, &Reached { kept: from.cloned(), ..Reached::default() })
+}
+
+/// The same from a kept mean on which the verdict may be owed.
+fn walk_on(terms: Terms, conditions: &Conditions, from: &Reached) -> (Played, Log) {
     let all = targets(terms.trainers);
     let count = all.len() as f32;
     let to = (0..2).map(|column| all.iter().map(|target| target[column]).sum::<f32>() / count).collect();
     let walker = |target: Vec<f32>| Walker { at: vec![0.0; 2], target, rate: 0.1, lives: 0 };
     let mut learners: Vec<Walker> = all.into_iter().map(walker).collect();
     let mut log = Log::default();
-    let played = run(terms, conditions, &mut learners, &mut Distance { to }, (from, (None, 0), false), &mut log);
+    let played = run(terms, conditions, &mut learners, &mut Distance { to }, (from, false), &mut log);
     (played.unwrap(), log)
+}
+
+fn reached(kept: &Kept, owes: bool) -> Reached {
+    Reached { kept: Some(kept.clone()), owes, ..Reached::default() }
 }
 
 fn last(log: &Log) -> &Kept {
@@ -287,6 +296,33 @@ fn without_a_quorum_the_run_ends_and_says_so() {
     let (played, log) = walk(terms(3, Pace::Time(10 * SECOND), Pace::Time(1000 * SECOND)), &conditions, None);
     assert_eq!(played.ending, Some(Ending::NoQuorum { answered: 1 }));
     assert_eq!(log.kept.len(), 1);
+}
+
+#[test]
+fn a_kept_mean_whose_verdict_was_lost_is_judged_when_the_run_goes_on() {
+    let (every, limit) = (Pace::Steps(4), Pace::Steps(12));
+    let (_, log) = walk(terms(3, every, limit), &conditions(&[1.0; 3]), None);
+    let second = &log.kept[1].1;
+    for (judge_every, owes, judged) in [(1, true, &[2, 3][..]), (1, false, &[3]), (3, true, &[3]), (2, true, &[2, 3])] {
+        let terms = Terms { judge_every, ..terms(3, every, limit) };
+        let (played, log) = walk_on(terms, &conditions(&[1.0; 3]), &reached(second, owes));
+        let numbers: Vec<u32> = log.judged.iter().map(|(_, number, _)| *number).collect();
+        assert_eq!((played.ending, &numbers[..]), (Some(Ending::Limit), judged), "every {judge_every}, {owes}");
+    }
+}
+
+#[test]
+fn a_run_that_was_at_its_end_takes_no_mean_more_when_it_goes_on() {
+    for (every, limit) in [(Pace::Steps(4), Pace::Steps(12)), (Pace::Time(10 * SECOND), Pace::Time(40 * SECOND))] {
+        let (_, log) = walk(terms(3, every, limit), &conditions(&[1.0; 3]), None);
+        let last = last(&log);
+        assert!(last.last);
+        for owes in [true, false] {
+            let (played, log) = walk_on(terms(3, every, limit), &conditions(&[1.0; 3]), &reached(last, owes));
+            assert_eq!((played.ending, log.kept.len(), &played.steps[..]), (Some(Ending::Limit), 0, &[0; 3][..]));
+            assert_eq!(log.judged.iter().map(|(_, number, _)| *number).eq([last.mean.number]), owes);
+        }
+    }
 }
 
 #[test]

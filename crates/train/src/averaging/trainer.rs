@@ -35,14 +35,12 @@ pub struct Trainer {
     state: State,
     /// Steps since it took up a mean, and the sum of their losses.
     since: (u64, f64),
-    /// Steps in all.
-    steps: u64,
 }
 
 impl Trainer {
     /// A trainer that is about to come, where means are taken so far apart.
     pub fn new(interval: Pace) -> Trainer {
-        Trainer { interval, state: State::Waiting, since: (0, 0.0), steps: 0 }
+        Trainer { interval, state: State::Waiting, since: (0, 0.0) }
     }
 
     /// What it says when it comes.
@@ -60,18 +58,12 @@ impl Trainer {
         self.state == State::Over
     }
 
-    /// Steps that it has taken.
-    pub fn steps(&self) -> u64 {
-        self.steps
-    }
-
     /// Takes a step.
     ///
     /// # Errors
     /// If training has left the numbers.
     pub fn step(&mut self, learner: &mut dyn Learner) -> Result<Answer> {
         let loss = learner.step()?;
-        self.steps += 1;
         self.since = (self.since.0 + 1, self.since.1 + loss);
         let is_due = self.interval.steps(learner.steps_of_epoch()).is_some_and(|steps| self.since.0 >= steps);
         Ok(if is_due { self.answer(learner) } else { Answer::Nothing })

@@ -5,9 +5,8 @@ use laconic_nn::Operand;
 use crate::config::ramp::Reading;
 use crate::error::Result;
 use crate::pass::inputs::Inputs;
-use crate::pass::reveal::{self, Reveal};
+use crate::pass::reveal::Reveal;
 use crate::schedule::Stage;
-use crate::selection::Scope;
 use crate::worker::Worker;
 
 /// Rows of own nodes that a stage gets from the one before, or features.
@@ -80,7 +79,7 @@ impl StageInputs {
         };
         let (tag, scope) = (stage.input_tag(rounds_before), plan.frozen_scope(stage));
         let (mut peers, graph) = worker.split();
-        if layer.message_width() > 0 && scope != Scope::Nothing && reveal::reveals(plan.messages.coding(tag)) {
+        if plan.reveals(stage) {
             let mut reveal = Reveal::new(&mut peers, layer, &graph.nodes, &x, (tag, scope))?;
             let inputs = reveal.inputs(peers.compute, graph, layer, x);
             return Ok(StageInputs { inputs, reveal: Some(reveal), eval_inputs });

@@ -5,7 +5,7 @@ use super::progress::Progress;
 use super::stages::hand_on;
 use super::trainer::{Fit, StageRun, worth};
 use crate::averaging::{Judge, Learner};
-use crate::error::{Result, TrainError};
+use crate::error::Result;
 use crate::worker::Worker;
 use crate::worker::evaluate::Scores;
 
@@ -40,13 +40,8 @@ impl<'a> LocalTrainer<'a> {
     /// A trainer of a stage on these inputs.
     ///
     /// # Errors
-    /// If more of them would cross round by round, or the system starts no thread for making batches.
+    /// If the system starts no thread for making batches.
     pub fn new(worker: &'a mut Worker, at: StageRun<'a>, inputs: StageInputs) -> Result<LocalTrainer<'a>> {
-        if inputs.reveal.is_some() && worker.halo.rows() > 0 {
-            let what = "columns of frozen inputs would cross in later rounds, and trainers on their own meet only \
-                before a stage";
-            return Err(TrainError::config(format!("messages.forward: {what}")));
-        }
         Own::new(worker, at, inputs).map(LocalTrainer)
     }
 

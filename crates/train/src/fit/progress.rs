@@ -54,6 +54,9 @@ pub struct Averaged {
     pub elapsed: f64,
     /// Steps of each that have entered means.
     pub steps: Vec<u64>,
+    /// Means, the last among them, that were not written into the log of rounds, because verdicts were still to come.
+    #[serde(default)]
+    pub unwritten: Vec<RoundReport>,
 }
 
 /// What controllers of messages see besides the round; the same on every worker.
@@ -211,6 +214,14 @@ impl Snapshot {
     /// Rounds done, counted over stages.
     pub fn rounds(&self) -> u32 {
         self.finished.iter().fold(self.counters.done, |sum, (_, rounds)| sum.saturating_add(*rounds))
+    }
+
+    /// The last round whose line is in the log: those that still have to be evaluated are written when they are.
+    pub fn logged(&self) -> u32 {
+        let owed = u32::from(self.counters.unjudged.is_some());
+        let first = self.counters.averaged.as_ref().and_then(|averaged| averaged.unwritten.first());
+        let before = first.map_or(u32::MAX, |report| report.round.saturating_sub(1));
+        self.rounds().saturating_sub(owed).min(before)
     }
 
     /// Sets a fresh progress of the same network to this state.

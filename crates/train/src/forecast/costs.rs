@@ -215,7 +215,7 @@ fn costs_of_trainers(
     every: &[Part],
 ) -> Result<Costs> {
     let could = trainers.parts(every.len() as u32)?;
-    let parts = with_something_to_learn(every, could.clone());
+    let parts = with_something_to_learn(every, could.clone(), names.1);
     let whole = Part::whole(every)?;
     let (own, of_epoch) = trained(names, every.to_vec(), (trainers, &parts), None)?;
     let meeting = match trainers.halo {

@@ -273,7 +273,7 @@ impl<'a> StageForecast<'a> {
             self.exchange(&self.whole(), request, width, book)?;
         }
         let (request, coding) = (Request::now(tag, scope), plan.messages.coding(tag));
-        if scope != Scope::Nothing && reveal::reveals(coding) {
+        if scope != Scope::Nothing && coding.reveals() {
             let (before, route) = (self.rounds_before, self.route());
             let rounds = (1..=last).map(|done| (before + done, self.start(done - 1)));
             let content = Content::of_exchange(plan, self.number, tag, width);

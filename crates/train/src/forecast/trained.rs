@@ -3,7 +3,7 @@
 use laconic_graph::dataset::Split;
 use laconic_graph::part::{GlobalCounts, Part};
 
-use crate::config::{Config, TrainersHalo};
+use crate::config::{Config, TaskChoice, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Members, Plan, TrainersPlan};
@@ -14,8 +14,11 @@ pub fn own_counts(part: &Part) -> GlobalCounts {
     GlobalCounts { train, edges: part.edges.edges() as u64, ..part.global.clone() }
 }
 
-/// Those of these parts in which a node is to learn from, or all where no node has a label.
-pub fn with_something_to_learn(every: &[Part], parts: Vec<u32>) -> Vec<u32> {
+/// Those of these parts in which a node is to learn from; all where links are learned, or no node has a label.
+pub fn with_something_to_learn(every: &[Part], parts: Vec<u32>, config: &Config) -> Vec<u32> {
+    if config.task.kind == TaskChoice::LinkPrediction {
+        return parts;
+    }
     let learns = |part: &Part| {
         let mut roles = part.roles.iter().enumerate();
         roles.any(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0)

@@ -11,9 +11,10 @@ use super::traffic::forecast_exchanges;
 use crate::averaging::link::{sizes_from_trainer, sizes_to_trainer};
 use crate::averaging::{FromTrainer, Leave, Model, ToTrainer};
 use crate::config::Pace;
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
-use crate::plan::{Plan, TrainersPlan};
+use crate::plan::trainers::means;
+use crate::plan::{Plan, ROUNDS_MAX};
 use crate::schedule::{Position, Stage};
 use crate::worker::evaluate::Evaluator;
 
@@ -46,16 +47,21 @@ impl TrainersForecast {
     /// For trainers with epochs of so many steps; `exchanged` are the shapes of those who exchange stages' inputs.
     ///
     /// # Errors
-    /// If a codec cannot be made.
+    /// If a codec cannot be made, or means are too many to be numbered.
     pub fn of(plan: &Plan, of_epoch: &[u64], exchanged: &[Shapes]) -> Result<TrainersForecast> {
         let trainers = of_epoch.len();
         let mut books: Vec<Book<'_>> = (0..=trainers).map(|_| Book::of(Ledger::new())).collect();
         let of = plan.trainers.as_ref().expect("a plan of trainers on their own");
         let stage = |(index, stage): (usize, &Stage)| {
-            let of = TrainersPlan { limit: plan.limit_of(index), ..of.clone() };
-            StageMeans::of(&of, of_epoch, stage.network.len(), index + 1 < plan.stages.len())
+            let paces = (of.interval, plan.limit_of(index));
+            StageMeans::of(paces, of_epoch, stage.network.len(), index + 1 < plan.stages.len())
         };
         let stages = plan.stages.iter().enumerate().map(stage).collect::<Option<Vec<_>>>().unwrap_or_default();
+        let all = stages.iter().fold(0u64, |sum, stage| sum.saturating_add(stage.means));
+        if all > ROUNDS_MAX as u64 {
+            let what = format!("{all} means, expected at most {ROUNDS_MAX}; a longer interval takes fewer");
+            return Err(TrainError::config(format!("schedule.interval and schedule.limit: {what}")));
+        }
         stages.iter().for_each(|stage| forecast_stage(stage, trainers, &mut books));
         let mut leaves: Vec<Vec<Leaving>> = books.iter().map(Book::leaves).collect();
         let mut books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();
@@ -105,8 +111,8 @@ struct StageMeans {
 impl StageMeans {
     /// Of a stage whose trainers have epochs of so many steps; a time is divided by a time, steps by steps. Where one
     /// is a time and the other is not, nobody knows.
-    fn of(plan: &TrainersPlan, of_epoch: &[u64], parameters: usize, hands_on: bool) -> Option<StageMeans> {
-        let means = of_epoch.iter().map(|&steps| plan.means(steps)).collect::<Option<Vec<_>>>()?;
+    fn of((interval, limit): (Pace, Pace), of_epoch: &[u64], parameters: usize, hands_on: bool) -> Option<StageMeans> {
+        let means = of_epoch.iter().map(|&steps| means(interval, limit, steps)).collect::<Option<Vec<_>>>()?;
         let (means, is_exact) = means.into_iter().min()?;
         Some(StageMeans { means, is_exact, parameters, hands_on })
     }

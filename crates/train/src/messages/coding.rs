@@ -237,6 +237,11 @@ impl Coding {
         self.kind.reads.bits && matches!(&self.widths, Widths::Same(Controller::Ramp(_)))
     }
 
+    /// Whether frozen inputs are revealed bit by bit rather than sent at once.
+    pub fn reveals(&self) -> bool {
+        self.reveal && (self.kind.reads.ratio || self.refines())
+    }
+
     /// Whether the assigner chooses the bits.
     pub fn is_adaptive(&self) -> bool {
         self.kind.reads.bits && matches!(self.widths, Widths::Assigned { .. })

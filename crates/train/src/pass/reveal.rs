@@ -91,11 +91,6 @@ pub struct Reveal {
     refines: bool,
 }
 
-/// Whether this codec reveals frozen inputs rather than send them at once.
-pub fn reveals(coding: &Coding) -> bool {
-    coding.reveal && (coding.kind.reads.ratio || coding.refines())
-}
-
 impl Reveal {
     /// Prepares to reveal the inputs of a layer; nothing has crossed yet.
     ///

@@ -11,7 +11,7 @@ mod links;
 mod load;
 mod members;
 mod notes;
-mod trainers;
+pub(crate) mod trainers;
 
 use std::sync::Arc;
 
@@ -134,6 +134,7 @@ impl Plan {
         let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
         let plan = Plan { metrics, inductive, deletes_edges, class_weights, class_counts, ..model };
         let plan = plan.in_batches(counts, counts.train)?;
+        plan.check_trainers()?;
         plan.check_layers()?;
         Ok(plan)
     }
@@ -150,9 +151,9 @@ impl Plan {
         let metrics = links::link_metrics(&config.train.metrics);
         let plan = Plan { links, metrics, deletes_edges, ..model };
         plan.check_links()?;
-        plan.check_trainers()?;
         let train = plan.links.as_ref().map_or(Ok(0), |links| links.training_edges(counts))?;
         let plan = plan.in_batches(counts, train)?;
+        plan.check_trainers()?;
         plan.check_layers()?;
         Ok(plan)
     }
@@ -296,6 +297,12 @@ impl Plan {
             Scope::Whole if stage.sample_inputs => Scope::Selected,
             scope => scope,
         }
+    }
+
+    /// Whether frozen inputs of a stage cross bit by bit, in its rounds.
+    pub fn reveals(&self, stage: &Stage) -> bool {
+        let crosses = stage.freezes() && !self.reads_own_inputs(stage) && self.frozen_scope(stage) != Scope::Nothing;
+        crosses && self.messages.coding(stage.input_tag(0)).reveals()
     }
 
     /// Whether evaluations have frozen inputs of their own: those of the whole graph, where training sees a part of it;

@@ -3,7 +3,7 @@
 use laconic_wire::{Direction, Tag};
 
 use super::Plan;
-use crate::config::{BatchConfig, BatchKind, CodecChoice, Config, CostsChoice, EvaluationInputs};
+use crate::config::{BatchConfig, BatchKind, CodecChoice, Config, CostsChoice, EvaluationInputs, TrainersHalo};
 use crate::schedule::Stage;
 use crate::selection::Scope;
 
@@ -28,6 +28,7 @@ impl Plan {
             .chain(self.uneven_masks())
             .chain(self.idle_keys())
             .chain(self.idle_with_batches())
+            .chain(self.idle_with_trainers())
             .chain(self.apart())
             .chain(self.one_relation())
             .chain(self.passed_over())
@@ -123,7 +124,7 @@ impl Plan {
                 "messages.skip.staleness: from 2 on a message is left out; below, each is sent",
             ),
             (
-                self.frozen == Scope::Nothing && rounds && !has_ends,
+                self.frozen == Scope::Nothing && rounds && !has_ends && self.trainers.is_none(),
                 "messages.forward and messages.backward: training exchanges no rows (messages.selection)",
             ),
             (
@@ -141,6 +142,19 @@ impl Plan {
             ),
         ];
         idle.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, note)| note.to_owned())
+    }
+
+    /// What trainers on their own do not read, who send models and nothing else.
+    fn idle_with_trainers(&self) -> Option<String> {
+        let Config { messages, .. } = &*self.config;
+        let exact = CodecChoice::exact();
+        let rows = messages.forward != exact || messages.backward != exact || !messages.layers.is_empty();
+        let alone = self.trainers.as_ref().is_some_and(|trainers| trainers.halo == TrainersHalo::None);
+        (alone && rows).then(|| {
+            "messages.forward, messages.backward and messages.layers: trainers on their own exchange no rows \
+             (schedule.halo = \"none\")"
+                .to_owned()
+        })
     }
 
     /// Keys that have been set and that batches do not read, or that only batches of another kind do.

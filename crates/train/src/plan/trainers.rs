@@ -14,8 +14,6 @@ use crate::selection::Scope;
 pub struct TrainersPlan {
     /// How far one mean is from the next.
     pub interval: Pace,
-    /// The end of a stage.
-    pub limit: Pace,
     /// What each model counts for.
     pub weighting: Weighting,
     /// Models that a mean is taken of at least, 0 for more than half of the trainers.
@@ -54,7 +52,6 @@ impl TrainersPlan {
         }
         Ok(Some(TrainersPlan {
             interval: schedule.interval,
-            limit: schedule.limit.unwrap_or(Pace::Epochs(config.train.epochs.into())),
             weighting: if reads("mean") { schedule.mean } else { Weighting::Uniform },
             quorum: schedule.quorum,
             grace: schedule.grace.0,
@@ -87,17 +84,17 @@ impl TrainersPlan {
     pub fn quorum(&self, trainers: usize) -> usize {
         if self.quorum > 0 { self.quorum as usize } else { trainers / 2 + 1 }
     }
+}
 
-    /// The means of a stage, where steps decide how many there are, by the steps of each trainer's epoch; at most so
-    /// many where time does. `None` where one is a time and the other is not.
-    pub fn means(&self, of_epoch: u64) -> Option<(u64, bool)> {
-        match (self.interval, self.limit) {
-            // An interval begins when the mean before has been handed out.
-            (Pace::Time(every), Pace::Time(limit)) => Some((limit.as_nanos().div_ceil(every.as_nanos()) as u64, false)),
-            (every, limit) => {
-                let (every, limit) = (every.steps(of_epoch)?, limit.steps(of_epoch)?);
-                Some((limit.div_ceil(every.max(1)).max(1), true))
-            }
+/// The means of a stage, where steps decide how many there are, by the steps of each trainer's epoch; at most so many
+/// where time does. `None` where one is a time and the other is not.
+pub fn means(interval: Pace, limit: Pace, of_epoch: u64) -> Option<(u64, bool)> {
+    match (interval, limit) {
+        // An interval begins when the mean before has been handed out.
+        (Pace::Time(every), Pace::Time(limit)) => Some((limit.as_nanos().div_ceil(every.as_nanos()) as u64, false)),
+        (every, limit) => {
+            let (every, limit) = (every.steps(of_epoch)?, limit.steps(of_epoch)?);
+            Some((limit.div_ceil(every.max(1)).max(1), true))
         }
     }
 }
@@ -110,6 +107,11 @@ fn check_transport(config: &Config, trainers: bool) -> Result<()> {
         let what = "plays trainers on their own (schedule.kind = \"averaging\"); workers that exchange rows have \
             transport.shape";
         return Err(TrainError::config(format!("transport.kind = \"simulated\" {what}")));
+    }
+    if trainers && !simulated && !transport.shape.is_empty() {
+        let what =
+            "shapes links of workers that exchange rows, and those of trainers with transport.kind = \"simulated\"";
+        return Err(TrainError::config(format!("transport.shape {what}")));
     }
     let speed = |speed: &&f64| !(speed.is_finite() && **speed > 1e-6 && **speed < 1e9);
     if let Some(speed) = transport.speeds.iter().find(speed) {
@@ -162,10 +164,17 @@ impl Plan {
         self.config.schedule.limit.unwrap_or(epochs)
     }
 
-    /// Refuses pairs with nodes that a trainer on its own does not have.
+    /// Refuses pairs with nodes that a trainer on its own does not have, and what trainers would have to meet for after
+    /// a stage has begun.
     pub(super) fn check_trainers(&self) -> Result<()> {
+        let Some(trainers) = &self.trainers else { return Ok(()) };
+        if trainers.halo != TrainersHalo::None && self.stages.iter().any(|stage| self.reveals(stage)) {
+            let what = "columns of frozen inputs would cross in later rounds, and trainers on their own meet only \
+                before a stage";
+            return Err(TrainError::config(format!("messages.forward: {what}")));
+        }
         let global = self.links.as_ref().is_some_and(|links| links.scope == NegativeScope::Global);
-        if self.trainers.is_some() && global {
+        if global {
             let what = "a trainer knows its own nodes alone; task.negatives = \"local\" draws from them";
             return Err(TrainError::config(format!("task.negatives = \"global\": {what}")));
         }

@@ -157,7 +157,7 @@ mod tests {
                     clock: None,
                 }),
                 best: Some((9, Scores::default())),
-                averaged: Some(Averaged { elapsed: 12.5, steps: vec![3, 4] }),
+                averaged: Some(Averaged { elapsed: 12.5, steps: vec![3, 4], unwritten: Vec::new() }),
                 clocks: Clocks { elapsed: 1.5, first_gradient: 0.3, least_gradient: 0.1 },
             },
             parameters: vec![0.5; 4],

@@ -86,9 +86,8 @@ impl FolderRecorder {
     ) -> Result<FolderRecorder> {
         let done = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
         let run = identity.run(checkpoint.as_ref().map(|checkpoint| (checkpoint.run.as_str(), done)));
-        // The line of a round that still has to be evaluated comes when it is.
-        let owed = checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.snapshot.counters.unjudged.is_some());
-        let log = destination.out().map(|out| open_log(out, done.saturating_sub(owed.into()))).transpose()?;
+        let logged = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.logged());
+        let log = destination.out().map(|out| open_log(out, logged)).transpose()?;
         let own_state = plan.remembers();
         let keeps = destination.folder.is_some() && destination.keeps_accounts;
         Ok(FolderRecorder {

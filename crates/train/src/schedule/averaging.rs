@@ -1,5 +1,5 @@
 //! Trainers on their own, whose models are averaged every so often, by time in the first place: RandomTMA and SuperTMA
-//! (Zheng et al., 2023), by how their parts are made; PSGD-PA, their mean of parts that were cut by METIS; LLCG
+//! (Zhu et al., 2023), by how their parts are made; PSGD-PA, their mean of parts that were cut by METIS; LLCG
 //! (Ramezani et al., 2022), in which the aggregator corrects each mean by steps on the whole graph.
 //!
 //! Bytes of a mean of M trainers and P parameters: 4·P·M up, and 4·P·M down unless it is the last, whatever the graph

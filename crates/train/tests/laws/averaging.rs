@@ -308,6 +308,78 @@ fn a_run_of_trainers_goes_on_as_what_it_was() {
 }
 
 #[test]
+fn a_run_that_is_over_goes_on_to_the_same_end() {
+    let dataset = graph(90, 3);
+    for keys in [&[][..], &["schedule.halo=frozen"], &["train.eval_every=0"], &["train.eval_every=3"]] {
+        for kind in ["simulated", "threads"] {
+            let kind = format!("transport.kind={kind}");
+            let config = trainers(&[keys, &[&kind]].concat());
+            let out = folder();
+            let first = run_threads(&config, Source::of(dealt(&dataset, 3)), into_folder(out.path())).unwrap();
+            let written = log(out.path());
+            let options = Options { resume: true, ..into_folder(out.path()) };
+            let again = run_threads(&config, Source::of(dealt(&dataset, 3)), options).unwrap();
+            assert_eq!(again[0].trained, first[0].trained, "{keys:?}, {kind}");
+            assert_eq!((averaging(&again).means, averaging(&again).ending.as_str()), (0, "limit"), "{keys:?}, {kind}");
+            let of = |log: &[RoundReport]| {
+                log.iter().map(|of| (of.round, of.loss, of.scores.clone(), of.members.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!(of(&log(out.path())), of(&written), "{keys:?}, {kind}: lines of the log");
+        }
+    }
+}
+
+#[test]
+fn a_refused_run_leaves_the_earlier_run_of_its_folder() {
+    let dataset = graph(60, 3);
+    let out = folder();
+    run_threads(&simulated(&[]), Source::of(dealt(&dataset, 3)), into_folder(out.path())).unwrap();
+    let files = || {
+        let mut names: Vec<_> = std::fs::read_dir(out.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = files();
+    for keys in [
+        &["transport.faults=[{ who = 9, kind = \"killed\" }]"][..],
+        &["schedule.halo=frozen", "messages.forward={ codec = \"masked\", ratio = 4 }"],
+        &["schedule.interval=1 step", "schedule.limit=1000001 steps"],
+    ] {
+        let refused = Config::parse(
+            "model = { hidden = 16 }",
+            &[&["schedule.kind=averaging", "transport.kind=simulated"], keys]
+                .concat()
+                .iter()
+                .map(|key| key.to_string())
+                .collect::<Vec<_>>(),
+        )
+        .and_then(|config| run_threads(&config, Source::of(dealt(&dataset, 3)), into_folder(out.path())).map(|_| ()));
+        refused.expect_err("it is refused");
+        assert_eq!(files(), before, "{keys:?}");
+    }
+}
+
+#[test]
+fn trainers_of_links_need_no_training_nodes() {
+    let dataset = graph(150, 3);
+    let mut parts = dealt(&dataset, 3);
+    parts[1].roles.fill(0);
+    let keys = ["task.kind=link_prediction", "task.negatives=local", "model.arch=gcn"];
+    let outcomes = run_on(&simulated(&keys), parts);
+    assert_eq!(averaging(&outcomes).trainers.iter().map(|of| of.part).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+#[test]
+fn codecs_of_rows_that_nobody_sends_are_noted() {
+    let dataset = graph(60, 3);
+    let notes = |keys: &[&str]| run(&simulated(keys), &dataset, 3)[0].summary.as_ref().unwrap().notes.clone();
+    let codec = "messages.forward={ codec = \"quantised\", bits = 8 }";
+    let of_rows = |notes: Vec<String>| notes.iter().any(|note| note.contains("exchange no rows"));
+    assert!(of_rows(notes(&[codec])));
+    assert!(!of_rows(notes(&[codec, "schedule.halo=frozen"])) && !of_rows(notes(&[])));
+}
+
+#[test]
 fn what_trainers_on_their_own_cannot_have_is_refused_with_its_key() {
     let dataset = graph(60, 3);
     for (keys, what) in [
@@ -330,6 +402,8 @@ fn what_trainers_on_their_own_cannot_have_is_refused_with_its_key() {
     }
     for (keys, what) in [
         (&["schedule.kind=averaging", "transport.speeds=[2.0]"][..], "transport.speeds"),
+        (&["schedule.kind=averaging", "transport.shape=10ms,1Gbit"], "transport.shape"),
+        (&["schedule.kind=averaging", "schedule.interval=1 step", "schedule.limit=1000001 steps"], "schedule.interval"),
         (&["transport.kind=simulated"], "transport.kind"),
     ] {
         let error = refusal(keys, &dataset);

@@ -8,8 +8,8 @@ use laconic_wire::{Count, Entry, Ledger, Rank, Tag};
 use super::desk::Desk;
 use super::real::Chair;
 use super::{Opened, Setup};
-use crate::averaging::Ending;
 use crate::averaging::simulated::Played;
+use crate::averaging::{Ending, Leave};
 use crate::config::TransportKind;
 use crate::error::{Result, TrainError};
 use crate::forecast::memory;
@@ -30,6 +30,8 @@ pub(super) struct Closing<'a> {
     /// How long trainers went, on the run's clock.
     pub end: Duration,
     pub began: Instant,
+    /// What trainers in processes of their own have left with.
+    pub leaves: Vec<Option<Leave>>,
 }
 
 /// What everybody has sent and received, by rank.
@@ -99,7 +101,7 @@ fn mirror((from, sent): (Rank, &Ledger), (to, received): (Rank, &mut Ledger)) {
 /// # Errors
 /// If too few trainers were left, the aggregator was lost, or the results cannot be written down.
 pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
-    let Closing { setup, opened, traffic, ending, end, began } = closing;
+    let Closing { setup, opened, traffic, ending, end, began, leaves } = closing;
     let Opened { mut desk, card, earlier, snapshot, by_kind, start } = opened;
     let after_round = snapshot.map_or(0, |snapshot| snapshot.rounds());
     let Traffic { sent, received } = traffic;
@@ -123,9 +125,9 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
         earlier: &earlier,
         after_round,
         predicted: &by_kind,
-        one_process: true,
+        one_process: setup.process.is_shared,
     };
-    let mut summary = Summary::of(&facts, reports(setup, [&sent, &received], (digest, times)))?;
+    let mut summary = Summary::of(&facts, reports(setup, [&sent, &received], (digest, times), &leaves))?;
     summary.bytes.is_bound = !setup.forecast.is_exact;
     let means = &setup.forecast.means;
     let means_predicted = (!means.is_empty()).then(|| means.iter().sum());
@@ -177,21 +179,24 @@ fn reports(
     setup: &Setup,
     [sent, received]: [&[Ledger]; 2],
     (digest, [total, link_model]): ([u8; 32], [f64; 2]),
+    leaves: &[Option<Leave>],
 ) -> Vec<WorkerReport> {
     let ranks = sent.len();
     let totals = |ledger: &Ledger| {
         let by_peer = ledger.totals_by_peer();
         Rank::all(ranks).map(|peer| by_peer.get(&peer).copied().unwrap_or_default()).collect::<Vec<Count>>()
     };
-    let predicted = setup.process.memory / ranks as u64;
-    let report = |(sent, received): (&Ledger, &Ledger)| WorkerReport {
+    let predicted = if setup.process.is_shared { setup.process.memory / ranks as u64 } else { setup.process.memory };
+    // A trainer with a process of its own says what that took.
+    let own = |rank: usize| leaves.get(rank.wrapping_sub(1)).copied().flatten().map(|leave| leave.memory);
+    let report = |(rank, (sent, received)): (usize, (&Ledger, &Ledger))| WorkerReport {
         kinds: sent.totals_by_kind(),
         sent: totals(sent),
         received: totals(received),
         seconds: Seconds { total, link_model, ..Seconds::default() },
-        memory: Memory { peak: memory::peak_bytes(), predicted },
+        memory: Memory { peak: own(rank).unwrap_or_else(memory::peak_bytes), predicted },
         digest,
         ..WorkerReport::empty(ranks)
     };
-    sent.iter().zip(received).map(report).collect()
+    sent.iter().zip(received).enumerate().map(report).collect()
 }

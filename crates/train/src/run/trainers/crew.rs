@@ -33,8 +33,8 @@ impl Hand {
         let plan = Plan::with(&setup.plan.members, &setup.config, &own_counts(&part))?.alone();
         let hand = Hand::of(setup, plan, part, exchange)?;
         if hand.worker.own_rows[0] == 0.0 {
-            let what =
-                "no node of it is in the training split with a label that is known; averaging.drop leaves it out";
+            let what = "no training node with a label that is known, or no edge, is among its nodes; averaging.drop \
+                leaves it out";
             return Err(TrainError::config(format!("part {index} has nothing to train on: {what}")));
         }
         Ok(hand)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use laconic_wire::{Count, Entry, PerKind, Rank};
 
 use crate::averaging::lane::{self, Doing, Span};
-use crate::averaging::{Kept, Leave, Model, Noted, Watch};
+use crate::averaging::{Kept, Leave, Model, Noted, Reached, Watch};
 use crate::error::Result;
 use crate::fit::observe::{Recorder, RoundReport};
 use crate::fit::progress::{Averaged, Best, Finished, Progress, Snapshot};
@@ -52,11 +52,13 @@ pub(super) struct Desk {
     lanes: Vec<Vec<Span>>,
     means: u32,
     notes: Vec<String>,
+    /// Steps of each trainer that have entered means of finished stages.
+    entered: Vec<u64>,
     /// By rank the file of its ledger.
     rows: Vec<PartFile>,
 }
 
-/// More notes than that are counted, and not kept.
+/// More notes than that are said, and not kept for the summary.
 const NOTES_MAX: usize = 1000;
 
 impl Desk {
@@ -82,6 +84,7 @@ impl Desk {
             lanes,
             means: 0,
             notes: Vec::new(),
+            entered: Vec::new(),
             rows: Vec::new(),
         }
     }
@@ -93,8 +96,25 @@ impl Desk {
         self.last = Duration::ZERO;
     }
 
-    /// The last mean of the stage, if there is one, to go on from; and what had been judged before.
-    pub fn reached(&self) -> (Option<Kept>, (Option<f64>, u32)) {
+    /// Goes on from what a checkpoint says of the stage. Means that were not written are now, but for the last, on
+    /// which the verdict may still come: of the others no model is left to judge.
+    ///
+    /// # Errors
+    /// If the checkpoint is of another model, or the operating system refuses.
+    pub fn restore(&mut self, snapshot: Snapshot) -> Result<()> {
+        snapshot.restore(&mut self.progress)?;
+        let done = self.rounds_before + self.progress.done;
+        let Some(averaged) = &mut self.progress.averaged else { return Ok(()) };
+        self.last = Duration::try_from_secs_f64(averaged.elapsed).unwrap_or_default();
+        let model: Model = self.progress.parameters.as_slice().into();
+        for report in averaged.unwritten.drain(..).filter(|report| report.round <= done) {
+            self.unwritten.push_back((report, model.clone()));
+        }
+        self.write(done.saturating_sub(1), None)
+    }
+
+    /// What the stage goes on from.
+    pub fn reached(&self) -> Reached {
         let Progress { done, parameters, averaged, best, since_best, .. } = &self.progress;
         let worth = best.as_ref().and_then(|best| crate::fit::trainer::worth(&self.plan, &best.scores));
         let kept = averaged.as_ref().filter(|_| *done > 0).map(|averaged| Kept {
@@ -109,7 +129,7 @@ impl Desk {
             steps: (0..self.parts.len()).map(|of| averaged.steps.get(of).copied().unwrap_or(0)).collect(),
             last: false,
         });
-        (kept, (worth, *since_best))
+        Reached { kept, owes: !self.unwritten.is_empty(), best: (worth, *since_best) }
     }
 
     /// Ends a stage: what it has chosen, and its means.
@@ -117,6 +137,8 @@ impl Desk {
         self.write(u32::MAX, None)?;
         let chosen = self.progress.chosen().to_vec();
         self.finished.push((chosen.clone(), self.progress.done));
+        self.entered = (0..self.parts.len()).map(|trainer| self.known_steps(trainer)).collect();
+        self.progress.averaged = None;
         Ok(chosen)
     }
 
@@ -171,12 +193,17 @@ impl Desk {
         self.trainers.iter_mut().zip(steps).for_each(|(trainer, steps)| trainer.steps += steps);
     }
 
-    /// What trainers left with; of one that did not take its leave the steps are known that entered means.
+    /// Steps of a trainer that have entered means.
+    fn known_steps(&self, trainer: usize) -> u64 {
+        let of_stage = self.progress.averaged.as_ref().and_then(|averaged| averaged.steps.get(trainer));
+        self.entered.get(trainer).unwrap_or(&0) + of_stage.unwrap_or(&0)
+    }
+
+    /// What trainers left with. Who was started again counted anew, and of one that did not take its leave the steps
+    /// are known that entered means.
     pub fn note_leaves(&mut self, leaves: &[Option<Leave>]) {
-        let entered = self.progress.averaged.as_ref().map_or(&[][..], |averaged| &averaged.steps);
-        for (index, (trainer, leave)) in self.trainers.iter_mut().zip(leaves).enumerate() {
-            let known = entered.get(index).copied().unwrap_or(0);
-            trainer.steps = leave.map_or(known, |leave| leave.steps);
+        for (index, leave) in leaves.iter().enumerate() {
+            self.trainers[index].steps = self.known_steps(index).max(leave.map_or(0, |leave| leave.steps));
         }
     }
 
@@ -250,7 +277,6 @@ impl Watch<Scores> for Desk {
         self.means += 1;
         self.progress.done = mean.number;
         self.progress.parameters.copy_from_slice(&mean.model);
-        self.progress.averaged = Some(Averaged { elapsed: elapsed.as_secs_f64(), steps: steps.clone() });
         for (trainer, _) in &mean.members {
             self.trainers[*trainer].means += 1;
         }
@@ -268,6 +294,8 @@ impl Watch<Scores> for Desk {
         };
         self.last = *elapsed;
         self.unwritten.push_back((report, mean.model.clone()));
+        let unwritten = self.unwritten.iter().map(|(report, _)| report.clone()).collect();
+        self.progress.averaged = Some(Averaged { elapsed: elapsed.as_secs_f64(), steps: steps.clone(), unwritten });
         let (stage, finished) = (self.finished.len(), self.finished.clone());
         let bytes = PerKind::default();
         self.recorder.checkpoint(&|| Snapshot::take(stage, &self.progress, finished.clone(), bytes))

@@ -98,7 +98,7 @@ pub(super) struct Data {
 /// If the configuration or the data cannot be used, too few trainers are left, or the aggregator fails.
 pub(super) fn run(config: &Config, source: Source, mut options: Options) -> Result<Vec<Outcome>> {
     let observer = std::mem::replace(&mut options.observer, Box::new(Silent));
-    let (setup, data, opened) = prepare(config, source, options, observer, admit)?;
+    let (setup, data, opened) = prepare(config, source, options, observer)?;
     match setup.config.transport.kind {
         TransportKind::Simulated => simulated::play(&setup, data, opened),
         _ => on_threads::run(&setup, data, opened),
@@ -111,7 +111,6 @@ fn prepare(
     mut source: Source,
     options: Options,
     mut observer: Box<dyn Observer>,
-    admit: impl FnOnce(&Plan, &Data, bool, &mut dyn Observer) -> Result<u64>,
 ) -> Result<(Setup, Data, Opened)> {
     let all = source.parts();
     let config = options.members.resolved(config, all)?;
@@ -121,22 +120,31 @@ fn prepare(
         .with_label_skew(LabelSkew::of_parts(&every).map(|labels| labels.skew));
     let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
     let dropped = trainers.parts(all)?;
-    let parts = with_something_to_learn(&every, dropped.clone());
+    let parts = with_something_to_learn(&every, dropped.clone(), &config);
     without_trainer(&dropped, &parts).for_each(|note| observer.noted(&note));
     let (own, of_epoch) = trained((&options.members, &config), every, (&trainers, &parts), None)?;
-    let data = Data { parts: own, whole };
+    let mut data = Data { parts: own, whole };
     let Options { out, resume, changes, interrupt, abort, keep_accounts: keeps_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
-    let memory = admit(&plan, &data, force, observer.as_mut())?;
+    let is_shared = config.transport.kind != TransportKind::Processes;
+    let here = data.parts.iter().filter(|_| is_shared).chain([&data.whole]);
+    let memory = admit(&plan, &here.collect::<Vec<_>>(), force, observer.as_mut())?;
     let threads = threads_of(&config, parts.len());
     let (stop, notes) = (StopSignal::of(interrupt), source.notes().to_vec());
-    let is_shared = config.transport.kind != TransportKind::Processes;
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
     let meets = trainers.halo != TrainersHalo::None;
     let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
     let forecast = TrainersForecast::of(&plan, &of_epoch, &shapes)?;
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
     let setup = Setup { plan, trainers, parts, config, process, forecast, give_up };
+    if setup.config.transport.kind == TransportKind::Simulated {
+        // Before the folder of an earlier run is touched.
+        simulated::conditions(&setup)?;
+    }
+    if !is_shared {
+        // Each is in its trainer's process.
+        data.parts.clear();
+    }
     let opened = Opening::new(&setup, &data.whole)?.begin(&setup, observer)?;
     Ok((setup, data, opened))
 }
@@ -152,12 +160,12 @@ fn threads_of(config: &Config, trainers: usize) -> usize {
 }
 
 /// What the workers of these parts will take, in bytes.
-fn admit(plan: &Plan, data: &Data, forced: bool, observer: &mut dyn Observer) -> Result<u64> {
+fn admit(plan: &Plan, parts: &[&Part], forced: bool, observer: &mut dyn Observer) -> Result<u64> {
     let mut all = Memory::default();
-    for part in data.parts.iter().chain([&data.whole]) {
+    for part in parts {
         all.add_all(&memory::forecast(&Shapes::outline(part, plan.self_loops), plan, true));
     }
-    if let Some(warning) = memory::admit(&all, data.parts.len() + 1, forced)? {
+    if let Some(warning) = memory::admit(&all, parts.len(), forced)? {
         observer.warned(&warning);
     }
     Ok(all.total())

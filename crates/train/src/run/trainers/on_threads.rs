@@ -9,7 +9,7 @@ use super::close::{Closing, Traffic, close};
 use super::crew::{Hand, after, exchanges, meeting};
 use super::real::{Chair, Post};
 use super::{Data, Opened, Setup};
-use crate::averaging::{Ending, Leave};
+use crate::averaging::Ending;
 use crate::error::{Result, TrainError};
 use crate::fit::local::LocalTrainer;
 use crate::fit::trainer::StageRun;
@@ -26,13 +26,12 @@ pub(super) fn live(
     exchange: Option<Box<dyn Transport>>,
     transport: Box<dyn Transport>,
 ) -> Result<Ledger> {
-    let diary = Leave::default();
-    let mut post = Post { transport: Metered::new(transport), give_up: setup.give_up.clone(), diary };
+    let mut post = Post { transport: Metered::new(transport), give_up: setup.give_up.clone(), steps: 0 };
     let mut hand = Hand::trainer(setup, part, exchange)?;
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
         let inputs = hand.inputs(meeting(stage, index))?;
-        let at = after(stage, index, post.diary.steps);
+        let at = after(stage, index, post.steps);
         let mut learner = LocalTrainer::new(&mut hand.worker, at, inputs)?;
         match post.train(setup.trainers.interval, &mut learner)? {
             Some(chosen) if index + 1 < stages.len() => hand.x = learner.hand_on(&chosen)?,
@@ -76,7 +75,7 @@ pub(super) fn preside(
             continue;
         }
         if let Some(snapshot) = snapshot.take() {
-            snapshot.restore(&mut desk.progress)?;
+            desk.restore(snapshot)?;
         }
         desk.sent_besides = setup.exchanged_until(index);
         let began = Instant::now();
@@ -142,7 +141,7 @@ pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<O
     opened.desk.note_leaves(&chair.leaves);
     let end = opened.desk.before;
     let traffic = Traffic::of_chair(&chair, &exchanged);
-    close(Closing { setup, opened, traffic, ending: Some(ending), end, began })
+    close(Closing { setup, opened, traffic, ending: Some(ending), end, began, leaves: Vec::new() })
 }
 
 /// What a trainer failed by, where the aggregator's error follows from it.

@@ -23,6 +23,7 @@ use crate::exchange::steps::Step;
 use crate::fit::local::{LocalTrainer, WholeJudge};
 use crate::fit::trainer::StageRun;
 use crate::fit::{Handed, StageInputs};
+use crate::forecast::memory;
 use crate::worker::evaluate::Scores;
 use crate::worker::{StopSignal, Worker};
 
@@ -37,8 +38,8 @@ pub(super) struct Post {
     pub transport: Metered,
     /// Set when everybody is to give up at once.
     pub give_up: StopSignal,
-    /// What it has done so far.
-    pub diary: Leave,
+    /// Steps that it has taken so far, over all stages.
+    pub steps: u64,
 }
 
 impl Post {
@@ -48,14 +49,15 @@ impl Post {
 
     /// The next thing that the aggregator has said, if it is here.
     fn hear(&mut self, inbox: &mut Inbox) -> Result<Option<ToTrainer>> {
-        let Some(frame) = self.transport.poll(AGGREGATOR)? else { return Ok(None) };
         let rank = self.transport.rank();
-        let heard = inbox.of_aggregator(&frame).map_err(|error| error.from_peer(rank, AGGREGATOR, frame.tag()))?;
-        match heard {
-            Some(said) => Ok(Some(said)),
+        while let Some(frame) = self.transport.poll(AGGREGATOR)? {
+            let heard = inbox.of_aggregator(&frame).map_err(|error| error.from_peer(rank, AGGREGATOR, frame.tag()))?;
+            if heard.is_some() {
+                return Ok(heard);
+            }
             // The model comes right behind.
-            None => self.hear(inbox),
         }
+        Ok(None)
     }
 
     fn check(&self) -> Result<()> {
@@ -74,14 +76,12 @@ impl Post {
         let mut machine = Trainer::new(interval);
         let mut inbox = Inbox::new(learner.parameters().len());
         self.say(&machine.comes(learner))?;
-        let mut since = Instant::now();
         loop {
             self.check()?;
-            let was_working = machine.is_working();
             let answer = match self.hear(&mut inbox)? {
                 Some(said) => machine.hears(&said, learner),
-                None if was_working => {
-                    self.diary.steps += 1;
+                None if machine.is_working() => {
+                    self.steps += 1;
                     machine.step(learner)?
                 }
                 None => {
@@ -89,16 +89,12 @@ impl Post {
                     continue;
                 }
             };
-            if machine.is_working() != was_working {
-                let spent = if was_working { &mut self.diary.working } else { &mut self.diary.averaging };
-                *spent += since.elapsed().as_secs_f64();
-                since = Instant::now();
-            }
             match answer {
                 Answer::Nothing => {}
                 Answer::Say(said) => self.say(&said)?,
                 Answer::Leave(chosen) => {
-                    self.say(&FromTrainer::Bye(self.diary))?;
+                    let memory = memory::peak_bytes();
+                    self.say(&FromTrainer::Bye(Leave { steps: self.steps, memory }))?;
                     return Ok(chosen);
                 }
             }
@@ -143,6 +139,8 @@ pub(super) struct Chair {
     gone: Vec<bool>,
     /// Who has said what no trainer says.
     shut_out: Vec<bool>,
+    /// What has been said already to the stage that is to begin.
+    early: Vec<Event>,
     /// What each has left with.
     pub leaves: Vec<Option<Leave>>,
     /// What each has sent.
@@ -157,7 +155,7 @@ impl Chair {
         let trainers = transport.size() - 1;
         let (leaves, from) = (vec![None; trainers], vec![Ledger::new(); trainers]);
         let (gone, shut_out) = (vec![false; trainers], vec![false; trainers]);
-        Chair { transport, give_up, gone, shut_out, leaves, from }
+        Chair { transport, give_up, gone, shut_out, early: Vec::new(), leaves, from }
     }
 
     /// What trainers have said since the last time, and who is gone.
@@ -241,6 +239,8 @@ impl Chair {
             }
             for event in self.listen(&mut inboxes)? {
                 match event {
+                    // It has been told already, and comes to the next stage.
+                    Event::Heard(trainer, FromTrainer::Came { .. }) if left[trainer] => self.early.push(event),
                     Event::Heard(trainer, FromTrainer::Came { .. }) => {
                         self.say(trainer, &ToTrainer::End { chosen: Some(model.clone()) })?;
                     }
@@ -294,21 +294,28 @@ impl Chair {
             let judging = judging.map_err(|source| TrainError::io("thread of the judge", source))?;
             let parameters = at.stage.network.len();
             let (waiting, lanes) = (VecDeque::new(), vec![Lane::default(); terms.trainers]);
-            let leading = Leading { chair: self, terms, desk, ask, told, waiting, busy: 0, later: Vec::new(), lanes };
-            let ending = leading.run(parameters, hands_on)?;
-            let goes_on = hands_on && matches!(ending, Ending::Limit | Ending::Patience);
-            let of_stage = if goes_on { Some(desk.finish_stage()?) } else { None };
-            if let Some(of_stage) = &of_stage {
-                let model: Model = of_stage.as_slice().into();
-                for trainer in 0..terms.trainers {
-                    self.say(trainer, &ToTrainer::End { chosen: Some(model.clone()) })?;
+            let later = std::mem::take(&mut self.early);
+            let leading = Leading { chair: self, terms, desk, ask, told, waiting, busy: 0, later, lanes };
+            let led = leading.run(parameters, hands_on).and_then(|ending| {
+                let goes_on = hands_on && matches!(ending, Ending::Limit | Ending::Patience);
+                let of_stage = if goes_on { Some(desk.finish_stage()?) } else { None };
+                if let Some(of_stage) = &of_stage {
+                    self.dismiss(terms.trainers, of_stage)?;
                 }
-            }
-            let _ = choose.send(of_stage);
-            let handed =
+                let _ = choose.send(of_stage);
+                Ok(ending)
+            });
+            // A judge that has panicked is why the stage has no verdicts.
+            let judged =
                 judging.join().unwrap_or_else(|panic| Err(crate::run::threads::panicked(0, panic.as_ref())))?;
-            Ok((ending, handed))
+            led.map(|ending| (ending, judged))
         })
+    }
+
+    /// Tells all that the stage is over, and what was chosen for the next.
+    fn dismiss(&mut self, trainers: usize, chosen: &[f32]) -> Result<()> {
+        let model: Model = chosen.into();
+        (0..trainers).try_for_each(|trainer| self.say(trainer, &ToTrainer::End { chosen: Some(model.clone()) }))
     }
 }
 
@@ -331,9 +338,8 @@ struct Leading<'a> {
 
 impl Leading<'_> {
     fn run(mut self, parameters: usize, hands_on: bool) -> Result<Ending> {
-        let (kept, best) = self.desk.reached();
         let began = Instant::now();
-        let machine = Aggregator::new(self.terms, kept.as_ref(), Duration::ZERO).with_best(best);
+        let machine = Aggregator::new(self.terms, &self.desk.reached(), Duration::ZERO);
         let mut machine = if hands_on { machine.handing_on() } else { machine };
         let mut inboxes: Vec<Inbox> = (0..self.terms.trainers).map(|_| Inbox::new(parameters)).collect();
         let mut stopped = false;
@@ -383,7 +389,8 @@ impl Leading<'_> {
         loop {
             let told = match self.told.try_recv() {
                 Ok(told) => told,
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Ok(events),
+                Err(TryRecvError::Empty) => return Ok(events),
+                Err(TryRecvError::Disconnected) => return Err(TrainError::config("nobody judges means any more")),
             };
             self.busy -= 1;
             match told {

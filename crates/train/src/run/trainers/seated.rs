@@ -7,9 +7,9 @@ use laconic_graph::part::Part;
 use laconic_wire::transport::Patience;
 use laconic_wire::{Ledger, Rank, Seat, SocketsTransport, StarTransport, Transport};
 
+use super::Setup;
 use super::close::{Closing, Traffic, close};
 use super::on_threads::{live, preside};
-use super::{Data, Setup, admit};
 use crate::config::{Config, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::forecast::trained::{trained, with_something_to_learn};
@@ -37,9 +37,10 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
     share_cores(&mut config, seat.size as usize - 1);
     // The counts of any part say what is said of all.
     let every = (0..all).map(|part| source.take(part)).collect::<Result<Vec<Part>>>()?;
-    let plan = Plan::with(&options.members, &config, &every[0].global)?;
+    let counts = every.first().map(|part| part.global.clone()).unwrap_or_default();
+    let plan = Plan::with(&options.members, &config, &counts)?;
     let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
-    let parts = with_something_to_learn(&every, trainers.parts(all)?);
+    let parts = with_something_to_learn(&every, trainers.parts(all)?, &config);
     let index = seat.rank as usize - 1;
     if index >= parts.len() {
         return Ok(None);
@@ -91,10 +92,7 @@ fn share_cores(config: &mut Config, processes: usize) {
 fn aggregate(config: &Config, seat: &Seat, source: Source, mut options: Options) -> Result<Summary> {
     let began = Instant::now();
     let observer = std::mem::replace(&mut options.observer, Box::new(Silent));
-    let (setup, data, mut opened) = super::prepare(config, source, options, observer, |plan, data, forced, watch| {
-        let whole = Data { parts: Vec::new(), whole: data.whole.clone() };
-        admit(plan, &whole, forced, watch)
-    })?;
+    let (setup, data, mut opened) = super::prepare(config, source, options, observer)?;
     let mut middle = StarTransport::middle(seat, setup.config.deadline())?;
     setup.give_up.flags().into_iter().for_each(|flag| middle.add_interrupt(flag));
     let (ending, chair) = preside(&setup, data.whole, &mut opened, Box::new(middle))?;
@@ -106,7 +104,8 @@ fn aggregate(config: &Config, seat: &Seat, source: Source, mut options: Options)
         TrainersHalo::Frozen => setup.forecast.books[1..].iter().map(among_trainers).collect(),
     };
     let traffic = Traffic::of_chair(&chair, &exchanged);
-    let outcomes = close(Closing { setup: &setup, opened, traffic, ending: Some(ending), end, began })?;
+    let outcomes =
+        close(Closing { setup: &setup, opened, traffic, ending: Some(ending), end, began, leaves: chair.leaves })?;
     let summary = outcomes.into_iter().next().and_then(|outcome| outcome.summary);
     summary.ok_or_else(|| TrainError::config("a run without a summary"))
 }

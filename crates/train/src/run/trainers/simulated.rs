@@ -24,7 +24,10 @@ const SPEED: f64 = 1.0;
 const NO_LINK: LinkShape = LinkShape { latency: Duration::ZERO, bits_per_second: f64::INFINITY };
 
 /// What the configuration says of speeds, links and faults.
-fn conditions(setup: &Setup) -> Result<Conditions> {
+///
+/// # Errors
+/// If a fault is nobody's, or a value makes no sense.
+pub(super) fn conditions(setup: &Setup) -> Result<Conditions> {
     let transport = &setup.config.transport;
     let speed = |part: &u32| {
         let at = (*part as usize).min(transport.speeds.len().saturating_sub(1));
@@ -97,14 +100,13 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
             chosen
         } else {
             if let Some(snapshot) = snapshot.take() {
-                snapshot.restore(&mut desk.progress)?;
+                desk.restore(snapshot)?;
             }
-            let (kept, best) = desk.reached();
+            let reached = desk.reached();
             // Faults are timed from the beginning.
             let conditions = conditions.since(desk.before);
-            let from = (kept.as_ref(), best, hands_on);
             desk.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + sum(&exchanged);
-            let mut went = run(setup.terms(index), &conditions, &mut learners, &mut judge, from, desk)?;
+            let mut went = run(setup.terms(index), &conditions, &mut learners, &mut judge, (&reached, hands_on), desk)?;
             desk.note_played(&went.lanes, &went.steps);
             desk.before += went.end;
             ending = went.ending;
@@ -126,7 +128,7 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
     }
     let traffic = Traffic::of_stages(&played, &crew.exchanged());
     let end = opened.desk.before;
-    close(Closing { setup, opened, traffic, ending, end, began })
+    close(Closing { setup, opened, traffic, ending, end, began, leaves: Vec::new() })
 }
 
 /// Bytes of all together, framing included.
