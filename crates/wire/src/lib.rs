@@ -57,6 +57,7 @@ pub mod ledger;
 mod per_kind;
 pub mod rank;
 pub mod transport;
+mod vector;
 
 pub use account::{Count, Entry, Row};
 pub use clock::{Clock, ManualClock, ThreadClock, WallClock};
@@ -73,3 +74,4 @@ pub use transport::sockets::{Seat, SocketsTransport};
 pub use transport::star::StarTransport;
 pub use transport::threads::{ThreadsTransport, threads};
 pub use transport::{End, Transport};
+pub use vector::{Hop, VectorCoder};

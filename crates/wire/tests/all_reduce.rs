@@ -16,7 +16,12 @@ fn tag(round: u32) -> Tag {
 }
 
 fn reducer(name: &str, bits: u8, feedback: bool) -> Reducer {
-    Reducer::new(CodecRegistry::default().build(name, &Options::default()).unwrap(), bits, 11, feedback)
+    Reducer::new(VectorCoder::new(
+        CodecRegistry::default().build(name, &Options::default()).unwrap(),
+        bits,
+        11,
+        feedback,
+    ))
 }
 
 /// A rank's gradients in a round: a slope that lasts and noise.

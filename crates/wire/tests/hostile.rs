@@ -80,7 +80,7 @@ proptest! {
         for kind in codec::CodecRegistry::default().iter() {
             let codec = codec::CodecRegistry::default().build(kind.name, &codec::Options::default()).unwrap();
             let mut script = Script { codec: codec.id().number, ..script() };
-            let mut reducer = Reducer::new(codec, 8, 1, true);
+            let mut reducer = Reducer::new(VectorCoder::new(codec, 8, 1, true));
             let _ = all_reduce(&mut script, TAG, &mut vec![1.0; len], &mut vec![1.0; extras], &mut reducer);
         }
         let _ = all_reduce_f64(&mut script(), TAG, &mut vec![1.0; len]);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use laconic_wire::codec::CodecRegistry;
 use laconic_wire::collectives::Reducer;
-use laconic_wire::{Direction, Kind, Tag};
+use laconic_wire::{Direction, Kind, Tag, VectorCoder};
 
 use crate::config::ramp::Clock;
 use crate::config::{CodecChoice, CostsChoice, MessagesConfig, SkipConfig};
@@ -265,12 +265,20 @@ impl Messages {
         self.skip.is_some() || self.round_parameters() || !self.named.iter().all(lossless)
     }
 
-    /// How parameters travel.
+    /// How parameters, and gradients of them, travel.
     ///
     /// # Errors
     /// If their codec cannot be made.
-    pub fn reducer(&self, seed: u64) -> Result<Reducer> {
+    pub fn parameters(&self, seed: u64) -> Result<VectorCoder> {
         let codec = self.parameters.build(&self.registry)?;
-        Ok(Reducer::new(codec, self.parameters.most_bits(), seed, self.has_feedback()))
+        Ok(VectorCoder::new(codec, self.parameters.most_bits(), seed, self.has_feedback()))
+    }
+
+    /// How they are added up over workers.
+    ///
+    /// # Errors
+    /// As [`Messages::parameters`].
+    pub fn reducer(&self, seed: u64) -> Result<Reducer> {
+        Ok(Reducer::new(self.parameters(seed)?))
     }
 }

@@ -1,24 +1,15 @@
 //! The all-reduce of parameter gradients, exact or compressed.
 
 use super::{chunk, recv_sized};
-use crate::codec::{Bits, Exact, Level, Memory, Message, RowSet, RowsMut, RowsRef, Store};
-use crate::{Codec, Count, Direction, Frame, Ledger, MessageKey, Rank, Result, Tag, Transport, WireError};
+use crate::codec::Store;
+use crate::vector::{Hop, VectorCoder};
+use crate::{Count, Frame, Ledger, Rank, Result, Tag, Transport, WireError};
 
-use std::ops::Range;
-
-/// How the values of an all-reduce become bytes, with what rounding has left over.
-///
-/// With error feedback, what a rank's rounding took from a value is added to the next round's value, and what the
-/// rounding of a sum took is added to the next sum: the sums of all rounds then differ from the exact ones by what is
-/// left over now, however many rounds there were; and that stays bounded, because the codec is told
-/// ([`Codec::expect_feedback`]). Without it, an unbiased codec's errors add up like a random walk and
-/// a biased one's like a slope. One reducer serves one sequence of sums of the same values, a worker's gradients;
+/// How the values of an all-reduce become bytes, with what rounding has left over of values and of sums, where there is
+/// error feedback ([`VectorCoder`]). One reducer serves one sequence of sums of the same values, a worker's gradients;
 /// leftovers of another length are forgotten.
 pub struct Reducer {
-    codec: Box<dyn Codec>,
-    bits: u8,
-    seed: u64,
-    feedback: bool,
+    coder: VectorCoder,
     /// What rounding has taken from the values that were sent, `[len]`; empty for zeros.
     residual: Vec<f32>,
     /// What rounding has taken from the sums of the own chunk; empty for zeros.
@@ -29,30 +20,21 @@ pub struct Reducer {
     extras: Vec<f64>,
 }
 
-/// The columns of the matrix as which a chunk travels: short enough for a quantiser's grid to suit its values, long
-/// enough for the grid's four bytes not to matter. What is left over is one shorter row.
-const COLUMNS: usize = 256;
-
 impl Reducer {
     /// Values as they are: the sums are those of f32 in rank order. Values need not be finite.
     pub fn exact() -> Reducer {
-        Reducer::new(Box::new(Exact), 32, 0, false)
+        Reducer::new(VectorCoder::exact())
     }
 
-    /// Values through a codec, whose ratio is 1 and whose values have `bits` bits, with the run's seed. Values must be
-    /// finite unless the codec is `exact`. Every chunk is a message without memory, and its size must follow from its
-    /// shape: codecs that remember or vary do not suit.
-    pub fn new(mut codec: Box<dyn Codec>, bits: u8, seed: u64, feedback: bool) -> Reducer {
-        if feedback {
-            codec.expect_feedback();
-        }
+    /// Values through a codec.
+    pub fn new(coder: VectorCoder) -> Reducer {
         let (residual, sum_residual, below, extras) = Default::default();
-        Reducer { codec, bits, seed, feedback, residual, sum_residual, below, extras }
+        Reducer { coder, residual, sum_residual, below, extras }
     }
 
     /// The name of its codec.
     pub fn name(&self) -> &'static str {
-        self.codec.id().name
+        self.coder.name()
     }
 
     /// What rounding has left over of the values, `[len]`, and of the own chunk's sums; empty before the first call and
@@ -66,82 +48,9 @@ impl Reducer {
         [self.residual, self.sum_residual] = residuals;
     }
 
-    fn is_exact(&self) -> bool {
-        self.codec.id() == Exact.id()
-    }
-
-    fn has_feedback(&self) -> bool {
-        self.feedback && !self.is_exact()
-    }
-
-    fn level(&self) -> Level<'static> {
-        Level { ratio: 1.0, bits: Bits::Uniform(self.bits) }
-    }
-
-    /// The bytes of a chunk.
     fn bytes(&self, len: usize) -> usize {
-        matrices(len).map(|(rows, columns)| self.codec.bytes(&self.level(), rows.len() / columns, columns)).sum()
+        self.coder.bytes(len)
     }
-
-    /// The key of what `from` encodes for `to`. The shorter last row is a message of its own, whose noise must not be
-    /// the first row's: it takes the direction that no collective uses.
-    fn key(&self, tag: Tag, from: Rank, to: Rank, columns: usize) -> MessageKey {
-        let direction = if columns == COLUMNS { Direction::Forward } else { Direction::Reverse };
-        MessageKey { seed: self.seed, tag: Tag { direction, ..tag }, from, to, drawn: tag.round }
-    }
-
-    /// Appends a chunk that begins at `start` of the values.
-    fn encode(&mut self, hop: Hop, chunk: &[f32], start: usize, into: &mut Vec<u8>) -> Result<()> {
-        if self.is_exact() && cfg!(target_endian = "little") {
-            // Without a look at the values: an exact sum that is not finite is the business of whoever asked for it.
-            into.extend_from_slice(bytemuck::cast_slice(chunk));
-            return Ok(());
-        }
-        for (place, columns) in matrices(chunk.len()) {
-            let (key, level) = (self.key(hop.tag, hop.from, hop.to, columns), self.level());
-            let data = &chunk[place.clone()];
-            let rows = RowsRef { data, columns, rows: RowSet::Range(0..data.len() / columns) };
-            let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
-            self.codec.encode(message, rows, into).map_err(|error| match error {
-                WireError::NotFinite { codec, row, column, value } => {
-                    let column = start + place.start + row * columns + column;
-                    WireError::NotFinite { codec, row: 0, column, value }
-                }
-                other => other,
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Reads a chunk from a payload of its size.
-    fn decode(&mut self, hop: Hop, mut payload: &[u8], chunk: &mut [f32], store: Store) -> Result<()> {
-        for (place, columns) in matrices(chunk.len()) {
-            let (key, level) = (self.key(hop.tag, hop.from, hop.to, columns), self.level());
-            let data = &mut chunk[place];
-            let count = data.len() / columns;
-            let matrix;
-            (matrix, payload) = payload.split_at(self.codec.bytes(&level, count, columns));
-            let into = RowsMut { data, columns, rows: RowSet::Range(0..count) };
-            let message = Message { key: &key, level: &level, memory: &mut Memory::default() };
-            self.codec.decode(message, matrix, into, store)?;
-        }
-        Ok(())
-    }
-}
-
-/// One chunk on its way: under which tag, from where and to where.
-#[derive(Clone, Copy)]
-struct Hop {
-    tag: Tag,
-    from: Rank,
-    to: Rank,
-}
-
-/// A chunk as matrices: all whole rows, and the rest as one row. Each with its number of columns.
-fn matrices(len: usize) -> impl Iterator<Item = (Range<usize>, usize)> {
-    let whole = len - len % COLUMNS;
-    let parts = [(0..whole, COLUMNS), (whole..len, len - whole)];
-    parts.into_iter().filter(|(place, _)| !place.is_empty())
 }
 
 /// Sums `values` over all ranks, elementwise, in rank order, the same bits on every rank; and, in the same frames, the
@@ -171,7 +80,7 @@ pub fn all_reduce(
         return Ok(());
     }
     let own = chunk(values.len(), size, rank);
-    if reducer.has_feedback() {
+    if reducer.coder.has_feedback() {
         reducer.add_residuals(values);
     }
     for peer in rank.others(size) {
@@ -189,7 +98,7 @@ pub fn all_reduce(
         if !theirs.is_empty() {
             let frame = recv_coded(transport, peer, tag.later(1), reducer.bytes(theirs.len()), reducer)?;
             let hop = Hop { tag: tag.later(1), from: peer, to: peer };
-            reducer.decode(hop, frame.payload(), theirs, Store::Set)?;
+            reducer.coder.decode(hop, frame.payload(), theirs, Store::Set)?;
             transport.recycle(frame);
         }
     }
@@ -223,21 +132,12 @@ fn send_chunk(
         return Ok(());
     }
     let mut frame = coded_frame(transport, tag, bytes + 8 * extras.len(), reducer);
-    reducer.encode(hop, theirs, place.start, frame.payload_mut())?;
-    if reducer.has_feedback() {
-        let mut residual = std::mem::take(&mut reducer.residual);
-        leave_over(reducer, hop, frame.payload(), theirs, &mut residual[place])?;
-        reducer.residual = residual;
+    reducer.coder.encode(hop, theirs, place.start, frame.payload_mut())?;
+    if reducer.coder.has_feedback() {
+        reducer.coder.leave_over(hop, frame.payload(), theirs, &mut reducer.residual[place])?;
     }
     extras.iter().for_each(|value| frame.payload_mut().extend_from_slice(&value.to_le_bytes()));
     transport.send(peer, frame)
-}
-
-/// What the values are more than what `payload` says they are.
-fn leave_over(reducer: &mut Reducer, hop: Hop, payload: &[u8], values: &[f32], residual: &mut [f32]) -> Result<()> {
-    reducer.decode(hop, payload, residual, Store::Set)?;
-    residual.iter_mut().zip(values).for_each(|(left, value)| *left = value - *left);
-    Ok(())
 }
 
 /// Adds everyone's values of the own chunk and everyone's extras, in rank order.
@@ -266,9 +166,9 @@ fn sum_chunk(
         let (values, theirs) = frame.payload().split_at(bytes);
         let hop = Hop { tag, from: peer, to: rank };
         match peer {
-            Rank(0) => reducer.decode(hop, values, &mut below, Store::Set)?,
-            _ if peer < rank => reducer.decode(hop, values, &mut below, Store::Add)?,
-            _ => reducer.decode(hop, values, own, Store::Add)?,
+            Rank(0) => reducer.coder.decode(hop, values, &mut below, Store::Set)?,
+            _ if peer < rank => reducer.coder.decode(hop, values, &mut below, Store::Add)?,
+            _ => reducer.coder.decode(hop, values, own, Store::Add)?,
         }
         add_in_order(&mut sums, theirs.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes)));
         transport.recycle(frame);
@@ -296,20 +196,18 @@ fn send_sums(
     reducer: &mut Reducer,
 ) -> Result<()> {
     let (rank, size, bytes) = (transport.rank(), transport.size(), reducer.bytes(own.len()));
-    let (hop, feedback) = (Hop { tag, from: rank, to: rank }, reducer.has_feedback());
+    let (hop, feedback) = (Hop { tag, from: rank, to: rank }, reducer.coder.has_feedback());
     if feedback && reducer.sum_residual.len() == own.len() {
         own.iter_mut().zip(&reducer.sum_residual).for_each(|(sum, left)| *sum += left);
     }
     let mut frame = coded_frame(transport, tag, bytes, reducer);
-    reducer.encode(hop, own, start, frame.payload_mut())?;
+    reducer.coder.encode(hop, own, start, frame.payload_mut())?;
     if feedback {
-        let mut residual = std::mem::take(&mut reducer.sum_residual);
-        residual.resize(own.len(), 0.0);
-        leave_over(reducer, hop, frame.payload(), own, &mut residual)?;
-        reducer.sum_residual = residual;
+        reducer.sum_residual.resize(own.len(), 0.0);
+        reducer.coder.leave_over(hop, frame.payload(), own, &mut reducer.sum_residual)?;
     }
-    if !reducer.is_exact() {
-        reducer.decode(hop, frame.payload(), own, Store::Set)?;
+    if !reducer.coder.is_exact() {
+        reducer.coder.decode(hop, frame.payload(), own, Store::Set)?;
     }
     for peer in rank.others(size).take(size - 2) {
         let mut copy = coded_frame(transport, tag, bytes, reducer);
@@ -321,14 +219,14 @@ fn send_sums(
 
 fn coded_frame(transport: &mut dyn Transport, tag: Tag, bytes: usize, reducer: &Reducer) -> Frame {
     let mut frame = Frame::new(tag, transport.buffer_of(bytes));
-    frame.set_codec(reducer.codec.id().number);
+    frame.set_codec(reducer.coder.number());
     frame
 }
 
 /// A frame of this size that the reducer's codec wrote.
 fn recv_coded(transport: &mut dyn Transport, peer: Rank, tag: Tag, bytes: usize, reducer: &Reducer) -> Result<Frame> {
     let frame = recv_sized(transport, peer, tag, "all-reduce", bytes)?;
-    let (expected, found) = (reducer.codec.id().number, frame.codec());
+    let (expected, found) = (reducer.coder.number(), frame.codec());
     if expected == found {
         return Ok(frame);
     }

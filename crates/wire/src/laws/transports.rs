@@ -2,7 +2,7 @@
 
 use crate::codec::{CodecRegistry, Options};
 use crate::collectives::*;
-use crate::{Count, Direction, Entry, Frame, Kind, Ledger, Metered, Rank, Result, Tag, Transport};
+use crate::{Count, Direction, Entry, Frame, Kind, Ledger, Metered, Rank, Result, Tag, Transport, VectorCoder};
 use laconic_key::{Key, Purpose};
 
 /// The tag of the frames in these laws, in this round and later ones.
@@ -190,7 +190,7 @@ fn reducers() -> Vec<(bool, Reducer)> {
     let registry = CodecRegistry::default();
     let make = |name, bits: u8| {
         let codec = registry.build(name, &Options::default()).expect("a registered codec needs no options");
-        Reducer::new(codec, bits, 7, bits.is_multiple_of(2))
+        Reducer::new(VectorCoder::new(codec, bits, 7, bits.is_multiple_of(2)))
     };
     let stand_alone = registry.iter().filter(|kind| !kind.remembers && !kind.varies);
     stand_alone.flat_map(|kind| [32, 8, 1].map(|bits| (kind.lossless, make(kind.name, bits)))).collect()
