@@ -62,7 +62,8 @@ fn summary(place: &Place) -> serde_json::Value {
 #[test]
 fn trainers_in_processes_have_the_bits_and_bytes_of_threads_and_of_a_simulated_run() {
     let place = place();
-    for keys in ["", "--set schedule.kind=llcg --set averaging.drop=[1]", "--set schedule.halo=frozen"] {
+    let coded = "--set messages.parameters={codec=\"quantised\",bits=4}";
+    for keys in ["", "--set schedule.kind=llcg --set averaging.drop=[1]", "--set schedule.halo=frozen", coded] {
         let [threads, processes, simulated] = ["threads", "processes", "simulated"].map(|transport| {
             place.json(&format!("train run.toml --out {transport} --set transport.kind={transport} {keys}"))
         });

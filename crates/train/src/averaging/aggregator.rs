@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Model;
+use super::change::{Changes, Replicas};
 use super::events::{Action, Ending, Event, Kept, Noted, Reached};
 use super::mean::{Contribution, Mean, mean};
 use super::message::{FromTrainer, ToTrainer};
@@ -60,6 +61,8 @@ pub struct Aggregator {
     steps: Vec<u64>,
     number: u32,
     model: Option<Model>,
+    /// What trainers have of it.
+    replicas: Replicas,
     members: Vec<(usize, u64)>,
     loss: f64,
     /// Worth of the best so far, and judged means since.
@@ -75,8 +78,14 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
-    /// An aggregator that goes on from this, or begins.
-    pub fn new(terms: Terms, reached: &Reached, now: Duration) -> Aggregator {
+    /// An aggregator that goes on from this, or begins; trainers begin with the model `initial`, and all models travel
+    /// as changes or as they are.
+    pub fn new(
+        terms: Terms,
+        reached: &Reached,
+        (changes, initial): (Option<Changes>, Model),
+        now: Duration,
+    ) -> Aggregator {
         let (trainers, kept) = (terms.trainers, reached.kept.as_ref());
         Aggregator {
             terms,
@@ -91,6 +100,7 @@ impl Aggregator {
             steps: kept.map_or_else(|| vec![0; trainers], |kept| kept.steps.clone()),
             number: kept.map_or(0, |kept| kept.mean.number),
             model: kept.map(|kept| kept.mean.model.clone()),
+            replicas: Replicas::new(changes, initial, trainers),
             members: Vec::new(),
             loss: 0.0,
             best: reached.best,
@@ -174,6 +184,7 @@ impl Aggregator {
                 self.told[trainer] = (rows, steps_of_epoch);
                 // What it may have sent before it was lost stays; nobody waits for more.
                 self.expected[trainer] = false;
+                self.replicas.forget(trainer);
                 match self.phase {
                     Phase::Gathering { since, enough } => {
                         (self.standing[trainer], self.lost[trainer]) = (Standing::Working, false);
@@ -204,6 +215,11 @@ impl Aggregator {
                     }
                     return;
                 }
+                // Who has said what is no change of a model says nothing that could be waited for.
+                let mean = (self.number, self.model.as_ref());
+                let Some(model) = self.replicas.read(trainer, mean, model) else {
+                    return self.lose(now, trainer, actions);
+                };
                 let rows = self.told[trainer].0;
                 self.answers[trainer] = Some(Contribution { trainer, steps, rows, loss, model });
                 self.standing[trainer] = Standing::Answered;
@@ -271,7 +287,8 @@ impl Aggregator {
     /// Sends a trainer on its way from the latest mean.
     fn go(&mut self, trainer: usize, actions: &mut Vec<Action>) {
         self.standing[trainer] = Standing::Working;
-        actions.push(Action::Say(trainer, ToTrainer::Go { number: self.number, model: self.model.clone() }));
+        let model = self.replicas.next(trainer, self.number, self.model.as_ref());
+        actions.push(Action::Say(trainer, ToTrainer::Go { number: self.number, model }));
     }
 
     fn answer_with_the_end(&mut self, trainer: usize, actions: &mut Vec<Action>) {
@@ -370,6 +387,9 @@ impl Aggregator {
     /// Hands the mean out to those who wait for it.
     fn hand_out(&mut self, now: Duration, model: Model, last: bool, actions: &mut Vec<Action>) {
         let last = last || self.is_at_its_limit();
+        // Nobody goes on from the last mean.
+        let before = self.model.as_ref();
+        let model = if last { model } else { self.replicas.as_read(self.number, before, model) };
         self.model = Some(model.clone());
         let mean = Mean { number: self.number, members: self.members.clone(), loss: self.loss, model: model.clone() };
         let elapsed = self.before.saturating_add(now.saturating_sub(self.begun));

@@ -1,105 +1,141 @@
 //! Messages of trainers and their aggregator as frames: one of a few bytes that says what it is, and behind it the
 //! model, if there is one. Models are of the kind `parameters`, all else is `control`.
 
-use laconic_wire::{Direction, Frame, Kind, Tag, WireError};
+use laconic_wire::{Direction, Frame, Kind, NO_CODEC, Tag, WireError};
 
 use super::Model;
+use super::change::{Change, Form, STEPS, Sent};
 use super::message::{FromTrainer, Leave, ToTrainer};
 use crate::exchange::steps::Step;
 
-/// The tag of a model for, or of, the mean of this number.
-fn model_tag(direction: Direction, number: u32) -> Tag {
-    Tag { kind: Kind::Parameters, direction, layer: 0, round: number, step: 0 }
+/// The tag of a model for, or of, the mean of this number: of a whole one, or of a change.
+fn model_tag(direction: Direction, number: u32, step: u16) -> Tag {
+    Tag { kind: Kind::Parameters, direction, layer: 0, round: number, step }
 }
 
-/// A message with what travels of it: tags and payloads.
-type Payloads = Vec<(Tag, Vec<u8>)>;
+/// A frame that is to be: tag, codec and payload.
+type Content<'a> = (Tag, u8, Payload<'a>);
 
-fn bytes_of(model: &Model) -> Vec<u8> {
-    model.iter().flat_map(|value| value.to_le_bytes()).collect()
+/// A payload, which is put together only where it travels.
+enum Payload<'a> {
+    Bytes(Vec<u8>),
+    Model(&'a Model),
+    Change(&'a Change),
 }
 
-/// What a trainer says, as payloads.
-pub fn from_trainer(message: &FromTrainer) -> Payloads {
+impl Payload<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Payload::Bytes(bytes) => bytes.len(),
+            Payload::Model(model) => 4 * model.len(),
+            Payload::Change(change) => change.bytes.len(),
+        }
+    }
+
+    fn append(&self, into: &mut Vec<u8>) {
+        match self {
+            Payload::Bytes(bytes) => into.extend(bytes),
+            Payload::Model(model) => model.iter().for_each(|value| into.extend(value.to_le_bytes())),
+            Payload::Change(change) => into.extend_from_slice(&change.bytes),
+        }
+    }
+}
+
+fn whole(direction: Direction, number: u32, model: &Model) -> Content<'_> {
+    (model_tag(direction, number, STEPS[0]), NO_CODEC, Payload::Model(model))
+}
+
+fn sent(direction: Direction, number: u32, sent: &Sent) -> Content<'_> {
+    match sent {
+        Sent::Whole(model) => whole(direction, number, model),
+        Sent::Change(change) => (model_tag(direction, number, STEPS[1]), change.codec, Payload::Change(change)),
+    }
+}
+
+fn words_of<const N: usize>(tag: Tag, words: [u64; N]) -> Content<'static> {
+    (tag, NO_CODEC, Payload::Bytes(words.map(u64::to_le_bytes).concat()))
+}
+
+/// What a trainer says, frame by frame.
+fn of_trainer(message: &FromTrainer) -> Vec<Content<'_>> {
     match message {
         FromTrainer::Came { steps_of_epoch, rows } => {
-            vec![(Step::TrainerComes.tag(0), [steps_of_epoch.to_le_bytes(), rows.to_le_bytes()].concat())]
+            vec![words_of(Step::TrainerComes.tag(0), [*steps_of_epoch, rows.to_bits()])]
         }
-        FromTrainer::Model { number, steps, loss, model } => {
-            let said = [steps.to_le_bytes(), loss.to_le_bytes()].concat();
-            vec![(Step::TrainerAnswers.tag(*number), said), (model_tag(Direction::Forward, *number), bytes_of(model))]
-        }
-        FromTrainer::Bye(Leave { steps, memory }) => {
-            vec![(Step::TrainerLeaves.tag(0), [steps.to_le_bytes(), memory.to_le_bytes()].concat())]
-        }
+        FromTrainer::Model { number, steps, loss, model } => vec![
+            words_of(Step::TrainerAnswers.tag(*number), [*steps, loss.to_bits()]),
+            sent(Direction::Forward, *number, model),
+        ],
+        FromTrainer::Bye(Leave { steps, memory }) => vec![words_of(Step::TrainerLeaves.tag(0), [*steps, *memory])],
     }
 }
 
-/// What the aggregator says, as payloads.
-pub fn to_trainer(message: &ToTrainer) -> Payloads {
-    let with = |tag: Tag, number: u32, model: &Option<Model>| {
-        let said = (tag, vec![u8::from(model.is_some())]);
-        let model = model.as_ref().map(|model| (model_tag(Direction::Reverse, number), bytes_of(model)));
-        std::iter::once(said).chain(model).collect()
-    };
+/// What the aggregator says, frame by frame.
+fn of_aggregator(message: &ToTrainer) -> Vec<Content<'_>> {
+    let said = |tag: Tag, bytes: Vec<u8>| (tag, NO_CODEC, Payload::Bytes(bytes));
+    let with =
+        |tag: Tag, model: Option<_>| std::iter::once(said(tag, vec![u8::from(model.is_some())])).chain(model).collect();
     match message {
-        ToTrainer::Go { number, model } => with(Step::TrainerGoes.tag(*number), *number, model),
-        ToTrainer::Call { number } => vec![(Step::TrainerCalled.tag(*number), Vec::new())],
-        ToTrainer::End { chosen } => with(Step::TrainerDismissed.tag(0), 0, chosen),
+        ToTrainer::Go { number, model } => {
+            let model = model.as_ref().map(|model| sent(Direction::Reverse, *number, model));
+            with(Step::TrainerGoes.tag(*number), model)
+        }
+        ToTrainer::Call { number } => vec![said(Step::TrainerCalled.tag(*number), Vec::new())],
+        ToTrainer::End { chosen } => {
+            let model = chosen.as_ref().map(|model| whole(Direction::Reverse, 0, model));
+            with(Step::TrainerDismissed.tag(0), model)
+        }
     }
 }
 
-/// Tags and sizes of what a trainer says, without making it.
+/// The frames of what a trainer says.
+pub fn frames_from_trainer(message: &FromTrainer) -> Vec<Frame> {
+    frames(of_trainer(message))
+}
+
+/// The frames of what the aggregator says.
+pub fn frames_to_trainer(message: &ToTrainer) -> Vec<Frame> {
+    frames(of_aggregator(message))
+}
+
+/// Tags and payload bytes of what a trainer says, without making it.
 pub fn sizes_from_trainer(message: &FromTrainer) -> Vec<(Tag, usize)> {
-    match message {
-        FromTrainer::Came { .. } => vec![(Step::TrainerComes.tag(0), 16)],
-        FromTrainer::Model { number, model, .. } => {
-            vec![(Step::TrainerAnswers.tag(*number), 16), (model_tag(Direction::Forward, *number), 4 * model.len())]
-        }
-        FromTrainer::Bye(_) => vec![(Step::TrainerLeaves.tag(0), 16)],
-    }
+    of_trainer(message).into_iter().map(|(tag, _, payload)| (tag, payload.len())).collect()
 }
 
-/// Tags and sizes of what the aggregator says, without making it.
+/// Tags and payload bytes of what the aggregator says, without making it.
 pub fn sizes_to_trainer(message: &ToTrainer) -> Vec<(Tag, usize)> {
-    let with = |tag: Tag, number: u32, model: &Option<Model>| {
-        let model = model.as_ref().map(|model| (model_tag(Direction::Reverse, number), 4 * model.len()));
-        std::iter::once((tag, 1)).chain(model).collect()
-    };
-    match message {
-        ToTrainer::Go { number, model } => with(Step::TrainerGoes.tag(*number), *number, model),
-        ToTrainer::Call { number } => vec![(Step::TrainerCalled.tag(*number), 0)],
-        ToTrainer::End { chosen } => with(Step::TrainerDismissed.tag(0), 0, chosen),
-    }
+    of_aggregator(message).into_iter().map(|(tag, _, payload)| (tag, payload.len())).collect()
 }
 
-/// Frames of these payloads.
-pub fn frames(payloads: Payloads) -> impl Iterator<Item = Frame> {
-    payloads.into_iter().map(|(tag, payload)| {
+fn frames(contents: Vec<Content<'_>>) -> Vec<Frame> {
+    let frame = |(tag, codec, payload): Content<'_>| {
         let mut frame = Frame::new(tag, Vec::with_capacity(payload.len() + laconic_wire::HEADER_BYTES));
-        frame.payload_mut().extend(payload);
+        frame.set_codec(codec);
+        payload.append(frame.payload_mut());
         frame
-    })
+    };
+    contents.into_iter().map(frame).collect()
 }
 
 /// One end's view of what comes from the other: puts a message together from its frames.
 #[derive(Debug)]
 pub struct Inbox {
-    parameters: usize,
+    form: Form,
     said: Option<(Tag, Vec<u8>)>,
 }
 
 type Read<T> = std::result::Result<Option<T>, WireError>;
 
 impl Inbox {
-    /// An inbox for models of so many values.
-    pub fn new(parameters: usize) -> Inbox {
-        Inbox { parameters, said: None }
+    /// An inbox for models that look so.
+    pub fn new(form: Form) -> Inbox {
+        Inbox { form, said: None }
     }
 
-    /// How many values a model has.
-    pub fn parameters(&self) -> usize {
-        self.parameters
+    /// What models look like.
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// What a trainer has said, once it is complete.
@@ -109,7 +145,7 @@ impl Inbox {
     pub fn of_trainer(&mut self, frame: &Frame) -> Read<FromTrainer> {
         let (tag, payload) = (frame.tag(), frame.payload());
         let number = tag.round;
-        if let Some(model) = self.model(Direction::Forward, tag, payload)? {
+        if let Some(model) = self.model(Direction::Forward, frame)? {
             let (_, said) = self.said.take().ok_or_else(|| odd("a model that nobody announced"))?;
             let [steps, loss] = words(&said)?;
             let loss = f64::from_bits(loss);
@@ -144,13 +180,19 @@ impl Inbox {
     pub fn of_aggregator(&mut self, frame: &Frame) -> Read<ToTrainer> {
         let (tag, payload) = (frame.tag(), frame.payload());
         let number = tag.round;
-        let message = |of: Tag, model: Option<Model>| match of == Step::TrainerDismissed.tag(0) {
-            true => ToTrainer::End { chosen: model },
-            false => ToTrainer::Go { number: of.round, model },
-        };
-        if let Some(model) = self.model(Direction::Reverse, tag, payload)? {
+        if self.said.is_none() && STEPS.iter().any(|&step| tag == model_tag(Direction::Reverse, number, step)) {
+            // The rest of what was being said to who was here before.
+            return Ok(None);
+        }
+        if let Some(model) = self.model(Direction::Reverse, frame)? {
             let (of, _) = self.said.take().ok_or_else(|| odd("a model that nobody announced"))?;
-            return Ok(Some(message(of, Some(model))));
+            return match model {
+                Sent::Whole(model) if of == Step::TrainerDismissed.tag(0) => {
+                    Ok(Some(ToTrainer::End { chosen: Some(model) }))
+                }
+                Sent::Change(_) if of == Step::TrainerDismissed.tag(0) => Err(odd("a chosen model that is a change")),
+                model => Ok(Some(ToTrainer::Go { number: of.round, model: Some(model) })),
+            };
         }
         if tag == Step::TrainerCalled.tag(number) {
             return Ok(Some(ToTrainer::Call { number }));
@@ -159,7 +201,8 @@ impl Inbox {
             return Err(odd("nothing that an aggregator says"));
         }
         match payload {
-            [0] => Ok(Some(message(tag, None))),
+            [0] if tag == Step::TrainerDismissed.tag(0) => Ok(Some(ToTrainer::End { chosen: None })),
+            [0] => Ok(Some(ToTrainer::Go { number, model: None })),
             [1] => {
                 self.said = Some((tag, Vec::new()));
                 Ok(None)
@@ -169,22 +212,33 @@ impl Inbox {
     }
 
     /// The model of this frame, if it is one, of the number that was announced.
-    fn model(&self, direction: Direction, tag: Tag, payload: &[u8]) -> Read<Model> {
-        if tag != model_tag(direction, tag.round) {
+    fn model(&self, direction: Direction, frame: &Frame) -> Read<Sent> {
+        let (tag, payload) = (frame.tag(), frame.payload());
+        let Some(step) = STEPS.iter().position(|&step| tag == model_tag(direction, tag.round, step)) else {
             return Ok(None);
-        }
+        };
         if self.said.as_ref().is_none_or(|(said, _)| said.round != tag.round) {
             return Err(odd("a model of another mean than was announced"));
         }
-        let (values, rest) = payload.as_chunks::<4>();
-        if values.len() != self.parameters || !rest.is_empty() {
-            return Err(WireError::PayloadSize {
-                what: "a model",
-                expected: 4 * self.parameters as u64,
-                found: payload.len() as u64,
-            });
+        let (codec, expected) = match (step, self.form.change) {
+            (0, _) => (NO_CODEC, 4 * self.form.values),
+            (_, Some(change)) => change,
+            (_, None) => return Err(odd("a change where models travel as they are")),
+        };
+        if payload.len() != expected {
+            let (expected, found) = (expected as u64, payload.len() as u64);
+            return Err(WireError::PayloadSize { what: "a model", expected, found });
         }
-        Ok(Some(values.iter().map(|value| f32::from_le_bytes(*value)).collect()))
+        if frame.codec() != codec {
+            return Err(odd("a model through another codec"));
+        }
+        Ok(Some(match step {
+            0 => {
+                let (values, _) = payload.as_chunks::<4>();
+                Sent::Whole(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+            }
+            _ => Sent::Change(Change { codec, bytes: payload.into() }),
+        }))
     }
 }
 
@@ -205,44 +259,73 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sizes(payloads: Payloads) -> Vec<(Tag, usize)> {
-        payloads.into_iter().map(|(tag, payload)| (tag, payload.len())).collect()
+    const FORM: Form = Form { values: 3, change: Some((7, 5)) };
+
+    fn sizes(frames: &[Frame]) -> Vec<(Tag, usize)> {
+        frames.iter().map(|frame| (frame.tag(), frame.payload().len())).collect()
+    }
+
+    fn change(bytes: [u8; 5]) -> Sent {
+        Sent::Change(Change { codec: 7, bytes: bytes.as_slice().into() })
+    }
+
+    fn whole(values: [f32; 3]) -> Sent {
+        Sent::Whole(values.as_slice().into())
     }
 
     #[test]
     fn every_message_reads_back_as_itself() {
-        let model: Model = [1.5f32, f32::NAN, -0.0].as_slice().into();
         let said = [
             FromTrainer::Came { steps_of_epoch: 7, rows: 2.5 },
-            FromTrainer::Model { number: 9, steps: 3, loss: 0.25, model: [0.5f32, 1.0, 2.0].as_slice().into() },
+            FromTrainer::Model { number: 9, steps: 3, loss: 0.25, model: whole([0.5, 1.0, 2.0]) },
+            FromTrainer::Model { number: 10, steps: 3, loss: 0.25, model: change([1, 2, 3, 4, 5]) },
             FromTrainer::Bye(Leave { steps: 5, memory: 1 << 40 }),
         ];
-        let mut inbox = Inbox::new(3);
+        let mut inbox = Inbox::new(FORM);
         for message in said {
-            let heard = frames(from_trainer(&message)).filter_map(|f| inbox.of_trainer(&f).unwrap());
+            let frames = frames_from_trainer(&message);
+            let heard = frames.iter().filter_map(|frame| inbox.of_trainer(frame).unwrap());
             assert_eq!(heard.collect::<Vec<_>>(), std::slice::from_ref(&message));
-            assert_eq!(sizes(from_trainer(&message)), sizes_from_trainer(&message));
+            assert_eq!(sizes(&frames), sizes_from_trainer(&message));
         }
         let said = [
             ToTrainer::Go { number: 0, model: None },
             ToTrainer::Call { number: 4 },
-            ToTrainer::Go { number: 4, model: Some([1.0f32, 2.0, 3.0].as_slice().into()) },
+            ToTrainer::Go { number: 4, model: Some(whole([1.0, 2.0, 3.0])) },
+            ToTrainer::Go { number: 5, model: Some(change([9, 8, 7, 6, 5])) },
             ToTrainer::End { chosen: Some([3.0f32, 2.0, 1.0].as_slice().into()) },
             ToTrainer::End { chosen: None },
         ];
         for message in said {
-            let heard = frames(to_trainer(&message)).filter_map(|f| inbox.of_aggregator(&f).unwrap());
+            let frames = frames_to_trainer(&message);
+            let heard = frames.iter().filter_map(|frame| inbox.of_aggregator(frame).unwrap());
             assert_eq!(heard.collect::<Vec<_>>(), std::slice::from_ref(&message));
-            assert_eq!(sizes(to_trainer(&message)), sizes_to_trainer(&message));
+            assert_eq!(sizes(&frames), sizes_to_trainer(&message));
         }
         // Bits of values survive, whatever they are.
-        let go = to_trainer(&ToTrainer::Go { number: 1, model: Some(model.clone()) });
-        let Some(ToTrainer::Go { model: Some(heard), .. }) =
-            frames(go).filter_map(|f| inbox.of_aggregator(&f).unwrap()).next()
-        else {
-            panic!("a model came")
-        };
-        assert!(heard.iter().zip(model.iter()).all(|(a, b)| a.to_bits() == b.to_bits()));
+        let model = [1.5f32, f32::NAN, -0.0];
+        let go = frames_to_trainer(&ToTrainer::Go { number: 1, model: Some(whole(model)) });
+        let heard = go.iter().filter_map(|frame| inbox.of_aggregator(frame).unwrap()).next();
+        let Some(ToTrainer::Go { model: Some(Sent::Whole(heard)), .. }) = heard else { panic!("a model came") };
+        assert!(heard.iter().zip(&model).all(|(a, b)| a.to_bits() == b.to_bits()));
+    }
+
+    #[test]
+    fn models_that_look_otherwise_than_was_agreed_are_refused() {
+        let number = 3;
+        let long = Sent::Change(Change { codec: 7, bytes: [0u8; 6].as_slice().into() });
+        let other = Sent::Change(Change { codec: 8, bytes: [0u8; 5].as_slice().into() });
+        for (form, model) in [
+            (FORM, long),
+            (FORM, other),
+            (FORM, Sent::Whole([0.0f32; 4].as_slice().into())),
+            (Form { change: None, ..FORM }, change([0; 5])),
+        ] {
+            let mut inbox = Inbox::new(form);
+            let frames = frames_from_trainer(&FromTrainer::Model { number, steps: 1, loss: 0.0, model: model.clone() });
+            assert!(inbox.of_trainer(&frames[0]).unwrap().is_none());
+            assert!(inbox.of_trainer(&frames[1]).is_err(), "{model:?} where {form:?}");
+        }
     }
 
     proptest! {
@@ -253,7 +336,7 @@ mod tests {
                 0..12,
             )
         ) {
-            let mut inbox = Inbox::new(2);
+            let mut inbox = Inbox::new(FORM);
             for (step, kind, reverse, round, payload) in frames {
                 let direction = if reverse { Direction::Reverse } else { Direction::Forward };
                 let tag = Tag { kind: Kind::ALL[kind as usize], direction, layer: 0, round, step };

@@ -1,6 +1,7 @@
 //! What trainers and their aggregator say to each other.
 
 use super::Model;
+use super::change::Sent;
 
 /// What a trainer says.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,8 +21,8 @@ pub enum FromTrainer {
         steps: u64,
         /// The mean loss of these.
         loss: f64,
-        /// The model.
-        model: Model,
+        /// The model, or what it has changed since the mean before.
+        model: Sent,
     },
     /// It has taken its leave.
     Bye(Leave),
@@ -43,8 +44,8 @@ pub enum ToTrainer {
     Go {
         /// 0 for the initial model, which everybody draws from the key.
         number: u32,
-        /// The mean; `None` for the initial model.
-        model: Option<Model>,
+        /// The mean, or what has changed since the one before; `None` for the initial model.
+        model: Option<Sent>,
     },
     /// After the current step, send the model for the mean of this number.
     Call {

@@ -9,6 +9,7 @@
 //! quorum, grace and trainers that come back are in neither.
 
 mod aggregator;
+mod change;
 pub mod conditions;
 mod events;
 pub mod lane;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use crate::error::Result;
 
 pub use aggregator::Aggregator;
+pub use change::{Change, Changes, Form, Sent};
 pub use events::{Action, Ending, Event, Kept, Noted, Reached};
 pub use mean::{Contribution, Mean, mean};
 pub use message::{FromTrainer, Leave, ToTrainer};

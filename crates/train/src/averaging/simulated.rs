@@ -10,6 +10,7 @@ use std::time::Duration;
 use laconic_wire::{Count, Ledger, Rank, Tag};
 
 use super::aggregator::Aggregator;
+use super::change::Changes;
 use super::conditions::{Conditions, Fault};
 use super::events::{Action, Ending, Event, Reached};
 use super::lane::{Doing, Lane, Span};
@@ -98,6 +99,7 @@ struct World<'a, L, J: Judge> {
     learners: &'a mut [L],
     judge: &'a mut J,
     watch: &'a mut dyn Watch<J::Verdict>,
+    coding: &'a dyn Fn(Rank) -> Option<Changes>,
     aggregator: Aggregator,
     places: Vec<Place>,
     queue: BinaryHeap<Reverse<(Duration, u64)>>,
@@ -114,7 +116,8 @@ struct World<'a, L, J: Judge> {
 }
 
 /// Runs trainers and their aggregator to the end, from what had been reached or from the beginning. Where another stage
-/// is to come, trainers stay, and [`Played::dismiss`] enters what they are told then.
+/// is to come, trainers stay, and [`Played::dismiss`] enters what they are told then. `coding` makes each end's way to
+/// write changes, where models travel as such.
 ///
 /// # Errors
 /// If training leaves the numbers, or what is to be kept cannot be.
@@ -128,6 +131,7 @@ pub fn run<L: Learner, J: Judge>(
     learners: &mut [L],
     judge: &mut J,
     (reached, hands_on): (&Reached, bool),
+    coding: &dyn Fn(Rank) -> Option<Changes>,
     watch: &mut dyn Watch<J::Verdict>,
 ) -> Result<Played> {
     let trainers = terms.trainers;
@@ -141,7 +145,9 @@ pub fn run<L: Learner, J: Judge>(
         steps: 0,
         lane: Lane::default(),
     };
-    let aggregator = Aggregator::new(terms, reached, Duration::ZERO);
+    let initial: Model = learners.first().map_or(&[][..], Learner::parameters).into();
+    let models = (coding(Rank(AGGREGATOR as u32)), initial);
+    let aggregator = Aggregator::new(terms, reached, models, Duration::ZERO);
     let mut world = World {
         now: Duration::ZERO,
         terms,
@@ -149,6 +155,7 @@ pub fn run<L: Learner, J: Judge>(
         learners,
         judge,
         watch,
+        coding,
         aggregator: if hands_on { aggregator.handing_on() } else { aggregator },
         places: (0..trainers).map(|_| place()).collect(),
         queue: BinaryHeap::new(),
@@ -293,7 +300,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         place.life += 1;
         (place.stalled, place.is_stepping) = (Duration::ZERO, false);
         place.lane.turn(self.now, Doing::Averaging);
-        let machine = Trainer::new(self.terms.interval);
+        let machine = Trainer::new(self.terms.interval, (self.coding)(Rank(trainer as u32 + 1)));
         let said = machine.comes(&self.learners[trainer]);
         place.trainer = Some(machine);
         self.says(trainer, said);
@@ -345,7 +352,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         }
         while let Some(said) = self.places[trainer].heard.pop_front() {
             let Some(machine) = &mut self.places[trainer].trainer else { return Ok(()) };
-            let answer = machine.hears(&said, &mut self.learners[trainer]);
+            let answer = machine.hears(&said, &mut self.learners[trainer])?;
             self.answers(trainer, answer);
         }
         let place = &mut self.places[trainer];

@@ -11,6 +11,8 @@ use super::simulated::{Played, run};
 use super::*;
 use crate::config::{Failing, Pace, Weighting};
 
+mod changes;
+
 const SECOND: Duration = Duration::from_secs(1);
 
 fn seconds(seconds: f64) -> Duration {
@@ -23,6 +25,7 @@ struct Walker {
     target: Vec<f32>,
     rate: f32,
     lives: u32,
+    adopted: Vec<Vec<f32>>,
 }
 
 impl Learner for Walker {
@@ -38,6 +41,7 @@ impl Learner for Walker {
 
     fn adopt(&mut self, model: &[f32]) {
         self.at.copy_from_slice(model);
+        self.adopted.push(model.to_vec());
     }
 
     fn restart(&mut self) {
@@ -137,14 +141,25 @@ fn walk(terms: Terms, conditions: &Conditions, from: Option<&Kept>) -> (Played, 
 
 /// The same from a kept mean on which the verdict may be owed.
 fn walk_on(terms: Terms, conditions: &Conditions, from: &Reached) -> (Played, Log) {
+    let (played, log, _) = walk_with(terms, conditions, from, &|_| None);
+    (played, log)
+}
+
+/// The same with models that travel as changes, and what trainers took up.
+fn walk_with(
+    terms: Terms,
+    conditions: &Conditions,
+    from: &Reached,
+    coding: &dyn Fn(Rank) -> Option<Changes>,
+) -> (Played, Log, Vec<Vec<f32>>) {
     let all = targets(terms.trainers);
     let count = all.len() as f32;
     let to = (0..2).map(|column| all.iter().map(|target| target[column]).sum::<f32>() / count).collect();
-    let walker = |target: Vec<f32>| Walker { at: vec![0.0; 2], target, rate: 0.1, lives: 0 };
+    let walker = |target: Vec<f32>| Walker { at: vec![0.0; 2], target, rate: 0.1, lives: 0, adopted: Vec::new() };
     let mut learners: Vec<Walker> = all.into_iter().map(walker).collect();
     let mut log = Log::default();
-    let played = run(terms, conditions, &mut learners, &mut Distance { to }, (from, false), &mut log);
-    (played.unwrap(), log)
+    let played = run(terms, conditions, &mut learners, &mut Distance { to }, (from, false), coding, &mut log);
+    (played.unwrap(), log, learners.into_iter().flat_map(|learner| learner.adopted).collect())
 }
 
 fn reached(kept: &Kept, owes: bool) -> Reached {
@@ -212,7 +227,7 @@ fn with_one_trainer_the_mean_is_its_own_model_bit_for_bit() {
     let alone = |interval| walk(terms(1, interval, Pace::Steps(30)), &conditions(&[1.0]), None);
     let (_, rarely) = alone(Pace::Steps(30));
     let (_, often) = alone(Pace::Steps(1));
-    let mut plain = Walker { at: vec![0.0; 2], target: targets(1).remove(0), rate: 0.1, lives: 0 };
+    let mut plain = Walker { at: vec![0.0; 2], target: targets(1).remove(0), rate: 0.1, lives: 0, adopted: Vec::new() };
     for _ in 0..30 {
         plain.step().unwrap();
     }

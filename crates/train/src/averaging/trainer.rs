@@ -1,5 +1,8 @@
 //! A trainer's side: it takes steps until it is called, or has taken as many as lie between two means.
 
+use laconic_wire::{Rank, WireError};
+
+use super::change::{Changes, Sent};
 use super::message::{FromTrainer, ToTrainer};
 use super::{Learner, Model};
 use crate::config::Pace;
@@ -35,12 +38,17 @@ pub struct Trainer {
     state: State,
     /// Steps since it took up a mean, and the sum of their losses.
     since: (u64, f64),
+    /// How models travel where something is lost on their way.
+    changes: Option<Changes>,
+    /// The number of the mean that this trainer went on from, and the mean.
+    base: (Option<u32>, Vec<f32>),
 }
 
 impl Trainer {
-    /// A trainer that is about to come, where means are taken so far apart.
-    pub fn new(interval: Pace) -> Trainer {
-        Trainer { interval, state: State::Waiting, since: (0, 0.0) }
+    /// A trainer that is about to come, where means are taken so far apart, and models travel as changes or as they
+    /// are.
+    pub fn new(interval: Pace, changes: Option<Changes>) -> Trainer {
+        Trainer { interval, state: State::Waiting, since: (0, 0.0), changes, base: (None, Vec::new()) }
     }
 
     /// What it says when it comes.
@@ -70,15 +78,17 @@ impl Trainer {
     }
 
     /// Hears the aggregator between two steps.
-    pub fn hears(&mut self, message: &ToTrainer, learner: &mut dyn Learner) -> Answer {
-        match (message, self.state) {
+    ///
+    /// # Errors
+    /// If what should be a change of the mean before is none.
+    pub fn hears(&mut self, message: &ToTrainer, learner: &mut dyn Learner) -> Result<Answer> {
+        Ok(match (message, self.state) {
             (_, State::Over) => Answer::Nothing,
             (ToTrainer::Go { number, model }, _) => {
-                if let Some(model) = model {
-                    learner.adopt(model);
+                if self.take_up(*number, model.as_ref(), learner)? {
+                    self.state = State::Working(*number);
+                    self.since = (0, 0.0);
                 }
-                self.state = State::Working(*number);
-                self.since = (0, 0.0);
                 Answer::Nothing
             }
             // A call that was under way when it had sent its model already, or another mean had come.
@@ -88,7 +98,31 @@ impl Trainer {
                 self.state = State::Over;
                 Answer::Leave(chosen.clone())
             }
+        })
+    }
+
+    /// Goes on from the mean of this number, if it can be told from what it has.
+    fn take_up(&mut self, number: u32, model: Option<&Sent>, learner: &mut dyn Learner) -> Result<bool> {
+        match (model, &mut self.changes) {
+            // The initial model, which the learner has.
+            (None, _) => {}
+            (Some(Sent::Whole(model)), _) => learner.adopt(model),
+            // Sent to who was here before, of whom the aggregator did not know yet that it is gone: it will send all.
+            (Some(Sent::Change(_)), Some(_)) if self.base.0.is_none_or(|base| base + 1 != number) => return Ok(false),
+            (Some(Sent::Change(change)), Some(changes)) => {
+                let model = changes.decode(number, Rank(0), &self.base.1, change);
+                learner.adopt(&model.ok_or_else(|| WireError::malformed("no change of a model"))?);
+            }
+            (Some(Sent::Change(_)), None) => {
+                return Err(WireError::malformed("a change where models travel as they are").into());
+            }
         }
+        if self.changes.is_some() {
+            self.base.0 = Some(number);
+            self.base.1.clear();
+            self.base.1.extend_from_slice(learner.parameters());
+        }
+        Ok(true)
     }
 
     /// Its model for the next mean.
@@ -97,6 +131,9 @@ impl Trainer {
         self.state = State::Waiting;
         let (steps, losses) = self.since;
         let loss = if steps > 0 { losses / steps as f64 } else { 0.0 };
-        Answer::Say(FromTrainer::Model { number: from + 1, steps, loss, model: learner.parameters().into() })
+        let (number, own) = (from + 1, learner.parameters());
+        let change = self.changes.as_mut().and_then(|changes| changes.encode(number, &self.base.1, own));
+        let model = change.map_or_else(|| Sent::Whole(own.into()), Sent::Change);
+        Answer::Say(FromTrainer::Model { number, steps, loss, model })
     }
 }

@@ -157,7 +157,7 @@ keys! {
     "messages.evaluation": "codec of evaluation passes, or none: without the others' rows (exact)",
     "messages.evaluation_inputs": "inputs that cross once, for evaluations: whole, coded by messages.evaluation, or \
         training's (whole)",
-    "messages.parameters": "codec of parameter gradients or averaged parameters: exact | half | \
+    "messages.parameters": "codec of parameter gradients, averaged parameters or trainers' models: exact | half | \
         { codec = quantised, bits } (exact)",
     "messages.error_feedback": "add what a lossy messages.parameters drops to the next round's (true)",
     "messages.selection": "rows that travel in a round: all | none | { kind = boundary_sample, rate = 0.1 } (all)",

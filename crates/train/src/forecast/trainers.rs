@@ -9,7 +9,7 @@ use super::book::Book;
 use super::contents::{Leaving, What};
 use super::traffic::forecast_exchanges;
 use crate::averaging::link::{sizes_from_trainer, sizes_to_trainer};
-use crate::averaging::{FromTrainer, Leave, Model, ToTrainer};
+use crate::averaging::{Changes, Form, FromTrainer, Leave, Model, ToTrainer};
 use crate::config::Pace;
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
@@ -52,11 +52,15 @@ impl TrainersForecast {
         let trainers = of_epoch.len();
         let mut books: Vec<Book<'_>> = (0..=trainers).map(|_| Book::of(Ledger::new())).collect();
         let of = plan.trainers.as_ref().expect("a plan of trainers on their own");
-        let stage = |(index, stage): (usize, &Stage)| {
-            let paces = (of.interval, plan.limit_of(index));
-            StageMeans::of(paces, of_epoch, stage.network.len(), index + 1 < plan.stages.len())
+        let form = |(index, stage): (usize, &Stage)| {
+            Ok(Form::of(Changes::of(plan, index, Rank(0))?.as_ref(), stage.network.len()))
         };
-        let stages = plan.stages.iter().enumerate().map(stage).collect::<Option<Vec<_>>>().unwrap_or_default();
+        let forms = plan.stages.iter().enumerate().map(form).collect::<Result<Vec<Form>>>()?;
+        let stage = |(index, form): (usize, &Form)| {
+            let paces = (of.interval, plan.limit_of(index));
+            StageMeans::of(paces, of_epoch, *form, index + 1 < plan.stages.len())
+        };
+        let stages = forms.iter().enumerate().map(stage).collect::<Option<Vec<_>>>().unwrap_or_default();
         let all = stages.iter().fold(0u64, |sum, stage| sum.saturating_add(stage.means));
         if all > ROUNDS_MAX as u64 {
             let what = format!("{all} means, expected at most {ROUNDS_MAX}; a longer interval takes fewer");
@@ -79,15 +83,15 @@ impl TrainersForecast {
         }
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
         let means = stages.iter().map(|stage| stage.means).collect();
-        let largest = plan.stages.iter().map(|stage| stage.network.len()).max().unwrap_or(0);
-        let of_mean = bytes_of_mean(largest, trainers, of.interval);
+        let largest = forms.iter().max_by_key(|form| form.values);
+        let of_mean = largest.map_or(0, |form| bytes_of_mean(form, trainers, of.interval));
         Ok(TrainersForecast { books, is_exact, means, leaves, of_mean })
     }
 }
 
 /// What a mean takes that is handed out to so many trainers, who are called for it where time decides.
-fn bytes_of_mean(parameters: usize, trainers: usize, interval: Pace) -> u64 {
-    let model: Model = vec![0.0f32; parameters].into();
+fn bytes_of_mean(form: &Form, trainers: usize, interval: Pace) -> u64 {
+    let model = form.empty();
     let call = matches!(interval, Pace::Time(_)).then(|| sizes_to_trainer(&ToTrainer::Call { number: 1 }));
     let there = sizes_from_trainer(&FromTrainer::Model { number: 1, steps: 0, loss: 0.0, model: model.clone() });
     let back = sizes_to_trainer(&ToTrainer::Go { number: 1, model: Some(model) });
@@ -102,8 +106,8 @@ struct StageMeans {
     means: u64,
     /// Whether it is exactly so many.
     is_exact: bool,
-    /// Values of the model.
-    parameters: usize,
+    /// What models look like on their way.
+    form: Form,
     /// Whether another stage follows, which trainers get the chosen model for.
     hands_on: bool,
 }
@@ -111,16 +115,16 @@ struct StageMeans {
 impl StageMeans {
     /// Of a stage whose trainers have epochs of so many steps; a time is divided by a time, steps by steps. Where one
     /// is a time and the other is not, nobody knows.
-    fn of((interval, limit): (Pace, Pace), of_epoch: &[u64], parameters: usize, hands_on: bool) -> Option<StageMeans> {
+    fn of((interval, limit): (Pace, Pace), of_epoch: &[u64], form: Form, hands_on: bool) -> Option<StageMeans> {
         let means = of_epoch.iter().map(|&steps| means(interval, limit, steps)).collect::<Option<Vec<_>>>()?;
         let (means, is_exact) = means.into_iter().min()?;
-        Some(StageMeans { means, is_exact, parameters, hands_on })
+        Some(StageMeans { means, is_exact, form, hands_on })
     }
 }
 
 /// Enters what the aggregator, of rank 0, and the trainers behind it send in a stage. A round of the ledger is a mean.
 fn forecast_stage(stage: &StageMeans, trainers: usize, books: &mut [Book<'_>]) {
-    let model: Model = vec![0.0f32; stage.parameters].into();
+    let model = stage.form.empty();
     let (aggregator, others) = books.split_first_mut().expect("the aggregator has a book");
     let number = |mean: u64| u32::try_from(mean).unwrap_or(u32::MAX);
     for (trainer, book) in others.iter_mut().enumerate().take(trainers) {
@@ -139,7 +143,9 @@ fn forecast_stage(stage: &StageMeans, trainers: usize, books: &mut [Book<'_>]) {
                 tell(&ToTrainer::Go { number: number(mean), model: Some(model.clone()) });
             }
         }
-        tell(&ToTrainer::End { chosen: stage.hands_on.then(|| model.clone()) });
+        // What was chosen travels as it is.
+        let chosen: Option<Model> = stage.hands_on.then(|| vec![0.0; stage.form.values].into());
+        tell(&ToTrainer::End { chosen });
         enter(book, sizes_from_trainer(&FromTrainer::Bye(Leave::default())), (0, What::TrainerModels));
     }
 }

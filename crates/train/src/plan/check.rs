@@ -154,13 +154,19 @@ impl Members {
 
     fn check_messages(&self, config: &Config) -> Result<()> {
         let messages = Messages::of(&config.messages, &self.codecs, &[])?;
-        if config.train.sync_every > 1 && messages.round_parameters() && has_batch_norm(config) {
+        let trainers = self.schedule(config)?.trainers;
+        if (trainers || config.train.sync_every > 1) && messages.round_parameters() && has_batch_norm(config) {
             // Running variances are averaged with the parameters, and one that is rounded can end below 0.
             let (norm, every) = (&config.model.norm, config.train.sync_every);
-            let how =
-                format!("model.norm = {norm:?} with train.sync_every = {every} and a codec for messages.parameters");
+            let (averages, cure) = match trainers {
+                true => (format!("schedule.kind = {:?}", config.schedule.kind), "\"layer\" has none"),
+                false => (
+                    format!("train.sync_every = {every}"),
+                    "\"layer\" has none, and train.sync_every = 1 sends gradients",
+                ),
+            };
+            let how = format!("model.norm = {norm:?} with {averages} and a codec for messages.parameters");
             let what = "running variances would be rounded with the parameters that are averaged";
-            let cure = "\"layer\" has none, and train.sync_every = 1 sends gradients";
             return Err(TrainError::config(format!("{how}: {what}; {cure}")));
         }
         let (selection, given) = (self.selection(config)?, config.messages.selection.config().options);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use laconic_graph::links::NegativeScope;
 
 use super::{Cadence, Members, Plan};
-use crate::config::{CodecChoice, Config, Pace, TrainersHalo, TransportKind, Weighting};
+use crate::config::{Config, Pace, TrainersHalo, TransportKind, Weighting};
 use crate::error::{Result, TrainError};
 use crate::selection::Scope;
 
@@ -144,9 +144,6 @@ fn check_others(config: &Config) -> Result<()> {
     let messages = &config.messages;
     if !messages.budget.is_empty() {
         return refuse("messages.budget", "no rows cross that it could make smaller");
-    }
-    if messages.parameters != CodecChoice::exact() {
-        return refuse("messages.parameters", "models travel as they are");
     }
     Ok(())
 }

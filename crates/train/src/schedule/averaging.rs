@@ -3,7 +3,8 @@
 //! (Ramezani et al., 2022), in which the aggregator corrects each mean by steps on the whole graph.
 //!
 //! Bytes of a mean of M trainers and P parameters: 4·P·M up, and 4·P·M down unless it is the last, whatever the graph
-//! is; with `halo = "frozen"` besides those of lazy training's frozen inputs, once a stage.
+//! is, or what a lossy codec makes of so many values; with `halo = "frozen"` besides those of lazy training's frozen
+//! inputs, once a stage.
 
 use super::{Blueprint, ScheduleKind, Stage, lazy, synchronous};
 use crate::config::TrainersHalo;

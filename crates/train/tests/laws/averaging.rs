@@ -80,10 +80,19 @@ const KINDS: &[&[&str]] = &[
     &["task.kind=link_prediction", "task.negatives=local", "schedule.halo=frozen"],
 ];
 
+/// The same with models that lose something on their way.
+const CODED: &[&[&str]] = &[
+    &["messages.parameters=half"],
+    &["messages.parameters={ codec = \"quantised\", bits = 8 }", "schedule.mean=steps", "batch.size=9"],
+    &["messages.parameters={ codec = \"quantised\", bits = 2 }", "messages.error_feedback=false"],
+    &["messages.parameters={ codec = \"quantised\", bits = 4 }", "schedule.halo=frozen"],
+    &["messages.parameters={ codec = \"quantised\", bits = 4 }", "schedule.kind=llcg", "schedule.corrections=2"],
+];
+
 #[test]
 fn a_simulated_run_is_the_run_on_threads() {
     let dataset = graph(150, 3);
-    for keys in KINDS {
+    for keys in KINDS.iter().chain(CODED) {
         for count in [1, 2, 3] {
             let [played, really] = [simulated(keys), trainers(keys)].map(|config| run(&config, &dataset, count));
             assert_eq!(bits(&played), bits(&really), "{keys:?} with {count} trainers");
@@ -98,8 +107,10 @@ fn a_simulated_run_is_the_run_on_threads() {
 #[test]
 fn what_is_sent_is_what_was_predicted_account_by_account() {
     let dataset = graph(150, 3);
-    for keys in
-        KINDS.iter().chain([&["schedule.limit=2 epochs", "schedule.interval=1 epoch", "batch.size=9"][..]].iter())
+    for keys in KINDS
+        .iter()
+        .chain(CODED)
+        .chain([&["schedule.limit=2 epochs", "schedule.interval=1 epoch", "batch.size=9"][..]].iter())
     {
         for count in [1, 3] {
             let outcomes = run(&simulated(keys), &dataset, count);
@@ -188,6 +199,25 @@ fn frozen_aggregates_with_a_mean_after_every_step_of_sgd_are_lazy_training() {
             assert!(apart < 5e-5, "{keys:?} with {count}, stage {stage}: {apart}");
         }
         assert_eq!(averaged[0].trained.best_round, lazy[0].trained.best_round);
+    }
+}
+
+#[test]
+fn a_mean_in_few_bits_costs_as_many_and_learns_as_well() {
+    let dataset = graph(150, 3);
+    let all = ["schedule.interval=5 steps", "schedule.limit=100 steps", "train.lr=0.05"];
+    let of = |keys: &[&str]| {
+        let outcomes = run(&simulated(&[&all[..], keys].concat()), &dataset, 3);
+        let summary = outcomes[0].summary.as_ref().unwrap();
+        let accuracy = outcomes[0].trained.scores.val["accuracy"];
+        (accuracy, summary.bytes.by_kind["parameters"] as f64)
+    };
+    let (exact, bytes) = of(&[]);
+    for (bits, least) in [(8, 3.5), (4, 6.5)] {
+        let codec = format!("messages.parameters={{ codec = \"quantised\", bits = {bits} }}");
+        let (coded, fewer) = of(&[&codec]);
+        assert!(bytes / fewer > least, "{bits} bits: {} times fewer bytes", bytes / fewer);
+        assert!(coded > exact - 0.1, "{bits} bits: {coded}, exact {exact}");
     }
 }
 
@@ -384,7 +414,7 @@ fn what_trainers_on_their_own_cannot_have_is_refused_with_its_key() {
     let dataset = graph(60, 3);
     for (keys, what) in [
         (&["train.sync_every=3"][..], "train.sync_every"),
-        (&["messages.parameters=half"], "messages.parameters"),
+        (&["messages.parameters=half", "model.norm=batch"], "messages.parameters"),
         (&["messages.budget=\"1 MB\""], "messages.budget"),
         (&["task.kind=link_prediction"], "task.negatives"),
         (&["averaging.drop=[7]"], "averaging.drop"),

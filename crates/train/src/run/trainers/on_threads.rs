@@ -33,7 +33,7 @@ pub(super) fn live(
         let inputs = hand.inputs(meeting(stage, index))?;
         let at = after(stage, index, post.steps);
         let mut learner = LocalTrainer::new(&mut hand.worker, at, inputs)?;
-        match post.train(setup.trainers.interval, &mut learner)? {
+        match post.train(setup, index, &mut learner)? {
             Some(chosen) if index + 1 < stages.len() => hand.x = learner.hand_on(&chosen)?,
             _ => break,
         }
@@ -69,7 +69,7 @@ pub(super) fn preside(
         let inputs = hand.inputs(at)?;
         desk.begin(index);
         if let Some((chosen, rounds)) = snapshot.as_ref().and_then(|of| of.finished.get(index)).cloned() {
-            chair.pass(setup, &chosen)?;
+            chair.pass(setup, index, &chosen)?;
             hand.x = crate::fit::local::WholeJudge::new(&mut hand.worker, at, inputs)?.hand_on(&chosen)?;
             desk.finished.push((chosen, rounds));
             continue;

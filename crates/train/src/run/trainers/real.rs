@@ -12,10 +12,10 @@ use laconic_wire::{Ledger, Metered, Rank, Transport, WireError};
 use super::Setup;
 use super::desk::Desk;
 use crate::averaging::lane::{Doing, Lane};
-use crate::averaging::link::{Inbox, frames, from_trainer, to_trainer};
+use crate::averaging::link::{Inbox, frames_from_trainer, frames_to_trainer};
 use crate::averaging::{
-    Action, Aggregator, Answer, Ending, Event, FromTrainer, Judge, Learner, Leave, Model, Terms, ToTrainer, Trainer,
-    Watch,
+    Action, Aggregator, Answer, Changes, Ending, Event, Form, FromTrainer, Judge, Learner, Leave, Model, Terms,
+    ToTrainer, Trainer, Watch,
 };
 use crate::config::Pace;
 use crate::error::{Result, TrainError};
@@ -44,7 +44,7 @@ pub(super) struct Post {
 
 impl Post {
     fn say(&mut self, said: &FromTrainer) -> Result<()> {
-        frames(from_trainer(said)).try_for_each(|frame| Ok(self.transport.send(AGGREGATOR, frame)?))
+        frames_from_trainer(said).into_iter().try_for_each(|frame| Ok(self.transport.send(AGGREGATOR, frame)?))
     }
 
     /// The next thing that the aggregator has said, if it is here.
@@ -72,14 +72,15 @@ impl Post {
     ///
     /// # Errors
     /// If training has left the numbers, or the aggregator is gone.
-    pub fn train(&mut self, interval: Pace, learner: &mut LocalTrainer<'_>) -> Result<Option<Model>> {
-        let mut machine = Trainer::new(interval);
-        let mut inbox = Inbox::new(learner.parameters().len());
+    pub fn train(&mut self, setup: &Setup, stage: usize, learner: &mut LocalTrainer<'_>) -> Result<Option<Model>> {
+        let changes = Changes::of(&setup.plan, stage, self.transport.rank())?;
+        let mut inbox = Inbox::new(Form::of(changes.as_ref(), learner.parameters().len()));
+        let mut machine = Trainer::new(setup.trainers.interval, changes);
         self.say(&machine.comes(learner))?;
         loop {
             self.check()?;
             let answer = match self.hear(&mut inbox)? {
-                Some(said) => machine.hears(&said, learner),
+                Some(said) => machine.hears(&said, learner)?,
                 None if machine.is_working() => {
                     self.steps += 1;
                     machine.step(learner)?
@@ -177,7 +178,7 @@ impl Chair {
                     Err(error) => return Err(error.into()),
                 };
                 if std::mem::take(&mut self.gone[trainer]) || frame.tag() == Step::TrainerComes.tag(0) {
-                    *inbox = Inbox::new(inbox.parameters());
+                    *inbox = Inbox::new(inbox.form());
                 }
                 self.from[trainer].record(frame.tag(), AGGREGATOR, frame.payload().len());
                 match inbox.of_trainer(&frame) {
@@ -214,7 +215,7 @@ impl Chair {
 
     fn say(&mut self, trainer: usize, said: &ToTrainer) -> Result<()> {
         let peer = Rank(trainer as u32 + 1);
-        for frame in frames(to_trainer(said)) {
+        for frame in frames_to_trainer(said) {
             match self.transport.send(peer, frame) {
                 // It is seen where it is listened to.
                 Ok(()) | Err(WireError::Gone { .. }) => {}
@@ -228,9 +229,10 @@ impl Chair {
     ///
     /// # Errors
     /// If the user gives up, or nobody comes.
-    pub fn pass(&mut self, setup: &Setup, chosen: &[f32]) -> Result<()> {
+    pub fn pass(&mut self, setup: &Setup, stage: usize, chosen: &[f32]) -> Result<()> {
         let (model, began): (Model, Instant) = (chosen.into(), Instant::now());
-        let mut inboxes: Vec<Inbox> = self.gone.iter().map(|_| Inbox::new(chosen.len())).collect();
+        let form = Form::of(Changes::of(&setup.plan, stage, AGGREGATOR)?.as_ref(), chosen.len());
+        let mut inboxes: Vec<Inbox> = self.gone.iter().map(|_| Inbox::new(form)).collect();
         let mut left = vec![false; self.gone.len()];
         while !left.iter().zip(&self.gone).all(|(left, gone)| *left || *gone) {
             self.check()?;
@@ -273,6 +275,7 @@ impl Chair {
         hands_on: bool,
     ) -> Result<(Ending, Option<Handed>)> {
         let terms = setup.terms(at.index);
+        let changes = Changes::of(&setup.plan, at.index, AGGREGATOR)?;
         let (ask, asked) = channel();
         let (tell, told) = channel();
         std::thread::scope(|scope| {
@@ -292,11 +295,10 @@ impl Chair {
                 }
             });
             let judging = judging.map_err(|source| TrainError::io("thread of the judge", source))?;
-            let parameters = at.stage.network.len();
             let (waiting, lanes) = (VecDeque::new(), vec![Lane::default(); terms.trainers]);
             let later = std::mem::take(&mut self.early);
             let leading = Leading { chair: self, terms, desk, ask, told, waiting, busy: 0, later, lanes };
-            let led = leading.run(parameters, hands_on).and_then(|ending| {
+            let led = leading.run(changes, hands_on).and_then(|ending| {
                 let goes_on = hands_on && matches!(ending, Ending::Limit | Ending::Patience);
                 let of_stage = if goes_on { Some(desk.finish_stage()?) } else { None };
                 if let Some(of_stage) = &of_stage {
@@ -337,11 +339,14 @@ struct Leading<'a> {
 }
 
 impl Leading<'_> {
-    fn run(mut self, parameters: usize, hands_on: bool) -> Result<Ending> {
+    fn run(mut self, changes: Option<Changes>, hands_on: bool) -> Result<Ending> {
         let began = Instant::now();
-        let machine = Aggregator::new(self.terms, &self.desk.reached(), Duration::ZERO);
+        // Of a run that begins it is the initial model.
+        let model: Model = self.desk.progress.parameters.as_slice().into();
+        let form = Form::of(changes.as_ref(), model.len());
+        let machine = Aggregator::new(self.terms, &self.desk.reached(), (changes, model), Duration::ZERO);
         let mut machine = if hands_on { machine.handing_on() } else { machine };
-        let mut inboxes: Vec<Inbox> = (0..self.terms.trainers).map(|_| Inbox::new(parameters)).collect();
+        let mut inboxes: Vec<Inbox> = (0..self.terms.trainers).map(|_| Inbox::new(form)).collect();
         let mut stopped = false;
         loop {
             self.chair.check()?;

@@ -7,7 +7,7 @@ use laconic_wire::{Ledger, LinkShape};
 use super::close::{Closing, Traffic, close};
 use super::crew::{Crew, after, meeting};
 use super::{Data, Opened, Setup};
-use crate::averaging::Ending;
+use crate::averaging::{Changes, Ending};
 use crate::averaging::conditions::{Conditions, Fault};
 use crate::averaging::simulated::{Played, run};
 use crate::config::{Failing, Who};
@@ -99,14 +99,15 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
             desk.finished.push((chosen.clone(), rounds));
             chosen
         } else {
-            if let Some(snapshot) = snapshot.take() {
-                desk.restore(snapshot)?;
-            }
+            snapshot.take().map_or(Ok(()), |snapshot| desk.restore(snapshot))?;
             let reached = desk.reached();
             // Faults are timed from the beginning.
             let conditions = conditions.since(desk.before);
             desk.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + sum(&exchanged);
-            let mut went = run(setup.terms(index), &conditions, &mut learners, &mut judge, (&reached, hands_on), desk)?;
+            // That it can be made is known since the run was predicted.
+            let coding = |own| Changes::of(&setup.plan, index, own).ok().flatten();
+            let (terms, from) = (setup.terms(index), (&reached, hands_on));
+            let mut went = run(terms, &conditions, &mut learners, &mut judge, from, &coding, desk)?;
             desk.note_played(&went.lanes, &went.steps);
             desk.before += went.end;
             ending = went.ending;

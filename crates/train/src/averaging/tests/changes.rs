@@ -1,0 +1,175 @@
+//! Models as changes, through codecs that lose something.
+
+use laconic_wire::codec::{Codec, CodecId, CodecKind, CodecRegistry, Level, Message, Options, RowsMut, RowsRef, Store};
+use laconic_wire::{VectorCoder, WireError};
+
+use super::*;
+
+/// A grid that every value is rounded down to.
+struct Quarters;
+
+static QUARTERS: CodecKind = CodecKind { name: "quarters", number: 40, build, ..CodecKind::PLAIN };
+
+fn build(_: &Options, _: &CodecRegistry) -> std::result::Result<Box<dyn Codec>, WireError> {
+    Ok(Box::new(Quarters))
+}
+
+fn rounded(value: f32) -> f32 {
+    (value * 4.0).floor() / 4.0
+}
+
+impl Codec for Quarters {
+    fn id(&self) -> CodecId {
+        QUARTERS.id()
+    }
+
+    fn bytes(&self, _: &Level<'_>, rows: usize, columns: usize) -> usize {
+        2 * rows * columns
+    }
+
+    fn encode(&mut self, _: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> std::result::Result<(), WireError> {
+        for value in (0..rows.rows.len()).flat_map(|row| rows.row(row)) {
+            into.extend(((value * 4.0).floor() as i16).to_le_bytes());
+        }
+        Ok(())
+    }
+
+    fn decode(
+        &mut self,
+        _: Message<'_>,
+        payload: &[u8],
+        mut into: RowsMut<'_>,
+        store: Store,
+    ) -> std::result::Result<(), WireError> {
+        let columns = into.columns;
+        for (at, value) in payload.as_chunks().0.iter().enumerate() {
+            let value = f32::from(i16::from_le_bytes(*value)) / 4.0;
+            let to = &mut into.row(at / columns)[at % columns];
+            *to = if store == Store::Set { value } else { *to + value };
+        }
+        Ok(())
+    }
+}
+
+fn quarters(feedback: bool) -> impl Fn(Rank) -> Option<Changes> {
+    move |own| Some(Changes::new(VectorCoder::new(Box::new(Quarters), 16, 0, feedback), 0, own))
+}
+
+fn quantised(bits: u8) -> impl Fn(Rank) -> Option<Changes> {
+    move |own| {
+        let codec = CodecRegistry::default().build("quantised", &Options::default()).unwrap();
+        Some(Changes::new(VectorCoder::new(codec, bits, 3, true), 0, own))
+    }
+}
+
+/// What one end has sent so far is short of.
+#[derive(Default, Clone)]
+struct Left([f32; 2]);
+
+impl Left {
+    /// What the other end reads of a change.
+    fn sends(&mut self, change: [f32; 2], feedback: bool) -> [f32; 2] {
+        let whole: [f32; 2] = std::array::from_fn(|at| change[at] + if feedback { self.0[at] } else { 0.0 });
+        let read = whole.map(rounded);
+        self.0 = std::array::from_fn(|at| whole[at] - read[at]);
+        read
+    }
+}
+
+#[test]
+fn means_of_changes_are_those_of_a_loop_that_rounds_and_keeps_what_was_left_over() {
+    let terms = terms(3, Pace::Steps(4), Pace::Steps(40));
+    for feedback in [true, false] {
+        let (_, log, _) = walk_with(terms, &conditions(&[1.0, 2.0, 5.0]), &Reached::default(), &quarters(feedback));
+        let (mut model, mut left) = ([0.0f32; 2], vec![Left::default(); 4]);
+        for (number, (_, kept)) in log.kept.iter().enumerate() {
+            let mut sum = [0.0f64; 2];
+            for (trainer, target) in targets(3).iter().enumerate() {
+                let mut own = model;
+                for _ in 0..4 {
+                    own.iter_mut().zip(target).for_each(|(at, to)| *at -= 0.1 * (*at - to));
+                }
+                let read = left[trainer + 1].sends([own[0] - model[0], own[1] - model[1]], feedback);
+                (0..2).for_each(|at| sum[at] += f64::from(model[at] + read[at]));
+            }
+            let mean = sum.map(|sum| (sum / 3.0) as f32);
+            // Nobody goes on from the last, and so it is not rounded.
+            let is_last = number + 1 == log.kept.len();
+            let read = left[0].sends([mean[0] - model[0], mean[1] - model[1]], feedback);
+            model = if is_last { mean } else { [model[0] + read[0], model[1] + read[1]] };
+            assert_eq!(kept.mean.model[..], model, "mean {}, feedback {feedback}", number + 1);
+        }
+        assert_eq!(log.kept.len(), 10);
+    }
+}
+
+#[test]
+fn a_mean_costs_as_much_as_the_codec_makes_of_it() {
+    let terms = terms(3, Pace::Steps(4), Pace::Steps(40));
+    let (played, log, _) = walk_with(terms, &conditions(&[1.0; 3]), &Reached::default(), &quarters(true));
+    let parameters = |ledgers: &[laconic_wire::Ledger]| {
+        ledgers.iter().map(|ledger| ledger.totals_by_kind()[Kind::Parameters].payload).sum::<u64>()
+    };
+    let means = log.kept.len() as u64;
+    assert_eq!(parameters(&played.sent[1..]), means * 3 * 2 * 2);
+    assert_eq!(parameters(&played.sent[..1]), (means - 1) * 3 * 2 * 2);
+}
+
+#[test]
+fn with_error_feedback_coarse_changes_come_to_the_same_model_in_the_end() {
+    let terms = terms(3, Pace::Steps(4), Pace::Steps(400));
+    let apart = |coding: &dyn Fn(Rank) -> Option<Changes>| {
+        let (_, log, _) = walk_with(terms, &conditions(&[1.0; 3]), &Reached::default(), coding);
+        // The mean of the last ten: rounding lets each go up and down.
+        let tail = &log.kept[log.kept.len() - 10..];
+        let mean = |at: usize| tail.iter().map(|(_, kept)| kept.mean.model[at]).sum::<f32>() / 10.0;
+        [2.0, 6.0].into_iter().enumerate().map(|(at, to)| (mean(at) - to).abs()).fold(0.0, f32::max)
+    };
+    let (exact, fed, lost) = (apart(&|_| None), apart(&quarters(true)), apart(&quarters(false)));
+    assert!(exact < 1e-3 && fed < 0.15 && lost > 0.25, "{exact} exact, {fed} with feedback, {lost} without");
+    assert!(apart(&quantised(4)) < 0.15);
+}
+
+#[test]
+fn whoever_takes_up_a_mean_takes_up_the_one_that_was_kept_whatever_fails() {
+    let mut taken_up = 0;
+    for seed in 0..400u64 {
+        let trainers = 2 + (seed % 4) as usize;
+        let pace = if seed % 3 == 0 { Pace::Steps(10) } else { Pace::Time(10 * SECOND) };
+        let terms = terms(trainers, pace, Pace::Time(200 * SECOND));
+        let weather = weather(seed, trainers, 200.0);
+        let calm = Conditions { faults: Vec::new(), ..weather.clone() };
+        let (_, first, adopted) = walk_with(terms, &weather, &Reached::default(), &quantised(2));
+        // Whether it was lost or not, it goes on from what was kept.
+        let from = first.kept.last().map(|(_, kept)| reached(kept, false)).unwrap_or_default();
+        let (_, second, later) = walk_with(terms, &calm, &from, &quantised(2));
+        let all = first.kept.iter().chain(&second.kept);
+        let kept: Vec<&[f32]> = all.map(|(_, kept)| &kept.mean.model[..]).collect();
+        for model in adopted.iter().chain(&later) {
+            assert!(kept.contains(&&model[..]), "seed {seed}: {model:?} is none of {kept:?}");
+        }
+        taken_up += adopted.len() + later.len();
+    }
+    assert!(taken_up > 10_000, "{taken_up}");
+}
+
+#[test]
+fn what_is_no_change_loses_its_trainer_and_nobody_else() {
+    let terms = terms(3, Pace::Steps(4), Pace::Steps(8));
+    let initial: Model = [0.0f32; 2].as_slice().into();
+    let mut aggregator =
+        Aggregator::new(terms, &Reached::default(), (quarters(true)(Rank(0)), initial), Duration::ZERO);
+    let came = |trainer| Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 4, rows: 1.0 });
+    (0..3).for_each(|trainer| drop(aggregator.on(SECOND, came(trainer))));
+    let answer = |trainer, bytes: &[u8]| {
+        let model = Sent::Change(Change { codec: QUARTERS.number, bytes: bytes.into() });
+        Event::Heard(trainer, FromTrainer::Model { number: 1, steps: 4, loss: 0.0, model })
+    };
+    let actions = aggregator.on(2 * SECOND, answer(0, &[1, 2, 3]));
+    assert!(actions.contains(&Action::Note(0, Noted::Lost(0))), "{actions:?}");
+    drop(aggregator.on(2 * SECOND, answer(1, &[4, 0, 0, 0])));
+    let actions = aggregator.on(2 * SECOND, answer(2, &[0, 0, 4, 0]));
+    let kept = actions.iter().find_map(|action| if let Action::Keep(kept) = action { Some(kept) } else { None });
+    let mean = &kept.expect("two are enough").mean;
+    assert_eq!((&mean.members[..], &mean.model[..]), (&[(1, 4), (2, 4)][..], &[0.5, 0.5][..]));
+}
