@@ -26,8 +26,8 @@ impl Conditions {
     #[must_use]
     pub fn since(&self, time: Duration) -> Conditions {
         let later = |fault: &Fault| Some(Fault { at: fault.at.checked_sub(time)?, ..*fault });
-        // Who never came is still not there.
-        let gone = |fault: &&Fault| fault.at < time && fault.back.is_none();
+        // Who never came is still not there; an aggregator that goes on is.
+        let gone = |fault: &&Fault| fault.trainer.is_some() && fault.at < time && fault.back.is_none();
         let mut faults: Vec<Fault> = self.faults.iter().filter_map(later).collect();
         faults.extend(self.faults.iter().filter(gone).map(|fault| Fault { at: Duration::ZERO, ..*fault }));
         Conditions { faults, ..self.clone() }

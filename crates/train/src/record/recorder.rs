@@ -65,6 +65,8 @@ pub struct FolderRecorder {
     /// Bytes by kind at the last checkpoint: all that is known of them when a worker has failed.
     before_rescue: PerKind<Count>,
     log: Option<File>,
+    /// What the log of rounds had when the run was resumed.
+    earlier: Vec<RoundReport>,
     /// Where this worker's rows of the ledger go; without a folder they stay with the transport, and elsewhere than on
     /// worker 0 until that has begun it.
     rows: Option<PartFile>,
@@ -87,7 +89,7 @@ impl FolderRecorder {
         let done = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
         let run = identity.run(checkpoint.as_ref().map(|checkpoint| (checkpoint.run.as_str(), done)));
         let logged = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.logged());
-        let log = destination.out().map(|out| open_log(out, logged)).transpose()?;
+        let (log, earlier) = destination.out().map(|out| open_log(out, logged)).transpose()?.unzip();
         let own_state = plan.remembers();
         let keeps = destination.folder.is_some() && destination.keeps_accounts;
         Ok(FolderRecorder {
@@ -103,7 +105,13 @@ impl FolderRecorder {
             observer,
             before_rescue: before,
             log,
+            earlier: earlier.unwrap_or_default(),
         })
+    }
+
+    /// What the log of rounds had when the run was resumed; taken once.
+    pub fn earlier(&mut self) -> Vec<RoundReport> {
+        std::mem::take(&mut self.earlier)
     }
 
     /// What the run is called in all that is written of it from now on.
@@ -174,15 +182,22 @@ pub fn heard(transport: &Metered) -> u64 {
     transport.received().totals_by_peer().get(&Rank(0)).map_or(0, |count| count.frames)
 }
 
-/// Opens the log of rounds, keeping those up to round `done`.
-fn open_log(out: &Path, done: u32) -> Result<File> {
+/// Opens the log of rounds, keeping those up to round `done`, which are given back.
+fn open_log(out: &Path, done: u32) -> Result<(File, Vec<RoundReport>)> {
     let path = out.join(METRICS);
     let old = if done > 0 { std::fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
-    let keeps = |line: &&str| serde_json::from_str::<RoundReport>(line).is_ok_and(|report| report.round <= done);
-    let kept: String = old.lines().filter(keeps).flat_map(|line| [line, "\n"]).collect();
+    let (mut kept, mut reports) = (String::new(), Vec::new());
+    for line in old.lines() {
+        if let Ok(report) = serde_json::from_str::<RoundReport>(line)
+            && report.round <= done
+        {
+            kept.extend([line, "\n"]);
+            reports.push(report);
+        }
+    }
     write_aside(&path, kept.as_bytes())?;
     let log = std::fs::OpenOptions::new().append(true).open(&path);
-    log.map_err(|source| TrainError::io(&path, source))
+    Ok((log.map_err(|source| TrainError::io(&path, source))?, reports))
 }
 
 impl Recorder for FolderRecorder {

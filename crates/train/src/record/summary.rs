@@ -69,7 +69,7 @@ pub struct Summary {
 pub struct AveragingSummary {
     /// Each trainer, by its part.
     pub trainers: Vec<TrainerSummary>,
-    /// Means that were taken since the run was started or resumed.
+    /// Means that were taken, those before the run was resumed among them.
     pub means: u32,
     /// Means that were foreseen when it was started, at most where `bytes.is_bound`; nothing where nobody knew, because
     /// one of interval and limit is a time and the other is not.

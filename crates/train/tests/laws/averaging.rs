@@ -307,6 +307,10 @@ fn a_run_that_loses_its_aggregator_goes_on_from_its_last_mean() {
             ("limit", 6 * stages),
             "{keys:?}"
         );
+        let all = averaging(&outcomes);
+        assert_eq!((all.means, all.curve.len() as u32), (6 * stages, 6 * stages), "{keys:?}: the curve is the run's");
+        assert!(all.trainers.iter().all(|trainer| trainer.means == 6 * stages), "{keys:?}");
+        assert!(all.curve.windows(2).all(|pair| pair[0].seconds < pair[1].seconds), "{keys:?}: {:?}", all.curve);
         let rounds: Vec<u32> = log(out.path()).iter().map(|report| report.round).collect();
         assert_eq!(rounds, (1..=6 * stages).collect::<Vec<_>>(), "{keys:?}: no mean is lost, and none is there twice");
     }
@@ -350,7 +354,13 @@ fn a_run_that_is_over_goes_on_to_the_same_end() {
             let options = Options { resume: true, ..into_folder(out.path()) };
             let again = run_threads(&config, Source::of(dealt(&dataset, 3)), options).unwrap();
             assert_eq!(again[0].trained, first[0].trained, "{keys:?}, {kind}");
-            assert_eq!((averaging(&again).means, averaging(&again).ending.as_str()), (0, "limit"), "{keys:?}, {kind}");
+            let [before, after] = [&first, &again].map(|outcomes| averaging(outcomes));
+            assert_eq!((after.means, after.ending.as_str()), (before.means, "limit"), "{keys:?}, {kind}");
+            let worth = |of: &AveragingSummary| of.curve.iter().map(|at| at.worth).collect::<Vec<_>>();
+            assert_eq!(worth(after), worth(before), "{keys:?}, {kind}");
+            if kind.ends_with("simulated") {
+                assert_eq!(after.convergence_seconds, before.convergence_seconds, "{keys:?}");
+            }
             let of = |log: &[RoundReport]| {
                 log.iter().map(|of| (of.round, of.loss, of.scores.clone(), of.members.clone())).collect::<Vec<_>>()
             };

@@ -40,6 +40,10 @@ pub(super) struct Desk {
     last: Duration,
     /// Time of stages before this one.
     pub before: Duration,
+    /// How long this stage had gone on when the run was resumed.
+    resumed: Duration,
+    /// By finished stage, the time of its last mean, in a run that was resumed.
+    ends: Vec<Duration>,
     /// Bytes sent before the run was resumed, by kind.
     sent_before: PerKind<Count>,
     /// Bytes that this start has sent beside those of the stage, as the stage counts them.
@@ -62,11 +66,12 @@ pub(super) struct Desk {
 const NOTES_MAX: usize = 1000;
 
 impl Desk {
-    pub fn new(plan: Arc<Plan>, recorder: FolderRecorder, parts: Vec<u32>, stop: StopSignal) -> Desk {
+    pub fn new(plan: Arc<Plan>, mut recorder: FolderRecorder, parts: Vec<u32>, stop: StopSignal) -> Desk {
+        let earlier = recorder.earlier();
         let progress = Progress::new(&plan, &plan.stages[0].network, 0);
         let trainers = parts.iter().map(|part| TrainerSummary { part: *part, ..TrainerSummary::default() }).collect();
         let (sent_before, lanes) = (recorder.bytes_before(), vec![Vec::new(); parts.len()]);
-        Desk {
+        let mut desk = Desk {
             plan,
             recorder,
             parts,
@@ -76,6 +81,8 @@ impl Desk {
             unwritten: VecDeque::new(),
             last: Duration::ZERO,
             before: Duration::ZERO,
+            resumed: Duration::ZERO,
+            ends: Vec::new(),
             sent_before,
             sent_besides: 0,
             stop,
@@ -86,7 +93,46 @@ impl Desk {
             notes: Vec::new(),
             entered: Vec::new(),
             rows: Vec::new(),
+        };
+        earlier.iter().for_each(|report| desk.recall(report));
+        desk
+    }
+
+    /// Goes on counting behind a mean of an earlier start.
+    fn recall(&mut self, report: &RoundReport) {
+        self.count(&report.members);
+        let at = report.clock.and_then(|clock| Duration::try_from_secs_f64(clock).ok()).unwrap_or_default();
+        if report.stage < self.plan.stages.len() {
+            self.ends.resize(self.ends.len().max(report.stage + 1), Duration::ZERO);
+            self.ends[report.stage] = at;
         }
+        if let Some(scores) = &report.scores {
+            self.curve.push((at, crate::fit::trainer::worth(&self.plan, scores)));
+        }
+    }
+
+    /// Counts a mean, which trainers of these parts took part in.
+    fn count(&mut self, members: &[u32]) {
+        self.means += 1;
+        let took_part = |trainer: &&mut TrainerSummary| members.contains(&trainer.part);
+        self.trainers.iter_mut().filter(took_part).for_each(|trainer| trainer.means += 1);
+    }
+
+    /// Passes a stage that had been finished before the run was resumed.
+    pub fn pass(&mut self, finished: Finished) {
+        self.before = self.ends.get(self.finished.len()).copied().unwrap_or(self.before);
+        self.finished.push(finished);
+    }
+
+    /// How long the stage had gone on when the run was resumed, and those before it.
+    pub fn elapsed(&self) -> Duration {
+        self.before + self.resumed
+    }
+
+    /// Enters how long this start has spent on the stage.
+    pub fn spent(&mut self, time: Duration) {
+        self.before += self.resumed + time;
+        self.resumed = Duration::ZERO;
     }
 
     /// Begins a stage.
@@ -106,8 +152,11 @@ impl Desk {
         let done = self.rounds_before + self.progress.done;
         let Some(averaged) = &mut self.progress.averaged else { return Ok(()) };
         self.last = Duration::try_from_secs_f64(averaged.elapsed).unwrap_or_default();
+        self.resumed = self.last;
         let model: Model = self.progress.parameters.as_slice().into();
-        for report in averaged.unwritten.drain(..).filter(|report| report.round <= done) {
+        let unwritten: Vec<RoundReport> = averaged.unwritten.drain(..).filter(|report| report.round <= done).collect();
+        for report in unwritten {
+            self.count(&report.members);
             self.unwritten.push_back((report, model.clone()));
         }
         self.write(done.saturating_sub(1), None)
@@ -145,6 +194,7 @@ impl Desk {
     /// What the run has come to; in the last stage, or the one in which it was interrupted.
     pub fn trained(&mut self, interrupted: bool) -> Result<Trained> {
         self.write(u32::MAX, None)?;
+        self.save()?;
         let mut chosen: Vec<Vec<f32>> = self.finished.iter().map(|(parameters, _)| parameters.clone()).collect();
         chosen.push(self.progress.chosen().to_vec());
         let rounds = self.rounds_before + self.progress.done;
@@ -170,6 +220,15 @@ impl Desk {
         Ok(())
     }
 
+    /// Writes down what the run can go on from.
+    fn save(&mut self) -> Result<()> {
+        if let Some(averaged) = &mut self.progress.averaged {
+            averaged.unwritten = self.unwritten.iter().map(|(report, _)| report.clone()).collect();
+        }
+        let (stage, finished) = (self.finished.len(), self.finished.clone());
+        self.recorder.checkpoint(&|| Snapshot::take(stage, &self.progress, finished.clone(), PerKind::default()))
+    }
+
     /// What trainers did in a stage, by its clock.
     pub fn note_lanes(&mut self, lanes: &[Vec<Span>]) {
         for ((trainer, lane), all) in self.trainers.iter_mut().zip(lanes).zip(&mut self.lanes) {
@@ -182,7 +241,8 @@ impl Desk {
                     Doing::Absent => trainer.absent_seconds += seconds,
                 }
             }
-            all.extend(lane.iter().map(|(doing, from, to)| (*doing, self.before + *from, self.before + *to)));
+            let start = self.before + self.resumed;
+            all.extend(lane.iter().map(|(doing, from, to)| (*doing, start + *from, start + *to)));
             lane::bound(all, lane::SPANS_MAX);
         }
     }
@@ -274,12 +334,10 @@ impl Desk {
 impl Watch<Scores> for Desk {
     fn kept(&mut self, _: Duration, kept: &Kept, sent: u64) -> Result<()> {
         let Kept { mean, elapsed, steps, .. } = kept;
-        self.means += 1;
         self.progress.done = mean.number;
         self.progress.parameters.copy_from_slice(&mean.model);
-        for (trainer, _) in &mean.members {
-            self.trainers[*trainer].means += 1;
-        }
+        let members: Vec<u32> = mean.members.iter().map(|(trainer, _)| self.parts[*trainer]).collect();
+        self.count(&members);
         let before: u64 = self.sent_before.iter().map(|(_, count)| count.framed).sum();
         let report = RoundReport {
             round: self.rounds_before + mean.number,
@@ -289,32 +347,30 @@ impl Watch<Scores> for Desk {
             scores: None,
             bytes: Some(before + self.sent_besides + sent),
             seconds: elapsed.saturating_sub(self.last).as_secs_f64(),
-            members: mean.members.iter().map(|(trainer, _)| self.parts[*trainer]).collect(),
+            members,
             clock: Some((self.before + *elapsed).as_secs_f64()),
         };
         self.last = *elapsed;
         self.unwritten.push_back((report, mean.model.clone()));
-        let unwritten = self.unwritten.iter().map(|(report, _)| report.clone()).collect();
-        self.progress.averaged = Some(Averaged { elapsed: elapsed.as_secs_f64(), steps: steps.clone(), unwritten });
-        let (stage, finished) = (self.finished.len(), self.finished.clone());
-        let bytes = PerKind::default();
-        self.recorder.checkpoint(&|| Snapshot::take(stage, &self.progress, finished.clone(), bytes))
+        let (elapsed, steps) = (elapsed.as_secs_f64(), steps.clone());
+        self.progress.averaged = Some(Averaged { elapsed, steps, unwritten: Vec::new() });
+        self.save()
     }
 
     fn judged(&mut self, now: Duration, number: u32, scores: &Scores) -> Result<()> {
         let round = self.rounds_before + number;
         let Some((_, model)) = self.unwritten.iter().find(|(report, _)| report.round == round) else { return Ok(()) };
         let model = model.clone();
-        if keep_best(&self.plan, &mut self.progress.best, (round, scores, &model)) {
-            self.progress.since_best = 0;
-        } else {
-            self.progress.since_best += 1;
-        }
-        self.curve.push((self.before + now, crate::fit::trainer::worth(&self.plan, scores)));
-        self.write(round, Some(scores.clone()))
+        let is_best = keep_best(&self.plan, &mut self.progress.best, (round, scores, &model));
+        self.progress.since_best = if is_best { 0 } else { self.progress.since_best + 1 };
+        self.curve.push((self.elapsed() + now, crate::fit::trainer::worth(&self.plan, scores)));
+        self.write(round, Some(scores.clone()))?;
+        // The best is kept at once: its model stands nowhere else when the next mean has been taken.
+        if is_best { self.save() } else { Ok(()) }
     }
 
     fn noted(&mut self, now: Duration, trainer: usize, what: Noted) {
+        let now = self.elapsed() + now;
         let (part, after) = (self.parts[trainer], format!("{:.1} s", now.as_secs_f64()));
         let text = match what {
             Noted::NotCome => {

@@ -71,7 +71,7 @@ pub(super) fn preside(
         if let Some((chosen, rounds)) = snapshot.as_ref().and_then(|of| of.finished.get(index)).cloned() {
             chair.pass(setup, index, &chosen)?;
             hand.x = crate::fit::local::WholeJudge::new(&mut hand.worker, at, inputs)?.hand_on(&chosen)?;
-            desk.finished.push((chosen, rounds));
+            desk.pass((chosen, rounds));
             continue;
         }
         if let Some(snapshot) = snapshot.take() {
@@ -80,7 +80,7 @@ pub(super) fn preside(
         desk.sent_besides = setup.exchanged_until(index);
         let began = Instant::now();
         let (how, handed) = chair.lead(setup, (&mut hand.worker, at, inputs), desk, index + 1 < stages.len())?;
-        desk.before += began.elapsed();
+        desk.spent(began.elapsed());
         chair.write_down(desk)?;
         (ending, hand.x) = (how, handed);
         if hand.x.is_none() {

@@ -6,15 +6,16 @@ use laconic_wire::{Ledger, LinkShape};
 
 use super::close::{Closing, Traffic, close};
 use super::crew::{Crew, after, meeting};
+use super::desk::Desk;
 use super::{Data, Opened, Setup};
-use crate::averaging::{Changes, Ending};
 use crate::averaging::conditions::{Conditions, Fault};
 use crate::averaging::simulated::{Played, run};
+use crate::averaging::{Changes, Ending};
 use crate::config::{Failing, Who};
 use crate::error::{Result, TrainError};
-use crate::fit::Handed;
 use crate::fit::local::{LocalTrainer, WholeJudge};
 use crate::fit::trainer::StageRun;
+use crate::fit::{Handed, StageInputs};
 use crate::run::options::Outcome;
 
 /// How fast a trainer steps where nothing is said.
@@ -76,16 +77,15 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
     let conditions = conditions(setup)?;
     let mut crew = Crew::start(setup, data)?;
     let mut snapshot = opened.snapshot.clone();
+    let mut origin = snapshot.is_none().then_some(Duration::ZERO);
     let (mut played, mut ending) = (Vec::<Played>::new(), None);
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
         let desk = &mut opened.desk;
         let rounds_before = desk.finished.iter().map(|(_, rounds)| rounds).sum();
         let at = StageRun { stage, index, rounds_before };
-        let before = crew.exchanged();
-        let (inputs, of_judge) = crew.inputs(meeting(stage, index), at)?;
-        let exchanged = crew.exchanged();
-        desk.before += longest(&before, &exchanged, &conditions);
+        let (inputs, of_judge) = meet(&mut crew, at, &conditions, desk)?;
+        let exchanged = sum(&crew.exchanged());
         let steps = |trainer: usize| played.iter().map(|of| of.steps[trainer]).sum();
         let mut learners = Vec::with_capacity(setup.parts.len());
         for (trainer, (hand, inputs)) in crew.trainers.iter_mut().zip(inputs).enumerate() {
@@ -96,20 +96,21 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
         let hands_on = index + 1 < stages.len();
         let known = snapshot.as_ref().and_then(|snapshot| snapshot.finished.get(index)).cloned();
         let chosen = if let Some((chosen, rounds)) = known {
-            desk.finished.push((chosen.clone(), rounds));
+            desk.pass((chosen.clone(), rounds));
             chosen
         } else {
             snapshot.take().map_or(Ok(()), |snapshot| desk.restore(snapshot))?;
             let reached = desk.reached();
-            // Faults are timed from the beginning.
-            let conditions = conditions.since(desk.before);
-            desk.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + sum(&exchanged);
+            // Faults are timed from the beginning, or from when the run went on.
+            let origin = *origin.get_or_insert(desk.elapsed());
+            let conditions = conditions.since(desk.elapsed().saturating_sub(origin));
+            desk.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + exchanged;
             // That it can be made is known since the run was predicted.
             let coding = |own| Changes::of(&setup.plan, index, own).ok().flatten();
             let (terms, from) = (setup.terms(index), (&reached, hands_on));
             let mut went = run(terms, &conditions, &mut learners, &mut judge, from, &coding, desk)?;
             desk.note_played(&went.lanes, &went.steps);
-            desk.before += went.end;
+            desk.spent(went.end);
             ending = went.ending;
             let goes_on = hands_on && matches!(ending, Some(Ending::Limit | Ending::Patience));
             let chosen = if goes_on { desk.finish_stage()? } else { Vec::new() };
@@ -130,6 +131,19 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
     let traffic = Traffic::of_stages(&played, &crew.exchanged());
     let end = opened.desk.before;
     close(Closing { setup, opened, traffic, ending, end, began, leaves: Vec::new() })
+}
+
+/// Lets trainers exchange the inputs of a stage, which takes its time: theirs, and the judge's.
+fn meet(
+    crew: &mut Crew,
+    at: StageRun<'_>,
+    conditions: &Conditions,
+    desk: &mut Desk,
+) -> Result<(Vec<StageInputs>, StageInputs)> {
+    let before = crew.exchanged();
+    let inputs = crew.inputs(meeting(at.stage, at.index), at)?;
+    desk.before += longest(&before, &crew.exchanged(), conditions);
+    Ok(inputs)
 }
 
 /// Bytes of all together, framing included.
