@@ -46,7 +46,7 @@ fn files(labels: Labels) -> Vec<(String, Vec<u8>)> {
         about: laconic_graph::about::About::default(),
         negatives: Some([
             GivenPairs { sources: vec![3, 4], targets: vec![1, 2], ..GivenPairs::default() },
-            GivenPairs { sources: vec![4], targets: vec![0], others: vec![2, 1], each: 2 },
+            GivenPairs { sources: vec![4], targets: vec![0], others: vec![2, 1], each: 2, relations: vec![] },
         ]),
     };
     let folder = tempfile::tempdir().expect("a folder for temporary files");

@@ -91,7 +91,9 @@ impl Dataset {
             .or_else(|| id_violation(&self.ids, nodes))
             .or_else(|| self.about.violation(self.features.columns(), self.labels.classes()))
             .or_else(|| self.about.relation_violation(self.graph.data.kinds()))
-            .or_else(|| self.negatives.as_ref().and_then(|given| negative_violation(given, nodes)));
+            .or_else(|| {
+                self.negatives.as_ref().and_then(|given| negative_violation(given, nodes, self.graph.data.kinds()))
+            });
         match violation {
             Some((array, what)) => Err(error(format!("{array}: {what}"))),
             None => Ok(self),
@@ -281,14 +283,15 @@ pub(crate) fn role_violation(roles: &[u8], rows: usize) -> Option<Violation> {
 }
 
 /// Pairs of nodes that there are, as many targets as sources, and as many others for each as are said.
-fn negative_violation(given: &GivenNegatives<u32>, nodes: usize) -> Option<Violation> {
-    given.iter().zip(NAMES).find_map(|(pairs, [sources, targets, others])| {
+fn negative_violation(given: &GivenNegatives<u32>, nodes: usize, relations: usize) -> Option<Violation> {
+    given.iter().zip(NAMES).find_map(|(pairs, names)| {
+        let [sources, targets, others, _] = names;
         let lists = [(sources, &pairs.sources), (targets, &pairs.targets), (others, &pairs.others)];
         let beyond = |(name, ids): (&'static str, &Vec<u32>)| {
             let id = ids.iter().find(|&&id| id as usize >= nodes)?;
             Some((name, format!("expected nodes below {nodes}, found {id}")))
         };
-        pairs.violation(targets).or_else(|| lists.into_iter().find_map(beyond))
+        pairs.violation(names, relations).or_else(|| lists.into_iter().find_map(beyond))
     })
 }
 

@@ -56,11 +56,14 @@ pub(crate) fn held(hash: &mut blake3::Hasher, held: Option<&Vec<u8>>) {
 
 /// Pairs that stand for no edges, where they are given.
 pub(crate) fn negatives<Id: NoUninit>(hash: &mut blake3::Hasher, given: Option<&GivenNegatives<Id>>) {
-    for (pairs, [sources, targets, others]) in given.into_iter().flatten().zip(NAMES) {
+    for (pairs, [sources, targets, others, relations]) in given.into_iter().flatten().zip(NAMES) {
         array(hash, sources, &pairs.sources);
         array(hash, targets, &pairs.targets);
         array(hash, others, &pairs.others);
         array(hash, "negatives of each", &[pairs.each as u64]);
+        if !pairs.relations.is_empty() {
+            array(hash, relations, &pairs.relations);
+        }
     }
 }
 

@@ -154,6 +154,11 @@ impl EdgeData {
         self.relations.as_ref().map_or(0, |relations| relations.of[edge])
     }
 
+    /// The relation of an edge, where there are several.
+    pub fn told_apart(&self, edge: usize) -> Option<u16> {
+        self.relations.as_ref().filter(|relations| relations.count > 1).map(|relations| relations.of[edge])
+    }
+
     /// How many relations edges are of; 0 where there is one kind of edge.
     pub fn kinds(&self) -> usize {
         self.relations.as_ref().map_or(0, |relations| relations.count)

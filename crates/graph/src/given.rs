@@ -18,6 +18,9 @@ pub struct GivenPairs<Id> {
     pub others: Vec<Id>,
     /// How many targets each edge has that stand for no edge; 0 where all edges are judged against one pool.
     pub each: usize,
+    /// The relation of each edge that has targets of its own, which is theirs as well, where there are several
+    /// relations. A pool has none.
+    pub relations: Vec<u16>,
 }
 
 /// How many there are in all parts together.
@@ -51,11 +54,15 @@ impl<Id: Copy> GivenPairs<Id> {
         &self.others[at * self.each..(at + 1) * self.each]
     }
 
-    /// Every pair that stands for no edge.
-    pub fn pairs(&self) -> impl Iterator<Item = (Id, Id)> {
+    /// Every pair that stands for no edge, with its relation if it has one.
+    pub fn pairs(&self) -> impl Iterator<Item = (Id, Id, Option<u16>)> {
         let pool = self.iter().take(if self.each == 0 { self.len() } else { 0 });
-        let own = |(source, others): (Id, &[Id])| others.iter().map(move |&other| (source, other)).collect::<Vec<_>>();
-        pool.chain(self.sources.iter().copied().zip(self.others.chunks(self.each.max(1))).flat_map(own))
+        let own = |at: usize| {
+            let (source, relation) = (self.sources[at], self.relations.get(at).copied());
+            self.others_of(at).iter().map(move |&other| (source, other, relation))
+        };
+        let edges = if self.each == 0 { 0 } else { self.len() };
+        pool.map(|(source, target)| (source, target, None)).chain((0..edges).flat_map(own))
     }
 
     /// How many there are.
@@ -66,7 +73,8 @@ impl<Id: Copy> GivenPairs<Id> {
     /// Those of which `keep` says what source, target and other targets are called from now on; an other target that
     /// has no name goes, and where one does, so does its edge.
     pub(crate) fn renamed<To>(&self, keep: impl Fn(Id, Id) -> bool, name: impl Fn(Id) -> Option<To>) -> GivenPairs<To> {
-        let mut kept = GivenPairs { sources: vec![], targets: vec![], others: vec![], each: self.each };
+        let [sources, targets, others] = [vec![], vec![], vec![]];
+        let mut kept = GivenPairs { sources, targets, others, each: self.each, relations: vec![] };
         for (at, (source, target)) in self.iter().enumerate() {
             let others = || self.others_of(at).iter().map(|&other| name(other)).collect::<Option<Vec<To>>>();
             if let (true, Some(from), Some(to)) = (keep(source, target), name(source), name(target))
@@ -75,21 +83,29 @@ impl<Id: Copy> GivenPairs<Id> {
                 kept.sources.push(from);
                 kept.targets.push(to);
                 kept.others.extend(others);
+                kept.relations.extend(self.relations.get(at));
             }
         }
         kept
     }
 
-    /// Lists of other lengths than each other.
-    pub(crate) fn violation(&self, name: &'static str) -> Option<Violation> {
+    /// Lists of other lengths than each other, where edges are of so many relations.
+    pub(crate) fn violation(&self, [_, name, _, of]: [&'static str; 4], relations: usize) -> Option<Violation> {
         let others = self.len().saturating_mul(self.each);
+        let related = if self.each > 0 && relations > 1 { self.len() } else { 0 };
+        let beyond = || {
+            let relation = self.relations.iter().find(|&&relation| usize::from(relation) >= relations)?;
+            Some((of, format!("expected relations below {relations}, found {relation}")))
+        };
         length_violation(name, self.targets.len(), self.len())
             .or_else(|| length_violation(name, self.others.len(), others))
+            .or_else(|| length_violation(of, self.relations.len(), related))
+            .or_else(beyond)
     }
 }
 
 /// What the arrays of each split are called in messages and in files of parts.
-pub(crate) const NAMES: [[&str; 3]; 2] = [
-    ["val_negative_sources", "val_negative_targets", "val_negative_others"],
-    ["test_negative_sources", "test_negative_targets", "test_negative_others"],
+pub(crate) const NAMES: [[&str; 4]; 2] = [
+    ["val_negative_sources", "val_negative_targets", "val_negative_others", "val_negative_relations"],
+    ["test_negative_sources", "test_negative_targets", "test_negative_others", "test_negative_relations"],
 ];

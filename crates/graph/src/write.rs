@@ -104,11 +104,12 @@ impl<W: Write + Seek> Archive<W> {
         }
         for (split, name) in ["val", "test"].into_iter().enumerate() {
             let of = |held: &Vec<u8>| {
-                let edges = graph.sources.iter().copied().zip(targets()).zip(held);
-                edges.filter(|(_, held)| usize::from(**held) == split + 1).map(|(ends, _)| ends).collect()
+                let edges = graph.sources.iter().copied().zip(targets()).enumerate();
+                let edges = edges.filter(|(edge, _)| usize::from(held[*edge]) == split + 1);
+                edges.map(|(edge, (source, target))| (source, target, graph.data.relation(edge))).collect()
             };
             let given = dataset.negatives.as_ref().map(|given| &given[split]);
-            self.held(name, graph.data.held.as_ref().map(of), given)?;
+            self.held((name, graph.data.kinds()), graph.data.held.as_ref().map(of), given)?;
         }
         if let Some(types) = types_of(&dataset.features, &dataset.about) {
             self.array("node_type", &[types.len()], types.into_iter().map(i32::from))?;
@@ -135,23 +136,37 @@ impl<W: Write + Seek> Archive<W> {
         }
     }
 
-    /// Edges that are held out for a split, and pairs that are none. Edges that have pairs of their own come first.
-    fn held(&mut self, split: &str, edges: Option<Vec<(u32, u32)>>, given: Option<&GivenPairs<u32>>) -> io::Result<()> {
-        let ends = |edges: &[(u32, u32)]| {
+    /// Edges that are held out for a split, with their relations, and pairs that are none. Edges that have pairs of
+    /// their own come first.
+    fn held(
+        &mut self,
+        (split, relations): (&str, usize),
+        edges: Option<Vec<(u32, u32, u16)>>,
+        given: Option<&GivenPairs<u32>>,
+    ) -> io::Result<()> {
+        let ends = |edges: &[(u32, u32, u16)]| {
             let ends = edges.iter().map(|edge| edge.0).chain(edges.iter().map(|edge| edge.1));
             ends.map(i64::from).collect::<Vec<_>>()
         };
+        let related = |given: &GivenPairs<u32>| {
+            let relations = given.relations.iter().copied().chain(std::iter::repeat(0));
+            given.iter().zip(relations).map(|((source, target), of)| (source, target, of)).collect::<Vec<_>>()
+        };
         if let Some(pool) = given.filter(|given| given.each == 0) {
-            let pool: Vec<(u32, u32)> = pool.iter().collect();
+            let pool = related(pool);
             self.array(&format!("{split}_neg_edge_index"), &[2, pool.len()], ends(&pool))?;
         }
         let Some(mut edges) = edges else { return Ok(()) };
         if let Some(given) = given.filter(|given| given.each > 0) {
-            let own: HashSet<(u32, u32)> = given.iter().collect();
-            edges = given.iter().chain(edges.into_iter().filter(|edge| !own.contains(edge))).collect();
+            let first = related(given);
+            let own: HashSet<(u32, u32, u16)> = first.iter().copied().collect();
+            edges = first.into_iter().chain(edges.into_iter().filter(|edge| !own.contains(edge))).collect();
             let none = (edges.len() - given.len()) * given.each;
             let others = given.others.iter().map(|&other| i64::from(other)).chain(std::iter::repeat_n(-1, none));
             self.array(&format!("{split}_neg_targets"), &[edges.len(), given.each], others)?;
+        }
+        if relations > 0 {
+            self.array(&format!("{split}_edge_type"), &[edges.len()], edges.iter().map(|edge| i32::from(edge.2)))?;
         }
         self.array(&format!("{split}_edge_index"), &[2, edges.len()], ends(&edges))
     }
@@ -266,6 +281,7 @@ mod tests {
         for (number, (edge, target)) in ends.filter(|(edge, _)| held[*edge] == 2).step_by(2).enumerate() {
             own.sources.push(graph.sources[edge]);
             own.targets.push(target);
+            own.relations.extend(graph.data.told_apart(edge));
             own.others.extend((0..4).map(|other| (number * 5 + other * 3) as u32 % 7));
         }
         [pool, own]
@@ -279,7 +295,7 @@ mod tests {
         fn what_was_written_is_what_is_read(
             edges in prop::collection::vec((0u32..7, 0u32..7, -2.0f32..2.0), 0..30),
             weighted: bool,
-            related: bool,
+            [related, has_held] in any::<[bool; 2]>(),
             features in features(),
             labels in labels(),
             splits in prop::collection::vec(prop::collection::vec(0u8..8, 7).prop_map(|roles| Split { roles }), 0..3),
@@ -287,9 +303,9 @@ mod tests {
         ) {
             let weights = weighted.then(|| edges.iter().map(|e| e.2).collect());
             let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
-            let of = edges.iter().map(|e| (e.0 * 7 + e.1) as u16 % 3).collect();
+            let of = edges.iter().map(|e| (e.0 * 7 + e.1 + (e.2 > 0.5) as u32) as u16 % 3).collect();
             let relations = related.then_some(Relations { count: 3 + usize::from(weighted), of });
-            let held = (!related).then(|| (0..edges.len()).map(|edge| (edge * 7 % 3) as u8).collect());
+            let held = has_held.then(|| (0..edges.len()).map(|edge| (edge * 7 % 3) as u8).collect());
             let data = EdgeData { weights, relations, held };
             let (graph, _) = build_graph(7, sources, targets, data, BuildOptions::default()).unwrap();
             let names = |count: usize| (0..count).map(|number| format!("{number} é")).collect::<Vec<_>>();

@@ -188,7 +188,10 @@ save(Links([graph]), sys.argv[1])
     assert_eq!(got.graph.data.held, Some(vec![0, 0, 0, 2, 0, 1, 2]));
     let [val, test] = got.negatives.expect("pairs");
     assert_eq!(val, GivenPairs { sources: vec![4, 2], targets: vec![0, 4], ..GivenPairs::default() });
-    assert_eq!(test, GivenPairs { sources: vec![3, 0], targets: vec![1, 4], others: vec![2, 0, 3, 2], each: 2 });
+    assert_eq!(
+        test,
+        GivenPairs { sources: vec![3, 0], targets: vec![1, 4], others: vec![2, 0, 3, 2], each: 2, relations: vec![] }
+    );
 }
 
 #[test]

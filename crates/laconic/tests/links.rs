@@ -282,7 +282,7 @@ fn given_pairs_are_kept_by_every_command() {
     let pool = GivenPairs { sources: vec![1; 70], targets: (10..80).collect(), ..GivenPairs::default() };
     let (sources, targets) = of(2);
     let others = (0..3 * sources.len()).map(|at| (at * 7 % nodes) as u32).collect();
-    let given = Some([pool, GivenPairs { sources, targets, others, each: 3 }]);
+    let given = Some([pool, GivenPairs { sources, targets, others, each: 3, relations: vec![] }]);
     (dataset.graph.data.held, dataset.negatives) = (Some(held), given.clone());
     write_interchange(&place.path("given.npz"), &dataset).expect("a file");
     let warned = place.run("data check given.npz");

@@ -191,8 +191,11 @@ impl Findings {
     /// Pairs that are given as no edges and are some.
     fn negatives(&mut self, dataset: &Dataset) {
         for (pairs, split) in dataset.negatives.iter().flatten().zip(["validation", "testing"]) {
-            let is_edge = |&(source, target): &(u32, u32)| {
-                dataset.graph.in_neighbours(target as usize).binary_search(&source).is_ok()
+            let is_edge = |&(source, target, relation): &(u32, u32, Option<u16>)| {
+                let (graph, row) = (&dataset.graph, dataset.graph.in_edges(target as usize));
+                let first = row.start + graph.sources[row.clone()].partition_point(|&other| other < source);
+                let mut parallel = (first..row.end).take_while(|&edge| graph.sources[edge] == source);
+                parallel.any(|edge| relation.is_none_or(|relation| graph.data.relation(edge) == relation))
             };
             let (all, edges) = (pairs.pairs().count(), pairs.pairs().filter(is_edge).count());
             if edges > 0 {
@@ -323,7 +326,8 @@ mod tests {
             }),
             ("error: 3 nodes have only 2 different ids", |d| d.ids = Ids::Integers(vec![5, 5, 9])),
             ("warning: 2 of 4 pairs that are given as no edges for testing are edges", |d| {
-                let own = GivenPairs { sources: vec![0, 2], targets: vec![1, 1], others: vec![2, 1, 0, 1], each: 2 };
+                let (sources, targets, others) = (vec![0, 2], vec![1, 1], vec![2, 1, 0, 1]);
+                let own = GivenPairs { sources, targets, others, each: 2, relations: vec![] };
                 d.negatives = Some([GivenPairs { sources: vec![0], targets: vec![2], ..GivenPairs::default() }, own]);
             }),
         ];

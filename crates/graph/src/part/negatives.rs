@@ -9,12 +9,14 @@ use crate::rules::Violation;
 
 /// The tensors of a part's file that hold them.
 pub(super) fn tensors(part: &Part) -> impl Iterator<Item = Tensor<'_>> {
-    part.negatives.iter().flatten().zip(NAMES).flat_map(|(pairs, [sources, targets, others])| {
-        [
+    part.negatives.iter().flatten().zip(NAMES).flat_map(|(pairs, [sources, targets, others, relations])| {
+        let lists = [
             Tensor::vector(sources, &pairs.sources),
             Tensor::vector(targets, &pairs.targets),
             Tensor::matrix(others, pairs.len(), pairs.each, &pairs.others),
-        ]
+        ];
+        let related = !pairs.relations.is_empty();
+        lists.into_iter().chain(related.then(|| Tensor::vector(relations, &pairs.relations)))
     })
 }
 
@@ -23,10 +25,11 @@ pub(super) fn read(file: &Tensors) -> Result<Option<GivenNegatives<u64>>> {
     if !NAMES.iter().flatten().any(|name| file.has(name)) {
         return Ok(None);
     }
-    let [val, test] = NAMES.map(|[sources, targets, others]| {
+    let [val, test] = NAMES.map(|[sources, targets, others, relations]| {
         let sources: Vec<u64> = file.vector(sources)?;
         let (each, others) = file.matrix(others, sources.len())?;
-        Ok(GivenPairs { sources, targets: file.vector(targets)?, others, each })
+        let relations = if file.has(relations) { file.vector(relations)? } else { Vec::new() };
+        Ok(GivenPairs { sources, targets: file.vector(targets)?, others, each, relations })
     });
     Ok(Some([val?, test?]))
 }
@@ -45,7 +48,8 @@ impl Part {
             return Some((NAMES[0][0], format!("expected at most {most} pairs in all parts, found {all:?}")));
         }
         let each = own.iter().flatten().zip(all.iter().flatten()).zip(NAMES);
-        each.into_iter().find_map(|((pairs, all), [sources, targets, others])| {
+        each.into_iter().find_map(|((pairs, all), names)| {
+            let [sources, targets, others, _] = names;
             let form = || {
                 let what = format!("expected {} for each edge as the other parts have, found {}", all.each, pairs.each);
                 (pairs.each as u64 != all.each).then_some((others, what))
@@ -61,7 +65,7 @@ impl Part {
                     Some((name, format!("expected ids below {}, found {id}", self.global.nodes)))
                 })
             };
-            pairs.violation(targets).or_else(form).or_else(foreign).or_else(beyond)
+            pairs.violation(names, self.global.relations).or_else(form).or_else(foreign).or_else(beyond)
         })
     }
 }

@@ -142,6 +142,7 @@ fn negatives(parts: &[Part]) -> Option<[GivenPairs<u64>; 2]> {
             all.sources.extend_from_slice(&own.sources);
             all.targets.extend_from_slice(&own.targets);
             all.others.extend_from_slice(&own.others);
+            all.relations.extend_from_slice(&own.relations);
         }
     }
     Some(all)

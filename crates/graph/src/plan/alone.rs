@@ -93,7 +93,13 @@ mod tests {
             left_out: Vec::new(),
             negatives: Some([
                 GivenPairs { sources: vec![9, 1, 4], targets: vec![4, 7, 9], ..GivenPairs::default() },
-                GivenPairs { sources: vec![4, 9], targets: vec![7, 4], others: vec![9, 4, 9, 2], each: 2 },
+                GivenPairs {
+                    sources: vec![4, 9],
+                    targets: vec![7, 4],
+                    others: vec![9, 4, 9, 2],
+                    each: 2,
+                    relations: vec![],
+                },
             ]),
             features: Features::None,
             labels: Labels::Single { classes: 2, values: vec![0, 1, 1] },
@@ -115,7 +121,7 @@ mod tests {
         assert_eq!(alone.left_out, [0.5, 0.0, 8.0]);
         // What has a node of others is gone.
         let pool = GivenPairs { sources: vec![2, 0], targets: vec![0, 2], ..GivenPairs::default() };
-        let own = GivenPairs { sources: vec![0], targets: vec![1], others: vec![2, 0], each: 2 };
+        let own = GivenPairs { sources: vec![0], targets: vec![1], others: vec![2, 0], each: 2, relations: vec![] };
         assert_eq!(alone.global.negatives, Some([pool.counts(), own.counts()]));
         assert_eq!(alone.negatives, Some([pool, own]));
         assert_eq!(alone.ids, Ids::Integers(vec![4, 7, 9]));

@@ -1,7 +1,7 @@
 //! Pairs that an interchange npz gives as no edges, to judge edges against that are held out.
 
 use super::arrays::{Array, Npz};
-use super::held::Held;
+use super::held::{Held, Listed};
 use super::interchange::edge_index;
 use crate::error::Result;
 use crate::given::{GivenNegatives, GivenPairs};
@@ -22,8 +22,14 @@ const NONE: i64 = -1;
 /// Reads them; `None` where there is no such array.
 ///
 /// # Errors
-/// If an array has another shape than what it belongs to, names a node that there is not, or a split has both forms.
-pub fn read(npz: &mut Npz, held: Option<&Held>, nodes: usize, limits: &Limits) -> Result<Option<GivenNegatives<u32>>> {
+/// If an array has another shape than what it belongs to, names a node that there is not, or a split has both forms; or
+/// if nothing says which relation an edge with targets of its own is of.
+pub fn read(
+    npz: &mut Npz,
+    (held, listed): (Option<&Held>, Listed<'_>),
+    nodes: usize,
+    limits: &Limits,
+) -> Result<Option<GivenNegatives<u32>>> {
     let mut given = [GivenPairs::default(), GivenPairs::default()];
     let mut found = false;
     for (pairs, names) in given.iter_mut().zip(NAMES) {
@@ -36,7 +42,7 @@ pub fn read(npz: &mut Npz, held: Option<&Held>, nodes: usize, limits: &Limits) -
                 }
                 match name == pool {
                     true => read_pool(npz, name, (nodes, limits), pairs)?,
-                    false => read_own(npz, (name, edges), (held, nodes, limits), pairs)?,
+                    false => read_own(npz, (name, edges), ((held, listed), nodes, limits), pairs)?,
                 }
                 found = true;
             }
@@ -66,7 +72,7 @@ fn read_pool(
 fn read_own(
     npz: &mut Npz,
     (name, edges): (&'static str, &'static str),
-    (held, nodes, limits): (Option<&Held>, usize, &Limits),
+    ((held, listed), nodes, limits): ((Option<&Held>, Listed<'_>), usize, &Limits),
     into: &mut GivenPairs<u32>,
 ) -> Result<()> {
     let Some([sources, targets]) = held.and_then(|held| held.of(edges)) else {
@@ -81,13 +87,24 @@ fn read_own(
         return Err(npz.error(name, format!("expected {} targets an edge as before, found {}", into.each, shape[1])));
     }
     into.each = shape[1];
-    for ((&source, &target), others) in sources.iter().zip(targets).zip(values.chunks_exact(shape[1])) {
+    let relations = held.filter(|_| listed.are_several).map(|held| held.relations(edges, listed)).unwrap_or_default();
+    let ends = sources.iter().zip(targets).enumerate();
+    for ((at, (&source, &target)), others) in ends.zip(values.chunks_exact(shape[1])) {
         if source == target || others.iter().all(|&other| other == NONE) {
             continue;
         }
         if let Some(beyond) = others.iter().find(|&&other| other < 0 || other >= nodes as i64) {
             let what = "or -1 in the whole row of an edge that is not judged";
             return Err(npz.error(name, format!("expected nodes in 0..{nodes}, {what}, found {beyond}")));
+        }
+        match relations.get(at) {
+            None => {}
+            Some(Some(relation)) => into.relations.push(*relation),
+            Some(None) => {
+                let what = format!("nothing says which relation the edge from {source} to {target} is of");
+                let array = edges.replace("_index", "_type");
+                return Err(npz.error(name, format!("{what}; {array} does, a number an edge of {edges}")));
+            }
         }
         into.sources.push(source);
         into.targets.push(target);

@@ -3,9 +3,9 @@
 //! `edge_index` [2, E] is the only array that must be there. Beside it: `directed` (0: each undirected edge is stored
 //! once and gets its other direction here), `num_nodes`, `features` or CSR features, `labels`, `train_mask`,
 //! `val_mask`, `test_mask`, `ids`, `class_names`, `feature_names`, and, so that nothing is lost on the way through
-//! [`crate::write`], `num_classes`, `edge_weight`, `edge_type` with
-//! `num_relations` and `relation_names`, `val_edge_index` (or `valid_edge_index`) and `test_edge_index` (edges that are
-//! held out to be predicted, in `edge_index` or beside it), pairs that are none to judge them against
+//! [`crate::write`], `num_classes`, `edge_weight`, `edge_type` with `num_relations` and `relation_names`,
+//! `val_edge_index` (or `valid_edge_index`) and `test_edge_index` (edges that are held out to be predicted, in
+//! `edge_index` or beside it) with `val_edge_type` and so on, pairs that are none to judge them against
 //! (`val_neg_edge_index` or `val_neg_targets`, and so on), `ids_data` and `ids_offsets` for ids that are texts, and
 //! `about` with the names and the recipe of features as JSON. PyTorch Geometric's `x` and `y` stand for `features` and
 //! `labels` where those are not there. Any number type will do for any array whose values it holds. Other arrays are
@@ -13,7 +13,7 @@
 
 use super::arrays::{Array, Npz};
 use super::given;
-use super::held::{self, Held};
+use super::held::{self, Held, Listed};
 use super::typed::TYPES_MAX;
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
 use crate::about::About;
@@ -47,7 +47,7 @@ impl Reader for Interchange {
         let limits = &options.limits;
         let mut npz = Npz::open(path, limits)?;
         let (sources, targets) = edge_index(&mut npz, "edge_index", limits)?;
-        let held = held::read(&mut npz, limits)?;
+        let held = held::read(&mut npz, options.typed, limits)?;
         let ends = sources.iter().chain(&targets).chain(held.iter().flat_map(Held::ends));
         let in_edges = ends.max().map_or(0, |&largest| u64::from(largest) + 1);
         let nodes = count_nodes(&mut npz, path, in_edges, limits)?;
@@ -56,8 +56,12 @@ impl Reader for Interchange {
             about.relations.clear();
             about.node_types.clear();
         }
-        let negatives = given::read(&mut npz, held.as_ref(), nodes, limits)?;
-        let graph = build(&mut npz, (nodes, about.relations.len()), (sources, targets, held), options)?;
+        let data = edge_data(&mut npz, (sources.len(), about.relations.len()), held.as_ref(), options)?;
+        let undirected = npz.optional::<u8>("directed", 1)?.is_some_and(|array| array.values.first() == Some(&0));
+        let are_several = data.kinds() > usize::from(!(undirected || options.symmetrise));
+        let listed = Listed { sources: &sources, targets: &targets, data: &data, undirected, are_several };
+        let negatives = given::read(&mut npz, (held.as_ref(), listed), nodes, limits)?;
+        let graph = build(&npz, (nodes, undirected), (sources, targets, data, held), options)?;
         about.name_reverses(graph.data.kinds());
         let mut features = features::npz_features(&mut npz, nodes, limits)?;
         if options.typed {
@@ -73,11 +77,14 @@ impl Reader for Interchange {
 }
 
 /// Every array that is read where it is there.
-const KNOWN: [&str; 34] = [
+const KNOWN: [&str; 37] = [
     "edge_index",
     "val_edge_index",
     "valid_edge_index",
     "test_edge_index",
+    "val_edge_type",
+    "valid_edge_type",
+    "test_edge_type",
     "val_neg_edge_index",
     "valid_neg_edge_index",
     "test_neg_edge_index",
@@ -127,7 +134,9 @@ fn roles(npz: &mut Npz, path: &Path, (edges, typed): (usize, bool)) -> Result<Ro
     for name in npz.names() {
         let why = match name.as_str() {
             "node_type" if !typed => "nodes of all types are one kind; --typed (data.typed) tells them apart",
-            "edge_type" if !typed => "edges of all types are one kind; --typed (data.typed) tells them apart",
+            "edge_type" | "val_edge_type" | "valid_edge_type" | "test_edge_type" if !typed => {
+                "edges of all types are one kind; --typed (data.typed) tells them apart"
+            }
             known if KNOWN.contains(&known) => continue,
             "x" if features::name(npz) == "x" => continue,
             "y" if label_name(npz) == "y" => continue,
@@ -194,25 +203,32 @@ pub(super) fn count_nodes(npz: &mut Npz, path: &Path, in_edges: u64, limits: &Li
     limits.accept_nodes(path, "rows and edges", nodes, (rows, bytes))
 }
 
-/// The graph of so many nodes, whose relations have so many names.
-fn build(
+/// What is known of so many edges, whose relations have so many names.
+fn edge_data(
     npz: &mut Npz,
-    (nodes, names): (usize, usize),
-    (mut sources, mut targets, held): (Vec<u32>, Vec<u32>, Option<Held>),
+    (edges, names): (usize, usize),
+    held: Option<&Held>,
     options: &ReadOptions,
-) -> Result<Graph> {
+) -> Result<EdgeData> {
     let weights = npz.optional::<f32>("edge_weight", options.limits.edges_max)?.map(|array| array.values);
-    if weights.as_ref().is_some_and(|weights| weights.len() != sources.len()) {
-        return Err(npz.error("edge_weight", format!("expected {} values, one an edge", sources.len())));
+    if weights.as_ref().is_some_and(|weights| weights.len() != edges) {
+        return Err(npz.error("edge_weight", format!("expected {edges} values, one an edge")));
     }
     let relations = match options.typed {
-        true => read_relations(npz, (sources.len(), names), &options.limits)?,
+        true => read_relations(npz, (edges, names), held.and_then(Held::last_relation), &options.limits)?,
         false => None,
     };
-    let directed = npz.optional::<u8>("directed", 1)?;
-    let undirected = directed.is_some_and(|array| array.values.first() == Some(&0));
+    Ok(EdgeData { weights, relations, held: None })
+}
+
+/// The graph of so many nodes.
+fn build(
+    npz: &Npz,
+    (nodes, undirected): (usize, bool),
+    (mut sources, mut targets, mut data, held): (Vec<u32>, Vec<u32>, EdgeData, Option<Held>),
+    options: &ReadOptions,
+) -> Result<Graph> {
     let how = if undirected { options.build_undirected() } else { options.build() };
-    let mut data = EdgeData { weights, relations, held: None };
     if let Some(held) = held {
         held.join((&mut sources, &mut targets, &mut data), undirected).map_err(|(name, what)| npz.error(name, what))?;
     }
@@ -220,15 +236,22 @@ fn build(
     Ok(built.map_err(|error| npz.error("edge_index", error.to_string()))?.0)
 }
 
-/// `edge_type`, and how many there are: `num_relations`, or as many as have names, or one more than the largest.
-fn read_relations(npz: &mut Npz, (edges, names): (usize, usize), limits: &Limits) -> Result<Option<Relations>> {
+/// `edge_type`, and how many there are: `num_relations`, or as many as have names, or one more than the largest, of
+/// edges that are held out (`held`, with the array) as well.
+fn read_relations(
+    npz: &mut Npz,
+    (edges, names): (usize, usize),
+    held: Option<(u16, &'static str)>,
+    limits: &Limits,
+) -> Result<Option<Relations>> {
     let Some(Array { values: of, .. }) = npz.optional::<u16>("edge_type", limits.edges_max)? else {
         return Ok(None);
     };
     if of.len() != edges {
         return Err(npz.error("edge_type", format!("expected {edges} values, one an edge, found {}", of.len())));
     }
-    let found = of.iter().max().map_or(0, |&last| usize::from(last) + 1);
+    let last = of.iter().copied().max().into_iter().chain(held.map(|(last, _)| last)).max();
+    let found = last.map_or(0, |last| usize::from(last) + 1);
     let told = npz.optional::<u32>("num_relations", 1)?.and_then(|array| array.values.first().copied());
     let count = told.map_or(names.max(found), |told| told as usize);
     if !(found.max(1)..=Relations::MOST).contains(&count) {

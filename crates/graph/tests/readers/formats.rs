@@ -108,8 +108,8 @@ fn interchange_gives_pairs_that_are_no_edges_in_two_forms() {
     let pool = GivenPairs { sources: vec![4, 0, 4], targets: vec![0, 3, 0], ..GivenPairs::default() };
     assert_eq!(val, pool);
     // An edge from a node to itself is none to predict, and a row of -1 leaves its edge out.
-    assert_eq!(test, GivenPairs { sources: vec![4], targets: vec![3], others: vec![0, 1], each: 2 });
-    assert_eq!(test.pairs().collect::<Vec<_>>(), [(4, 0), (4, 1)]);
+    assert_eq!(test, GivenPairs { sources: vec![4], targets: vec![3], others: vec![0, 1], each: 2, relations: vec![] });
+    assert_eq!(test.pairs().collect::<Vec<_>>(), [(4, 0, None), (4, 1, None)]);
     let numbers = |name, shape: &[usize], values: &[i64]| (name, fixtures::int64(shape, values));
     let edges = || numbers("test_edge_index", &[2, 2], &[0, 1, 1, 2]);
     let own = |shape: &[usize], values: &[i64]| numbers("test_neg_targets", shape, values);

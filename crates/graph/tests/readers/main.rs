@@ -2,6 +2,7 @@
 
 mod fixtures;
 mod formats;
+mod held_relations;
 mod hostile;
 #[path = "../../../../tests/needs.rs"]
 mod needs;

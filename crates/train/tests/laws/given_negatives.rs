@@ -51,7 +51,7 @@ fn given(dataset: &Dataset) -> Dataset {
     let other = |at: usize| if at % 31 == 5 { edges[at / EACH].1 } else { node(32, at) };
     let others = (0..EACH * edges.len()).map(other).collect();
     let (sources, targets) = edges.iter().copied().unzip();
-    dataset.negatives = Some([val, GivenPairs { sources, targets, others, each: EACH }]);
+    dataset.negatives = Some([val, GivenPairs { sources, targets, others, each: EACH, relations: vec![] }]);
     dataset.checked().expect("pairs of nodes")
 }
 
