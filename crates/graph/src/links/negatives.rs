@@ -1,6 +1,8 @@
-//! Pairs of nodes that stand for edges that are not: an edge's source stays, its target is replaced.
+//! Pairs of nodes that stand for edges that are not: an edge's source and relation stay, its target is replaced.
 
 use laconic_key::{Key, Purpose};
+
+use super::Pair;
 
 /// Where replaced targets come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +38,12 @@ impl Negatives<'_> {
     }
 
     /// The targets that take the place of an edge's, each drawn uniformly. One that is the source itself is dropped,
-    /// so that there may be fewer than [`Negatives::number`].
-    pub fn targets(&self, key: Key, (source, target): (u64, u64)) -> impl Iterator<Item = u64> {
+    /// so that there may be fewer than [`Negatives::number`]. Edges of several relations between the same two nodes
+    /// draw each their own.
+    pub fn targets(&self, key: Key, edge: impl Into<Pair>) -> impl Iterator<Item = u64> {
+        let Pair { source, target, relation } = edge.into();
         let key = key.with(source).with(target);
+        let key = relation.map_or(key, |relation| key.with(relation.into()));
         let one = move |number: u32| {
             let key = key.with(u64::from(number));
             match self.scope {

@@ -15,8 +15,9 @@ pub enum LinkRole {
     Test,
 }
 
-/// An edge split to draw: each pair of nodes that an edge joins, whatever its directions, is held out with these
-/// chances. Edges from a node to itself are never held out.
+/// An edge split to draw: each pair of nodes that an edge joins is held out with these chances, in both directions and
+/// with the edges of all relations between them. Whatever stayed of these would pass messages along what is to be
+/// predicted, and tell it. Edges from a node to itself are never held out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EdgeSplit {
     /// The chance of being for validation.
@@ -43,7 +44,7 @@ impl EdgeSplit {
         Err(GraphError::invalid(format!("an edge split of val {val} and test {test}: {what}")))
     }
 
-    /// What the edges between two nodes, by global id, are for.
+    /// What all edges between two nodes, by global id, are for.
     pub fn role(&self, a: u64, b: u64) -> LinkRole {
         if a == b {
             return LinkRole::Train;
@@ -56,13 +57,33 @@ impl EdgeSplit {
     }
 }
 
-/// Edges that end at own nodes, by the global ids of both ends.
+/// An edge, or a pair of nodes that stands for none, by the global ids of both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pair {
+    /// Where it starts.
+    pub source: u64,
+    /// Where it ends.
+    pub target: u64,
+    /// Which relation it is of, where there are several and they are told apart.
+    pub relation: Option<u16>,
+}
+
+impl From<(u64, u64)> for Pair {
+    fn from((source, target): (u64, u64)) -> Pair {
+        Pair { source, target, relation: None }
+    }
+}
+
+/// Edges that end at own nodes, by the global ids of both ends. Those of several relations between the same two nodes
+/// are several edges.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Links {
     /// The source of each edge.
     pub sources: Vec<u64>,
     /// The target of each edge, an own node.
     pub targets: Vec<u64>,
+    /// The relation of each edge; empty where there is one kind of edge, or they are not told apart.
+    pub relations: Vec<u16>,
 }
 
 impl Links {
@@ -81,27 +102,48 @@ impl Links {
         self.sources.iter().copied().zip(self.targets.iter().copied())
     }
 
-    /// Whether this is one of the edges of a part, which ascend by target and source.
-    pub fn has(&self, source: u64, target: u64) -> bool {
-        let first = self.targets.partition_point(|&other| other < target);
-        let last = first + self.targets[first..].partition_point(|&other| other == target);
-        self.sources[first..last].binary_search(&source).is_ok()
+    /// Each edge with its relation.
+    pub fn pairs(&self) -> impl Iterator<Item = Pair> {
+        let relations = self.relations.iter().copied().map(Some).chain(std::iter::repeat(None));
+        self.iter().zip(relations).map(|((source, target), relation)| Pair { source, target, relation })
     }
 
-    /// Adds an edge.
-    pub fn push(&mut self, source: u64, target: u64) {
+    /// Whether this is one of the edges of a part, which ascend by target and source. A pair without a relation is one
+    /// if an edge of any relation is.
+    pub fn has(&self, pair: impl Into<Pair>) -> bool {
+        let Pair { source, target, relation } = pair.into();
+        let first = self.targets.partition_point(|&other| other < target);
+        let last = first + self.targets[first..].partition_point(|&other| other == target);
+        let begin = first + self.sources[first..last].partition_point(|&other| other < source);
+        let end = begin + self.sources[begin..last].partition_point(|&other| other == source);
+        match relation {
+            Some(relation) if !self.relations.is_empty() => self.relations[begin..end].contains(&relation),
+            _ => begin < end,
+        }
+    }
+
+    /// Adds an edge, with a relation if the others have theirs.
+    pub fn push(&mut self, edge: impl Into<Pair>) {
+        let Pair { source, target, relation } = edge.into();
         self.sources.push(source);
         self.targets.push(target);
+        self.relations.extend(relation);
     }
 
     /// The edges of a part that join two nodes: what is learned from.
     pub fn of(part: &Part) -> Links {
         let mut links = Links::default();
         for (row, &target) in part.nodes.iter().enumerate() {
-            let sources = part.edges.in_neighbours(row).iter();
-            sources.filter(|&&source| source != target).for_each(|&source| links.push(source, target));
+            for at in part.edges.in_edges(row).filter(|&at| part.edges.sources[at] != target) {
+                links.push(Pair { source: part.edges.sources[at], target, relation: part.edges.data.told_apart(at) });
+            }
         }
         links
+    }
+
+    /// Sources, targets and relations.
+    pub fn columns(&self) -> (&Vec<u64>, &Vec<u64>, &Vec<u16>) {
+        (&self.sources, &self.targets, &self.relations)
     }
 }
 
@@ -147,9 +189,10 @@ fn take_out(mut part: Part, role: impl Fn(usize, u64, u64) -> LinkRole) -> (Part
         let end = edges.offsets[row + 1] as usize;
         for at in begin..end {
             let source = edges.sources[at];
+            let edge = Pair { source, target, relation: edges.data.told_apart(at) };
             match role(at, source, target) {
-                LinkRole::Val => held.val.push(source, target),
-                LinkRole::Test => held.test.push(source, target),
+                LinkRole::Val => held.val.push(edge),
+                LinkRole::Test => held.test.push(edge),
                 LinkRole::Train => {
                     edges.sources[kept] = source;
                     edges.data.shift(kept, at);

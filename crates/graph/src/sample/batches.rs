@@ -22,7 +22,8 @@ pub fn batch_of(seed: u64, epoch: u64, id: u64, batches: u64) -> u64 {
 }
 
 /// The batch of this epoch, below `batches`, in which the edges between two nodes, by global id, are learned from. Both
-/// directions of an edge are in one, so that whoever owns either end knows it without asking.
+/// directions of an edge are in one, and those of all relations, so that whoever owns either end knows it without
+/// asking.
 ///
 /// # Panics
 ///

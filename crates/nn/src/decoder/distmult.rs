@@ -6,7 +6,7 @@ use crate::matrix::Matrix;
 use crate::parameters::{Initial, ParameterSpec};
 use crate::threads::row_pieces;
 
-pub(super) const KIND: DecoderKind = DecoderKind { name: "distmult", options: &[], build };
+pub(super) const KIND: DecoderKind = DecoderKind { name: "distmult", options: &[], is_relational: true, build };
 
 struct DistMult {
     width: usize,

@@ -5,7 +5,7 @@ use crate::kernels::pairs::{row_products, scale_rows};
 use crate::matrix::Matrix;
 use crate::parameters::ParameterSpec;
 
-pub(super) const KIND: DecoderKind = DecoderKind { name: "dot", options: &[], build };
+pub(super) const KIND: DecoderKind = DecoderKind { name: "dot", options: &[], is_relational: false, build };
 
 struct Dot {
     width: usize,

@@ -9,7 +9,8 @@ use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weig
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
-pub(super) const KIND: DecoderKind = DecoderKind { name: "mlp", options: &["decoder_layers"], build };
+pub(super) const KIND: DecoderKind =
+    DecoderKind { name: "mlp", options: &["decoder_layers"], is_relational: false, build };
 
 /// PyTorch's first slope of a PReLU.
 const SLOPE: f32 = 0.25;

@@ -93,6 +93,8 @@ pub struct DecoderKind {
     pub name: &'static str,
     /// The keys of `[task]` that it reads.
     pub options: &'static [&'static str],
+    /// Whether it scores pairs of several relations differently.
+    pub is_relational: bool,
     /// Builds a decoder of this shape.
     pub build: fn(&DecoderSpec) -> Box<dyn Decoder>,
 }

@@ -77,18 +77,18 @@ keys! {
     "model.residual": "add what goes into a layer to what comes out, times a matrix where widths differ (false)",
     "model.self_loops": "every node is its own neighbour (gcn, gat: true; else false)",
     "task.kind": "node_classification | link_prediction (node_classification)",
-    "task.decoder": "link_prediction: dot | mlp | distmult: what scores a pair of embeddings of model.hidden columns \
-        (dot)",
+    "task.decoder": "link_prediction: dot | mlp | distmult: what scores a pair of embeddings of model.hidden columns; \
+        distmult learns a vector for each relation of edges (dot)",
     "task.decoder_layers": "mlp: hidden layers (1)",
-    "task.split": "link_prediction: { val, test, seed }: shares of edges that are held out, both directions of a pair \
-        together; or given, those that the data hold out ({ val = 0.05, test = 0.1, seed = 0 })",
+    "task.split": "link_prediction: { val, test, seed }: shares of edges that are held out, both directions and all \
+        relations of a pair together; or given, those that the data hold out ({ val = 0.05, test = 0.1, seed = 0 })",
     "task.negatives": "link_prediction: global | local: pairs that are no edges have any node for a target, or one of \
         the target's owner (global)",
     "task.negatives_per_edge": "link_prediction: such pairs an edge, others in every round (1)",
-    "task.filter_negatives": "link_prediction: whether drawn pairs that are edges are left out: training edges in \
-        training, all edges in evaluations (false)",
-    "task.exclude_targets": "link_prediction: whether the edges that a batch (batch.size) predicts, both directions, \
-        pass no messages in it (true)",
+    "task.filter_negatives": "link_prediction: whether drawn pairs that are edges, with distmult of the same \
+        relation, are left out: training edges in training, all edges in evaluations (false)",
+    "task.exclude_targets": "link_prediction: whether the edges that a batch (batch.size) predicts, both directions \
+        and all relations, pass no messages in it (true)",
     "task.eval_negatives": "link_prediction: pairs among which each held-out edge is ranked, from all nodes, always \
         the same; or given, those that the data give beside a given task.split (100)",
     "train.epochs": "rounds, per stage when lazy (200)",

@@ -16,13 +16,15 @@ pub struct TaskConfig {
     pub decoder: String,
     /// `mlp` decoder: hidden layers.
     pub decoder_layers: usize,
-    /// Links: the share of edges that is held out, both directions of a pair together; or those that the data hold out.
+    /// Links: the share of edges that is held out, both directions and all relations of a pair together; or those that
+    /// the data hold out.
     pub split: LinkSplitChoice,
     /// Links: where the other end of pairs comes from that are learned to be no edges.
     pub negatives: Replacement,
     /// Links: how many such pairs for each edge, other ones in every round.
     pub negatives_per_edge: u32,
-    /// Links: whether drawn pairs that are edges are left out.
+    /// Links: whether drawn pairs that are edges are left out; of several relations that the decoder reads, edges of
+    /// the same one.
     pub filter_negatives: bool,
     /// Links in batches: whether the edges that a batch predicts pass no messages in it.
     pub exclude_targets: bool,

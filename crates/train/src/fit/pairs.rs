@@ -1,6 +1,6 @@
 //! The pairs that a round of link prediction learns from: edges, and pairs that are none.
 
-use laconic_graph::links::{Links, Negatives};
+use laconic_graph::links::{Links, Negatives, Pair};
 use laconic_nn::links::{PairRows, positive_weight};
 use laconic_wire::collectives;
 
@@ -15,6 +15,8 @@ use crate::worker::edges::EdgesAmong;
 pub(super) struct Drawn {
     pub sources: Vec<u64>,
     pub targets: Vec<u64>,
+    /// The relation of each, that of its edge; empty where they are not told apart.
+    relations: Vec<u16>,
     pub edges: usize,
 }
 
@@ -24,14 +26,18 @@ impl Drawn {
         let LinkPlan { scope, number, nodes, .. } = *plan;
         let negatives = Negatives { scope, number, own: &worker.local.ids, nodes };
         let key = Negatives::of_round(worker.plan.config.train.seed, round);
-        let mut drawn = Drawn { sources: edges.sources.clone(), targets: edges.targets.clone(), edges: edges.len() };
-        for (source, target) in edges.iter() {
-            for other in negatives.targets(key, (source, target)) {
-                drawn.sources.push(source);
-                drawn.targets.push(other);
-            }
+        let Links { sources, targets, relations } = edges.clone();
+        let mut drawn = Drawn { sources, targets, relations, edges: edges.len() };
+        for edge in edges.pairs() {
+            negatives.targets(key, edge).for_each(|target| drawn.push(Pair { target, ..edge }));
         }
         drawn
+    }
+
+    fn push(&mut self, pair: Pair) {
+        self.sources.push(pair.source);
+        self.targets.push(pair.target);
+        self.relations.extend(pair.relation);
     }
 
     /// The same without pairs that are edges, where these are left out; called on every worker at once, with as many
@@ -52,20 +58,22 @@ impl Drawn {
             let mut kept = Drawn {
                 sources: drawn.sources[..drawn.edges].to_vec(),
                 targets: drawn.targets[..drawn.edges].to_vec(),
+                relations: drawn.relations.iter().copied().take(drawn.edges).collect(),
                 edges: drawn.edges,
             };
-            for (source, target) in drawn.none().filter(|&pair| !edges.has(pair, plan.nodes)) {
-                kept.sources.push(source);
-                kept.targets.push(target);
-            }
+            drawn.none().filter(|&pair| !edges.has(pair, plan)).for_each(|pair| kept.push(pair));
             kept
         };
         Ok(lists.into_iter().map(filter).collect())
     }
 
     /// Pairs that stand for none.
-    fn none(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.sources[self.edges..].iter().copied().zip(self.targets[self.edges..].iter().copied())
+    fn none(&self) -> impl Iterator<Item = Pair> {
+        let pair = |at: usize| {
+            let relation = self.relations.get(at).copied();
+            Pair { source: self.sources[at], target: self.targets[at], relation }
+        };
+        (self.edges..self.sources.len()).map(pair)
     }
 
     /// How many are edges, and how many none.
@@ -77,7 +85,8 @@ impl Drawn {
     pub fn rows(self, row: impl Fn(u64) -> u32) -> Pairs {
         let counts = self.counts();
         let rows = |ids: Vec<u64>| ids.into_iter().map(&row).collect::<Vec<u32>>();
-        let rows = PairRows { sources: rows(self.sources), destinations: rows(self.targets), relations: Vec::new() };
+        let relations = self.relations.into_iter().map(u32::from).collect();
+        let rows = PairRows { sources: rows(self.sources), destinations: rows(self.targets), relations };
         Pairs { rows, counts }
     }
 }

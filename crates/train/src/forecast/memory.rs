@@ -102,7 +102,14 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
             judged.saturating_mul(20).saturating_add(pools.fold(0, u64::saturating_add).saturating_mul(12))
         }
     };
-    given + 40 * of_round + 8 * listed + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
+    // The relation of each edge, and of each pair as drawn and as scored.
+    let of_relations = if links.relations > 1 {
+        let edges = shapes.split_rows.iter().fold(0u64, |sum, &rows| sum.saturating_add(rows as u64));
+        (2 * edges).saturating_add(6 * of_round)
+    } else {
+        0
+    };
+    given + of_relations + 40 * of_round + 8 * listed + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
 }
 
 fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) -> Memory {

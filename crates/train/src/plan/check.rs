@@ -53,7 +53,7 @@ impl Members {
         config.model.check(self.layer(config)?)?;
         check_norm(config)?;
         self.check_train(config)?;
-        LinkPlan::of(self, config)?;
+        LinkPlan::of(self, config, 0)?;
         self.check_partition(config)?;
         self.check_schedule(config)?;
         TrainersPlan::of(self, config)?;

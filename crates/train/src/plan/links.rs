@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use laconic_graph::given::{GivenCounts, GivenNegatives, GivenPairs};
-use laconic_graph::links::{EdgeSplit, HeldOut, Links, NegativeScope, hold_out, hold_out_given};
+use laconic_graph::links::{EdgeSplit, HeldOut, Links, NegativeScope, Pair, hold_out, hold_out_given};
 use laconic_graph::part::{GlobalCounts, Part};
 use laconic_nn::decoder::{DECODER, Decoder, DecoderSpec};
 use laconic_nn::metric::Metric;
@@ -33,8 +33,10 @@ pub struct LinkPlan {
     pub nodes: u64,
     /// How many edges the data hold out and this split does not, but draws from as from all others.
     pub passed_over: u64,
-    /// The decoder's name, if it scores pairs of several relations differently.
-    relational: Option<String>,
+    /// How many relations the decoder tells pairs apart by; 1 where it reads none, or the data have but one.
+    pub relations: usize,
+    /// The decoder's name.
+    name: &'static str,
 }
 
 /// What held-out edges are judged against.
@@ -60,8 +62,15 @@ pub struct LinkSets {
 impl LinkSets {
     /// How many edges are learned from, and how many of each split are judged.
     pub fn counts(&self) -> [usize; 3] {
-        let judged = |split| self.judged(split).0.len();
+        let judged = |split| self.judged(split).len();
         [self.train.len(), judged(0), judged(1)]
+    }
+
+    /// Forgets relations that nobody reads.
+    fn untell(&mut self) {
+        let HeldOut { val, test } = &mut self.held;
+        [&mut self.train, val, test].into_iter().for_each(|links| links.relations = Vec::new());
+        self.given.iter_mut().flatten().for_each(|given| given.relations = Vec::new());
     }
 
     /// How many pairs are given for each split, or edges that have pairs of their own.
@@ -69,16 +78,37 @@ impl LinkSets {
         self.given.as_ref().map_or([0; 2], |given| given.each_ref().map(GivenPairs::len))
     }
 
-    /// The edges of a split that are judged, by their sources and targets, and what is given to judge them against.
-    /// Where edges have pairs of their own, they are those that do.
-    pub fn judged(&self, split: usize) -> (&[u64], &[u64], Option<&GivenPairs<u64>>) {
+    /// The edges of a split that are judged. Where edges have pairs of their own, they are those that do.
+    pub fn judged(&self, split: usize) -> JudgedEdges<'_> {
         let given = self.given.as_ref().map(|given| &given[split]);
-        let (sources, targets) = match (given.filter(|given| given.each > 0), split) {
-            (Some(own), _) => (&own.sources, &own.targets),
-            (None, 0) => (&self.held.val.sources, &self.held.val.targets),
-            (None, _) => (&self.held.test.sources, &self.held.test.targets),
+        let (sources, targets, relations) = match (given.filter(|given| given.each > 0), split) {
+            (Some(own), _) => (&own.sources, &own.targets, &own.relations),
+            (None, 0) => self.held.val.columns(),
+            (None, _) => self.held.test.columns(),
         };
-        (sources, targets, given)
+        JudgedEdges { sources, targets, relations, given }
+    }
+}
+
+/// The edges of one split that are judged here.
+#[derive(Clone, Copy)]
+pub struct JudgedEdges<'a> {
+    sources: &'a [u64],
+    targets: &'a [u64],
+    relations: &'a [u16],
+    /// What is given to judge them against.
+    pub given: Option<&'a GivenPairs<u64>>,
+}
+
+impl JudgedEdges<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Edge number `at`.
+    pub fn edge(&self, at: usize) -> Pair {
+        Pair { source: self.sources[at], target: self.targets[at], relation: self.relations.get(at).copied() }
     }
 }
 
@@ -89,11 +119,11 @@ const LAYERS_MAX: usize = 16;
 const PAIRS_MAX: u32 = 100_000;
 
 impl LinkPlan {
-    /// `None` where links are not what is learned.
+    /// On data of so many relations; `None` where links are not what is learned.
     ///
     /// # Errors
     /// If a name is unknown or a value makes no sense.
-    pub fn of(members: &Members, config: &Config) -> Result<Option<LinkPlan>> {
+    pub fn of(members: &Members, config: &Config, relations: usize) -> Result<Option<LinkPlan>> {
         let task = &config.task;
         if task.kind != TaskChoice::LinkPrediction {
             return Ok(None);
@@ -122,12 +152,11 @@ impl LinkPlan {
             let what = "a round on all edges at once passes messages along all of them; batch.size divides them";
             return Err(TrainError::config(format!("task.exclude_targets = false: {what}")));
         }
-        let decoder = |relations: usize| (kind.build)(&DecoderSpec { width, layers, relations });
-        let parameters =
-            |relations: usize| decoder(relations).parameters().iter().map(ParameterSpec::len).sum::<usize>();
+        let relations = if kind.is_relational { relations.max(1) } else { 1 };
         Ok(Some(LinkPlan {
-            decoder: Arc::from(decoder(1)),
-            relational: (parameters(1) != parameters(2)).then(|| kind.name.to_owned()),
+            decoder: Arc::from((kind.build)(&DecoderSpec { width, layers, relations })),
+            relations,
+            name: kind.name,
             split,
             scope: task.negatives.into(),
             filters: task.filter_negatives,
@@ -144,14 +173,10 @@ impl LinkPlan {
     /// The same on data of these counts.
     ///
     /// # Errors
-    /// If the data give no pairs that are none and should, or tell relations apart that the decoder would have to.
+    /// If the data give no pairs that are none and should, or give some without the relations that the decoder reads;
+    /// or if there are more pairs than can be asked about.
     pub(super) fn on(&self, counts: &GlobalCounts) -> Result<LinkPlan> {
-        if let (Some(name), 2..) = (&self.relational, counts.relations) {
-            let what =
-                "and pairs are learned without theirs; dot and mlp read none, and data.typed = false makes one of all";
-            let found = format!("{} has edges of {} relations", counts.dataset, counts.relations);
-            return Err(TrainError::config(format!("task.decoder = {name:?}: {found}, {what}")));
-        }
+        self.check_filter(counts)?;
         let held = counts.held.filter(|_| self.split.is_some()).unwrap_or_default();
         let mut links = LinkPlan { nodes: counts.nodes, passed_over: held.iter().sum(), ..self.clone() };
         if let RankedAmong::Given(given) = &mut links.ranked_among {
@@ -165,8 +190,29 @@ impl LinkPlan {
                 );
                 return Err(TrainError::config(format!("task.eval_negatives = \"given\": {} {what}", counts.dataset)));
             }
+            if self.relations > 1 && given.iter().any(|given| given.pairs > 0 && given.each == 0) {
+                let what = format!(
+                    "{} gives pools (val_neg_edge_index or test_neg_edge_index of an npz) whose pairs have no \
+                    relation, and task.decoder = {:?} scores by it; targets of each edge's own (val_neg_targets) have \
+                    that edge's, and a number draws some",
+                    counts.dataset, self.name
+                );
+                return Err(TrainError::config(format!("task.eval_negatives = \"given\": {what}")));
+            }
         }
         Ok(links)
+    }
+
+    /// Pairs are asked about as numbers of 64 bits.
+    fn check_filter(&self, counts: &GlobalCounts) -> Result<()> {
+        let pairs = u128::from(counts.nodes).saturating_mul(counts.nodes.into());
+        if !self.filters || pairs.saturating_mul(self.relations as u128) <= 1 << 64 {
+            return Ok(());
+        }
+        let most = (((1u128 << 64) / self.relations as u128) as f64).sqrt() as u64;
+        let of = if self.relations > 1 { format!(" of {} relations", self.relations) } else { String::new() };
+        let what = format!("expected at most {most} nodes with edges{of}, {} has {}", counts.dataset, counts.nodes);
+        Err(TrainError::config(format!("task.filter_negatives = true: {what}")))
     }
 
     /// How many pairs one evaluation scores, of so many judged edges and given pairs of each split, edges among them.
@@ -230,8 +276,11 @@ impl LinkPlan {
             Some(split) => hold_out(part, split)?,
             None => hold_out_given(part),
         };
-        let train = Links::of(&part);
-        Ok((part, LinkSets { train, held, given }))
+        let mut sets = LinkSets { train: Links::of(&part), held, given };
+        if self.relations == 1 {
+            sets.untell();
+        }
+        Ok((part, sets))
     }
 }
 

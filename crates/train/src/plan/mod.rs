@@ -142,10 +142,6 @@ impl Plan {
     /// The same for links, which need no labels.
     fn with_links(members: &Members, config: &Config, counts: &GlobalCounts) -> Result<Plan> {
         let model = Plan::for_model(members, config, Widths::of(counts))?;
-        if config.task.filter_negatives && counts.nodes > 1 << 32 {
-            let most = "expected at most 4294967296 nodes";
-            return Err(TrainError::config(format!("task.filter_negatives: {most}, {} has more", counts.dataset)));
-        }
         let links = model.links.as_ref().map(|links| links.on(counts)).transpose()?.map(Arc::new);
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
         let metrics = links::link_metrics(&config.train.metrics);
@@ -179,7 +175,8 @@ impl Plan {
     pub fn for_model(members: &Members, config: &Config, widths: impl Into<Widths>) -> Result<Plan> {
         members.check(config)?;
         let kind = members.layer(config)?;
-        let (links, mut widths) = (LinkPlan::of(members, config)?, widths.into());
+        let mut widths = widths.into();
+        let links = LinkPlan::of(members, config, widths.relations)?;
         if links.is_some() {
             widths.classes = config.model.hidden;
         }
@@ -277,6 +274,11 @@ impl Plan {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether the model tells relations of edges apart.
+    pub fn is_relational(&self) -> bool {
+        self.layer.is_relational || self.links.as_ref().is_some_and(|links| links.relations > 1)
     }
 
     /// Whether the bytes of a run follow from shapes alone; otherwise its prediction is a bound.

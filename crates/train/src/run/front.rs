@@ -10,7 +10,7 @@ use super::options::{Options, Outcome};
 use super::predict::{Predictions, predict_parts};
 use super::source::{PARTS_DEFAULT, Source, assign};
 use super::threads::run_threads;
-use crate::config::Config;
+use crate::config::{Config, Widths};
 use crate::error::{Result, TrainError};
 use crate::fit::stages::Trained;
 use crate::forecast::costs::{Costs, forecast, forecast_counted, forecast_some};
@@ -135,7 +135,11 @@ pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result
 pub fn predict(run: &Run, data: impl Into<Data>) -> Result<Vec<Predictions>> {
     let (members, config) = (&run.plan.members, &run.plan.config);
     let source = data.into().source(members, config)?;
-    let widths = [run.plan.stages[0].first().inputs(), run.plan.stages[run.plan.stages.len() - 1].outputs()];
+    let widths = Widths {
+        columns: run.plan.stages[0].first().inputs(),
+        classes: run.plan.stages[run.plan.stages.len() - 1].outputs(),
+        relations: if run.plan.is_relational() { run.plan.relations } else { 0 },
+    };
     predict_parts((members, config), source, &run.weights(), widths)
 }
 

@@ -254,7 +254,7 @@ impl Ready {
     /// refused.
     fn new(plan: Plan, transport: Box<dyn Transport>, part: Part, process: &Process) -> Result<Ready> {
         let mut transport = Metered::new(transport);
-        let relations = if plan.layer.is_relational { part.global.relations } else { 0 };
+        let relations = if plan.is_relational() { part.global.relations } else { 0 };
         let card = Card { relations, ..Card::of(&part) }.of_model(&plan);
         let identity = agree(&mut transport, Identity::of(&plan, &part.global)?, &part)?;
         let (transport, clock) = shape(&plan.config, process.threads, transport)?;

@@ -1,18 +1,42 @@
 //! Which drawn pairs are edges after all: the owner of a pair's target knows.
 
+use laconic_graph::links::Pair;
+
 use super::Worker;
 use super::discover::{Known, ask};
 use crate::error::{Result, TrainError};
 use crate::exchange::steps::Step;
-use crate::plan::LinkSets;
+use crate::plan::{LinkPlan, LinkSets};
 
-/// Pairs of nodes that are edges, as numbers that ascend.
+/// Pairs of nodes that are edges, as numbers that ascend. Of several relations that a decoder tells apart a pair is an
+/// edge only with its own: the filtered setting of Bordes et al. (2013).
 #[derive(Debug, Clone, Default)]
 pub struct EdgesAmong(Vec<u64>);
 
-/// A pair as a number, of 2^32 nodes at most; `None` where ids are not below their number.
-fn number((source, target): (u64, u64), nodes: u64) -> Option<u64> {
-    (source < nodes && target < nodes).then(|| target * nodes + source)
+/// Pairs as numbers, which the plan has seen to it that 64 bits are enough for.
+#[derive(Clone, Copy)]
+struct Numbers {
+    nodes: u64,
+    relations: u64,
+}
+
+impl Numbers {
+    fn of(plan: &LinkPlan) -> Numbers {
+        Numbers { nodes: plan.nodes.max(1), relations: plan.relations as u64 }
+    }
+
+    /// `None` where ids are not below their number.
+    fn number(self, Pair { source, target, relation }: Pair) -> Option<u64> {
+        let (nodes, relation) = (self.nodes, u64::from(relation.unwrap_or(0)));
+        let is_one = source < nodes && target < nodes && relation < self.relations;
+        is_one.then(|| (target * nodes + source) * self.relations + relation)
+    }
+
+    fn pair(self, number: u64) -> Pair {
+        let (ends, relation) = (number / self.relations, number % self.relations);
+        let relation = (self.relations > 1).then_some(relation as u16);
+        Pair { source: ends % self.nodes, target: ends / self.nodes, relation }
+    }
 }
 
 /// No smaller than the bytes of so many pairs, as they are asked for or answered.
@@ -28,21 +52,23 @@ impl EdgesAmong {
     /// If another worker does not answer, or ids are not below the number of nodes.
     pub fn of(
         (worker, sets): (&mut Worker, &LinkSets),
-        pairs: impl Iterator<Item = (u64, u64)>,
+        pairs: impl Iterator<Item = Pair>,
         (steps, round): ([Step; 2], u32),
         counts_held: bool,
     ) -> Result<EdgesAmong> {
-        let nodes = worker.plan.links.as_ref().map_or(1, |links| links.nodes.max(1));
-        let numbers: Option<Vec<u64>> = pairs.map(|pair| number(pair, nodes)).collect();
+        let plan = worker.plan.links.as_ref();
+        let of = plan.map_or(Numbers { nodes: 1, relations: 1 }, |plan| Numbers::of(plan));
+        let nodes = of.nodes;
+        let numbers: Option<Vec<u64>> = pairs.map(|pair| of.number(pair)).collect();
         let mut wanted = numbers.ok_or_else(|| {
             TrainError::config(format!("task.filter_negatives = true needs ids below {nodes}, the number of nodes"))
         })?;
         wanted.sort_unstable();
         wanted.dedup();
-        let is_edge = |pair: &u64| {
-            let (source, target) = (pair % nodes, pair / nodes);
-            let held = || sets.held.val.has(source, target) || sets.held.test.has(source, target);
-            sets.train.has(source, target) || (counts_held && held())
+        let is_edge = |number: &u64| {
+            let pair = of.pair(*number);
+            let held = || sets.held.val.has(pair) || sets.held.test.has(pair);
+            sets.train.has(pair) || (counts_held && held())
         };
         let mine = |asked: &[u64]| asked.iter().copied().filter(is_edge).collect();
         let mut edges: Vec<u64> = mine(&wanted);
@@ -53,7 +79,7 @@ impl EdgesAmong {
     }
 
     /// Whether a pair, of those that were asked for, is an edge.
-    pub fn has(&self, pair: (u64, u64), nodes: u64) -> bool {
-        number(pair, nodes).is_some_and(|number| self.0.binary_search(&number).is_ok())
+    pub fn has(&self, pair: Pair, plan: &LinkPlan) -> bool {
+        Numbers::of(plan).number(pair).is_some_and(|number| self.0.binary_search(&number).is_ok())
     }
 }

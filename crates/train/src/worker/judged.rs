@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use laconic_graph::given::GivenPairs;
-use laconic_graph::links::{NegativeScope, Negatives};
+use laconic_graph::links::{NegativeScope, Negatives, Pair};
 use laconic_nn::Compute;
 use laconic_nn::links::{PAIRS_PER_PIECE, PairRows, PairScorer, Scoring};
 use laconic_nn::metric::Metric;
@@ -66,21 +66,21 @@ pub struct Judgements {
 impl Judged<'_> {
     /// The targets that stand for no edge in place of an edge's. Drawn ones come from all nodes whatever training
     /// draws, so that figures do not depend on the partition.
-    fn drawn(&self, edge: (u64, u64)) -> Vec<u64> {
+    fn drawn(&self, edge: Pair) -> Vec<u64> {
         let RankedAmong::Drawn(number) = self.plan.ranked_among else { return Vec::new() };
-        let nodes = self.plan.nodes;
-        let all = Negatives { scope: NegativeScope::Global, number, own: &[], nodes };
+        let all = Negatives { scope: NegativeScope::Global, number, own: &[], nodes: self.plan.nodes };
         // The edge itself is none of them.
-        let stands = |other: &u64| *other != edge.1 && !self.edges.has((edge.0, *other), nodes);
+        let is_edge = |target: u64| target == edge.target || self.edges.has(Pair { target, ..edge }, self.plan);
+        let stands = |other: &u64| !is_edge(*other);
         all.targets(Negatives::of_evaluation(self.plan.evaluation_seed()), edge).filter(stands).collect()
     }
 
     /// Calls `each` with every edge of a split that is judged and the targets that it alone is ranked among.
-    fn each_edge(&self, split: usize, edges: Range<usize>, mut each: impl FnMut((u64, u64), &[u64])) {
-        let (sources, targets, given) = self.sets.judged(split);
+    fn each_edge(&self, split: usize, edges: Range<usize>, mut each: impl FnMut(Pair, &[u64])) {
+        let judged = self.sets.judged(split);
         for at in edges {
-            let edge = (sources[at], targets[at]);
-            match given {
+            let edge = judged.edge(at);
+            match judged.given {
                 None => each(edge, &self.drawn(edge)),
                 Some(given) => each(edge, given.others_of(at)),
             }
@@ -89,29 +89,32 @@ impl Judged<'_> {
 
     /// How many edges of a split are judged.
     fn count(&self, split: usize) -> usize {
-        self.sets.judged(split).0.len()
+        self.sets.judged(split).len()
     }
 
     /// The pairs that are given for all edges of a split.
     fn pool(&self, split: usize) -> Option<&GivenPairs<u64>> {
-        self.sets.judged(split).2.filter(|given| given.each == 0)
+        self.sets.judged(split).given.filter(|given| given.each == 0)
     }
 
     /// Every pair that an edge alone is ranked among.
-    pub fn pairs(&self) -> Vec<(u64, u64)> {
-        let mut pairs = Vec::new();
-        for split in 0..SPLITS {
-            let add = |edge: (u64, u64), others: &[u64]| pairs.extend(others.iter().map(|&other| (edge.0, other)));
-            self.each_edge(split, 0..self.count(split), add);
-        }
-        pairs
+    pub fn pairs(&self) -> impl Iterator<Item = Pair> {
+        let of_edge = |split: usize, at: usize| {
+            let mut pairs = Vec::new();
+            self.each_edge(split, at..at + 1, |edge, others| {
+                pairs.extend(others.iter().map(|&target| Pair { target, ..edge }));
+            });
+            pairs
+        };
+        let of_split = move |split| (0..self.count(split)).flat_map(move |at| of_edge(split, at));
+        (0..SPLITS).flat_map(of_split)
     }
 
     /// Every node at the end of a pair, some of them often.
     pub fn each_end(&self, mut each: impl FnMut(u64)) {
         for split in 0..SPLITS {
             self.each_edge(split, 0..self.count(split), |edge, others| {
-                each(edge.0);
+                each(edge.source);
                 others.iter().copied().for_each(&mut each);
             });
             self.pool(split).into_iter().flat_map(|pool| &pool.sources).copied().for_each(&mut each);
@@ -126,19 +129,21 @@ impl Judged<'_> {
         row: impl Fn(u64) -> u32,
     ) -> Judgements {
         let of = std::array::from_fn(|split| {
-            let (sources, _, given) = self.sets.judged(split);
+            let given = self.sets.judged(split).given;
             let others = match self.plan.ranked_among {
                 RankedAmong::Drawn(number) => number as usize,
                 RankedAmong::Given(_) => given.map_or(0, |given| given.each),
             };
             let at_once = (PAIRS_PER_PIECE / (1 + others)).max(1);
             let mut judgement = Judgement { ranks: Ranks::new(&[]), loss: [0.0; 2], scores: Default::default() };
-            for first in (0..sources.len()).step_by(at_once) {
+            let count = self.count(split);
+            for first in (0..count).step_by(at_once) {
                 let (mut pairs, mut begins) = (PairRows::default(), vec![0]);
-                self.each_edge(split, first..(first + at_once).min(sources.len()), |edge, others| {
-                    for &target in std::iter::once(&edge.1).chain(others) {
-                        pairs.sources.push(row(edge.0));
+                self.each_edge(split, first..(first + at_once).min(count), |edge, others| {
+                    for &target in std::iter::once(&edge.target).chain(others) {
+                        pairs.sources.push(row(edge.source));
                         pairs.destinations.push(row(target));
+                        pairs.relations.extend(edge.relation.map(u32::from));
                     }
                     begins.push(pairs.len());
                 });

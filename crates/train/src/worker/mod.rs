@@ -161,8 +161,8 @@ fn added_up(transport: &mut Metered, mut rows: [f64; 3]) -> Result<[f64; 3]> {
 /// The same without edges to learn from that come from other workers' nodes.
 fn own_alone(sets: LinkSets, own: &[u64]) -> LinkSets {
     let mut train = Links::default();
-    let edges = sets.train.iter().filter(|(source, _)| own.binary_search(source).is_ok());
-    edges.for_each(|(source, target)| train.push(source, target));
+    let edges = sets.train.pairs().filter(|edge| own.binary_search(&edge.source).is_ok());
+    edges.for_each(|edge| train.push(edge));
     LinkSets { train, ..sets }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Labels, Split};
-use laconic_graph::edges::Relations;
+use laconic_graph::edges::{EdgeData, Relations};
 use laconic_graph::part::{Part, cut};
 use laconic_graph::synth::{SbmSpec, sbm};
 use laconic_key::{Key, Purpose};
@@ -49,6 +49,27 @@ pub fn related(nodes: usize, classes: usize) -> Dataset {
     let mut dataset = graph(nodes, classes);
     let of = (0..dataset.graph.edges() as u64).map(|edge| draw(6).with(edge).below(3) as u16).collect();
     dataset.graph.data.relations = Some(Relations { count: 3, of });
+    dataset
+}
+
+/// The same with edges of other relations beside some of them, so that there are several between two nodes.
+pub fn parallel(nodes: usize, classes: usize) -> Dataset {
+    let mut dataset = related(nodes, classes);
+    let (mut sources, mut targets, mut of) = (Vec::new(), Vec::new(), Vec::new());
+    for target in 0..nodes {
+        for edge in dataset.graph.in_edges(target) {
+            let first = dataset.graph.data.relation(edge);
+            let more = draw(7).with(edge as u64).below(3) as u16;
+            for relation in std::iter::once(first).chain((more != first).then_some(more)) {
+                sources.push(dataset.graph.sources[edge]);
+                targets.push(target as u32);
+                of.push(relation);
+            }
+        }
+    }
+    let relations = Some(Relations { count: 3, of });
+    let data = EdgeData { relations, ..EdgeData::default() };
+    (dataset.graph, _) = build_graph(nodes, sources, targets, data, BuildOptions::default()).expect("sound edges");
     dataset
 }
 

@@ -168,7 +168,7 @@ fn thinned(dataset: &Dataset, keep: impl Fn(u64, u64) -> bool) -> Dataset {
 }
 
 /// Everybody's embeddings by a model that has learned nothing yet.
-fn embeddings(keys: &[&str], dataset: &Dataset) -> Vec<Vec<f32>> {
+pub fn embeddings(keys: &[&str], dataset: &Dataset) -> Vec<Vec<f32>> {
     let config = config(&[keys, &["train.epochs=0", "task.split={ val = 0.0, test = 0.0 }"]].concat());
     let run = train(&config, dataset.clone(), Options::default()).expect("a run");
     let mut rows = vec![Vec::new(); dataset.graph.rows()];

@@ -36,6 +36,7 @@ mod ledger_is_prediction;
 mod ledger_of_methods;
 mod ledger_of_starts;
 mod link_batches;
+mod link_relations;
 mod links;
 mod meaning;
 mod modules;

@@ -205,7 +205,7 @@ impl Loader<'_> {
         let how = if *multi_label { "any number of them a node" } else { "one a node" };
         text += &format!("\n# Classes in the order of logits, {how}; feature columns in the order of x.\n");
         text += &format!("CLASSES = {}\nFEATURES = {}\n", list(&names), list(&about.features));
-        if self.plan.layer.is_relational {
+        if self.plan.is_relational() {
             text += &format!("RELATIONS = {}\n", list(&about.relations));
         }
         text
@@ -273,7 +273,7 @@ impl Loader<'_> {
         }
         if let Some(links) = &self.plan.links {
             let (width, layers) = (links.decoder.width(), self.plan.config.task.decoder_layers);
-            text += &format!("        self.{DECODER} = Decoder({width}, {layers})\n");
+            text += &format!("        self.{DECODER} = Decoder({width}, {layers}, {})\n", links.relations);
         }
         text
     }
@@ -354,6 +354,21 @@ impl Loader<'_> {
         (text, reads)
     }
 
+    /// What scores pairs of nodes, in a model of links.
+    fn score(&self) -> String {
+        let ends = "Logits of edges from the nodes of pairs[0] to those of pairs[1], whose embeddings are in rows";
+        let is_relational = self.plan.links.as_ref().is_some_and(|links| links.relations > 1);
+        let (relation, what) = if is_relational {
+            (", edge_type", ";\n        edge_type is the number of the relation of each")
+        } else {
+            ("", "")
+        };
+        format!(
+            "    def score(self, rows, pairs{relation}):\n        \"\"\"{ends}{what}.\"\"\"\n        \
+             return self.{DECODER}(rows[pairs[0]], rows[pairs[1]]{relation})\n"
+        )
+    }
+
     fn forward(&self) -> String {
         let (mut text, reads) = self.begin();
         let joined = self.plan.stages.iter().find_map(|stage| stage.network.joined());
@@ -377,12 +392,7 @@ impl Loader<'_> {
             }
         }
         if self.decoder.is_some() {
-            let what = "Logits of edges from the nodes of pairs[0] to those of pairs[1], whose embeddings are in rows.";
-            return text
-                + "        return x\n\n    def score(self, rows, pairs):\n"
-                + &format!(
-                    "        \"\"\"{what}\"\"\"\n        return self.{DECODER}(rows[pairs[0]], rows[pairs[1]])\n"
-                );
+            return text + "        return x\n\n" + &self.score();
         }
         let (how, which) = match self.card.multi_label {
             true => ("sigmoid()", "those above 0.5 are the predicted ones"),

@@ -11,10 +11,13 @@ use laconic_train::record::weights::{Weights, parameters};
 use laconic_train::run::predict::Predictions;
 
 use super::pairs::{Names, Wanted};
+use super::relations::Relations;
 
 /// Every node's embedding and what it is called.
 pub struct Embedded {
     names: Names,
+    /// What relations are called, in a model that tells them apart.
+    relations: Option<Relations>,
     embeddings: Matrix,
 }
 
@@ -26,13 +29,13 @@ pub struct Scored {
 
 impl Embedded {
     /// Of all parts, whose nodes are called so.
-    pub fn of(names: Names, predictions: &[Predictions]) -> Embedded {
+    pub fn of((names, relations): (Names, Option<Relations>), predictions: &[Predictions]) -> Embedded {
         let (mut values, mut width) = (Vec::new(), 0);
         for part in predictions {
             width = part.inferred.logits.columns();
             values.extend_from_slice(part.inferred.logits.data());
         }
-        Embedded { embeddings: Matrix::from_vec(names.len(), width, values), names }
+        Embedded { embeddings: Matrix::from_vec(names.len(), width, values), names, relations }
     }
 
     /// Scores what is asked for.
@@ -55,17 +58,18 @@ impl Embedded {
         };
         match wanted {
             Wanted::Pairs(pairs) => Ok(Scored { scores: score(&pairs), pairs }),
-            Wanted::Best(count, sources) => {
+            Wanted::Best(count, sources, relation) => {
                 let mut best = Scored { pairs: PairRows::default(), scores: Vec::new() };
                 for source in sources {
                     let others: Vec<u32> = (0..self.names.len() as u32).filter(|&row| row != source).collect();
-                    let pairs =
-                        PairRows { sources: vec![source; others.len()], destinations: others, relations: Vec::new() };
+                    let relations = relation.map_or_else(Vec::new, |relation| vec![relation; others.len()]);
+                    let pairs = PairRows { sources: vec![source; others.len()], destinations: others, relations };
                     let mut ranked: Vec<(f32, u32)> = score(&pairs).into_iter().zip(pairs.destinations).collect();
                     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
                     for (score, target) in ranked.into_iter().take(count) {
                         best.pairs.sources.push(source);
                         best.pairs.destinations.push(target);
+                        best.pairs.relations.extend(relation);
                         best.scores.push(score);
                     }
                 }
@@ -80,20 +84,28 @@ impl Embedded {
     /// If the operating system refuses.
     pub fn write(&self, scored: &Scored, file: &mut File, is_csv: bool) -> Result<()> {
         let mut file = BufWriter::new(file);
+        let column = if self.relations.is_some() { "relation," } else { "" };
         if is_csv {
-            writeln!(file, "source,target,score,probability")?;
+            writeln!(file, "source,target,{column}score,probability")?;
         }
         let ends = scored.pairs.sources.iter().zip(&scored.pairs.destinations);
-        for ((&source, &target), &score) in ends.zip(&scored.scores) {
+        for (at, ((&source, &target), &score)) in ends.zip(&scored.scores).enumerate() {
             let [source, target] = [source, target].map(|row| self.names.name(row));
+            let of = scored.pairs.relations.get(at);
+            let relation = self.relations.as_ref().zip(of).map(|(relations, &number)| relations.name(number));
             let probability = 1.0 / (1.0 + (-f64::from(score)).exp());
             if is_csv {
-                let [source, target] = [source, target].map(|name| super::text_file::quoted(name.to_owned()));
-                writeln!(file, "{source},{target},{score},{}", probability as f32)?;
+                let quoted = |name: &str| super::text_file::quoted(name.to_owned());
+                let relation = relation.map(|name| quoted(name) + ",").unwrap_or_default();
+                let [source, target] = [source, target].map(quoted);
+                writeln!(file, "{source},{target},{relation}{score},{}", probability as f32)?;
             } else {
-                let line = serde_json::json!({
+                let mut line = serde_json::json!({
                     "source": source, "target": target, "score": score, "probability": probability as f32,
                 });
+                if let Some(relation) = relation {
+                    line["relation"] = relation.into();
+                }
                 writeln!(file, "{line}")?;
             }
         }

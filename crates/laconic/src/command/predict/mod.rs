@@ -4,6 +4,7 @@ mod figures;
 mod links;
 mod pairs;
 mod parquet_file;
+mod relations;
 mod table;
 mod text_file;
 
@@ -26,6 +27,7 @@ use serde::Serialize;
 use self::figures::{Figures, SPLITS, figures};
 use self::links::Embedded;
 use self::pairs::{Asked, Names, Wanted};
+use self::relations::Relations;
 use self::table::Table;
 use super::data::{Reading, refuse_occupied};
 use super::signals::clean_up;
@@ -63,7 +65,8 @@ pub struct Predict {
     #[arg(long)]
     force: bool,
     /// A model of links: score the pairs of this file, CSV or TSV: a source and a target a line, by the ids of the
-    /// data; with a first line of names, further columns are left out
+    /// data, and a relation where the decoder tells relations apart; with a first line of names, further columns are
+    /// left out
     #[arg(long, value_name = "FILE", conflicts_with = "best")]
     pairs: Option<PathBuf>,
     /// A model of links: list so many best targets for each node of --of, known edges among them
@@ -72,6 +75,9 @@ pub struct Predict {
     /// The nodes for --best
     #[arg(long, value_name = "ID", requires = "best")]
     of: Vec<String>,
+    /// The relation for --best, by its name or number in the data, where the decoder tells relations apart
+    #[arg(long, value_name = "NAME", requires = "best")]
+    relation: Option<String>,
     #[command(flatten)]
     reading: Reading,
 }
@@ -80,13 +86,15 @@ const COLUMNS: &str = "\
 Columns: id, pred (the number of the class), class (its name), label (the true class) and split where they are known,
 prob_0, prob_1, … in the order of classes, and emb_0, … if asked for. With several labels a node: pred_0, pred_1, …, and
 class and label are the names of all of them with ';' between. The metadata of a Parquet file say of which model and
-data it is, and what the classes are called. Of a model of links: source, target, score and probability, for --pairs in
-the order of the file, for --best from the best on; .csv or .jsonl.
+data it is, and what the classes are called. Of a model of links: source, target, score and probability, and behind the
+target the relation where the decoder tells relations apart; for --pairs in the order of the file, for --best from the
+best on; .csv or .jsonl.
 
 Examples:
   laconic predict runs/gcn --out predictions.parquet
   laconic predict runs/gcn --data new_calls.csv --nodes new_people.csv --out new.csv
-  laconic predict runs/links --best 10 --of ann --of bob --out best.csv";
+  laconic predict runs/links --best 10 --of ann --of bob --out best.csv
+  laconic predict runs/typed --best 10 --of ann --relation pays --out best.csv";
 
 /// What workers send each other.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -153,12 +161,13 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     if arguments.data.is_none() && data_digest != model.card.data_digest {
         output.say("note: the data are not what they were when the model was trained");
     }
-    let wanted = asked.map(|asked| wanted(&asked, &prediction, output)).transpose()?;
+    let relations = prediction.plan().links.as_ref().and_then(|links| Relations::of(&model.card, links.relations));
+    let wanted = asked.map(|asked| wanted(&asked, &prediction, (relations.as_ref(), output))).transpose()?;
     output.say(format!("predicting with {workers} worker{}", if workers == 1 { "" } else { "s" }));
     let plan = prediction.plan().clone();
     let predictions = prediction.run(&model.weights).map_err(|error| error.within(&arguments.dir))?;
     if let Some((names, wanted)) = wanted {
-        let embedded = Embedded::of(names, &predictions);
+        let embedded = Embedded::of((names, relations), &predictions);
         let scored = embedded.score(&plan, &model.weights, wanted)?;
         let path = arguments.out.clone();
         let is_csv = extension(&path) == "csv";
@@ -199,7 +208,7 @@ impl Predict {
                 bail!("scores of pairs are written to .csv or .jsonl, without embeddings")
             }
             (true, Some(path), _) => Ok(Some(Asked::File(path))),
-            (true, None, Some(best)) => Ok(Some(Asked::Best(best as usize, &self.of))),
+            (true, None, Some(best)) => Ok(Some(Asked::Best(best as usize, &self.of, self.relation.as_deref()))),
         }
     }
 
@@ -225,9 +234,13 @@ impl Predict {
 }
 
 /// The pairs that are asked for, found before anything is computed.
-fn wanted(asked: &Asked<'_>, prediction: &Prediction, output: &Output) -> Result<(Names, Wanted)> {
+fn wanted(
+    asked: &Asked<'_>,
+    prediction: &Prediction,
+    (relations, output): (Option<&Relations>, &Output),
+) -> Result<(Names, Wanted)> {
     let names = Names::of(prediction.parts())?;
-    let (wanted, notes) = names.find(asked)?;
+    let (wanted, notes) = names.find(asked, relations)?;
     notes.iter().for_each(|note| output.say(note));
     Ok((names, wanted))
 }

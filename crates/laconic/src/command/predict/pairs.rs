@@ -11,6 +11,8 @@ use laconic_graph::part::Part;
 use laconic_nn::links::PairRows;
 use laconic_train::TrainError;
 
+use super::relations::{Relations, is_column};
+
 /// A file of pairs is no larger.
 const BYTES_MAX: u64 = 4 << 30;
 
@@ -24,16 +26,67 @@ pub struct Names {
 pub enum Asked<'a> {
     /// Those of a file.
     File(&'a Path),
-    /// So many of the best targets for each of these nodes.
-    Best(usize, &'a [String]),
+    /// So many of the best targets for each of these nodes, by edges of a relation.
+    Best(usize, &'a [String], Option<&'a str>),
 }
 
 /// The same by rows.
 pub enum Wanted {
     /// These pairs.
     Pairs(PairRows),
-    /// So many of the best targets for each of these nodes.
-    Best(usize, Vec<u32>),
+    /// So many of the best targets for each of these nodes, by edges of a relation.
+    Best(usize, Vec<u32>, Option<u32>),
+}
+
+/// What stands in the lines of a file of pairs, source and target first.
+struct Columns {
+    cells: usize,
+    /// Where the relation stands.
+    relation: Option<usize>,
+    /// Whether a first line names them.
+    are_named: bool,
+}
+
+impl Columns {
+    /// Of a file without names of columns.
+    fn usual(relations: Option<&Relations>) -> Columns {
+        let relation = relations.map(|_| 2);
+        Columns { cells: 2 + usize::from(relation.is_some()), relation, are_named: false }
+    }
+
+    /// Of a file whose first line this is.
+    fn named(names: &[&str], relations: Option<&Relations>) -> Result<Columns, String> {
+        let relation = names.iter().skip(2).position(|name| is_column(name)).map(|at| at + 2);
+        match (relation, relations) {
+            (None, Some(relations)) => {
+                Err(format!("expected a column relation, found {}{}", names.join(", "), why(relations)))
+            }
+            _ => {
+                Ok(Columns { cells: names.len(), relation: relation.filter(|_| relations.is_some()), are_named: true })
+            }
+        }
+    }
+
+    /// The names of those that nobody reads.
+    fn idle<'a>(&self, names: &[&'a str]) -> Vec<&'a str> {
+        let read = |at: usize| at < 2 || Some(at) == self.relation;
+        names.iter().enumerate().filter(|(at, _)| !read(*at)).map(|(_, name)| *name).collect()
+    }
+
+    /// What is said of a line of so many cells, the first of the file or another.
+    fn mismatch(&self, found: usize, is_first: bool, relations: Option<&Relations>) -> String {
+        let usual = if self.relation.is_some() { "source,target,relation" } else { "source,target" };
+        let is_usual = self.cells == Columns::usual(relations).cells;
+        let expected = if is_usual { usual.to_owned() } else { format!("{} cells", self.cells) };
+        let hint = if is_first { "; a first line may name the columns, source and target first" } else { "" };
+        let lacks = relations.filter(|_| found == 2 && !self.are_named).map(why).unwrap_or_default();
+        format!("expected {expected}, found {found} cells{hint}{lacks}")
+    }
+}
+
+/// Why a relation is asked for.
+fn why(relations: &Relations) -> String {
+    format!("; this model scores pairs by their relation, one of {}: {}", relations.len(), relations.listed())
 }
 
 impl Names {
@@ -70,16 +123,24 @@ impl Names {
     /// What is asked for, by rows, with what is to be said about its reading.
     ///
     /// # Errors
-    /// If the file cannot be read, or a node is unknown.
-    pub fn find(&self, asked: &Asked<'_>) -> Result<(Wanted, Vec<String>)> {
+    /// If the file cannot be read, a node or relation is unknown, or there is no relation where the model has some.
+    pub fn find(&self, asked: &Asked<'_>, relations: Option<&Relations>) -> Result<(Wanted, Vec<String>)> {
         match asked {
             Asked::File(path) => {
-                let (pairs, notes) = self.read(path)?;
+                let (pairs, notes) = self.read(path, relations)?;
                 Ok((Wanted::Pairs(pairs), notes))
             }
-            Asked::Best(count, names) => {
+            Asked::Best(count, names, relation) => {
                 let row = |name: &String| self.row(name).with_context(|| nobody(name));
-                Ok((Wanted::Best(*count, names.iter().map(row).collect::<Result<_>>()?), Vec::new()))
+                let relation = match (relations, relation) {
+                    (None, None) => None,
+                    (None, Some(_)) => bail!("--relation: this model scores pairs of all relations alike"),
+                    (Some(relations), None) => bail!("--best needs --relation NAME{}", why(relations)),
+                    (Some(relations), Some(name)) => {
+                        Some(relations.number(name).map_err(|what| anyhow::anyhow!("--relation: {what}"))?)
+                    }
+                };
+                Ok((Wanted::Best(*count, names.iter().map(row).collect::<Result<_>>()?, relation), Vec::new()))
             }
         }
     }
@@ -88,13 +149,14 @@ impl Names {
         self.rows.get(name).or_else(|| self.rows.get(name.trim())).copied()
     }
 
-    /// The pairs of a file: a source and a target a line; with a heading, columns may stand beside them.
-    fn read(&self, path: &Path) -> Result<(PairRows, Vec<String>)> {
+    /// The pairs of a file: a source and a target a line, and a relation where there are some; with a heading, columns
+    /// may stand beside them.
+    fn read(&self, path: &Path, relations: Option<&Relations>) -> Result<(PairRows, Vec<String>)> {
         let bytes = read_file(path, BYTES_MAX).map_err(|source| TrainError::io(path, source))?;
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
         let mut reader = csv::ReaderBuilder::new();
         let mut reader = reader.has_headers(false).flexible(true).delimiter(separator(path, bytes)).from_reader(bytes);
-        let (mut pairs, mut notes, mut beside) = (PairRows::default(), Vec::new(), 0);
+        let (mut pairs, mut notes, mut columns) = (PairRows::default(), Vec::new(), Columns::usual(relations));
         let mut record = csv::StringRecord::new();
         for number in 0.. {
             let at = reader.position().clone();
@@ -108,20 +170,21 @@ impl Names {
             if number == 0
                 && let Some(said) = self.heading(&cells)
             {
-                beside = cells.len() - 2;
+                columns = Columns::named(&cells, relations).map_err(error)?;
+                let idle = columns.idle(&cells);
                 notes.extend(said.then(|| format!("note: the first line, {}, names the columns", cells.join(", "))));
-                notes.extend((beside > 0).then(|| format!("note: not read: {}", cells[2..].join(", "))));
+                notes.extend((!idle.is_empty()).then(|| format!("note: not read: {}", idle.join(", "))));
                 continue;
             }
-            if cells.len() != 2 + beside {
-                let hint =
-                    if number == 0 { "; a first line may name the columns, source and target first" } else { "" };
-                let expected = if beside > 0 { format!("{} cells", 2 + beside) } else { "source,target".to_owned() };
-                return Err(error(format!("expected {expected}, found {} cells{hint}", cells.len())).into());
+            if cells.len() != columns.cells {
+                return Err(error(columns.mismatch(cells.len(), number == 0, relations)).into());
             }
             let row = |name: &str| self.row(name).ok_or_else(|| error(nobody(name)));
             pairs.sources.push(row(cells[0])?);
             pairs.destinations.push(row(cells[1])?);
+            if let (Some(relations), Some(at)) = (relations, columns.relation) {
+                pairs.relations.push(relations.number(cells[at]).map_err(error)?);
+            }
         }
         if pairs.is_empty() {
             return Err(GraphError::format(path, "end", "expected pairs, source,target a line, found none").into());

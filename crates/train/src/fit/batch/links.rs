@@ -1,7 +1,7 @@
 //! Batches of edges to predict: each with its pairs that are none, and the ends of all of them to begin from.
 //!
-//! An edge's batch of an epoch is drawn by key from its two ends, so the owner of any node knows which of its in-edges
-//! are predicted in a batch, and leaves them out of what it draws there.
+//! An edge's batch of an epoch is drawn by key from its two ends whatever its relation, so the owner of any node knows
+//! which of its in-edges are predicted in a batch, and leaves them out of what it draws there.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -73,10 +73,11 @@ impl EdgeBatches {
     fn edges(&self, links: &Links, worker: &Worker, round: Round, batches: &Range<u32>) -> Vec<Links> {
         let (seed, epoch) = (worker.plan.config.train.seed, u64::from(round.first_of_epoch(self.batches)));
         let mut of = vec![Links::default(); batches.len()];
-        for (source, target) in links.iter() {
-            let batch = batch_of_edge(seed, epoch, (source, target), self.batches.into()) as u32;
+        for edge in links.pairs() {
+            let ends = (edge.source, edge.target);
+            let batch = batch_of_edge(seed, epoch, ends, self.batches.into()) as u32;
             if batches.contains(&batch) {
-                of[(batch - batches.start) as usize].push(source, target);
+                of[(batch - batches.start) as usize].push(edge);
             }
         }
         of

@@ -73,7 +73,7 @@ impl LinkPrediction {
         let all = Judged { plan: &self.plan, sets, edges: &none };
         let edges = if self.plan.filters_judged() {
             let steps = [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers];
-            EdgesAmong::of((worker, sets), all.pairs().into_iter(), (steps, round), true)?
+            EdgesAmong::of((worker, sets), all.pairs(), (steps, round), true)?
         } else {
             EdgesAmong::default()
         };

@@ -195,7 +195,7 @@ impl Opening {
         let Setup { plan, process, .. } = setup;
         let claim = process.out.as_deref().map(|out| Claim::new(out, plan, process.resume)).transpose()?;
         let identity = Identity::of(plan, &whole.global)?;
-        let relations = if plan.layer.is_relational { whole.global.relations } else { 0 };
+        let relations = if plan.is_relational() { whole.global.relations } else { 0 };
         let card = Card { relations, ..Card::of(whole) }.of_model(plan);
         let mut opening = Opening { claim, identity, card, checkpoint: None, earlier: Earlier::default() };
         if process.resume {

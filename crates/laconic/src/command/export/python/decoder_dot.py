@@ -1,7 +1,7 @@
 class Decoder(Module):
     """The inner product of both embeddings."""
 
-    def __init__(self, width, layers):
+    def __init__(self, width, layers, relations):
         super().__init__()
 
     def forward(self, source, target):

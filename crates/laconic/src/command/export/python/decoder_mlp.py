@@ -1,7 +1,7 @@
 class Decoder(Module):
     """A perceptron on the product of both embeddings."""
 
-    def __init__(self, width, layers):
+    def __init__(self, width, layers, relations):
         super().__init__()
         self.lins = ModuleDict({str(i): Linear(width, width if i < layers else 1) for i in range(layers + 1)})
         self.acts = ModuleDict({str(i): torch.nn.PReLU() for i in range(layers)})
