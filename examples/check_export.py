@@ -5,7 +5,8 @@
 
 Needs numpy and torch, and torch_geometric, dgl and onnx with onnxruntime as far as these are to be checked (made with torch
 2.2.2, PyTorch Geometric 2.8.1, DGL 2.1.0, onnxruntime 1.31.1); what is not installed is left out, and it says so.
-Prints a table of the largest differences of a probability; exit code 1 where one is larger than 1e-5.
+Prints a table of the largest differences of a probability, of models of links of a score; exit code 1 where one is larger than
+1e-5.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 
 TOLERANCE = 1e-5
-NODES, EDGES, COLUMNS, CLASSES = 300, 1500, 6, 4
+NODES, EDGES, COLUMNS, CLASSES, RELATIONS = 300, 1500, 6, 4, 3
 
 # Keys of the run, for every case on both graphs.
 ON_BOTH = [
@@ -55,6 +56,14 @@ ONCE = [
     ("sage, residual, 3 layers", "directed", "arch=sage residual=true layers=3", ""),
     ("gat, residual, lazy from mlp", "weighted", "arch=gat heads=4 residual=true", "schedule.kind=lazy schedule.start=mlp"),
 ]
+# Models of links: layers and decoder. Scores of pairs are compared; rgcn is exported to PyTorch Geometric alone.
+LINKS = [
+    ("rgcn, distmult", "typed", "arch=rgcn", "distmult"),
+    ("sage, distmult", "typed", "arch=sage", "distmult"),
+    ("gcn, distmult", "directed", "arch=gcn", "distmult"),
+    ("gat, mlp", "directed", "arch=gat heads=4", "mlp"),
+    ("gcn, dot", "directed", "arch=gcn", "dot"),
+]
 
 
 def graphs(folder):
@@ -81,7 +90,14 @@ def graphs(folder):
         more = {"edge_weight": weights.astype(np.float32)} if "weighted" in name else {}
         more |= {"labels": sets} if "sets" in name else {}
         np.savez(folder / f"{name}.npz", **(arrays | more))
-    return arrays | {"edge_weight": weights.astype(np.float32)}
+    types = draw.integers(0, RELATIONS, ends.shape[1])
+    # Some edges are of two relations.
+    twice = draw.random(ends.shape[1]) < 0.2
+    ends = np.concatenate([ends, ends[:, twice]], axis=1)
+    types = np.concatenate([types, (types[twice] + 1) % RELATIONS])
+    typed = arrays | {"edge_index": ends, "edge_type": types}
+    np.savez(folder / "typed.npz", **typed)
+    return {"typed": typed}, arrays | {"edge_weight": weights.astype(np.float32)}
 
 
 def loaded(folder):
@@ -167,6 +183,46 @@ def check(laconic, folder, arrays, case, programs):
     return agrees
 
 
+def check_links(laconic, folder, arrays, case, programs):
+    """The same of scores of pairs, all edges being seen by the model."""
+    name, graph, model, decoder = case
+    run, is_typed = folder / "run", graph == "typed"
+    config = f'[data]\npath = "{folder / graph}.npz"\ntyped = {str(is_typed).lower()}\nfeatures = "standardised"\n'
+    config += "[model]\nhidden = 16\n[train]\nepochs = 15\neval_every = 0\n[partition]\nparts = 3\n"
+    config += f'[task]\nkind = "link_prediction"\ndecoder = "{decoder}"\nsplit = {{ val = 0.0, test = 0.0 }}\n'
+    (folder / "run.toml").write_text(config)
+
+    def do(*words):
+        subprocess.run([laconic, *words, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+
+    keys = [word for key in model.split() for word in ("--set", f"model.{key}")]
+    do("train", str(folder / "run.toml"), "--out", str(run), *keys)
+    draw = np.random.default_rng(8)
+    pairs, types = draw.integers(0, NODES, (2, 1000)), draw.integers(0, RELATIONS, 1000)
+    columns = [*arrays["ids"][pairs], types] if is_typed and decoder == "distmult" else [*arrays["ids"][pairs]]
+    np.savetxt(folder / "pairs.csv", np.stack(columns, axis=1), fmt="%d", delimiter=",")
+    do("predict", str(run), "--pairs", str(folder / "pairs.csv"), "--out", str(folder / "scores.csv"), "--force")
+    with open(folder / "scores.csv", newline="") as file:
+        expected = np.array([float(row["score"]) for row in csv.DictReader(file)])
+    inputs = [torch.from_numpy(arrays["features"]), torch.from_numpy(arrays["edge_index"])]
+    differences, agrees = [], True
+    for to, folder_of in programs:
+        if to == "onnx" or to == "dgl" or (to == "torch" and "rgcn" in model):
+            differences.append("-")
+            continue
+        do("export", str(run), "--to", folder_of)
+        given = [torch.from_numpy(arrays["edge_type"])] if "rgcn" in model else []
+        of_pairs = [torch.from_numpy(types)] if len(columns) == 3 else []
+        with torch.no_grad():
+            built = loaded(run / folder_of).load()
+            found = built.score(built(*inputs, *given), torch.from_numpy(pairs), *of_pairs).numpy()
+        difference = (np.abs(found - expected) / (1 + np.abs(expected))).max()
+        agrees &= bool(difference <= TOLERANCE)
+        differences.append(f"{difference:.1e}")
+    print(f"| {name} | {graph} | {' | '.join(differences)} |", flush=True)
+    return agrees
+
+
 def main():
     parser = argparse.ArgumentParser(description="Check exported models against predictions")
     parser.add_argument("laconic", type=Path, help="the program")
@@ -177,8 +233,12 @@ def main():
     print(f"| model | graph | {' | '.join(chosen)} |\n| --- | --- |{' --: |' * len(chosen)}")
     cases = [(name, graph, model, "") for graph in ["directed", "weighted"] for name, model in ON_BOTH] + ONCE
     with tempfile.TemporaryDirectory() as folder:
-        arrays = graphs(Path(folder))
+        typed, arrays = graphs(Path(folder))
         agree = [check(arguments.laconic.resolve(), Path(folder), arrays, case, programs) for case in cases]
+        of_links = [(to, PROGRAMS[to][1]) for to in chosen]
+        for case in LINKS:
+            of_graph = typed.get(case[1], arrays)
+            agree.append(check_links(arguments.laconic.resolve(), Path(folder), of_graph, case, of_links))
     print(f"{sum(agree)} of {len(agree)} agree within {TOLERANCE}")
     sys.exit(0 if all(agree) else 1)
 

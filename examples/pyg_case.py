@@ -11,10 +11,10 @@ what goes into a conv is added to what comes out, as it is where widths agree, e
 that of GATConv(residual=True), in others one of our own. BatchNorm, PReLU (one slope for all layers) and JumpingKnowledge are
 those of PyTorch Geometric's `GCN` and `GraphSAGE`, and put together alike around other layers. The file holds:
 
-    edge_index    i64 [2, edges]          sources, targets; no edge twice
+    edge_index    i64 [2, edges]          sources, targets; no edge twice, but with distmult some in two relations
     x             f32 [nodes, features]
     y             i64 [nodes]
-    edge_type     i64 [edges]             rgcn: the relation of each edge
+    edge_type     i64 [edges]             rgcn, distmult: the relation of each edge
     train_mask    u8  [nodes]             1 where a node counts in the loss (mean cross-entropy)
     param/NAME    f32                     initial weights: `convs.I.*` (`lins.I.*` for mlp), `norms.I.*`, `act.weight`, `lin.*`
     logits        f32 [nodes, classes]    with the initial weights
@@ -27,7 +27,7 @@ those of PyTorch Geometric's `GCN` and `GraphSAGE`, and put together alike aroun
 
 With `--decoder` the model's rows are embeddings, `logits` holds them, and the loss is that of links: weighted binary cross
 entropy of the decoder's scores (`param/decoder.*`). The pairs that are no edges are those that Laconic draws for seed 0: round 0
-for gradients, rounds 1 to 10 for losses.
+for gradients, rounds 1 to 10 for losses. With distmult each has the relation of its edge, which has a part in the draw.
 
 Weights and features are single precision; all that is computed from them is computed in double precision and then rounded, so
 that differences are the other side's. Weights that PyTorch Geometric starts at a constant (biases, norms, GIN's learned eps) are
@@ -54,6 +54,7 @@ TRAIN_FRACTION = 0.55
 # Fraction of nodes that get no in-edge, and of the others that get a self-loop where wanted.
 SOURCE_ONLY_FRACTION = 0.1
 SELF_LOOP_FRACTION = 0.25
+PARALLEL_FRACTION = 0.25
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -80,14 +81,14 @@ def parse_arguments() -> argparse.Namespace:
         "--residual", action="store_true", help="residual connections: what goes into a layer is added to what comes out"
     )
     parser.add_argument("--no-eps", action="store_true", help="fix eps at 0 rather than learn it (gin)")
-    parser.add_argument("--relations", type=int, default=3, help="relations of edges (rgcn)")
+    parser.add_argument("--relations", type=int, default=3, help="relations of edges (rgcn, distmult)")
     parser.add_argument("--bases", type=int, default=0, help="bases that relations are mixed of, 0: none (rgcn)")
     parser.add_argument("--nodes", type=int, default=70)
     parser.add_argument("--edges", type=int, default=350, help="number of edges, self-loops included")
     parser.add_argument("--self-loops", action="store_true", help="let some nodes have a self-loop in the input")
     parser.add_argument("--features", type=int, default=8)
     parser.add_argument("--classes", type=int, default=4)
-    parser.add_argument("--decoder", choices=["dot", "mlp"], help="learn links, with --classes columns of embeddings")
+    parser.add_argument("--decoder", choices=["dot", "mlp", "distmult"], help="learn links, with --classes columns of embeddings")
     parser.add_argument("--decoder-layers", type=int, default=1, help="hidden layers of the mlp decoder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, help="the file to write (.npz)")
@@ -180,7 +181,7 @@ def model_of(arguments: argparse.Namespace) -> nn.Module:
 
 
 class Decoder(nn.Module):
-    """Scores of pairs: the sum over the product of both embeddings, or a perceptron on it."""
+    """Scores of pairs: the sum over the product of both embeddings, and of a vector a relation, or a perceptron on it."""
 
     def __init__(self, arguments: argparse.Namespace):
         super().__init__()
@@ -189,9 +190,13 @@ class Decoder(nn.Module):
         if arguments.decoder == "mlp":
             self.lins = nn.ModuleList([nn.Linear(width, width) for _ in range(hidden)] + [nn.Linear(width, 1)])
             self.acts = nn.ModuleList(nn.PReLU() for _ in range(hidden))
+        if arguments.decoder == "distmult":
+            self.relations = nn.Parameter(torch.randn(arguments.relations, width))
 
-    def forward(self, sources: Tensor, targets: Tensor) -> Tensor:
+    def forward(self, sources: Tensor, targets: Tensor, types: Tensor) -> Tensor:
         x = sources * targets
+        if hasattr(self, "relations"):
+            x = x * self.relations[types]
         if not hasattr(self, "lins"):
             return x.sum(1)
         for lin, act in zip(self.lins, self.acts):
@@ -199,23 +204,28 @@ class Decoder(nn.Module):
         return self.lins[-1](x).squeeze(1)
 
 
-def pairs(edge_index: np.ndarray, nodes: int, round_: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Sources, targets and truth of a round's pairs: edges but loops, then one that is none for each."""
-    edges = edge_index[:, edge_index[0] != edge_index[1]]
+def pairs(edge_index: np.ndarray, types: np.ndarray | None, nodes: int, round_: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sources, targets, relations and truth of a round's pairs: edges but loops, then one that is none for each. `types` are
+    the relations of edges where the decoder reads them."""
+    joins = edge_index[0] != edge_index[1]
+    edges, of = edge_index[:, joins], np.zeros(joins.sum(), dtype=np.int64) if types is None else types[joins]
     u = np.uint64
     key = fold(root(0, PURPOSE_NEGATIVES), u(1 + round_))
-    key = fold(fold(fold(key, edges[0].astype(u)), edges[1].astype(u)), u(0))
-    drawn = below(key, nodes).astype(np.int64)
+    key = fold(fold(key, edges[0].astype(u)), edges[1].astype(u))
+    if types is not None:
+        key = fold(key, of.astype(u))
+    drawn = below(fold(key, u(0)), nodes).astype(np.int64)
     keep = drawn != edges[0]
     sources, targets = np.concatenate([edges[0], edges[0][keep]]), np.concatenate([edges[1], drawn[keep]])
     truth = torch.zeros(len(sources), dtype=torch.double)
     truth[: edges.shape[1]] = 1
-    return torch.from_numpy(sources), torch.from_numpy(targets), truth
+    return *map(torch.from_numpy, [sources, targets, np.concatenate([of, of[keep]])]), truth
 
 
-def link_loss(model: nn.Module, rows: Tensor, sources: Tensor, targets: Tensor, truth: Tensor) -> Tensor:
+def link_loss(model: nn.Module, rows: Tensor, sources: Tensor, targets: Tensor, types: Tensor, truth: Tensor) -> Tensor:
     weight = (truth == 0).sum() / (truth == 1).sum()
-    return binary_cross_entropy_with_logits(model.decoder(rows[sources], rows[targets]), truth, pos_weight=weight)
+    scores = model.decoder(rows[sources], rows[targets], types)
+    return binary_cross_entropy_with_logits(scores, truth, pos_weight=weight)
 
 
 def layer(arguments: argparse.Namespace, inputs: int, outputs: int, last: bool) -> nn.Module:
@@ -270,8 +280,14 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
     train_mask = (rng.permutation(arguments.nodes) < TRAIN_FRACTION * arguments.nodes).astype(np.uint8)
     arrays = {"edge_index": edge_index, "x": x, "y": y, "train_mask": train_mask}
     edge_type = np.zeros(edge_index.shape[1], dtype=np.int64)
-    if arguments.arch == "rgcn":
+    if arguments.arch == "rgcn" or arguments.decoder == "distmult":
         edge_type = rng.integers(arguments.relations, size=edge_index.shape[1])
+        if arguments.decoder == "distmult" and arguments.relations > 1:
+            # Some edges are of two relations.
+            twice = rng.random(edge_index.shape[1]) < PARALLEL_FRACTION
+            edge_index = np.concatenate([edge_index, edge_index[:, twice]], axis=1)
+            edge_type = np.concatenate([edge_type, (edge_type[twice] + 1) % arguments.relations])
+            arrays["edge_index"] = edge_index
         arrays["edge_type"] = edge_type
 
     torch.manual_seed(arguments.seed)
@@ -295,7 +311,8 @@ def make_case(arguments: argparse.Namespace) -> dict[str, np.ndarray]:
 
     def loss_of(logits: Tensor, round_: int) -> Tensor:
         if arguments.decoder:
-            return link_loss(model, logits, *pairs(edge_index, arguments.nodes, round_))
+            types = edge_type if arguments.decoder == "distmult" and arguments.relations > 1 else None
+            return link_loss(model, logits, *pairs(edge_index, types, arguments.nodes, round_))
         return cross_entropy(logits[train], labels[train])
 
     model.eval()

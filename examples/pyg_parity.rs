@@ -102,6 +102,9 @@ fn main() -> Result<ExitCode> {
         if hidden > 0 {
             (config.task.decoder, config.task.decoder_layers) = ("mlp".to_owned(), hidden);
         }
+        if case.parameters.contains_key("decoder.relations") {
+            config.task.decoder = "distmult".to_owned();
+        }
     }
     let Ours { logits, gradients, losses, .. } = ours(&case, &config, &arguments)?;
 
