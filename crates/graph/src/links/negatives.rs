@@ -95,5 +95,14 @@ mod tests {
         assert_ne!(first, drawn(&[3], Negatives::of_round(7, 2), (2, 3)));
         assert_ne!(first, drawn(&[3], Negatives::of_evaluation(7), (2, 3)));
         assert_ne!(first, drawn(&[3], Negatives::of_round(7, 1), (3, 2)));
+        let of = |relation| {
+            let all = Negatives { scope: NegativeScope::Global, number: 20, own: &[], nodes: 1000 };
+            all.targets(Negatives::of_round(7, 1), Pair { source: 2, target: 3, relation }).collect::<Vec<u64>>()
+        };
+        assert_eq!(of(None), first);
+        assert!(
+            of(Some(0)) != first && of(Some(1)) != first && of(Some(0)) != of(Some(1)),
+            "parallel edges draw apart"
+        );
     }
 }

@@ -211,7 +211,9 @@ fn take_out(mut part: Part, role: impl Fn(usize, u64, u64) -> LinkRole) -> (Part
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::build::{BuildOptions, build_graph};
     use crate::dataset::{Dataset, Features, Labels};
+    use crate::edges::{EdgeData, Relations};
     use crate::graph::Graph;
     use crate::part::cut;
     use std::collections::BTreeSet;
@@ -278,6 +280,43 @@ mod tests {
         let all = pairs.iter().filter(|(a, b)| a != b).count() as f64;
         assert!((of(&val) - 0.1 * all).abs() < 5.0 * (0.09 * all).sqrt(), "{} of {all}", of(&val));
         assert!((of(&test) - 0.2 * all).abs() < 5.0 * (0.16 * all).sqrt(), "{} of {all}", of(&test));
+    }
+
+    /// Every pair of nodes with edges of two or three relations: all go one way, and each keeps its relation.
+    #[test]
+    fn edges_of_all_relations_between_two_nodes_are_held_out_together_and_told_apart() {
+        let ends = (0..40u32).flat_map(|a| (0..40u32).map(move |b| (a, b))).filter(|(a, b)| a != b);
+        let all: BTreeSet<(u64, u64, u16)> =
+            ends.flat_map(|(a, b)| (0..2 + (a + b) % 2).map(move |of| (a.into(), b.into(), 2 * of as u16))).collect();
+        let (sources, targets) = all.iter().map(|edge| (edge.0 as u32, edge.1 as u32)).unzip();
+        let relations = Some(Relations { count: 5, of: all.iter().map(|edge| edge.2).collect() });
+        let data = EdgeData { relations, ..EdgeData::default() };
+        let graph = build_graph(40, sources, targets, data, BuildOptions::default()).unwrap().0;
+        let dataset = Dataset::new("typed", graph, Features::None, Labels::None, vec![]).unwrap();
+        let assignment: Vec<u32> = (0..40).map(|node| node % 3).collect();
+        let (mut found, mut held_out) = (BTreeSet::new(), 0);
+        for part in cut(&dataset, None, &assignment, 3).unwrap() {
+            let own = part.nodes.clone();
+            let (part, held) = hold_out(part, &SPLIT).unwrap();
+            let train = Links::of(&part);
+            for (links, role) in [(&train, LinkRole::Train), (&held.val, LinkRole::Val), (&held.test, LinkRole::Test)] {
+                assert!(!links.is_empty() && links.relations.len() == links.len());
+                held_out += if role == LinkRole::Train { 0 } else { links.len() };
+                for edge @ Pair { source, target, relation } in links.pairs() {
+                    assert_eq!(SPLIT.role(target, source), role);
+                    assert!(links.has(edge) && links.has((source, target)));
+                    assert!(!links.has(Pair { relation: Some(1), ..edge }), "no edge is of relation 1");
+                    assert!(found.insert((source, target, relation.unwrap())));
+                }
+                let is_here = |&(source, target): &(u64, u64)| {
+                    own.binary_search(&target).is_ok() && source != target && SPLIT.role(source, target) == role
+                };
+                let pairs = (0..40).flat_map(|source| (0..40).map(move |target| (source, target)));
+                assert!(pairs.filter(|pair| !is_here(pair)).all(|pair| !links.has(pair)));
+            }
+        }
+        assert_eq!(found, all);
+        assert!(held_out > 500, "{held_out}");
     }
 
     #[test]

@@ -210,8 +210,8 @@ impl LinkPlan {
             return Ok(());
         }
         let most = (((1u128 << 64) / self.relations as u128) as f64).sqrt() as u64;
-        let of = if self.relations > 1 { format!(" of {} relations", self.relations) } else { String::new() };
-        let what = format!("expected at most {most} nodes with edges{of}, {} has {}", counts.dataset, counts.nodes);
+        let of = if self.relations > 1 { format!(" with {} relations", self.relations) } else { String::new() };
+        let what = format!("expected at most {most} nodes{of}, {} has {}", counts.dataset, counts.nodes);
         Err(TrainError::config(format!("task.filter_negatives = true: {what}")))
     }
 

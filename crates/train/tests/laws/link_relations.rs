@@ -7,8 +7,10 @@ use laconic_graph::build::{BuildOptions, build_graph};
 use laconic_graph::dataset::{Dataset, Labels};
 use laconic_graph::edges::{EdgeData, Relations};
 use laconic_graph::links::{EdgeSplit, LinkRole, NegativeScope, Negatives, Pair};
+use laconic_graph::part::GlobalCounts;
 use laconic_graph::sample::{batch_of_edge, batches};
 use laconic_key::Key;
+use laconic_train::Plan;
 use laconic_train::run::Options;
 use laconic_train::run::verify::relative_difference;
 use laconic_wire::Kind;
@@ -266,6 +268,31 @@ fn decoders_without_relations_and_data_of_one_know_nothing_of_them() {
         let typed = bits(&run(&config(&keys), &dataset, 2));
         assert_eq!(typed == expected, decoder == "task.decoder=dot", "{decoder}");
     }
+}
+
+/// Source, target and relation are one number of 64 bits where pairs that are edges are looked for.
+#[test]
+fn graphs_of_more_triples_than_a_number_can_tell_apart_are_refused() {
+    let counts = |nodes, relations| GlobalCounts {
+        dataset: "large".to_owned(),
+        nodes,
+        edges: 1 << 30,
+        columns: 8,
+        relations,
+        ..GlobalCounts::default()
+    };
+    let plan = |decoder, counts| {
+        let config = config(&["task.kind=link_prediction", "task.filter_negatives=true", decoder]);
+        Plan::of(&config, &counts).err().map(|error| error.to_string())
+    };
+    let (distmult, dot) = ("task.decoder=distmult", "task.decoder=dot");
+    assert_eq!(plan(distmult, counts(1 << 24, 1 << 16)), None);
+    let error = plan(distmult, counts((1 << 24) + 1, 1 << 16)).expect("2^64 is too little");
+    let words = ["task.filter_negatives", "at most 16777216 nodes with 65536 relations", "large has 16777217"];
+    assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    assert_eq!(plan(dot, counts(1 << 32, 1 << 16)), None);
+    let error = plan(dot, counts((1 << 32) + 1, 1 << 16)).expect("2^64 is too little");
+    assert!(error.contains("at most 4294967296 nodes, large has 4294967297"), "{error}");
 }
 
 #[test]
