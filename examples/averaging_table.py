@@ -40,7 +40,8 @@ def keys(args, method, seed, drop):
     sets = [
         f"data.path={args.data}",
         f"partition.parts={args.trainers}",
-        f"partition.seed={seed}",
+        # Given parts are drawn from nothing.
+        *([] if "given" in method else [f"partition.seed={seed}"]),
         f"train.seed={seed}",
         "train.threads=1",
         *args.set,
