@@ -7,38 +7,9 @@ use super::change::{Changes, Replicas};
 use super::events::{Action, Ending, Event, Kept, Noted, Reached};
 use super::mean::{Contribution, Mean, mean};
 use super::message::{FromTrainer, ToTrainer};
+use super::phase::{Phase, Standing};
 use super::terms::Terms;
 use crate::config::Pace;
-
-/// What the aggregator knows of a trainer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    /// It has not come, or is gone.
-    Absent,
-    /// It takes steps.
-    Working,
-    /// It has sent its model and waits for the mean.
-    Answered,
-    /// It has taken its leave.
-    Left,
-}
-
-/// What the aggregator waits for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Phase {
-    /// Trainers to come, since then; since when there are enough.
-    Gathering { since: Duration, enough: Option<Duration> },
-    /// The interval to pass, since then.
-    Working(Duration),
-    /// Models, since then; since when there are enough; whether the mean will be the last.
-    Collecting { since: Duration, enough: Option<Duration>, last: bool },
-    /// The correction of a mean, and whether it is the last.
-    Correcting { last: bool },
-    /// Leave-takings, and the verdict on the last mean.
-    Closing(Duration, Ending),
-    /// Nothing.
-    Over,
-}
 
 /// The one who takes means. It never waits for a trainer that is gone, and for one that stalls only as long as its
 /// terms say; what it does follows from what it is told and when.
@@ -56,7 +27,7 @@ pub struct Aggregator {
     expected: Vec<bool>,
     answers: Vec<Option<Contribution>>,
     /// What each trainer's rows count for, and steps of its epochs.
-    told: Vec<(f64, u64)>,
+    told: Vec<Option<(f64, u64)>>,
     /// Steps that entered means, by trainer.
     steps: Vec<u64>,
     number: u32,
@@ -96,7 +67,7 @@ impl Aggregator {
             lost: vec![false; trainers],
             expected: vec![false; trainers],
             answers: vec![None; trainers],
-            told: vec![(0.0, 1); trainers],
+            told: vec![None; trainers],
             steps: kept.map_or_else(|| vec![0; trainers], |kept| kept.steps.clone()),
             number: kept.map_or(0, |kept| kept.mean.number),
             model: kept.map(|kept| kept.mean.model.clone()),
@@ -181,7 +152,7 @@ impl Aggregator {
     fn hear(&mut self, now: Duration, trainer: usize, said: FromTrainer, actions: &mut Vec<Action>) {
         match said {
             FromTrainer::Came { steps_of_epoch, rows } => {
-                self.told[trainer] = (rows, steps_of_epoch);
+                self.told[trainer] = Some((rows, steps_of_epoch));
                 // What it may have sent before it was lost stays; nobody waits for more.
                 self.expected[trainer] = false;
                 self.replicas.forget(trainer);
@@ -195,7 +166,7 @@ impl Aggregator {
                     Phase::Closing(..) | Phase::Over => self.answer_with_the_end(trainer, actions),
                     _ => {
                         actions.push(Action::Note(trainer, Noted::Came(self.number)));
-                        self.go(trainer, actions);
+                        self.go_or_wait(trainer, actions);
                         self.check(now, actions);
                     }
                 }
@@ -207,12 +178,7 @@ impl Aggregator {
                 let collects = matches!(self.phase, Phase::Working(_) | Phase::Collecting { .. });
                 if number != self.number + 1 || !collects {
                     actions.push(Action::Note(trainer, Noted::Late(self.number)));
-                    if !matches!(self.phase, Phase::Correcting { .. }) {
-                        self.go(trainer, actions);
-                    } else {
-                        // It gets the mean that is being corrected as everybody does.
-                        self.standing[trainer] = Standing::Answered;
-                    }
+                    self.go_or_wait(trainer, actions);
                     return;
                 }
                 // Who has said what is no change of a model says nothing that could be waited for.
@@ -220,7 +186,7 @@ impl Aggregator {
                 let Some(model) = self.replicas.read(trainer, mean, model) else {
                     return self.lose(now, trainer, actions);
                 };
-                let rows = self.told[trainer].0;
+                let rows = self.told[trainer].map_or(0.0, |(rows, _)| rows);
                 self.answers[trainer] = Some(Contribution { trainer, steps, rows, loss, model });
                 self.standing[trainer] = Standing::Answered;
                 if let Phase::Working(_) = self.phase {
@@ -289,6 +255,14 @@ impl Aggregator {
         self.standing[trainer] = Standing::Working;
         let model = self.replicas.next(trainer, self.number, self.model.as_ref());
         actions.push(Action::Say(trainer, ToTrainer::Go { number: self.number, model }));
+    }
+
+    /// The same, unless a mean is being corrected, which it gets then as everybody does.
+    fn go_or_wait(&mut self, trainer: usize, actions: &mut Vec<Action>) {
+        match self.phase {
+            Phase::Correcting { .. } => self.standing[trainer] = Standing::Answered,
+            _ => self.go(trainer, actions),
+        }
     }
 
     fn answer_with_the_end(&mut self, trainer: usize, actions: &mut Vec<Action>) {
@@ -380,8 +354,11 @@ impl Aggregator {
 
     /// Whether any trainer has taken as many steps as it should.
     fn is_at_its_limit(&self) -> bool {
-        let mut trainers = self.steps.iter().zip(&self.told);
-        trainers.any(|(steps, (_, of_epoch))| self.terms.limit.steps(*of_epoch).is_some_and(|limit| *steps >= limit))
+        // Of one that has not come nobody knows how long its epochs are.
+        let is_at_its = |(steps, told): (&u64, &Option<(f64, u64)>)| {
+            told.and_then(|(_, of_epoch)| self.terms.limit.steps(of_epoch)).is_some_and(|limit| *steps >= limit)
+        };
+        self.steps.iter().zip(&self.told).any(is_at_its)
     }
 
     /// Hands the mean out to those who wait for it.

@@ -16,6 +16,7 @@ pub mod lane;
 pub mod link;
 mod mean;
 mod message;
+mod phase;
 pub mod simulated;
 mod terms;
 mod trainer;

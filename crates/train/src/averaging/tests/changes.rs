@@ -136,7 +136,8 @@ fn whoever_takes_up_a_mean_takes_up_the_one_that_was_kept_whatever_fails() {
     for seed in 0..400u64 {
         let trainers = 2 + (seed % 4) as usize;
         let pace = if seed % 3 == 0 { Pace::Steps(10) } else { Pace::Time(10 * SECOND) };
-        let terms = terms(trainers, pace, Pace::Time(200 * SECOND));
+        let corrections = if seed % 2 == 0 { 0 } else { 20 };
+        let terms = Terms { corrections, ..terms(trainers, pace, Pace::Time(200 * SECOND)) };
         let weather = weather(seed, trainers, 200.0);
         let calm = Conditions { faults: Vec::new(), ..weather.clone() };
         let (_, first, adopted) = walk_with(terms, &weather, &Reached::default(), &quantised(2));

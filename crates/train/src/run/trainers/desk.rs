@@ -351,7 +351,13 @@ impl Watch<Scores> for Desk {
             clock: Some((self.before + *elapsed).as_secs_f64()),
         };
         self.last = *elapsed;
+        let (round, every) = (report.round, self.plan.config.train.eval_every);
+        let is_judged = kept.last || (every > 0 && mean.number.is_multiple_of(every));
         self.unwritten.push_back((report, mean.model.clone()));
+        if !is_judged && self.unwritten.len() == 1 {
+            // No verdict will come.
+            self.write(round, None)?;
+        }
         let (elapsed, steps) = (elapsed.as_secs_f64(), steps.clone());
         self.progress.averaged = Some(Averaged { elapsed, steps, unwritten: Vec::new() });
         self.save()

@@ -142,6 +142,8 @@ pub(super) struct Chair {
     shut_out: Vec<bool>,
     /// What has been said already to the stage that is to begin.
     early: Vec<Event>,
+    /// Who has come to this stage.
+    come: Vec<bool>,
     /// What each has left with.
     pub leaves: Vec<Option<Leave>>,
     /// What each has sent.
@@ -155,8 +157,20 @@ impl Chair {
     pub fn new(transport: Metered, give_up: StopSignal) -> Chair {
         let trainers = transport.size() - 1;
         let (leaves, from) = (vec![None; trainers], vec![Ledger::new(); trainers]);
-        let (gone, shut_out) = (vec![false; trainers], vec![false; trainers]);
-        Chair { transport, give_up, gone, shut_out, early: Vec::new(), leaves, from }
+        let (gone, shut_out, come) = (vec![false; trainers], vec![false; trainers], vec![false; trainers]);
+        Chair { transport, give_up, gone, shut_out, early: Vec::new(), come, leaves, from }
+    }
+
+    /// Begins a stage: what trainers have said to it already. What they said to the one before counts no more.
+    fn turn(&mut self) -> Vec<Event> {
+        let early = std::mem::take(&mut self.early);
+        self.come.fill(false);
+        for event in &early {
+            if let Event::Heard(trainer, FromTrainer::Came { .. }) = event {
+                self.come[*trainer] = true;
+            }
+        }
+        early
     }
 
     /// What trainers have said since the last time, and who is gone.
@@ -181,6 +195,12 @@ impl Chair {
                     *inbox = Inbox::new(inbox.form());
                 }
                 self.from[trainer].record(frame.tag(), AGGREGATOR, frame.payload().len());
+                self.come[trainer] |= frame.tag() == Step::TrainerComes.tag(0);
+                if !self.come[trainer] && frame.tag() != Step::TrainerLeaves.tag(0) {
+                    // A model for a stage that has ended meanwhile.
+                    self.transport.recycle(frame);
+                    continue;
+                }
                 match inbox.of_trainer(&frame) {
                     Ok(None) => {}
                     Ok(Some(said)) => {
@@ -234,12 +254,14 @@ impl Chair {
         let form = Form::of(Changes::of(&setup.plan, stage, AGGREGATOR)?.as_ref(), chosen.len());
         let mut inboxes: Vec<Inbox> = self.gone.iter().map(|_| Inbox::new(form)).collect();
         let mut left = vec![false; self.gone.len()];
+        let mut heard = self.turn();
         while !left.iter().zip(&self.gone).all(|(left, gone)| *left || *gone) {
             self.check()?;
             if began.elapsed() > setup.config.start_deadline() {
                 break;
             }
-            for event in self.listen(&mut inboxes)? {
+            heard.extend(self.listen(&mut inboxes)?);
+            for event in heard.drain(..) {
                 match event {
                     // It has been told already, and comes to the next stage.
                     Event::Heard(trainer, FromTrainer::Came { .. }) if left[trainer] => self.early.push(event),
@@ -296,7 +318,7 @@ impl Chair {
             });
             let judging = judging.map_err(|source| TrainError::io("thread of the judge", source))?;
             let (waiting, lanes) = (VecDeque::new(), vec![Lane::default(); terms.trainers]);
-            let later = std::mem::take(&mut self.early);
+            let later = self.turn();
             let leading = Leading { chair: self, terms, desk, ask, told, waiting, busy: 0, later, lanes };
             let led = leading.run(changes, hands_on).and_then(|ending| {
                 let goes_on = hands_on && matches!(ending, Ending::Limit | Ending::Patience);
@@ -307,6 +329,8 @@ impl Chair {
                 let _ = choose.send(of_stage);
                 Ok(ending)
             });
+            // Nothing was chosen where the stage has failed: then the judge waits for nobody.
+            drop(choose);
             // A judge that has panicked is why the stage has no verdicts.
             let judged =
                 judging.join().unwrap_or_else(|panic| Err(crate::run::threads::panicked(0, panic.as_ref())))?;
