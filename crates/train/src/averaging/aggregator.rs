@@ -220,9 +220,7 @@ impl Aggregator {
         }
         // A run that goes on may have reached its end before.
         let is_at_its_end = self.number > 0 && (self.is_at_its_limit() || self.ends_at().is_some_and(|end| now >= end));
-        if let Some(model) = self.model.clone().filter(|_| std::mem::take(&mut self.owes)) {
-            self.judge(model, is_at_its_end, actions);
-        }
+        self.judge_owed(is_at_its_end, actions);
         if is_at_its_end || self.is_out_of_patience() {
             let ending = if is_at_its_end { Ending::Limit } else { Ending::Patience };
             return self.close(now, ending, actions);
@@ -243,6 +241,13 @@ impl Aggregator {
         }
         if last {
             self.awaits = Some(self.number);
+        }
+    }
+
+    /// The same of the mean that the run goes on from, where the verdict on it was lost.
+    fn judge_owed(&mut self, last: bool, actions: &mut Vec<Action>) {
+        if let Some(model) = self.model.clone().filter(|_| std::mem::take(&mut self.owes)) {
+            self.judge(model, last, actions);
         }
     }
 
@@ -278,7 +283,10 @@ impl Aggregator {
     fn stop(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.stopping = true;
         match &mut self.phase {
-            Phase::Gathering { .. } => self.close(now, Ending::Stopped, actions),
+            Phase::Gathering { .. } => {
+                self.judge_owed(true, actions);
+                self.close(now, Ending::Stopped, actions);
+            }
             Phase::Working(_) => self.call(now, true, actions),
             Phase::Collecting { last, .. } | Phase::Correcting { last } => *last = true,
             Phase::Closing(..) | Phase::Over => {}

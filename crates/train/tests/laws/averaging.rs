@@ -6,6 +6,7 @@ use laconic_graph::part::{Part, cut};
 use laconic_train::TrainError;
 use laconic_train::config::Config;
 use laconic_train::fit::observe::RoundReport;
+use laconic_train::record::observer::Observer;
 use laconic_train::record::summary::AveragingSummary;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, Outcome, run_threads};
@@ -403,6 +404,31 @@ fn a_refused_run_leaves_the_earlier_run_of_its_folder() {
         .and_then(|config| run_threads(&config, Source::of(dealt(&dataset, 3)), into_folder(out.path())).map(|_| ()));
         refused.expect_err("it is refused");
         assert_eq!(files(), before, "{keys:?}");
+    }
+}
+
+/// Takes the folder away when the first mean is written down.
+struct Vandal(std::path::PathBuf);
+
+impl Observer for Vandal {
+    fn checkpoint(&mut self, _: u32) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_run_that_cannot_be_written_down_any_more_ends_with_an_error() {
+    for kind in ["transport.kind=threads", "transport.kind=simulated"] {
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (dataset, out) = (graph(60, 3), folder());
+            let observer = Box::new(Vandal(out.path().to_owned()));
+            let options = Options { observer, ..into_folder(out.path()) };
+            let ran = run_threads(&trainers(&[kind]), Source::of(dealt(&dataset, 3)), options);
+            let _ = tell.send(ran.map(|_| ()).map_err(|error| error.to_string()));
+        });
+        let ended = told.recv_timeout(std::time::Duration::from_secs(60)).expect("it does not hang");
+        assert!(ended.is_err(), "{kind}");
     }
 }
 

@@ -70,19 +70,18 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
+/// Pairs that are no edges: a pool, and targets of edges' own.
+fn pairs() -> [GivenPairs<u32>; 2] {
+    let pool = GivenPairs { sources: vec![2, 2, 4], targets: vec![4, 0, 4], ..GivenPairs::default() };
+    let (sources, targets, others) = (vec![1, 0], vec![0, 4], vec![3, 3, 2, 0, 1, 4]);
+    [pool, GivenPairs { sources, targets, others, each: 3, relations: vec![] }]
+}
+
 #[test]
 fn parts_come_back_as_they_were() {
     let nothing =
         Dataset { features: Features::None, labels: Labels::None, splits: Vec::new(), ids: Ids::Row, ..plain() };
-    let pool = GivenPairs { sources: vec![2, 2, 4], targets: vec![4, 0, 4], ..GivenPairs::default() };
-    let own = GivenPairs {
-        sources: vec![1, 0],
-        targets: vec![0, 4],
-        others: vec![3, 3, 2, 0, 1, 4],
-        each: 3,
-        relations: vec![],
-    };
-    let given = Dataset { negatives: Some([pool, own]), ..plain() };
+    let given = Dataset { negatives: Some(pairs()), ..plain() };
     for dataset in [dataset(), plain(), nothing, given] {
         let parts = parts(&dataset);
         let folder = written(&parts);
@@ -98,15 +97,7 @@ fn parts_come_back_as_they_were() {
 
 #[test]
 fn pairs_that_are_no_edges_keep_the_rules_of_parts() {
-    let pool = GivenPairs { sources: vec![2, 2, 4], targets: vec![4, 0, 4], ..GivenPairs::default() };
-    let own = GivenPairs {
-        sources: vec![1, 0],
-        targets: vec![0, 4],
-        others: vec![3, 3, 2, 0, 1, 4],
-        each: 3,
-        relations: vec![],
-    };
-    let dataset = Dataset { negatives: Some([pool, own]), ids: Ids::Row, ..plain() };
+    let dataset = Dataset { negatives: Some(pairs()), ids: Ids::Row, ..plain() };
     let parts = parts(&dataset);
     let counts = parts.iter().map(|part| part.negatives.as_ref().unwrap().each_ref().map(GivenPairs::len));
     assert_eq!(counts.collect::<Vec<_>>(), [[1, 1], [0, 0], [2, 1]]);

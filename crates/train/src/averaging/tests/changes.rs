@@ -155,6 +155,45 @@ fn whoever_takes_up_a_mean_takes_up_the_one_that_was_kept_whatever_fails() {
 }
 
 #[test]
+fn who_comes_while_a_mean_is_corrected_gets_the_corrected_one() {
+    let terms = Terms { corrections: 2, ..terms(3, Pace::Steps(4), Pace::Steps(80)) };
+    let initial: Model = [0.0f32; 2].as_slice().into();
+    let models = (quarters(true)(Rank(0)), initial);
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), models, Duration::ZERO);
+    let came = |trainer| Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 4, rows: 1.0 });
+    (0..3).for_each(|trainer| drop(aggregator.on(SECOND, came(trainer))));
+    drop(aggregator.on(SECOND, Event::Lost(2)));
+    for trainer in 0..2 {
+        let model = Sent::Change(Change { codec: QUARTERS.number, bytes: [4, 0, 4, 0].as_slice().into() });
+        let answer = FromTrainer::Model { number: 1, steps: 4, loss: 0.0, model };
+        drop(aggregator.on(2 * SECOND, Event::Heard(trainer, answer)));
+    }
+    let said = |actions: &[Action]| {
+        let to = |action: &Action| match action {
+            Action::Say(2, ToTrainer::Go { number, model }) => Some((*number, model.clone())),
+            _ => None,
+        };
+        actions.iter().find_map(to)
+    };
+    assert_eq!(said(&aggregator.on(3 * SECOND, came(2))), None, "a mean is being corrected");
+    let corrected: Model = [5.0f32, 6.0].as_slice().into();
+    let actions = aggregator.on(4 * SECOND, Event::Corrected(corrected.clone()));
+    assert_eq!(said(&actions), Some((1, Some(Sent::Whole(corrected)))));
+}
+
+#[test]
+fn who_stops_a_run_that_owes_a_verdict_has_it_judged() {
+    let kept = walk(terms(3, Pace::Steps(4), Pace::Steps(12)), &conditions(&[1.0; 3]), None).1.kept[1].1.clone();
+    let models = (None, kept.mean.model.clone());
+    let terms = terms(3, Pace::Steps(4), Pace::Steps(12));
+    let mut aggregator = Aggregator::new(terms, &reached(&kept, true), models, Duration::ZERO);
+    let actions = aggregator.on(SECOND, Event::Stopped);
+    assert!(actions.contains(&Action::Judge(2, kept.mean.model.clone())), "{actions:?}");
+    assert!(!actions.contains(&Action::Finish(Ending::Stopped)), "the verdict is waited for");
+    assert_eq!(aggregator.on(SECOND, Event::Judged(2, Some(0.5))), [Action::Finish(Ending::Stopped)]);
+}
+
+#[test]
 fn what_is_no_change_loses_its_trainer_and_nobody_else() {
     let terms = terms(3, Pace::Steps(4), Pace::Steps(8));
     let initial: Model = [0.0f32; 2].as_slice().into();

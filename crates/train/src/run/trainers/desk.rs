@@ -250,7 +250,9 @@ impl Desk {
     /// The same where it is known how many steps they took.
     pub fn note_played(&mut self, lanes: &[Vec<Span>], steps: &[u64]) {
         self.note_lanes(lanes);
-        self.trainers.iter_mut().zip(steps).for_each(|(trainer, steps)| trainer.steps += steps);
+        for (index, steps) in steps.iter().enumerate() {
+            self.trainers[index].steps = self.known_steps(index).max(self.trainers[index].steps + steps);
+        }
     }
 
     /// Steps of a trainer that have entered means.
