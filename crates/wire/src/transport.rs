@@ -5,6 +5,7 @@
 //! link. The rest of the program holds a `dyn Transport` and cannot tell them apart.
 
 mod buffers;
+pub mod by_hand;
 mod end;
 pub mod link;
 pub mod metered;
