@@ -7,6 +7,10 @@ Each method trains for the same time: full local graphs, `--speed` steps a secon
 `--limit` seconds in all, over `--shape` links. ggs exchanges rows in every step and takes as many steps; what its
 messages would take of the time is not counted, so its figures are those of a network that costs nothing. With
 `--drop`, each part is left out in turn (the published protocol of failed trainers), and the mean loss is shown.
+*By equal bytes* is the test figure of the best mean that had come before `--megabytes` had crossed (if not given: as many
+as the first method took). Of each partition the edges inside its parts are counted and how far gradients of a small
+model differ between parts over the length of their mean, or, without labels, the largest distance of a part's clusters of
+features from those of all (total variation).
 A line of JSON a run goes to standard output as it ends; the table comes last.
 """
 
@@ -28,6 +32,8 @@ METHODS = {
     "single trainer": [TRAINERS, "partition.parts=1"],
     "random, frozen": [TRAINERS, "partition.method=random", "schedule.halo=frozen"],
     "multilevel, frozen": [TRAINERS, "partition.method=multilevel", "schedule.halo=frozen"],
+    "random, stale": [TRAINERS, "partition.method=random", "schedule.halo=stale"],
+    "multilevel, stale": [TRAINERS, "partition.method=multilevel", "schedule.halo=stale"],
     "given": [TRAINERS, "partition.method=given"],
     "given, frozen": [TRAINERS, "partition.method=given", "schedule.halo=frozen"],
 }
@@ -87,6 +93,7 @@ def run(args, method, seed, drop=None):
             print(json.dumps({"method": method, "seed": seed, "drop": drop, "failed": done.stderr[-300:]}), flush=True)
             return None
         summary = json.loads((out / "summary.json").read_text())
+        curve = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     metric = "mrr" if args.links else next(iter(k for k in summary["metrics"]["test"] if k != "loss"))
     averaging = summary.get("averaging") or {}
     told = {
@@ -99,7 +106,49 @@ def run(args, method, seed, drop=None):
         "means": averaging.get("means"),
         "convergence": averaging.get("convergence_seconds"),
         "seconds": summary["seconds"]["total"],
+        # Of stages the last alone has the model that is wanted.
+        "curve": [
+            (line["bytes"], line["val"][metric], line["test"][metric])
+            for line in curve
+            if "val" in line and line["stage"] == curve[-1]["stage"]
+        ],
     }
+    print(json.dumps(told), flush=True)
+    return told
+
+
+def within(told, limit):
+    """The test figure of the mean that was best in validation before so many bytes had crossed."""
+    there = [(val, test) for crossed, val, test in told["curve"] if crossed <= limit]
+    return max(there)[1] if there else None
+
+
+def partition(args, method, seed):
+    """What a method's parts keep of the edges, and how far they differ."""
+    if method == "single trainer":
+        return None
+    cut = next(key.split("=")[1] for key in METHODS[method] if key.startswith("partition.method"))
+    command = [args.laconic, "partition", args.data, "--parts", str(args.trainers), "--method", cut, "--measure", "--json"]
+    if cut == "given":
+        command += ["--file", args.file]
+    else:
+        command += ["--seed", str(seed)]
+    if args.features:
+        command += ["--features-path", args.features]
+    for key in args.set:
+        if key.startswith("data.split="):
+            pairs = key.split("=", 1)[1].strip("{ }").split(",")
+            command += ["--split", ",".join(pair.replace(" ", "") for pair in pairs)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(json.dumps({"partition": method, "seed": seed, "failed": done.stderr[-300:]}), flush=True)
+        return None
+    cut = json.loads(done.stdout)
+    measured = cut.get("measured") or {}
+    differ = measured.get("gradient_discrepancy")
+    if differ is None:
+        differ = max(measured.get("distances", [0.0]))
+    told = {"partition": method, "seed": seed, "kept": 1 - cut["cut_share"], "differ": differ}
     print(json.dumps(told), flush=True)
     return told
 
@@ -127,6 +176,7 @@ def main():
     parser.add_argument("--limit", type=float, default=40.0)
     parser.add_argument("--shape", default="wan-100mbit-40ms")
     parser.add_argument("--drop", action="store_true")
+    parser.add_argument("--megabytes", type=float, help="what may cross, for the column of equal bytes")
     parser.add_argument("--set", nargs="*", default=[])
     args = parser.parse_args()
     rows = []
@@ -138,16 +188,22 @@ def main():
             for told in runs:
                 dropped = [run(args, method, told["seed"], drop) for drop in range(args.trainers)]
                 losses += [told["test"] - other["test"] for other in dropped if other]
-        rows.append((method, runs, losses))
-    print("\n| method | val | test | converged after, s | bytes | test lost with a part dropped |\n|---|---|---|---|---|---|")
-    for method, runs, losses in rows:
+        cuts = [cut for seed in args.seeds if (cut := partition(args, method, seed))]
+        rows.append((method, runs, losses, cuts))
+    first = next((runs for _, runs, _, _ in rows if runs), None)
+    limit = args.megabytes * 1e6 if args.megabytes else max(told["bytes"] for told in first) if first else 0
+    head = ["method", "val", "test", "converged after, s", "bytes", f"by equal bytes ({limit / 1e6:.1f} MB)", "edges kept",
+            "parts differ", "test lost with a part dropped"]
+    head = head if args.drop else head[:-1]
+    print("\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for method, runs, losses, cuts in rows:
         of = lambda name: [told[name] for told in runs]
         bytes_ = f"{statistics.mean(of('bytes')) / 1e6:.1f} MB" if runs else ""
-        print(
-            f"| {method} | {spread(of('val'))} | {spread(of('test'))} | {spread(of('convergence'), 1)} | {bytes_} "
-            f"| {spread(losses)} |"
-        )
+        mean = lambda name: f"{statistics.mean(cut[name] for cut in cuts):.3f}" if cuts else ""
+        cells = [method, spread(of("val")), spread(of("test")), spread(of("convergence"), 1), bytes_,
+                 spread([within(told, limit) for told in runs]), mean("kept"), mean("differ"), spread(losses)]
+        print("| " + " | ".join(cells[: len(head)]) + " |")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
