@@ -25,6 +25,8 @@ mod watch;
 
 use std::sync::Arc;
 
+use laconic_wire::Frame;
+
 use crate::error::Result;
 
 pub use aggregator::Aggregator;
@@ -52,6 +54,17 @@ pub trait Learner {
 
     /// Goes on from this model. The optimiser keeps what it remembers.
     fn adopt(&mut self, model: &[f32]);
+
+    /// Goes on from the mean of this number, 0 for the initial model, which [`Learner::adopt`] has given it.
+    fn sets_out(&mut self, _number: u32) {}
+
+    /// What it wants to be told other trainers since the last time, with their numbers; nobody waits for that.
+    fn tells(&mut self) -> Vec<(usize, Frame)> {
+        Vec::new()
+    }
+
+    /// What another trainer has told it.
+    fn is_told(&mut self, _from: usize, _frame: Frame) {}
 
     /// Forgets everything, as a process does that is started again: the initial model, a fresh optimiser.
     fn restart(&mut self);

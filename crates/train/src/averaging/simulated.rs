@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use laconic_wire::{Count, Ledger, Rank, Tag};
+use laconic_wire::{Count, Frame, Ledger, Rank, Tag};
 
 use super::aggregator::Aggregator;
 use super::change::Changes;
@@ -65,6 +65,7 @@ enum Coming<V> {
     Step { trainer: usize, life: u32 },
     ToTrainer { trainer: usize, said: ToTrainer },
     ToAggregator { trainer: usize, said: FromTrainer },
+    ToOther { from: usize, to: usize, frame: Frame },
     Lost { trainer: usize },
     Verdict { number: u32, worth: Option<f64>, verdict: V },
     Corrected(Model),
@@ -261,6 +262,13 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
                 self.reaches((trainer + 1, AGGREGATOR), &frames);
                 self.tell(Event::Heard(trainer, said))
             }
+            Coming::ToOther { from, to, frame } => {
+                if self.places[to].trainer.is_some() {
+                    self.reaches((from + 1, to + 1), &[(frame.tag(), frame.payload().len())]);
+                    self.learners[to].is_told(from, frame);
+                }
+                Ok(())
+            }
             Coming::Lost { trainer } => {
                 // Who has come back before that was noticed is not lost.
                 if self.places[trainer].trainer.is_some() { Ok(()) } else { self.tell(Event::Lost(trainer)) }
@@ -328,8 +336,17 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         place.is_stepping = false;
         let answer = machine.step(&mut self.learners[trainer])?;
         place.steps += 1;
+        self.tells_others(trainer);
         self.answers(trainer, answer);
         self.listens(trainer)
+    }
+
+    /// Puts what a trainer has told the others on its way.
+    fn tells_others(&mut self, trainer: usize) {
+        for (to, frame) in self.learners[trainer].tells() {
+            let at = self.arrives((trainer + 1, to + 1), &[(frame.tag(), frame.payload().len())]);
+            self.put(at, Coming::ToOther { from: trainer, to, frame });
+        }
     }
 
     fn answers(&mut self, trainer: usize, answer: Answer) {

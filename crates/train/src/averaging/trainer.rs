@@ -88,6 +88,7 @@ impl Trainer {
                 if self.take_up(*number, model.as_ref(), learner)? {
                     self.state = State::Working(*number);
                     self.since = (0, 0.0);
+                    learner.sets_out(*number);
                 }
                 Answer::Nothing
             }

@@ -128,7 +128,8 @@ keys! {
         trainers on their own, whose models are averaged (synchronous)",
     "schedule.cache_inputs": "synchronous, pipelined, ggs: fetch the first layer's halo once (true)",
     "schedule.overlap": "work while messages travel; same bits either way (true)",
-    "schedule.late": "pipelined: what crosses where messages are products with weights: rows, products (rows)",
+    "schedule.late": "pipelined, halo = stale: what crosses where messages are products with weights: rows | products \
+        (rows)",
     "schedule.smooth_features": "pipelined: share of the moving average in late rows, 0: none (0; the paper's 0.95)",
     "schedule.smooth_gradients": "pipelined: the same for late gradients (0)",
     "schedule.start": "lazy, averaging: features | mlp, where raw features never cross (features)",
@@ -143,8 +144,10 @@ keys! {
         steps since the last mean (uniform)",
     "schedule.quorum": "averaging, psgd_pa, llcg: models that a mean is taken of at least (0: more than half)",
     "schedule.grace": "averaging, psgd_pa, llcg: how long other trainers have once a quorum has answered (10s)",
-    "schedule.halo": "averaging: none | frozen: what trainers know of each other's nodes: nothing, or the aggregates \
-        of a stage's inputs, exchanged once (none)",
+    "schedule.halo": "averaging: none | frozen | stale: what trainers know of each other's nodes: nothing; the \
+        aggregates of a stage's inputs, exchanged once; or rows of all layers, told every so many means and never \
+        waited for (none)",
+    "schedule.refresh": "averaging with halo = stale: after how many means trainers tell each other rows again (1)",
     "schedule.corrections": "llcg: steps on the whole graph after each mean (2)",
     "averaging.drop": "parts whose trainers never start, as if they had failed ([])",
     "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \

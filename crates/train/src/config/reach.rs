@@ -96,6 +96,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "schedule.interval",
             "schedule.mean",
             "schedule.halo",
+            "schedule.refresh",
             "schedule.corrections",
             "averaging.drop",
             "messages.forward",

@@ -18,7 +18,7 @@ pub struct ScheduleConfig {
     pub cache_inputs: bool,
     /// Whether work goes on while messages travel. Changes the speed and not one bit of the result.
     pub overlap: bool,
-    /// Pipelined: what crosses where messages are products with weights.
+    /// Pipelined, and trainers with stale rows: what crosses where messages are products with weights.
     pub late: Carried,
     /// Pipelined: the share of the average in what stands for last round's rows; 0 takes them as they are.
     pub smooth_features: f32,
@@ -47,6 +47,8 @@ pub struct ScheduleConfig {
     pub grace: Span,
     /// Trainers: what they know of each other's nodes.
     pub halo: TrainersHalo,
+    /// Trainers with stale rows: after how many means they tell each other rows again.
+    pub refresh: u32,
     /// LLCG: steps of correction after each mean, on the whole graph.
     pub corrections: u32,
     /// Keys of members from outside.
@@ -73,6 +75,7 @@ impl Default for ScheduleConfig {
             quorum: 0,
             grace: Span(Duration::from_secs(10)),
             halo: TrainersHalo::None,
+            refresh: 1,
             corrections: 2,
             own: Options::default(),
         }
@@ -121,6 +124,9 @@ pub enum TrainersHalo {
     None,
     /// The aggregates of each stage's inputs, exchanged once before the stage, as in lazy training.
     Frozen,
+    /// Rows of all layers: of the first one's inputs once, of the others whenever they come, told again every so many
+    /// means and never waited for.
+    Stale,
 }
 
 /// `schedule.start`: what lazy training starts from.

@@ -203,6 +203,50 @@ impl Halo {
         Ok(Pending { request, drawn, columns: rows.columns(), settings })
     }
 
+    /// Whether rows come from this peer.
+    pub(super) fn hears_from(&self, peer: Rank) -> bool {
+        !self.links[peer.index()].receive.is_empty()
+    }
+
+    /// Sends one peer its rows and expects nothing.
+    ///
+    /// # Errors
+    /// If the peer is gone, or a codec refuses the rows.
+    pub(super) fn tell(
+        &mut self,
+        transport: &mut dyn Transport,
+        (request, peer): (Request, Rank),
+        rows: &Matrix,
+    ) -> Result<()> {
+        let drawn = self.draw(request);
+        self.send(transport, (request, peer), drawn.as_deref(), rows)
+    }
+
+    /// Takes rows that nobody has waited for from a frame: they set `into`, and are `known` from now on.
+    ///
+    /// # Errors
+    /// If the frame does not fit.
+    pub(super) fn absorb(
+        &mut self,
+        frame: &Frame,
+        (request, peer): (Request, Rank),
+        into: &mut Matrix,
+        known: &mut [f32],
+    ) -> Result<()> {
+        let drawn = self.draw(request);
+        let (tag, rank) = (request.tag, self.rank);
+        let Some(setting) = self.incoming((request, peer), drawn.as_deref())? else {
+            return Err(WireError::malformed("rows where none are expected").from_peer(rank, peer, tag).into());
+        };
+        let start = Instant::now();
+        self.receive(frame, (request, peer), &setting, drawn.as_deref(), into)
+            .map_err(|error| error.from_peer(rank, peer, tag))?;
+        self.coding += start.elapsed();
+        let (rows, _) = on_link(&self.links[peer.index()], (tag.direction, false), drawn.as_deref(), (rank, peer));
+        (0..rows.len()).for_each(|place| known[rows.at(place)] = 1.0);
+        Ok(())
+    }
+
     fn send(
         &mut self,
         transport: &mut dyn Transport,

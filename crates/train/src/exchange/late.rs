@@ -41,7 +41,7 @@ struct Stream {
 
 impl Late {
     /// Nothing under way.
-    pub fn new(Lateness { smoothing, carries }: Lateness) -> Late {
+    pub fn new(Lateness { smoothing, carries, .. }: Lateness) -> Late {
         Late { smoothing, carries, streams: BTreeMap::new() }
     }
 

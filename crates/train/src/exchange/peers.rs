@@ -6,6 +6,8 @@ use laconic_wire::{Direction, Kind, Tag, Transport};
 use super::drawn::Presence;
 use super::halo::{Halo, Request};
 use super::late::Late;
+use super::stale::Stale;
+use crate::config::Carried;
 use crate::error::Result;
 use crate::selection::Scope;
 
@@ -19,6 +21,8 @@ pub struct Peers<'a> {
     pub halo: &'a mut Halo,
     /// What is used a round after it was sent, in a stage where it is.
     pub late: Option<&'a mut Late>,
+    /// What others have told that nobody waits for, in a stage of trainers where they tell each other.
+    pub stale: Option<&'a mut Stale>,
     /// Whether work goes on while messages travel.
     pub overlap: bool,
     /// Which rows evaluations exchange.
@@ -28,9 +32,16 @@ pub struct Peers<'a> {
 }
 
 impl Peers<'_> {
+    /// What crosses where messages are products with weights, in passes whose rows are used later than they were sent.
+    pub fn carries(&self) -> Option<Carried> {
+        self.late.as_ref().map(|late| late.carries).or(self.stale.as_ref().map(|stale| stale.carries))
+    }
+}
+
+impl Peers<'_> {
     /// Exchanges `rows`, forward into halo rows, in reverse added to own rows, and does `work` meanwhile; in reverse it
     /// is `work` that sets `into`. The only place that knows in which order the two happen, and whether rows are used
-    /// at once or late.
+    /// at once, late, or whenever they come.
     ///
     /// # Errors
     /// If a peer does not answer, or a codec refuses the rows.
@@ -42,6 +53,15 @@ impl Peers<'_> {
         work: impl FnOnce(&mut Compute, &mut Matrix),
     ) -> Result<Presence> {
         let evaluation = tag.kind == Kind::Evaluation;
+        if let Some(stale) = self.stale.as_mut().filter(|_| !evaluation) {
+            // Gradients of rows that others have told go nowhere.
+            let presence = match tag.direction {
+                Direction::Forward => stale.exchange(self.halo, tag, rows, into)?,
+                Direction::Reverse => None,
+            };
+            work(self.compute, into);
+            return Ok(presence);
+        }
         let scope = if evaluation { self.evaluation } else { Scope::Selected };
         let request = Request::of(tag, scope, self.late.is_some());
         if self.late.is_some() && !evaluation {

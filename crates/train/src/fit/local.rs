@@ -1,11 +1,14 @@
 //! A worker that meets nobody as a trainer on its own, and as the judge of means.
 
+use laconic_wire::{Frame, Rank};
+
 use super::inputs::{Handed, StageInputs};
 use super::progress::Progress;
 use super::stages::hand_on;
 use super::trainer::{Fit, StageRun, worth};
 use crate::averaging::{Judge, Learner};
 use crate::error::Result;
+use crate::exchange::stale::Stale;
 use crate::worker::Worker;
 use crate::worker::evaluate::Scores;
 
@@ -67,7 +70,27 @@ impl Learner for LocalTrainer<'_> {
         self.0.progress.parameters.copy_from_slice(model);
     }
 
+    fn sets_out(&mut self, number: u32) {
+        if let Some(stale) = &mut self.0.worker.stale {
+            stale.set_out(number);
+        }
+    }
+
+    fn tells(&mut self) -> Vec<(usize, Frame)> {
+        let told = self.0.worker.stale.as_mut().map(Stale::take).unwrap_or_default();
+        told.into_iter().map(|(to, frame)| (to.index(), frame)).collect()
+    }
+
+    fn is_told(&mut self, from: usize, frame: Frame) {
+        if let Some(stale) = &mut self.0.worker.stale {
+            stale.put(Rank(from as u32), frame);
+        }
+    }
+
     fn restart(&mut self) {
+        if let Some(stale) = &mut self.0.worker.stale {
+            stale.restart();
+        }
         self.0.progress = Progress::new(&self.0.worker.plan, &self.0.at.stage.network, self.0.at.index);
     }
 

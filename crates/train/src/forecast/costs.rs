@@ -220,7 +220,7 @@ fn costs_of_trainers(
     let (own, of_epoch) = trained(names, every.to_vec(), (trainers, &parts), None)?;
     let meeting = match trainers.halo {
         TrainersHalo::None => Vec::new(),
-        TrainersHalo::Frozen => shapes_among(&own, plan)?,
+        TrainersHalo::Frozen | TrainersHalo::Stale => shapes_among(&own, plan)?,
     };
     let forecast = TrainersForecast::of(plan, &of_epoch, &meeting)?;
     let mut workers = Vec::new();

@@ -150,8 +150,12 @@ fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) 
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
     // layer on their way, where rows cross in place of messages.
-    let (of_layers, of_widest) =
-        if stage.late.is_some() { (all_cross * (halo + rows), crosses * (halo + rows)) } else { (0, 0) };
+    let (of_layers, of_widest) = match stage.late.map(|late| late.refresh) {
+        Some(None) => (all_cross * (halo + rows), crosses * (halo + rows)),
+        // Others' rows as they are used, and two refreshes on their way.
+        Some(Some(_)) => (all_cross * halo, all_cross * halo),
+        None => (0, 0),
+    };
     let averages: usize = stage.late.iter().flat_map(|late| late.smoothing).map(|share| usize::from(share > 0.0)).sum();
     floats("late rows", (2 + averages) * of_layers + 2 * of_widest);
     // What was sent last over each link, and what came.

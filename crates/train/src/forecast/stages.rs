@@ -92,6 +92,31 @@ pub fn forecast_inputs(forecast: &Forecast<'_>, shapes: &Shapes, book: &mut Book
     Ok(())
 }
 
+/// Enters what a trainer on its own tells others of its rows after each of these means, where nobody waits for them.
+///
+/// # Errors
+/// If a codec cannot be made.
+pub fn forecast_told(
+    forecast: &Forecast<'_>,
+    shapes: &Shapes,
+    means: impl Iterator<Item = u32>,
+    book: &mut Book<'_>,
+) -> Result<()> {
+    let plan = forecast.plan;
+    let coders = &mut Coders::new(&plan.messages.at_most(), plan.config.train.seed);
+    let forecast = *forecast;
+    let mut at =
+        StageForecast { forecast, shapes, coders, number: 0, apart: false, rounds_before: 0, begun: 0, clock: &[] };
+    let live = at.stage().live_exchanges();
+    for mean in means {
+        for (tag, width) in &live {
+            let request = Request::now(Tag { round: mean, ..*tag }, Scope::Selected);
+            at.exchange(&at.route(), request, *width, book)?;
+        }
+    }
+    Ok(())
+}
+
 /// What the clock of bytes shows before each round of each stage of a straight run on workers of these shapes, which
 /// have sent `start` bytes before the first stage: its levels make the bytes that it shows in the next round.
 ///

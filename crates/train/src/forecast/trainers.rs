@@ -7,10 +7,11 @@ use laconic_wire::{Count, Entry, Kind, Ledger, Rank, Tag};
 use super::Forecast;
 use super::book::Book;
 use super::contents::{Leaving, What};
+use super::stages::forecast_told;
 use super::traffic::forecast_exchanges;
 use crate::averaging::link::{sizes_from_trainer, sizes_to_trainer};
 use crate::averaging::{Changes, Form, FromTrainer, Leave, Model, ToTrainer};
-use crate::config::Pace;
+use crate::config::{Pace, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::trainers::means;
@@ -75,6 +76,11 @@ impl TrainersForecast {
         for shapes in exchanged {
             let (mut book, rank) = (Book::of(Ledger::new()), shapes.rank as usize + 1);
             forecast_exchanges(&forecast, shapes, &mut book)?;
+            if of.halo == TrainersHalo::Stale {
+                let means = 0..stages.first().map_or(0, |stage| stage.means as u32);
+                let every = of.refresh.max(1) as usize;
+                forecast_told(&forecast, shapes, means.step_by(every), &mut book)?;
+            }
             leaves[rank].extend(book.leaves().into_iter().map(|of| Leaving { to: Rank(of.to.0 + 1), ..of }));
             for (Entry { round, peer, kind, layer, direction }, count) in book.ledger.iter() {
                 let tag = Tag { kind, direction, layer, round, step: 0 };

@@ -65,7 +65,7 @@ impl<'a> Walk<'a, '_> {
 
     /// Whether the rows that a layer's messages are made of cross in their place.
     pub(super) fn carries_rows(&self, layer: &dyn Layer) -> bool {
-        let late = self.peers.late.as_ref().filter(|_| self.context.training);
-        late.is_some_and(|late| late.carries.rows_of(layer))
+        let carries = self.peers.carries().filter(|_| self.context.training);
+        carries.is_some_and(|carries| carries.rows_of(layer))
     }
 }

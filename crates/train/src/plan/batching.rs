@@ -240,7 +240,8 @@ impl Plan {
         let batch = format!("batch.size = {}", batching.size);
         let refuse = |what: &str, why: &str| Err(TrainError::config(format!("{what} with {batch}: {why}")));
         if self.stages.iter().any(|stage| stage.late.is_some()) {
-            return refuse("late rows (schedule.kind)", "every batch has other rows, so none of a round ago fits");
+            let what = "late rows (schedule.kind, schedule.halo = \"stale\")";
+            return refuse(what, "every batch has other rows, so none that were sent before fit");
         }
         if self.links.is_some() {
             self.refuse_links_with_batches(&refuse)?;

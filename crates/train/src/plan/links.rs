@@ -309,7 +309,7 @@ impl Plan {
         if config.train.class_weights.is_some() {
             return refuse("train.class_weights", "there are no classes; edges and pairs that are none weigh the same");
         }
-        if self.stages.iter().any(|stage| stage.late.is_some()) {
+        if self.stages.iter().any(|stage| stage.late.is_some_and(|late| late.refresh.is_none())) {
             return refuse("schedule.kind", "embeddings of pairs' ends are used in the round in which they are sent");
         }
         if self.messages.are_adaptive() || self.messages.same_rows().is_some() {

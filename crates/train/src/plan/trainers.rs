@@ -24,6 +24,8 @@ pub struct TrainersPlan {
     pub corrections: u32,
     /// What trainers know of each other's nodes.
     pub halo: TrainersHalo,
+    /// With stale rows: after how many means they tell each other rows again.
+    pub refresh: u32,
     /// Parts whose trainers never start.
     pub drop: Vec<u32>,
 }
@@ -43,12 +45,16 @@ impl TrainersPlan {
         let schedule = &config.schedule;
         let reads = |option: &str| kind.options.contains(&option);
         let halo = if reads("halo") { schedule.halo } else { TrainersHalo::None };
-        if halo == TrainersHalo::None {
+        if halo != TrainersHalo::Frozen {
             let lazy = [("hand_on", schedule.hand_on.is_some()), ("rounds", !schedule.rounds.is_empty())];
             if let Some((key, _)) = lazy.iter().find(|(_, given)| *given) {
                 let what = "belongs to stages, which there are with schedule.halo = \"frozen\"";
                 return Err(TrainError::config(format!("schedule.{key} {what}")));
             }
+        }
+        if halo != TrainersHalo::Stale && schedule.refresh != 1 {
+            let what = "belongs to rows that trainers tell each other, schedule.halo = \"stale\"";
+            return Err(TrainError::config(format!("schedule.refresh {what}")));
         }
         Ok(Some(TrainersPlan {
             interval: schedule.interval,
@@ -57,6 +63,7 @@ impl TrainersPlan {
             grace: schedule.grace.0,
             corrections: if reads("corrections") { schedule.corrections } else { 0 },
             halo,
+            refresh: schedule.refresh,
             drop: config.averaging.drop.clone(),
         }))
     }
@@ -155,6 +162,26 @@ impl Plan {
         Plan { cadence: Cadence::alone(self.cadence), evaluation: Scope::Nothing, ..self }
     }
 
+    /// Refuses messages that depend on those before them, which a trainer may not have read, or on a round, of which
+    /// each trainer has its own.
+    fn check_told_rows(&self) -> Result<()> {
+        let refuse =
+            |key: &str, what: &str| Err(TrainError::config(format!("{key} with schedule.halo = \"stale\": {what}")));
+        if self.trainers.as_ref().is_some_and(|trainers| trainers.refresh == 0) {
+            return refuse("schedule.refresh = 0", "expected a number of means, from 1 on");
+        }
+        if let Some(what) = self.messages.same_rows() {
+            return refuse(what, "rows that nobody waits for may be left unread, and later ones must make sense alone");
+        }
+        if self.messages.are_adaptive() {
+            return refuse("adaptive bits", "trainers do not meet to choose them");
+        }
+        if !self.messages.have_constant_sizes() {
+            return refuse("a ramp of messages", "each trainer counts its own rounds");
+        }
+        Ok(())
+    }
+
     /// The end of a stage of trainers: the run's, or so many epochs as belong to this stage.
     pub fn limit_of(&self, stage: usize) -> Pace {
         let epochs = Pace::Epochs(self.config.rounds_of(stage).into());
@@ -169,6 +196,9 @@ impl Plan {
             let what = "columns of frozen inputs would cross in later rounds, and trainers on their own meet only \
                 before a stage";
             return Err(TrainError::config(format!("messages.forward: {what}")));
+        }
+        if trainers.halo == TrainersHalo::Stale {
+            self.check_told_rows()?;
         }
         let global = self.links.as_ref().is_some_and(|links| links.scope == NegativeScope::Global);
         if global {

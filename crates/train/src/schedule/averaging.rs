@@ -4,14 +4,17 @@
 //!
 //! Bytes of a mean of M trainers and P parameters: 4·P·M up, and 4·P·M down unless it is the last, whatever the graph
 //! is, or what a lossy codec makes of so many values; with `halo = "frozen"` besides those of lazy training's frozen
-//! inputs, once a stage.
+//! inputs, once a stage; with `halo = "stale"` the first layer's inputs once, and the rows of each further layer after
+//! every `refresh` means.
 
-use super::{Blueprint, ScheduleKind, Stage, lazy, synchronous};
+use super::{Blueprint, Lateness, ScheduleKind, Stage, lazy, synchronous};
 use crate::config::TrainersHalo;
 
 pub(super) const KIND: ScheduleKind = ScheduleKind {
     name: "averaging",
-    options: &["interval", "limit", "mean", "quorum", "grace", "halo", "start", "hand_on", "rounds", "lr"],
+    options: &[
+        "interval", "limit", "mean", "quorum", "grace", "halo", "refresh", "late", "start", "hand_on", "rounds", "lr",
+    ],
     trainers: true,
     stages,
 };
@@ -34,5 +37,11 @@ fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     match blueprint.config.schedule.halo {
         TrainersHalo::None => synchronous::stages(blueprint),
         TrainersHalo::Frozen => lazy::stages(blueprint),
+        TrainersHalo::Stale => {
+            let schedule = &blueprint.config.schedule;
+            let late = Lateness { smoothing: [0.0; 2], carries: schedule.late, refresh: Some(schedule.refresh) };
+            let stages = synchronous::stages(blueprint).into_iter();
+            stages.map(|stage| Stage { late: Some(late), ..stage }).collect()
+        }
     }
 }

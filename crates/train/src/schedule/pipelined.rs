@@ -20,6 +20,7 @@ fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
     let schedule = &blueprint.config.schedule;
     let mut stages = synchronous::stages(blueprint);
     let smoothing = [schedule.smooth_features, schedule.smooth_gradients];
-    stages.iter_mut().for_each(|stage| stage.late = Some(Lateness { smoothing, carries: schedule.late }));
+    let late = Lateness { smoothing, carries: schedule.late, refresh: None };
+    stages.iter_mut().for_each(|stage| stage.late = Some(late));
     stages
 }

@@ -17,7 +17,7 @@ pub struct Stage {
     pub redraws: bool,
     /// Whether the selection applies to inputs that are fetched once.
     pub sample_inputs: bool,
-    /// Where rows are used a round after they were sent.
+    /// Where rows are used later than they were sent.
     pub late: Option<Lateness>,
     /// What the next stage gets.
     pub hand_on: HandOn,
@@ -29,13 +29,16 @@ pub struct Stage {
     pub lr: f32,
 }
 
-/// How a stage uses rows a round after they were sent.
+/// How a stage uses rows later than they were sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lateness {
     /// The share of the moving average in features and in gradients, 0 for none.
     pub smoothing: [f32; 2],
     /// What crosses: rows, or their products with weights.
     pub carries: Carried,
+    /// Where trainers on their own tell each other rows that nobody waits for: after how many means again. `None` where
+    /// all rows are of the round before.
+    pub refresh: Option<u32>,
 }
 
 impl Carried {
@@ -132,6 +135,10 @@ impl Stage {
             let rows = self.late.is_some_and(|late| late.carries.rows_of(layer));
             let width = if rows { layer.inputs() } else { layer.message_width() };
             exchanges.push((forward, width));
+            if self.late.is_some_and(|late| late.refresh.is_some()) {
+                // Gradients of rows that nobody waits for go nowhere.
+                continue;
+            }
             // Gradients of inputs are wanted for the parameters of messages alone, which are there where rows cross.
             if forward.layer > self.first_layer || (layer.message_has_parameters() && !rows) {
                 let kind = Kind::ActivationGradients;

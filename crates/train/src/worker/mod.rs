@@ -30,6 +30,7 @@ use crate::exchange::halo::Halo;
 use crate::exchange::late::Late;
 use crate::exchange::peers::Peers;
 use crate::exchange::shapes::{Shapes, TrainingShapes};
+use crate::exchange::stale::Stale;
 use crate::exchange::steps::Step;
 use crate::exchange::timeline::Timeline;
 use crate::exchange::widths;
@@ -62,6 +63,8 @@ pub struct Worker {
     whole: Option<Box<(Local, Halo)>>,
     /// Rows that are used a round after they were sent, in a stage where they are.
     pub late: Option<Late>,
+    /// Rows that nobody waits for, in a stage of trainers that tell each other theirs.
+    pub stale: Option<Stale>,
     /// Shapes, for predictions.
     pub shapes: Shapes,
     /// What each class counts for in the loss of training; empty where all count alike.
@@ -201,10 +204,9 @@ impl Worker {
         let sets = sets.map(|sets| if own_pairs { own_alone(sets, &local.ids) } else { sets });
         let own_rows = count_rows(sets.as_ref(), &local, &class_weights, &mut shapes);
         let global_rows = added_up(&mut transport, own_rows)?;
-        let seed = plan.config.train.seed;
         let exchange = |links: HaloPlan, local: &Local| {
-            let coders = Coders::new(&plan.messages, seed);
-            Halo::new(links, local.ids.len(), coders, seed, plan.selection.clone())
+            let (seed, rows) = (plan.config.train.seed, local.ids.len());
+            Halo::new(links, rows, Coders::new(&plan.messages, seed), seed, plan.selection.clone())
         };
         let (local, mut halo, whole) = match seen {
             None => {
@@ -226,6 +228,7 @@ impl Worker {
             halo,
             whole,
             late: None,
+            stale: None,
             shapes,
             class_weights,
             own_rows,
@@ -263,7 +266,8 @@ impl Worker {
 
     /// Forgets what the messages of another stage have left behind.
     pub fn begin(&mut self, stage: &Stage) {
-        self.late = stage.late.map(Late::new);
+        self.late = stage.late.filter(|late| late.refresh.is_none()).map(Late::new);
+        self.stale = Stale::of(stage);
         self.halos().for_each(|halo| halo.coders.forget());
     }
 
@@ -347,6 +351,7 @@ impl Worker {
             transport: &mut self.transport,
             halo,
             late: self.late.as_mut(),
+            stale: self.stale.as_mut(),
             overlap: self.plan.config.schedule.overlap,
             evaluation: self.plan.evaluation,
             is_alone: self.plan.cadence.is_local(),

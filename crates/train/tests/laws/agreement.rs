@@ -129,10 +129,11 @@ const OTHERS: &[(&[&str], &[&str])] = &[
 ];
 
 /// What trainers on their own read: they do not compare it, since whoever starts them gives all of them the same.
-const OF_TRAINERS: [&str; 8] = [
+const OF_TRAINERS: [&str; 9] = [
     "schedule.interval",
     "schedule.mean",
     "schedule.halo",
+    "schedule.refresh",
     "schedule.corrections",
     "averaging.drop",
     "schedule.limit",

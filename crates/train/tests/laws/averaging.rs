@@ -15,18 +15,18 @@ use crate::fixture::{config, folder, graph, into_folder, parallel};
 use crate::same_bits::{bits, log};
 
 /// Keys of a run of trainers, which take a mean every three steps, and others.
-fn trainers(keys: &[&str]) -> Config {
+pub fn trainers(keys: &[&str]) -> Config {
     let all = ["schedule.kind=averaging", "schedule.interval=3 steps", "schedule.limit=12 steps"];
     config(&[&all, keys].concat())
 }
 
 /// The same by the simulated clock.
-fn simulated(keys: &[&str]) -> Config {
+pub fn simulated(keys: &[&str]) -> Config {
     trainers(&[&["transport.kind=simulated"], keys].concat())
 }
 
 /// Parts with as many training nodes each as there are, dealt out in turn.
-fn dealt(dataset: &Dataset, count: u32) -> Vec<Part> {
+pub fn dealt(dataset: &Dataset, count: u32) -> Vec<Part> {
     let (mut train, mut others) = (0, 0);
     let labelled = |node: usize| dataset.labels.known(node) > 0;
     let mut part = |(node, roles): (usize, &u8)| {
@@ -38,12 +38,12 @@ fn dealt(dataset: &Dataset, count: u32) -> Vec<Part> {
     cut(dataset, Some(0), &assignment, count).expect("parts")
 }
 
-fn run_on(config: &Config, parts: Vec<Part>) -> Vec<Outcome> {
+pub fn run_on(config: &Config, parts: Vec<Part>) -> Vec<Outcome> {
     let text = || config.to_toml().unwrap_or_default();
     run_threads(config, Source::of(parts), Options::default()).unwrap_or_else(|error| panic!("{error}\n{}", text()))
 }
 
-fn run(config: &Config, dataset: &Dataset, count: u32) -> Vec<Outcome> {
+pub fn run(config: &Config, dataset: &Dataset, count: u32) -> Vec<Outcome> {
     run_on(config, dealt(dataset, count))
 }
 
@@ -56,11 +56,11 @@ fn exact(model: &[f32]) -> Vec<u32> {
     model.iter().map(|value| value.to_bits()).collect()
 }
 
-fn last(outcomes: &[Outcome]) -> Vec<u32> {
+pub fn last(outcomes: &[Outcome]) -> Vec<u32> {
     exact(&outcomes[0].trained.last)
 }
 
-fn close(left: &[f32], right: &[f32]) -> f32 {
+pub fn close(left: &[f32], right: &[f32]) -> f32 {
     let scale = right.iter().fold(1e-3f32, |most, value| most.max(value.abs()));
     left.iter().zip(right).fold(0.0f32, |most, (a, b)| most.max((a - b).abs())) / scale
 }
@@ -485,7 +485,7 @@ fn what_trainers_on_their_own_cannot_have_is_refused_with_its_key() {
 }
 
 /// What a run of these keys is refused with, before it starts or when it sees the data.
-fn refusal(keys: &[&str], dataset: &Dataset) -> String {
+pub fn refusal(keys: &[&str], dataset: &Dataset) -> String {
     let set: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
     let run = |config: Config| run_threads(&config, Source::of(dealt(dataset, 3)), Options::default()).map(|_| ());
     let refused = Config::parse("model = { hidden = 16 }", &set).and_then(run);

@@ -5,6 +5,7 @@ mod methods;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
 mod streams;
+mod told_rows;
 
 mod agreement;
 mod alone;

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use laconic_graph::part::Part;
+use laconic_wire::transport::by_hand::ByHand;
 use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
 
 use super::{Data, Setup};
 use crate::config::TrainersHalo;
 use crate::error::{Result, TrainError};
+use crate::exchange::stale::{Mesh, Stale};
 use crate::fit::trainer::StageRun;
 use crate::fit::{Handed, StageInputs};
 use crate::forecast::trained::own_counts;
@@ -19,7 +21,7 @@ use crate::worker::{Worker, WorkerOptions};
 pub(super) struct Hand {
     pub worker: Worker,
     pub x: Option<Handed>,
-    /// Its end of the network on which trainers meet before a stage, and nowhere else.
+    /// Its end of the network on which trainers meet before a stage.
     pub meeting: Option<Metered>,
 }
 
@@ -77,9 +79,40 @@ impl Hand {
         inputs
     }
 
+    /// Lets a trainer of a stage in which rows are told go on telling the others, over the network on which it met them
+    /// or by somebody's hand.
+    pub fn stays_in_touch(&mut self, by_hand: bool) {
+        let Some(stale) = &mut self.worker.stale else { return };
+        match &self.meeting {
+            Some(meeting) if by_hand => {
+                stale.link(Mesh::ByHand(ByHand::new(meeting.rank(), meeting.size())));
+            }
+            _ => {
+                if let Some(meeting) = self.meeting.take() {
+                    stale.link(Mesh::Network(Box::new(meeting)));
+                }
+            }
+        }
+    }
+
+    /// Waits until what it has sent to other trainers has left.
+    ///
+    /// # Errors
+    /// If one of them takes nothing more that it waits for.
+    pub fn finish(&mut self) -> Result<()> {
+        if let Some(meeting) = &mut self.meeting {
+            meeting.finish()?;
+        }
+        self.worker.stale.as_mut().map_or(Ok(()), Stale::finish)
+    }
+
     /// What it has sent to other trainers, by their ranks in the run.
     pub fn exchanged(&self) -> Ledger {
-        self.meeting.as_ref().map(|meeting| among_all(meeting.sent())).unwrap_or_default()
+        match (&self.meeting, &self.worker.stale) {
+            (Some(meeting), _) => among_all(meeting.sent()),
+            (None, Some(stale)) => among_all(&stale.sent()),
+            (None, None) => Ledger::new(),
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Desk {
     sent_before: PerKind<Count>,
     /// Bytes that this start has sent beside those of the stage, as the stage counts them.
     pub sent_besides: u64,
+    /// The same that trainers have told each other until each mean; the last for all that follow.
+    pub told: Vec<u64>,
     stop: StopSignal,
     /// Worth of the best so far by judged means: time, worth.
     curve: Vec<(Duration, Option<f64>)>,
@@ -85,6 +87,7 @@ impl Desk {
             ends: Vec::new(),
             sent_before,
             sent_besides: 0,
+            told: Vec::new(),
             stop,
             curve: Vec::new(),
             trainers,
@@ -341,13 +344,14 @@ impl Watch<Scores> for Desk {
         let members: Vec<u32> = mean.members.iter().map(|(trainer, _)| self.parts[*trainer]).collect();
         self.count(&members);
         let before: u64 = self.sent_before.iter().map(|(_, count)| count.framed).sum();
+        let told = self.told.get(mean.number as usize).or(self.told.last()).copied().unwrap_or_default();
         let report = RoundReport {
             round: self.rounds_before + mean.number,
             stage: self.finished.len(),
             loss: mean.loss,
             lr: self.plan.stages[self.finished.len()].lr,
             scores: None,
-            bytes: Some(before + self.sent_besides + sent),
+            bytes: Some(before + self.sent_besides + told + sent),
             seconds: elapsed.saturating_sub(self.last).as_secs_f64(),
             members,
             clock: Some((self.before + *elapsed).as_secs_f64()),

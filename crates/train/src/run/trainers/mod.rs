@@ -60,9 +60,27 @@ impl Setup {
     /// Bytes that trainers have sent each other when a stage begins, which the aggregator does not see: as many as
     /// were predicted.
     pub fn exchanged_until(&self, stage: usize) -> u64 {
+        let of_stage = |round: &usize| *round <= stage && self.trainers.halo != TrainersHalo::Stale;
+        self.among_trainers().filter(|(round, _)| of_stage(round)).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Bytes that trainers have told each other until each mean is taken, likewise; the last for all that follow.
+    pub fn told(&self) -> Vec<u64> {
+        let mut told = Vec::new();
+        if self.trainers.halo == TrainersHalo::Stale {
+            for (round, bytes) in self.among_trainers() {
+                told.resize(told.len().max(round + 2), 0);
+                told[round + 1] += bytes;
+            }
+            (1..told.len()).for_each(|mean| told[mean] += told[mean - 1]);
+        }
+        told
+    }
+
+    /// What trainers send each other by round, as predicted.
+    fn among_trainers(&self) -> impl Iterator<Item = (usize, u64)> {
         let trainers = self.forecast.books.iter().skip(1).flat_map(|book| book.iter());
-        let among = trainers.filter(|(entry, _)| entry.peer != Rank(0) && entry.round as usize <= stage);
-        among.map(|(_, count)| count.framed).sum()
+        trainers.filter(|(entry, _)| entry.peer != Rank(0)).map(|(entry, count)| (entry.round as usize, count.framed))
     }
 
     /// What trainers and aggregator agree on for a stage.

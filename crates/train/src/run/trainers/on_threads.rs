@@ -31,6 +31,7 @@ pub(super) fn live(
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
         let inputs = hand.inputs(meeting(stage, index))?;
+        hand.stays_in_touch(false);
         let at = after(stage, index, post.steps);
         let mut learner = LocalTrainer::new(&mut hand.worker, at, inputs)?;
         match post.train(setup, index, &mut learner)? {
@@ -39,9 +40,7 @@ pub(super) fn live(
         }
     }
     post.transport.finish()?;
-    if let Some(meeting) = &mut hand.meeting {
-        meeting.finish()?;
-    }
+    hand.finish()?;
     Ok(hand.exchanged())
 }
 
@@ -78,6 +77,7 @@ pub(super) fn preside(
             desk.restore(snapshot)?;
         }
         desk.sent_besides = setup.exchanged_until(index);
+        desk.told = setup.told();
         let began = Instant::now();
         let (how, handed) = chair.lead(setup, (&mut hand.worker, at, inputs), desk, index + 1 < stages.len())?;
         desk.spent(began.elapsed());

@@ -66,7 +66,7 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
     patience.add_interrupt(abort.clone());
     let exchange = match trainers.halo {
         TrainersHalo::None => None,
-        TrainersHalo::Frozen => {
+        TrainersHalo::Frozen | TrainersHalo::Stale => {
             let own =
                 Seat { folder: seat.folder.join("exchange"), rank: seat.rank - 1, size: seat.size - 1, ..seat.clone() };
             let mut mesh = SocketsTransport::join(&own, &patience, config.deadline())?;
@@ -101,7 +101,7 @@ fn aggregate(config: &Config, seat: &Seat, source: Source, mut options: Options)
     // What trainers send each other they alone know; it is as much as was predicted.
     let exchanged: Vec<Ledger> = match setup.trainers.halo {
         TrainersHalo::None => vec![Ledger::new(); setup.parts.len()],
-        TrainersHalo::Frozen => setup.forecast.books[1..].iter().map(among_trainers).collect(),
+        TrainersHalo::Frozen | TrainersHalo::Stale => setup.forecast.books[1..].iter().map(among_trainers).collect(),
     };
     let traffic = Traffic::of_chair(&chair, &exchanged);
     let outcomes =

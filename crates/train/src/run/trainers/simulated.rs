@@ -142,6 +142,7 @@ fn meet(
 ) -> Result<(Vec<StageInputs>, StageInputs)> {
     let before = crew.exchanged();
     let inputs = crew.inputs(meeting(at.stage, at.index), at)?;
+    crew.trainers.iter_mut().for_each(|hand| hand.stays_in_touch(true));
     desk.before += longest(&before, &crew.exchanged(), conditions);
     Ok(inputs)
 }
