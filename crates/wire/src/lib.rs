@@ -67,6 +67,7 @@ pub use frame::{Direction, Frame, HEADER_BYTES, Header, Kind, NO_CODEC, Tag};
 pub use ledger::{Difference, Ledger};
 pub use per_kind::PerKind;
 pub use rank::Rank;
+pub use transport::hosted::Hosted;
 pub use transport::link::{LINKS, LinkShape};
 pub use transport::metered::Metered;
 pub use transport::shaped::{Mode, Shaped, VirtualClock};

@@ -1,12 +1,14 @@
 //! What carries frames.
 //!
 //! One file each: [`threads`] within a process, [`sockets`] and [`star`] between processes of one machine, `mpi`
-//! between those of a cluster; and two wrappers, [`metered`] with the ledger and [`shaped`] with a model of a slow
-//! link. The rest of the program holds a `dyn Transport` and cannot tell them apart.
+//! between those of a cluster; and three wrappers, [`metered`] with the ledger, [`shaped`] with a model of a slow
+//! link and [`hosted`] with a peer in the same process. The rest of the program holds a `dyn Transport` and cannot tell
+//! them apart.
 
 mod buffers;
 pub mod by_hand;
 mod end;
+pub mod hosted;
 pub mod link;
 pub mod metered;
 #[cfg(feature = "mpi")]

@@ -18,6 +18,8 @@ pub struct End {
     patience: Patience,
     waited: Duration,
     buffers: Buffers,
+    /// Who shares this worker's process although others do not.
+    housemate: Option<Rank>,
 }
 
 impl End {
@@ -28,7 +30,8 @@ impl End {
     /// If the group has no such rank.
     pub fn new(rank: Rank, size: usize, deadline: Duration) -> End {
         assert!(rank.index() < size, "rank {rank} is none of the {size} workers");
-        End { rank, size, patience: Patience::new(deadline), waited: Duration::ZERO, buffers: Buffers::default() }
+        let (patience, buffers) = (Patience::new(deadline), Buffers::default());
+        End { rank, size, patience, waited: Duration::ZERO, buffers, housemate: None }
     }
 
     /// The same end with these buffers. Where frames move from one end to another within a process, the ends share
@@ -76,6 +79,17 @@ impl End {
     /// The vectors that this end uses again.
     pub fn buffers(&self) -> &Buffers {
         &self.buffers
+    }
+
+    /// Says that this worker shares a process with a peer although others have processes of their own, or would have
+    /// them: what the two say to each other crosses no network, and no ledger has it.
+    pub fn set_housemate(&mut self, peer: Rank) {
+        self.housemate = Some(peer);
+    }
+
+    /// Whether this worker shares a process with that peer, so that nothing between the two is counted.
+    pub fn is_housemate(&self, peer: Rank) -> bool {
+        self.housemate == Some(peer)
     }
 
     /// Asserts that `peer` is another worker of the group, as senders and receivers must.

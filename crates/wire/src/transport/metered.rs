@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Counts every frame once where it is sent and, as the other side of a double entry, once where it is received.
 ///
 /// When everything sent has been received, the accounts of a link agree: what rank 0 sent to rank 1 is what rank 1
-/// received from rank 0.
+/// received from rank 0. What stays in a process is not counted ([`End::is_housemate`]).
 pub struct Metered {
     inner: Box<dyn Transport>,
     sent: Ledger,
@@ -40,6 +40,13 @@ impl Metered {
     pub fn take_accounts(&mut self) -> [BTreeMap<Entry, Count>; 2] {
         [self.sent.take_accounts(), self.received.take_accounts()]
     }
+
+    /// Enters what has come.
+    fn enter(&mut self, from: Rank, frame: &Frame) {
+        if !self.end().is_housemate(from) {
+            self.received.record(frame.tag(), from, frame.payload().len());
+        }
+    }
 }
 
 impl Transport for Metered {
@@ -54,20 +61,22 @@ impl Transport for Metered {
     fn send(&mut self, to: Rank, frame: Frame) -> Result<()> {
         let (tag, payload_bytes) = (frame.tag(), frame.payload().len());
         self.inner.send(to, frame)?;
-        self.sent.record(tag, to, payload_bytes);
+        if !self.end().is_housemate(to) {
+            self.sent.record(tag, to, payload_bytes);
+        }
         Ok(())
     }
 
     fn recv(&mut self, from: Rank, tag: Tag) -> Result<Frame> {
         let frame = self.inner.recv(from, tag)?;
-        self.received.record(tag, from, frame.payload().len());
+        self.enter(from, &frame);
         Ok(frame)
     }
 
     fn poll(&mut self, from: Rank) -> Result<Option<Frame>> {
         let frame = self.inner.poll(from)?;
         if let Some(frame) = &frame {
-            self.received.record(frame.tag(), from, frame.payload().len());
+            self.enter(from, frame);
         }
         Ok(frame)
     }
