@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
-use laconic_train::config::TransportKind;
+use laconic_train::config::{AggregatorPlace, TransportKind};
 use laconic_train::{Config, Members, Observer, RoundReport};
 use laconic_wire::PerKind;
 
@@ -122,7 +122,11 @@ impl Observer for Progress {
             self.unit = "mean";
             let all = format!("{} and their aggregator", plural(workers as u64, "trainer"));
             self.introduce(&all);
-            self.whose = if shares { all } else { "the aggregator".to_owned() };
+            self.whose = match (shares, config.schedule.aggregator) {
+                (true, _) => all,
+                (false, AggregatorPlace::Own) => "the aggregator".to_owned(),
+                (false, AggregatorPlace::Part(part)) => format!("the aggregator with the trainer of part {part}"),
+            };
             return;
         }
         self.introduce(&format!("{workers} workers"));

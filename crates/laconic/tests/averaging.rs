@@ -55,6 +55,8 @@ fn a_plan_says_what_trainers_send_to_the_byte_and_account_by_account() {
         ("--set averaging.drop=[0]", 8, 2),
         ("--set batch.size=9 --set batch.fanouts=[3,2]", 8, 3),
         ("--set data.path=parts --set schedule.halo=frozen", 16, 3),
+        ("--set schedule.aggregator=1", 8, 3),
+        ("--set schedule.aggregator=2 --set averaging.drop=[0] --set schedule.halo=frozen", 16, 2),
         ("--set transport.kind=threads --set transport.speeds=[]", 8, 3),
     ];
     for (set, means, trainers) in cases {
@@ -84,6 +86,19 @@ fn a_mean_takes_a_model_there_and_back_for_each_trainer_whatever_the_graph() {
     // Two frames there, of a model and of 16 bytes, and two back, of a model and of one; 24 bytes go with a frame.
     let of_mean = 3 * (2 * (4 * parameters + 24) + 16 + 24 + 1 + 24);
     assert_eq!(plan["averaging"]["bytes_of_mean"].as_u64(), Some(of_mean));
+    assert!(plan["averaging"].get("hosted_part").is_none());
+    // Nothing crosses between the aggregator and a trainer that lives in its process.
+    let shared = place.json("plan run.toml --set schedule.aggregator=2");
+    let averaging = &shared["averaging"];
+    assert_eq!(
+        [&averaging["bytes_of_mean"], &averaging["hosted_part"]],
+        [&Value::from(of_mean / 3 * 2), &Value::from(2)]
+    );
+    assert_eq!(shared["bytes"].as_u64().map(|bytes| 3 * bytes), plan["bytes"].as_u64().map(|bytes| 2 * bytes));
+    let said = place.run("plan run.toml --set schedule.aggregator=2").out;
+    for words in ["the trainer of part 2 lives in the aggregator's process", "nothing leaves the trainer of part 2"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
     place.json("data synth sbm --nodes 900 --features 6 --classes 3 --out larger.npz");
     let larger = place.json("plan run.toml --set data.path=larger.npz");
     assert_eq!((&plan["bytes"], &plan["averaging"]), (&larger["bytes"], &larger["averaging"]));
@@ -110,6 +125,7 @@ fn time_gives_a_bound_and_time_beside_steps_gives_none() {
     let plan = place.json("plan mixed.toml");
     assert!(plan["averaging"]["means"].is_null() && plan["averaging"]["bytes_of_mean"].as_u64() > Some(0));
     assert!(plan["notes"][0].as_str().is_some_and(|note| note.contains("not known")), "{plan}");
+    assert!(!place.run("plan mixed.toml").out.contains("nothing leaves"));
     let said = place.run("train mixed.toml --out mixed");
     assert!(said.code == 0 && said.out.contains("nobody could predict") && !said.err.contains("of 0"), "{}", said.err);
 }
@@ -143,6 +159,33 @@ fn the_end_of_a_run_says_what_each_trainer_did() {
     assert!(!said.out.contains("waiting") && !said.out.contains("codec"), "{}", said.out);
     assert!(said.err.contains("3 trainers and their aggregator") && said.err.contains("mean 1 of 8"), "{}", said.err);
     assert!(!said.err.contains("workers") && !said.err.contains("round"), "{}", said.err);
+}
+
+#[test]
+fn who_lives_with_the_aggregator_is_said_and_a_run_of_the_two_alone_sends_nothing() {
+    let place = place();
+    let said = place.run("train run.toml --out run --set schedule.aggregator=1");
+    assert_eq!(said.code, 0, "{}", said.err);
+    let words = "the trainer of part 1 lived in the aggregator's process";
+    assert!(said.out.contains(words), "{}", said.out);
+    place.json("report run");
+    assert!(text(&place, "run/report.html").to_lowercase().contains(&words.replace('\'', "&#39;")));
+    place.write("methods.toml", "[[method]]\nname = \"shared\"\nset = [\"schedule.aggregator=0\"]\n");
+    for kind in ["simulated", "threads", "processes"] {
+        let alone = format!("run.toml --set partition.parts=1 --set transport.speeds=[] --set transport.kind={kind}");
+        let shared = format!("{alone} --set schedule.aggregator=0");
+        let [plan, ran] = [format!("plan {shared}"), format!("train {shared} --out {kind}")].map(|l| place.json(&l));
+        assert_eq!([&plan["bytes"], &plan["averaging"]["bytes_of_mean"]], [0, 0], "{kind}");
+        assert_eq!([&ran["bytes"]["total"], &ran["bytes"]["predicted"], &ran["averaging"]["means"]], [0, 0, 8]);
+        assert!(place.run(&format!("plan {shared}")).out.contains("8 means"), "{kind}");
+        place.json(&format!("report {kind}"));
+        if kind == "processes" {
+            // Runs are compared in one process each.
+            continue;
+        }
+        let compared = place.json(&format!("compare {alone} --runs methods.toml --out compared-{kind}"));
+        assert_eq!(compared["methods"][0]["bytes"], 0.0, "{kind}");
+    }
 }
 
 /// Seconds of `lanes.csv` by part and doing; every lane goes from the start to the end without a gap.

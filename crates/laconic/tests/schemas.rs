@@ -118,7 +118,8 @@ fn place() -> Place {
     let method = |name: &str, set: &str| format!("[[method]]\nname = \"{name}\"\nset = [{set}]\n");
     let [a, b] = [method("a", ""), method("b", "\"schedule.kind=lazy\"")];
     place.write("methods.toml", &(a.clone() + &b + &method("c", "\"messages.backward=masked\"")));
-    let schedule = "[schedule]\nkind = \"averaging\"\ninterval = \"2 steps\"\nlimit = \"8 steps\"\nquorum = 1\n";
+    let schedule =
+        "[schedule]\nkind = \"averaging\"\ninterval = \"2 steps\"\nlimit = \"8 steps\"\nquorum = 1\naggregator = 0\n";
     let fault = "{ who = 1, at = \"3 s\", kind = \"killed\", back = \"9 s\" }";
     let trainers = format!("{schedule}[transport]\nkind = \"simulated\"\nfaults = [{fault}]\n");
     place.write("trainers.toml", &(RUN.to_owned() + &trainers));

@@ -20,10 +20,17 @@ fn place() -> Place {
 /// A run with means by time, after its first mean, with its processes in the order of their start, the aggregator's
 /// first.
 fn under_way(place: &Place, limit: &str) -> (Child, Vec<String>) {
+    under_way_with(place, limit, &[])
+}
+
+fn under_way_with(place: &Place, limit: &str, keys: &[&str]) -> (Child, Vec<String>) {
     let line = "train run.toml --out run --set transport.kind=processes --set schedule.interval=300ms \
         --set train.threads=1 --set schedule.grace=2s";
     let mut command = Command::new(env!("CARGO_BIN_EXE_laconic"));
     command.args(line.split_whitespace()).args(["--set", &format!("schedule.limit={limit}")]);
+    for key in keys {
+        command.args(["--set", key]);
+    }
     command.current_dir(place.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
     let job = command.spawn().expect("the program starts");
     let start = Instant::now();
@@ -63,7 +70,8 @@ fn summary(place: &Place) -> serde_json::Value {
 fn trainers_in_processes_have_the_bits_and_bytes_of_threads_and_of_a_simulated_run() {
     let place = place();
     let coded = "--set messages.parameters={codec=\"quantised\",bits=4}";
-    for keys in ["", "--set schedule.kind=llcg --set averaging.drop=[1]", "--set schedule.halo=frozen", coded] {
+    let shared = "--set schedule.aggregator=2 --set averaging.drop=[0] --set schedule.halo=frozen";
+    for keys in ["", "--set schedule.kind=llcg --set averaging.drop=[1]", "--set schedule.halo=frozen", coded, shared] {
         let [threads, processes, simulated] = ["threads", "processes", "simulated"].map(|transport| {
             place.json(&format!("train run.toml --out {transport} --set transport.kind={transport} {keys}"))
         });
@@ -101,14 +109,8 @@ fn a_trainer_that_is_killed_is_missed_comes_back_and_the_run_ends_as_well_as_ano
     }
 }
 
-#[test]
-fn a_run_whose_aggregator_is_killed_goes_on_from_its_last_mean() {
-    let place = place();
-    let (job, processes) = under_way(&place, "4s");
-    kill(&processes[0]);
-    let done = job.wait_with_output().expect("the run ends");
-    assert_eq!(done.status.code(), Some(4), "{}", said(&done));
-    assert!(said(&done).contains("laconic resume"), "{}", said(&done));
+/// Waits until none of these processes is there.
+fn are_gone(processes: &[String]) {
     let start = Instant::now();
     let is_there = |process: &String| {
         std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
@@ -117,10 +119,89 @@ fn a_run_whose_aggregator_is_killed_goes_on_from_its_last_mean() {
         assert!(start.elapsed() < Duration::from_secs(30), "processes of the run are left");
         std::thread::sleep(Duration::from_millis(20));
     }
-    let resumed = place.json("resume run");
-    assert_eq!(resumed["averaging"]["ending"], "limit");
+}
+
+/// The numbers of the means that a run has written down.
+fn means(place: &Place) -> Vec<u64> {
     let means = std::fs::read_to_string(place.path("run/metrics.jsonl")).expect("means");
     let number = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["round"].as_u64();
-    let numbers: Vec<u64> = means.lines().filter_map(number).collect();
-    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "no mean is lost, and none is there twice");
+    means.lines().filter_map(number).collect()
+}
+
+#[test]
+fn a_run_whose_aggregator_is_killed_goes_on_from_its_last_mean() {
+    for (keys, count) in [(&[][..], 4), (&["schedule.aggregator=1"], 3)] {
+        let place = place();
+        let (job, processes) = under_way_with(&place, "4s", keys);
+        assert_eq!(processes.len(), count, "{keys:?}");
+        kill(&processes[0]);
+        let done = job.wait_with_output().expect("the run ends");
+        assert_eq!(done.status.code(), Some(4), "{keys:?}: {}", said(&done));
+        assert!(said(&done).contains("laconic resume"), "{keys:?}: {}", said(&done));
+        are_gone(&processes);
+        let resumed = place.json("resume run");
+        assert_eq!(resumed["averaging"]["ending"], "limit", "{keys:?}");
+        let all = resumed["averaging"]["trainers"].as_array().expect("trainers").clone();
+        assert!(all.iter().all(|trainer| trainer["means"].as_u64() > Some(0)), "{keys:?}: {all:?}");
+        let numbers = means(&place);
+        let all: Vec<u64> = (1..=numbers.len() as u64).collect();
+        assert_eq!(numbers, all, "{keys:?}: no mean is lost, and none is there twice");
+    }
+}
+
+#[test]
+fn beside_a_trainer_that_lives_with_the_aggregator_another_that_is_killed_comes_back() {
+    let place = place();
+    let (job, processes) = under_way_with(&place, "6s", &["schedule.aggregator=1"]);
+    assert_eq!(processes.len(), 3, "the aggregator with a trainer, and two others");
+    // The last process is the trainer of part 2, whose number among workers is 3.
+    kill(&processes[2]);
+    let done = job.wait_with_output().expect("the run ends");
+    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+    assert!(said(&done).contains(&format!("worker 3, process {}", processes[2])), "{}", said(&done));
+    let summary = summary(&place);
+    let notes = summary["averaging"]["notes"].to_string();
+    for what in ["trainer 2 was lost", "trainer 2 came"] {
+        assert!(notes.contains(what), "{what} in {notes}");
+    }
+    assert_eq!(summary["averaging"]["hosted_part"], 1);
+    let shared = |link: &&serde_json::Value| link["from"] == 2 || link["to"] == 2;
+    let links = summary["bytes"]["by_link"].as_array().expect("links").clone();
+    let of_two: Vec<_> = links.iter().filter(shared).filter(|link| link["bytes"] != 0).collect();
+    assert!(!links.is_empty() && of_two.is_empty(), "{of_two:?}");
+}
+
+/// A part without a node to learn from has no trainer, which nobody knows before the data are read.
+#[test]
+fn a_part_without_a_trainer_keeps_no_other_from_its_place() {
+    let place = Place::new();
+    // Two triangles and a pair; the pair, part 0, has no node to train on.
+    place.write("edges.csv", "src,dst\na,b\nb,c\nc,a\nd,e\ne,f\nf,d\nx,y\nc,d\nx,a\n");
+    let nodes = "id,w,label,split\nx,0.1,yes,val\ny,0.2,no,test\na,1,yes,train\nb,1.1,yes,val\nc,0.9,yes,test\n\
+        d,-1,no,train\ne,-1.1,no,val\nf,-0.9,no,test\n";
+    place.write("nodes.csv", nodes);
+    place.write("parts.txt", "0\n0\n1\n1\n1\n2\n2\n2\n");
+    let run = "data = { path = \"edges.csv\", nodes_path = \"nodes.csv\" }\nmodel = { hidden = 4 }\n\
+        partition = { parts = 3, method = \"given\", file = \"parts.txt\" }\n\
+        schedule = { kind = \"averaging\", interval = \"5 steps\", limit = \"20 steps\" }\n";
+    place.write("few.toml", run);
+    let none = place.run("train few.toml --out none --set transport.kind=processes --set schedule.aggregator=0");
+    assert!(
+        none.code == 2 && none.err.contains("schedule.aggregator = 0") && none.err.contains("to learn from"),
+        "{}",
+        none.err
+    );
+    for keys in ["", "--set schedule.halo=frozen"] {
+        for aggregator in ["own", "1", "2"] {
+            let set = format!("--set schedule.aggregator={aggregator} {keys}");
+            let [threads, processes] = ["threads", "processes"].map(|transport| {
+                place.json(&format!("train few.toml --out {transport} --set transport.kind={transport} {set}"))
+            });
+            let parts = processes["averaging"]["trainers"].as_array().expect("trainers").clone();
+            assert_eq!(parts.iter().map(|of| of["part"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(2)], "{set}");
+            assert_eq!(processes["parameters"]["digest"], threads["parameters"]["digest"], "{set}");
+            assert_eq!(processes["bytes"]["by_link"], threads["bytes"]["by_link"], "{set}");
+            assert_eq!(processes["bytes"]["total"], processes["bytes"]["predicted"], "{set}");
+        }
+    }
 }

@@ -101,6 +101,9 @@ fn of_trainers(text: &mut String, summary: &Summary, averaging: &AveragingSummar
     if let Some(more) = averaging.notes.len().checked_sub(NOTES_SAID + 1) {
         let _ = writeln!(text, "  {} more notes in summary.json", more + 1);
     }
+    if let Some(part) = averaging.hosted_part {
+        let _ = writeln!(text, "the trainer of part {part} lived in the aggregator's process");
+    }
     let why = ending(&averaging.ending);
     let _ = writeln!(text, "{why}, with {}", plural(averaging.means.into(), "mean"));
     if let Some(seconds) = averaging.convergence_seconds {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use laconic_train::config::TrainersHalo;
+use laconic_train::config::{AggregatorPlace, TrainersHalo};
 use laconic_train::run::source::Source;
 use laconic_train::run::{Failed, root_cause, run_seated};
 use laconic_train::{Config, Members, Options, Summary, TrainError};
@@ -139,7 +139,8 @@ pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
         Ok(Worker { rank, process, ended: None, silent: false })
     };
     let mut started: Vec<Worker> = Vec::with_capacity(workers as usize);
-    for rank in 0..workers {
+    let guest = trainers.as_ref().and_then(|trainers| trainers.guest);
+    for rank in (0..workers).filter(|rank| Some(*rank) != guest) {
         match start(rank) {
             Ok(worker) => started.push(worker),
             Err(error) => {
@@ -187,6 +188,8 @@ fn wait(workers: &mut [Worker], grace: Duration, signals: &Signals) -> Result<()
 struct Trainers {
     /// The aggregator and the trainers.
     ranks: u32,
+    /// The trainer that lives in the aggregator's process, by its rank.
+    guest: Option<u32>,
     /// Whether one that was lost can take up its work again: not where trainers have met before they went.
     come_back: bool,
 }
@@ -201,9 +204,15 @@ impl Trainers {
         if !members.has_trainers(config)? {
             return Ok(None);
         }
-        let dropped = (0..parts).filter(|part| config.averaging.drop.contains(part)).count() as u32;
+        let kept: Vec<u32> = (0..parts).filter(|part| !config.averaging.drop.contains(part)).collect();
+        // Where its part has no trainer everybody says so.
+        let place = |own: u32| kept.iter().position(|part| *part == own);
+        let guest = match config.schedule.aggregator {
+            AggregatorPlace::Own => None,
+            AggregatorPlace::Part(part) => place(part).map(|place| place as u32 + 1),
+        };
         let come_back = config.schedule.halo == TrainersHalo::None;
-        Ok(Some(Trainers { ranks: parts - dropped + 1, come_back }))
+        Ok(Some(Trainers { ranks: kept.len() as u32 + 1, guest, come_back }))
     }
 
     /// Waits until the aggregator has ended; a trainer that ends without a word is started again.

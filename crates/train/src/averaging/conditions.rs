@@ -17,6 +17,8 @@ pub struct Conditions {
     pub verdict: Duration,
     /// The uplink of the aggregator, and behind it those of trainers.
     pub links: Vec<LinkShape>,
+    /// The trainer that lives in the aggregator's process: nothing that the two say crosses a link.
+    pub guest: Option<usize>,
     /// What goes wrong.
     pub faults: Vec<Fault>,
 }

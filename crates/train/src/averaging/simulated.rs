@@ -42,6 +42,8 @@ pub struct Played {
     pub most_queued: usize,
     /// Which trainers were there at the end.
     pub present: Vec<bool>,
+    /// The one that lives in the aggregator's process.
+    pub guest: Option<usize>,
 }
 
 impl Played {
@@ -49,7 +51,8 @@ impl Played {
     pub fn dismiss(&mut self, chosen: &Model) {
         let end = link::sizes_to_trainer(&ToTrainer::End { chosen: Some(chosen.clone()) });
         let bye = link::sizes_from_trainer(&FromTrainer::Bye(Leave::default()));
-        for rank in (1..self.sent.len()).filter(|rank| self.present[rank - 1]) {
+        let afar = |rank: &usize| self.present[rank - 1] && self.guest != Some(rank - 1);
+        for rank in (1..self.sent.len()).filter(afar) {
             for (from, to, frames) in [(AGGREGATOR, rank, &end), (rank, AGGREGATOR, &bye)] {
                 for (tag, payload) in frames {
                     self.sent[from].record(*tag, Rank(to as u32), *payload);
@@ -221,6 +224,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             lanes: self.places.into_iter().map(|place| place.lane.ends(end)).collect(),
             most_queued: self.most_queued,
             present,
+            guest: self.conditions.guest,
         }
     }
 
@@ -230,8 +234,16 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         self.next += 1;
     }
 
+    /// Whether both are in the aggregator's process.
+    fn stays(&self, (from, to): (usize, usize)) -> bool {
+        from.min(to) == AGGREGATOR && self.conditions.guest.is_some_and(|guest| guest + 1 == from.max(to))
+    }
+
     /// When these frames, which `from` sends now, will all be there.
     fn arrives(&mut self, (from, to): (usize, usize), frames: &[(Tag, usize)]) -> Duration {
+        if self.stays((from, to)) {
+            return self.now;
+        }
         let shape = self.conditions.links[from];
         for (tag, payload) in frames {
             let framed = Count::of(1, *payload as u64).framed as usize;
@@ -243,6 +255,9 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
 
     /// Enters what has reached its receiver.
     fn reaches(&mut self, (from, to): (usize, usize), frames: &[(Tag, usize)]) {
+        if self.stays((from, to)) {
+            return;
+        }
         frames.iter().for_each(|(tag, payload)| self.crossed[1][to].record(*tag, Rank(from as u32), *payload));
     }
 

@@ -148,6 +148,8 @@ keys! {
         aggregates of a stage's inputs, exchanged once; or rows of all layers, told every so many means and never \
         waited for (none)",
     "schedule.refresh": "averaging with halo = stale: after how many means trainers tell each other rows again (1)",
+    "schedule.aggregator": "averaging, psgd_pa, llcg: own, or the number of a part whose trainer lives in the \
+        aggregator's process: nothing crosses between the two (own)",
     "schedule.corrections": "llcg: steps on the whole graph after each mean (2)",
     "averaging.drop": "parts whose trainers never start, as if they had failed ([])",
     "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \

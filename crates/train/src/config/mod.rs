@@ -37,7 +37,9 @@ pub(crate) use overrides::{apply, culprit};
 pub use pace::{Pace, Span};
 pub use partition::PartitionConfig;
 pub use reach::Reach;
-pub use schedule::{AveragingConfig, Carried, HandOnChoice, ScheduleConfig, Start, TrainersHalo, Weighting};
+pub use schedule::{
+    AggregatorPlace, AveragingConfig, Carried, HandOnChoice, ScheduleConfig, Start, TrainersHalo, Weighting,
+};
 pub use suggest::{Meant, meant};
 pub(crate) use suggest::{one_of, refuse_unknown};
 pub use task::{EvalNegatives, LinkSplit, LinkSplitChoice, Replacement, TaskChoice, TaskConfig};

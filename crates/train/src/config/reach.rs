@@ -131,6 +131,8 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "schedule.limit",
             "schedule.quorum",
             "schedule.grace",
+            // It decides what crosses, and how long.
+            "schedule.aggregator",
             // A link model puts stamps on frames.
             "transport.shape",
             "transport.shape_sleeps",

@@ -49,6 +49,8 @@ pub struct ScheduleConfig {
     pub halo: TrainersHalo,
     /// Trainers with stale rows: after how many means they tell each other rows again.
     pub refresh: u32,
+    /// Trainers: whether the aggregator has a process of its own, or the trainer of a part lives in it.
+    pub aggregator: AggregatorPlace,
     /// LLCG: steps of correction after each mean, on the whole graph.
     pub corrections: u32,
     /// Keys of members from outside.
@@ -76,6 +78,7 @@ impl Default for ScheduleConfig {
             grace: Span(Duration::from_secs(10)),
             halo: TrainersHalo::None,
             refresh: 1,
+            aggregator: AggregatorPlace::Own,
             corrections: 2,
             own: Options::default(),
         }
@@ -127,6 +130,37 @@ pub enum TrainersHalo {
     /// Rows of all layers: of the first one's inputs once, of the others whenever they come, told again every so many
     /// means and never waited for.
     Stale,
+}
+
+/// `schedule.aggregator`: in whose process models are averaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "toml::Value", into = "toml::Value")]
+pub enum AggregatorPlace {
+    /// In one of its own.
+    Own,
+    /// In that of the trainer of this part.
+    Part(u32),
+}
+
+impl TryFrom<toml::Value> for AggregatorPlace {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, Self::Error> {
+        match (value.as_str(), value.as_integer().map(u32::try_from)) {
+            (Some("own"), _) => Ok(AggregatorPlace::Own),
+            (_, Some(Ok(part))) => Ok(AggregatorPlace::Part(part)),
+            _ => Err(format!("expected \"own\" or the number of a part, found {value}")),
+        }
+    }
+}
+
+impl From<AggregatorPlace> for toml::Value {
+    fn from(place: AggregatorPlace) -> toml::Value {
+        match place {
+            AggregatorPlace::Own => toml::Value::String("own".to_owned()),
+            AggregatorPlace::Part(part) => toml::Value::Integer(part.into()),
+        }
+    }
 }
 
 /// `schedule.start`: what lazy training starts from.

@@ -49,6 +49,8 @@ pub struct Means {
     pub bytes: u64,
     /// The numbers of the parts that are trained on.
     pub parts: Vec<u32>,
+    /// The part whose trainer lives in the aggregator's process, where one does.
+    pub hosted: Option<u32>,
 }
 
 impl Costs {
@@ -222,7 +224,8 @@ fn costs_of_trainers(
         TrainersHalo::None => Vec::new(),
         TrainersHalo::Frozen | TrainersHalo::Stale => shapes_among(&own, plan)?,
     };
-    let forecast = TrainersForecast::of(plan, &of_epoch, &meeting)?;
+    let guest = trainers.guest(&parts)?;
+    let forecast = TrainersForecast::of(plan, (&of_epoch, guest), &meeting)?;
     let mut workers = Vec::new();
     for ((rank, part), ledger) in (0u32..).zip(std::iter::once(&whole).chain(&own)).zip(forecast.books) {
         let outline = Shapes::outline(part, plan.self_loops);
@@ -249,7 +252,7 @@ fn costs_of_trainers(
         is_bound: !forecast.is_exact,
         dearer_than_exact: None,
         notes,
-        averaging: Some(Means { number, bytes: forecast.of_mean, parts }),
+        averaging: Some(Means { number, bytes: forecast.of_mean, parts, hosted: trainers.hosted }),
         evaluator: Evaluator::new(&plan.metrics, &whole.global),
     })
 }

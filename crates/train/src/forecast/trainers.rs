@@ -29,7 +29,8 @@ pub struct TrainersForecast {
     pub means: Vec<u64>,
     /// What leaves each, content by content.
     pub leaves: Vec<Vec<Leaving>>,
-    /// What a mean takes, framing included: a model of each trainer, and back to each; in the stage with the largest.
+    /// What a mean takes, framing included: a model of each trainer that does not live in the aggregator's process, and
+    /// back to each; in the stage with the largest.
     pub of_mean: u64,
 }
 
@@ -45,11 +46,16 @@ impl TrainersForecast {
         }
     }
 
-    /// For trainers with epochs of so many steps; `exchanged` are the shapes of those who exchange stages' inputs.
+    /// For trainers with epochs of so many steps, of which the `guest` lives in the aggregator's process; `exchanged`
+    /// are the shapes of those who exchange stages' inputs.
     ///
     /// # Errors
     /// If a codec cannot be made, or means are too many to be numbered.
-    pub fn of(plan: &Plan, of_epoch: &[u64], exchanged: &[Shapes]) -> Result<TrainersForecast> {
+    pub fn of(
+        plan: &Plan,
+        (of_epoch, guest): (&[u64], Option<usize>),
+        exchanged: &[Shapes],
+    ) -> Result<TrainersForecast> {
         let trainers = of_epoch.len();
         let mut books: Vec<Book<'_>> = (0..=trainers).map(|_| Book::of(Ledger::new())).collect();
         let of = plan.trainers.as_ref().expect("a plan of trainers on their own");
@@ -67,7 +73,9 @@ impl TrainersForecast {
             let what = format!("{all} means, expected at most {ROUNDS_MAX}; a longer interval takes fewer");
             return Err(TrainError::config(format!("schedule.interval and schedule.limit: {what}")));
         }
-        stages.iter().for_each(|stage| forecast_stage(stage, trainers, &mut books));
+        // Who lives with the aggregator says nothing that crosses.
+        let afar: Vec<usize> = (0..trainers).filter(|trainer| Some(*trainer) != guest).collect();
+        stages.iter().for_each(|stage| forecast_stage(stage, &afar, &mut books));
         let mut leaves: Vec<Vec<Leaving>> = books.iter().map(Book::leaves).collect();
         let mut books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();
         let evaluator = Evaluator::new(&[], &GlobalCounts::default());
@@ -90,7 +98,7 @@ impl TrainersForecast {
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
         let means = stages.iter().map(|stage| stage.means).collect();
         let largest = forms.iter().max_by_key(|form| form.values);
-        let of_mean = largest.map_or(0, |form| bytes_of_mean(form, trainers, of.interval));
+        let of_mean = largest.map_or(0, |form| bytes_of_mean(form, afar.len(), of.interval));
         Ok(TrainersForecast { books, is_exact, means, leaves, of_mean })
     }
 }
@@ -128,13 +136,14 @@ impl StageMeans {
     }
 }
 
-/// Enters what the aggregator, of rank 0, and the trainers behind it send in a stage. A round of the ledger is a mean.
-fn forecast_stage(stage: &StageMeans, trainers: usize, books: &mut [Book<'_>]) {
+/// Enters what the aggregator, of rank 0, and these trainers behind it send in a stage. A round of the ledger is a
+/// mean.
+fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]) {
     let model = stage.form.empty();
     let (aggregator, others) = books.split_first_mut().expect("the aggregator has a book");
     let number = |mean: u64| u32::try_from(mean).unwrap_or(u32::MAX);
-    for (trainer, book) in others.iter_mut().enumerate().take(trainers) {
-        let peer = trainer + 1;
+    for &trainer in trainers {
+        let (peer, book) = (trainer + 1, &mut others[trainer]);
         let came = FromTrainer::Came { steps_of_epoch: 1, rows: 0.0 };
         enter(book, sizes_from_trainer(&came), (0, What::TrainerModels));
         let mut tell = |said: &ToTrainer| enter(aggregator, sizes_to_trainer(said), (peer, What::Means));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use laconic_graph::links::NegativeScope;
 
 use super::{Cadence, Members, Plan};
-use crate::config::{Config, Pace, TrainersHalo, TransportKind, Weighting};
+use crate::config::{AggregatorPlace, Config, Pace, TrainersHalo, TransportKind, Weighting};
 use crate::error::{Result, TrainError};
 use crate::selection::Scope;
 
@@ -28,6 +28,8 @@ pub struct TrainersPlan {
     pub refresh: u32,
     /// Parts whose trainers never start.
     pub drop: Vec<u32>,
+    /// The part whose trainer lives in the aggregator's process, where one does.
+    pub hosted: Option<u32>,
 }
 
 impl TrainersPlan {
@@ -65,16 +67,23 @@ impl TrainersPlan {
             halo,
             refresh: schedule.refresh,
             drop: config.averaging.drop.clone(),
+            hosted: match schedule.aggregator {
+                AggregatorPlace::Own => None,
+                AggregatorPlace::Part(part) => Some(part),
+            },
         }))
     }
 
     /// The parts that are trained on, of so many.
     ///
     /// # Errors
-    /// If none is left, or one is dropped that there is not.
+    /// If none is left, or one is dropped, or to live with the aggregator, that there is not.
     pub fn parts(&self, all: u32) -> Result<Vec<u32>> {
         if let Some(part) = self.drop.iter().find(|part| **part >= all) {
             return Err(TrainError::config(format!("averaging.drop = {part}: there are parts 0 to {}", all - 1)));
+        }
+        if let Some(part) = self.hosted.filter(|part| *part >= all) {
+            return Err(TrainError::config(format!("schedule.aggregator = {part}: there are parts 0 to {}", all - 1)));
         }
         let parts: Vec<u32> = (0..all).filter(|part| !self.drop.contains(part)).collect();
         match (parts.is_empty(), self.quorum as usize > parts.len()) {
@@ -85,6 +94,20 @@ impl TrainersPlan {
             }
             _ => Ok(parts),
         }
+    }
+
+    /// The place, among the trainers of these parts, of the one that lives in the aggregator's process.
+    ///
+    /// # Errors
+    /// If its part is none of theirs.
+    pub fn guest(&self, parts: &[u32]) -> Result<Option<usize>> {
+        let Some(hosted) = self.hosted else { return Ok(None) };
+        if let Some(place) = parts.iter().position(|part| *part == hosted) {
+            return Ok(Some(place));
+        }
+        let why =
+            if self.drop.contains(&hosted) { "averaging.drop leaves it out" } else { "no node of it is to learn from" };
+        Err(TrainError::config(format!("schedule.aggregator = {hosted}: part {hosted} has no trainer: {why}")))
     }
 
     /// Models that a mean of so many trainers is taken of at least.

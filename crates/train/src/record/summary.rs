@@ -69,6 +69,9 @@ pub struct Summary {
 pub struct AveragingSummary {
     /// Each trainer, by its part.
     pub trainers: Vec<TrainerSummary>,
+    /// The part whose trainer lived in the aggregator's process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosted_part: Option<u32>,
     /// Means that were taken, those before the run was resumed among them.
     pub means: u32,
     /// Means that were foreseen when it was started, at most where `bytes.is_bound`; nothing where nobody knew, because

@@ -3,9 +3,9 @@
 //! (Ramezani et al., 2022), in which the aggregator corrects each mean by steps on the whole graph.
 //!
 //! Bytes of a mean of M trainers and P parameters: 4·P·M up, and 4·P·M down unless it is the last, whatever the graph
-//! is, or what a lossy codec makes of so many values; with `halo = "frozen"` besides those of lazy training's frozen
-//! inputs, once a stage; with `halo = "stale"` the first layer's inputs once, and the rows of each further layer after
-//! every `refresh` means.
+//! is, or what a lossy codec makes of so many values; 4·P·(M−1) where a trainer lives in the aggregator's process
+//! (`schedule.aggregator`). With `halo = "frozen"` come those of lazy training's frozen inputs, once a stage; with
+//! `halo = "stale"` the first layer's inputs once, and the rows of each further layer after every `refresh` means.
 
 use super::{Blueprint, Lateness, ScheduleKind, Stage, lazy, synchronous};
 use crate::config::TrainersHalo;
@@ -13,7 +13,19 @@ use crate::config::TrainersHalo;
 pub(super) const KIND: ScheduleKind = ScheduleKind {
     name: "averaging",
     options: &[
-        "interval", "limit", "mean", "quorum", "grace", "halo", "refresh", "late", "start", "hand_on", "rounds", "lr",
+        "interval",
+        "limit",
+        "mean",
+        "quorum",
+        "grace",
+        "aggregator",
+        "halo",
+        "refresh",
+        "late",
+        "start",
+        "hand_on",
+        "rounds",
+        "lr",
     ],
     trainers: true,
     stages,
@@ -21,14 +33,14 @@ pub(super) const KIND: ScheduleKind = ScheduleKind {
 
 pub(super) const PSGD_PA: ScheduleKind = ScheduleKind {
     name: "psgd_pa",
-    options: &["interval", "limit", "quorum", "grace"],
+    options: &["interval", "limit", "quorum", "grace", "aggregator"],
     trainers: true,
     stages: synchronous::stages,
 };
 
 pub(super) const LLCG: ScheduleKind = ScheduleKind {
     name: "llcg",
-    options: &["interval", "limit", "mean", "quorum", "grace", "corrections"],
+    options: &["interval", "limit", "mean", "quorum", "grace", "aggregator", "corrections"],
     trainers: true,
     stages: synchronous::stages,
 };

@@ -129,7 +129,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
 ];
 
 /// What trainers on their own read: they do not compare it, since whoever starts them gives all of them the same.
-const OF_TRAINERS: [&str; 9] = [
+const OF_TRAINERS: [&str; 10] = [
     "schedule.interval",
     "schedule.mean",
     "schedule.halo",
@@ -139,6 +139,7 @@ const OF_TRAINERS: [&str; 9] = [
     "schedule.limit",
     "schedule.quorum",
     "schedule.grace",
+    "schedule.aggregator",
 ];
 
 /// What each process may have for itself.

@@ -47,7 +47,7 @@ pub fn run(config: &Config, dataset: &Dataset, count: u32) -> Vec<Outcome> {
     run_on(config, dealt(dataset, count))
 }
 
-fn averaging(outcomes: &[Outcome]) -> &AveragingSummary {
+pub fn averaging(outcomes: &[Outcome]) -> &AveragingSummary {
     outcomes[0].summary.as_ref().and_then(|summary| summary.averaging.as_ref()).expect("a run of trainers")
 }
 
@@ -66,7 +66,7 @@ pub fn close(left: &[f32], right: &[f32]) -> f32 {
 }
 
 /// What the laws are stated over: full graphs, batches, clusters, lazy stages, corrections, other layers, links.
-const KINDS: &[&[&str]] = &[
+pub const KINDS: &[&[&str]] = &[
     &[],
     &["model.arch=gcn", "train.weight_decay=0.01"],
     &["model.arch=gat", "schedule.mean=rows"],
@@ -84,7 +84,7 @@ const KINDS: &[&[&str]] = &[
 ];
 
 /// The same with models that lose something on their way.
-const CODED: &[&[&str]] = &[
+pub const CODED: &[&[&str]] = &[
     &["messages.parameters=half"],
     &["messages.parameters={ codec = \"quantised\", bits = 8 }", "schedule.mean=steps", "batch.size=9"],
     &["messages.parameters={ codec = \"quantised\", bits = 2 }", "messages.error_feedback=false"],
@@ -93,7 +93,7 @@ const CODED: &[&[&str]] = &[
 ];
 
 /// The graph of these laws; one of several relations for those who read them.
-fn dataset(keys: &[&str]) -> Dataset {
+pub fn dataset(keys: &[&str]) -> Dataset {
     if keys.contains(&"task.decoder=distmult") { parallel(150, 3) } else { graph(150, 3) }
 }
 

@@ -30,6 +30,7 @@ mod front_door;
 mod given_negatives;
 mod halo_adjoint;
 mod handing_on;
+mod hosted;
 mod inductive;
 mod inference;
 mod late_rows;

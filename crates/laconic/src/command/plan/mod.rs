@@ -96,11 +96,14 @@ struct Averaging {
     bytes_of_mean: u64,
     /// The part of each trainer.
     parts: Vec<u32>,
+    /// The part whose trainer lives in the aggregator's process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hosted_part: Option<u32>,
 }
 
 impl From<Means> for Averaging {
-    fn from(Means { number, bytes, parts }: Means) -> Averaging {
-        Averaging { means: number, bytes_of_mean: bytes, parts }
+    fn from(Means { number, bytes, parts, hosted }: Means) -> Averaging {
+        Averaging { means: number, bytes_of_mean: bytes, parts, hosted_part: hosted }
     }
 }
 

@@ -91,6 +91,12 @@ fn means(text: &mut String, costs: &Costs) {
         None => "how many means is not known".to_owned(),
     };
     let _ = writeln!(text, "{number}; each takes {each}, whatever the graph");
+    if let Some(part) = averaging.hosted_part {
+        let _ = writeln!(
+            text,
+            "the trainer of part {part} lives in the aggregator's process: they send each other nothing"
+        );
+    }
 }
 
 /// What a worker is called: its number, or what it is among trainers on their own.
@@ -115,15 +121,21 @@ fn what_leaves(text: &mut String, costs: &Costs, worker: Option<u32>) {
         }
     };
     let most = if costs.is_bound { "at most " } else { "" };
+    let is_known = costs.averaging.as_ref().is_none_or(|averaging| averaging.means.is_some());
     for rank in said {
         let whom = match (&costs.averaging, rank) {
             (None, _) => format!("worker {rank}"),
             (Some(_), 0) => "the aggregator".to_owned(),
             (Some(_), _) => format!("the trainer of {}", name(costs, rank)),
         };
+        let all = by_words(costs, rank);
+        if all.is_empty() && is_known {
+            let _ = writeln!(text, "nothing leaves {whom}");
+            continue;
+        }
         let _ = writeln!(text, "what leaves {whom}, {most}in the whole run:");
         let width = if costs.averaging.is_some() { "to aggregator".len() } else { 8 };
-        for (words, [peers, bytes]) in by_words(costs, rank) {
+        for (words, [peers, bytes]) in all {
             let _ = writeln!(text, "  {peers:<width$} {bytes:>11}  {words}");
         }
     }

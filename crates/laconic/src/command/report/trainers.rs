@@ -109,7 +109,10 @@ pub fn who(run: &Run) -> String {
     let Some(averaging) = &run.recorded.summary.averaging else { return String::new() };
     let named = averaging.trainers.iter().zip(1..).take(DRAWN_MAX);
     let named: Vec<String> = named.map(|(trainer, rank)| format!("{rank} that of part {}", trainer.part)).collect();
-    format!("Worker 0 is the aggregator; the others are trainers: {}.", named.join(", "))
+    let shared = averaging.hosted_part.map_or(String::new(), |part| {
+        format!(" The trainer of part {part} lived in the aggregator's process, and the two sent each other nothing.")
+    });
+    format!("Worker 0 is the aggregator; the others are trainers: {}.{shared}", named.join(", "))
 }
 
 /// The section on trainers.

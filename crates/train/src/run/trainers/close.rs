@@ -131,7 +131,8 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     summary.bytes.is_bound = !setup.forecast.is_exact;
     let means = &setup.forecast.means;
     let means_predicted = (!means.is_empty()).then(|| means.iter().sum());
-    summary.averaging = Some(AveragingSummary { means_predicted, ..desk.summary(word) });
+    let hosted_part = setup.trainers.hosted;
+    summary.averaging = Some(AveragingSummary { means_predicted, hosted_part, ..desk.summary(word) });
     if let Some(out) = &setup.process.out {
         let card = Card { run: desk.recorder.run().to_owned(), ..card };
         let written = write_results((out, card), &mut summary, (&setup.plan.stages, &trained), setup.process.resume);

@@ -295,6 +295,7 @@ impl Desk {
         let converged = self.curve.iter().find(|(_, worth)| worth.is_some_and(|worth| worth >= enough));
         AveragingSummary {
             trainers: self.trainers.clone(),
+            hosted_part: None,
             means: self.means,
             means_predicted: None,
             ending: ending.to_owned(),

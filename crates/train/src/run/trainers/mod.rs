@@ -49,6 +49,8 @@ pub(super) struct Setup {
     pub trainers: TrainersPlan,
     /// The numbers of the parts that are trained on: of each trainer.
     pub parts: Vec<u32>,
+    /// Which trainer lives in the aggregator's process, where one does.
+    pub guest: Option<usize>,
     pub config: Config,
     pub process: Process,
     pub forecast: TrainersForecast,
@@ -105,7 +107,7 @@ impl Setup {
 
 /// The data of a run: each trainer's, and the whole.
 pub(super) struct Data {
-    /// What each trainer sees: the graph of its own nodes, or its part with the edges that end there.
+    /// What each trainer of this process sees: the graph of its own nodes, or its part with the edges that end there.
     pub parts: Vec<Part>,
     pub whole: Part,
 }
@@ -144,25 +146,27 @@ fn prepare(
     let mut data = Data { parts: own, whole };
     let Options { out, resume, changes, interrupt, abort, keep_accounts: keeps_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
+    let guest = trainers.guest(&parts)?;
     let is_shared = config.transport.kind != TransportKind::Processes;
-    let here = data.parts.iter().filter(|_| is_shared).chain([&data.whole]);
+    let is_here = |place: usize| is_shared || guest == Some(place);
+    let here = data.parts.iter().enumerate().filter(|(place, _)| is_here(*place)).map(|(_, part)| part);
+    let here = here.chain([&data.whole]);
     let memory = admit(&plan, &here.collect::<Vec<_>>(), force, observer.as_mut())?;
     let threads = threads_of(&config, parts.len());
     let (stop, notes) = (StopSignal::of(interrupt), source.notes().to_vec());
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
     let meets = trainers.halo != TrainersHalo::None;
     let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
-    let forecast = TrainersForecast::of(&plan, &of_epoch, &shapes)?;
+    let forecast = TrainersForecast::of(&plan, (&of_epoch, guest), &shapes)?;
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
-    let setup = Setup { plan, trainers, parts, config, process, forecast, give_up };
+    let setup = Setup { plan, trainers, parts, guest, config, process, forecast, give_up };
     if setup.config.transport.kind == TransportKind::Simulated {
         // Before the folder of an earlier run is touched.
         simulated::conditions(&setup)?;
     }
-    if !is_shared {
-        // Each is in its trainer's process.
-        data.parts.clear();
-    }
+    // Each other is in its trainer's process.
+    let mut places = 0..;
+    data.parts.retain(|_| places.next().is_some_and(is_here));
     let opened = Opening::new(&setup, &data.whole)?.begin(&setup, observer)?;
     Ok((setup, data, opened))
 }

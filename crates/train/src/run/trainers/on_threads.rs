@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use laconic_graph::part::Part;
-use laconic_wire::{Ledger, Metered, Transport, threads};
+use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
 
 use super::close::{Closing, Traffic, close};
 use super::crew::{Hand, after, exchanges, meeting};
-use super::real::{Chair, Post};
+use super::real::{AGGREGATOR, Chair, Post};
 use super::{Data, Opened, Setup};
 use crate::averaging::Ending;
 use crate::error::{Result, TrainError};
@@ -91,22 +91,45 @@ pub(super) fn preside(
     Ok((ending, chair))
 }
 
-/// Runs everybody as threads of this process.
+/// A way to meet the other trainers, which may take a while: the end of their network, where they have one.
+type Meets<'a> = Box<dyn FnOnce() -> Result<Option<Box<dyn Transport>>> + Send + 'a>;
+
+/// A trainer that is a thread of the aggregator's process.
+pub(super) struct Lodger<'a> {
+    /// Its place among trainers.
+    pub place: usize,
+    pub part: Part,
+    /// Its end of the network on which trainers meet, once they have, where they do.
+    pub exchange: Meets<'a>,
+    pub transport: Box<dyn Transport>,
+}
+
+/// How the aggregator's process ended.
+pub(super) struct Led {
+    pub ending: Ending,
+    pub chair: Chair,
+    /// What trainers of this process have sent to others than the aggregator, in their order.
+    pub exchanged: Vec<Ledger>,
+}
+
+/// Leads the run, with these trainers on threads beside the aggregator. One of them that fails is missed, as one that
+/// is elsewhere would be, and what it failed by is said at the end.
 ///
 /// # Errors
-/// If too few trainers are left, or the aggregator fails.
-pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<Outcome>> {
-    let began = Instant::now();
-    let trainers = setup.parts.len();
-    let mut ends = threads(trainers + 1, setup.config.deadline());
-    ends.iter_mut().for_each(|end| setup.give_up.flags().into_iter().for_each(|flag| end.add_interrupt(flag)));
-    let mut ends = ends.into_iter().map(|end| Box::new(end) as Box<dyn Transport>);
-    let of_aggregator = ends.next().expect("the aggregator has an end");
+/// As [`preside`], or what a trainer failed by where that is why.
+pub(super) fn lead(
+    setup: &Setup,
+    whole: Part,
+    opened: &mut Opened,
+    transport: Box<dyn Transport>,
+    lodgers: Vec<Lodger<'_>>,
+) -> Result<Led> {
+    let places: Vec<usize> = lodgers.iter().map(|lodger| lodger.place).collect();
     let (led, lives) = std::thread::scope(|scope| {
         let mut lives = Vec::new();
-        for (((index, part), exchange), end) in data.parts.into_iter().enumerate().zip(exchanges(setup)).zip(ends) {
-            let thread = std::thread::Builder::new().name(format!("trainer-{}", setup.parts[index]));
-            match thread.spawn_scoped(scope, move || live(setup, part, exchange, end)) {
+        for Lodger { place, part, exchange, transport } in lodgers {
+            let thread = std::thread::Builder::new().name(format!("trainer-{}", setup.parts[place]));
+            match thread.spawn_scoped(scope, move || live(setup, part, exchange()?, transport)) {
                 Ok(life) => lives.push(life),
                 Err(source) => {
                     setup.give_up.set();
@@ -114,30 +137,52 @@ pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<O
                 }
             }
         }
-        let led = preside(setup, data.whole, &mut opened, of_aggregator);
+        let led = preside(setup, whole, opened, transport);
         if led.is_err() {
             setup.give_up.set();
         }
-        let join = |(index, life): (usize, std::thread::ScopedJoinHandle<'_, Result<Ledger>>)| {
-            life.join().unwrap_or_else(|panic| Err(panicked(index as u32 + 1, panic.as_ref())))
+        let join = |(place, life): (&usize, std::thread::ScopedJoinHandle<'_, Result<Ledger>>)| {
+            life.join().unwrap_or_else(|panic| Err(panicked(*place as u32 + 1, panic.as_ref())))
         };
-        (led, lives.into_iter().enumerate().map(join).collect::<Vec<Result<Ledger>>>())
+        (led, places.iter().zip(lives).map(join).collect::<Vec<Result<Ledger>>>())
     });
-    let mut failed = lives.iter().enumerate().filter_map(|(index, life)| Some((index, life.as_ref().err()?)));
-    let first = failed.find(|(_, error)| !error.is_consequence()).map(|(index, error)| (index, error.to_string()));
+    let mut failed = places.iter().zip(&lives).filter_map(|(place, life)| Some((place, life.as_ref().err()?)));
+    let first = failed.find(|(_, error)| !error.is_consequence()).map(|(place, error)| (*place, error.to_string()));
     let (ending, chair) = match led {
         Ok(led) => led,
         Err(error) => return Err(lives.into_iter().find_map(|life| cause(life, &error)).unwrap_or(error)),
     };
-    if let Some((index, error)) = &first {
-        opened.desk.say(format!("trainer {} failed: {error}", setup.parts[*index]));
+    if let Some((place, error)) = &first {
+        opened.desk.say(format!("trainer {} failed: {error}", setup.parts[*place]));
     }
     if let Ending::NoQuorum { .. } = ending
         && let Some(error) = lives.iter().position(|life| life.as_ref().is_err_and(|error| !error.is_consequence()))
     {
         return Err(lives.into_iter().nth(error).and_then(Result::err).expect("it has failed"));
     }
-    let exchanged: Vec<Ledger> = lives.into_iter().map(Result::unwrap_or_default).collect();
+    let exchanged = lives.into_iter().map(Result::unwrap_or_default).collect();
+    Ok(Led { ending, chair, exchanged })
+}
+
+/// Runs everybody as threads of this process.
+///
+/// # Errors
+/// If too few trainers are left, or the aggregator fails.
+pub(super) fn run(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<Outcome>> {
+    let began = Instant::now();
+    let mut ends = threads(setup.parts.len() + 1, setup.config.deadline());
+    ends.iter_mut().for_each(|end| setup.give_up.flags().into_iter().for_each(|flag| end.add_interrupt(flag)));
+    if let Some(guest) = setup.guest {
+        ends[0].end_mut().set_housemate(Rank(guest as u32 + 1));
+        ends[guest + 1].end_mut().set_housemate(AGGREGATOR);
+    }
+    let mut ends = ends.into_iter().map(|end| Box::new(end) as Box<dyn Transport>);
+    let of_aggregator = ends.next().expect("the aggregator has an end");
+    let mut lodgers = Vec::with_capacity(setup.parts.len());
+    for (((place, part), exchange), transport) in data.parts.into_iter().enumerate().zip(exchanges(setup)).zip(ends) {
+        lodgers.push(Lodger { place, part, exchange: Box::new(move || Ok(exchange)), transport });
+    }
+    let Led { ending, chair, exchanged } = lead(setup, data.whole, &mut opened, of_aggregator, lodgers)?;
     opened.desk.note_leaves(&chair.leaves);
     let end = opened.desk.before;
     let traffic = Traffic::of_chair(&chair, &exchanged);

@@ -194,7 +194,9 @@ impl Chair {
                 if std::mem::take(&mut self.gone[trainer]) || frame.tag() == Step::TrainerComes.tag(0) {
                     *inbox = Inbox::new(inbox.form());
                 }
-                self.from[trainer].record(frame.tag(), AGGREGATOR, frame.payload().len());
+                if !self.transport.end().is_housemate(peer) {
+                    self.from[trainer].record(frame.tag(), AGGREGATOR, frame.payload().len());
+                }
                 self.come[trainer] |= frame.tag() == Step::TrainerComes.tag(0);
                 if !self.come[trainer] && frame.tag() != Step::TrainerLeaves.tag(0) {
                     // A model for a stage that has ended meanwhile.

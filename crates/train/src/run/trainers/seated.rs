@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use laconic_graph::part::Part;
 use laconic_wire::transport::Patience;
-use laconic_wire::{Ledger, Rank, Seat, SocketsTransport, StarTransport, Transport};
+use laconic_wire::{Hosted, Ledger, Rank, Seat, SocketsTransport, StarTransport, Transport};
 
 use super::Setup;
 use super::close::{Closing, Traffic, close};
-use super::on_threads::{live, preside};
+use super::on_threads::{Led, Lodger, lead, live};
 use crate::config::{Config, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::forecast::trained::{trained, with_something_to_learn};
@@ -40,8 +40,10 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
     let counts = every.first().map(|part| part.global.clone()).unwrap_or_default();
     let plan = Plan::with(&options.members, &config, &counts)?;
     let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
-    let parts = with_something_to_learn(&every, trainers.parts(all)?, &config);
-    let index = seat.rank as usize - 1;
+    let could = trainers.parts(all)?;
+    let parts = with_something_to_learn(&every, could.clone(), &config);
+    let guest = trainers.guest(&parts)?;
+    let index = place_of(seat.rank, (trainers.guest(&could)?, guest));
     if index >= parts.len() {
         return Ok(None);
     }
@@ -62,23 +64,51 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
         notes: Vec::new(),
     };
     let (plan, forecast) = (Arc::new(plan), TrainersForecast::unknown(of_epoch.len() + 1));
-    let mut patience = Patience::new(config.start_deadline());
-    patience.add_interrupt(abort.clone());
-    let exchange = match trainers.halo {
-        TrainersHalo::None => None,
-        TrainersHalo::Frozen | TrainersHalo::Stale => {
-            let own =
-                Seat { folder: seat.folder.join("exchange"), rank: seat.rank - 1, size: seat.size - 1, ..seat.clone() };
-            let mut mesh = SocketsTransport::join(&own, &patience, config.deadline())?;
-            mesh.add_interrupt(abort.clone());
-            Some(Box::new(mesh) as Box<dyn Transport>)
-        }
-    };
-    let mut arm = StarTransport::arm(seat, &patience, config.deadline())?;
+    let setup = Setup { plan, trainers, parts, guest, config, process, forecast, give_up };
+    let exchange = meet(&setup, seat, index)?;
+    let seat = Seat { rank: index as u32 + 1, ..seat.clone() };
+    let mut arm = StarTransport::arm(&seat, &patience(&setup), setup.config.deadline())?;
     arm.add_interrupt(abort);
-    let setup = Setup { plan, trainers, parts, config, process, forecast, give_up };
     live(&setup, part, exchange, Box::new(arm))?;
     Ok(None)
+}
+
+/// The place of the trainer in the process of this number. There is none for the one that lives with the aggregator,
+/// whose places are those among parts that could have a trainer, which whoever starts processes knows, and among those
+/// that have one.
+fn place_of(number: u32, guests: (Option<usize>, Option<usize>)) -> usize {
+    let place = number as usize - 1;
+    match guests {
+        (Some(thought), Some(found)) => {
+            let others = place - usize::from(place > thought);
+            others + usize::from(others >= found)
+        }
+        _ => place,
+    }
+}
+
+/// How long processes wait for each other at the start.
+fn patience(setup: &Setup) -> Patience {
+    let mut patience = Patience::new(setup.config.start_deadline());
+    setup.give_up.flags().into_iter().for_each(|flag| patience.add_interrupt(flag));
+    patience
+}
+
+/// The end of the trainer at this place on the network on which trainers meet, where they do.
+///
+/// # Errors
+/// If the others do not come.
+fn meet(setup: &Setup, seat: &Seat, place: usize) -> Result<Option<Box<dyn Transport>>> {
+    match setup.trainers.halo {
+        TrainersHalo::None => Ok(None),
+        TrainersHalo::Frozen | TrainersHalo::Stale => {
+            let folder = seat.folder.join("exchange");
+            let own = Seat { folder, rank: place as u32, size: setup.parts.len() as u32, ..seat.clone() };
+            let mut mesh = SocketsTransport::join(&own, &patience(setup), setup.config.deadline())?;
+            setup.give_up.flags().into_iter().for_each(|flag| mesh.add_interrupt(flag));
+            Ok(Some(Box::new(mesh)))
+        }
+    }
 }
 
 /// Compute threads of one of so many processes that share this machine.
@@ -93,9 +123,12 @@ fn aggregate(config: &Config, seat: &Seat, source: Source, mut options: Options)
     let began = Instant::now();
     let observer = std::mem::replace(&mut options.observer, Box::new(Silent));
     let (setup, data, mut opened) = super::prepare(config, source, options, observer)?;
-    let mut middle = StarTransport::middle(seat, setup.config.deadline())?;
+    // Of parts without anything to learn from nobody comes.
+    let own = Seat { size: setup.parts.len() as u32 + 1, ..seat.clone() };
+    let mut middle = StarTransport::middle(&own, setup.config.deadline())?;
     setup.give_up.flags().into_iter().for_each(|flag| middle.add_interrupt(flag));
-    let (ending, chair) = preside(&setup, data.whole, &mut opened, Box::new(middle))?;
+    let (transport, lodgers) = take_in(&setup, seat, Box::new(middle), data.parts);
+    let Led { ending, chair, .. } = lead(&setup, data.whole, &mut opened, transport, lodgers)?;
     opened.desk.note_leaves(&chair.leaves);
     let end = opened.desk.before;
     // What trainers send each other they alone know; it is as much as was predicted.
@@ -108,6 +141,20 @@ fn aggregate(config: &Config, seat: &Seat, source: Source, mut options: Options)
         close(Closing { setup: &setup, opened, traffic, ending: Some(ending), end, began, leaves: chair.leaves })?;
     let summary = outcomes.into_iter().next().and_then(|outcome| outcome.summary);
     summary.ok_or_else(|| TrainError::config("a run without a summary"))
+}
+
+/// The aggregator's end of the network, and who lives with it: the trainer of the part that is here, where one is.
+fn take_in<'a>(
+    setup: &'a Setup,
+    seat: &'a Seat,
+    network: Box<dyn Transport>,
+    mut parts: Vec<Part>,
+) -> (Box<dyn Transport>, Vec<Lodger<'a>>) {
+    let (Some(place), Some(part)) = (setup.guest, parts.pop()) else { return (network, Vec::new()) };
+    let (hosted, mut of_guest) = Hosted::new(network, Rank(place as u32 + 1));
+    setup.give_up.flags().into_iter().for_each(|flag| of_guest.add_interrupt(flag));
+    let exchange = Box::new(move || meet(setup, seat, place));
+    (Box::new(hosted), vec![Lodger { place, part, exchange, transport: Box::new(of_guest) }])
 }
 
 /// What a trainer was predicted to send others than the aggregator.

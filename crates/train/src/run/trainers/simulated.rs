@@ -48,6 +48,11 @@ pub(super) fn conditions(setup: &Setup) -> Result<Conditions> {
             }
             Who::Named(_) => None,
             Who::Trainer(part) => match setup.parts.iter().position(|own| *own == part) {
+                Some(trainer) if setup.guest == Some(trainer) && fault.kind != Failing::Stalled => {
+                    let what = "lives in the aggregator's process (schedule.aggregator) and fails with it: who = \
+                        \"aggregator\"; alone it can be stalled";
+                    return Err(TrainError::config(format!("transport.faults: the trainer of part {part} {what}")));
+                }
                 Some(trainer) => Some(trainer),
                 None => return Err(TrainError::config(format!("transport.faults: no trainer has part {part}"))),
             },
@@ -64,6 +69,7 @@ pub(super) fn conditions(setup: &Setup) -> Result<Conditions> {
         verdict: Duration::ZERO,
         links: vec![link; speeds.len() + 1],
         speeds,
+        guest: setup.guest,
         faults,
     })
 }
