@@ -31,6 +31,8 @@ impl Pass {
                 let copies = halo.view(walk.peers.compute, copies, dropout, graph.halo_nodes.ids);
                 let Neighbourhood { messages, halo_messages, folded, state, .. } = &mut tape.near;
                 let at = &mut At { compute: walk.peers.compute, p, nodes, state };
+                self.spare.shape(messages, (x.rows(), layer.message_width()));
+                self.spare.shape(folded, (x.rows(), layer.fold_width()));
                 layer.message(at, x, messages);
                 at.nodes = graph.halo_nodes;
                 layer.message(at, copies, halo_messages);
@@ -42,7 +44,7 @@ impl Pass {
                 None
             }
             Neighbours::Exchanged if layer.message_has_parameters() => {
-                tape.near.gather(walk, 0, x)?;
+                tape.near.gather(walk, 0, x, &mut self.spare)?;
                 None
             }
             Neighbours::Exchanged => {
@@ -53,6 +55,7 @@ impl Pass {
             }
         };
         let Tape { near: Neighbourhood { folded: own_fold, state, .. }, z, .. } = tape;
+        self.spare.shape(z, (x.rows(), layer.outputs()));
         let folded = match folded {
             Some(rows) => rows,
             None => Rows::Dense(own_fold),
@@ -78,11 +81,15 @@ impl Pass {
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         if !layer.message_has_parameters() {
             layer.close_adjoint(at, g, input, dz, Wanted::default());
+            self.spare.take(dz);
             return Ok(());
         }
+        self.spare.shape(&mut returning.folded, (dz.rows(), layer.fold_width()));
         layer.close_adjoint(at, g, input, dz, Wanted { dfolded: Some(&mut returning.folded), dx: None });
+        self.spare.take(dz);
+        self.spare.take(&mut near.folded);
         let Neighbours::Copies(copies) = &inputs.neighbours else {
-            return near.scatter(walk, (0, x), returning, g, None);
+            return near.scatter(walk, (0, x), (returning, &mut self.spare), g, None);
         };
         let Returning { folded: dfolded, messages: dm, halo: dhalo, .. } = returning;
         let Neighbourhood { messages, halo_messages, state, .. } = near;
@@ -90,12 +97,16 @@ impl Pass {
         let own_sources = Sources::new(Side::Own, graph.own, messages);
         let halo_sources = Sources::new(Side::Halo, graph.halo, halo_messages);
         layer.fold_adjoint(at, g, halo_sources, dfolded, dhalo);
+        self.spare.shape(dm, (messages.rows(), messages.columns()));
         layer.fold_adjoint(at, g, own_sources, dfolded, dm);
+        self.spare.take(dfolded);
         let senders = Senders { side: Side::Halo, x: halo.last(copies), messages: halo_messages };
         at.nodes = graph.halo_nodes;
         layer.message_adjoint(at, g, senders, dhalo, None);
         at.nodes = nodes;
         layer.message_adjoint(at, g, Senders { side: Side::Own, x, messages }, dm, None);
+        self.spare.take(dm);
+        self.spare.take(messages);
         Ok(())
     }
 }

@@ -7,11 +7,12 @@
 //! (PipeGCN, Wan et al., 2022, algorithm 1, exchanges h and the gradient by h).
 
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::copy_scaled;
+use laconic_nn::kernels::elementwise::{add, copy_scaled};
 use laconic_nn::{At, Matrix, Rows, Senders, Side, Sources, State};
 use laconic_wire::Direction;
 
-use super::inputs::{weigh, weigh_adjoint};
+use super::inputs::{rows_as_messages, weigh, weigh_adjoint};
+use super::spare::Spare;
 use super::walk::Walk;
 use crate::error::Result;
 use crate::exchange::drawn::Presence;
@@ -19,7 +20,7 @@ use crate::exchange::drawn::Presence;
 /// What a unit's forward pass knows of neighbours and its backward pass needs; memory is used again every round.
 #[derive(Default)]
 pub(super) struct Neighbourhood {
-    /// Messages of own rows.
+    /// Messages of own rows, where they are not these.
     pub messages: Matrix,
     /// Messages of halo rows.
     pub halo_messages: Matrix,
@@ -55,12 +56,20 @@ impl Neighbourhood {
     ///
     /// # Errors
     /// If a peer does not answer, or a codec refuses the rows.
-    pub fn gather(&mut self, walk: &mut Walk<'_, '_>, index: usize, x: Rows<'_>) -> Result<()> {
+    pub fn gather(&mut self, walk: &mut Walk<'_, '_>, index: usize, x: Rows<'_>, spare: &mut Spare) -> Result<()> {
         let layer = walk.network.units()[index].layer.as_ref();
         let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph);
         let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Forward));
         let Neighbourhood { messages, halo_messages, folded, state, presence, copies, weighted } = self;
-        layer.message(&mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state }, x, messages);
+        let messages = match rows_as_messages(layer, &graph.nodes, x) {
+            Some(rows) => rows,
+            None => {
+                spare.shape(messages, (x.rows(), layer.message_width()));
+                layer.message(&mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state }, x, messages);
+                messages
+            }
+        };
+        spare.shape(folded, (x.rows(), layer.fold_width()));
         let fold_own = |compute: &mut laconic_nn::Compute, _: &mut Matrix| {
             let own = Sources::new(Side::Own, graph.own, messages);
             layer.fold(&mut At { compute, p, nodes: graph.nodes, state }, own, folded);
@@ -100,7 +109,7 @@ impl Neighbourhood {
         &mut self,
         walk: &mut Walk<'_, '_>,
         (index, x): (usize, Rows<'_>),
-        gradients: &mut Returning,
+        (gradients, spare): (&mut Returning, &mut Spare),
         g: &mut [f32],
         mut dx: Option<(&mut Matrix, Store)>,
     ) -> Result<()> {
@@ -118,7 +127,10 @@ impl Neighbourhood {
             at.nodes = graph.halo_nodes;
             layer.message_adjoint(at, g, senders, dhalo, dx.is_some().then_some((dcopies, Store::Set)));
         }
-        let own = Sources::new(Side::Own, graph.own, messages);
+        let as_they_are = rows_as_messages(layer, &graph.nodes, x);
+        let own_messages = as_they_are.unwrap_or(messages);
+        let own = Sources::new(Side::Own, graph.own, own_messages);
+        spare.shape(dm, (own_messages.rows(), own_messages.columns()));
         let mut fold_own = |compute: &mut laconic_nn::Compute, g: &mut [f32], dm: &mut Matrix| {
             layer.fold_adjoint(&mut At { compute, p, nodes: graph.nodes, state }, g, own, dfolded, dm);
         };
@@ -132,9 +144,16 @@ impl Neighbourhood {
                 walk.peers.exchange(tag, dcopies, returned, |compute, _| fold_own(compute, g, dm))?;
             }
         }
-        let senders = Senders { side: Side::Own, x, messages };
+        spare.take(dfolded);
+        let senders = Senders { side: Side::Own, x, messages: own_messages };
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
-        layer.message_adjoint(at, g, senders, dm, dx.as_mut().map(|(dx, store)| (&mut **dx, *store)));
+        match (as_they_are, dx.as_mut()) {
+            (Some(_), Some((dx, Store::Set))) => std::mem::swap(*dx, dm),
+            (Some(_), Some((dx, Store::Add))) => add(at.compute, dx.data_mut(), dm.data()),
+            (_, dx) => layer.message_adjoint(at, g, senders, dm, dx.map(|(dx, store)| (&mut **dx, *store))),
+        }
+        spare.take(dm);
+        spare.take(messages);
         if let (true, Some((dx, _))) = (rows_cross, dx) {
             let weight = layer.sender_weight(&graph.nodes);
             copy_scaled(walk.peers.compute, dx, Store::Add, Rows::Dense(returned), 1.0, weight);

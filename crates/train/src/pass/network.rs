@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::pass::inputs::Dropped;
 use crate::pass::jump::{Jumping, join_all, return_part, rows_of};
 use crate::pass::neighbourhood::{Neighbourhood, Returning};
+use crate::pass::spare::Spare;
 use crate::pass::walk::Walk;
 
 /// What one unit's forward pass leaves for its backward pass; memory is used again every round.
@@ -40,6 +41,7 @@ pub struct Pass {
     next_gradient: Matrix,
     jumping: Jumping,
     pub(super) returning: Returning,
+    pub(super) spare: Spare,
 }
 
 /// What the first unit reads in a pass: frozen rows with this round's dropout.
@@ -72,7 +74,9 @@ impl Pass {
 
     /// The gradient that [`Pass::backward`] starts from; rows × classes.
     pub fn logits_gradient(&mut self) -> (&mut Matrix, &Matrix) {
-        (&mut self.gradient, &self.tapes.last().expect("a network has layers").z)
+        let z = &self.tapes.last().expect("a network has layers").z;
+        self.spare.shape(&mut self.gradient, (z.rows(), z.columns()));
+        (&mut self.gradient, z)
     }
 
     /// Runs the network forward.
@@ -97,8 +101,9 @@ impl Pass {
         let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         if layer.message_width() > 0 {
-            near.gather(walk, index, Rows::Dense(x))?;
+            near.gather(walk, index, Rows::Dense(x), &mut self.spare)?;
         }
+        self.spare.shape(z, (x.rows(), layer.outputs()));
         let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(&near.folded) };
         layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
         Ok(())
@@ -112,6 +117,7 @@ impl Pass {
             let between = walk.between(index);
             between.measure(walk.peers, z, statistics)?;
             let into = if walk.network.is_top(index) { &mut self.jumping.top } else { &mut next.x };
+            self.spare.shape(into, (z.rows(), z.columns()));
             between.forward(walk.peers.compute, ids, (z, statistics), into);
         }
         if let Some(joined) = walk.network.joined().filter(|_| walk.network.is_top(index)) {
@@ -130,25 +136,37 @@ impl Pass {
         for index in (1..walk.network.units().len()).rev() {
             self.unit_backward(walk, index, &mut g[walk.network.ranges(index).layer.clone()])?;
             self.activate_backward(walk, index, g)?;
+            // Rows that are put together again for the last unit are read until the end.
+            if walk.network.joined().is_none() {
+                self.spare.take(&mut self.tapes[index].x);
+            }
+            self.spare.take(&mut self.tapes[index - 1].z);
         }
         self.first_backward(walk, g)
     }
 
-    /// One unit behind the first; `g` are the gradients of its own parameters.
+    /// One unit behind the first; `g` are the gradients of its own parameters. What it alone has read is nobody's from
+    /// then on.
     fn unit_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) -> Result<()> {
         let layer = walk.network.units()[index].layer.as_ref();
         let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
         let Tape { x, near, .. } = &mut self.tapes[index];
         let (dz, dx, returning) = (&mut self.gradient, &mut self.next_gradient, &mut self.returning);
-        let x = Rows::Dense(x);
+        let (x, rows) = (Rows::Dense(x), x.rows());
         let input = Closing { x, folded: Rows::Dense(&near.folded) };
         let exchanges = layer.message_width() > 0;
+        self.spare.shape(dx, (rows, layer.inputs()));
+        if exchanges {
+            self.spare.shape(&mut returning.folded, (rows, layer.fold_width()));
+        }
         let wanted = Wanted { dfolded: exchanges.then_some(&mut returning.folded), dx: Some(&mut *dx) };
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         layer.close_adjoint(at, g, input, dz, wanted);
+        self.spare.take(dz);
+        self.spare.take(&mut near.folded);
         if exchanges {
             let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
-            near.scatter(walk, (index, x), returning, g, Some((dx, store)))?;
+            near.scatter(walk, (index, x), (returning, &mut self.spare), g, Some((dx, store)))?;
         }
         std::mem::swap(&mut self.gradient, &mut self.next_gradient);
         Ok(())

@@ -1,0 +1,69 @@
+//! Memory that goes from one matrix of a pass to another: what a step of a pass has used up is what the next step fills.
+//!
+//! A pass asks in the same order in every round, so from the second round on everything fits and nothing is allocated.
+
+use laconic_nn::Matrix;
+
+/// Memory of matrices that nobody reads any more.
+#[derive(Default)]
+pub(super) struct Spare {
+    vectors: Vec<Vec<f32>>,
+}
+
+impl Spare {
+    /// Gives a matrix the shape `rows` × `columns`, in its own memory if there is room, else in the smallest that fits,
+    /// else in new memory. What it holds is unspecified.
+    pub fn shape(&mut self, matrix: &mut Matrix, (rows, columns): (usize, usize)) {
+        let needed = rows * columns;
+        let own = std::mem::take(matrix).into_vec();
+        let mut vector = own;
+        if vector.capacity() < needed {
+            self.put(vector);
+            let fits = |(_, vector): &(usize, &Vec<f32>)| vector.capacity() >= needed;
+            let best = self.vectors.iter().enumerate().filter(fits).min_by_key(|(_, vector)| vector.capacity());
+            vector = best.map(|(at, _)| at).map_or_else(Vec::new, |at| self.vectors.swap_remove(at));
+        }
+        if vector.capacity() < needed {
+            // What grew would be copied.
+            vector = Vec::with_capacity(needed);
+        }
+        vector.resize(needed, 0.0);
+        *matrix = Matrix::from_vec(rows, columns, vector);
+    }
+
+    /// Takes the memory of a matrix that nobody reads any more, and leaves an empty one.
+    pub fn take(&mut self, matrix: &mut Matrix) {
+        self.put(std::mem::take(matrix).into_vec());
+    }
+
+    fn put(&mut self, vector: Vec<f32>) {
+        if vector.capacity() > 0 {
+            self.vectors.push(vector);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_back_is_lent_again_where_it_fits_best() {
+        let (mut spare, mut large, mut small) = (Spare::default(), Matrix::default(), Matrix::default());
+        spare.shape(&mut large, (100, 10));
+        spare.shape(&mut small, (100, 2));
+        let places = [&large, &small].map(|matrix| matrix.data().as_ptr());
+        spare.take(&mut large);
+        spare.take(&mut small);
+        assert_eq!((large.rows(), small.rows()), (0, 0));
+        let [mut first, mut second, mut third]: [Matrix; 3] = Default::default();
+        spare.shape(&mut first, (50, 3));
+        spare.shape(&mut second, (60, 12));
+        spare.shape(&mut third, (1, 1));
+        assert_eq!((first.data().as_ptr(), second.data().as_ptr()), (places[1], places[0]));
+        assert_eq!((first.rows(), first.columns(), second.data().len(), third.data()), (50, 3, 720, &[0.0][..]));
+        // Its own memory is the first that is tried.
+        spare.shape(&mut second, (10, 100));
+        assert_eq!(second.data().as_ptr(), places[0]);
+    }
+}
