@@ -345,7 +345,19 @@ impl Subject {
         let (mut dz, mut dfolded) = (dz.clone(), Matrix::default());
         let (mut dx, mut dx_halo) = (Matrix::zeros(OWN, width), Matrix::zeros(HALO, width));
         let wanted = Wanted { dfolded: Some(&mut dfolded), dx: Some(&mut dx) };
-        layer.close_adjoint(at, &mut g, input, &mut dz, wanted);
+        layer.add_close_gradients(at, &mut g, input, &dz);
+        layer.close_adjoint(at, &mut dz, wanted);
+        // Where messages have no parameters, nobody reads rows and messages on the way back.
+        let [unread, unread_halo] = [&messages[0], &messages[1]].map(spoiled);
+        let [unread_x, unread_x_halo] = [&x[0], &x[1]].map(spoiled);
+        let is_read = layer.message_has_parameters();
+        let blocks = if is_read || !divided {
+            blocks
+        } else {
+            [Sources { messages: &unread, ..blocks[0] }, Sources { messages: &unread_halo, ..blocks[1] }]
+        };
+        let messages = if is_read { [&messages[0], &messages[1]] } else { [&unread, &unread_halo] };
+        let x = if is_read { [&x[0], &x[1]] } else { [&unread_x, &unread_x_halo] };
         let [mut own, mut halo] = [Matrix::default(), Matrix::default()];
         layer.fold_adjoint(at, &mut g, blocks[1], &dfolded, &mut halo);
         layer.fold_adjoint(at, &mut g, blocks[0], &dfolded, &mut own);
@@ -353,10 +365,10 @@ impl Subject {
             [own, halo] = [cut(&own, 0..OWN), cut(&own, OWN..ALL)];
         }
         let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
-        let senders = Senders { side: Side::Own, x: Rows::Dense(&x[0]), messages: &messages[0] };
+        let senders = Senders { side: Side::Own, x: Rows::Dense(x[0]), messages: messages[0] };
         layer.message_adjoint(at, &mut g, senders, &mut own, Some((&mut dx, store)));
         at.nodes = self.nodes(OWN..ALL);
-        let senders = Senders { side: Side::Halo, x: Rows::Dense(&x[1]), messages: &messages[1] };
+        let senders = Senders { side: Side::Halo, x: Rows::Dense(x[1]), messages: messages[1] };
         layer.message_adjoint(at, &mut g, senders, &mut halo, Some((&mut dx_halo, Store::Set)));
         let dx = Matrix::from_vec(ALL, width, [dx.into_vec(), dx_halo.into_vec()].concat());
         Done { z, g, dx }
@@ -384,7 +396,8 @@ impl Subject {
         let (mut g, mut dz, mut dfolded) = (vec![0.0; self.p.len()], dz.clone(), Matrix::default());
         let (mut dx_own, mut dx) = (Matrix::zeros(OWN, x.columns()), Matrix::zeros(ALL, x.columns()));
         let wanted = Wanted { dfolded: Some(&mut dfolded), dx: Some(&mut dx_own) };
-        layer.close_adjoint(at, &mut g, input, &mut dz, wanted);
+        layer.add_close_gradients(at, &mut g, input, &dz);
+        layer.close_adjoint(at, &mut dz, wanted);
         let mut dmessages = Matrix::default();
         layer.fold_adjoint(at, &mut g, nobody, &dfolded, &mut dmessages);
         layer.fold_adjoint(at, &mut g, sources, &dfolded, &mut dmessages);
@@ -396,6 +409,11 @@ impl Subject {
         }
         Done { z, g, dx }
     }
+}
+
+/// A matrix of the same shape that spoils whatever is made of it.
+fn spoiled(of: &Matrix) -> Matrix {
+    Matrix::from_vec(of.rows(), of.columns(), vec![f32::NAN; of.data().len()])
 }
 
 /// Some rows of a matrix.

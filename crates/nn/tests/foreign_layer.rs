@@ -85,10 +85,13 @@ impl Layer for Scaled {
         copy_scaled(at.compute, out, Store::Set, input.folded, *factor, None);
     }
 
-    fn close_adjoint(&self, at: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &mut Matrix, wanted: Wanted<'_>) {
+    fn add_close_gradients(&self, _at: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
         let Rows::Dense(folded) = input.folded else { panic!("the laws fold dense rows") };
         let along: f32 = dz.data().iter().zip(folded.data()).map(|(a, b)| a * b).sum();
         g[0] += if self.wrong { along } else { self.option * along };
+    }
+
+    fn close_adjoint(&self, at: &mut At<'_>, dz: &mut Matrix, wanted: Wanted<'_>) {
         if let Some(dfolded) = wanted.dfolded {
             let Used(factor) = at.state.own.get();
             dfolded.reshape(dz.rows(), self.width);
@@ -105,12 +108,12 @@ impl Layer for Scaled {
         &self,
         at: &mut At<'_>,
         _g: &mut [f32],
-        senders: Senders<'_>,
+        _senders: Senders<'_>,
         dmessages: &mut Matrix,
         dx: Option<(&mut Matrix, Store)>,
     ) {
         if let Some((dx, store)) = dx {
-            dx.reshape(senders.x.rows(), self.width);
+            dx.reshape(dmessages.rows(), self.width);
             copy_scaled(at.compute, dx, store, Rows::Dense(dmessages), 1.0, None);
         }
     }

@@ -51,6 +51,8 @@ struct Memory {
     destination_gradient: Matrix,
     /// ⟨gradient, sum⟩ of each destination and head.
     inner: Matrix,
+    /// Where heads are averaged: the gradient of each head's fold.
+    spread: Matrix,
     score_gradients: ScoreGradients,
 }
 
@@ -121,6 +123,11 @@ impl Layer for Gat {
         true
     }
 
+    fn state_values(&self, rows: usize, edges: usize) -> usize {
+        let spread = if self.concatenate { 0 } else { self.columns() };
+        rows * (7 * self.heads + spread) + edges * self.heads
+    }
+
     fn reads_own_row(&self) -> bool {
         false
     }
@@ -180,27 +187,32 @@ impl Layer for Gat {
         scale_and_shift(compute, out, None, Some(self.views(p).bias));
     }
 
-    fn close_adjoint(
+    fn add_close_gradients(
         &self,
         At { compute, state, .. }: &mut At<'_>,
         g: &mut [f32],
         input: Closing<'_>,
-        dz: &mut Matrix,
-        Wanted { dfolded, .. }: Wanted<'_>,
+        dz: &Matrix,
     ) {
         add_bias_gradient(compute, self.views_mut(g).bias, dz);
-        let dfolded =
-            dfolded.expect("attention has parameters in its messages, so its fold's gradient is always wanted");
-        if self.concatenate {
-            std::mem::swap(dfolded, dz);
-        } else {
-            dfolded.reshape(dz.rows(), self.columns());
-            spread_heads(compute, dfolded, dz, self.heads);
-        }
         let Rows::Dense(folded) = input.folded else { unreachable!("attention folds into dense rows") };
-        let inner = &mut state.own.get::<Memory>().inner;
+        let Memory { inner, spread, .. } = state.own.get();
+        let dfolded = if self.concatenate {
+            dz
+        } else {
+            spread.reshape(dz.rows(), self.columns());
+            spread_heads(compute, spread, dz, self.heads);
+            spread
+        };
         inner.reshape(folded.rows(), self.heads);
         head_products(compute, inner, dfolded, folded, self.width);
+    }
+
+    fn close_adjoint(&self, At { state, .. }: &mut At<'_>, dz: &mut Matrix, Wanted { dfolded, .. }: Wanted<'_>) {
+        let dfolded =
+            dfolded.expect("attention has parameters in its messages, so its fold's gradient is always wanted");
+        let spread = &mut state.own.get::<Memory>().spread;
+        std::mem::swap(dfolded, if self.concatenate { dz } else { spread });
     }
 
     fn fold_adjoint(

@@ -106,7 +106,11 @@ impl Layer for Gcn {
         sum_fold(compute, folded, store(side), block, messages);
     }
 
-    fn close(&self, At { compute, p, nodes, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
+    fn finish_fold(&self, At { compute, nodes, .. }: &mut At<'_>, folded: &mut Matrix) {
+        scale_and_shift(compute, folded, Some(nodes.inverse_root_degree), None);
+    }
+
+    fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let (weight, bias) = p.split_at(self.weight_len());
         out.reshape(input.folded.rows(), self.outputs);
         if self.transform_first {
@@ -114,32 +118,31 @@ impl Layer for Gcn {
         } else {
             times_weight_transposed(compute, out, Store::Set, input.folded, weight);
         }
-        scale_and_shift(compute, out, Some(nodes.inverse_root_degree), Some(bias));
+        scale_and_shift(compute, out, None, Some(bias));
+    }
+
+    fn add_close_gradients(&self, At { compute, .. }: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
+        let (dweight, dbias) = g.split_at_mut(self.weight_len());
+        add_bias_gradient(compute, dbias, dz);
+        if !self.transform_first {
+            add_weight_gradient(compute, dweight, dz, input.folded);
+        }
     }
 
     fn close_adjoint(
         &self,
         At { compute, p, nodes, .. }: &mut At<'_>,
-        g: &mut [f32],
-        input: Closing<'_>,
         dz: &mut Matrix,
         Wanted { dfolded, .. }: Wanted<'_>,
     ) {
-        let weight = &p[..self.weight_len()];
-        let (dweight, dbias) = g.split_at_mut(self.weight_len());
-        add_bias_gradient(compute, dbias, dz);
-        scale_and_shift(compute, dz, Some(nodes.inverse_root_degree), None);
+        let Some(dfolded) = dfolded else { return };
         if self.transform_first {
-            if let Some(dfolded) = dfolded {
-                std::mem::swap(dfolded, dz);
-            }
-            return;
-        }
-        add_weight_gradient(compute, dweight, dz, input.folded);
-        if let Some(dfolded) = dfolded {
+            std::mem::swap(dfolded, dz);
+        } else {
             dfolded.reshape(dz.rows(), self.inputs);
-            times_weight(compute, dfolded, Store::Set, dz, weight);
+            times_weight(compute, dfolded, Store::Set, dz, &p[..self.weight_len()]);
         }
+        scale_and_shift(compute, dfolded, Some(nodes.inverse_root_degree), None);
     }
 
     fn fold_adjoint(
@@ -168,7 +171,7 @@ impl Layer for Gcn {
             add_weight_gradient(compute, &mut g[..self.weight_len()], dmessages, x);
         }
         if let Some((dx, store)) = dx {
-            dx.reshape(x.rows(), self.inputs);
+            dx.reshape(dmessages.rows(), self.inputs);
             if self.transform_first {
                 times_weight(compute, dx, store, dmessages, &p[..self.weight_len()]);
             } else {

@@ -115,6 +115,10 @@ impl Layer for Gin {
         false
     }
 
+    fn state_values(&self, rows: usize, _edges: usize) -> usize {
+        2 * rows * self.inner
+    }
+
     fn reads_own_row(&self) -> bool {
         true
     }
@@ -155,17 +159,16 @@ impl Layer for Gin {
         scale_and_shift(compute, out, None, Some(views.second_bias));
     }
 
-    fn close_adjoint(
+    fn add_close_gradients(
         &self,
         At { compute, p, state, .. }: &mut At<'_>,
         g: &mut [f32],
         input: Closing<'_>,
-        dz: &mut Matrix,
-        Wanted { dfolded, dx }: Wanted<'_>,
+        dz: &Matrix,
     ) {
         let (views, factor) = (self.views(p), self.own_factor(p));
         let gradients = self.views_mut(g);
-        let Memory { hidden, hidden_gradient: dpre, weight_gradient, folded_gradient } = state.own.get();
+        let Memory { hidden, hidden_gradient: dpre, weight_gradient, .. } = state.own.get();
         add_bias_gradient(compute, gradients.second_bias, dz);
         add_weight_gradient(compute, gradients.second, dz, Rows::Dense(hidden));
         dpre.reshape(dz.rows(), self.inner);
@@ -181,9 +184,20 @@ impl Layer for Gin {
         if let Some(epsilon) = gradients.epsilon.first_mut() {
             *epsilon += dot(weight_gradient, views.first);
         }
+    }
+
+    /// From what the first half has left of `dz`.
+    fn close_adjoint(
+        &self,
+        At { compute, p, state, .. }: &mut At<'_>,
+        _dz: &mut Matrix,
+        Wanted { dfolded, dx }: Wanted<'_>,
+    ) {
         if dfolded.is_none() && dx.is_none() {
             return;
         }
+        let (views, factor) = (self.views(p), self.own_factor(p));
+        let Memory { hidden_gradient: dpre, folded_gradient, .. } = state.own.get();
         let dfolded = dfolded.unwrap_or(folded_gradient);
         dfolded.reshape(dpre.rows(), self.inputs);
         times_weight(compute, dfolded, Store::Set, dpre, views.first);
@@ -209,12 +223,12 @@ impl Layer for Gin {
         &self,
         At { compute, .. }: &mut At<'_>,
         _g: &mut [f32],
-        Senders { x, .. }: Senders<'_>,
+        _senders: Senders<'_>,
         dmessages: &mut Matrix,
         dx: Option<(&mut Matrix, Store)>,
     ) {
         if let Some((dx, store)) = dx {
-            dx.reshape(x.rows(), self.inputs);
+            dx.reshape(dmessages.rows(), self.inputs);
             copy_scaled(compute, dx, store, Rows::Dense(dmessages), 1.0, None);
         }
     }

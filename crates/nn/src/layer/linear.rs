@@ -87,21 +87,16 @@ impl Layer for Linear {
         scale_and_shift(compute, out, None, Some(bias));
     }
 
-    fn close_adjoint(
-        &self,
-        At { compute, p, .. }: &mut At<'_>,
-        g: &mut [f32],
-        input: Closing<'_>,
-        dz: &mut Matrix,
-        Wanted { dx, .. }: Wanted<'_>,
-    ) {
-        let split = self.inputs * self.outputs;
-        let (dweight, dbias) = g.split_at_mut(split);
+    fn add_close_gradients(&self, At { compute, .. }: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
+        let (dweight, dbias) = g.split_at_mut(self.inputs * self.outputs);
         add_bias_gradient(compute, dbias, dz);
         add_weight_gradient(compute, dweight, dz, input.x);
+    }
+
+    fn close_adjoint(&self, At { compute, p, .. }: &mut At<'_>, dz: &mut Matrix, Wanted { dx, .. }: Wanted<'_>) {
         if let Some(dx) = dx {
             dx.reshape(dz.rows(), self.inputs);
-            times_weight(compute, dx, Store::Set, dz, &p[..split]);
+            times_weight(compute, dx, Store::Set, dz, &p[..self.inputs * self.outputs]);
         }
     }
 

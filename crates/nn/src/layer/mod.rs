@@ -175,6 +175,11 @@ pub trait Layer: Send + Sync {
         plain && self.sender_weight(nodes).is_none()
     }
 
+    /// Values that the layer keeps in [`State`] for so many own rows, and edges that end there.
+    fn state_values(&self, _rows: usize, _edges: usize) -> usize {
+        0
+    }
+
     /// How the fold takes halo rows of which only some are there.
     fn absence(&self) -> Absence {
         Absence::Scaled
@@ -197,18 +202,23 @@ pub trait Layer: Send + Sync {
     /// [`Side::Halo`].
     fn fold(&self, at: &mut At<'_>, sources: Sources<'_>, folded: &mut Matrix);
 
-    /// Ends the fold, once every block is in.
+    /// Ends the fold, once every block is in. It may scale rows for their destinations' sake, which of a kept fold then
+    /// happens once.
     fn finish_fold(&self, _at: &mut At<'_>, _folded: &mut Matrix) {}
 
     /// Sets `out` to the output rows, from own rows and folds.
     fn close(&self, at: &mut At<'_>, input: Closing<'_>, out: &mut Matrix);
 
-    /// The adjoint of [`Layer::close`]: from `dz`, the gradient of the output (used up), adds to `g` and sets what is
-    /// wanted.
-    fn close_adjoint(&self, at: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &mut Matrix, wanted: Wanted<'_>);
+    /// The first half of the adjoint of [`Layer::close`]: from `dz`, the gradient of the output, adds to `g`. Nobody
+    /// reads `input` after it, so that the second half may be given its memory.
+    fn add_close_gradients(&self, at: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix);
 
-    /// The adjoint of [`Layer::fold`]: adds to `g` and sets `dmessages` for the block's sources. Called with
-    /// [`Side::Halo`] first, so that the halo's gradients can leave before the local product, then with [`Side::Own`].
+    /// The second half, where anything is wanted of it: sets that from `dz` (used up).
+    fn close_adjoint(&self, at: &mut At<'_>, dz: &mut Matrix, wanted: Wanted<'_>);
+
+    /// The adjoint of [`Layer::fold`], which reads messages where these have parameters alone: adds to `g` and sets
+    /// `dmessages` for the block's sources. Called with [`Side::Halo`] first, so that the halo's gradients can leave
+    /// before the local product, then with [`Side::Own`].
     fn fold_adjoint(
         &self,
         at: &mut At<'_>,
@@ -218,8 +228,8 @@ pub trait Layer: Send + Sync {
         dmessages: &mut Matrix,
     );
 
-    /// The adjoint of [`Layer::message`] for the rows of one side: from `dmessages` (used up) adds to `g` and, where
-    /// wanted, sets or adds to `dx`.
+    /// The adjoint of [`Layer::message`] for the rows of one side, which reads these and their messages where messages
+    /// have parameters alone: from `dmessages` (used up) adds to `g` and, where wanted, sets or adds to `dx`.
     fn message_adjoint(
         &self,
         at: &mut At<'_>,

@@ -95,6 +95,11 @@ impl Layer for Residual {
         self.layer.destination_weight(nodes)
     }
 
+    fn state_values(&self, rows: usize, edges: usize) -> usize {
+        let kept = if self.layer.reads_own_row() { rows * self.outputs() } else { 0 };
+        self.layer.state_values(rows, edges) + kept
+    }
+
     fn reads_own_row(&self) -> bool {
         true
     }
@@ -124,31 +129,28 @@ impl Layer for Residual {
         }
     }
 
-    fn close_adjoint(
-        &self,
-        at: &mut At<'_>,
-        g: &mut [f32],
-        input: Closing<'_>,
-        dz: &mut Matrix,
-        Wanted { dfolded, dx }: Wanted<'_>,
-    ) {
+    fn add_close_gradients(&self, at: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
         let (g, map_gradient) = g.split_at_mut(self.own);
         if self.is_mapped() {
             add_weight_gradient(at.compute, map_gradient, dz, input.x);
         }
+        self.layer.add_close_gradients(&mut self.inside(at), g, input, dz);
+    }
+
+    fn close_adjoint(&self, at: &mut At<'_>, dz: &mut Matrix, Wanted { dfolded, dx }: Wanted<'_>) {
         let Some(dx) = dx else {
-            return self.layer.close_adjoint(&mut self.inside(at), g, input, dz, Wanted { dfolded, dx: None });
+            return self.layer.close_adjoint(&mut self.inside(at), dz, Wanted { dfolded, dx: None });
         };
         if !self.layer.reads_own_row() {
             dx.reshape(dz.rows(), self.inputs());
             self.past(at, dz, dx, Store::Set);
-            return self.layer.close_adjoint(&mut self.inside(at), g, input, dz, Wanted { dfolded, dx: None });
+            return self.layer.close_adjoint(&mut self.inside(at), dz, Wanted { dfolded, dx: None });
         }
         // The layer sets `dx` and uses `dz` up.
         let mut kept = std::mem::take(at.state.around.get::<Matrix>());
         kept.reshape(dz.rows(), dz.columns());
         kept.data_mut().copy_from_slice(dz.data());
-        self.layer.close_adjoint(&mut self.inside(at), g, input, dz, Wanted { dfolded, dx: Some(&mut *dx) });
+        self.layer.close_adjoint(&mut self.inside(at), dz, Wanted { dfolded, dx: Some(&mut *dx) });
         self.past(at, &kept, dx, Store::Add);
         *at.state.around.get() = kept;
     }

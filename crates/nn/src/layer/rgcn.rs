@@ -203,23 +203,20 @@ impl Layer for Rgcn {
         scale_and_shift(compute, out, None, Some(views.bias));
     }
 
-    fn close_adjoint(
-        &self,
-        At { compute, p, .. }: &mut At<'_>,
-        g: &mut [f32],
-        input: Closing<'_>,
-        dz: &mut Matrix,
-        Wanted { dfolded, dx }: Wanted<'_>,
-    ) {
-        let (views, gradients) = (self.views(p), self.views_mut(g));
+    fn add_close_gradients(&self, At { compute, .. }: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
+        let gradients = self.views_mut(g);
         add_bias_gradient(compute, gradients.bias, dz);
         add_product_gradient(compute, gradients.root, input.x, dz);
+        if !self.transform_first {
+            add_product_gradient(compute, gradients.weight, input.folded, dz);
+        }
+    }
+
+    fn close_adjoint(&self, At { compute, p, .. }: &mut At<'_>, dz: &mut Matrix, Wanted { dfolded, dx }: Wanted<'_>) {
+        let views = self.views(p);
         if let Some(dx) = dx {
             dx.reshape(dz.rows(), self.inputs);
             times_weight_transposed(compute, dx, Store::Set, Rows::Dense(dz), views.root);
-        }
-        if !self.transform_first {
-            add_product_gradient(compute, gradients.weight, input.folded, dz);
         }
         match dfolded {
             Some(dfolded) if self.transform_first => std::mem::swap(dfolded, dz),

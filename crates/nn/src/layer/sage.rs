@@ -115,6 +115,10 @@ impl Layer for Sage {
         self.pool || self.transform_first
     }
 
+    fn state_values(&self, rows: usize, _edges: usize) -> usize {
+        if self.pool { rows * self.inputs } else { 0 }
+    }
+
     fn reads_own_row(&self) -> bool {
         true
     }
@@ -164,13 +168,14 @@ impl Layer for Sage {
         max_fold(compute, folded, winner, block, messages);
     }
 
-    fn finish_fold(&self, At { compute, state, .. }: &mut At<'_>, folded: &mut Matrix) {
-        if self.pool {
-            end_maximum(compute, folded, &state.own.get::<Memory>().winner);
+    fn finish_fold(&self, At { compute, state, nodes, .. }: &mut At<'_>, folded: &mut Matrix) {
+        match self.row_scale(nodes) {
+            Some(scale) => scale_and_shift(compute, folded, Some(scale), None),
+            None => end_maximum(compute, folded, &state.own.get::<Memory>().winner),
         }
     }
 
-    fn close(&self, At { compute, p, nodes, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
+    fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let views = self.views(p);
         out.reshape(input.x.rows(), self.outputs);
         if self.transform_first {
@@ -178,38 +183,39 @@ impl Layer for Sage {
         } else {
             times_weight_transposed(compute, out, Store::Set, input.folded, views.neighbour);
         }
-        scale_and_shift(compute, out, self.row_scale(nodes), Some(views.bias));
+        scale_and_shift(compute, out, None, Some(views.bias));
         times_weight_transposed(compute, out, Store::Add, input.x, views.own);
+    }
+
+    fn add_close_gradients(&self, At { compute, .. }: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
+        let gradients = self.views_mut(g);
+        add_bias_gradient(compute, gradients.bias, dz);
+        add_weight_gradient(compute, gradients.own, dz, input.x);
+        if !self.transform_first {
+            add_weight_gradient(compute, gradients.neighbour, dz, input.folded);
+        }
     }
 
     fn close_adjoint(
         &self,
         At { compute, p, nodes, .. }: &mut At<'_>,
-        g: &mut [f32],
-        input: Closing<'_>,
         dz: &mut Matrix,
         Wanted { dfolded, dx }: Wanted<'_>,
     ) {
-        let (views, gradients) = (self.views(p), self.views_mut(g));
-        add_bias_gradient(compute, gradients.bias, dz);
-        add_weight_gradient(compute, gradients.own, dz, input.x);
+        let views = self.views(p);
         if let Some(dx) = dx {
             dx.reshape(dz.rows(), self.inputs);
             times_weight(compute, dx, Store::Set, dz, views.own);
         }
-        if let Some(scale) = self.row_scale(nodes) {
-            scale_and_shift(compute, dz, Some(scale), None);
-        }
+        let Some(dfolded) = dfolded else { return };
         if self.transform_first {
-            if let Some(dfolded) = dfolded {
-                std::mem::swap(dfolded, dz);
-            }
-            return;
-        }
-        add_weight_gradient(compute, gradients.neighbour, dz, input.folded);
-        if let Some(dfolded) = dfolded {
+            std::mem::swap(dfolded, dz);
+        } else {
             dfolded.reshape(dz.rows(), self.inputs);
             times_weight(compute, dfolded, Store::Set, dz, views.neighbour);
+        }
+        if let Some(scale) = self.row_scale(nodes) {
+            scale_and_shift(compute, dfolded, Some(scale), None);
         }
     }
 
@@ -251,7 +257,7 @@ impl Layer for Sage {
             None
         };
         if let Some((dx, store)) = dx {
-            dx.reshape(x.rows(), self.inputs);
+            dx.reshape(dmessages.rows(), self.inputs);
             match weight {
                 Some(weight) => times_weight(compute, dx, store, dmessages, weight),
                 None => copy_scaled(compute, dx, store, Rows::Dense(dmessages), 1.0, None),

@@ -100,6 +100,8 @@ keys! {
     "train.lr_step": "step: rounds between two falls of the rate (100)",
     "train.lr_factor": "step: what multiplies the rate then (0.1)",
     "train.warmup": "rounds over which the rate first rises (0)",
+    "train.recompute": "without batches: make rows and folds that the way back reads again rather than keep them; \
+        less memory, same bits (false)",
     "train.clip": "largest norm of the gradient, 0 for none (0)",
     "train.sync_every": "rounds between two reductions; above 1 models are averaged instead of gradients added (1)",
     "train.seed": "seed of initial values and dropout (0)",
@@ -128,7 +130,7 @@ keys! {
         trainers on their own, whose models are averaged (synchronous)",
     "schedule.cache_inputs": "synchronous, pipelined, ggs: fetch the first layer's halo once (true)",
     "schedule.overlap": "work while messages travel; same bits either way (true)",
-    "schedule.late": "pipelined, halo = stale: what crosses where messages are products with weights: rows | products \
+    "schedule.late": "averaging, pipelined: what crosses where messages are products with weights: rows, products \
         (rows)",
     "schedule.smooth_features": "pipelined: share of the moving average in late rows, 0: none (0; the paper's 0.95)",
     "schedule.smooth_gradients": "pipelined: the same for late gradients (0)",
@@ -147,7 +149,7 @@ keys! {
     "schedule.halo": "averaging: none | frozen | stale: what trainers know of each other's nodes: nothing; the \
         aggregates of a stage's inputs, exchanged once; or rows of all layers, told every so many means and never \
         waited for (none)",
-    "schedule.refresh": "averaging with halo = stale: after how many means trainers tell each other rows again (1)",
+    "schedule.refresh": "averaging: with halo = stale, after how many means trainers tell each other rows again (1)",
     "schedule.aggregator": "averaging, psgd_pa, llcg: own, or the number of a part whose trainer lives in the \
         aggregator's process: nothing crosses between the two (own)",
     "schedule.corrections": "llcg: steps on the whole graph after each mean (2)",

@@ -149,6 +149,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "data.nodes_path",
             "partition.file",
             "train.threads",
+            "train.recompute",
             "schedule.overlap",
             "transport.kind",
             "transport.deadline_s",

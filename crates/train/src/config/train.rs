@@ -26,6 +26,9 @@ pub struct TrainConfig {
     pub warmup: u32,
     /// The largest norm of the gradient; 0 for none.
     pub clip: f32,
+    /// Whether rows and folds that the way back could read are made again rather than kept: less memory, more time, and
+    /// the same bits.
+    pub recompute: bool,
     /// Rounds between two reductions: with 1 gradients are added up every round, with more each worker trains on its
     /// own rows in between and then parameters are averaged, weighted by training rows.
     pub sync_every: u32,
@@ -75,6 +78,7 @@ impl Default for TrainConfig {
             lr_factor: 0.1,
             warmup: 0,
             clip: 0.0,
+            recompute: false,
             sync_every: 1,
             seed: 0,
             eval_every: 1,

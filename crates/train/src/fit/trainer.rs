@@ -15,8 +15,8 @@ use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Best, Clocks, Progress};
 use super::task::{self, Task};
-use crate::config::SelectBy;
 use crate::config::ramp::Reading;
+use crate::config::{SelectBy, TrainConfig};
 use crate::error::{Result, TrainError};
 use crate::exchange::widths;
 use crate::pass::inputs::Inputs;
@@ -113,7 +113,10 @@ impl<'a> Fit<'a> {
     }
 
     fn context(&self, worker: &Worker, round: u32, training: bool) -> PassContext {
-        PassContext { round, first_layer: self.at.stage.first_layer, training, seed: worker.plan.config.train.seed }
+        let TrainConfig { seed, recompute, .. } = worker.plan.config.train;
+        // What is put together for the last layer is read on the whole way back, and without one nothing is kept.
+        let recompute = recompute && training && self.network().joined().is_none();
+        PassContext { round, first_layer: self.at.stage.first_layer, training, seed, recompute }
     }
 
     /// Puts what this worker alone remembers of the stage into `saved`.

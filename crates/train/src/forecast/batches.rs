@@ -2,9 +2,9 @@
 //! many different nodes as that many draws from all nodes alike would give, which is more than draws along edges do.
 
 use laconic_nn::network::Unit;
-use laconic_nn::{Layer, Nodes};
 
 use super::amounts::{FLOAT, Memory};
+use super::passes::messages_are_rows;
 use crate::exchange::shapes::Shapes;
 use crate::plan::Plan;
 use crate::sample::WINDOW;
@@ -34,10 +34,6 @@ pub(super) fn memory(shapes: &Shapes, plan: &Plan, stage: &Stage, trains: bool) 
         memory.add_all(&batches);
     }
     memory
-}
-
-fn messages_are_rows(layer: &dyn Layer) -> bool {
-    layer.messages_are_rows(&Nodes { ids: &[], inverse_degree: &[], inverse_root_degree: &[] })
 }
 
 /// Of each layer the rows into it and out of it, and messages that are no rows; of the layer with most.

@@ -1,11 +1,10 @@
 //! Memory of a worker, forecast from shapes: what is allocated once and kept, by what it is for.
 
-use laconic_nn::after::After;
-
 use super::amounts::FLOAT;
 pub use super::amounts::Memory;
 use super::batches;
 use super::fetches::learned;
+use super::passes::{Keeping, most_values};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Plan, RankedAmong};
@@ -40,9 +39,14 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
         memory.add("graph", (edges * (2 * size_of::<u16>() + FLOAT)) as u64);
     }
     memory.add("features", (FLOAT * shapes.feature_values) as u64);
+    let keeping = match (trains, plan.config.train.recompute) {
+        (false, _) => Keeping::Nothing,
+        (true, true) => Keeping::Least,
+        (true, false) => Keeping::All,
+    };
     let stages = plan.stages.iter().map(|stage| match plan.in_neighbourhoods(stage) {
         true => batches::memory(shapes, plan, stage, trains),
-        false => of_stage(shapes, stage, plan.evaluates_apart(stage), plan.messages.skip.is_some()),
+        false => of_stage(shapes, stage, keeping, plan.evaluates_apart(stage), plan.messages.skip.is_some()),
     });
     memory.add_all(&stages.max_by_key(Memory::total).unwrap_or_default());
     let classes = plan.stages.last().map_or(0, Stage::outputs);
@@ -112,37 +116,38 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     given + of_relations + 40 * of_round + 8 * listed + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
 }
 
-fn of_stage(shapes: &Shapes, stage: &Stage, evaluates_apart: bool, skips: bool) -> Memory {
+fn of_stage(shapes: &Shapes, stage: &Stage, keeping: Keeping, evaluates_apart: bool, skips: bool) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = Memory::default();
     let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
     let units = stage.network.units();
     let first = units[0].layer.as_ref();
-    let frozen = first.inputs() * (rows * 2 + if first.message_has_parameters() { halo } else { 0 });
-    floats("frozen inputs", if units[0].dropout > 0.0 { 2 * frozen } else { frozen });
-    floats("inputs of evaluations", if evaluates_apart { frozen } else { 0 });
-    // The widest messages, inputs and outputs. Classes may be many more than columns, and no row of them crosses.
-    let (mut messages, mut folds, mut inputs, mut outputs, mut crossing) = (0, 0, 0, 0, Vec::new());
+    // Features have been counted.
+    let handed_on = if stage.first_layer > 0 { first.inputs() * rows } else { 0 };
+    let kept = match (first.message_width() > 0, first.message_has_parameters()) {
+        (true, true) => first.inputs() * halo,
+        (true, false) => first.inputs() * rows,
+        (false, _) => 0,
+    };
+    floats("frozen inputs", handed_on + kept);
+    floats("inputs of evaluations", if evaluates_apart { handed_on.max(first.inputs() * rows) + kept } else { 0 });
+    floats("activations", most_values(shapes, stage, keeping));
+    // The widest messages. Classes may be many more than columns, and no row of them crosses.
+    let (mut messages, mut crossing) = (0, Vec::new());
+    let edges = shapes.edges.iter().sum();
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
-        let (message, fold, output) = (layer.message_width(), layer.fold_width(), layer.outputs());
-        let live = index > 0 || first.message_has_parameters();
-        floats("messages and halo rows", if live { (rows + halo) * message + rows * fold } else { 0 });
-        floats("activations", if unit.after == After::Nothing { rows * output } else { 2 * rows * output });
-        // Nobody asks for the gradients of inputs.
-        let input = if index > 0 { layer.inputs() } else { 0 };
-        (messages, folds) = (messages.max(message), folds.max(fold));
-        (inputs, outputs) = (inputs.max(input), outputs.max(output));
+        let message = layer.message_width();
+        if index > 0 || first.message_has_parameters() {
+            floats("halo rows", halo * message);
+        }
+        floats("what layers keep", layer.state_values(rows, edges));
+        messages = messages.max(message);
         // What crosses in every round: messages, or where they are late the rows that these are made of.
         let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
-        crossing.extend((index > 0).then_some(if carries { input } else { message }));
+        crossing.extend((index > 0).then_some(if carries { layer.inputs() } else { message }));
     }
-    if let (Some(_), Some(last)) = (stage.network.joined(), units.last()) {
-        // What is put together, with its gradient, and the last rows that are.
-        floats("activations", rows * 3 * last.layer.inputs());
-    }
-    // Gradients of outputs, of inputs, of folds, of messages, of halo messages.
-    floats("gradients of rows", (outputs + inputs + messages + folds) * rows + messages * halo);
+    floats("gradients of rows", messages * halo);
     let crosses = crossing.iter().copied().fold(messages, usize::max);
     let all_cross: usize = crossing.iter().sum();
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();

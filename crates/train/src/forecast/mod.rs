@@ -9,6 +9,7 @@ pub mod costs;
 mod fetches;
 pub mod links;
 pub mod memory;
+mod passes;
 pub mod stages;
 pub mod traffic;
 pub mod trained;

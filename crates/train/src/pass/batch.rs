@@ -206,15 +206,17 @@ impl BatchPass {
         let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(dz.rows()), state };
         let Some(block) = block else {
             let dx = (index > 0).then_some(&mut *dx);
-            layer.close_adjoint(at, g, input, dz, Wanted { dfolded: None, dx });
+            layer.add_close_gradients(at, g, input, dz);
+            layer.close_adjoint(at, dz, Wanted { dfolded: None, dx });
             std::mem::swap(&mut self.gradient, &mut self.next_gradient);
             return;
         };
         if index == 0 && !layer.message_has_parameters() {
-            return layer.close_adjoint(at, g, input, dz, Wanted::default());
+            return layer.add_close_gradients(at, g, input, dz);
         }
         let adds = index > 0 && layer.reads_own_row();
-        layer.close_adjoint(at, g, input, dz, Wanted { dfolded: Some(dfolded), dx: adds.then_some(&mut *down) });
+        layer.add_close_gradients(at, g, input, dz);
+        layer.close_adjoint(at, dz, Wanted { dfolded: Some(dfolded), dx: adds.then_some(&mut *down) });
         // Layers expect the gradients of both sides, the other one's first.
         let nobody = Block::new(0, vec![0; block.destinations() + 1], Vec::new(), None);
         let [nobody] = Block::share_relations([nobody]);

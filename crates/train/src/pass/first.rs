@@ -1,7 +1,7 @@
 //! The first unit of a network, whose inputs are frozen: five ways to know the neighbours, forward and backward.
 
 use laconic_key::Purpose;
-use laconic_nn::{At, Closing, Rows, Senders, Side, Sources, Wanted};
+use laconic_nn::{At, Closing, Layer, Rows, Senders, Side, Sources, Wanted};
 use laconic_wire::Direction;
 
 use super::inputs::{Neighbours, fold_once, weigh};
@@ -9,6 +9,11 @@ use super::neighbourhood::{Neighbourhood, Returning};
 use super::network::{FirstInputs, Pass, Tape};
 use super::walk::Walk;
 use crate::error::Result;
+
+/// Whether a layer reads own rows, as they are or in messages; else it reads kept folds alone.
+fn reads_rows(layer: &dyn Layer) -> bool {
+    layer.reads_own_row() || layer.message_has_parameters()
+}
 
 impl Pass {
     pub(super) fn first_forward(&mut self, walk: &mut Walk<'_, '_>) -> Result<()> {
@@ -19,16 +24,19 @@ impl Pass {
         let tape = &mut self.tapes[0];
         let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
         let after_fold = walk.context.dropout(Purpose::AggregateDropout, 0, unit.dropout);
-        let x = own.view(walk.peers.compute, &inputs.x, dropout, nodes.ids);
+        let own_dropout = dropout.filter(|_| reads_rows(layer));
+        let x = own.view(walk.peers.compute, &inputs.x, own_dropout, nodes.ids, &mut self.spare);
         // `None` where the fold stands on the tape.
         let folded = match &inputs.neighbours {
             Neighbours::Nobody => {
                 nothing.reshape(nodes.ids.len(), 0);
                 Some(Rows::Dense(nothing))
             }
-            Neighbours::Folded(frozen) => Some(folded.view(walk.peers.compute, frozen, after_fold, nodes.ids)),
+            Neighbours::Folded(frozen) => {
+                Some(folded.view(walk.peers.compute, frozen, after_fold, nodes.ids, &mut self.spare))
+            }
             Neighbours::Copies(copies) => {
-                let copies = halo.view(walk.peers.compute, copies, dropout, graph.halo_nodes.ids);
+                let copies = halo.view(walk.peers.compute, copies, dropout, graph.halo_nodes.ids, &mut self.spare);
                 let Neighbourhood { messages, halo_messages, folded, state, .. } = &mut tape.near;
                 let at = &mut At { compute: walk.peers.compute, p, nodes, state };
                 self.spare.shape(messages, (x.rows(), layer.message_width()));
@@ -51,7 +59,7 @@ impl Pass {
                 // The same arithmetic as with a kept fold: dropout comes after it.
                 let tag = walk.context.tag(0, Direction::Forward);
                 fold_once(walk.peers, graph, layer, inputs.x.view(), tag, refolded.dense_mut())?;
-                Some(folded.view(walk.peers.compute, refolded, after_fold, nodes.ids))
+                Some(folded.view(walk.peers.compute, refolded, after_fold, nodes.ids, &mut self.spare))
             }
         };
         let Tape { near: Neighbourhood { folded: own_fold, state, .. }, z, .. } = tape;
@@ -61,10 +69,41 @@ impl Pass {
             None => Rows::Dense(own_fold),
         };
         layer.close(&mut At { compute: walk.peers.compute, p, nodes, state }, Closing { x, folded }, z);
+        if walk.context.recompute {
+            let FirstInputs { own, folded, halo, .. } = &mut self.first;
+            [own, folded, halo].into_iter().for_each(|dropped| dropped.release(&mut self.spare));
+        }
         Ok(())
     }
 
+    /// Makes what [`Pass::first_forward`] has released again.
+    fn drop_again(&mut self, walk: &Walk<'_, '_>) {
+        let unit = &walk.network.units()[0];
+        let (inputs, graph, compute) = (walk.inputs, walk.graph, &*walk.peers.compute);
+        let FirstInputs { own, folded, halo, refolded, .. } = &mut self.first;
+        let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
+        let after_fold = walk.context.dropout(Purpose::AggregateDropout, 0, unit.dropout);
+        let own_dropout = dropout.filter(|_| reads_rows(unit.layer.as_ref()));
+        let (ids, spare) = (graph.nodes.ids, &mut self.spare);
+        own.view(compute, &inputs.x, own_dropout, ids, spare);
+        match &inputs.neighbours {
+            Neighbours::Folded(frozen) => {
+                folded.view(compute, frozen, after_fold, ids, spare);
+            }
+            Neighbours::Copies(copies) => {
+                halo.view(compute, copies, dropout, graph.halo_nodes.ids, spare);
+            }
+            Neighbours::Exchanged if !unit.layer.message_has_parameters() => {
+                folded.view(compute, refolded, after_fold, ids, spare);
+            }
+            Neighbours::Nobody | Neighbours::Exchanged => {}
+        }
+    }
+
     pub(super) fn first_backward(&mut self, walk: &mut Walk<'_, '_>, g: &mut [f32]) -> Result<()> {
+        if walk.context.recompute {
+            self.drop_again(walk);
+        }
         let (layer, inputs, graph) = (walk.network.units()[0].layer.as_ref(), walk.inputs, walk.graph);
         let range = walk.network.ranges(0).layer.clone();
         let (p, g, nodes) = (&walk.p[range.clone()], &mut g[range], graph.nodes);
@@ -79,15 +118,16 @@ impl Pass {
         };
         let (input, dz) = (Closing { x, folded }, &mut self.gradient);
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
+        layer.add_close_gradients(at, g, input, dz);
+        self.spare.take(&mut near.folded);
         if !layer.message_has_parameters() {
-            layer.close_adjoint(at, g, input, dz, Wanted::default());
             self.spare.take(dz);
             return Ok(());
         }
         self.spare.shape(&mut returning.folded, (dz.rows(), layer.fold_width()));
-        layer.close_adjoint(at, g, input, dz, Wanted { dfolded: Some(&mut returning.folded), dx: None });
+        let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
+        layer.close_adjoint(at, dz, Wanted { dfolded: Some(&mut returning.folded), dx: None });
         self.spare.take(dz);
-        self.spare.take(&mut near.folded);
         let Neighbours::Copies(copies) = &inputs.neighbours else {
             return near.scatter(walk, (0, x), (returning, &mut self.spare), g, None);
         };

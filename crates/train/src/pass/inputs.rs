@@ -14,6 +14,7 @@ use crate::exchange::drawn::Presence;
 use crate::exchange::halo::Request;
 use crate::exchange::peers::Peers;
 use crate::exchange::widths;
+use crate::pass::spare::Spare;
 use crate::selection::Scope;
 
 /// The rows and edges that a pass runs over.
@@ -226,12 +227,13 @@ pub struct Dropped {
 
 impl Dropped {
     /// `x` itself without dropout, else a copy with it.
-    pub fn view<'a>(
+    pub(super) fn view<'a>(
         &'a mut self,
         compute: &Compute,
         x: &'a Operand,
         dropout: Option<Dropout>,
         ids: &[u64],
+        spare: &mut Spare,
     ) -> Rows<'a> {
         self.active = dropout.is_some();
         let Some(dropout) = dropout else { return x.view() };
@@ -245,8 +247,18 @@ impl Dropped {
             Operand::Dense(_) => Operand::Dense(Matrix::default()),
             Operand::Sparse(_) => x.clone(),
         });
+        if let Operand::Dense(copy) = copy {
+            spare.shape(copy, (x.view().rows(), x.view().columns()));
+        }
         drop_out(compute, copy, x, dropout, ids);
         copy.view()
+    }
+
+    /// Gives the memory of a dense copy to who needs some; [`Dropped::view`] makes it again.
+    pub(super) fn release(&mut self, spare: &mut Spare) {
+        if let Some(Operand::Dense(copy)) = &mut self.copy {
+            spare.take(copy);
+        }
     }
 
     /// The rows as the last [`Dropped::view`] gave them.

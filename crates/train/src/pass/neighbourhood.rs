@@ -96,7 +96,31 @@ impl Neighbourhood {
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         layer.fold(at, Sources::new(Side::Halo, graph.halo, halo_messages), folded);
         layer.finish_fold(at, folded);
+        if !layer.message_has_parameters() {
+            spare.take(&mut self.messages);
+        }
         Ok(())
+    }
+
+    /// Folds again what [`Neighbourhood::gather`] has folded of `x`, where messages have no parameters. What came from
+    /// others is still here, as it was weighed.
+    pub fn refold(&mut self, walk: &mut Walk<'_, '_>, index: usize, x: Rows<'_>, spare: &mut Spare) {
+        let layer = walk.network.units()[index].layer.as_ref();
+        let Neighbourhood { messages, halo_messages, folded, state, .. } = self;
+        let at = &mut At { compute: walk.peers.compute, p: &[], nodes: walk.graph.nodes, state };
+        let own = match rows_as_messages(layer, &at.nodes, x) {
+            Some(rows) => rows,
+            None => {
+                spare.shape(messages, (x.rows(), layer.message_width()));
+                layer.message(at, x, messages);
+                &*messages
+            }
+        };
+        spare.shape(folded, (x.rows(), layer.fold_width()));
+        layer.fold(at, Sources::new(Side::Own, walk.graph.own, own), folded);
+        layer.fold(at, Sources::new(Side::Halo, walk.graph.halo, halo_messages), folded);
+        layer.finish_fold(at, folded);
+        spare.take(messages);
     }
 
     /// The adjoint of [`Neighbourhood::gather`], from the gradient of the folds: adds to the unit's `g` and, where
@@ -130,7 +154,7 @@ impl Neighbourhood {
         let as_they_are = rows_as_messages(layer, &graph.nodes, x);
         let own_messages = as_they_are.unwrap_or(messages);
         let own = Sources::new(Side::Own, graph.own, own_messages);
-        spare.shape(dm, (own_messages.rows(), own_messages.columns()));
+        spare.shape(dm, (graph.own.sources(), layer.message_width()));
         let mut fold_own = |compute: &mut laconic_nn::Compute, g: &mut [f32], dm: &mut Matrix| {
             layer.fold_adjoint(&mut At { compute, p, nodes: graph.nodes, state }, g, own, dfolded, dm);
         };

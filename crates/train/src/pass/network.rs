@@ -6,7 +6,7 @@
 
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::normalise::{Activated, Statistics};
-use laconic_nn::{At, Closing, Matrix, Operand, Rows, Wanted};
+use laconic_nn::{At, Closing, Layer, Matrix, Operand, Rows, Wanted};
 
 use crate::error::Result;
 use crate::pass::inputs::Dropped;
@@ -86,6 +86,10 @@ impl Pass {
     pub fn forward(&mut self, walk: &mut Walk<'_, '_>) -> Result<()> {
         let units = walk.network.units().len();
         self.tapes.resize_with(units, Tape::default);
+        let layers = walk.network.units().iter().map(|unit| unit.layer.as_ref()).enumerate();
+        let width =
+            |(index, layer): (usize, &dyn Layer)| layer.outputs().max(if index > 0 { layer.inputs() } else { 0 });
+        self.spare.expect(layers.map(width).max().unwrap_or(0) * walk.graph.nodes.ids.len());
         self.first_forward(walk)?;
         self.activate(walk, 0)?;
         for index in 1..units {
@@ -106,6 +110,15 @@ impl Pass {
         self.spare.shape(z, (x.rows(), layer.outputs()));
         let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(&near.folded) };
         layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
+        // The last unit's way back begins at once, and its rows may be handed on.
+        let is_last = index + 1 == walk.network.units().len();
+        let forgets = walk.forgets();
+        if (walk.context.recompute || forgets) && !is_last {
+            self.spare.take(x);
+        }
+        if forgets || (walk.context.recompute && !is_last && !layer.message_has_parameters()) {
+            self.spare.take(&mut near.folded);
+        }
         Ok(())
     }
 
@@ -119,6 +132,9 @@ impl Pass {
             let into = if walk.network.is_top(index) { &mut self.jumping.top } else { &mut next.x };
             self.spare.shape(into, (z.rows(), z.columns()));
             between.forward(walk.peers.compute, ids, (z, statistics), into);
+            if walk.forgets() {
+                self.spare.take(z);
+            }
         }
         if let Some(joined) = walk.network.joined().filter(|_| walk.network.is_top(index)) {
             let (before, last) = self.tapes.split_at_mut(index + 1);
@@ -150,26 +166,49 @@ impl Pass {
     fn unit_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) -> Result<()> {
         let layer = walk.network.units()[index].layer.as_ref();
         let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
+        let exchanges = layer.message_width() > 0;
+        self.make_again(walk, index);
         let Tape { x, near, .. } = &mut self.tapes[index];
         let (dz, dx, returning) = (&mut self.gradient, &mut self.next_gradient, &mut self.returning);
-        let (x, rows) = (Rows::Dense(x), x.rows());
-        let input = Closing { x, folded: Rows::Dense(&near.folded) };
-        let exchanges = layer.message_width() > 0;
-        self.spare.shape(dx, (rows, layer.inputs()));
+        let is_frugal = walk.context.recompute && !layer.message_has_parameters();
+        if is_frugal && exchanges && near.folded.rows() == 0 {
+            near.refold(walk, index, Rows::Dense(x), &mut self.spare);
+        }
+        let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
+        layer.add_close_gradients(at, g, Closing { x: Rows::Dense(x), folded: Rows::Dense(&near.folded) }, dz);
+        self.spare.take(&mut near.folded);
+        if is_frugal {
+            // Nobody reads them any more but what stands before this unit.
+            self.spare.take(x);
+        }
+        self.spare.shape(dx, (nodes.ids.len(), layer.inputs()));
         if exchanges {
-            self.spare.shape(&mut returning.folded, (rows, layer.fold_width()));
+            self.spare.shape(&mut returning.folded, (nodes.ids.len(), layer.fold_width()));
         }
         let wanted = Wanted { dfolded: exchanges.then_some(&mut returning.folded), dx: Some(&mut *dx) };
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
-        layer.close_adjoint(at, g, input, dz, wanted);
+        layer.close_adjoint(at, dz, wanted);
         self.spare.take(dz);
-        self.spare.take(&mut near.folded);
         if exchanges {
             let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
+            let x = Rows::Dense(x);
             near.scatter(walk, (index, x), (returning, &mut self.spare), g, Some((dx, store)))?;
         }
         std::mem::swap(&mut self.gradient, &mut self.next_gradient);
+        self.make_again(walk, index);
         Ok(())
+    }
+
+    /// Makes the rows that a unit reads again, where they were not kept.
+    fn make_again(&mut self, walk: &Walk<'_, '_>, index: usize) {
+        let (before, after) = self.tapes.split_at_mut(index);
+        if let ([.., Tape { z, statistics, .. }], Some(Tape { x, .. })) = (before, after.first_mut())
+            && walk.context.recompute
+            && (x.rows(), x.columns()) != (z.rows(), z.columns())
+        {
+            self.spare.shape(x, (z.rows(), z.columns()));
+            walk.between(index - 1).forward(walk.peers.compute, walk.graph.nodes.ids, (z, statistics), x);
+        }
     }
 
     /// The adjoint of what stands before unit `index`; `g` are the gradients of the whole network.

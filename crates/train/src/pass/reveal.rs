@@ -131,8 +131,17 @@ impl Reveal {
             layer.fold(at, own, &mut self.kept);
         }
         let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence: self.presence.clone() };
-        inputs.keep(layer, self.kept.clone());
+        inputs.keep(layer, self.finished(compute, graph, layer));
         inputs
+    }
+
+    /// What is kept, where it is a fold with its end.
+    fn finished(&self, compute: &mut Compute, graph: LocalGraph<'_>, layer: &dyn Layer) -> Matrix {
+        let mut kept = self.kept.clone();
+        if !layer.message_has_parameters() {
+            layer.finish_fold(&mut At { compute, p: &[], nodes: graph.nodes, state: &mut State::default() }, &mut kept);
+        }
+        kept
     }
 
     /// Sends and receives what the round adds and puts it into `inputs`; whether anything was added.
@@ -162,7 +171,7 @@ impl Reveal {
         }
         let added = step.refine > 0 || !step.columns.is_empty();
         if added {
-            inputs.keep(layer, self.kept.clone());
+            inputs.keep(layer, self.finished(peers.compute, graph, layer));
         }
         Ok(added)
     }

@@ -1,4 +1,5 @@
-//! Memory that goes from one matrix of a pass to another: what a step of a pass has used up is what the next step fills.
+//! Memory that goes from one matrix of a pass to another: what a step of a pass has used up is what the next step
+//! fills.
 //!
 //! A pass asks in the same order in every round, so from the second round on everything fits and nothing is allocated.
 
@@ -8,9 +9,17 @@ use laconic_nn::Matrix;
 #[derive(Default)]
 pub(super) struct Spare {
     vectors: Vec<Vec<f32>>,
+    /// Values of the largest matrix of a pass.
+    largest: usize,
 }
 
 impl Spare {
+    /// Makes what is new and has half of the size of the largest matrix of a pass as large as that one, so that it can
+    /// be lent to it.
+    pub fn expect(&mut self, largest: usize) {
+        self.largest = largest;
+    }
+
     /// Gives a matrix the shape `rows` × `columns`, in its own memory if there is room, else in the smallest that fits,
     /// else in new memory. What it holds is unspecified.
     pub fn shape(&mut self, matrix: &mut Matrix, (rows, columns): (usize, usize)) {
@@ -25,7 +34,8 @@ impl Spare {
         }
         if vector.capacity() < needed {
             // What grew would be copied.
-            vector = Vec::with_capacity(needed);
+            let is_large = 2 * needed >= self.largest;
+            vector = Vec::with_capacity(if is_large { needed.max(self.largest) } else { needed });
         }
         vector.resize(needed, 0.0);
         *matrix = Matrix::from_vec(rows, columns, vector);

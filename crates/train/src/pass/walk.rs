@@ -21,6 +21,8 @@ pub struct PassContext {
     pub training: bool,
     /// The run's seed.
     pub seed: u64,
+    /// Whether rows and folds that can be made again, without asking anybody, are not kept for the way back.
+    pub recompute: bool,
 }
 
 impl PassContext {
@@ -58,6 +60,11 @@ pub struct Walk<'a, 'p> {
 }
 
 impl<'a> Walk<'a, '_> {
+    /// Whether nothing but the end of a pass is wanted: no way back follows, and nothing is put together.
+    pub(super) fn forgets(&self) -> bool {
+        !self.context.training && self.network.joined().is_none()
+    }
+
     /// What follows unit `index`.
     pub(super) fn between(&self, index: usize) -> Between<'a> {
         Between { network: self.network, p: self.p, context: self.context, index }

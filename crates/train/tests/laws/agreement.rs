@@ -143,9 +143,10 @@ const OF_TRAINERS: [&str; 10] = [
 ];
 
 /// What each process may have for itself.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
     "data.path=elsewhere",
     "train.threads=2",
+    "train.recompute=true",
     "schedule.overlap=false",
     "transport.deadline_s=30",
     "transport.start_deadline_s=300",

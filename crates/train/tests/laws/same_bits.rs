@@ -82,6 +82,28 @@ fn threads_change_no_bit() {
     }
 }
 
+/// What is not kept is made again as it was: rows between layers, folds, and what dropout left of inputs.
+#[test]
+fn making_rows_again_changes_no_bit() {
+    let dataset = graph(300, 4);
+    let others: [&[&str]; 4] = [
+        &["model.norm=none", "model.activation=prelu"],
+        &["model.norm=batch", "model.residual=true"],
+        &["schedule.cache_inputs=false", "messages.selection={kind=\"boundary_sample\",rate=0.5}"],
+        &["model.jumping_knowledge=cat", "schedule.kind=pipelined"],
+    ];
+    for arch in ARCHS {
+        for schedule in SCHEDULES {
+            let keys = [arch, schedule, &["train.epochs=3", "model.layers=4"]].concat();
+            assert_same(&dataset, 2, &keys, &[&["train.recompute=true"]]);
+        }
+        for other in others {
+            let keys = [arch, other, &["train.epochs=3", "model.layers=4"]].concat();
+            assert_same(&dataset, 3, &keys, &[&["train.recompute=true"]]);
+        }
+    }
+}
+
 #[test]
 fn overlap_and_slow_links_change_no_bit() {
     let dataset = graph(180, 4);

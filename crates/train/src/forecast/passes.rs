@@ -1,0 +1,184 @@
+//! What passes over all own rows hold at their peak: the matrices of [`crate::pass::network`], as they come and go.
+
+use laconic_nn::{Layer, Nodes};
+
+use crate::exchange::shapes::Shapes;
+use crate::schedule::Stage;
+
+/// Whether messages are rows and nothing else, whatever the nodes.
+pub(super) fn messages_are_rows(layer: &dyn Layer) -> bool {
+    layer.messages_are_rows(&Nodes { ids: &[], inverse_degree: &[], inverse_root_degree: &[] })
+}
+
+/// Values that are held now, and the most that ever were.
+#[derive(Default)]
+struct Held {
+    now: usize,
+    most: usize,
+}
+
+impl Held {
+    fn take(&mut self, values: usize) {
+        self.now += values;
+        self.most = self.most.max(self.now);
+    }
+
+    fn give(&mut self, values: usize) {
+        self.now = self.now.saturating_sub(values);
+    }
+}
+
+/// What a unit's matrices hold, in values.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// Rows that it reads; 0 for the first, whose inputs are counted elsewhere.
+    x: usize,
+    /// Messages that are not these.
+    messages: usize,
+    folded: usize,
+    z: usize,
+    /// Whether messages have parameters, so that the way back reads them.
+    live: bool,
+}
+
+/// How a pass keeps what its way back could read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// All of it.
+    All,
+    /// What cannot be made again (`train.recompute`).
+    Least,
+    /// Nothing: there is no way back.
+    Nothing,
+}
+
+/// The most values that a pass over a stage's network holds, besides its inputs, what layers keep, and the halo's rows.
+/// Memory goes from one matrix to the next ([`crate::pass::spare`]), and matrices of half of the size of the largest
+/// have its room.
+pub(super) fn most_values(shapes: &Shapes, stage: &Stage, keeping: Keeping) -> usize {
+    let units = stage.network.units();
+    let rows = shapes.rows;
+    let width = |(index, layer): (usize, &dyn Layer)| layer.outputs().max(if index > 0 { layer.inputs() } else { 0 });
+    let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
+    let largest = rows * layers().map(width).max().unwrap_or(0);
+    let room = |values: usize| if 2 * values >= largest { values.max(largest) } else { values };
+    let sizes = |(index, layer): (usize, &dyn Layer)| {
+        let live = layer.message_has_parameters();
+        let folds = layer.message_width() > 0 && (index > 0 || live);
+        let made = folds && (!messages_are_rows(layer) || index == 0);
+        Sizes {
+            x: if index > 0 { room(rows * layer.inputs()) } else { 0 },
+            messages: if made { room(rows * layer.message_width()) } else { 0 },
+            folded: if folds { room(rows * layer.fold_width()) } else { 0 },
+            z: room(rows * layer.outputs()),
+            live,
+        }
+    };
+    let sizes: Vec<Sizes> = layers().map(sizes).collect();
+    let first = units[0].layer.as_ref();
+    let copies = usize::from(first.reads_own_row() || first.message_has_parameters())
+        + usize::from(first.message_width() > 0 && !first.message_has_parameters());
+    let drops = units[0].dropout > 0.0 && keeping != Keeping::Nothing;
+    // Only where they are lent to others is all of their room used.
+    let copy = rows * first.inputs();
+    let copy = if keeping == Keeping::Least { room(copy) } else { copy };
+    let dropped = if drops { copies * copy } else { 0 };
+    // What is put together for the last unit is read by all, so nothing is made again, and all is kept.
+    let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
+    let joined = stage.network.joined().map_or(0, |_| 3 * room(rows * units[units.len() - 1].layer.inputs()));
+    let mut held = Held::default();
+    held.take(dropped + joined);
+    forward(&sizes, keeping, &mut held, dropped);
+    if keeping != Keeping::Nothing {
+        backward(&sizes, keeping, &mut held, dropped);
+    }
+    held.most
+}
+
+fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: usize) {
+    for (index, of) in sizes.iter().enumerate() {
+        let is_last = index + 1 == sizes.len();
+        held.take(of.x);
+        held.take(of.messages);
+        held.take(of.folded);
+        if !of.live {
+            held.give(of.messages);
+        }
+        held.take(of.z);
+        match keeping {
+            Keeping::All => {}
+            Keeping::Least if index == 0 => held.give(dropped),
+            Keeping::Least if is_last => {}
+            Keeping::Least => held.give(of.x + if of.live { 0 } else { of.folded }),
+            Keeping::Nothing => held.give(if is_last { 0 } else { of.x } + of.folded),
+        }
+        if keeping == Keeping::Nothing && !is_last {
+            // What the next unit reads is made of it.
+            held.take(sizes[index + 1].x);
+            held.give(of.z + sizes[index + 1].x);
+        }
+    }
+}
+
+fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: usize) {
+    let least = keeping == Keeping::Least;
+    // The gradient by the last unit's outputs.
+    held.take(sizes.last().map_or(0, |of| of.z));
+    for (index, of) in sizes.iter().enumerate().skip(1).rev() {
+        let (was_forgotten, frugal) = (least && index + 1 < sizes.len(), least && !of.live);
+        let message_gradient = if of.folded > 0 { of.messages.max(of.x) } else { 0 };
+        if was_forgotten {
+            held.take(of.x);
+        }
+        if was_forgotten && frugal {
+            held.take(of.messages);
+            held.take(of.folded);
+            held.give(of.messages);
+        }
+        held.give(of.folded + if frugal { of.x } else { 0 });
+        // The gradients by inputs and folds, then that by messages in the place of the one by outputs.
+        held.take(of.x + of.folded);
+        held.give(of.z);
+        held.take(message_gradient);
+        held.give(of.folded + message_gradient + if of.live { of.messages } else { 0 });
+        if frugal {
+            held.take(of.x);
+        }
+        held.give(of.x + sizes[index - 1].z);
+    }
+    held.take(if least { dropped } else { 0 });
+    if let Some(first) = sizes.first().filter(|first| first.live) {
+        held.take(first.folded);
+        held.take(first.messages);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three units of which all rows are as wide, on one worker, whose messages are rows; the last puts out half.
+    fn unit(x: usize, z: usize) -> Sizes {
+        Sizes { x, messages: 0, folded: x, z, live: false }
+    }
+
+    fn most(sizes: &[Sizes], keeping: Keeping) -> usize {
+        let mut held = Held::default();
+        forward(sizes, keeping, &mut held, 0);
+        if keeping != Keeping::Nothing {
+            backward(sizes, keeping, &mut held, 0);
+        }
+        held.most
+    }
+
+    #[test]
+    fn the_most_is_what_a_table_of_comings_and_goings_says() {
+        let sizes = [Sizes { folded: 0, ..unit(0, 100) }, unit(100, 100), unit(100, 10)];
+        // z0, x1, f1, z1, x2 and z2; f2 has gone when dx2 and df2 come, and dz2 when the gradient by messages does.
+        assert_eq!(most(&sizes, Keeping::All), 5 * 100 + 10 + 3 * 100);
+        // z0, z1 and z2; x2 and f2 have gone then.
+        assert_eq!(most(&sizes, Keeping::Least), 2 * 100 + 10 + 3 * 100);
+        // x1, f1, z1.
+        assert_eq!(most(&sizes, Keeping::Nothing), 300);
+    }
+}
