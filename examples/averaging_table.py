@@ -23,6 +23,8 @@ import sys
 import tempfile
 
 TRAINERS = "schedule.kind=averaging"
+# Rows in four bits, told again after every fourth mean.
+STALE = ["schedule.halo=stale", "schedule.refresh=4", 'messages.forward={ codec = "quantised", bits = 4 }']
 METHODS = {
     "SuperTMA": [TRAINERS, "partition.method=super_node"],
     "RandomTMA": [TRAINERS, "partition.method=random"],
@@ -32,8 +34,8 @@ METHODS = {
     "single trainer": [TRAINERS, "partition.parts=1"],
     "random, frozen": [TRAINERS, "partition.method=random", "schedule.halo=frozen"],
     "multilevel, frozen": [TRAINERS, "partition.method=multilevel", "schedule.halo=frozen"],
-    "random, stale": [TRAINERS, "partition.method=random", "schedule.halo=stale"],
-    "multilevel, stale": [TRAINERS, "partition.method=multilevel", "schedule.halo=stale"],
+    "random, stale": [TRAINERS, "partition.method=random", *STALE],
+    "multilevel, stale": [TRAINERS, "partition.method=multilevel", *STALE],
     "given": [TRAINERS, "partition.method=given"],
     "given, frozen": [TRAINERS, "partition.method=given", "schedule.halo=frozen"],
 }
