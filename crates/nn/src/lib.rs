@@ -45,7 +45,7 @@ pub mod threads;
 
 pub use block::{Block, EdgeData};
 pub use layer::{
-    Absence, At, Closing, Layer, LayerSpec, Nodes, Senders, Side, Slot, Sources, State, Wanted, layer_kind,
+    Absence, At, Closing, Layer, LayerSpec, Nodes, Product, Senders, Side, Slot, Sources, State, Wanted, layer_kind,
 };
 pub use matrix::{Matrix, Operand, Rows, Span, SparseRows};
 pub use network::{Network, Unit};

@@ -16,6 +16,7 @@ pub mod normalise;
 pub mod pairs;
 pub mod product;
 pub mod relation;
+pub mod roof;
 
 /// Whether a kernel replaces its output or adds to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

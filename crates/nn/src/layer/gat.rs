@@ -4,7 +4,9 @@
 //!
 //! Only q travels: a receiver computes the halves of the scores from it.
 
-use super::{Absence, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, Wanted, python};
+use super::{
+    Absence, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources, Wanted, python,
+};
 use crate::kernels::Store;
 use crate::kernels::attention::{
     ScoreGradients, Scores, Softmax, add_destination_gradient, add_score_gradient, add_vector_gradient,
@@ -113,6 +115,12 @@ impl Layer for Gat {
             ParameterSpec::new("att_dst", &shape, vector),
             ParameterSpec::new("bias", &[self.outputs()], Initial::Zeros),
         ]
+    }
+
+    fn products(&self) -> Vec<Product> {
+        // Both attention vectors read transformed rows.
+        let vector = Product::of_inner(self.columns());
+        vec![Product::of_inputs(self.inputs * self.columns()), vector, vector]
     }
 
     fn shift(&self) -> Option<&'static str> {

@@ -3,7 +3,7 @@
 //!
 //! `W_0` is applied to own row and sum apart, so that each may be sparse.
 
-use super::{At, Closing, Layer, LayerKind, LayerSpec, Senders, Sources, Wanted, python, store};
+use super::{At, Closing, Layer, LayerKind, LayerSpec, Product, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
 use crate::kernels::elementwise::{add_scaled, copy_scaled, dot, relu, relu_adjoint, scale, scale_and_shift};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
@@ -105,6 +105,10 @@ impl Layer for Gin {
             specs.push(ParameterSpec::new("eps", &[1], Initial::Zeros));
         }
         specs
+    }
+
+    fn products(&self) -> Vec<Product> {
+        vec![Product::of_inputs(self.inputs * self.inner), Product::of_inner(self.inner * self.outputs)]
     }
 
     fn shift(&self) -> Option<&'static str> {

@@ -126,6 +126,29 @@ pub struct Senders<'a> {
     pub messages: &'a Matrix,
 }
 
+/// A matrix that every row is multiplied by, for counts of the work: 2 · values flops a row forward, as many for the
+/// gradient of the matrix, and as many for that of what it multiplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Product {
+    /// The number of values of the matrix.
+    pub values: usize,
+    /// Whether it multiplies the rows that come in, or sums of them; else something that depends on other parameters,
+    /// whose gradient is wanted even where nobody wants that of the rows.
+    pub of_inputs: bool,
+}
+
+impl Product {
+    /// A matrix of so many values that multiplies rows that come in.
+    pub fn of_inputs(values: usize) -> Product {
+        Product { values, of_inputs: true }
+    }
+
+    /// A matrix of so many values that multiplies what other parameters have made of them.
+    pub fn of_inner(values: usize) -> Product {
+        Product { values, of_inputs: false }
+    }
+}
+
 /// One graph layer. All matrices have one row a node; `g` is the layer's own slice of the gradients, laid out as
 /// [`At::p`].
 pub trait Layer: Send + Sync {
@@ -145,6 +168,14 @@ pub trait Layer: Send + Sync {
 
     /// Shapes, names (PyTorch Geometric's) and initial values of the parameters, in the order of the flat slice.
     fn parameters(&self) -> Vec<ParameterSpec>;
+
+    /// The dense products that the layer's equations have for each row: those of its parameters of two dimensions and
+    /// more, unless the layer says otherwise. A product costs as much on rows as on their folds, so it does not matter
+    /// which of the two the layer multiplies.
+    fn products(&self) -> Vec<Product> {
+        let matrix = |spec: &&ParameterSpec| spec.shape.len() > 1;
+        self.parameters().iter().filter(matrix).map(|spec| Product::of_inputs(spec.len())).collect()
+    }
 
     /// The name of the parameter that is added to every row that goes out, where there is one. A norm over rows takes
     /// away what it adds.

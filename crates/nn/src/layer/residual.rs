@@ -3,7 +3,7 @@
 //!
 //! It stands before norm and activation, as in PyTorch Geometric's and DGL's `GATConv(residual=True)`.
 
-use super::{Absence, At, Closing, Layer, Nodes, Senders, Sources, Wanted};
+use super::{Absence, At, Closing, Layer, Nodes, Product, Senders, Sources, Wanted};
 use crate::kernels::Store;
 use crate::kernels::elementwise::copy_scaled;
 use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_transposed};
@@ -69,6 +69,11 @@ impl Layer for Residual {
             specs.push(ParameterSpec::new(&format!("{RESIDUAL}weight"), &shape, Initial::fan_in(self.inputs())));
         }
         specs
+    }
+
+    fn products(&self) -> Vec<Product> {
+        let past = self.is_mapped().then(|| Product::of_inputs(self.inputs() * self.outputs()));
+        self.layer.products().into_iter().chain(past).collect()
     }
 
     fn shift(&self) -> Option<&'static str> {

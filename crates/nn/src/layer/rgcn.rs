@@ -11,7 +11,7 @@
 //! parameters, too (on the a_rb), so no fold of frozen inputs is kept; without bases it is as wide as the rows times
 //! the number of relations, which is what bases are there against.
 
-use super::{At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Wanted, store};
+use super::{At, Closing, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Sources, Wanted, store};
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, scale_and_shift};
 use crate::kernels::product::{add_bias_gradient, add_product_gradient, times, times_weight_transposed};
@@ -139,6 +139,12 @@ impl Layer for Rgcn {
         specs.push(ParameterSpec::new("root", &[inputs, outputs], glorot(inputs, outputs)));
         specs.push(ParameterSpec::new("bias", &[outputs], Initial::Zeros));
         specs
+    }
+
+    fn products(&self) -> Vec<Product> {
+        // Relations are mixed edge by edge, in the fold.
+        let root = self.inputs * self.outputs;
+        vec![Product::of_inputs(self.bases * root), Product::of_inputs(root)]
     }
 
     fn shift(&self) -> Option<&'static str> {

@@ -3,7 +3,8 @@
 //! (`aggr="max", project=True`). The aggregate of no neighbours is 0.
 
 use super::{
-    Absence, Aggregator, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Side, Sources, Wanted, store,
+    Absence, Aggregator, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources, Wanted,
+    store,
 };
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, relu, relu_adjoint, scale_and_shift};
@@ -105,6 +106,15 @@ impl Layer for Sage {
             specs.push(ParameterSpec::new("lin.bias", &[self.inputs], bound));
         }
         specs
+    }
+
+    fn products(&self) -> Vec<Product> {
+        let weight = self.inputs * self.outputs;
+        if self.pool {
+            let project = Product::of_inputs(self.inputs * self.inputs);
+            return vec![project, Product::of_inner(weight), Product::of_inputs(weight)];
+        }
+        vec![Product::of_inputs(weight); 2]
     }
 
     fn shift(&self) -> Option<&'static str> {

@@ -3,6 +3,7 @@
 mod amounts;
 mod batches;
 pub mod book;
+pub mod bound;
 pub mod budget;
 pub mod contents;
 pub mod costs;

@@ -1,0 +1,200 @@
+//! What a full-graph round has to do at least, as amounts that a machine's measured rates turn into seconds.
+//!
+//! Everything follows from the plan: layers, widths, nodes, edges. Nothing is taken from the program's own timings, and
+//! nothing is counted that a better program would not have to do. For each unit of a network over n rows and E edges
+//! (self-loops among them), with i inputs, o outputs, messages of width m and folds of width f, values of 4 bytes:
+//!
+//! - **products** ([`Layer::products`]), each of a matrix of v values: 2·n·v flops forward, 2·n·v for the matrix's
+//!   gradient, and 2·n·v for the gradient of what it multiplies, which nobody wants of a network's inputs.
+//! - **gathered rows** at width w = min(m, f): a fold reads a row and its number for each edge and writes one for each
+//!   row, 4·(E·w + n·f) + 4·E bytes; its adjoint the same in the other direction, 4·(E·w + n·m) + 4·E. The first layer
+//!   has neither where its fold is kept, no adjoint where its messages have no parameters, and no fold where layers
+//!   read no neighbours. The scores of attention, a number an edge and head, are not counted.
+//! - **streams**, rows that are read and written once in a pass that joins all that is done row by row: norm,
+//!   activation and dropout behind a unit read and write n·o values forward, and read the gradient and what they had
+//!   read and write a gradient backward (3·n·o). Norms over columns need their sums first, one reading more forward
+//!   and two backward. Dropout of the network's inputs reads and writes them and the kept fold, as far as a layer
+//!   reads them. Rows of several layers that are put together are read and written once in each direction. The loss
+//!   reads scores and writes their gradient (2·n·o), and a step reads parameters and gradient and writes parameters (3
+//!   values each). What a product reads and writes passes while it computes, and what multiplies its result by a
+//!   number or adds a bias can be done to it on its way.
+//!
+//! Where no layer reads neighbours in a round, as in most stages of lazy training, rows are those of training nodes
+//! alone; else all, although the last layer could do without some.
+
+use laconic_graph::part::GlobalCounts;
+use laconic_nn::Layer;
+use laconic_nn::after::After;
+use laconic_nn::network::{Network, Unit};
+
+use super::amounts::FLOAT;
+use crate::error::{Result, TrainError};
+use crate::plan::Plan;
+use crate::schedule::Stage;
+
+/// What a machine has to be good at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Floating-point operations of dense products.
+    Products,
+    /// Bytes of rows of this width at random places.
+    Gathered(usize),
+    /// Bytes that are read and written in order.
+    Streamed,
+}
+
+/// When it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// On the way to the loss.
+    Forward,
+    /// On the way back.
+    Backward,
+    /// Once for the whole network: the loss, and the step.
+    Step,
+}
+
+/// An amount of work that a round cannot do without.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Item {
+    /// The stage that the round is of.
+    pub stage: usize,
+    /// The unit of its network.
+    pub unit: usize,
+    /// When it is done.
+    pub moment: Moment,
+    /// What is done.
+    pub work: Work,
+    /// How much of it, in flops or bytes.
+    pub amount: f64,
+}
+
+/// The sizes that a round runs over.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    rows: f64,
+    edges: f64,
+}
+
+/// What one round of each stage has to do on a whole graph of these counts, whatever the number of workers; without
+/// what crosses between them.
+///
+/// # Errors
+/// If a round is not a pass over all rows: in batches, of links, or of trainers on their own.
+pub fn of(plan: &Plan, counts: &GlobalCounts) -> Result<Vec<Item>> {
+    let refused = [
+        (plan.batching.is_some(), "batch.size: a round is a batch"),
+        (plan.links.is_some(), "task.kind: a round scores pairs of nodes"),
+        (plan.trainers.is_some(), "schedule.kind: trainers on their own have no rounds together"),
+    ];
+    if let Some((_, why)) = refused.iter().find(|(is, _)| *is) {
+        return Err(TrainError::config(format!("{why}, and the bound is that of passes over all rows")));
+    }
+    let loops = if plan.self_loops { counts.nodes } else { 0 };
+    let edges = counts.edges.saturating_add(loops) as f64;
+    let mut items = Vec::new();
+    for (index, stage) in plan.stages.iter().enumerate() {
+        let rows = if touches_no_graph(stage) { counts.train } else { counts.nodes } as f64;
+        let mut round = RoundOf { stage, index, size: Size { rows, edges }, items: &mut items };
+        round.all();
+    }
+    Ok(items)
+}
+
+/// Whether rounds read kept folds, or no neighbours, and nothing else.
+fn touches_no_graph(stage: &Stage) -> bool {
+    let first = stage.first();
+    let is_kept = first.message_width() == 0 || keeps_fold(stage);
+    let later = stage.network.units()[1..].iter().any(|unit| unit.layer.message_width() > 0);
+    is_kept && !later && !stage.network.normalises_columns()
+}
+
+/// Whether the first layer's fold is computed once.
+fn keeps_fold(stage: &Stage) -> bool {
+    stage.freezes() && !stage.first().message_has_parameters()
+}
+
+/// One round of a stage, whose work is being put down.
+struct RoundOf<'a> {
+    stage: &'a Stage,
+    index: usize,
+    size: Size,
+    items: &'a mut Vec<Item>,
+}
+
+impl RoundOf<'_> {
+    fn put(&mut self, unit: usize, moment: Moment, work: Work, amount: f64) {
+        if amount > 0.0 {
+            self.items.push(Item { stage: self.index, unit, moment, work, amount });
+        }
+    }
+
+    /// So many values a row, read or written in order.
+    fn stream(&mut self, unit: usize, moment: Moment, values: usize) {
+        self.put(unit, moment, Work::Streamed, self.size.rows * (FLOAT * values) as f64);
+    }
+
+    fn all(&mut self) {
+        let network = &self.stage.network;
+        for (index, unit) in network.units().iter().enumerate() {
+            self.products(index, unit.layer.as_ref());
+            self.folds(index, unit.layer.as_ref());
+            self.passes(index, network);
+        }
+        let last = network.units().len() - 1;
+        self.stream(last, Moment::Step, 2 * self.stage.outputs());
+        self.put(last, Moment::Step, Work::Streamed, (3 * FLOAT * network.trained()) as f64);
+    }
+
+    fn products(&mut self, index: usize, layer: &dyn Layer) {
+        let (mut forward, mut backward) = (0.0, 0.0);
+        for product in layer.products() {
+            let flops = 2.0 * self.size.rows * product.values as f64;
+            forward += flops;
+            backward += if index > 0 || !product.of_inputs { 2.0 * flops } else { flops };
+        }
+        self.put(index, Moment::Forward, Work::Products, forward);
+        self.put(index, Moment::Backward, Work::Products, backward);
+    }
+
+    fn folds(&mut self, index: usize, layer: &dyn Layer) {
+        let (message, fold) = (layer.message_width(), layer.fold_width());
+        let width = message.min(fold);
+        let Size { rows, edges } = self.size;
+        let bytes = |out: usize| FLOAT as f64 * (edges * width as f64 + rows * out as f64 + edges);
+        if message > 0 && (index > 0 || !keeps_fold(self.stage)) {
+            self.put(index, Moment::Forward, Work::Gathered(width), bytes(fold));
+        }
+        if message > 0 && (index > 0 || layer.message_has_parameters()) {
+            self.put(index, Moment::Backward, Work::Gathered(width), bytes(message));
+        }
+    }
+
+    fn passes(&mut self, index: usize, network: &Network) {
+        let unit = &network.units()[index];
+        if index == 0 && unit.dropout > 0.0 {
+            self.stream(index, Moment::Forward, 2 * self.masked(unit));
+        }
+        let is_last = index + 1 == network.units().len();
+        if !is_last && unit.after != After::Nothing {
+            let sums = usize::from(unit.after.normalises_columns());
+            self.stream(index, Moment::Forward, (2 + sums) * unit.layer.outputs());
+            self.stream(index, Moment::Backward, (3 + 2 * sums) * unit.layer.outputs());
+        }
+        if is_last && network.joined().is_some() {
+            self.stream(index, Moment::Forward, 2 * unit.layer.inputs());
+            self.stream(index, Moment::Backward, 2 * unit.layer.inputs());
+        }
+    }
+
+    /// The values a row that the dropout of a network's inputs masks: own rows, and the kept fold.
+    fn masked(&self, first: &Unit) -> usize {
+        let layer = first.layer.as_ref();
+        let own = layer.reads_own_row() || layer.message_has_parameters();
+        let folded = layer.message_width() > 0 && !layer.message_has_parameters();
+        (if own { layer.inputs() } else { 0 }) + if folded { layer.fold_width() } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests;

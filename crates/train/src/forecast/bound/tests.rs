@@ -1,0 +1,112 @@
+//! Small networks whose work is counted by hand.
+
+use super::*;
+use crate::config::Config;
+
+/// 100 nodes of which 60 are for training, 300 edges, 10 features, 3 classes.
+fn counts() -> GlobalCounts {
+    GlobalCounts { nodes: 100, edges: 300, train: 60, val: 20, test: 20, columns: 10, classes: 3, ..Default::default() }
+}
+
+/// Two layers of hidden width 8 without dropout and norm, and what is set besides.
+fn items(set: &[&str]) -> Result<Vec<Item>> {
+    let small = ["model.layers=2", "model.hidden=8", "model.dropout=0", "model.norm=none"];
+    let set: Vec<String> = small.iter().chain(set).map(|text| text.to_string()).collect();
+    let config = Config::parse("", &set)?;
+    of(&Plan::of(&config, &counts())?, &counts())
+}
+
+/// The work of a unit of the first stage at a moment: flops, bytes gathered with their width, bytes streamed.
+fn at(items: &[Item], unit: usize, moment: Moment) -> (f64, Option<(usize, f64)>, f64) {
+    let (mut flops, mut gathered, mut streamed) = (0.0, None, 0.0);
+    for item in items.iter().filter(|item| (item.stage, item.unit, item.moment) == (0, unit, moment)) {
+        match item.work {
+            Work::Products => flops += item.amount,
+            Work::Gathered(width) => gathered = Some((width, item.amount)),
+            Work::Streamed => streamed += item.amount,
+        }
+    }
+    (flops, gathered, streamed)
+}
+
+/// 10 → 8 and 8 → 3, the first on a kept fold; 100 self-loops; the second layer folds products, which are narrower.
+#[test]
+fn gcn_by_hand() {
+    let items = items(&["model.arch=gcn"]).expect("a plan");
+    assert_eq!(at(&items, 0, Moment::Forward), (2.0 * 100.0 * 80.0, None, 4.0 * 100.0 * 16.0));
+    assert_eq!(at(&items, 0, Moment::Backward), (2.0 * 100.0 * 80.0, None, 4.0 * 100.0 * 24.0));
+    let fold = Some((3, 4.0 * (400.0 * 3.0 + 100.0 * 3.0 + 400.0)));
+    assert_eq!(at(&items, 1, Moment::Forward), (2.0 * 100.0 * 24.0, fold, 0.0));
+    assert_eq!(at(&items, 1, Moment::Backward), (2.0 * 2.0 * 100.0 * 24.0, fold, 0.0));
+    // The loss over 3 scores a row, and a step of 88 + 27 parameters.
+    assert_eq!(at(&items, 1, Moment::Step), (0.0, None, 4.0 * (100.0 * 6.0 + 3.0 * 115.0)));
+}
+
+/// The same without self-loops, with two matrices a layer, dropout of rows and of the kept fold, and a norm.
+#[test]
+fn sage_by_hand() {
+    let items = items(&["model.arch=sage", "model.dropout=0.5", "model.norm=layer"]).expect("a plan");
+    let dropout = 2.0 * (10.0 + 10.0);
+    assert_eq!(at(&items, 0, Moment::Forward), (2.0 * 100.0 * 160.0, None, 4.0 * 100.0 * (dropout + 16.0)));
+    assert_eq!(at(&items, 0, Moment::Backward), (2.0 * 100.0 * 160.0, None, 4.0 * 100.0 * 24.0));
+    let fold = Some((3, 4.0 * (300.0 * 3.0 + 100.0 * 3.0 + 300.0)));
+    assert_eq!(at(&items, 1, Moment::Forward), (2.0 * 100.0 * 48.0, fold, 0.0));
+    assert_eq!(at(&items, 1, Moment::Backward), (2.0 * 2.0 * 100.0 * 48.0, fold, 0.0));
+}
+
+/// Perceptrons 10 → 8 → 8 and 8 → 8 → 3: of the first one's inner matrix the gradient goes on, of its outer one it does
+/// not. Folds are as wide as what comes in.
+#[test]
+fn gin_by_hand() {
+    let items = items(&["model.arch=gin"]).expect("a plan");
+    assert_eq!(at(&items, 0, Moment::Forward).0, 2.0 * 100.0 * (80.0 + 64.0));
+    assert_eq!(at(&items, 0, Moment::Backward).0, 2.0 * 100.0 * (80.0 + 2.0 * 64.0));
+    assert_eq!(at(&items, 0, Moment::Forward).1, None);
+    let last = items.iter().filter(|item| item.unit == 1 && item.work == Work::Products);
+    let last: Vec<f64> = last.map(|item| item.amount).collect();
+    assert_eq!(last, [2.0 * 100.0 * (64.0 + 24.0), 4.0 * 100.0 * (64.0 + 24.0)]);
+    let fold = Some((8, 4.0 * (300.0 * 8.0 + 100.0 * 8.0 + 300.0)));
+    assert_eq!((at(&items, 1, Moment::Forward).1, at(&items, 1, Moment::Backward).1), (fold, fold));
+}
+
+/// Two heads of 4 columns, then one of 3: a matrix and two vectors a layer, folds in both directions everywhere, since
+/// messages have parameters.
+#[test]
+fn gat_by_hand() {
+    let items = items(&["model.arch=gat", "model.heads=2"]).expect("a plan");
+    let of_first = Some((8, 4.0 * (400.0 * 8.0 + 100.0 * 8.0 + 400.0)));
+    assert_eq!(at(&items, 0, Moment::Forward), (2.0 * 100.0 * (80.0 + 16.0), of_first, 4.0 * 100.0 * 16.0));
+    assert_eq!(at(&items, 0, Moment::Backward), (2.0 * 100.0 * (80.0 + 32.0), of_first, 4.0 * 100.0 * 24.0));
+    let of_second = Some((3, 4.0 * (400.0 * 3.0 + 100.0 * 3.0 + 400.0)));
+    assert_eq!(at(&items, 1, Moment::Forward), (2.0 * 100.0 * (24.0 + 6.0), of_second, 0.0));
+    assert_eq!(at(&items, 1, Moment::Backward), (4.0 * 100.0 * (24.0 + 6.0), of_second, 0.0));
+}
+
+/// A lazy stage's round reads kept folds of the 60 training rows alone: a layer 10 → 8 and a classifier 8 → 3.
+#[test]
+fn lazy_stages_run_over_training_rows() {
+    let items = items(&["model.arch=gcn", "schedule.kind=lazy"]).expect("a plan");
+    assert_eq!(items.iter().map(|item| item.stage).max(), Some(1));
+    assert!(items.iter().all(|item| !matches!(item.work, Work::Gathered(_))), "{items:?}");
+    assert_eq!(at(&items, 0, Moment::Forward), (2.0 * 60.0 * 80.0, None, 4.0 * 60.0 * 16.0));
+    assert_eq!(at(&items, 1, Moment::Backward).0, 4.0 * 60.0 * 24.0);
+}
+
+#[test]
+fn a_fold_that_is_not_kept_is_gathered_forward_alone() {
+    let items = items(&["model.arch=gin", "schedule.cache_inputs=false"]).expect("a plan");
+    let fold = Some((10, 4.0 * (300.0 * 10.0 + 100.0 * 10.0 + 300.0)));
+    assert_eq!((at(&items, 0, Moment::Forward).1, at(&items, 0, Moment::Backward).1), (fold, None));
+}
+
+#[test]
+fn rounds_of_another_kind_are_refused() {
+    for (set, words) in [
+        ("batch.size=10", "batch.size"),
+        ("task.kind=link_prediction", "task.kind"),
+        ("schedule.kind=averaging", "schedule.kind"),
+    ] {
+        let refused = items(&[set, "partition.parts=1"]).expect_err(set).to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+}
