@@ -142,6 +142,31 @@ fn predicted(place: &Place) -> [Value; 3] {
     lines.map(|line| place.json(&format!("predict {line}")))
 }
 
+/// What each measurement prints.
+fn measured(place: &Place) -> [(&'static str, Vec<Value>); 4] {
+    let short = "--seconds 0 --array 2MB";
+    let small = format!("{short} --nodes 100 --edges 400 --features 4 --classes 2 --hidden 4 --rounds 1");
+    let epochs = ["--layers 2", "--arch mlp", "--workers 2 --link wan-100mbit-40ms"];
+    let epochs = epochs.map(|more| place.json(&format!("bench epoch {small} {more}")));
+    let kernels = place.json(&format!("bench kernels {short} --nodes 100 --edges 400"));
+    let scale = place.json("bench scale --from 400 --to 400 --features 4 --hidden 4 --rounds 1");
+    [
+        ("`laconic bench roofline`", vec![place.json(&format!("bench roofline {short}"))]),
+        ("`laconic bench epoch`", epochs.to_vec()),
+        ("`laconic bench kernels`", vec![kernels]),
+        ("`laconic bench scale`", vec![scale]),
+    ]
+}
+
+/// What the program says of itself.
+fn told(place: &Place) -> [(&'static str, Vec<Value>); 3] {
+    [
+        ("`laconic keys`", vec![place.json("keys")]),
+        ("`laconic completions`, `laconic man`", vec![place.json("completions bash"), place.json("man")]),
+        ("`laconic man --out`", vec![place.json("man --out pages")]),
+    ]
+}
+
 #[test]
 fn every_field_is_documented_and_every_documented_field_is_there() {
     let place = place();
@@ -198,9 +223,9 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     check("`laconic predict`", &predicted(&place));
     check("`laconic export`", &[place.json("export run --to pyg --out pyg")]);
     check("`laconic demo`", &[place.json("demo --nodes 300 --parts 2 --epochs 2")]);
-    check("`laconic keys`", &[place.json("keys")]);
-    check("`laconic completions`, `laconic man`", &[place.json("completions bash"), place.json("man")]);
-    check("`laconic man --out`", &[place.json("man --out pages")]);
+    for (heading, documents) in measured(&place).into_iter().chain(told(&place)) {
+        check(heading, &documents);
+    }
     assert!(tables.is_empty(), "no command prints these: {:?}", tables.keys());
 }
 

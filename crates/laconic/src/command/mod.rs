@@ -1,5 +1,6 @@
 //! The commands.
 
+pub mod bench;
 mod child;
 pub mod compare;
 pub mod data;
@@ -53,6 +54,9 @@ pub enum Command {
     /// One worker of a run, in a process of its own
     #[command(name = processes::COMMAND, hide = true)]
     Worker,
+    /// Measure this machine, and what the program makes of it
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Write one HTML page about one or several runs
     Report(report::Report),
     /// Predict every node with a trained model
@@ -80,6 +84,7 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
         Command::Compare(arguments) => compare::run(arguments, output),
         Command::CompareRun => compare::alone::child(output),
         Command::Worker => processes::worker(output),
+        Command::Bench(bench) => bench::run(bench, output),
         Command::Report(arguments) => report::run(arguments, output),
         Command::Predict(arguments) => predict::run(arguments, output),
         Command::Export(arguments) => export::run(arguments, output),

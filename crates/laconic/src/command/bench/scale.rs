@@ -1,0 +1,255 @@
+//! `laconic bench scale`: time and memory against size, a row a doubling.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use laconic_graph::aside::part_of;
+use laconic_graph::memory;
+use laconic_graph::part::cut;
+use laconic_graph::read::{ReadOptions, read};
+use laconic_graph::write::write_interchange;
+use laconic_train::forecast::memory::peak_bytes;
+use laconic_train::run::source::assign;
+use laconic_train::{Config, Members, TrainError};
+use serde::Serialize;
+use tempfile::TempDir;
+
+use super::afford;
+use super::graph::{Kind, Size};
+use super::trained::{count_anew, train};
+use crate::bytes::{human_bytes, separated};
+use crate::command::signals::clean_up;
+use crate::output::Output;
+
+/// Arguments of `bench scale`.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laconic bench scale --to 16000000
+  laconic bench scale --graph rmat --from 1000000 --to 100000000 --arch gcn --json
+
+The table ends before the size for which there is no memory, and says so.")]
+pub struct Scale {
+    /// Generators of graphs (otherwise all)
+    #[arg(long, value_enum, value_name = "NAME")]
+    graph: Vec<Kind>,
+    /// Directed edges of the smallest graph
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    from: usize,
+    /// Directed edges of the largest
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000_000)]
+    to: usize,
+    /// Directed edges for each node
+    #[arg(long, value_name = "MEAN", default_value_t = 14)]
+    degree: usize,
+    /// Feature columns
+    #[arg(long, value_name = "COUNT", default_value_t = 32)]
+    features: usize,
+    /// Classes
+    #[arg(long, value_name = "COUNT", default_value_t = 8)]
+    classes: usize,
+    /// Kind of layer (model.arch)
+    #[arg(long, value_name = "NAME", default_value = "sage")]
+    arch: String,
+    /// Width between layers (model.hidden)
+    #[arg(long, value_name = "WIDTH", default_value_t = 32)]
+    hidden: usize,
+    /// Number of layers (model.layers)
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    layers: usize,
+    /// Parts, a worker each
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    workers: u32,
+    /// How the graph is cut (partition.method)
+    #[arg(long, value_name = "NAME", default_value = "random")]
+    method: String,
+    /// Rounds that count; one more comes before
+    #[arg(long, value_name = "COUNT", default_value_t = 3)]
+    rounds: u32,
+    /// Seed of the graphs
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Override any other key, as in --set schedule.kind=lazy
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// What was measured.
+#[derive(Serialize)]
+struct Measured {
+    arch: String,
+    workers: u32,
+    rows: Vec<Row>,
+    /// Where the table ends before its end.
+    stopped: Vec<Stopped>,
+}
+
+/// One size.
+#[derive(Serialize)]
+struct Row {
+    graph: &'static str,
+    nodes: usize,
+    edges: usize,
+    generate_seconds: f64,
+    read_seconds: f64,
+    file_bytes: u64,
+    cut_seconds: f64,
+    start_seconds: f64,
+    /// The median of the rounds that count, of all stages together.
+    round_seconds: f64,
+    /// The largest resident size while the graph was generated, read and cut.
+    prepare_peak_bytes: u64,
+    /// While it was trained on.
+    peak_bytes: u64,
+    predicted_bytes: u64,
+}
+
+/// A size that was not measured.
+#[derive(Serialize)]
+struct Stopped {
+    graph: &'static str,
+    edges: usize,
+    reason: String,
+}
+
+/// Measures one size after the other.
+pub fn run(arguments: &Scale, output: &Output) -> Result<u8> {
+    let Scale { from, to, degree, rounds, workers, .. } = arguments;
+    if *from == 0 || from > to {
+        bail!("--from {from} --to {to}: expected at least one edge, and no fewer at the end");
+    }
+    if *degree == 0 || *rounds == 0 || *rounds > 100_000 || *workers == 0 {
+        bail!("--degree {degree} --rounds {rounds} --workers {workers}: expected 1 or more, and at most 100000 rounds");
+    }
+    let config = configuration(arguments)?;
+    let place = place()?;
+    let file = place.path().join("graph.npz");
+    let kinds = if arguments.graph.is_empty() { vec![Kind::Sbm, Kind::Rmat] } else { arguments.graph.clone() };
+    let (mut rows, mut stopped): (Vec<Row>, Vec<Stopped>) = (Vec::new(), Vec::new());
+    for kind in kinds {
+        let (mut edges, mut before): (usize, Option<u64>) = (*from, None);
+        while edges <= *to {
+            output.say(format!("{}: {} edges", kind.name(), separated(edges as u64)));
+            let found = enough(before).and_then(|()| row(arguments, &config, (kind, edges), &file, output));
+            match found {
+                Ok(row) => {
+                    before = Some(row.peak_bytes.max(row.prepare_peak_bytes));
+                    rows.push(row);
+                }
+                // The first shows what cannot be at any size.
+                Err(error) if before.is_none() => return Err(error),
+                Err(error) => {
+                    stopped.push(Stopped { graph: kind.name(), edges, reason: error.to_string() });
+                    break;
+                }
+            }
+            edges = edges.saturating_mul(2);
+        }
+    }
+    let measured = Measured { arch: config.model.arch, workers: arguments.workers, rows, stopped };
+    output.result(table(&measured), &measured)?;
+    Ok(0)
+}
+
+/// A folder for files of graphs, which goes when the command ends, stopped or not.
+fn place() -> Result<TempDir> {
+    let folder = std::env::temp_dir();
+    let named = folder.join(format!("laconic-scale-{}", std::process::id()));
+    clean_up(&named)?;
+    let name = part_of(&named).file_name().unwrap_or_default().to_owned();
+    let made = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(&folder);
+    Ok(made.map_err(|source| TrainError::io(folder, source))?)
+}
+
+/// Refuses twice the size where there is no memory for twice what the last one took.
+fn enough(before: Option<u64>) -> Result<()> {
+    memory::give_back();
+    before.map_or(Ok(()), |before| afford("twice the size", before.saturating_mul(2)))
+}
+
+fn configuration(arguments: &Scale) -> Result<Config> {
+    let Scale { arch, hidden, layers, workers, method, rounds, set, .. } = arguments;
+    let mut keys = vec![
+        format!("model.arch={arch}"),
+        format!("model.hidden={hidden}"),
+        format!("model.layers={layers}"),
+        format!("partition.parts={workers}"),
+        format!("partition.method={method}"),
+        format!("train.epochs={}", rounds + FIRST),
+        "train.eval_every=0".to_owned(),
+    ];
+    keys.extend(set.iter().cloned());
+    Ok(Config::parse("", &keys)?)
+}
+
+/// The first round of each stage grows buffers.
+const FIRST: u32 = 1;
+
+fn row(arguments: &Scale, config: &Config, (graph, edges): (Kind, usize), file: &Path, output: &Output) -> Result<Row> {
+    count_anew();
+    let size = Size { graph, nodes: (edges / arguments.degree).max(1), edges, seed: arguments.seed };
+    let began = Instant::now();
+    let dataset = size.generate(arguments.features, arguments.classes)?;
+    let generate_seconds = began.elapsed().as_secs_f64();
+    let _ = std::fs::remove_file(file);
+    write_interchange(file, &dataset)?;
+    drop(dataset);
+    let file_bytes = std::fs::metadata(file).map_err(|source| TrainError::io(file, source))?.len();
+    let began = Instant::now();
+    let dataset = read(file, &ReadOptions::default())?;
+    let read_seconds = began.elapsed().as_secs_f64();
+    let (nodes, edges) = (dataset.graph.nodes(), dataset.graph.edges());
+    let began = Instant::now();
+    let assignment = assign(&Members::default(), config, (&dataset, Some(0)), arguments.workers)?;
+    let parts = cut(&dataset, Some(0), &assignment, arguments.workers)?;
+    let cut_seconds = began.elapsed().as_secs_f64();
+    drop((dataset, assignment));
+    let prepare_peak_bytes = peak_bytes();
+    let trained = train(config, parts, FIRST, output)?;
+    Ok(Row {
+        graph: graph.name(),
+        nodes,
+        edges,
+        generate_seconds,
+        read_seconds,
+        file_bytes,
+        cut_seconds,
+        start_seconds: trained.start_seconds,
+        round_seconds: trained.stages.iter().map(|stage| stage.times.median_seconds).sum(),
+        prepare_peak_bytes,
+        peak_bytes: trained.peak_bytes,
+        predicted_bytes: trained.predicted_bytes,
+    })
+}
+
+fn table(measured: &Measured) -> String {
+    let mut text = format!(
+        "{:<6} {:>12} {:>12} {:>11} {:>8} {:>8} {:>8} {:>8} {:>11} {:>11} {:>11}\n",
+        "graph",
+        "nodes",
+        "edges",
+        "generate s",
+        "read s",
+        "cut s",
+        "start s",
+        "round s",
+        "preparing",
+        "training",
+        "predicted"
+    );
+    for row in &measured.rows {
+        let [nodes, edges] = [row.nodes, row.edges].map(|count| separated(count as u64));
+        let [preparing, training, predicted] =
+            [row.prepare_peak_bytes, row.peak_bytes, row.predicted_bytes].map(human_bytes);
+        let Row { graph, generate_seconds, read_seconds, cut_seconds, start_seconds, round_seconds, .. } = row;
+        let _ = write!(text, "{graph:<6} {nodes:>12} {edges:>12} {generate_seconds:>11.2} {read_seconds:>8.2} ");
+        let _ = write!(text, "{cut_seconds:>8.2} {start_seconds:>8.2} {round_seconds:>8.3} ");
+        let _ = writeln!(text, "{preparing:>11} {training:>11} {predicted:>11}");
+    }
+    for Stopped { graph, edges, reason } in &measured.stopped {
+        let _ = writeln!(text, "{graph} ends before {} edges: {reason}", separated(*edges as u64));
+    }
+    text.trim_end().to_owned()
+}
