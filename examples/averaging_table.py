@@ -52,8 +52,9 @@ def keys(args, method, seed, drop):
         *([] if "given" in method else [f"partition.seed={seed}"]),
         f"train.seed={seed}",
         "train.threads=1",
-        *args.set,
         *METHODS[method],
+        # Of a key that is said twice the last counts.
+        *args.set,
     ]
     if args.features:
         sets.append(f"data.features_path={args.features}")

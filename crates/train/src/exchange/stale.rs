@@ -157,7 +157,10 @@ impl Stale {
     /// # Errors
     /// If a codec refuses the rows, or the transport fails.
     pub fn exchange(&mut self, halo: &mut Halo, tag: Tag, rows: &Matrix, into: &mut Matrix) -> Result<Presence> {
-        let Some(mut mesh) = self.mesh.take() else { return Ok(Some(halo.nobody())) };
+        let Some(mut mesh) = self.mesh.take() else {
+            into.data_mut().fill(0.0);
+            return Ok(Some(halo.nobody()));
+        };
         let told = self.tell(halo, mesh.transport(), tag, rows).and_then(|()| self.hear(mesh.transport()));
         let Stale { streams, lost, .. } = self;
         let stream = streams.entry(tag.layer).or_default();

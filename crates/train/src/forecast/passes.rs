@@ -3,6 +3,7 @@
 use laconic_nn::{Layer, Nodes};
 
 use crate::exchange::shapes::Shapes;
+use crate::pass::spare::widest;
 use crate::schedule::Stage;
 
 /// Whether messages are rows and nothing else, whatever the nodes.
@@ -58,9 +59,8 @@ pub(super) enum Keeping {
 pub(super) fn most_values(shapes: &Shapes, stage: &Stage, keeping: Keeping) -> usize {
     let units = stage.network.units();
     let rows = shapes.rows;
-    let width = |(index, layer): (usize, &dyn Layer)| layer.outputs().max(if index > 0 { layer.inputs() } else { 0 });
     let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
-    let largest = rows * layers().map(width).max().unwrap_or(0);
+    let largest = rows * widest(&stage.network);
     let room = |values: usize| if 2 * values >= largest { values.max(largest) } else { values };
     let sizes = |(index, layer): (usize, &dyn Layer)| {
         let live = layer.message_has_parameters();

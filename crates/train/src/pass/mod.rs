@@ -9,5 +9,5 @@ mod jump;
 mod neighbourhood;
 pub mod network;
 pub mod reveal;
-mod spare;
+pub mod spare;
 pub mod walk;

@@ -8,7 +8,7 @@
 
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{add, copy_scaled};
-use laconic_nn::{At, Matrix, Rows, Senders, Side, Sources, State};
+use laconic_nn::{At, Layer, Matrix, Rows, Senders, Side, Sources, State};
 use laconic_wire::Direction;
 
 use super::inputs::{rows_as_messages, weigh, weigh_adjoint};
@@ -51,6 +51,21 @@ pub(super) struct Returning {
     returned: Matrix,
 }
 
+/// The messages of own rows: these, or what is made of them in memory that is lent.
+fn own_messages<'a>(
+    layer: &dyn Layer,
+    at: &mut At<'_>,
+    x: Rows<'a>,
+    (made, spare): (&'a mut Matrix, &mut Spare),
+) -> &'a Matrix {
+    if let Some(rows) = rows_as_messages(layer, &at.nodes, x) {
+        return rows;
+    }
+    spare.shape(made, (x.rows(), layer.message_width()));
+    layer.message(at, x, made);
+    made
+}
+
 impl Neighbourhood {
     /// Makes messages of `x`, exchanges and folds them, the local block's while the halo's rows travel.
     ///
@@ -61,14 +76,8 @@ impl Neighbourhood {
         let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph);
         let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Forward));
         let Neighbourhood { messages, halo_messages, folded, state, presence, copies, weighted } = self;
-        let messages = match rows_as_messages(layer, &graph.nodes, x) {
-            Some(rows) => rows,
-            None => {
-                spare.shape(messages, (x.rows(), layer.message_width()));
-                layer.message(&mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state }, x, messages);
-                messages
-            }
-        };
+        let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
+        let messages = own_messages(layer, at, x, (messages, spare));
         spare.shape(folded, (x.rows(), layer.fold_width()));
         let fold_own = |compute: &mut laconic_nn::Compute, _: &mut Matrix| {
             let own = Sources::new(Side::Own, graph.own, messages);
@@ -108,14 +117,7 @@ impl Neighbourhood {
         let layer = walk.network.units()[index].layer.as_ref();
         let Neighbourhood { messages, halo_messages, folded, state, .. } = self;
         let at = &mut At { compute: walk.peers.compute, p: &[], nodes: walk.graph.nodes, state };
-        let own = match rows_as_messages(layer, &at.nodes, x) {
-            Some(rows) => rows,
-            None => {
-                spare.shape(messages, (x.rows(), layer.message_width()));
-                layer.message(at, x, messages);
-                &*messages
-            }
-        };
+        let own = own_messages(layer, at, x, (messages, spare));
         spare.shape(folded, (x.rows(), layer.fold_width()));
         layer.fold(at, Sources::new(Side::Own, walk.graph.own, own), folded);
         layer.fold(at, Sources::new(Side::Halo, walk.graph.halo, halo_messages), folded);

@@ -6,13 +6,13 @@
 
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::normalise::{Activated, Statistics};
-use laconic_nn::{At, Closing, Layer, Matrix, Operand, Rows, Wanted};
+use laconic_nn::{At, Closing, Matrix, Operand, Rows, Wanted};
 
 use crate::error::Result;
 use crate::pass::inputs::Dropped;
 use crate::pass::jump::{Jumping, join_all, return_part, rows_of};
 use crate::pass::neighbourhood::{Neighbourhood, Returning};
-use crate::pass::spare::Spare;
+use crate::pass::spare::{Spare, widest};
 use crate::pass::walk::Walk;
 
 /// What one unit's forward pass leaves for its backward pass; memory is used again every round.
@@ -86,10 +86,7 @@ impl Pass {
     pub fn forward(&mut self, walk: &mut Walk<'_, '_>) -> Result<()> {
         let units = walk.network.units().len();
         self.tapes.resize_with(units, Tape::default);
-        let layers = walk.network.units().iter().map(|unit| unit.layer.as_ref()).enumerate();
-        let width =
-            |(index, layer): (usize, &dyn Layer)| layer.outputs().max(if index > 0 { layer.inputs() } else { 0 });
-        self.spare.expect(layers.map(width).max().unwrap_or(0) * walk.graph.nodes.ids.len());
+        self.spare.expect(widest(walk.network) * walk.graph.nodes.ids.len());
         self.first_forward(walk)?;
         self.activate(walk, 0)?;
         for index in 1..units {

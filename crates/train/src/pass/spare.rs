@@ -4,6 +4,7 @@
 //! A pass asks in the same order in every round, so from the second round on everything fits and nothing is allocated.
 
 use laconic_nn::Matrix;
+use laconic_nn::network::Network;
 
 /// Memory of matrices that nobody reads any more.
 #[derive(Default)]
@@ -11,6 +12,15 @@ pub(super) struct Spare {
     vectors: Vec<Vec<f32>>,
     /// Values of the largest matrix of a pass.
     largest: usize,
+}
+
+/// The width of the widest rows between a network's layers: what a pass's largest matrices are as wide as.
+pub fn widest(network: &Network) -> usize {
+    let widths = network.units().iter().enumerate().map(|(index, unit)| {
+        let inputs = if index > 0 { unit.layer.inputs() } else { 0 };
+        unit.layer.outputs().max(inputs)
+    });
+    widths.max().unwrap_or(0)
 }
 
 impl Spare {

@@ -112,6 +112,17 @@ fn a_simulated_run_is_the_run_on_threads() {
     }
 }
 
+/// Every account is as predicted, and the summary says so.
+pub fn assert_as_predicted(outcomes: &[Outcome], keys: &[&str]) {
+    for outcome in outcomes {
+        let differences = outcome.predicted.difference(&outcome.sent);
+        let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
+        assert!(differences.is_empty(), "{keys:?}: rank {} of {}: {differences:?}", outcome.rank, outcomes.len());
+    }
+    let summary = outcomes[0].summary.as_ref().unwrap();
+    assert!(!summary.bytes.is_bound && summary.bytes.total == summary.bytes.predicted, "{keys:?}");
+}
+
 #[test]
 fn what_is_sent_is_what_was_predicted_account_by_account() {
     for keys in KINDS
@@ -122,13 +133,8 @@ fn what_is_sent_is_what_was_predicted_account_by_account() {
         let dataset = dataset(keys);
         for count in [1, 3] {
             let outcomes = run(&simulated(keys), &dataset, count);
-            for outcome in &outcomes {
-                let differences = outcome.predicted.difference(&outcome.sent);
-                let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
-                assert!(differences.is_empty(), "{keys:?}: rank {} of {count}: {differences:?}", outcome.rank);
-            }
+            assert_as_predicted(&outcomes, keys);
             let summary = outcomes[0].summary.as_ref().unwrap();
-            assert!(!summary.bytes.is_bound && summary.bytes.total == summary.bytes.predicted, "{keys:?}");
             assert_eq!(summary.bytes.received, summary.bytes.total, "{keys:?}");
         }
     }
