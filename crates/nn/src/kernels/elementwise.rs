@@ -24,7 +24,8 @@ pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]
 }
 
 per_processor! {
-    fn shift_piece(out: &mut [f32], width: usize, scale: Option<&[f32]>, bias: Option<&[f32]>) {
+    /// [`scale_and_shift`] on some rows, with the factors of these.
+    pub(super) fn shift_piece(out: &mut [f32], width: usize, scale: Option<&[f32]>, bias: Option<&[f32]>) {
         for (row, out) in out.chunks_exact_mut(width).enumerate() {
             let factor = scale.map_or(1.0, |scale| scale[row]);
             match bias {
@@ -37,6 +38,11 @@ per_processor! {
             }
         }
     }
+}
+
+/// Multiplies each row of `width` values by its own factor, on this thread.
+pub(crate) fn scale_rows(rows: &mut [f32], width: usize, scale: &[f32]) {
+    shift_piece(rows, width.max(1), Some(scale), None);
 }
 
 /// `out[v] (=|+=) factor · scale[v] · x[v]`; without `scale` every row counts fully.
@@ -78,7 +84,8 @@ per_processor! {
 }
 
 per_processor! {
-    pub(super) fn add_values(sums: &mut [f32], values: &[f32]) {
+    /// `sums += values`, value by value, on this thread.
+    pub(crate) fn add_values(sums: &mut [f32], values: &[f32]) {
         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
     }
 }
@@ -98,11 +105,6 @@ pub fn fill_rows(compute: &Compute, out: &mut Matrix, which: impl Fn(usize) -> b
             out.fill(value);
         }
     });
-}
-
-/// `out = factor · out`.
-pub fn scale(compute: &Compute, out: &mut Matrix, factor: f32) {
-    compute.chunks(out.data_mut(), VALUES_PER_PIECE, |_, out| out.iter_mut().for_each(|value| *value *= factor));
 }
 
 /// `into += from`, value by value.

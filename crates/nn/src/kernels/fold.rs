@@ -42,15 +42,29 @@ pub fn sum_rows(
 ) {
     assert_eq!(out.len(), (offsets.len() - 1) * width);
     compute.chunks(out, ROWS_PER_PIECE * width, |piece, out| {
-        let first = piece * ROWS_PER_PIECE;
-        let offsets = &offsets[first..=first + out.len() / width.max(1)];
-        let sum = Sum { width, add: store == Store::Add, offsets, columns, rows };
-        match weights {
-            Weights::Ones => sum_ones(out, sum),
-            Weights::Direct(values) => sum_direct(out, sum, values),
-            Weights::Indexed(values, positions) => sum_indexed(out, sum, values, positions),
-        }
+        sum_some_rows(out, width, store, piece * ROWS_PER_PIECE, ((offsets, columns), weights), rows);
     });
+}
+
+/// Row boundaries and columns of a sparse sum, and the factors of its entries.
+pub(super) type Pattern<'a> = ((&'a [usize], &'a [u32]), Weights<'a>);
+
+/// [`sum_rows`] on this thread, for the rows from `first` on that `out` has room for.
+pub(super) fn sum_some_rows(
+    out: &mut [f32],
+    width: usize,
+    store: Store,
+    first: usize,
+    ((offsets, columns), weights): Pattern<'_>,
+    rows: &[f32],
+) {
+    let offsets = &offsets[first..=first + out.len() / width.max(1)];
+    let sum = Sum { width, add: store == Store::Add, offsets, columns, rows };
+    match weights {
+        Weights::Ones => sum_ones(out, sum),
+        Weights::Direct(values) => sum_direct(out, sum, values),
+        Weights::Indexed(values, positions) => sum_indexed(out, sum, values, positions),
+    }
 }
 
 /// What the sum of one piece reads.

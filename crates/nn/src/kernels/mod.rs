@@ -3,6 +3,7 @@
 //! Each kernel is a free function that writes its output first and takes [`crate::Compute`] for threads and scratch
 //! memory. Plain versions live in the tests as oracles.
 
+pub mod affine;
 pub mod attention;
 pub mod batch_norm;
 pub mod columns;

@@ -14,14 +14,14 @@ use crate::threads::{Compute, row_pieces};
 
 /// Rows of one piece of a dense product: enough that packing the weights again for each piece is below a percent of the
 /// work.
-const PRODUCT_ROWS: usize = 1024;
+pub(super) const PRODUCT_ROWS: usize = 1024;
 
 /// `out (=|+=) a · b` on this thread: the one place that calls foreign kernels.
 ///
 /// faer's kernels for x86-64 (the assembly of private-gemm-x86 0.1, in which `vzeroupper` does not occur) return with
 /// dirty vector registers, and what follows a product is often scalar: losses, evaluation, metrics. Remove the
 /// cleaning when they do it themselves: <https://github.com/sarah-quinones/gemm-x64-v2>.
-fn product(out: MatMut<'_, f32>, store: Store, a: MatRef<'_, f32>, b: MatRef<'_, f32>) {
+pub(super) fn product(out: MatMut<'_, f32>, store: Store, a: MatRef<'_, f32>, b: MatRef<'_, f32>) {
     let accumulate = match store {
         Store::Set => Accum::Replace,
         Store::Add => Accum::Add,
@@ -163,7 +163,7 @@ fn sparse_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matr
 }
 
 /// `out[j][i] = from[i][j]` for `from` of shape rows × columns.
-fn transpose(compute: &Compute, out: &mut [f32], from: &[f32], rows: usize, columns: usize) {
+pub(super) fn transpose(compute: &Compute, out: &mut [f32], from: &[f32], rows: usize, columns: usize) {
     compute.chunks(out, rows * 16, |piece, out| {
         for (line, out) in out.chunks_mut(rows).enumerate() {
             let column = piece * 16 + line;

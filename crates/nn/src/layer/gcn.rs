@@ -5,9 +5,10 @@
 
 use super::{At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
-use crate::kernels::elementwise::{copy_scaled, scale_and_shift};
+use crate::kernels::affine::{Left, add_affine_gradients, affine, times_weight_then};
+use crate::kernels::elementwise::{copy_scaled, scale_and_shift, scale_rows};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
-use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
+use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 
@@ -115,18 +116,16 @@ impl Layer for Gcn {
         out.reshape(input.folded.rows(), self.outputs);
         if self.transform_first {
             copy_scaled(compute, out, Store::Set, input.folded, 1.0, None);
+            scale_and_shift(compute, out, None, Some(bias));
         } else {
-            times_weight_transposed(compute, out, Store::Set, input.folded, weight);
+            affine(compute, out, &[(Left::Rows(input.folded), weight)], bias, |_, _| {});
         }
-        scale_and_shift(compute, out, None, Some(bias));
     }
 
     fn add_close_gradients(&self, At { compute, .. }: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
-        let (dweight, dbias) = g.split_at_mut(self.weight_len());
-        add_bias_gradient(compute, dbias, dz);
-        if !self.transform_first {
-            add_weight_gradient(compute, dweight, dz, input.folded);
-        }
+        let terms = [(Left::Rows(input.folded), 0)];
+        let terms = if self.transform_first { &[] } else { &terms[..] };
+        add_affine_gradients(compute, g, self.weight_len(), dz, terms);
     }
 
     fn close_adjoint(
@@ -136,13 +135,15 @@ impl Layer for Gcn {
         Wanted { dfolded, .. }: Wanted<'_>,
     ) {
         let Some(dfolded) = dfolded else { return };
+        let scale = nodes.inverse_root_degree;
         if self.transform_first {
             std::mem::swap(dfolded, dz);
-        } else {
-            dfolded.reshape(dz.rows(), self.inputs);
-            times_weight(compute, dfolded, Store::Set, dz, &p[..self.weight_len()]);
+            return scale_and_shift(compute, dfolded, Some(scale), None);
         }
-        scale_and_shift(compute, dfolded, Some(nodes.inverse_root_degree), None);
+        dfolded.reshape(dz.rows(), self.inputs);
+        times_weight_then(compute, dfolded, dz, &p[..self.weight_len()], |first, rows| {
+            scale_rows(rows, self.inputs, &scale[first..]);
+        });
     }
 
     fn fold_adjoint(

@@ -1,15 +1,16 @@
 //! Graph isomorphism network (Xu et al., 2019, equation 4.1), as PyTorch Geometric's `GINConv` with a two-layer
 //! perceptron: `z = W_2 ReLU(W_0 ((1 + ε) x + Σ neighbours) + b_0) + b_2`.
 //!
-//! `W_0` is applied to own row and sum apart, so that each may be sparse.
+//! `W_0` is applied to own row and sum apart where one of them is sparse, else to the sum of both.
 
 use super::{At, Closing, Layer, LayerKind, LayerSpec, Product, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
-use crate::kernels::elementwise::{add_scaled, copy_scaled, dot, relu, relu_adjoint, scale, scale_and_shift};
+use crate::kernels::affine::{Left, add_affine_gradients, affine, times_weight_onto, times_weight_through_relu};
+use crate::kernels::elementwise::{add_scaled, copy_scaled, positive_part};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
-use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
+use crate::kernels::product::{add_weight_gradient, times_weight};
 use crate::matrix::{Matrix, Rows};
-use crate::parameters::{Initial, ParameterSpec, split, split_mut};
+use crate::parameters::{Initial, ParameterSpec, split};
 
 pub(super) const KIND: LayerKind = LayerKind {
     name: "gin",
@@ -33,16 +34,14 @@ fn build(spec: &LayerSpec) -> Box<dyn Layer> {
     Box::new(Gin { inputs, inner, outputs, learn_epsilon })
 }
 
-/// What goes from close to its adjoint, and buffers of the latter.
+/// What goes from close to its adjoint.
 #[derive(Default)]
 struct Memory {
-    /// The perceptron's inner rows after ReLU; destinations × inner.
+    /// The perceptron's inner rows after ReLU; destinations × inner. On the way back the gradient of what went into it,
+    /// then that of the fold, where the two are equally wide.
     hidden: Matrix,
-    hidden_gradient: Matrix,
-    /// The gradient of `W_0` through own rows alone.
-    weight_gradient: Vec<f32>,
-    /// The gradient of the fold, where only that of own rows is wanted.
-    folded_gradient: Matrix,
+    /// Whether the gradient of the fold is there already.
+    is_through: bool,
 }
 
 /// The layer's parameters or gradients, cut out of its flat slice.
@@ -68,10 +67,6 @@ impl Gin {
 
     fn views<'a>(&self, p: &'a [f32]) -> Views<&'a [f32]> {
         split(p, self.lens()).into()
-    }
-
-    fn views_mut<'a>(&self, g: &'a mut [f32]) -> Views<&'a mut [f32]> {
-        split_mut(g, self.lens()).into()
     }
 
     /// 1 + ε; ε is 0 unless it is learned.
@@ -120,7 +115,7 @@ impl Layer for Gin {
     }
 
     fn state_values(&self, rows: usize, _edges: usize) -> usize {
-        2 * rows * self.inner
+        rows * self.inner
     }
 
     fn reads_own_row(&self) -> bool {
@@ -152,15 +147,19 @@ impl Layer for Gin {
         let views = self.views(p);
         let hidden = &mut state.own.get::<Memory>().hidden;
         hidden.reshape(input.x.rows(), self.inner);
-        times_weight_transposed(compute, hidden, Store::Set, input.x, views.first);
         let factor = self.own_factor(p);
-        scale(compute, hidden, factor);
-        times_weight_transposed(compute, hidden, Store::Add, input.folded, views.first);
-        scale_and_shift(compute, hidden, None, Some(views.first_bias));
-        relu(compute, hidden);
+        let end = |_: usize, rows: &mut [f32]| rows.iter_mut().for_each(|value| *value = positive_part(*value));
+        match Left::sum(input.folded, factor, input.x) {
+            Some(sum) => affine(compute, hidden, &[(sum, views.first)], views.first_bias, end),
+            None => {
+                let scaled: Vec<f32> = views.first.iter().map(|value| factor * value).collect();
+                let terms = [(Left::Rows(input.folded), views.first), (Left::Rows(input.x), &scaled[..])];
+                affine(compute, hidden, &terms, views.first_bias, end);
+            }
+        }
         out.reshape(hidden.rows(), self.outputs);
-        times_weight_transposed(compute, out, Store::Set, Rows::Dense(hidden), views.second);
-        scale_and_shift(compute, out, None, Some(views.second_bias));
+        let terms = [(Left::Rows(Rows::Dense(hidden)), views.second)];
+        affine(compute, out, &terms, views.second_bias, |_, _| {});
     }
 
     fn add_close_gradients(
@@ -171,22 +170,25 @@ impl Layer for Gin {
         dz: &Matrix,
     ) {
         let (views, factor) = (self.views(p), self.own_factor(p));
-        let gradients = self.views_mut(g);
-        let Memory { hidden, hidden_gradient: dpre, weight_gradient, .. } = state.own.get();
-        add_bias_gradient(compute, gradients.second_bias, dz);
-        add_weight_gradient(compute, gradients.second, dz, Rows::Dense(hidden));
-        dpre.reshape(dz.rows(), self.inner);
-        times_weight(compute, dpre, Store::Set, dz, views.second);
-        relu_adjoint(compute, dpre, hidden);
-        add_bias_gradient(compute, gradients.first_bias, dpre);
-        add_weight_gradient(compute, gradients.first, dpre, input.folded);
-        // The part through the own row, G = dpreᵀ x, also holds ε's gradient: ⟨dpre, x W_0ᵀ⟩ = ⟨G, W_0⟩.
-        weight_gradient.clear();
-        weight_gradient.resize(self.inputs * self.inner, 0.0);
-        add_weight_gradient(compute, weight_gradient, dpre, input.x);
-        add_scaled(compute, gradients.first, factor, weight_gradient);
-        if let Some(epsilon) = gradients.epsilon.first_mut() {
-            *epsilon += dot(weight_gradient, views.first);
+        let [first, first_bias, second, second_bias, epsilon] = self.lens();
+        let (inner, outer) = g.split_at_mut(first + first_bias);
+        let Memory { hidden, is_through } = state.own.get();
+        let terms = [(Left::Rows(Rows::Dense(hidden)), 0)];
+        add_affine_gradients(compute, &mut outer[..second + second_bias], second, dz, &terms);
+        times_weight_through_relu(compute, hidden, dz, views.second);
+        match Left::sum(input.folded, factor, input.x) {
+            Some(sum) => add_affine_gradients(compute, inner, first, hidden, &[(sum, 0)]),
+            None => {
+                add_affine_gradients(compute, inner, first, hidden, &[(Left::Rows(input.folded), 0)]);
+                let mut own = vec![0.0; first];
+                add_weight_gradient(compute, &mut own, hidden, input.x);
+                add_scaled(compute, &mut inner[..first], factor, &own);
+            }
+        }
+        *is_through = epsilon > 0 && self.inner == self.inputs;
+        if epsilon > 0 {
+            // ε's gradient is ⟨dpre W_0, x⟩, and the first of the two is the gradient of the fold.
+            outer[second + second_bias] += times_weight_onto(compute, hidden, views.first, input.x, *is_through);
         }
     }
 
@@ -197,16 +199,22 @@ impl Layer for Gin {
         _dz: &mut Matrix,
         Wanted { dfolded, dx }: Wanted<'_>,
     ) {
-        if dfolded.is_none() && dx.is_none() {
-            return;
-        }
         let (views, factor) = (self.views(p), self.own_factor(p));
-        let Memory { hidden_gradient: dpre, folded_gradient, .. } = state.own.get();
-        let dfolded = dfolded.unwrap_or(folded_gradient);
-        dfolded.reshape(dpre.rows(), self.inputs);
-        times_weight(compute, dfolded, Store::Set, dpre, views.first);
+        let Memory { hidden, is_through } = state.own.get();
+        let mut unwanted = Matrix::default();
+        let dfolded = match (dfolded, &dx) {
+            (Some(dfolded), _) => dfolded,
+            (None, Some(_)) => &mut unwanted,
+            (None, None) => return,
+        };
+        if *is_through {
+            std::mem::swap(dfolded, hidden);
+        } else {
+            dfolded.reshape(hidden.rows(), self.inputs);
+            times_weight(compute, dfolded, Store::Set, hidden, views.first);
+        }
         if let Some(dx) = dx {
-            dx.reshape(dpre.rows(), self.inputs);
+            dx.reshape(dfolded.rows(), self.inputs);
             copy_scaled(compute, dx, Store::Set, Rows::Dense(dfolded), factor, None);
         }
     }

@@ -3,8 +3,8 @@
 
 use super::{At, Closing, Layer, LayerKind, LayerSpec, Senders, Sources, Wanted};
 use crate::kernels::Store;
-use crate::kernels::elementwise::scale_and_shift;
-use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
+use crate::kernels::affine::{Left, add_affine_gradients, affine};
+use crate::kernels::product::times_weight;
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 
@@ -83,14 +83,11 @@ impl Layer for Linear {
     fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let (weight, bias) = p.split_at(self.inputs * self.outputs);
         out.reshape(input.x.rows(), self.outputs);
-        times_weight_transposed(compute, out, Store::Set, input.x, weight);
-        scale_and_shift(compute, out, None, Some(bias));
+        affine(compute, out, &[(Left::Rows(input.x), weight)], bias, |_, _| {});
     }
 
     fn add_close_gradients(&self, At { compute, .. }: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
-        let (dweight, dbias) = g.split_at_mut(self.inputs * self.outputs);
-        add_bias_gradient(compute, dbias, dz);
-        add_weight_gradient(compute, dweight, dz, input.x);
+        add_affine_gradients(compute, g, self.inputs * self.outputs, dz, &[(Left::Rows(input.x), 0)]);
     }
 
     fn close_adjoint(&self, At { compute, p, .. }: &mut At<'_>, dz: &mut Matrix, Wanted { dx, .. }: Wanted<'_>) {

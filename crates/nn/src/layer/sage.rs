@@ -7,7 +7,8 @@ use super::{
     store,
 };
 use crate::kernels::Store;
-use crate::kernels::elementwise::{copy_scaled, relu, relu_adjoint, scale_and_shift};
+use crate::kernels::affine::{Left, add_affine_gradients, affine, times_weight_then};
+use crate::kernels::elementwise::{add_values, copy_scaled, relu, relu_adjoint, scale_and_shift, scale_rows};
 use crate::kernels::fold::{begin_maximum, end_maximum, max_fold, max_fold_adjoint, sum_fold, sum_fold_adjoint};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
@@ -188,22 +189,21 @@ impl Layer for Sage {
     fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let views = self.views(p);
         out.reshape(input.x.rows(), self.outputs);
+        let own = (Left::Rows(input.x), views.own);
         if self.transform_first {
-            copy_scaled(compute, out, Store::Set, input.folded, 1.0, None);
-        } else {
-            times_weight_transposed(compute, out, Store::Set, input.folded, views.neighbour);
+            let Rows::Dense(folded) = input.folded else { unreachable!("products fold into dense rows") };
+            return affine(compute, out, &[own], views.bias, |first, out| {
+                add_values(out, &folded.data()[first * self.outputs..]);
+            });
         }
-        scale_and_shift(compute, out, None, Some(views.bias));
-        times_weight_transposed(compute, out, Store::Add, input.x, views.own);
+        affine(compute, out, &[(Left::Rows(input.folded), views.neighbour), own], views.bias, |_, _| {});
     }
 
     fn add_close_gradients(&self, At { compute, .. }: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
-        let gradients = self.views_mut(g);
-        add_bias_gradient(compute, gradients.bias, dz);
-        add_weight_gradient(compute, gradients.own, dz, input.x);
-        if !self.transform_first {
-            add_weight_gradient(compute, gradients.neighbour, dz, input.folded);
-        }
+        let [neighbour, bias, own, ..] = self.lens();
+        let terms = [(Left::Rows(input.x), neighbour + bias), (Left::Rows(input.folded), 0)];
+        let terms = if self.transform_first { &terms[..1] } else { &terms[..] };
+        add_affine_gradients(compute, &mut g[..neighbour + bias + own], neighbour, dz, terms);
     }
 
     fn close_adjoint(
@@ -218,15 +218,17 @@ impl Layer for Sage {
             times_weight(compute, dx, Store::Set, dz, views.own);
         }
         let Some(dfolded) = dfolded else { return };
+        let scale = self.row_scale(nodes);
         if self.transform_first {
             std::mem::swap(dfolded, dz);
-        } else {
-            dfolded.reshape(dz.rows(), self.inputs);
-            times_weight(compute, dfolded, Store::Set, dz, views.neighbour);
+            return scale_and_shift(compute, dfolded, scale, None);
         }
-        if let Some(scale) = self.row_scale(nodes) {
-            scale_and_shift(compute, dfolded, Some(scale), None);
-        }
+        dfolded.reshape(dz.rows(), self.inputs);
+        times_weight_then(compute, dfolded, dz, views.neighbour, |first, rows| {
+            if let Some(scale) = scale {
+                scale_rows(rows, self.inputs, &scale[first..]);
+            }
+        });
     }
 
     fn fold_adjoint(

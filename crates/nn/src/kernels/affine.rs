@@ -1,0 +1,374 @@
+//! Products with what stands before and behind them, a piece of rows after the other: what the first product of a
+//! piece has written is still in the cache when the next one adds to it, and a bias, an activation or a scale costs no
+//! pass of its own over memory.
+//!
+//! A pass over n rows of width w reads and writes 8·n·w bytes that a piece in the cache does not.
+
+use faer::{MatMut, MatRef};
+
+use super::Store;
+use super::elementwise::{add_values, dot, shift_piece};
+use super::fold::{Pattern, Weights, sum_some_rows};
+use super::product::{PRODUCT_ROWS, add_weight_gradient, product, transpose};
+use crate::matrix::{Matrix, Rows, Span, Stored};
+use crate::threads::{Compute, row_pieces};
+
+/// What one product reads.
+#[derive(Debug, Clone, Copy)]
+pub enum Left<'a> {
+    /// Rows as they are.
+    Rows(Rows<'a>),
+    /// `x + factor · y`, made a piece at a time.
+    Sum(Span<'a>, f32, Span<'a>),
+}
+
+impl<'a> Left<'a> {
+    /// `x + factor · y` where both are dense.
+    pub fn sum(x: Rows<'a>, factor: f32, y: Rows<'a>) -> Option<Left<'a>> {
+        match (x.stored(), y.stored()) {
+            (Stored::Dense(x), Stored::Dense(y)) => Some(Left::Sum(x, factor, y)),
+            _ => None,
+        }
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        match self {
+            Left::Rows(x) => (x.rows(), x.columns()),
+            Left::Sum(x, ..) => (x.rows(), x.columns()),
+        }
+    }
+
+    /// Some of the rows: as they are, or made in `room`.
+    ///
+    /// # Panics
+    ///
+    /// If they are sparse.
+    fn dense<'b>(&self, first: usize, rows: usize, room: &'b mut Vec<f32>) -> &'b [f32]
+    where
+        'a: 'b,
+    {
+        match *self {
+            Left::Rows(x) => match x.stored() {
+                Stored::Dense(x) => x.span(first..first + rows).data(),
+                Stored::Sparse(_) => unreachable!("sparse rows have products of their own"),
+            },
+            Left::Sum(x, factor, y) => {
+                let (x, y) = (x.span(first..first + rows).data(), y.span(first..first + rows).data());
+                room.clear();
+                room.extend(x.iter().zip(y).map(|(x, y)| x + factor * y));
+                room
+            }
+        }
+    }
+
+    fn sparse(&self) -> Option<Pattern<'a>> {
+        match self {
+            Left::Rows(Rows::Sparse(x)) => Some(((x.offsets(), x.indices()), Weights::Direct(x.values()))),
+            _ => None,
+        }
+    }
+}
+
+/// `out = Σ x · Wᵀ + bias`, each W outputs × inputs, and then `end(first, rows)` on each piece of rows, of which
+/// `first` is the first.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
+pub fn affine(
+    compute: &mut Compute,
+    out: &mut Matrix,
+    terms: &[(Left<'_>, &[f32])],
+    bias: &[f32],
+    end: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
+    let outputs = out.columns();
+    for (x, weight) in terms {
+        let (rows, inputs) = x.shape();
+        assert_eq!((out.rows(), weight.len(), bias.len()), (rows, outputs * inputs, outputs));
+    }
+    // Sparse rows add up rows of the transposed weight.
+    let is_sparse = |(x, _): &&(Left<'_>, &[f32])| x.sparse().is_some();
+    let mut lent = compute.lend(terms.iter().filter(is_sparse).map(|(_, weight)| weight.len()).sum());
+    let mut rest = &mut lent[..];
+    for (x, weight) in terms.iter().filter(is_sparse) {
+        let (transposed, behind) = rest.split_at_mut(weight.len());
+        transpose(compute, transposed, weight, outputs, x.shape().1);
+        rest = behind;
+    }
+    let transposed = &lent;
+    compute.chunks(out.data_mut(), PRODUCT_ROWS * outputs, |piece, out| {
+        let (first, rows) = (piece * PRODUCT_ROWS, out.len() / outputs);
+        let (mut store, mut used, mut room) = (Store::Set, 0, Vec::new());
+        for (x, weight) in terms {
+            let inputs = x.shape().1;
+            if let Some(pattern) = x.sparse() {
+                sum_some_rows(out, outputs, store, first, pattern, &transposed[used..used + weight.len()]);
+                used += weight.len();
+            } else {
+                let x = MatRef::from_row_major_slice(x.dense(first, rows, &mut room), rows, inputs);
+                let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
+                product(MatMut::from_row_major_slice_mut(out, rows, outputs), store, x, weight.transpose());
+            }
+            store = Store::Add;
+        }
+        shift_piece(out, outputs, None, Some(bias));
+        end(first, out);
+    });
+    compute.give_back(lent);
+}
+
+/// Rows of a piece of a weight's gradient, whose dz stays in the cache for all that is made of it.
+const GRADIENT_ROWS: usize = 512;
+
+/// The gradients of [`affine`]: adds `Σ rows of dz` to that of the bias, and `dzᵀ · x` to that of each weight, which is
+/// outputs × inputs. All stand in `gradient`; terms say at which value each begins, and `bias` where that of the bias
+/// does.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
+pub fn add_affine_gradients(
+    compute: &mut Compute,
+    gradient: &mut [f32],
+    bias: usize,
+    dz: &Matrix,
+    terms: &[(Left<'_>, usize)],
+) {
+    let (rows, outputs) = (dz.rows(), dz.columns());
+    assert!(terms.iter().all(|(x, _)| x.shape().0 == rows), "one row each");
+    // Sixteen copies of what is very large would not pay.
+    let pieces = if gradient.len() > 1 << 20 { 1 } else { row_pieces(rows) };
+    let size = rows.div_ceil(pieces).max(1);
+    compute.reduce(gradient, pieces, |piece, partial| {
+        let (start, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
+        let mut room = Vec::new();
+        for first in (start..end).step_by(GRADIENT_ROWS) {
+            let count = GRADIENT_ROWS.min(end - first);
+            let dz = &dz.data()[first * outputs..(first + count) * outputs];
+            dz.chunks_exact(outputs.max(1)).for_each(|row| add_values(&mut partial[bias..bias + outputs], row));
+            let dz = MatRef::from_row_major_slice(dz, count, outputs);
+            for (x, at) in terms.iter().filter(|(x, _)| x.sparse().is_none()) {
+                let inputs = x.shape().1;
+                let x = MatRef::from_row_major_slice(x.dense(first, count, &mut room), count, inputs);
+                let partial = &mut partial[*at..at + outputs * inputs];
+                let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
+                product(partial, Store::Add, dz.transpose(), x);
+            }
+        }
+    });
+    for (x, at) in terms {
+        if let Left::Rows(x @ Rows::Sparse(_)) = x {
+            add_weight_gradient(compute, &mut gradient[*at..at + outputs * x.columns()], dz, *x);
+        }
+    }
+}
+
+/// `out = dz · W`, W outputs × inputs, and then `end(first, rows)` on each piece of rows, of which `first` is the
+/// first.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
+pub fn times_weight_then(
+    compute: &mut Compute,
+    out: &mut Matrix,
+    dz: &Matrix,
+    weight: &[f32],
+    end: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
+    let (outputs, inputs) = (dz.columns(), out.columns());
+    assert_eq!((out.rows(), weight.len()), (dz.rows(), outputs * inputs));
+    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
+    compute.chunks(out.data_mut(), PRODUCT_ROWS * inputs, |piece, out| {
+        let (first, rows) = (piece * PRODUCT_ROWS, out.len() / inputs);
+        let dz = MatRef::from_row_major_slice(&dz.data()[first * outputs..][..rows * outputs], rows, outputs);
+        product(MatMut::from_row_major_slice_mut(out, rows, inputs), Store::Set, dz, weight);
+        end(first, out);
+    });
+}
+
+/// Turns `hidden`, which ReLU has put out, into the gradient of what went into it, where that of what came out is
+/// `dz · W`; W is outputs × the width of `hidden`.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
+pub fn times_weight_through_relu(compute: &mut Compute, hidden: &mut Matrix, dz: &Matrix, weight: &[f32]) {
+    let (outputs, inputs) = (dz.columns(), hidden.columns());
+    assert_eq!((hidden.rows(), weight.len()), (dz.rows(), outputs * inputs));
+    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
+    compute.chunks(hidden.data_mut(), PRODUCT_ROWS * inputs, |piece, hidden| {
+        let (first, rows) = (piece * PRODUCT_ROWS, hidden.len() / inputs);
+        let dz = MatRef::from_row_major_slice(&dz.data()[first * outputs..][..rows * outputs], rows, outputs);
+        let mut made = vec![0.0; hidden.len()];
+        product(MatMut::from_row_major_slice_mut(&mut made, rows, inputs), Store::Set, dz, weight);
+        for (hidden, made) in hidden.iter_mut().zip(made) {
+            *hidden = if *hidden > 0.0 { made } else { 0.0 };
+        }
+    });
+}
+
+/// ⟨dz · W, x⟩, W outputs × inputs, in a fixed order; where `in_place`, for which outputs and inputs must be equally
+/// many, `dz` becomes `dz · W`.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
+pub fn times_weight_onto(compute: &mut Compute, dz: &mut Matrix, weight: &[f32], x: Rows<'_>, in_place: bool) -> f32 {
+    let (outputs, inputs) = (dz.columns(), x.columns());
+    assert_eq!((x.rows(), weight.len()), (dz.rows(), outputs * inputs));
+    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
+    let mut sums = vec![0.0f64; dz.rows().div_ceil(PRODUCT_ROWS)];
+    let pieces = (dz.data_mut(), PRODUCT_ROWS * outputs);
+    compute.chunks2(pieces, (&mut sums, 1), |piece, dz, sum| {
+        let (first, rows) = (piece * PRODUCT_ROWS, dz.len() / outputs);
+        let mut made = vec![0.0; rows * inputs];
+        let left = MatRef::from_row_major_slice(dz, rows, outputs);
+        product(MatMut::from_row_major_slice_mut(&mut made, rows, inputs), Store::Set, left, weight);
+        for (row, made) in made.chunks_exact(inputs).enumerate() {
+            sum[0] += f64::from(match x.stored() {
+                Stored::Dense(x) => dot(made, x.row(first + row)),
+                Stored::Sparse(x) => {
+                    let entries = x.offsets()[first + row]..x.offsets()[first + row + 1];
+                    entries.map(|entry| made[x.indices()[entry] as usize] * x.values()[entry]).sum()
+                }
+            });
+        }
+        if in_place {
+            dz.copy_from_slice(&made);
+        }
+    });
+    sums.iter().sum::<f64>() as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Operand;
+    use laconic_key::{Key, Purpose};
+
+    fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
+        let key = Key::new(stream, Purpose::Test);
+        let value = |i: usize| (key.with(i as u64).unit() - 0.5) as f32;
+        Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
+    }
+
+    fn is_close(a: f32, b: f64) -> bool {
+        (f64::from(a) - b).abs() < 2e-4 * (1.0 + b.abs())
+    }
+
+    /// ⟨a's row, b's row⟩ in f64.
+    fn dot(a: &[f32], b: &[f32]) -> f64 {
+        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    }
+
+    const SHAPES: [(usize, usize, usize); 4] = [(2100, 37, 11), (1, 1, 1), (1025, 5, 3), (0, 4, 2)];
+
+    /// Against nested loops in f64, with rows dense, sparse, and added up on the way, on one and two threads.
+    #[test]
+    fn sums_of_products_with_their_ends_agree_with_nested_loops() {
+        for (n, inputs, outputs) in SHAPES {
+            let (x, y, bias) = (random(n, inputs, 1), random(n, inputs, 2), random(1, outputs, 3));
+            let (v, w) = (random(outputs, inputs, 4), random(outputs, inputs, 5));
+            let mut few = random(n, inputs, 6);
+            few.data_mut().iter_mut().for_each(|value| *value = if *value < 0.4 { 0.0 } else { *value });
+            for (operand, threads) in [(Operand::Dense(few.clone()), 1), (Operand::compact(few.clone()), 2)] {
+                let mut compute = Compute::new(threads);
+                let mut out = random(n, outputs, 7);
+                let sum = Left::sum(Rows::Dense(&x), 1.5, Rows::Dense(&y)).expect("both are dense");
+                let terms = [(Left::Rows(operand.view()), v.data()), (sum, w.data())];
+                affine(&mut compute, &mut out, &terms, bias.data(), |first, rows| {
+                    rows.chunks_exact_mut(outputs).enumerate().for_each(|(row, values)| {
+                        values.iter_mut().for_each(|value| *value *= (first + row) as f32);
+                    });
+                });
+                for (row, output) in (0..n).step_by(41).flat_map(|row| (0..outputs).map(move |o| (row, o))) {
+                    let of_sum = dot(x.row(row), w.row(output)) + 1.5 * dot(y.row(row), w.row(output));
+                    let value = dot(few.row(row), v.row(output)) + of_sum + f64::from(bias.data()[output]);
+                    assert!(is_close(out.row(row)[output] / row.max(1) as f32, value * f64::from(row > 0)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_of_sums_of_products_agree_with_nested_loops() {
+        for (n, inputs, outputs) in SHAPES {
+            let (x, y, dz) = (random(n, inputs, 1), random(n, inputs, 2), random(n, outputs, 3));
+            let values = outputs * inputs;
+            let sum = Left::sum(Rows::Dense(&x), -0.5, Rows::Dense(&y)).expect("both are dense");
+            let mut few = random(n, inputs, 6);
+            few.data_mut().iter_mut().for_each(|value| *value = if *value < 0.4 { 0.0 } else { *value });
+            let sparse = Operand::compact(few.clone());
+            let runs = [1, 2].map(|threads| {
+                let mut gradient = vec![0.25; 3 * values + outputs];
+                let y = Left::Rows(Rows::Dense(&y));
+                let terms = [(y, values + outputs), (Left::Rows(sparse.view()), 2 * values + outputs), (sum, 0)];
+                add_affine_gradients(&mut Compute::new(threads), &mut gradient, values, &dz, &terms);
+                gradient
+            });
+            assert_eq!(runs[0], runs[1], "the same bits on any number of threads");
+            let column = |m: &Matrix, c: usize| (0..n).map(|r| m.row(r)[c]).collect::<Vec<_>>();
+            for output in 0..outputs {
+                let of_dz = column(&dz, output);
+                assert!(is_close(runs[0][values + output], 0.25 + dot(&of_dz, &vec![1.0; n])));
+                for input in 0..inputs {
+                    let (of_x, of_y) = (dot(&of_dz, &column(&x, input)), dot(&of_dz, &column(&y, input)));
+                    let at = output * inputs + input;
+                    assert!(is_close(runs[0][at], 0.25 + of_x - 0.5 * of_y));
+                    assert!(is_close(runs[0][values + outputs + at], 0.25 + of_y));
+                    let of_few = dot(&of_dz, &column(&few, input));
+                    assert!(is_close(runs[0][2 * values + outputs + at], 0.25 + of_few));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_through_weights_agree_with_nested_loops() {
+        for (n, inputs, outputs) in SHAPES {
+            let (dz, w, hidden) = (random(n, outputs, 1), random(outputs, inputs, 2), random(n, inputs, 3));
+            let mut compute = Compute::new(2);
+            let (mut plain, mut masked) = (random(n, inputs, 4), hidden.clone());
+            times_weight_then(&mut compute, &mut plain, &dz, w.data(), |first, rows| {
+                rows.iter_mut().for_each(|value| *value += first as f32);
+            });
+            times_weight_through_relu(&mut compute, &mut masked, &dz, w.data());
+            for (row, input) in (0..n).step_by(41).flat_map(|row| (0..inputs).map(move |i| (row, i))) {
+                let column: Vec<f32> = (0..outputs).map(|output| w.row(output)[input]).collect();
+                let value = dot(dz.row(row), &column);
+                let first = (row / PRODUCT_ROWS * PRODUCT_ROWS) as f64;
+                assert!(is_close(plain.row(row)[input], value + first));
+                let open = if hidden.row(row)[input] > 0.0 { value } else { 0.0 };
+                assert!(is_close(masked.row(row)[input], open));
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_on_their_way_are_multiplied_by_rows_as_nested_loops_do() {
+        for (n, inputs, outputs) in [(2100, 37, 11), (1025, 6, 6), (0, 4, 2), (1, 1, 1)] {
+            let (dz, w) = (random(n, outputs, 1), random(outputs, inputs, 2));
+            let mut few = random(n, inputs, 6);
+            few.data_mut().iter_mut().for_each(|value| *value = if *value < 0.4 { 0.0 } else { *value });
+            let product = |row: usize, input: usize| -> f64 {
+                let column: Vec<f32> = (0..outputs).map(|output| w.row(output)[input]).collect();
+                dot(dz.row(row), &column)
+            };
+            let of_row = |row| (0..inputs).map(|i| product(row, i) * f64::from(few.row(row)[i])).sum::<f64>();
+            let expected: f64 = (0..n).map(of_row).sum();
+            let in_place = inputs == outputs;
+            for (operand, threads) in [(Operand::Dense(few.clone()), 1), (Operand::compact(few.clone()), 2)] {
+                let mut made = dz.clone();
+                let mut compute = Compute::new(threads);
+                let sum = times_weight_onto(&mut compute, &mut made, w.data(), operand.view(), in_place);
+                assert!(is_close(sum, expected), "{sum}, not {expected}");
+                for (row, input) in (0..n).step_by(41).flat_map(|row| (0..made.columns()).map(move |i| (row, i))) {
+                    let expected = if in_place { product(row, input) } else { f64::from(dz.row(row)[input]) };
+                    assert!(is_close(made.row(row)[input], expected));
+                }
+            }
+        }
+    }
+}
