@@ -137,21 +137,26 @@ pub fn add_affine_gradients(
 ) {
     let (rows, outputs) = (dz.rows(), dz.columns());
     assert!(terms.iter().all(|(x, _)| x.shape().0 == rows), "one row each");
+    // Pieces have copies of what is added up in them alone: sparse rows' weights, which may be large, are not.
+    let dense: Vec<_> = terms.iter().filter(|(x, _)| x.sparse().is_none()).collect();
+    let low = dense.iter().map(|(_, at)| *at).fold(bias, usize::min);
+    let high = dense.iter().map(|(x, at)| at + outputs * x.shape().1).fold(bias + outputs, usize::max);
     // Sixteen copies of what is very large would not pay.
-    let pieces = if gradient.len() > 1 << 20 { 1 } else { row_pieces(rows) };
+    let pieces = if high - low > 1 << 20 { 1 } else { row_pieces(rows) };
     let size = rows.div_ceil(pieces).max(1);
-    compute.reduce(gradient, pieces, |piece, partial| {
+    compute.reduce(&mut gradient[low..high], pieces, |piece, partial| {
         let (start, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
         let mut room = Vec::new();
         for first in (start..end).step_by(GRADIENT_ROWS) {
             let count = GRADIENT_ROWS.min(end - first);
             let dz = &dz.data()[first * outputs..(first + count) * outputs];
-            dz.chunks_exact(outputs.max(1)).for_each(|row| add_values(&mut partial[bias..bias + outputs], row));
+            let of_bias = &mut partial[bias - low..][..outputs];
+            dz.chunks_exact(outputs.max(1)).for_each(|row| add_values(of_bias, row));
             let dz = MatRef::from_row_major_slice(dz, count, outputs);
-            for (x, at) in terms.iter().filter(|(x, _)| x.sparse().is_none()) {
+            for (x, at) in &dense {
                 let inputs = x.shape().1;
                 let x = MatRef::from_row_major_slice(x.dense(first, count, &mut room), count, inputs);
-                let partial = &mut partial[*at..at + outputs * inputs];
+                let partial = &mut partial[at - low..][..outputs * inputs];
                 let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
                 product(partial, Store::Add, dz.transpose(), x);
             }
@@ -164,28 +169,13 @@ pub fn add_affine_gradients(
     }
 }
 
-/// `out = dz · W`, W outputs × inputs, and then `end(first, rows)` on each piece of rows, of which `first` is the
-/// first.
-///
-/// # Panics
-///
-/// If the shapes do not fit together.
-pub fn times_weight_then(
-    compute: &mut Compute,
-    out: &mut Matrix,
-    dz: &Matrix,
-    weight: &[f32],
-    end: impl Fn(usize, &mut [f32]) + Sync + Send,
-) {
-    let (outputs, inputs) = (dz.columns(), out.columns());
-    assert_eq!((out.rows(), weight.len()), (dz.rows(), outputs * inputs));
+/// `dz · W` for some rows in memory of its own, which is small enough to stay in the cache.
+fn times_weight_apart(dz: &[f32], weight: &[f32], (rows, outputs, inputs): (usize, usize, usize)) -> Vec<f32> {
+    let mut made = vec![0.0; rows * inputs];
+    let dz = MatRef::from_row_major_slice(dz, rows, outputs);
     let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
-    compute.chunks(out.data_mut(), PRODUCT_ROWS * inputs, |piece, out| {
-        let (first, rows) = (piece * PRODUCT_ROWS, out.len() / inputs);
-        let dz = MatRef::from_row_major_slice(&dz.data()[first * outputs..][..rows * outputs], rows, outputs);
-        product(MatMut::from_row_major_slice_mut(out, rows, inputs), Store::Set, dz, weight);
-        end(first, out);
-    });
+    product(MatMut::from_row_major_slice_mut(&mut made, rows, inputs), Store::Set, dz, weight);
+    made
 }
 
 /// Turns `hidden`, which ReLU has put out, into the gradient of what went into it, where that of what came out is
@@ -197,12 +187,10 @@ pub fn times_weight_then(
 pub fn times_weight_through_relu(compute: &mut Compute, hidden: &mut Matrix, dz: &Matrix, weight: &[f32]) {
     let (outputs, inputs) = (dz.columns(), hidden.columns());
     assert_eq!((hidden.rows(), weight.len()), (dz.rows(), outputs * inputs));
-    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
     compute.chunks(hidden.data_mut(), PRODUCT_ROWS * inputs, |piece, hidden| {
-        let (first, rows) = (piece * PRODUCT_ROWS, hidden.len() / inputs);
-        let dz = MatRef::from_row_major_slice(&dz.data()[first * outputs..][..rows * outputs], rows, outputs);
-        let mut made = vec![0.0; hidden.len()];
-        product(MatMut::from_row_major_slice_mut(&mut made, rows, inputs), Store::Set, dz, weight);
+        let rows = hidden.len() / inputs;
+        let dz = &dz.data()[piece * PRODUCT_ROWS * outputs..][..rows * outputs];
+        let made = times_weight_apart(dz, weight, (rows, outputs, inputs));
         for (hidden, made) in hidden.iter_mut().zip(made) {
             *hidden = if *hidden > 0.0 { made } else { 0.0 };
         }
@@ -218,14 +206,11 @@ pub fn times_weight_through_relu(compute: &mut Compute, hidden: &mut Matrix, dz:
 pub fn times_weight_onto(compute: &mut Compute, dz: &mut Matrix, weight: &[f32], x: Rows<'_>, in_place: bool) -> f32 {
     let (outputs, inputs) = (dz.columns(), x.columns());
     assert_eq!((x.rows(), weight.len()), (dz.rows(), outputs * inputs));
-    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
     let mut sums = vec![0.0f64; dz.rows().div_ceil(PRODUCT_ROWS)];
     let pieces = (dz.data_mut(), PRODUCT_ROWS * outputs);
     compute.chunks2(pieces, (&mut sums, 1), |piece, dz, sum| {
         let (first, rows) = (piece * PRODUCT_ROWS, dz.len() / outputs);
-        let mut made = vec![0.0; rows * inputs];
-        let left = MatRef::from_row_major_slice(dz, rows, outputs);
-        product(MatMut::from_row_major_slice_mut(&mut made, rows, inputs), Store::Set, left, weight);
+        let made = times_weight_apart(dz, weight, (rows, outputs, inputs));
         for (row, made) in made.chunks_exact(inputs).enumerate() {
             sum[0] += f64::from(match x.stored() {
                 Stored::Dense(x) => dot(made, x.row(first + row)),
@@ -245,18 +230,9 @@ pub fn times_weight_onto(compute: &mut Compute, dz: &mut Matrix, weight: &[f32],
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::product::tests::{close, random};
+    use crate::kernels::product::times_weight_then;
     use crate::matrix::Operand;
-    use laconic_key::{Key, Purpose};
-
-    fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
-        let key = Key::new(stream, Purpose::Test);
-        let value = |i: usize| (key.with(i as u64).unit() - 0.5) as f32;
-        Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
-    }
-
-    fn is_close(a: f32, b: f64) -> bool {
-        (f64::from(a) - b).abs() < 2e-4 * (1.0 + b.abs())
-    }
 
     /// ⟨a's row, b's row⟩ in f64.
     fn dot(a: &[f32], b: &[f32]) -> f64 {
@@ -286,7 +262,7 @@ mod tests {
                 for (row, output) in (0..n).step_by(41).flat_map(|row| (0..outputs).map(move |o| (row, o))) {
                     let of_sum = dot(x.row(row), w.row(output)) + 1.5 * dot(y.row(row), w.row(output));
                     let value = dot(few.row(row), v.row(output)) + of_sum + f64::from(bias.data()[output]);
-                    assert!(is_close(out.row(row)[output] / row.max(1) as f32, value * f64::from(row > 0)));
+                    assert!(close(out.row(row)[output] / row.max(1) as f32, value * f64::from(row > 0)));
                 }
             }
         }
@@ -312,14 +288,14 @@ mod tests {
             let column = |m: &Matrix, c: usize| (0..n).map(|r| m.row(r)[c]).collect::<Vec<_>>();
             for output in 0..outputs {
                 let of_dz = column(&dz, output);
-                assert!(is_close(runs[0][values + output], 0.25 + dot(&of_dz, &vec![1.0; n])));
+                assert!(close(runs[0][values + output], 0.25 + dot(&of_dz, &vec![1.0; n])));
                 for input in 0..inputs {
                     let (of_x, of_y) = (dot(&of_dz, &column(&x, input)), dot(&of_dz, &column(&y, input)));
                     let at = output * inputs + input;
-                    assert!(is_close(runs[0][at], 0.25 + of_x - 0.5 * of_y));
-                    assert!(is_close(runs[0][values + outputs + at], 0.25 + of_y));
+                    assert!(close(runs[0][at], 0.25 + of_x - 0.5 * of_y));
+                    assert!(close(runs[0][values + outputs + at], 0.25 + of_y));
                     let of_few = dot(&of_dz, &column(&few, input));
-                    assert!(is_close(runs[0][2 * values + outputs + at], 0.25 + of_few));
+                    assert!(close(runs[0][2 * values + outputs + at], 0.25 + of_few));
                 }
             }
         }
@@ -339,9 +315,9 @@ mod tests {
                 let column: Vec<f32> = (0..outputs).map(|output| w.row(output)[input]).collect();
                 let value = dot(dz.row(row), &column);
                 let first = (row / PRODUCT_ROWS * PRODUCT_ROWS) as f64;
-                assert!(is_close(plain.row(row)[input], value + first));
+                assert!(close(plain.row(row)[input], value + first));
                 let open = if hidden.row(row)[input] > 0.0 { value } else { 0.0 };
-                assert!(is_close(masked.row(row)[input], open));
+                assert!(close(masked.row(row)[input], open));
             }
         }
     }
@@ -363,10 +339,10 @@ mod tests {
                 let mut made = dz.clone();
                 let mut compute = Compute::new(threads);
                 let sum = times_weight_onto(&mut compute, &mut made, w.data(), operand.view(), in_place);
-                assert!(is_close(sum, expected), "{sum}, not {expected}");
+                assert!(close(sum, expected), "{sum}, not {expected}");
                 for (row, input) in (0..n).step_by(41).flat_map(|row| (0..made.columns()).map(move |i| (row, i))) {
                     let expected = if in_place { product(row, input) } else { f64::from(dz.row(row)[input]) };
-                    assert!(is_close(made.row(row)[input], expected));
+                    assert!(close(made.row(row)[input], expected));
                 }
             }
         }

@@ -66,19 +66,42 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
 ///
 /// If the shapes do not fit together.
 pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &Matrix, weight: &[f32]) {
-    times_dense(compute, out, store, dz.span(0..dz.rows()), weight);
+    times_dense(compute, out, store, dz.span(0..dz.rows()), weight, |_, _| {});
 }
 
-fn times_dense(compute: &mut Compute, out: &mut Matrix, store: Store, dz: Span<'_>, weight: &[f32]) {
+/// `out = dz · W` as [`times_weight`], and then `end(first, rows)` on each piece of rows while it is in the cache, of
+/// which `first` is the first.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
+pub fn times_weight_then(
+    compute: &mut Compute,
+    out: &mut Matrix,
+    dz: &Matrix,
+    weight: &[f32],
+    end: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
+    times_dense(compute, out, Store::Set, dz.span(0..dz.rows()), weight, end);
+}
+
+fn times_dense(
+    compute: &mut Compute,
+    out: &mut Matrix,
+    store: Store,
+    dz: Span<'_>,
+    weight: &[f32],
+    end: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
     let (outputs, inputs) = (dz.columns(), out.columns());
     assert_eq!((out.rows(), weight.len()), (dz.rows(), outputs * inputs));
     let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
     compute.chunks(out.data_mut(), PRODUCT_ROWS * inputs, |piece, out| {
-        let rows = out.len() / inputs;
-        let dz = &dz.data()[piece * PRODUCT_ROWS * outputs..][..rows * outputs];
+        let (first, rows) = (piece * PRODUCT_ROWS, out.len() / inputs);
+        let dz = &dz.data()[first * outputs..][..rows * outputs];
         let dz = MatRef::from_row_major_slice(dz, rows, outputs);
-        let out = MatMut::from_row_major_slice_mut(out, rows, inputs);
-        product(out, store, dz, weight);
+        product(MatMut::from_row_major_slice_mut(out, rows, inputs), store, dz, weight);
+        end(first, out);
     });
 }
 
@@ -89,7 +112,7 @@ fn times_dense(compute: &mut Compute, out: &mut Matrix, store: Store, dz: Span<'
 /// If the shapes do not fit together.
 pub fn times(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>, weight: &[f32]) {
     match x.stored() {
-        Stored::Dense(x) => times_dense(compute, out, store, x, weight),
+        Stored::Dense(x) => times_dense(compute, out, store, x, weight, |_, _| {}),
         Stored::Sparse(x) => {
             assert_eq!((out.rows(), weight.len()), (x.rows(), x.columns() * out.columns()));
             let (outputs, weights) = (out.columns(), Weights::Direct(x.values()));
@@ -187,18 +210,18 @@ pub fn add_bias_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matri
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::matrix::Operand;
     use laconic_key::{Key, Purpose};
 
-    fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
+    pub(in crate::kernels) fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
         let key = Key::new(stream, Purpose::Test);
         let value = |i: usize| (key.with(i as u64).unit() - 0.5) as f32;
         Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
     }
 
-    fn close(a: f32, b: f64) -> bool {
+    pub(in crate::kernels) fn close(a: f32, b: f64) -> bool {
         (f64::from(a) - b).abs() < 2e-4 * (1.0 + b.abs())
     }
 

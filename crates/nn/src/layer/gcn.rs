@@ -5,10 +5,10 @@
 
 use super::{At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
-use crate::kernels::affine::{Left, add_affine_gradients, affine, times_weight_then};
+use crate::kernels::affine::{Left, add_affine_gradients, affine};
 use crate::kernels::elementwise::{copy_scaled, scale_and_shift, scale_rows};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
-use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_transposed};
+use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_then, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
 

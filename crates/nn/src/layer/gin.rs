@@ -192,7 +192,7 @@ impl Layer for Gin {
         }
     }
 
-    /// From what the first half has left of `dz`.
+    /// From the gradient that the first half has left in place of the inner rows.
     fn close_adjoint(
         &self,
         At { compute, p, state, .. }: &mut At<'_>,

@@ -7,10 +7,12 @@ use super::{
     store,
 };
 use crate::kernels::Store;
-use crate::kernels::affine::{Left, add_affine_gradients, affine, times_weight_then};
+use crate::kernels::affine::{Left, add_affine_gradients, affine};
 use crate::kernels::elementwise::{add_values, copy_scaled, relu, relu_adjoint, scale_and_shift, scale_rows};
 use crate::kernels::fold::{begin_maximum, end_maximum, max_fold, max_fold_adjoint, sum_fold, sum_fold_adjoint};
-use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
+use crate::kernels::product::{
+    add_bias_gradient, add_weight_gradient, times_weight, times_weight_then, times_weight_transposed,
+};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
