@@ -2,10 +2,11 @@
 
 use laconic_graph::dataset::{Features, Split};
 use laconic_graph::part::{Meta, Needs, Part, PartCounts, PartEntry};
-use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids, needed};
+use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids, needed, plan_all, plan_training};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::LinkSets;
+use crate::error::Result;
+use crate::plan::{LinkSets, Plan};
 
 /// How many rows travel between this worker and one peer in one exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -214,6 +215,23 @@ impl Shapes {
             }
         };
         Some(entries.iter().enumerate().map(shapes).collect())
+    }
+
+    /// The shapes of all parts, with those of the graph that training sees.
+    ///
+    /// # Errors
+    /// If parts contradict each other.
+    pub fn of_all(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
+        let plans = plan_all(parts, plan.self_loops)?;
+        let of = |(part, (plan, topology)): (&Part, &(HaloPlan, Topology))| Shapes::of(part, plan, topology);
+        let mut shapes: Vec<Shapes> = parts.iter().zip(&plans).map(of).collect();
+        if plan.inductive {
+            let induced = plan_training(parts, plan.self_loops)?;
+            for ((shapes, part), (asked, plan, topology)) in shapes.iter_mut().zip(parts).zip(&induced) {
+                shapes.training = Some(TrainingShapes::of(part, asked, plan, topology));
+            }
+        }
+        Ok(shapes)
     }
 
     /// The shapes of a part whose plan is known.

@@ -105,16 +105,8 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
         }
     };
     let parts = held_out.as_deref().unwrap_or(parts);
-    let plans = laconic_graph::plan::plan_all(parts, plan.self_loops)?;
-    let mut shapes: Vec<Shapes> =
-        parts.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect();
+    let mut shapes = Shapes::of_all(parts, &plan)?;
     shapes.iter_mut().zip(&sets).for_each(|(shapes, sets)| shapes.count_links(sets));
-    if plan.inductive {
-        let induced = laconic_graph::plan::plan_training(parts, plan.self_loops)?;
-        for ((shapes, part), (asked, plan, topology)) in shapes.iter_mut().zip(parts).zip(&induced) {
-            shapes.training = Some(TrainingShapes::of(part, asked, plan, topology));
-        }
-    }
     costs(plan, global, Known { shapes, is_bound: false }, ledger)
 }
 

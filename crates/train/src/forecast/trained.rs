@@ -79,6 +79,5 @@ pub fn shapes_among(parts: &[Part], plan: &Plan) -> Result<Vec<Shapes>> {
     // Edges that are held out pass no messages.
     let seen = |(index, part): (u32, &Part)| Ok(plan.take_links(Part { index, parts: count, ..part.clone() })?.0);
     let among = (0..count).zip(parts).map(seen).collect::<Result<Vec<Part>>>()?;
-    let plans = laconic_graph::plan::plan_all(&among, plan.self_loops)?;
-    Ok(among.iter().zip(&plans).map(|(part, (plan, topology))| Shapes::of(part, plan, topology)).collect())
+    Shapes::of_all(&among, plan)
 }

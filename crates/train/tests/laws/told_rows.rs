@@ -26,6 +26,7 @@ const KINDS: &[&[&str]] = &[
     ],
     &["messages.selection={ kind = \"boundary_sample\", rate = 0.5 }", "model.arch=gcn"],
     &["task.kind=link_prediction", "task.negatives=local", "model.arch=gcn"],
+    &["data.inductive=true", "model.arch=gin"],
 ];
 
 /// Rows that a node's owner has told, by node; none before it has.
