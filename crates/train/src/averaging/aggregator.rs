@@ -271,7 +271,7 @@ impl Aggregator {
     }
 
     fn answer_with_the_end(&mut self, trainer: usize, actions: &mut Vec<Action>) {
-        if !self.hands_on {
+        if !self.is_followed() {
             self.standing[trainer] = Standing::Answered;
             actions.push(Action::Say(trainer, ToTrainer::End { chosen: None }));
         } else {
@@ -413,10 +413,15 @@ impl Aggregator {
             return;
         }
         self.phase = Phase::Closing(now, ending);
-        if !self.hands_on {
+        if !self.is_followed() {
             self.say_end(actions);
         }
         self.finish_if_done(actions);
+    }
+
+    /// Whether another stage is to come, which it does not where the user wants an end, or too few are left.
+    fn is_followed(&self) -> bool {
+        self.hands_on && !matches!(self.phase, Phase::Closing(_, Ending::Stopped | Ending::NoQuorum { .. }))
     }
 
     fn say_end(&self, actions: &mut Vec<Action>) {
@@ -430,7 +435,7 @@ impl Aggregator {
     fn finish_if_done(&mut self, actions: &mut Vec<Action>) {
         let Phase::Closing(_, ending) = self.phase else { return };
         // Where another stage is to come, its trainers stay until the chosen model is known.
-        if self.awaits.is_none() && (self.hands_on || !self.is_anybody_here()) {
+        if self.awaits.is_none() && (self.is_followed() || !self.is_anybody_here()) {
             self.phase = Phase::Over;
             actions.push(Action::Finish(ending));
         }

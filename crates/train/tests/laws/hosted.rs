@@ -1,7 +1,14 @@
 //! A trainer that lives in the aggregator's process (`schedule.aggregator`): the same run, of which less crosses.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
 use laconic_train::TrainError;
 use laconic_train::config::Config;
+use laconic_train::fit::observe::RoundReport;
+use laconic_train::record::observer::Observer;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, Outcome, run_threads};
 use laconic_wire::{Kind, Ledger, Rank};
@@ -22,9 +29,7 @@ fn means(config: &Config, keys: &[&str]) -> (Vec<Outcome>, Vec<String>) {
     let options = Options { keep_accounts: true, ..into_folder(out.path()) };
     let source = Source::of(dealt(&dataset(keys), 3));
     let outcomes = run_threads(config, source, options).unwrap_or_else(|error| panic!("{keys:?}: {error}"));
-    let line = |of: &laconic_train::fit::observe::RoundReport| {
-        format!("{} {:?} {:?} {:?}", of.round, of.loss.to_bits(), of.scores, of.members)
-    };
+    let line = |of: &RoundReport| format!("{} {:?} {:?} {:?}", of.round, of.loss.to_bits(), of.scores, of.members);
     let lines = log(out.path()).iter().map(line).collect();
     (outcomes, lines)
 }
@@ -219,4 +224,52 @@ fn refusal(keys: &[&str]) -> String {
     let run = |config: Config| run_threads(&config, source(), Options::default()).map(|_| ());
     let refused = Config::parse("model = { hidden = 16 }", &set).and_then(run);
     refused.err().unwrap_or_else(|| panic!("{keys:?} is not refused")).to_string()
+}
+
+/// Wants the end once so many means have been taken.
+struct Until {
+    means: u32,
+    flag: Arc<AtomicBool>,
+}
+
+impl Observer for Until {
+    fn round(&mut self, report: &RoundReport) {
+        if report.round >= self.means {
+            self.flag.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// In either of two stages, wherever the aggregator lives: nobody waits for a stage that does not come.
+#[test]
+fn a_run_that_the_user_ends_has_dismissed_its_trainers_and_goes_on_when_asked_to() {
+    let endless = ["schedule.interval=2 steps", "schedule.limit=100000 steps", "schedule.halo=frozen"];
+    for (means, kind) in [(0, "threads"), (2, "threads"), (0, "simulated"), (2, "simulated")] {
+        for hosted in [&[][..], &["schedule.aggregator=1"]] {
+            let kind = format!("transport.kind={kind}");
+            let keys = [&endless[..], hosted, &[kind.as_str()]].concat();
+            let (config, out) = (trainers(&keys), folder());
+            let flag = Arc::new(AtomicBool::new(means == 0));
+            let observer = Box::new(Until { means, flag: flag.clone() });
+            let options = Options { interrupt: flag, observer, ..into_folder(out.path()) };
+            let (tell, told) = channel();
+            std::thread::spawn(move || {
+                let outcomes = run_threads(&config, Source::of(dealt(&graph(150, 3), 3)), options);
+                let _ = tell.send(outcomes);
+            });
+            let outcomes = told.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("{keys:?}: it hangs"));
+            let outcomes = outcomes.unwrap_or_else(|error| panic!("{keys:?}: {error}"));
+            assert!(outcomes[0].trained.interrupted && averaging(&outcomes).ending == "stopped", "{keys:?}");
+            // The mean that was taken in between is of fewer steps, so that one more may be left.
+            let short = [&keys[..], &["schedule.limit=60 steps"]].concat();
+            let changes = vec!["schedule.limit".to_owned()];
+            let options = Options { resume: true, changes, ..into_folder(out.path()) };
+            let outcomes = run_threads(&trainers(&short), Source::of(dealt(&graph(150, 3), 3)), options);
+            let outcomes = outcomes.unwrap_or_else(|error| panic!("{keys:?}: {error}"));
+            assert_eq!(averaging(&outcomes).ending, "limit", "{keys:?}");
+            assert_eq!(outcomes[0].trained.chosen.len(), 2, "{keys:?}");
+            let bytes = &outcomes[0].summary.as_ref().unwrap().bytes;
+            assert_eq!((bytes.predicted, bytes.is_bound), (bytes.total, false), "{keys:?}");
+        }
+    }
 }

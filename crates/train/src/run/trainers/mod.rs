@@ -56,6 +56,8 @@ pub(super) struct Setup {
     pub forecast: TrainersForecast,
     /// Set when everybody is to give up at once.
     pub give_up: StopSignal,
+    /// Set when the aggregator of this process has ended: a trainer beside it that was not dismissed is heard no more.
+    pub over: StopSignal,
 }
 
 impl Setup {
@@ -159,7 +161,8 @@ fn prepare(
     let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
     let forecast = TrainersForecast::of(&plan, (&of_epoch, guest), &shapes)?;
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
-    let setup = Setup { plan, trainers, parts, guest, config, process, forecast, give_up };
+    let over = StopSignal::default();
+    let setup = Setup { plan, trainers, parts, guest, config, process, forecast, give_up, over };
     if setup.config.transport.kind == TransportKind::Simulated {
         // Before the folder of an earlier run is touched.
         simulated::conditions(&setup)?;

@@ -26,7 +26,8 @@ pub(super) fn live(
     exchange: Option<Box<dyn Transport>>,
     transport: Box<dyn Transport>,
 ) -> Result<Ledger> {
-    let mut post = Post { transport: Metered::new(transport), give_up: setup.give_up.clone(), steps: 0 };
+    let (give_up, over) = (setup.give_up.clone(), setup.over.clone());
+    let mut post = Post { transport: Metered::new(transport), give_up, over, steps: 0 };
     let mut hand = Hand::trainer(setup, part, exchange)?;
     let stages = setup.plan.stages.clone();
     for (index, stage) in stages.iter().enumerate() {
@@ -141,6 +142,7 @@ pub(super) fn lead(
         if led.is_err() {
             setup.give_up.set();
         }
+        setup.over.set();
         let join = |(place, life): (&usize, std::thread::ScopedJoinHandle<'_, Result<Ledger>>)| {
             life.join().unwrap_or_else(|panic| Err(panicked(*place as u32 + 1, panic.as_ref())))
         };

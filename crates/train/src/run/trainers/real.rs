@@ -38,6 +38,8 @@ pub(super) struct Post {
     pub transport: Metered,
     /// Set when everybody is to give up at once.
     pub give_up: StopSignal,
+    /// Set when the aggregator beside it has ended: what it has said may still be here, and nothing more comes.
+    pub over: StopSignal,
     /// Steps that it has taken so far, over all stages.
     pub steps: u64,
 }
@@ -60,12 +62,9 @@ impl Post {
         Ok(None)
     }
 
-    fn check(&self) -> Result<()> {
-        if self.give_up.is_set() {
-            let (rank, peer) = (self.transport.rank(), AGGREGATOR);
-            return Err(WireError::Interrupted { rank, peer, tag: Step::TrainerGoes.tag(0) }.into());
-        }
-        Ok(())
+    fn given_up(&self) -> TrainError {
+        let (rank, peer) = (self.transport.rank(), AGGREGATOR);
+        WireError::Interrupted { rank, peer, tag: Step::TrainerGoes.tag(0) }.into()
     }
 
     /// Trains a stage until the aggregator ends it; returns what it has chosen, where it says so.
@@ -78,9 +77,13 @@ impl Post {
         let mut machine = Trainer::new(setup.trainers.interval, changes);
         self.say(&machine.comes(learner))?;
         loop {
-            self.check()?;
+            if self.give_up.is_set() {
+                return Err(self.given_up());
+            }
+            let is_over = self.over.is_set();
             let answer = match self.hear(&mut inbox)? {
                 Some(said) => machine.hears(&said, learner)?,
+                None if is_over => return Err(self.given_up()),
                 None if machine.is_working() => {
                     self.steps += 1;
                     machine.step(learner)?

@@ -64,7 +64,8 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
         notes: Vec::new(),
     };
     let (plan, forecast) = (Arc::new(plan), TrainersForecast::unknown(of_epoch.len() + 1));
-    let setup = Setup { plan, trainers, parts, guest, config, process, forecast, give_up };
+    let over = StopSignal::default();
+    let setup = Setup { plan, trainers, parts, guest, config, process, forecast, give_up, over };
     let exchange = meet(&setup, seat, index)?;
     let seat = Seat { rank: index as u32 + 1, ..seat.clone() };
     let mut arm = StarTransport::arm(&seat, &patience(&setup), setup.config.deadline())?;
