@@ -24,6 +24,13 @@ pub struct Conditions {
 }
 
 impl Conditions {
+    /// Whether a trainer fails before it can come.
+    pub fn is_absent_at_first(&self, trainer: usize) -> bool {
+        let fails =
+            |fault: &Fault| fault.trainer == Some(trainer) && fault.at.is_zero() && fault.kind != Failing::Stalled;
+        self.faults.iter().any(fails)
+    }
+
     /// The same as seen from a later time: faults that were before it have been.
     #[must_use]
     pub fn since(&self, time: Duration) -> Conditions {

@@ -13,55 +13,16 @@ use super::aggregator::Aggregator;
 use super::change::Changes;
 use super::conditions::{Conditions, Fault};
 use super::events::{Action, Ending, Event, Reached};
-use super::lane::{Doing, Lane, Span};
+use super::lane::{Doing, Lane};
 use super::link;
 use super::message::{FromTrainer, Leave, ToTrainer};
+use super::played::{AGGREGATOR, Played};
 use super::terms::Terms;
 use super::trainer::{Answer, Trainer};
 use super::watch::Watch;
 use super::{Judge, Learner, Model};
 use crate::config::Failing;
 use crate::error::{Result, TrainError};
-
-/// How a run went.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Played {
-    /// How it ended; `None` where the aggregator was lost.
-    pub ending: Option<Ending>,
-    /// When, on the simulated clock.
-    pub end: Duration,
-    /// What the aggregator, of rank 0, and each trainer behind it have sent.
-    pub sent: Vec<Ledger>,
-    /// What has reached them.
-    pub received: Vec<Ledger>,
-    /// Steps of each trainer.
-    pub steps: Vec<u64>,
-    /// What each trainer did, from when until when.
-    pub lanes: Vec<Vec<Span>>,
-    /// The most events that were waiting at once.
-    pub most_queued: usize,
-    /// Which trainers were there at the end.
-    pub present: Vec<bool>,
-    /// The one that lives in the aggregator's process.
-    pub guest: Option<usize>,
-}
-
-impl Played {
-    /// Enters what trainers are told at the end of a stage that another follows, and that they take their leave.
-    pub fn dismiss(&mut self, chosen: &Model) {
-        let end = link::sizes_to_trainer(&ToTrainer::End { chosen: Some(chosen.clone()) });
-        let bye = link::sizes_from_trainer(&FromTrainer::Bye(Leave::default()));
-        let afar = |rank: &usize| self.present[rank - 1] && self.guest != Some(rank - 1);
-        for rank in (1..self.sent.len()).filter(afar) {
-            for (from, to, frames) in [(AGGREGATOR, rank, &end), (rank, AGGREGATOR, &bye)] {
-                for (tag, payload) in frames {
-                    self.sent[from].record(*tag, Rank(to as u32), *payload);
-                    self.received[to].record(*tag, Rank(from as u32), *payload);
-                }
-            }
-        }
-    }
-}
 
 /// Something that is going to happen.
 enum Coming<V> {
@@ -77,9 +38,6 @@ enum Coming<V> {
     Returns(usize),
     Awakes { trainer: usize, life: u32 },
 }
-
-/// The aggregator's rank; trainers stand behind it.
-const AGGREGATOR: usize = 0;
 
 /// A run has fewer events: one that has more does not end.
 const EVENTS_MAX: u64 = 1 << 32;
@@ -182,10 +140,8 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             self.put(fault.at, Coming::Fails(index));
         }
         for trainer in 0..self.places.len() {
-            // Faults at the very beginning come first: who fails then never comes.
-            let fails =
-                |fault: &&Fault| fault.trainer == Some(trainer) && fault.at.is_zero() && fault.kind != Failing::Stalled;
-            if !self.conditions.faults.iter().any(|fault| fails(&fault)) {
+            // Faults at the very beginning come first: who fails then does not come.
+            if !self.conditions.is_absent_at_first(trainer) {
                 self.comes(trainer)?;
             }
         }

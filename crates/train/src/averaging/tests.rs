@@ -7,7 +7,8 @@ use laconic_wire::{Kind, LinkShape, Rank};
 
 use super::conditions::{Conditions, Fault};
 use super::lane::Doing;
-use super::simulated::{Played, run};
+use super::played::Played;
+use super::simulated::run;
 use super::*;
 use crate::config::{Failing, Pace, Weighting};
 

@@ -113,6 +113,8 @@ impl Stale {
     pub fn restart(&mut self) {
         self.streams.values_mut().for_each(|stream| *stream = Stream::default());
         (self.due, self.has_told) = (None, false);
+        self.unheard.fill(0);
+        self.lost.fill(false);
         if let Some(Mesh::ByHand(by_hand)) = &mut self.mesh {
             by_hand.forget();
         }

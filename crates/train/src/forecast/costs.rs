@@ -217,7 +217,7 @@ fn costs_of_trainers(
         TrainersHalo::Frozen | TrainersHalo::Stale => shapes_among(&own, plan)?,
     };
     let guest = trainers.guest(&parts)?;
-    let forecast = TrainersForecast::of(plan, (&of_epoch, guest), &meeting)?;
+    let forecast = TrainersForecast::of(plan, (&of_epoch, guest), &meeting, None)?;
     let mut workers = Vec::new();
     for ((rank, part), ledger) in (0u32..).zip(std::iter::once(&whole).chain(&own)).zip(forecast.books) {
         let outline = Shapes::outline(part, plan.self_loops);

@@ -1,6 +1,8 @@
 //! What trainers on their own and their aggregator will send: to the byte where steps decide when means are taken, and
 //! at most where time does, as long as nobody fails.
 
+use std::time::Duration;
+
 use laconic_graph::part::GlobalCounts;
 use laconic_wire::{Count, Entry, Kind, Ledger, Rank, Tag};
 
@@ -10,11 +12,12 @@ use super::contents::{Leaving, What};
 use super::stages::forecast_told;
 use super::traffic::forecast_exchanges;
 use crate::averaging::link::{sizes_from_trainer, sizes_to_trainer};
-use crate::averaging::{Changes, Form, FromTrainer, Leave, Model, ToTrainer};
+use crate::averaging::{Changes, Form, FromTrainer, Leave, Model, Sent, ToTrainer};
 use crate::config::{Pace, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
-use crate::plan::trainers::means;
+use crate::fit::progress::{Averaged, Snapshot};
+use crate::plan::trainers::means_left;
 use crate::plan::{Plan, ROUNDS_MAX};
 use crate::schedule::{Position, Stage};
 use crate::worker::evaluate::Evaluator;
@@ -25,7 +28,7 @@ pub struct TrainersForecast {
     pub books: Vec<Ledger>,
     /// Whether that is exact, as long as nobody fails; else at most, or not known at all.
     pub is_exact: bool,
-    /// The means of each stage; nothing where nobody knows.
+    /// The means of each stage, those before a resumed run goes on among them; nothing where nobody knows.
     pub means: Vec<u64>,
     /// What leaves each, content by content.
     pub leaves: Vec<Vec<Leaving>>,
@@ -47,7 +50,8 @@ impl TrainersForecast {
     }
 
     /// For trainers with epochs of so many steps, of which the `guest` lives in the aggregator's process; `exchanged`
-    /// are the shapes of those who exchange stages' inputs.
+    /// are the shapes of those who exchange stages' inputs. Where a run goes on from a snapshot, what it sends from
+    /// then on: all that trainers tell each other before stages, what finished stages have chosen, and the means left.
     ///
     /// # Errors
     /// If a codec cannot be made, or means are too many to be numbered.
@@ -55,6 +59,7 @@ impl TrainersForecast {
         plan: &Plan,
         (of_epoch, guest): (&[u64], Option<usize>),
         exchanged: &[Shapes],
+        from: Option<&Snapshot>,
     ) -> Result<TrainersForecast> {
         let trainers = of_epoch.len();
         let mut books: Vec<Book<'_>> = (0..=trainers).map(|_| Book::of(Ledger::new())).collect();
@@ -64,8 +69,10 @@ impl TrainersForecast {
         };
         let forms = plan.stages.iter().enumerate().map(form).collect::<Result<Vec<Form>>>()?;
         let stage = |(index, form): (usize, &Form)| {
+            let reached = StageReached::of(plan, index, from);
             let paces = (of.interval, plan.limit_of(index));
-            StageMeans::of(paces, of_epoch, *form, index + 1 < plan.stages.len())
+            let means = StageMeans::of(paces, of_epoch, *form, &reached)?;
+            Some(StageMeans { hands_on: index + 1 < plan.stages.len(), ..means })
         };
         let stages = forms.iter().enumerate().map(stage).collect::<Option<Vec<_>>>().unwrap_or_default();
         let all = stages.iter().fold(0u64, |sum, stage| sum.saturating_add(stage.means));
@@ -85,9 +92,11 @@ impl TrainersForecast {
             let (mut book, rank) = (Book::of(Ledger::new()), shapes.rank as usize + 1);
             forecast_exchanges(&forecast, shapes, &mut book)?;
             if of.halo == TrainersHalo::Stale {
-                let means = 0..stages.first().map_or(0, |stage| stage.means as u32);
-                let every = of.refresh.max(1) as usize;
-                forecast_told(&forecast, shapes, means.step_by(every), &mut book)?;
+                let (first, every) = (stages.first(), of.refresh.max(1));
+                let means = first.map_or(0..0, |stage| stage.before..number(stage.means));
+                // Who comes tells the others at once.
+                let tells = |mean: &u32| first.is_some_and(|stage| stage.before == *mean) || mean.is_multiple_of(every);
+                forecast_told(&forecast, shapes, means.filter(tells), &mut book)?;
             }
             leaves[rank].extend(book.leaves().into_iter().map(|of| Leaving { to: Rank(of.to.0 + 1), ..of }));
             for (Entry { round, peer, kind, layer, direction }, count) in book.ledger.iter() {
@@ -116,7 +125,11 @@ fn bytes_of_mean(form: &Form, trainers: usize, interval: Pace) -> u64 {
 /// One stage, as far as its traffic goes.
 #[derive(Debug, Clone, Copy)]
 struct StageMeans {
-    /// The means that are taken, at most.
+    /// The means that had been taken before the run goes on.
+    before: u32,
+    /// Whether the stage had been finished then.
+    is_passed: bool,
+    /// The means that are taken, at most, with those before.
     means: u64,
     /// Whether it is exactly so many.
     is_exact: bool,
@@ -129,26 +142,72 @@ struct StageMeans {
 impl StageMeans {
     /// Of a stage whose trainers have epochs of so many steps; a time is divided by a time, steps by steps. Where one
     /// is a time and the other is not, nobody knows.
-    fn of((interval, limit): (Pace, Pace), of_epoch: &[u64], form: Form, hands_on: bool) -> Option<StageMeans> {
-        let means = of_epoch.iter().map(|&steps| means(interval, limit, steps)).collect::<Option<Vec<_>>>()?;
-        let (means, is_exact) = means.into_iter().min()?;
-        Some(StageMeans { means, is_exact, form, hands_on })
+    fn of(paces: (Pace, Pace), of_epoch: &[u64], form: Form, reached: &StageReached) -> Option<StageMeans> {
+        let StageReached { before, is_passed, is_over, steps, elapsed } = reached;
+        let steps = steps.iter().copied().chain(std::iter::repeat(0));
+        let left = |(&of_epoch, steps): (&u64, u64)| means_left(paces, of_epoch, (steps, *elapsed));
+        let left = of_epoch.iter().zip(steps).map(left).collect::<Option<Vec<_>>>()?;
+        let (left, is_exact) = left.into_iter().min()?;
+        let left = if *is_passed || *is_over { 0 } else { left };
+        let means = u64::from(*before).saturating_add(left);
+        Some(StageMeans { before: *before, is_passed: *is_passed, means, is_exact, form, hands_on: false })
     }
+}
+
+/// What had been done of a stage when the run goes on.
+#[derive(Debug, Default)]
+struct StageReached {
+    /// Its means.
+    before: u32,
+    /// Whether it had been finished.
+    is_passed: bool,
+    /// Whether patience has run out.
+    is_over: bool,
+    /// Steps of each trainer that have entered its means, and how long they took.
+    steps: Vec<u64>,
+    elapsed: Duration,
+}
+
+impl StageReached {
+    fn of(plan: &Plan, stage: usize, from: Option<&Snapshot>) -> StageReached {
+        let Some(from) = from else { return StageReached::default() };
+        if let Some((_, means)) = from.finished.get(stage) {
+            return StageReached { before: *means, is_passed: true, ..StageReached::default() };
+        }
+        let (counters, patience) = (&from.counters, plan.config.train.patience);
+        if stage > from.finished.len() || counters.done == 0 {
+            return StageReached::default();
+        }
+        let Averaged { elapsed, steps, .. } = counters.averaged.clone().unwrap_or_default();
+        let elapsed = Duration::try_from_secs_f64(elapsed).unwrap_or_default();
+        let is_over = patience > 0 && counters.since_best >= patience;
+        StageReached { before: counters.done, is_passed: false, is_over, steps, elapsed }
+    }
+}
+
+/// A mean's number.
+fn number(mean: u64) -> u32 {
+    u32::try_from(mean).unwrap_or(u32::MAX)
 }
 
 /// Enters what the aggregator, of rank 0, and these trainers behind it send in a stage. A round of the ledger is a
 /// mean.
 fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]) {
     let model = stage.form.empty();
+    let whole = || -> Model { vec![0.0; stage.form.values].into() };
     let (aggregator, others) = books.split_first_mut().expect("the aggregator has a book");
-    let number = |mean: u64| u32::try_from(mean).unwrap_or(u32::MAX);
+    let goes = stage.before == 0 || u64::from(stage.before) < stage.means;
     for &trainer in trainers {
         let (peer, book) = (trainer + 1, &mut others[trainer]);
         let came = FromTrainer::Came { steps_of_epoch: 1, rows: 0.0 };
         enter(book, sizes_from_trainer(&came), (0, What::TrainerModels));
         let mut tell = |said: &ToTrainer| enter(aggregator, sizes_to_trainer(said), (peer, What::Means));
-        tell(&ToTrainer::Go { number: 0, model: None });
-        for mean in 1..=stage.means {
+        if goes && !stage.is_passed {
+            // Nobody has the mean that a resumed run goes on from.
+            let model = (stage.before > 0).then(|| Sent::Whole(whole()));
+            tell(&ToTrainer::Go { number: stage.before, model });
+        }
+        for mean in u64::from(stage.before) + 1..=stage.means {
             let answer = FromTrainer::Model { number: number(mean), steps: 0, loss: 0.0, model: model.clone() };
             enter(book, sizes_from_trainer(&answer), (0, What::TrainerModels));
             if !stage.is_exact {
@@ -159,8 +218,7 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
             }
         }
         // What was chosen travels as it is.
-        let chosen: Option<Model> = stage.hands_on.then(|| vec![0.0; stage.form.values].into());
-        tell(&ToTrainer::End { chosen });
+        tell(&ToTrainer::End { chosen: stage.hands_on.then(whole) });
         enter(book, sizes_from_trainer(&FromTrainer::Bye(Leave::default())), (0, What::TrainerModels));
     }
 }

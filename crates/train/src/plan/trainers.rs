@@ -116,15 +116,24 @@ impl TrainersPlan {
     }
 }
 
-/// The means of a stage, where steps decide how many there are, by the steps of each trainer's epoch; at most so many
-/// where time does. `None` where one is a time and the other is not.
-pub fn means(interval: Pace, limit: Pace, of_epoch: u64) -> Option<(u64, bool)> {
+/// The means that are left of a stage of which a trainer has gone so many steps and so long, where steps decide how
+/// many there are, by the steps of its epoch; at most so many where time does. `None` where one is a time and the other
+/// is not.
+pub fn means_left(
+    (interval, limit): (Pace, Pace),
+    of_epoch: u64,
+    (steps, elapsed): (u64, Duration),
+) -> Option<(u64, bool)> {
     match (interval, limit) {
         // An interval begins when the mean before has been handed out.
-        (Pace::Time(every), Pace::Time(limit)) => Some((limit.as_nanos().div_ceil(every.as_nanos()) as u64, false)),
+        (Pace::Time(every), Pace::Time(limit)) => {
+            let left = limit.saturating_sub(elapsed).as_nanos().div_ceil(every.as_nanos().max(1));
+            Some((u64::try_from(left).unwrap_or(u64::MAX), false))
+        }
         (every, limit) => {
             let (every, limit) = (every.steps(of_epoch)?, limit.steps(of_epoch)?);
-            Some((limit.div_ceil(every.max(1)).max(1), true))
+            let left = limit.saturating_sub(steps).div_ceil(every.max(1));
+            Some((if steps == 0 { left.max(1) } else { left }, true))
         }
     }
 }

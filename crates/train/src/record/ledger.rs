@@ -118,41 +118,61 @@ pub fn put_together(out: &Path, workers: usize, continues: bool, each: &mut dyn 
             })?;
         }
         for part in &parts {
-            let mut rounds = Rounds::default();
+            // A file whose rows are in already was left by somebody who was killed before it could be removed.
+            let is_new = |row: &Row| !known.contains(&(row.start, row.from));
+            let (mut latest, mut order) = ((0, 0), InOrder::default());
             read_rows(part, &mut |row| {
-                // A file whose rows are in already was left by somebody who was killed before it could be removed.
-                if known.contains(&(row.start, row.from)) { Ok(()) } else { rounds.add(row, &mut put) }
+                if is_new(row) && !is_next(&mut latest, row) {
+                    order.enter(row);
+                }
+                Ok(())
             })?;
-            rounds.finish(&mut put)?;
+            latest = (0, 0);
+            read_rows(part, &mut |row| {
+                if is_new(row) && is_next(&mut latest, row) {
+                    order.put_before(latest, &mut put)?;
+                    order.enter(row);
+                }
+                Ok(())
+            })?;
+            order.put_before((u32::MAX, u32::MAX), &mut put)?;
         }
         Ok(())
     })?;
     parts.iter().try_for_each(|part| std::fs::remove_file(part).map_err(|source| TrainError::io(part, source)))
 }
 
-/// Adds up rows of one account: frames of a round may have come after its rows were written.
-#[derive(Default)]
-struct Rounds {
-    /// Start and round of what is being added up.
-    at: (u32, u32),
-    accounts: BTreeMap<(Rank, Entry), Count>,
+/// Whether no row of a later round of the same start, or of a later start, came before this one.
+fn is_next(latest: &mut (u32, u32), row: &Row) -> bool {
+    let at = (row.start, row.entry.round);
+    let is_next = at >= *latest;
+    *latest = at.max(*latest);
+    is_next
 }
 
-impl Rounds {
-    fn add(&mut self, row: &Row, put: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
-        let at = (row.start, row.entry.round);
-        if at != self.at {
-            self.finish(put)?;
-            self.at = at;
-        }
-        *self.accounts.entry((row.from, row.entry)).or_default() += row.count;
-        Ok(())
+/// Adds up rows of one account, and puts them in order: frames of a round may have come after the rows of later ones
+/// were written, as those with which trainers on their own take their leave.
+#[derive(Default)]
+struct InOrder {
+    /// By start, round and sender.
+    accounts: BTreeMap<(u32, u32, Rank, Entry), Count>,
+}
+
+impl InOrder {
+    fn enter(&mut self, row: &Row) {
+        *self.accounts.entry((row.start, row.entry.round, row.from, row.entry)).or_default() += row.count;
     }
 
-    fn finish(&mut self, put: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
-        let start = self.at.0;
-        let rows = std::mem::take(&mut self.accounts).into_iter();
-        rows.map(|((from, entry), count)| Row { from, entry, count, start }).try_for_each(|row| put(&row))
+    /// Shows what is there of earlier rounds than that of this start; none that is still to be entered is of them.
+    fn put_before(&mut self, at: (u32, u32), put: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+        while let Some(account) = self.accounts.first_entry() {
+            let (start, round, from, entry) = *account.key();
+            if (start, round) >= at {
+                break;
+            }
+            put(&Row { from, entry, count: account.remove(), start })?;
+        }
+        Ok(())
     }
 }
 
@@ -225,6 +245,24 @@ mod tests {
         // Killed between writing the ledger and removing the part.
         std::fs::write(part(out, Rank(1)), again).expect("written");
         assert_eq!(rows(out, 3, true), second);
+    }
+
+    #[test]
+    fn rows_that_come_late_stand_where_they_belong() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut file = PartFile::open(folder.path(), Rank(1), 0).expect("a file");
+        for round in [0, 1, 2, 3] {
+            file.append([(entry(round, 0), Count::of(1, 4))]).expect("appended");
+        }
+        file.append([(entry(0, 0), Count::of(1, 6)), (entry(1, 2), Count::of(1, 1))]).expect("appended");
+        let expected = [
+            "0,1,0,activations,1,forward,2,10,58,0",
+            "1,1,0,activations,1,forward,1,4,28,0",
+            "1,1,2,activations,1,forward,1,1,25,0",
+            "2,1,0,activations,1,forward,1,4,28,0",
+            "3,1,0,activations,1,forward,1,4,28,0",
+        ];
+        assert_eq!(rows(folder.path(), 2, false), expected);
     }
 
     #[test]

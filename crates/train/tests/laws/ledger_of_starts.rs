@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use laconic_graph::dataset::Dataset;
 use laconic_graph::plan::plan_all;
@@ -11,13 +13,15 @@ use laconic_train::forecast::costs::forecast;
 use laconic_train::plan::Members;
 use laconic_train::record::purposes::Purposes;
 use laconic_train::record::summary::{BytesSummary, Summary};
-use laconic_train::run::Options;
+use laconic_train::run::source::Source;
+use laconic_train::run::{Options, Outcome, run_threads};
 use laconic_wire::{Count, Kind, Ledger, Row};
 
+use crate::averaging::{dealt, trainers};
 use crate::fixture::{config, folder, graph, parts, try_run};
 use crate::ledger_of_methods::every_pair;
 use crate::methods::{BOUNDED, CODECS, OTHERS};
-use crate::same_bits::stop_after;
+use crate::same_bits::{log, stop_after};
 
 const WORKERS: u32 = 3;
 
@@ -188,4 +192,88 @@ fn totals_without_accounts_are_the_sums_of_the_accounts() {
             }
         }
     });
+}
+
+/// What broke a run of trainers off, by the simulated clock.
+#[derive(Debug, Clone, Copy)]
+enum Broken {
+    /// The user, before anybody had set out.
+    AtOnce,
+    /// Its aggregator was killed then.
+    At(&'static str),
+    /// Nothing: it had ended.
+    Behind,
+}
+
+/// Breaks a run of three trainers off, and lets it go on.
+fn broken_and_resumed(keys: &[&str], broken: Broken, kind: &str, out: &Path) -> Vec<Outcome> {
+    let dataset = graph(150, 3);
+    let run = |keys: &[&str], options| run_threads(&trainers(keys), Source::of(dealt(&dataset, WORKERS)), options);
+    let played = [keys, &["transport.kind=simulated"]].concat();
+    match broken {
+        Broken::AtOnce => {
+            let interrupt = Arc::new(AtomicBool::new(true));
+            run(&played, Options { interrupt, ..spilling(out) }).expect("a run that was interrupted");
+        }
+        Broken::At(time) => {
+            let fault = format!("transport.faults=[{{ who = \"aggregator\", at = \"{time}\", kind = \"killed\" }}]");
+            let error = run(&[&played[..], &[&fault]].concat(), spilling(out)).map(|_| ());
+            assert!(matches!(error, Err(TrainError::AggregatorLost { .. })), "{keys:?}: {error:?}");
+        }
+        Broken::Behind => {
+            run(&played, spilling(out)).expect("a run");
+        }
+    }
+    let options = Options { resume: true, ..spilling(out) };
+    run(&[keys, &[kind]].concat(), options).unwrap_or_else(|error| panic!("{keys:?}, {broken:?}, {kind}: {error}"))
+}
+
+/// Trainers take a mean every three seconds, four a stage. One that goes on gets the last of them whole, and what it
+/// was sent in all is what the starts together were predicted to send.
+#[test]
+fn trainers_that_go_on_send_what_was_predicted_when_they_did() {
+    let coded = "messages.parameters={ codec = \"quantised\", bits = 4 }";
+    let cases: [&[&str]; 8] = [
+        &[],
+        &["schedule.aggregator=1", coded, "schedule.kind=llcg", "schedule.corrections=1"],
+        &["schedule.halo=frozen"],
+        &["schedule.halo=frozen", coded, "schedule.aggregator=0", "data.inductive=true"],
+        &["schedule.halo=stale"],
+        &["schedule.halo=stale", "schedule.refresh=2", "schedule.aggregator=2"],
+        &["schedule.halo=stale", "schedule.refresh=3", coded],
+        &["task.kind=link_prediction", "task.negatives=local"],
+    ];
+    let times = [Broken::AtOnce, Broken::At("4.5 s"), Broken::At("9.5 s"), Broken::Behind];
+    let of_second = [Broken::At("12.5 s"), Broken::At("15.5 s"), Broken::At("22 s")];
+    for keys in cases {
+        let has_two = keys.contains(&"schedule.halo=frozen");
+        for &broken in times.iter().chain(if has_two { &of_second[..] } else { &[] }) {
+            let ledgers = ["transport.kind=simulated", "transport.kind=threads"].map(|kind| {
+                let (what, folder) = (format!("{keys:?}, {broken:?}, {kind}"), folder());
+                let out = folder.path().join("run");
+                let outcomes = broken_and_resumed(keys, broken, kind, &out);
+                let (bytes, rows) = (summary(&out).bytes, rows(&out));
+                let sent = |rank: u32| -> Ledger {
+                    let own = rows.iter().filter(|row| (row.start, row.from.0) == (1, rank));
+                    own.map(|row| (row.entry, row.count)).collect()
+                };
+                for outcome in &outcomes {
+                    let differences = outcome.predicted.difference(&sent(outcome.rank));
+                    let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
+                    assert!(differences.is_empty(), "{what}: rank {}: {differences:?}", outcome.rank);
+                }
+                assert_agrees(&bytes, &rows, &what);
+                assert_eq!((bytes.predicted, bytes.is_bound), (bytes.total, false), "{what}");
+                // Behind the last mean every trainer that is elsewhere is told the end, and takes its leave.
+                let elsewhere = u64::from(WORKERS) - u64::from(keys.iter().any(|key| key.contains("aggregator")));
+                let end = Count::of(1, 1).framed + Count::of(1, 16).framed;
+                if !matches!(broken, Broken::Behind) {
+                    let last = log(&out).last().and_then(|report| report.bytes);
+                    assert_eq!(last, Some(bytes.total - elsewhere * end), "{what}");
+                }
+                rows
+            });
+            assert_eq!(ledgers[0], ledgers[1], "{keys:?}, {broken:?}");
+        }
+    }
 }

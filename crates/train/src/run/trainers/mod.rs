@@ -159,7 +159,8 @@ fn prepare(
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
     let meets = trainers.halo != TrainersHalo::None;
     let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
-    let forecast = TrainersForecast::of(&plan, (&of_epoch, guest), &shapes)?;
+    let opening = Opening::new((&plan, &process), parts.len(), &data.whole)?;
+    let forecast = TrainersForecast::of(&plan, (&of_epoch, guest), &shapes, opening.snapshot())?;
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
     let over = StopSignal::default();
     let setup = Setup { plan, trainers, parts, guest, config, process, forecast, give_up, over };
@@ -170,7 +171,7 @@ fn prepare(
     // Each other is in its trainer's process.
     let mut places = 0..;
     data.parts.retain(|_| places.next().is_some_and(is_here));
-    let opened = Opening::new(&setup, &data.whole)?.begin(&setup, observer)?;
+    let opened = opening.begin(&setup, observer)?;
     Ok((setup, data, opened))
 }
 
@@ -216,8 +217,8 @@ struct Opened {
 }
 
 impl Opening {
-    fn new(setup: &Setup, whole: &Part) -> Result<Opening> {
-        let Setup { plan, process, .. } = setup;
+    /// Looks at the folder of a run of so many trainers, and reads what is there where it goes on.
+    fn new((plan, process): (&Plan, &Process), trainers: usize, whole: &Part) -> Result<Opening> {
         let claim = process.out.as_deref().map(|out| Claim::new(out, plan, process.resume)).transpose()?;
         let identity = Identity::of(plan, &whole.global)?;
         let relations = if plan.is_relational() { whole.global.relations } else { 0 };
@@ -231,10 +232,15 @@ impl Opening {
             let refuse = |what| TrainError::config(format!("{}: {what}", out.display()));
             opening.identity.check_goes_on(&checkpoint.identity, &process.changes).map_err(refuse)?;
             checkpoint.snapshot.check_fits(&plan.stages)?;
-            opening.earlier = read_earlier(out, setup.parts.len() + 1, &checkpoint.snapshot)?;
+            opening.earlier = read_earlier(out, trainers + 1, &checkpoint.snapshot)?;
             opening.checkpoint = Some(checkpoint);
         }
         Ok(opening)
+    }
+
+    /// What the run goes on from.
+    fn snapshot(&self) -> Option<&Snapshot> {
+        self.checkpoint.as_ref().map(|checkpoint| &checkpoint.snapshot)
     }
 
     fn begin(self, setup: &Setup, observer: Box<dyn Observer>) -> Result<Opened> {

@@ -132,11 +132,13 @@ fn aggregate(config: &Config, seat: &Seat, source: Source, mut options: Options)
     let Led { ending, chair, .. } = lead(&setup, data.whole, &mut opened, transport, lodgers)?;
     opened.desk.note_leaves(&chair.leaves);
     let end = opened.desk.before;
-    // What trainers send each other they alone know; it is as much as was predicted.
-    let exchanged: Vec<Ledger> = match setup.trainers.halo {
-        TrainersHalo::None => vec![Ledger::new(); setup.parts.len()],
-        TrainersHalo::Frozen | TrainersHalo::Stale => setup.forecast.books[1..].iter().map(among_trainers).collect(),
+    // What trainers send each other they alone know; it is as much as was predicted until here: for the stages that
+    // have begun, and after each mean but the last.
+    let until = match setup.trainers.halo {
+        TrainersHalo::Stale => opened.desk.progress.done.saturating_sub(1),
+        TrainersHalo::None | TrainersHalo::Frozen => opened.desk.finished.len() as u32,
     };
+    let exchanged: Vec<Ledger> = setup.forecast.books[1..].iter().map(|book| among_trainers(book, until)).collect();
     let traffic = Traffic::of_chair(&chair, &exchanged);
     let outcomes =
         close(Closing { setup: &setup, opened, traffic, ending: Some(ending), end, began, leaves: chair.leaves })?;
@@ -158,11 +160,11 @@ fn take_in<'a>(
     (Box::new(hosted), vec![Lodger { place, part, exchange, transport: Box::new(of_guest) }])
 }
 
-/// What a trainer was predicted to send others than the aggregator.
-fn among_trainers(book: &Ledger) -> Ledger {
+/// What a trainer was predicted to send others than the aggregator, up to this round.
+fn among_trainers(book: &Ledger, until: u32) -> Ledger {
     let mut ledger = Ledger::new();
     for (laconic_wire::Entry { round, peer, kind, layer, direction }, count) in book.iter() {
-        if peer != Rank(0) {
+        if peer != Rank(0) && round <= until {
             ledger.record_count(laconic_wire::Tag { kind, direction, layer, round, step: 0 }, peer, count);
         }
     }

@@ -9,8 +9,8 @@ use super::crew::{Crew, after, meeting};
 use super::desk::Desk;
 use super::{Data, Opened, Setup};
 use crate::averaging::conditions::{Conditions, Fault};
-use crate::averaging::simulated::{Played, run};
-use crate::averaging::{Changes, Ending};
+use crate::averaging::simulated::run;
+use crate::averaging::{Changes, Ending, Played};
 use crate::config::{Failing, Who};
 use crate::error::{Result, TrainError};
 use crate::fit::local::{LocalTrainer, WholeJudge};
@@ -100,10 +100,10 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
         let mut judge = WholeJudge::new(&mut crew.judge.worker, at, of_judge)?;
         desk.begin(index);
         let hands_on = index + 1 < stages.len();
-        let known = snapshot.as_ref().and_then(|snapshot| snapshot.finished.get(index)).cloned();
-        let chosen = if let Some((chosen, rounds)) = known {
-            desk.pass((chosen.clone(), rounds));
-            chosen
+        let chosen = if let Some(known) = snapshot.as_ref().and_then(|snapshot| snapshot.finished.get(index)) {
+            desk.pass(known.clone());
+            played.push(Played::passed(&conditions, &known.0.as_slice().into()));
+            known.0.clone()
         } else {
             snapshot.take().map_or(Ok(()), |snapshot| desk.restore(snapshot))?;
             let reached = desk.reached();
