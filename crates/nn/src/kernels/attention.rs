@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::dispatch::{per_processor, prefetch};
+use super::dispatch::{per_processor, prefetch, prefetch_for_writing};
 use super::elementwise::dot;
 use crate::block::Block;
 use crate::matrix::Matrix;
@@ -17,22 +17,54 @@ use crate::threads::{Compute, ROWS_PER_PIECE};
 /// The slope of LeakyReLU for negative scores.
 pub const SLOPE: f32 = 0.2;
 
-/// The running state of the softmax over the edges into each destination row.
+/// What is known of the softmax over the edges into each destination row, in one row of four numbers a head, so that
+/// whoever needs one destination's reads one place of memory.
 #[derive(Debug, Clone, Default)]
 pub struct Softmax {
-    /// The largest score so far; destinations × heads.
-    pub maximum: Matrix,
-    /// The sum of exp(score − maximum) so far; destinations × heads.
-    pub denominator: Matrix,
+    /// Destinations × (4 · heads): the destination's half of the scores, a_dst · q; the largest score so far; the sum
+    /// of exp(score − maximum) so far, and of closed sums its reciprocal, 0 without edges; ⟨gradient, closed sum⟩.
+    state: Matrix,
+}
+
+/// The quarters of a row of the state.
+fn quarters(state: &[f32], heads: usize) -> [&[f32]; 4] {
+    let [halves, maximum, denominator, inner] = [0, 1, 2, 3].map(|of| &state[of * heads..(of + 1) * heads]);
+    [halves, maximum, denominator, inner]
 }
 
 impl Softmax {
-    /// Forgets everything: no edges seen.
-    pub fn reset(&mut self, destinations: usize, heads: usize) {
-        self.maximum.reshape(destinations, heads);
-        self.maximum.data_mut().fill(f32::NEG_INFINITY);
-        self.denominator.reshape(destinations, heads);
-        self.denominator.data_mut().fill(0.0);
+    /// Begins with no edges seen. The destinations' halves of the scores are those of these rows of the messages, by a
+    /// vector of heads × width values.
+    pub fn reset(
+        &mut self,
+        compute: &Compute,
+        (messages, rows): (&Matrix, Range<usize>),
+        vector: &[f32],
+        heads: usize,
+    ) {
+        let width = messages.columns() / heads;
+        self.state.reshape(rows.len(), 4 * heads);
+        compute.rows(self.state.rows_mut(), |node, state| {
+            let (halves, others) = state.split_at_mut(heads);
+            products_of_heads(halves, messages.row(rows.start + node), vector, width);
+            others.fill(0.0);
+            others[..heads].fill(f32::NEG_INFINITY);
+        });
+    }
+
+    /// How many heads there are.
+    pub fn heads(&self) -> usize {
+        self.state.columns() / 4
+    }
+
+    /// Takes up the gradient of the closed sums, which the adjoint reads beside them; both are destinations × (heads ·
+    /// width).
+    pub fn take_up(&mut self, compute: &Compute, gradient: &Matrix, closed: &Matrix) {
+        let heads = self.heads();
+        let width = closed.columns() / heads;
+        compute.rows(self.state.rows_mut(), |row, state| {
+            products_of_heads(&mut state[3 * heads..], gradient.row(row), closed.row(row), width);
+        });
     }
 }
 
@@ -45,8 +77,6 @@ pub struct Scores<'a> {
     pub messages: &'a Matrix,
     /// The sources' halves of the scores, a_src · q; sources × heads.
     pub source: &'a Matrix,
-    /// The destinations' halves of the scores, a_dst · q; destinations × heads.
-    pub destination: &'a Matrix,
     /// How often each source counts in sums and denominators, 0 for one that is absent; empty if each counts once. A
     /// sampled source stands for several like it.
     pub weight: &'a [f32],
@@ -59,25 +89,26 @@ impl Scores<'_> {
     }
 }
 
-/// `out[v][h] = vector[h] · q[v][h]` for these rows of the messages: one half of the scores. `vector` has heads × width
-/// values.
-pub fn score_halves(
-    compute: &Compute,
-    out: &mut Matrix,
-    (messages, rows): (&Matrix, Range<usize>),
-    vector: &[f32],
-    heads: usize,
-) {
-    let width = messages.columns() / heads;
-    out.reshape(rows.len(), heads);
-    compute.rows(out.rows_mut(), |node, out| {
-        let row = messages.row(rows.start + node);
-        for (head, out) in out.iter_mut().enumerate() {
-            let span = head * width..(head + 1) * width;
-            *out = dot(&row[span.clone()], &vector[span]);
-        }
-    });
+/// `out[h] = ⟨a[h], b[h]⟩` over the columns of each head.
+fn products_of_heads(out: &mut [f32], a: &[f32], b: &[f32], width: usize) {
+    for (out, (a, b)) in out.iter_mut().zip(a.chunks_exact(width).zip(b.chunks_exact(width))) {
+        *out = dot(a, b);
+    }
 }
+
+/// `out[v][h] = vector[h] · q[v][h]`: the sources' halves of the scores. `vector` has heads × width values.
+pub fn score_halves(compute: &Compute, out: &mut Matrix, messages: &Matrix, vector: &[f32], heads: usize) {
+    let width = messages.columns() / heads;
+    out.reshape(messages.rows(), heads);
+    compute.rows(out.rows_mut(), |node, out| products_of_heads(out, messages.row(node), vector, width));
+}
+
+/// More heads are not taken.
+const HEADS_MAX: usize = 64;
+
+/// Edges that are looked ahead for, and halves of scores.
+const AHEAD: usize = 4;
+const HALVES_AHEAD: usize = 16;
 
 /// Folds one block into the running sums: afterwards `sums[v] = Σ exp(score − maximum) · q` over all edges seen.
 /// `sums` is destinations × (heads · width).
@@ -86,86 +117,90 @@ pub fn score_halves(
 ///
 /// If there are more than 64 heads.
 pub fn attention_fold(compute: &Compute, sums: &mut Matrix, softmax: &mut Softmax, scores: Scores<'_>) {
-    let heads = softmax.maximum.columns();
-    let (size, head_size) = (ROWS_PER_PIECE * sums.columns(), ROWS_PER_PIECE * heads);
-    // The two halves of the state are interleaved by piece: maxima travel with the sums, denominators are derived
-    // after.
-    let mut state = std::mem::take(&mut softmax.denominator);
-    compute.chunks2((sums.data_mut(), size), (state.data_mut(), head_size), |piece, sums, denominator| {
-        fold_piece(sums, denominator, softmax.maximum.data(), piece * ROWS_PER_PIECE, heads, &scores);
+    let heads = softmax.heads();
+    let sums = (sums.data_mut(), ROWS_PER_PIECE * scores.messages.columns());
+    let state = (softmax.state.data_mut(), ROWS_PER_PIECE * 4 * heads);
+    compute.chunks2(sums, state, |piece, sums, state| {
+        fold_piece(sums, state, piece * ROWS_PER_PIECE, heads, &scores);
     });
-    compute.rows(softmax.maximum.rows_mut(), |row, maximum| {
-        raise(maximum, row, &scores);
-    });
-    softmax.denominator = state;
+}
+
+/// Asks for the lines of a row, of 16 values each.
+#[inline(always)]
+fn prefetch_row(matrix: &Matrix, row: u32) {
+    let columns = matrix.columns();
+    for line in (0..columns).step_by(16) {
+        prefetch(matrix.data(), row as usize * columns + line);
+    }
 }
 
 /// Raises `maximum` to the largest score of the edges into row `row`.
 #[inline(always)]
-fn raise(maximum: &mut [f32], row: usize, scores: &Scores<'_>) {
+fn raise(maximum: &mut [f32], theirs: &[f32], row: usize, scores: &Scores<'_>) {
     let csr = scores.block.forward();
-    let destination = scores.destination.row(row);
-    for &source in &csr.columns[csr.offsets[row]..csr.offsets[row + 1]] {
-        if scores.weight_of(source as usize) == 0.0 {
+    let heads = maximum.len();
+    for edge in csr.offsets[row]..csr.offsets[row + 1] {
+        if let Some(&coming) = csr.columns.get(edge + HALVES_AHEAD) {
+            prefetch(scores.source.data(), coming as usize * heads);
+        }
+        let source = csr.columns[edge] as usize;
+        if scores.weight_of(source) == 0.0 {
             continue;
         }
-        for ((best, s), d) in maximum.iter_mut().zip(scores.source.row(source as usize)).zip(destination) {
+        for ((best, s), d) in maximum.iter_mut().zip(scores.source.row(source)).zip(theirs) {
             *best = best.max(leaky(s + d));
         }
     }
 }
 
 per_processor! {
-    fn fold_piece(
-        sums: &mut [f32], denominator: &mut [f32], maximum: &[f32], first: usize, heads: usize, scores: &Scores<'_>,
-    ) {
-        let width = scores.messages.columns() / heads;
+    fn fold_piece(sums: &mut [f32], state: &mut [f32], first: usize, heads: usize, scores: &Scores<'_>) {
+        let columns = scores.messages.columns();
+        let width = columns / heads;
         let csr = scores.block.forward();
-        let columns = heads * width;
-        let mut raised = [0.0f32; 64];
-        let mut alpha = [0.0f32; 64];
-        assert!(heads <= 64, "at most 64 heads");
-        for (line, (sums, denominator)) in
-            sums.chunks_exact_mut(columns).zip(denominator.chunks_exact_mut(heads)).enumerate()
+        assert!(heads <= HEADS_MAX, "at most 64 heads");
+        let (mut before, mut alpha) = ([0.0f32; HEADS_MAX], [0.0f32; HEADS_MAX]);
+        let (before, alpha) = (&mut before[..heads], &mut alpha[..heads]);
+        for (line, (sums, state)) in
+            sums.chunks_exact_mut(columns).zip(state.chunks_exact_mut(4 * heads)).enumerate()
         {
             let row = first + line;
             let edges = csr.offsets[row]..csr.offsets[row + 1];
             if edges.is_empty() {
                 continue;
             }
-            let before = &maximum[row * heads..(row + 1) * heads];
-            let raised = &mut raised[..heads];
-            raised.copy_from_slice(before);
-            raise(raised, row, scores);
-            for head in 0..heads {
-                if denominator[head] == 0.0 {
-                    sums[head * width..(head + 1) * width].fill(0.0);
-                } else if raised[head] > before[head] {
-                    let factor = exp(before[head] - raised[head]);
-                    denominator[head] *= factor;
-                    sums[head * width..(head + 1) * width].iter_mut().for_each(|s| *s *= factor);
+            let (theirs, state) = state.split_at_mut(heads);
+            let (maximum, state) = state.split_at_mut(heads);
+            let denominator = &mut state[..heads];
+            before.copy_from_slice(maximum);
+            raise(maximum, theirs, row, scores);
+            let of_heads = sums.chunks_exact_mut(width).zip(denominator.iter_mut()).zip(maximum.iter().zip(&*before));
+            for ((sums, denominator), (maximum, before)) in of_heads {
+                if *denominator == 0.0 {
+                    sums.fill(0.0);
+                } else if maximum > before {
+                    let factor = exp(before - maximum);
+                    *denominator *= factor;
+                    sums.iter_mut().for_each(|s| *s *= factor);
                 }
             }
-            let destination = scores.destination.row(row);
             for edge in edges {
-                if let Some(&coming) = csr.columns.get(edge + 4) {
-                    for line in (0..columns).step_by(16) {
-                        prefetch(scores.messages.data(), coming as usize * columns + line);
-                    }
+                if let Some(&coming) = csr.columns.get(edge + AHEAD) {
+                    prefetch_row(scores.messages, coming);
                 }
                 let source = csr.columns[edge] as usize;
                 let weight = scores.weight_of(source);
                 if weight == 0.0 {
                     continue;
                 }
-                let halves = scores.source.row(source);
+                let halves = &scores.source.row(source)[..heads];
                 for head in 0..heads {
-                    alpha[head] = weight * exp(leaky(halves[head] + destination[head]) - raised[head]);
-                    denominator[head] += alpha[head];
+                    alpha[head] = weight * exp(leaky(halves[head] + theirs[head]) - maximum[head]);
                 }
+                denominator.iter_mut().zip(&*alpha).for_each(|(sum, alpha)| *sum += alpha);
                 let message = scores.messages.row(source);
                 let of_heads = sums.chunks_exact_mut(width).zip(message.chunks_exact(width));
-                for ((sums, message), alpha) in of_heads.zip(&alpha) {
+                for ((sums, message), alpha) in of_heads.zip(&*alpha) {
                     for (sum, value) in sums.iter_mut().zip(message) {
                         *sum += alpha * value;
                     }
@@ -176,17 +211,21 @@ per_processor! {
 }
 
 /// Divides the sums by the denominators: afterwards `sums[v] = Σ α · q`. Rows without edges become 0.
-pub fn attention_close(compute: &Compute, sums: &mut Matrix, softmax: &Softmax) {
-    let heads = softmax.maximum.columns();
-    let width = sums.columns() / heads;
-    compute.rows(sums.rows_mut(), |row, sums| {
-        let denominator = softmax.denominator.row(row);
-        for (head, sums) in sums.chunks_mut(width).enumerate() {
-            if denominator[head] == 0.0 {
-                sums.fill(0.0);
-            } else {
-                let reciprocal = 1.0 / denominator[head];
-                sums.iter_mut().for_each(|s| *s *= reciprocal);
+pub fn attention_close(compute: &Compute, sums: &mut Matrix, softmax: &mut Softmax) {
+    let heads = softmax.heads();
+    let columns = sums.columns();
+    let width = columns / heads;
+    let sums = (sums.data_mut(), ROWS_PER_PIECE * columns);
+    let state = (softmax.state.data_mut(), ROWS_PER_PIECE * 4 * heads);
+    compute.chunks2(sums, state, |_, sums, state| {
+        for (sums, state) in sums.chunks_exact_mut(columns).zip(state.chunks_exact_mut(4 * heads)) {
+            for (sums, denominator) in sums.chunks_exact_mut(width).zip(&mut state[2 * heads..3 * heads]) {
+                if *denominator == 0.0 {
+                    sums.fill(0.0);
+                } else {
+                    *denominator = 1.0 / *denominator;
+                    sums.iter_mut().for_each(|sum| *sum *= *denominator);
+                }
             }
         }
     });
@@ -203,20 +242,24 @@ pub struct ScoreGradients {
     edges: Vec<AtomicU32>,
 }
 
-/// The adjoint of fold and close together, by source: sets `out` (sources × heads · width) to the gradient of the
-/// messages through the weighted sum alone, and `gradients.source` to the gradients of the sources' score halves.
+/// The adjoint of fold and close together, by source: sets `gradients.source` to the gradients of the sources' score
+/// halves, and `out` (sources × heads · width) to the gradient of the messages through the weighted sum and, by the
+/// `vector` that they were made with, through these halves.
 ///
-/// `gradient` is the gradient of the closed sums; `inner[v][h]` is its inner product with the closed sums themselves.
+/// `gradient` is the gradient of the closed sums, which [`Softmax::take_up`] has taken up.
+///
+/// # Panics
+///
+/// If there are more than 64 heads.
 pub fn attention_adjoint(
     compute: &Compute,
     out: &mut Matrix,
     gradients: &mut ScoreGradients,
     scores: Scores<'_>,
     softmax: &Softmax,
-    gradient: &Matrix,
-    inner: &Matrix,
+    (gradient, vector): (&Matrix, &[f32]),
 ) {
-    let heads = inner.columns();
+    let heads = softmax.heads();
     let edges = scores.block.edges() * heads;
     gradients.edges.resize_with(edges.max(gradients.edges.len()), AtomicU32::default);
     gradients.source.reshape(scores.block.sources(), heads);
@@ -225,8 +268,8 @@ pub fn attention_adjoint(
     let halves = (gradients.source.data_mut(), ROWS_PER_PIECE * heads);
     let edges = &gradients.edges;
     compute.chunks2(out, halves, |piece, out, halves| {
-        let at = Piece { first: piece * ROWS_PER_PIECE, edges };
-        adjoint_piece(out, halves, at, &scores, softmax, gradient, inner);
+        let at = Piece { first: piece * ROWS_PER_PIECE, edges, vector };
+        adjoint_piece(out, halves, at, &scores, &softmax.state, gradient);
     });
 }
 
@@ -236,25 +279,28 @@ pub fn attention_adjoint(
 struct Piece<'a> {
     first: usize,
     edges: &'a [AtomicU32],
+    vector: &'a [f32],
 }
 
 per_processor! {
     fn adjoint_piece(
-        out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, softmax: &Softmax,
-        gradient: &Matrix, inner: &Matrix,
+        out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, state: &Matrix, gradient: &Matrix,
     ) {
-        let Piece { first, edges } = piece;
-        let heads = inner.columns();
+        let Piece { first, edges, vector } = piece;
+        let heads = state.columns() / 4;
         let columns = gradient.columns();
         let width = columns / heads;
         let csr = scores.block.reverse();
         let positions = scores.block.positions();
+        assert!(heads <= HEADS_MAX, "at most 64 heads");
+        let (mut alpha, mut along) = ([0.0f32; HEADS_MAX], [0.0f32; HEADS_MAX]);
+        let (alpha, along) = (&mut alpha[..heads], &mut along[..heads]);
         for (line, (out, halves)) in out.chunks_exact_mut(columns).zip(halves.chunks_exact_mut(heads)).enumerate() {
             let source = first + line;
             out.fill(0.0);
             halves.fill(0.0);
             let message = scores.messages.row(source);
-            let mine = scores.source.row(source);
+            let mine = &scores.source.row(source)[..heads];
             let entries = csr.offsets[source]..csr.offsets[source + 1];
             let weight = scores.weight_of(source);
             if weight == 0.0 {
@@ -264,33 +310,64 @@ per_processor! {
                 }
                 continue;
             }
-            for (entry, &position) in entries.clone().zip(&positions[entries]) {
-                if let Some(&coming) = csr.columns.get(entry + 4) {
-                    for line in (0..columns).step_by(16) {
-                        prefetch(gradient.data(), coming as usize * columns + line);
-                    }
+            for entry in entries {
+                if let Some(&coming) = csr.columns.get(entry + AHEAD) {
+                    prefetch_row(gradient, coming);
+                    prefetch_row(state, coming);
+                    prefetch_for_writing(edges, positions[entry + AHEAD] as usize * heads);
                 }
                 let destination = csr.columns[entry] as usize;
-                let position = position as usize * heads;
                 let incoming = gradient.row(destination);
-                let (maximum, denominator) = (softmax.maximum.row(destination), softmax.denominator.row(destination));
-                let (theirs, inner) = (scores.destination.row(destination), inner.row(destination));
+                let [theirs, maximum, reciprocal, inner] = quarters(state.row(destination), heads);
                 for head in 0..heads {
-                    let span = head * width..(head + 1) * width;
                     let score = mine[head] + theirs[head];
-                    let alpha = weight * exp(leaky(score) - maximum[head]) / denominator[head];
-                    let along = dot(&incoming[span.clone()], &message[span.clone()]);
-                    let slope = if score > 0.0 { 1.0 } else { SLOPE };
-                    let of_score = alpha * (along - inner[head]) * slope;
-                    halves[head] += of_score;
-                    edges[position + head].store(of_score.to_bits(), Ordering::Relaxed);
-                    for (out, value) in out[span.clone()].iter_mut().zip(&incoming[span]) {
-                        *out += alpha * value;
-                    }
+                    alpha[head] = weight * exp(leaky(score) - maximum[head]) * reciprocal[head];
                 }
+                let rows = incoming.chunks_exact(width).zip(message.chunks_exact(width));
+                let rows = out.chunks_exact_mut(width).zip(rows).zip(alpha.iter().zip(along.iter_mut()));
+                for ((out, (incoming, message)), (alpha, along)) in rows {
+                    *along = add_and_multiply(out, incoming, message, *alpha);
+                }
+                // One by one, as they are stored: read back as a vector they would wait until all have left.
+                let position = positions[entry] as usize * heads;
+                let edges = &edges[position..position + heads];
+                for head in 0..heads {
+                    let slope = if mine[head] + theirs[head] > 0.0 { 1.0 } else { SLOPE };
+                    let of_score = alpha[head] * (along[head] - inner[head]) * slope;
+                    halves[head] += of_score;
+                    edges[head].store(of_score.to_bits(), Ordering::Relaxed);
+                }
+            }
+            for ((out, vector), half) in out.chunks_exact_mut(width).zip(vector.chunks_exact(width)).zip(&*halves) {
+                out.iter_mut().zip(vector).for_each(|(out, value)| *out += half * value);
             }
         }
     }
+}
+
+/// `out += alpha · a`, and ⟨a, b⟩, in one pass over a.
+#[inline(always)]
+fn add_and_multiply(out: &mut [f32], a: &[f32], b: &[f32], alpha: f32) -> f32 {
+    let mut lanes = [0.0f32; 8];
+    let (mut out_runs, a_runs, b_runs) = (out.chunks_exact_mut(8), a.chunks_exact(8), b.chunks_exact(8));
+    let (a_rest, b_rest) = (a_runs.remainder(), b_runs.remainder());
+    for ((out, a), b) in (&mut out_runs).zip(a_runs).zip(b_runs) {
+        for lane in 0..8 {
+            out[lane] += alpha * a[lane];
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    let mut rest = 0.0;
+    for ((out, a), b) in out_runs.into_remainder().iter_mut().zip(a_rest).zip(b_rest) {
+        *out += alpha * a;
+        rest += a * b;
+    }
+    for half in [4, 2, 1] {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+    }
+    lanes[0] + rest
 }
 
 /// Adds the gradients of the scores to those of the destinations' halves; run after [`attention_adjoint`] on the same
@@ -368,15 +445,4 @@ fn exp(x: f32) -> f32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exponential_is_accurate_to_a_few_units_in_the_last_place() {
-        for i in 0..100_000 {
-            let x = -87.0 * i as f32 / 100_000.0;
-            let (ours, exact) = (f64::from(exp(x)), f64::from(x).exp());
-            assert!((ours - exact).abs() <= 3e-7 * exact, "exp({x}) = {ours}, not {exact}");
-        }
-    }
-}
+mod tests;

@@ -93,3 +93,16 @@ pub(crate) fn prefetch(data: &[f32], index: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (data, index);
 }
+
+/// The same for `data[index]`, which is about to be written.
+#[inline(always)]
+pub(crate) fn prefetch_for_writing<T>(data: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(element) = data.get(index) {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // SAFETY: prefetching has no effect but on caches, and the address is that of a live element.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(element).cast::<i8>()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (data, index);
+}

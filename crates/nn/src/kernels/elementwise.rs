@@ -71,6 +71,31 @@ pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_
     });
 }
 
+/// `out[v] = x[v] + bias`.
+///
+/// # Panics
+///
+/// If the shapes of `out` and `x` differ.
+pub fn copy_shifted(compute: &Compute, out: &mut Matrix, x: Rows<'_>, bias: &[f32]) {
+    assert_eq!((out.rows(), out.columns()), (x.rows(), x.columns()));
+    let x = x.stored();
+    compute.rows(out.rows_mut(), |row, out| match x {
+        Stored::Dense(x) => set_shifted(out, x.row(row), bias),
+        Stored::Sparse(x) => {
+            out.copy_from_slice(bias);
+            for entry in x.offsets()[row]..x.offsets()[row + 1] {
+                out[x.indices()[entry] as usize] += x.values()[entry];
+            }
+        }
+    });
+}
+
+per_processor! {
+    fn set_shifted(out: &mut [f32], x: &[f32], bias: &[f32]) {
+        out.iter_mut().zip(x).zip(bias).for_each(|((value, x), bias)| *value = x + bias);
+    }
+}
+
 per_processor! {
     fn set_scaled(out: &mut [f32], factor: f32, x: &[f32]) {
         out.iter_mut().zip(x).for_each(|(value, x)| *value = factor * x);
@@ -358,6 +383,17 @@ mod tests {
         let both = (0..rows).flat_map(|r| out.row(r).windows(2)).filter(|w| w[0] != 0.0 && w[1] != 0.0).count();
         let share = both as f64 / (rows * (columns - 1)) as f64;
         assert!((share - 0.49).abs() < 0.006, "{share}");
+    }
+
+    #[test]
+    fn a_shifted_copy_is_each_row_with_the_bias_added_however_it_is_stored() {
+        let dense = Matrix::from_vec(3, 2, vec![1.0, 0.0, 0.0, 0.0, -2.0, 4.0]);
+        let sparse = crate::matrix::SparseRows::new(2, vec![0, 1, 1, 3], vec![0, 0, 1], vec![1.0, -2.0, 4.0]);
+        for x in [Operand::Dense(dense), Operand::Sparse(sparse)] {
+            let mut out = Matrix::from_vec(3, 2, vec![f32::NAN; 6]);
+            copy_shifted(&Compute::new(2), &mut out, x.view(), &[10.0, 20.0]);
+            assert_eq!(out.data(), [11.0, 20.0, 10.0, 20.0, 8.0, 24.0]);
+        }
     }
 
     #[test]

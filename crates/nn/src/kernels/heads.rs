@@ -1,24 +1,7 @@
 //! What attention does with its heads, whose columns stand side by side: head h has columns h·width to (h + 1)·width.
 
-use super::elementwise::dot;
 use crate::matrix::Matrix;
 use crate::threads::Compute;
-
-/// Sums of `a ⊙ b` over each run of `width` columns: `out[v][h] = Σ_d a[v][h·width + d] · b[v][h·width + d]`.
-///
-/// # Panics
-///
-/// If `a` has not heads · width columns.
-pub fn head_products(compute: &Compute, out: &mut Matrix, a: &Matrix, b: &Matrix, width: usize) {
-    let heads = out.columns().max(1);
-    assert_eq!(a.columns(), heads * width);
-    compute.rows(out.rows_mut(), |row, out| {
-        for (head, out) in out.iter_mut().enumerate() {
-            let span = head * width..(head + 1) * width;
-            *out = dot(&a.row(row)[span.clone()], &b.row(row)[span]);
-        }
-    });
-}
 
 /// `out[v][d] = Σ_h x[v][h·width + d] / heads`: the mean over heads. `x` is n × (heads · width), `out` n × width.
 pub fn average_heads(compute: &Compute, out: &mut Matrix, x: &Matrix, heads: usize) {
@@ -47,6 +30,7 @@ pub fn spread_heads(compute: &Compute, out: &mut Matrix, dz: &Matrix, heads: usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::elementwise::dot;
 
     #[test]
     fn spreading_is_the_adjoint_of_averaging() {

@@ -12,8 +12,8 @@ use crate::kernels::attention::{
     ScoreGradients, Scores, Softmax, add_destination_gradient, add_score_gradient, add_vector_gradient,
     attention_adjoint, attention_close, attention_fold, score_halves,
 };
-use crate::kernels::elementwise::{copy_scaled, fill, scale_and_shift};
-use crate::kernels::heads::{average_heads, head_products, spread_heads};
+use crate::kernels::elementwise::{copy_shifted, fill, scale_and_shift};
+use crate::kernels::heads::{average_heads, spread_heads};
 use crate::kernels::product::{add_bias_gradient, add_weight_gradient, times_weight, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
@@ -48,11 +48,8 @@ struct Memory {
     softmax: Softmax,
     /// a_src · q of the own block's sources and of the halo block's; sources × heads.
     source_scores: [Matrix; 2],
-    /// a_dst · q; destinations × heads.
-    destination_scores: Matrix,
+    /// The gradient of a_dst · q; destinations × heads.
     destination_gradient: Matrix,
-    /// ⟨gradient, sum⟩ of each destination and head.
-    inner: Matrix,
     /// Where heads are averaged: the gradient of each head's fold.
     spread: Matrix,
     score_gradients: ScoreGradients,
@@ -169,30 +166,28 @@ impl Layer for Gat {
         let memory: &mut Memory = state.own.get();
         if side == Side::Own {
             let destinations = first..first + block.destinations();
-            memory.softmax.reset(destinations.len(), self.heads);
-            let scores = &mut memory.destination_scores;
-            score_halves(compute, scores, (messages, destinations), views.destination, self.heads);
+            memory.softmax.reset(compute, (messages, destinations), views.destination, self.heads);
         }
         let source = &mut memory.source_scores[side as usize];
-        score_halves(compute, source, (messages, 0..messages.rows()), views.source, self.heads);
+        score_halves(compute, source, messages, views.source, self.heads);
         let weight = if side == Side::Halo { state.presence.as_slice() } else { &[] };
-        let scores = Scores { block, messages, source, destination: &memory.destination_scores, weight };
+        let scores = Scores { block, messages, source, weight };
         attention_fold(compute, folded, &mut memory.softmax, scores);
     }
 
     fn finish_fold(&self, At { compute, state, .. }: &mut At<'_>, folded: &mut Matrix) {
-        attention_close(compute, folded, &state.own.get::<Memory>().softmax);
+        attention_close(compute, folded, &mut state.own.get::<Memory>().softmax);
     }
 
     fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         out.reshape(input.folded.rows(), self.outputs());
         if self.concatenate {
-            copy_scaled(compute, out, Store::Set, input.folded, 1.0, None);
+            copy_shifted(compute, out, input.folded, self.views(p).bias);
         } else {
             let Rows::Dense(folded) = input.folded else { unreachable!("attention folds into dense rows") };
             average_heads(compute, out, folded, self.heads);
+            scale_and_shift(compute, out, None, Some(self.views(p).bias));
         }
-        scale_and_shift(compute, out, None, Some(self.views(p).bias));
     }
 
     fn add_close_gradients(
@@ -204,7 +199,7 @@ impl Layer for Gat {
     ) {
         add_bias_gradient(compute, self.views_mut(g).bias, dz);
         let Rows::Dense(folded) = input.folded else { unreachable!("attention folds into dense rows") };
-        let Memory { inner, spread, .. } = state.own.get();
+        let Memory { softmax, spread, .. } = state.own.get();
         let dfolded = if self.concatenate {
             dz
         } else {
@@ -212,8 +207,7 @@ impl Layer for Gat {
             spread_heads(compute, spread, dz, self.heads);
             spread
         };
-        inner.reshape(folded.rows(), self.heads);
-        head_products(compute, inner, dfolded, folded, self.width);
+        softmax.take_up(compute, dfolded, folded);
     }
 
     fn close_adjoint(&self, At { state, .. }: &mut At<'_>, dz: &mut Matrix, Wanted { dfolded, .. }: Wanted<'_>) {
@@ -239,11 +233,10 @@ impl Layer for Gat {
         }
         let source = &memory.source_scores[side as usize];
         let weight = if side == Side::Halo { state.presence.as_slice() } else { &[] };
-        let scores = Scores { block, messages, source, destination: &memory.destination_scores, weight };
+        let scores = Scores { block, messages, source, weight };
         let gradients = &mut memory.score_gradients;
-        attention_adjoint(compute, dmessages, gradients, scores, &memory.softmax, dfolded, &memory.inner);
+        attention_adjoint(compute, dmessages, gradients, scores, &memory.softmax, (dfolded, views.source));
         add_destination_gradient(compute, &mut memory.destination_gradient, gradients, block);
-        add_score_gradient(compute, dmessages, &gradients.source, views.source);
         add_vector_gradient(compute, self.views_mut(g).source, &gradients.source, messages);
     }
 

@@ -6,7 +6,7 @@
 use super::{At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
-use crate::kernels::elementwise::{copy_scaled, scale_and_shift, scale_rows};
+use crate::kernels::elementwise::{copy_scaled, copy_shifted, scale_and_shift, scale_rows};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
 use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_then, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
@@ -115,8 +115,7 @@ impl Layer for Gcn {
         let (weight, bias) = p.split_at(self.weight_len());
         out.reshape(input.folded.rows(), self.outputs);
         if self.transform_first {
-            copy_scaled(compute, out, Store::Set, input.folded, 1.0, None);
-            scale_and_shift(compute, out, None, Some(bias));
+            copy_shifted(compute, out, input.folded, bias);
         } else {
             affine(compute, out, &[(Left::Rows(input.folded), weight)], bias, |_, _| {});
         }

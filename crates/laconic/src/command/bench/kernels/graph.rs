@@ -66,21 +66,20 @@ fn attention(bench: &mut Bench<'_>, block: &Block) {
     let (nodes, columns) = (block.sources(), heads * width);
     let against = against(bench, block, columns);
     let messages = Matrix::from_vec(nodes, columns, vec![0.5; nodes * columns]);
-    let [source, destination, inner] =
-        [0.25, -0.25, 0.125].map(|v| Matrix::from_vec(nodes, heads, vec![v; nodes * heads]));
-    let scores = Scores { block, messages: &messages, source: &source, destination: &destination, weight: &[] };
+    let (source, vector) = (Matrix::from_vec(nodes, heads, vec![0.25; nodes * heads]), vec![-1.0 / 64.0; columns]);
+    let scores = Scores { block, messages: &messages, source: &source, weight: &[] };
     let (mut sums, mut softmax) = (Matrix::zeros(nodes, columns), Softmax::default());
     let shape = format!("{heads}x{width}");
     let mut fold = |compute: &mut laconic_nn::Compute| {
-        softmax.reset(nodes, heads);
+        softmax.reset(compute, (&messages, 0..nodes), &vector, heads);
         attention_fold(compute, &mut sums, &mut softmax, scores);
-        attention_close(compute, &mut sums, &softmax);
+        attention_close(compute, &mut sums, &mut softmax);
     };
     // The adjoint reads what the fold leaves.
     fold(&mut bench.compute);
     bench.kernel(ATTENTION[0], &shape, against, &mut fold);
     let (mut out, mut gradients) = (Matrix::default(), ScoreGradients::default());
     bench.kernel(ATTENTION[1], &shape, against, &mut |compute| {
-        attention_adjoint(compute, &mut out, &mut gradients, scores, &softmax, &sums, &inner);
+        attention_adjoint(compute, &mut out, &mut gradients, scores, &softmax, (&sums, &vector));
     });
 }

@@ -1,0 +1,155 @@
+//! Attention against plain arithmetic in `f64`.
+
+use laconic_key::{Key, Purpose};
+
+use super::*;
+
+#[test]
+fn exponential_is_accurate_to_a_few_units_in_the_last_place() {
+    for i in 0..100_000 {
+        let x = -87.0 * i as f32 / 100_000.0;
+        let (ours, exact) = (f64::from(exp(x)), f64::from(x).exp());
+        assert!((ours - exact).abs() <= 3e-7 * exact, "exp({x}) = {ours}, not {exact}");
+    }
+}
+
+/// The closed form of softmax attention and its adjoint over all edges at once, in `f64`.
+struct Plain {
+    closed: Vec<f64>,
+    messages: [Vec<f64>; 2],
+    source: [Vec<f64>; 2],
+    destination: Vec<f64>,
+}
+
+/// One block with its sources' rows, halves and weights.
+type Part = (Block, Matrix, Matrix, Vec<f32>);
+
+fn random(rows: usize, columns: usize, stream: u64, scale: f64) -> Matrix {
+    let key = Key::new(stream, Purpose::Test);
+    let value = |i: usize| (scale * (key.with(i as u64).unit() - 0.5)) as f32;
+    Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
+}
+
+fn plain(parts: &[Part; 2], destination: &Matrix, gradient: &Matrix, heads: usize) -> Plain {
+    let (rows, columns) = (gradient.rows(), gradient.columns());
+    let width = columns / heads;
+    let mut plain = Plain {
+        closed: vec![0.0; rows * columns],
+        messages: [0, 1].map(|p| vec![0.0; parts[p].0.sources() * columns]),
+        source: [0, 1].map(|p| vec![0.0; parts[p].0.sources() * heads]),
+        destination: vec![0.0; rows * heads],
+    };
+    for (row, head) in (0..rows).flat_map(|row| (0..heads).map(move |head| (row, head))) {
+        let mut edges = vec![];
+        for (part, (block, _, halves, weight)) in parts.iter().enumerate() {
+            let csr = block.forward();
+            for &source in &csr.columns[csr.offsets[row]..csr.offsets[row + 1]] {
+                let source = source as usize;
+                let score = f64::from(halves.row(source)[head] + destination.row(row)[head]);
+                let score_after = if score > 0.0 { score } else { 0.2 * score };
+                let weight = weight.get(source).map_or(1.0, |&w| f64::from(w));
+                if weight > 0.0 {
+                    edges.push((part, source, score, weight * score_after.exp()));
+                }
+            }
+        }
+        let total: f64 = edges.iter().map(|edge| edge.3).sum();
+        let at = |part: usize, source: usize, d: usize| f64::from(parts[part].1.row(source)[head * width + d]);
+        let g = |d: usize| f64::from(gradient.row(row)[head * width + d]);
+        let mut inner = 0.0;
+        for &(part, source, _, e) in &edges {
+            for d in 0..width {
+                plain.closed[row * columns + head * width + d] += e / total * at(part, source, d);
+                inner += e / total * at(part, source, d) * g(d);
+            }
+        }
+        for &(part, source, score, e) in &edges {
+            let along: f64 = (0..width).map(|d| g(d) * at(part, source, d)).sum();
+            let of_score = e / total * (along - inner) * if score > 0.0 { 1.0 } else { 0.2 };
+            plain.source[part][source * heads + head] += of_score;
+            plain.destination[row * heads + head] += of_score;
+            for d in 0..width {
+                plain.messages[part][source * columns + head * width + d] += e / total * g(d);
+            }
+        }
+    }
+    plain
+}
+
+fn assert_near(ours: &Matrix, plain: &[f64], what: &str) {
+    assert_eq!(ours.data().len(), plain.len(), "{what}");
+    for (i, (a, b)) in ours.data().iter().zip(plain).enumerate() {
+        assert!((f64::from(*a) - b).abs() <= 2e-5 * (1.0 + b.abs()), "{what} {i}: {a}, not {b}");
+    }
+}
+
+/// No edges seen, by destinations with these halves.
+fn begun(halves: &Matrix) -> Softmax {
+    let state = |row: usize| {
+        let nothing = [f32::NEG_INFINITY, 0.0, 0.0].map(|value| vec![value; halves.columns()]);
+        [halves.row(row).to_vec(), nothing.concat()].concat()
+    };
+    let state: Vec<f32> = (0..halves.rows()).flat_map(state).collect();
+    Softmax { state: Matrix::from_vec(halves.rows(), 4 * halves.columns(), state) }
+}
+
+#[test]
+fn two_blocks_agree_with_plain_softmax_attention_and_its_gradients() {
+    for (heads, width) in [1, 8, 11, 64].into_iter().flat_map(|heads| [1, 3, 33].map(|width| (heads, width))) {
+        let (rows, columns) = (300, heads * width);
+        let part = |sources: usize, stream: u64, weight: Vec<f32>| -> Part {
+            let key = Key::new(stream, Purpose::Test);
+            let (mut offsets, mut to) = (vec![0], vec![]);
+            for row in 0..rows as u64 {
+                // Every seventh row has no edges at all; the first of others have few.
+                let chance = if row % 7 == 0 { 0.0 } else { 0.3 * row as f64 / rows as f64 };
+                to.extend((0..sources as u32).filter(|&s| key.with(row).with(s.into()).unit() < chance));
+                offsets.push(to.len());
+            }
+            let mut messages = random(sources, columns, stream + 1, 2.0);
+            let mut halves = random(sources, heads, stream + 2, 8.0);
+            for absent in (0..weight.len()).filter(|&s| weight[s] == 0.0) {
+                messages.row_mut(absent).fill(f32::NAN);
+                halves.row_mut(absent).fill(f32::NAN);
+            }
+            (Block::new(sources, offsets, to, None), messages, halves, weight)
+        };
+        let parts = [part(40, 10, vec![]), part(30, 20, (0..30).map(|s| (s % 3) as f32).collect())];
+        let (destination, gradient) = (random(rows, heads, 30, 8.0), random(rows, columns, 40, 2.0));
+        let mut plain = plain(&parts, &destination, &gradient, heads);
+        let vector = random(1, columns, 60, 2.0);
+        for (messages, halves) in plain.messages.iter_mut().zip(&plain.source) {
+            for (i, of_message) in messages.iter_mut().enumerate() {
+                let (source, column) = (i / columns, i % columns);
+                *of_message += halves[source * heads + column / width] * f64::from(vector.data()[column]);
+            }
+        }
+        let mut bits = vec![];
+        for threads in [1, 2] {
+            let compute = Compute::new(threads);
+            let scores =
+                parts.each_ref().map(|(block, messages, source, weight)| Scores { block, messages, source, weight });
+            let (mut sums, mut softmax) = (random(rows, columns, 50, 1.0), begun(&destination));
+            for scores in scores {
+                attention_fold(&compute, &mut sums, &mut softmax, scores);
+            }
+            attention_close(&compute, &mut sums, &mut softmax);
+            assert_near(&sums, &plain.closed, "sums");
+            let mut of_destinations = Matrix::zeros(rows, heads);
+            softmax.take_up(&compute, &gradient, &sums);
+            let (mut out, mut back) = (Matrix::default(), ScoreGradients::default());
+            bits.push(sums.data().to_vec());
+            for (part, scores) in scores.into_iter().enumerate() {
+                attention_adjoint(&compute, &mut out, &mut back, scores, &softmax, (&gradient, vector.data()));
+                add_destination_gradient(&compute, &mut of_destinations, &back, scores.block);
+                assert_near(&out, &plain.messages[part], "messages");
+                assert_near(&back.source, &plain.source[part], "sources' halves");
+                bits.extend([out.data().to_vec(), back.source.data().to_vec()]);
+            }
+            assert_near(&of_destinations, &plain.destination, "destinations' halves");
+            bits.push(of_destinations.into_vec());
+        }
+        let (one, two) = bits.split_at(bits.len() / 2);
+        assert_eq!(one, two, "the same on one thread and two");
+    }
+}
