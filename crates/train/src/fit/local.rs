@@ -31,8 +31,8 @@ impl<'a> Own<'a> {
         Ok(self.fit.advance(self.worker, &mut self.progress)?.0.loss)
     }
 
-    fn hand_on(mut self, chosen: &[f32]) -> Result<Option<Handed>> {
-        hand_on(self.worker, &mut self.fit, self.at.stage, chosen, self.at.rounds_before)
+    fn hand_on(self, chosen: &[f32]) -> Result<Option<Handed>> {
+        hand_on(self.worker, self.fit, self.at.stage, chosen, self.at.rounds_before)
     }
 }
 

@@ -66,7 +66,7 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
             }
         };
         rounds_before += rounds;
-        x = hand_on(worker, &mut fit, stage, &parameters, rounds_before)?;
+        x = hand_on(worker, fit, stage, &parameters, rounds_before)?;
         finished.push((parameters, rounds));
     }
     unreachable!("a schedule has at least one stage, and the last returns")
@@ -164,13 +164,14 @@ fn recorded_round(
     Ok(end)
 }
 
-/// What a finished stage hands on to the next, of these parameters.
+/// What a finished stage hands on to the next, of these parameters. The rows are moved, and what only rounds need has
+/// gone before they are made.
 ///
 /// # Errors
 /// If another worker does not answer.
 pub fn hand_on(
     worker: &mut Worker,
-    fit: &mut Fit<'_>,
+    mut fit: Fit<'_>,
     stage: &Stage,
     parameters: &[f32],
     round: u32,
@@ -178,6 +179,7 @@ pub fn hand_on(
     if stage.hand_on == HandOn::Nothing {
         return Ok(None);
     }
+    fit.end_rounds();
     // What evaluations alone may see must not reach the next stage's training.
     let training = fit.infer_as_trained(worker, parameters, round)?.map(|pass| handed(pass, stage));
     let seen = handed(fit.infer(worker, parameters, round)?, stage);
@@ -187,14 +189,13 @@ pub fn hand_on(
     }))
 }
 
-fn handed(pass: &Pass, stage: &Stage) -> Operand {
-    let rows = match stage.hand_on {
+fn handed(pass: &mut Pass, stage: &Stage) -> Operand {
+    Operand::Dense(match stage.hand_on {
         HandOn::Hidden => {
-            pass.last_hidden().expect("a stage that hands on hidden rows has a classifier that reads them")
+            pass.take_last_hidden().expect("a stage that hands on hidden rows has a classifier that reads them")
         }
-        _ => pass.logits(),
-    };
-    Operand::Dense(rows.clone())
+        _ => pass.take_logits(),
+    })
 }
 
 /// What a trained model says about own rows.
@@ -222,13 +223,14 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
             Operand::Dense(rows) if index > 0 => Some(rows.clone()),
             _ => None,
         };
-        let mut fit = Fit::new(worker, StageRun { stage, index, rounds_before: round }, StageInputs::of(inputs))?;
-        x = hand_on(worker, &mut fit, stage, parameters, round)?.map(|handed| handed.training);
+        let at = StageRun { stage, index, rounds_before: round };
+        let mut fit = Fit::without_rounds(worker, at, StageInputs::of(inputs))?;
         if index + 1 == stages.len() {
             let pass = fit.infer(worker, parameters, round)?;
-            let embedding = pass.last_hidden().cloned().or(embedding);
-            return Ok(Inferred { logits: pass.logits().clone(), embedding });
+            let embedding = pass.take_last_hidden().or(embedding);
+            return Ok(Inferred { logits: pass.take_logits(), embedding });
         }
+        x = hand_on(worker, fit, stage, parameters, round)?.map(|handed| handed.training);
     }
     unreachable!("a schedule has at least one stage, and the last returns")
 }

@@ -79,14 +79,23 @@ impl<'a> Fit<'a> {
     /// Prepares the memory of a stage.
     ///
     /// # Errors
-    /// If the codec of parameters cannot be made.
+    /// If the codec of parameters cannot be made, or the system starts no thread for making batches.
     pub fn new(worker: &Worker, at: StageRun<'a>, material: StageInputs) -> Result<Fit<'a>> {
+        let batches = batch::of(worker, at.stage, &material.inputs)?;
+        Ok(Fit { batches, ..Fit::without_rounds(worker, at, material)? })
+    }
+
+    /// A stage that is only run, of which no training rows are kept apart.
+    ///
+    /// # Errors
+    /// If the codec of parameters cannot be made.
+    pub fn without_rounds(worker: &Worker, at: StageRun<'a>, material: StageInputs) -> Result<Fit<'a>> {
         let StageInputs { inputs, reveal, eval_inputs } = material;
         let network = &at.stage.network;
         let is_adaptive = |(tag, _): &(Tag, usize)| worker.plan.messages.coding(*tag).is_adaptive();
         Ok(Fit {
             at,
-            batches: batch::of(worker, at.stage, &inputs)?,
+            batches: batch::nothing_kept(),
             task: task::of(&worker.plan, at.stage),
             inputs,
             reveal,
@@ -299,11 +308,16 @@ impl<'a> Fit<'a> {
         Ok((extras.loss, [&self.gradient[..], &self.seen].concat()))
     }
 
+    /// Gives back what only rounds need: none follow.
+    pub fn end_rounds(&mut self) {
+        (self.batches, self.reveal) = (batch::nothing_kept(), None);
+    }
+
     /// Logits of all own rows without dropout, as evaluations see them.
     ///
     /// # Errors
     /// If another worker does not answer.
-    pub fn infer(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<&Pass> {
+    pub fn infer(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<&mut Pass> {
         let (network, context) = (self.network(), self.context(worker, round, false));
         let (pass, in_batches) = (&mut self.pass, worker.plan.batching.is_some());
         if in_batches {
@@ -325,7 +339,12 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// If another worker does not answer.
-    pub fn infer_as_trained(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<Option<&Pass>> {
+    pub fn infer_as_trained(
+        &mut self,
+        worker: &mut Worker,
+        parameters: &[f32],
+        round: u32,
+    ) -> Result<Option<&mut Pass>> {
         if self.eval_inputs.is_none() {
             return Ok(None);
         }

@@ -61,15 +61,28 @@ impl Default for FirstInputs {
     }
 }
 
+/// A matrix in no more memory than it fills, and an empty one in its place.
+fn fitted(matrix: &mut Matrix) -> Matrix {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let mut values = std::mem::take(matrix).into_vec();
+    values.shrink_to_fit();
+    Matrix::from_vec(rows, columns, values)
+}
+
 impl Pass {
     /// The output of the last forward pass; rows × classes.
     pub fn logits(&self) -> &Matrix {
         &self.tapes.last().expect("a network has layers").z
     }
 
-    /// The rows that the last of several units read in the last forward pass.
-    pub fn last_hidden(&self) -> Option<&Matrix> {
-        self.tapes.get(1..)?.last().map(|tape| &tape.x)
+    /// The same, moved out of the pass.
+    pub fn take_logits(&mut self) -> Matrix {
+        fitted(&mut self.tapes.last_mut().expect("a network has layers").z)
+    }
+
+    /// The rows that the last of several units read in the last forward pass, moved out of it.
+    pub fn take_last_hidden(&mut self) -> Option<Matrix> {
+        self.tapes.get_mut(1..)?.last_mut().map(|tape| fitted(&mut tape.x))
     }
 
     /// The gradient that [`Pass::backward`] starts from; rows × classes.

@@ -2,6 +2,8 @@
 //! fills.
 //!
 //! A pass asks in the same order in every round, so from the second round on everything fits and nothing is allocated.
+//! What is lent is at most twice as large as what it is lent for: a narrow matrix that held the memory of a wide one
+//! would have the next wide one ask for more.
 
 use laconic_nn::Matrix;
 use laconic_nn::network::Network;
@@ -30,15 +32,15 @@ impl Spare {
         self.largest = largest;
     }
 
-    /// Gives a matrix the shape `rows` × `columns`, in its own memory if there is room, else in the smallest that fits,
-    /// else in new memory. What it holds is unspecified.
+    /// Gives a matrix the shape `rows` × `columns`, in its own memory if there is room, else in the smallest that fits
+    /// and is not far too large, else in new memory. What it holds is unspecified.
     pub fn shape(&mut self, matrix: &mut Matrix, (rows, columns): (usize, usize)) {
         let needed = rows * columns;
         let own = std::mem::take(matrix).into_vec();
         let mut vector = own;
         if vector.capacity() < needed {
             self.put(vector);
-            let fits = |(_, vector): &(usize, &Vec<f32>)| vector.capacity() >= needed;
+            let fits = |(_, vector): &(usize, &Vec<f32>)| (needed..=2 * needed).contains(&vector.capacity());
             let best = self.vectors.iter().enumerate().filter(fits).min_by_key(|(_, vector)| vector.capacity());
             vector = best.map(|(at, _)| at).map_or_else(Vec::new, |at| self.vectors.swap_remove(at));
         }
@@ -82,6 +84,11 @@ mod tests {
         spare.shape(&mut third, (1, 1));
         assert_eq!((first.data().as_ptr(), second.data().as_ptr()), (places[1], places[0]));
         assert_eq!((first.rows(), first.columns(), second.data().len(), third.data()), (50, 3, 720, &[0.0][..]));
+        // What is narrow leaves wide memory to what is wide.
+        spare.take(&mut second);
+        spare.shape(&mut third, (10, 10));
+        spare.shape(&mut second, (60, 12));
+        assert_eq!(second.data().as_ptr(), places[0]);
         // Its own memory is the first that is tried.
         spare.shape(&mut second, (10, 100));
         assert_eq!(second.data().as_ptr(), places[0]);

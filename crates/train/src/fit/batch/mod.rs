@@ -88,3 +88,8 @@ pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Result<Box<
         },
     }
 }
+
+/// All rows, of which nothing is kept apart.
+pub(super) fn nothing_kept() -> Box<dyn Batches> {
+    Box::new(full::AllRows)
+}
