@@ -4,7 +4,7 @@ use super::amounts::FLOAT;
 pub use super::amounts::Memory;
 use super::batches;
 use super::fetches::learned;
-use super::passes::{Keeping, most_values};
+use super::passes::{Keeping, Over, messages_are_rows, most_values};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Plan, RankedAmong};
@@ -46,7 +46,7 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
     };
     let stages = plan.stages.iter().map(|stage| match plan.in_neighbourhoods(stage) {
         true => batches::memory(shapes, plan, stage, trains),
-        false => of_stage(shapes, stage, keeping, plan.evaluates_apart(stage), plan.messages.skip.is_some()),
+        false => of_stage(shapes, plan, stage, keeping),
     });
     memory.add_all(&stages.max_by_key(Memory::total).unwrap_or_default());
     let classes = plan.stages.last().map_or(0, Stage::outputs);
@@ -116,32 +116,79 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     given + of_relations + 40 * of_round + 8 * listed + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
 }
 
-fn of_stage(shapes: &Shapes, stage: &Stage, keeping: Keeping, evaluates_apart: bool, skips: bool) -> Memory {
+/// The inputs that do not change while a stage trains, and what passes over its rows hold.
+fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = Memory::default();
     let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
-    let units = stage.network.units();
-    let first = units[0].layer.as_ref();
+    let first = stage.first();
+    let (width, live) = (first.message_width(), first.message_has_parameters());
     // Features have been counted.
     let handed_on = if stage.first_layer > 0 { first.inputs() * rows } else { 0 };
-    let kept = match (first.message_width() > 0, first.message_has_parameters()) {
+    let kept = match (width > 0, live) {
         (true, true) => first.inputs() * halo,
         (true, false) => first.inputs() * rows,
         (false, _) => 0,
     };
     floats("frozen inputs", handed_on + kept);
-    floats("inputs of evaluations", if evaluates_apart { handed_on.max(first.inputs() * rows) + kept } else { 0 });
-    floats("activations", most_values(shapes, stage, keeping));
+    let apart = plan.evaluates_apart(stage);
+    floats("inputs of evaluations", if apart { handed_on.max(first.inputs() * rows) + kept } else { 0 });
+    // Others' messages, and own ones that are not rows, while a fold without parameters is made of them.
+    let folds = width > 0 && !live;
+    let made = if folds && messages_are_rows(first) && stage.freezes() { 0 } else { rows };
+    let folding = if folds { (made + halo) * width } else { 0 };
+    let copies = if live && stage.freezes() { halo } else { 0 };
+    if keeping == Keeping::Nothing || !trains_on_rows_alone(plan, stage) {
+        let passes = most_values(Over { rows, copies }, stage, keeping);
+        let again = if folds && !stage.freezes() { folding } else { 0 };
+        floats("activations", (passes + again).max(folding));
+        return memory;
+    }
+    let (train, of_round) = training_rows(shapes, plan);
+    let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
+    let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
+    let batch = if plan.batching.is_some() { of_round * each } else { 0 };
+    let over = |rows: usize, keeping| most_values(Over { rows, copies: 0 }, stage, keeping);
+    let (round, evaluation) = (over(of_round, keeping), over(rows, Keeping::Nothing));
+    floats("training rows", train * each + batch);
+    floats("activations", (round + evaluation).max(folding));
+    memory
+}
+
+/// Whether rounds of a stage run over training rows that are kept apart, because no neighbour is read any more.
+fn trains_on_rows_alone(plan: &Plan, stage: &Stage) -> bool {
+    let first = stage.first();
+    let is_kept = first.message_width() == 0 || (stage.freezes() && !first.message_has_parameters());
+    is_kept && stage.reads_no_further() && plan.links.is_none()
+}
+
+/// Training rows, and how many of them a round runs over, at most but for rare draws.
+fn training_rows(shapes: &Shapes, plan: &Plan) -> (usize, usize) {
+    let train = shapes.split_rows[0];
+    let Some(batching) = &plan.batching else { return (train, train) };
+    let share = train as f64 / f64::from(batching.batches.max(1));
+    (train, ((share + 3.0 * share.sqrt()) as usize).min(train))
+}
+
+fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Memory {
+    let (rows, halo) = (shapes.rows, shapes.halo_rows());
+    let mut memory = of_passes(shapes, plan, stage, keeping);
+    let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
+    let units = stage.network.units();
+    let first = units[0].layer.as_ref();
     // The widest messages. Classes may be many more than columns, and no row of them crosses.
     let (mut messages, mut crossing) = (0, Vec::new());
     let edges = shapes.edges.iter().sum();
+    // Where rounds have a pass of their own, its layers keep as much of what it runs over.
+    let apart = keeping != Keeping::Nothing && trains_on_rows_alone(plan, stage);
+    let of_round = if apart { training_rows(shapes, plan).1 } else { 0 };
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
         let message = layer.message_width();
         if index > 0 || first.message_has_parameters() {
             floats("halo rows", halo * message);
         }
-        floats("what layers keep", layer.state_values(rows, edges));
+        floats("what layers keep", layer.state_values(rows, edges) + layer.state_values(of_round, 0));
         messages = messages.max(message);
         // What crosses in every round: messages, or where they are late the rows that these are made of.
         let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
@@ -150,8 +197,10 @@ fn of_stage(shapes: &Shapes, stage: &Stage, keeping: Keeping, evaluates_apart: b
     floats("gradients of rows", messages * halo);
     let crosses = crossing.iter().copied().fold(messages, usize::max);
     let all_cross: usize = crossing.iter().sum();
+    // Before the first round frozen rows cross, or messages of them that are as wide, and their frames stay.
+    let once = if first.message_width() > 0 && stage.freezes() { first.inputs() } else { 0 };
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
-    floats("frames", crosses * exchanged);
+    floats("frames", crosses.max(once) * exchanged);
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
     // layer on their way, where rows cross in place of messages.
@@ -164,7 +213,7 @@ fn of_stage(shapes: &Shapes, stage: &Stage, keeping: Keeping, evaluates_apart: b
     let averages: usize = stage.late.iter().flat_map(|late| late.smoothing).map(|share| usize::from(share > 0.0)).sum();
     floats("late rows", (2 + averages) * of_layers + 2 * of_widest);
     // What was sent last over each link, and what came.
-    let skipped = if skips { 2 * all_cross * exchanged } else { 0 };
+    let skipped = if plan.messages.skip.is_some() { 2 * all_cross * exchanged } else { 0 };
     floats("last messages", skipped);
     // Everything that a worker alone remembers, as arrays and as the bytes of a file.
     floats("state file", 2 * ((1 + averages) * of_layers + skipped));

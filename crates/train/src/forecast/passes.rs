@@ -2,7 +2,6 @@
 
 use laconic_nn::{Layer, Nodes};
 
-use crate::exchange::shapes::Shapes;
 use crate::pass::spare::widest;
 use crate::schedule::Stage;
 
@@ -11,21 +10,26 @@ pub(super) fn messages_are_rows(layer: &dyn Layer) -> bool {
     layer.messages_are_rows(&Nodes { ids: &[], inverse_degree: &[], inverse_root_degree: &[] })
 }
 
-/// Values that are held now, and the most that ever were.
+/// The memory that goes from one matrix to another, as [`crate::pass::spare::Spare`] deals with it: what is given back
+/// is lent to what needs half of it at least, and is never freed.
 #[derive(Default)]
 struct Held {
-    now: usize,
+    free: Vec<usize>,
     most: usize,
 }
 
 impl Held {
     fn take(&mut self, values: usize) {
-        self.now += values;
-        self.most = self.most.max(self.now);
+        let fits = |(_, free): &(usize, &usize)| (values..=2 * values).contains(*free);
+        let best = self.free.iter().enumerate().filter(fits).min_by_key(|(_, free)| **free);
+        match best.map(|(place, _)| place) {
+            Some(place) => drop(self.free.swap_remove(place)),
+            None => self.most += values,
+        }
     }
 
     fn give(&mut self, values: usize) {
-        self.now = self.now.saturating_sub(values);
+        self.free.extend((values > 0).then_some(values));
     }
 }
 
@@ -53,12 +57,20 @@ pub(super) enum Keeping {
     Nothing,
 }
 
+/// What a pass runs over.
+#[derive(Clone, Copy)]
+pub(super) struct Over {
+    /// Own rows that it runs over.
+    pub rows: usize,
+    /// Kept copies of others' rows, of which messages are made.
+    pub copies: usize,
+}
+
 /// The most values that a pass over a stage's network holds, besides its inputs, what layers keep, and the halo's rows.
 /// Memory goes from one matrix to the next ([`crate::pass::spare`]), and matrices of half of the size of the largest
 /// have its room.
-pub(super) fn most_values(shapes: &Shapes, stage: &Stage, keeping: Keeping) -> usize {
+pub(super) fn most_values(Over { rows, copies }: Over, stage: &Stage, keeping: Keeping) -> usize {
     let units = stage.network.units();
-    let rows = shapes.rows;
     let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
     let largest = rows * widest(&stage.network);
     let room = |values: usize| if 2 * values >= largest { values.max(largest) } else { values };
@@ -76,26 +88,26 @@ pub(super) fn most_values(shapes: &Shapes, stage: &Stage, keeping: Keeping) -> u
     };
     let sizes: Vec<Sizes> = layers().map(sizes).collect();
     let first = units[0].layer.as_ref();
-    let copies = usize::from(first.reads_own_row() || first.message_has_parameters())
-        + usize::from(first.message_width() > 0 && !first.message_has_parameters());
+    let (inputs, live) = (first.inputs(), first.message_has_parameters());
+    let own = if first.reads_own_row() || live { rows * inputs } else { 0 };
+    let folded = if first.message_width() > 0 && !live { rows * inputs } else { 0 };
     let drops = units[0].dropout > 0.0 && keeping != Keeping::Nothing;
     // Only where they are lent to others is all of their room used.
-    let copy = rows * first.inputs();
-    let copy = if keeping == Keeping::Least { room(copy) } else { copy };
-    let dropped = if drops { copies * copy } else { 0 };
+    let copy = |values: usize| if drops && keeping == Keeping::Least { room(values) } else { values };
+    let dropped = if drops { [own, folded, copies * inputs].map(copy) } else { [0; 3] };
     // What is put together for the last unit is read by all, so nothing is made again, and all is kept.
     let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
     let joined = stage.network.joined().map_or(0, |_| 3 * room(rows * units[units.len() - 1].layer.inputs()));
     let mut held = Held::default();
-    held.take(dropped + joined);
-    forward(&sizes, keeping, &mut held, dropped);
+    dropped.into_iter().chain([joined]).for_each(|values| held.take(values));
+    forward(&sizes, keeping, &mut held, &dropped);
     if keeping != Keeping::Nothing {
-        backward(&sizes, keeping, &mut held, dropped);
+        backward(&sizes, keeping, &mut held, &dropped);
     }
     held.most
 }
 
-fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: usize) {
+fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]) {
     for (index, of) in sizes.iter().enumerate() {
         let is_last = index + 1 == sizes.len();
         held.take(of.x);
@@ -107,26 +119,37 @@ fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: usize) {
         held.take(of.z);
         match keeping {
             Keeping::All => {}
-            Keeping::Least if index == 0 => held.give(dropped),
+            Keeping::Least if index == 0 => dropped.iter().for_each(|values| held.give(*values)),
             Keeping::Least if is_last => {}
-            Keeping::Least => held.give(of.x + if of.live { 0 } else { of.folded }),
-            Keeping::Nothing => held.give(if is_last { 0 } else { of.x } + of.folded),
+            Keeping::Least => {
+                held.give(of.x);
+                held.give(if of.live { 0 } else { of.folded });
+            }
+            Keeping::Nothing => {
+                held.give(if is_last { 0 } else { of.x });
+                held.give(of.folded);
+            }
         }
         if keeping == Keeping::Nothing && !is_last {
             // What the next unit reads is made of it.
             held.take(sizes[index + 1].x);
-            held.give(of.z + sizes[index + 1].x);
+            held.give(of.z);
+            held.give(sizes[index + 1].x);
         }
     }
 }
 
-fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: usize) {
+fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]) {
     let least = keeping == Keeping::Least;
     // The gradient by the last unit's outputs.
     held.take(sizes.last().map_or(0, |of| of.z));
     for (index, of) in sizes.iter().enumerate().skip(1).rev() {
         let (was_forgotten, frugal) = (least && index + 1 < sizes.len(), least && !of.live);
-        let message_gradient = if of.folded > 0 { of.messages.max(of.x) } else { 0 };
+        let message_gradient = match (of.folded > 0, of.messages) {
+            (false, _) => 0,
+            (true, 0) => of.x,
+            (true, messages) => messages,
+        };
         if was_forgotten {
             held.take(of.x);
         }
@@ -135,18 +158,25 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: usize) 
             held.take(of.folded);
             held.give(of.messages);
         }
-        held.give(of.folded + if frugal { of.x } else { 0 });
+        held.give(of.folded);
+        held.give(if frugal { of.x } else { 0 });
         // The gradients by inputs and folds, then that by messages in the place of the one by outputs.
-        held.take(of.x + of.folded);
+        held.take(of.x);
+        held.take(of.folded);
         held.give(of.z);
         held.take(message_gradient);
-        held.give(of.folded + message_gradient + if of.live { of.messages } else { 0 });
+        held.give(of.folded);
+        held.give(message_gradient);
+        held.give(if of.live { of.messages } else { 0 });
         if frugal {
             held.take(of.x);
         }
-        held.give(of.x + sizes[index - 1].z);
+        held.give(of.x);
+        held.give(sizes[index - 1].z);
     }
-    held.take(if least { dropped } else { 0 });
+    if least {
+        dropped.iter().for_each(|values| held.take(*values));
+    }
     if let Some(first) = sizes.first().filter(|first| first.live) {
         held.take(first.folded);
         held.take(first.messages);
@@ -164,9 +194,9 @@ mod tests {
 
     fn most(sizes: &[Sizes], keeping: Keeping) -> usize {
         let mut held = Held::default();
-        forward(sizes, keeping, &mut held, 0);
+        forward(sizes, keeping, &mut held, &[]);
         if keeping != Keeping::Nothing {
-            backward(sizes, keeping, &mut held, 0);
+            backward(sizes, keeping, &mut held, &[]);
         }
         held.most
     }
@@ -174,11 +204,15 @@ mod tests {
     #[test]
     fn the_most_is_what_a_table_of_comings_and_goings_says() {
         let sizes = [Sizes { folded: 0, ..unit(0, 100) }, unit(100, 100), unit(100, 10)];
-        // z0, x1, f1, z1, x2 and z2; f2 has gone when dx2 and df2 come, and dz2 when the gradient by messages does.
-        assert_eq!(most(&sizes, Keeping::All), 5 * 100 + 10 + 3 * 100);
-        // z0, z1 and z2; x2 and f2 have gone then.
-        assert_eq!(most(&sizes, Keeping::Least), 2 * 100 + 10 + 3 * 100);
-        // x1, f1, z1.
-        assert_eq!(most(&sizes, Keeping::Nothing), 300);
+        // z0, x1, f1, z1, x2, f2, z2 and dz2; f2 has gone when dx2 and df2 come, and what is narrow has no wide one's
+        // memory for the gradient by messages.
+        assert_eq!(most(&sizes, Keeping::All), 6 * 100 + 2 * 10 + 2 * 100);
+        // z0, z1, z2 and dz2; x2 and f2 have gone then.
+        assert_eq!(most(&sizes, Keeping::Least), 2 * 100 + 2 * 10 + 3 * 100);
+        // x1, f1, z1 and z2.
+        assert_eq!(most(&sizes, Keeping::Nothing), 310);
+        // Heads that are averaged: m0, f0, z0, x1, m1, f1, z1, dz1 and dx1; f1 has gone when df1 comes, and dm1 is new.
+        let heads = |x: usize| Sizes { x, messages: 100, folded: 100, z: 10, live: true };
+        assert_eq!(most(&[heads(0), heads(10)], Keeping::All), 4 * 100 + 5 * 10 + 100);
     }
 }

@@ -104,6 +104,13 @@ impl Stage {
         (self.cache_inputs || self.redraws) && self.first().message_width() > 0
     }
 
+    /// Whether a pass over some rows needs no other once the first layer has folded: no further layer reads neighbours,
+    /// and no norm is over all rows.
+    pub fn reads_no_further(&self) -> bool {
+        let mut further = self.network.units().iter().skip(1);
+        further.all(|unit| unit.layer.message_width() == 0) && !self.network.normalises_columns()
+    }
+
     /// The tag of frozen inputs: features cross before the first layer, hidden rows before later ones.
     pub fn input_tag(&self, rounds_before: u32) -> Tag {
         let kind = if self.first_layer == 0 { Kind::Features } else { Kind::Activations };

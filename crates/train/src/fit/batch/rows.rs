@@ -28,9 +28,8 @@ pub(super) struct TrainingRows {
 impl TrainingRows {
     /// `None` where the stage reads neighbours.
     pub fn new(worker: &Worker, stage: &Stage, inputs: &Inputs, batching: Option<Batching>) -> Option<TrainingRows> {
-        let reads_graph = stage.network.units()[1..].iter().any(|unit| unit.layer.message_width() > 0);
-        // An edge to learn from may be at any node, and norms over rows are over all.
-        if reads_graph || stage.network.normalises_columns() || worker.plan.links.is_some() {
+        // An edge to learn from may be at any node.
+        if !stage.reads_no_further() || worker.plan.links.is_some() {
             return None;
         }
         let subset = Subset::new(&worker.local, &worker.local.masks[0]);

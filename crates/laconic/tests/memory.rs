@@ -1,0 +1,57 @@
+//! What a run is said to take before it starts, beside what it takes: the largest resident size of its process.
+
+mod program;
+
+use program::Place;
+use serde_json::Value;
+
+/// What the program itself takes, which is not in what is said.
+const PROGRAM: f64 = (32u64 << 20) as f64;
+
+/// A round with its evaluation takes no more than was said, and not far less.
+fn takes_what_is_said(arguments: &str) {
+    let line = format!("bench epoch --rounds 1 --seconds 0 --array 2MB --threads 2 {arguments}");
+    let found = Place::new().json(&line);
+    let number = |name: &str| found.get(name).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {name}: {found}"));
+    let (peak, said) = (number("peak_bytes"), number("predicted_bytes"));
+    assert!(peak <= said + PROGRAM, "{arguments}: {peak} bytes, {said} said");
+    assert!(said <= 2.0 * peak, "{arguments}: {peak} bytes, {said} said");
+}
+
+/// Rounds run over training rows that are kept apart, evaluations over all, and hidden rows go on to the next stage.
+#[test]
+fn a_lazy_run_takes_what_is_said() {
+    let graph = "--schedule lazy --nodes 25000 --edges 150000 --features 64 --classes 10";
+    for more in ["--arch sage", "--arch sage --set train.recompute=true", "--arch gcn --hidden 512", "--arch gin"] {
+        takes_what_is_said(&format!("{graph} {more}"));
+    }
+    takes_what_is_said(&format!("{graph} --arch gat --hidden 128 --workers 3"));
+}
+
+/// Rows that are wider than the messages made of them cross once, and are kept and dropped out where they arrive.
+#[test]
+fn wide_features_of_several_workers_take_what_is_said() {
+    let graph = "--nodes 20000 --edges 200000 --features 500 --hidden 16 --workers 3";
+    for more in ["gat", "rgcn", "gat --set train.recompute=true", "sage --schedule lazy"] {
+        takes_what_is_said(&format!("{graph} --arch {more}"));
+    }
+    takes_what_is_said(&format!("{graph} --arch sage --set schedule.cache_inputs=false"));
+}
+
+/// Messages and folds of averaged heads are wider than all rows between layers.
+#[test]
+fn averaged_heads_take_what_is_said() {
+    let graph = "--arch gat --nodes 30000 --edges 150000 --set model.head_merge=mean";
+    for more in ["--set train.recompute=true", "--layers 2 --hidden 64"] {
+        takes_what_is_said(&format!("{graph} {more}"));
+    }
+}
+
+/// What is forgotten on the way forward is not held by what is narrow.
+#[test]
+fn rows_that_are_made_again_take_what_is_said() {
+    let graph = "--nodes 40000 --edges 200000 --features 64 --classes 10 --hidden 256 --set train.recompute=true";
+    for more in ["sage", "gat"] {
+        takes_what_is_said(&format!("{graph} --arch {more}"));
+    }
+}
