@@ -9,7 +9,9 @@
 //! - **gathered rows** at width w = min(m, f): a fold reads a row and its number for each edge and writes one for each
 //!   row, 4·(E·w + n·f) + 4·E bytes; its adjoint the same in the other direction, 4·(E·w + n·m) + 4·E. The first layer
 //!   has neither where its fold is kept, no adjoint where its messages have no parameters, and no fold where layers
-//!   read no neighbours. The scores of attention, a number an edge and head, are not counted.
+//!   read no neighbours. The adjoint of a maximum touches what was taken alone, whatever the edges: it streams the
+//!   gradient, whose each value was, and the gradient of messages, 4·n·(2·f + m). The scores of attention, a number an
+//!   edge and head, are not counted.
 //! - **streams**, rows that are read and written once in a pass that joins all that is done row by row: norm,
 //!   activation and dropout behind a unit read and write n·o values forward, and read the gradient and what they had
 //!   read and write a gradient backward (3·n·o). Norms over columns need their sums first, one reading more forward
@@ -20,12 +22,14 @@
 //!   number or adds a bias can be done to it on its way.
 //!
 //! Where no layer reads neighbours in a round, as in most stages of lazy training, rows are those of training nodes
-//! alone; else all, although the last layer could do without some.
+//! alone; else all, although the last layer could do without some. What training does not see is not counted
+//! ([`Seen`]).
 
-use laconic_graph::part::GlobalCounts;
-use laconic_nn::Layer;
+use laconic_graph::dataset::Split;
+use laconic_graph::part::Part;
 use laconic_nn::after::After;
 use laconic_nn::network::{Network, Unit};
+use laconic_nn::{Absence, Layer};
 
 use super::amounts::FLOAT;
 use crate::error::{Result, TrainError};
@@ -76,12 +80,53 @@ struct Size {
     edges: f64,
 }
 
-/// What one round of each stage has to do on a whole graph of these counts, whatever the number of workers; without
+/// What rounds see of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Nodes that rounds run over.
+    pub nodes: u64,
+    /// Directed edges between them, self-loops that layers add among them.
+    pub edges: u64,
+    /// Training nodes among them.
+    pub train: u64,
+}
+
+impl Seen {
+    /// What rounds see of the graph in these parts, all of them: training nodes and the edges between them where
+    /// training is inductive; and of edges between parts none where a selection leaves out any, since which of them a
+    /// round has is drawn.
+    pub fn of(plan: &Plan, parts: &[Part]) -> Seen {
+        let trains = |part: &Part, row: usize| part.roles.get(row).is_some_and(|role| role & Split::TRAIN != 0);
+        let training = |part: &Part| (0..part.rows()).filter(|&row| trains(part, row)).count() as u64;
+        let has = |part: &Part, id: u64| part.nodes.binary_search(&id).ok().map(|row| (part.index, trains(part, row)));
+        let (inductive, alone) = (plan.inductive, plan.selection.is_some());
+        let sees = |part: &Part, row: usize, source: u64| {
+            // Where all edges are seen, nobody is looked up.
+            let found = (inductive || alone).then(|| parts.iter().find_map(|other| has(other, source))).flatten();
+            let is_loop = plan.self_loops && part.nodes.get(row) == Some(&source);
+            !is_loop && found.is_none_or(|(of, is)| (!inductive || is) && (!alone || of == part.index))
+        };
+        let mut seen = Seen { nodes: 0, edges: 0, train: 0 };
+        for part in parts {
+            let train = training(part);
+            let nodes = if inductive { train } else { part.rows() as u64 };
+            for row in (0..part.rows()).filter(|&row| !inductive || trains(part, row)) {
+                let sources = part.edges.in_edges(row).map(|edge| part.edges.sources[edge]);
+                seen.edges += sources.filter(|&source| sees(part, row, source)).count() as u64;
+            }
+            let loops = if plan.self_loops { nodes } else { 0 };
+            (seen.nodes, seen.edges, seen.train) = (seen.nodes + nodes, seen.edges + loops, seen.train + train);
+        }
+        seen
+    }
+}
+
+/// What one round of each stage has to do on what training sees of a graph, whatever the number of workers; without
 /// what crosses between them.
 ///
 /// # Errors
 /// If a round is not a pass over all rows: in batches, of links, or of trainers on their own.
-pub fn of(plan: &Plan, counts: &GlobalCounts) -> Result<Vec<Item>> {
+pub fn of(plan: &Plan, seen: &Seen) -> Result<Vec<Item>> {
     let refused = [
         (plan.batching.is_some(), "batch.size: a round is a batch"),
         (plan.links.is_some(), "task.kind: a round scores pairs of nodes"),
@@ -90,11 +135,10 @@ pub fn of(plan: &Plan, counts: &GlobalCounts) -> Result<Vec<Item>> {
     if let Some((_, why)) = refused.iter().find(|(is, _)| *is) {
         return Err(TrainError::config(format!("{why}, and the bound is that of passes over all rows")));
     }
-    let loops = if plan.self_loops { counts.nodes } else { 0 };
-    let edges = counts.edges.saturating_add(loops) as f64;
+    let edges = seen.edges as f64;
     let mut items = Vec::new();
     for (index, stage) in plan.stages.iter().enumerate() {
-        let rows = if touches_no_graph(stage) { counts.train } else { counts.nodes } as f64;
+        let rows = if touches_no_graph(stage) { seen.train } else { seen.nodes } as f64;
         let mut round = RoundOf { stage, index, size: Size { rows, edges }, items: &mut items };
         round.all();
     }
@@ -104,9 +148,7 @@ pub fn of(plan: &Plan, counts: &GlobalCounts) -> Result<Vec<Item>> {
 /// Whether rounds read kept folds, or no neighbours, and nothing else.
 fn touches_no_graph(stage: &Stage) -> bool {
     let first = stage.first();
-    let is_kept = first.message_width() == 0 || keeps_fold(stage);
-    let later = stage.network.units()[1..].iter().any(|unit| unit.layer.message_width() > 0);
-    is_kept && !later && !stage.network.normalises_columns()
+    (first.message_width() == 0 || keeps_fold(stage)) && stage.reads_no_further()
 }
 
 /// Whether the first layer's fold is computed once.
@@ -166,6 +208,9 @@ impl RoundOf<'_> {
             self.put(index, Moment::Forward, Work::Gathered(width), bytes(fold));
         }
         if message > 0 && (index > 0 || layer.message_has_parameters()) {
+            if layer.absence() == Absence::Skipped {
+                return self.stream(index, Moment::Backward, 2 * fold + message);
+            }
             self.put(index, Moment::Backward, Work::Gathered(width), bytes(message));
         }
     }

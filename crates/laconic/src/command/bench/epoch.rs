@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use laconic_graph::part::cut;
 use laconic_train::config::TransportKind;
-use laconic_train::forecast::bound::of as least_work;
+use laconic_train::forecast::bound::{Seen, of as least_work};
 use laconic_train::run::source::assign;
 use laconic_train::{Config, Members, Plan, TrainError};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::graph::Size;
 use super::roofline::{Moved, Multiplied};
 use super::trained::{self, Trained};
-use super::{Measuring, measure};
+use super::{Measuring, THREADS_MAX, measure};
 use crate::output::Output;
 use bound::{Bound, Rates};
 
@@ -129,9 +129,8 @@ pub fn run(arguments: &Epoch, output: &Output) -> Result<u8> {
 }
 
 fn measured(arguments: &Epoch, output: &Output) -> Result<Measured> {
-    // A worker has a thread at least.
-    let threads = arguments.measuring.threads()?.max(arguments.workers as usize);
-    let config = configuration(arguments, threads)?;
+    let config = configuration(arguments, arguments.measuring.threads()?)?;
+    let threads = used_threads(&config, arguments.workers as usize)?;
     let members = Members::default();
     let began = std::time::Instant::now();
     let waiting = output.begins("generating the graph");
@@ -144,12 +143,13 @@ fn measured(arguments: &Epoch, output: &Output) -> Result<Measured> {
     let counts = parts[0].global.clone();
     let plan = Plan::with(&members, &config, &counts)?;
     // Before anything is measured that could not be compared.
-    let items = least_work(&plan, &counts)?;
+    let items = least_work(&plan, &Seen::of(&plan, &parts))?;
+    let link = Some(config.transport.shape.clone()).filter(|shape| !shape.is_empty());
     let trained = trained::train(&config, parts, FIRST, output)?;
     let waiting = output.begins("measuring the machine");
     let rates = Rates::measure(&arguments.measuring, threads, &plan, (&items, counts.nodes))?;
     waiting.end();
-    let bound = Bound::of(&items, &rates, &trained.on_links(arguments.link.as_deref())?);
+    let bound = Bound::of(&items, &rates, &trained.on_links(link.as_deref(), &plan.stages)?);
     let figures = |(index, rounds): (usize, &trained::Rounds)| {
         let bound_seconds = bound.of_stage(index);
         let ratio = rounds.times.median_seconds / bound_seconds;
@@ -171,7 +171,7 @@ fn measured(arguments: &Epoch, output: &Output) -> Result<Measured> {
         schedule: config.schedule.kind,
         workers: arguments.workers,
         threads,
-        link: arguments.link.clone(),
+        link,
         epoch_seconds,
         bound_seconds,
         ratio: epoch_seconds / bound_seconds,
@@ -183,6 +183,20 @@ fn measured(arguments: &Epoch, output: &Output) -> Result<Measured> {
         predicted_bytes,
         rates: rates.figures(),
     })
+}
+
+/// The compute threads of all workers together, of which each has as many, and one at least.
+///
+/// # Errors
+/// If there are more than any machine has.
+fn used_threads(config: &Config, workers: usize) -> Result<usize> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = if config.train.threads > 0 { config.train.threads } else { (cores / workers).max(1) };
+    let threads = each.saturating_mul(workers);
+    if threads > THREADS_MAX {
+        bail!("--workers {workers}, train.threads = {each}: {threads} threads in all, expected at most {THREADS_MAX}");
+    }
+    Ok(threads)
 }
 
 /// The run as `laconic train` would read it.

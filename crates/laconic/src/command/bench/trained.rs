@@ -8,8 +8,9 @@ use anyhow::{Result, bail};
 use laconic_graph::memory;
 use laconic_graph::part::Part;
 use laconic_train::forecast::memory::peak_bytes;
+use laconic_train::schedule::Stage;
 use laconic_train::{Config, Observer, Options, RoundReport};
-use laconic_wire::{Ledger, LinkShape, PerKind};
+use laconic_wire::{Direction, Kind, Ledger, LinkShape, PerKind};
 
 use super::measure::Times;
 use crate::output::Output;
@@ -109,12 +110,12 @@ pub fn train(config: &Config, parts: Vec<Part>, first: u32, output: &Output) -> 
     })
 }
 
-/// What the busiest worker sends in a round.
+/// What a round sends that goes on without others.
 pub struct OnLink {
-    /// Bytes, framing included.
+    /// Bytes of the busiest worker, framing included.
     pub bytes: u64,
     pub bytes_per_second: f64,
-    /// Of all messages to one worker, one after the other.
+    /// Of the exchanges that wait for one another.
     pub latency_seconds: f64,
 }
 
@@ -123,24 +124,97 @@ impl Trained {
     ///
     /// # Errors
     /// If there is no such link.
-    pub fn on_links(&self, link: Option<&str>) -> Result<Vec<Option<OnLink>>> {
+    pub fn on_links(&self, link: Option<&str>, stages: &[Stage]) -> Result<Vec<Option<OnLink>>> {
         let Some(link) = link else { return Ok(self.stages.iter().map(|_| None).collect()) };
         let LinkShape { latency, bits_per_second } = link.parse::<LinkShape>()?;
-        let of_round = |round: u32| {
-            let bytes = self.ledgers.iter().map(|ledger| ledger.total_of_round(round).framed).max().unwrap_or(0);
-            let messages = self.ledgers.iter().map(|ledger| messages(ledger, round)).max().unwrap_or(0);
-            let latency_seconds = messages as f64 * latency.as_secs_f64();
+        let of_round = |(rounds, stage): (&Rounds, &Stage)| {
+            // Under the number of the last one stands what the next stage trains on, too.
+            let sent: Vec<Sent> =
+                self.ledgers.iter().map(|ledger| sent(ledger, rounds.last.saturating_sub(1))).collect();
+            let of_worker = |sent: &Sent| sent.values().map(|count| count.framed).sum::<u64>();
+            let bytes = sent.iter().map(of_worker).max().unwrap_or(0);
+            let latency_seconds = f64::from(in_turn(&sent, stage.late.is_some())) * latency.as_secs_f64();
             OnLink { bytes, bytes_per_second: bits_per_second / 8.0, latency_seconds }
         };
-        Ok(self.stages.iter().map(|stage| Some(of_round(stage.last)).filter(|link| link.bytes > 0)).collect())
+        let rounds = self.stages.iter().zip(stages);
+        Ok(rounds.map(|of| Some(of_round(of)).filter(|link| link.bytes > 0)).collect())
     }
 }
 
-/// The most frames that a round sends to one worker.
-fn messages(ledger: &Ledger, round: u32) -> u64 {
-    let mut by_peer: BTreeMap<_, u64> = BTreeMap::new();
-    for (entry, count) in ledger.iter().filter(|(entry, _)| entry.round == round) {
-        *by_peer.entry(entry.peer).or_default() += count.frames;
+/// What a worker sends in a round to all others, and the most frames to one of them, by exchange.
+type Sent = BTreeMap<(Kind, u16, Direction), Exchange>;
+
+/// An exchange at one worker's end.
+#[derive(Debug, Clone, Copy, Default)]
+struct Exchange {
+    framed: u64,
+    /// Frames to one worker, at most.
+    frames: u64,
+}
+
+/// What training sends in a round; evaluations, checkpoints and agreements are no part of it.
+fn sent(ledger: &Ledger, round: u32) -> Sent {
+    let trains =
+        |kind| matches!(kind, Kind::Features | Kind::Activations | Kind::ActivationGradients) || is_of_model(kind);
+    let mut sent = Sent::new();
+    for (entry, count) in ledger.iter().filter(|(entry, _)| entry.round == round && trains(entry.kind)) {
+        let Exchange { framed, frames } = sent.entry((entry.kind, entry.layer, entry.direction)).or_default();
+        (*framed, *frames) = (*framed + count.framed, count.frames.max(*frames));
     }
-    by_peer.into_values().max().unwrap_or(0)
+    sent
+}
+
+fn is_of_model(kind: Kind) -> bool {
+    matches!(kind, Kind::ParameterGradients | Kind::Parameters)
+}
+
+/// How many exchanges of a round wait for one another, at least: those in which all workers have something to send.
+/// Frames of one exchange travel side by side. Sums of the model take two, to who adds up and back. Nobody waits for
+/// rows that are `late`, and inputs need no other exchange.
+fn in_turn(sent: &[Sent], late: bool) -> u32 {
+    let Some((first, others)) = sent.split_first() else { return 0 };
+    let waits = |kind| is_of_model(kind) || (!late && kind != Kind::Features);
+    let turns = |(exchange, of): (&(Kind, u16, Direction), &Exchange)| {
+        let all_send = waits(exchange.0) && others.iter().all(|sent| sent.contains_key(exchange));
+        let times = if is_of_model(exchange.0) && of.frames > 1 { 2 } else { 1 };
+        if all_send { times } else { 0 }
+    };
+    first.iter().map(turns).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use laconic_wire::{Rank, Tag};
+
+    use super::*;
+
+    /// Three workers: two layers' rows and their gradients to both others, one layer's from worker 0 alone, a sum of
+    /// the model, and what is no part of a round.
+    #[test]
+    fn frames_to_several_workers_are_one_turn() {
+        let ledger = |rank: u32| {
+            let mut ledger = Ledger::new();
+            let mut enter = |kind, layer, direction, times: u32| {
+                for peer in (0..3).filter(|peer| *peer != rank).map(Rank) {
+                    for _ in 0..times {
+                        ledger.record(Tag { kind, direction, layer, round: 7, step: 0 }, peer, 76);
+                    }
+                }
+            };
+            for layer in [1, 2] {
+                enter(Kind::Activations, layer, Direction::Forward, 1);
+                enter(Kind::ActivationGradients, layer, Direction::Reverse, 1);
+            }
+            enter(Kind::Activations, 3, Direction::Forward, u32::from(rank == 0));
+            enter(Kind::ParameterGradients, 0, Direction::Forward, 2);
+            enter(Kind::Evaluation, 1, Direction::Forward, 5);
+            enter(Kind::Control, 0, Direction::Forward, 5);
+            sent(&ledger, 7)
+        };
+        let all = [0, 1, 2].map(ledger);
+        assert_eq!((in_turn(&all, false), in_turn(&all, true), in_turn(&[], false)), (4 + 2, 2, 0));
+        // A hundred bytes a frame with its header, to two others.
+        let framed = all.each_ref().map(|sent| sent.values().map(|count| count.framed).sum::<u64>());
+        assert_eq!(framed, [2 * 100 * (4 + 1 + 2), 2 * 100 * (4 + 2), 2 * 100 * (4 + 2)]);
+    }
 }

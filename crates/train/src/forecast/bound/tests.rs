@@ -1,5 +1,8 @@
 //! Small networks whose work is counted by hand.
 
+use laconic_graph::part::{GlobalCounts, cut};
+use laconic_graph::synth::{SbmSpec, sbm};
+
 use super::*;
 use crate::config::Config;
 
@@ -13,7 +16,9 @@ fn items(set: &[&str]) -> Result<Vec<Item>> {
     let small = ["model.layers=2", "model.hidden=8", "model.dropout=0", "model.norm=none"];
     let set: Vec<String> = small.iter().chain(set).map(|text| text.to_string()).collect();
     let config = Config::parse("", &set)?;
-    of(&Plan::of(&config, &counts())?, &counts())
+    let plan = Plan::of(&config, &counts())?;
+    let edges = if plan.self_loops { 400 } else { 300 };
+    of(&plan, &Seen { nodes: 100, edges, train: 60 })
 }
 
 /// The work of a unit of the first stage at a moment: flops, bytes gathered with their width, bytes streamed.
@@ -108,5 +113,50 @@ fn rounds_of_another_kind_are_refused() {
     ] {
         let refused = items(&[set, "partition.parts=1"]).expect_err(set).to_string();
         assert!(refused.contains(words), "{refused}");
+    }
+}
+
+/// A maximum over messages of width 8 in the second layer: forward each edge's is read, backward the gradient of folds
+/// and whose their values were are read and the gradient of messages is written, for 100 rows.
+#[test]
+fn the_adjoint_of_a_maximum_goes_to_what_was_taken() {
+    let items = items(&["model.arch=sage", "model.aggregator=max"]).expect("a plan");
+    let fold = Some((8, 4.0 * (300.0 * 8.0 + 100.0 * 8.0 + 300.0)));
+    assert_eq!(at(&items, 1, Moment::Forward).1, fold);
+    assert_eq!((at(&items, 1, Moment::Backward).1, at(&items, 1, Moment::Backward).2), (None, 4.0 * 100.0 * 24.0));
+}
+
+/// Edges that training does not see are counted by none: those of other nodes than training nodes, those between parts.
+#[test]
+fn what_training_does_not_see_is_no_work() {
+    let dataset = sbm(&SbmSpec { nodes: 60, classes: 3, features: 4, seed: 3, ..SbmSpec::default() }).expect("a graph");
+    let owner = |node: usize| (node % 2) as u32;
+    let owners: Vec<u32> = (0..60).map(owner).collect();
+    let parts = cut(&dataset, Some(0), &owners, 2).expect("parts");
+    let mut trains = [false; 60];
+    for (part, row) in parts.iter().flat_map(|part| (0..part.rows()).map(move |row| (part, row))) {
+        trains[part.nodes[row] as usize] = part.roles[row] & Split::TRAIN != 0;
+    }
+    let edges: Vec<[usize; 2]> =
+        (0..60).flat_map(|to| dataset.graph.in_neighbours(to).iter().map(move |&from| [from as usize, to])).collect();
+    let count = |keep: &dyn Fn([usize; 2]) -> bool| edges.iter().filter(|edge| keep(**edge)).count() as u64;
+    let train = trains.iter().filter(|trains| **trains).count() as u64;
+    let is_own = |[from, to]: [usize; 2]| owner(from) == owner(to);
+    let is_among = |[from, to]: [usize; 2]| trains[from] && trains[to];
+    assert!((1..60).contains(&train) && count(&is_own) > 0 && count(&is_among) < count(&|_| true));
+    for (set, nodes, edges) in [
+        (vec![], 60, count(&|_| true)),
+        (vec!["data.inductive=true"], train, count(&is_among)),
+        (vec!["messages.selection=none"], 60, count(&is_own)),
+        (vec!["messages.selection=boundary_sample"], 60, count(&is_own)),
+        (vec!["data.inductive=true", "messages.selection=none"], train, count(&|edge| is_own(edge) && is_among(edge))),
+    ] {
+        for (arch, loops) in [("sage", 0), ("gcn", nodes)] {
+            let arch = format!("model.arch={arch}");
+            let set: Vec<String> =
+                set.iter().map(|text| (*text).to_owned()).chain([arch, "partition.parts=2".into()]).collect();
+            let plan = Plan::of(&Config::parse("", &set).expect("keys"), &parts[0].global).expect("a plan");
+            assert_eq!(Seen::of(&plan, &parts), Seen { nodes, edges: edges + loops, train }, "{set:?}");
+        }
     }
 }
