@@ -174,6 +174,22 @@ fn sizes_double_for_each_generator() {
     assert!(list(&found, "stopped").is_empty());
 }
 
+/// The smallest graph fits the byte budget and the next does not: its row is printed, and why there are no more.
+#[test]
+fn rows_that_are_finished_are_printed_before_an_error() {
+    let place = Place::new();
+    let line = "bench scale --graph sbm --from 500 --to 8000 --features 4 --hidden 4 --rounds 1 \
+        --set messages.budget=BUDGET";
+    let ran = place.run(&line.replace("BUDGET", "8kB"));
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("messages.budget"), "{}", ran.err);
+    let rows = ran.out.lines().filter(|line| line.starts_with("sbm ") && !line.contains("ends before")).count();
+    assert!((1..5).contains(&rows) && ran.out.contains("ends before"), "{}", ran.out);
+    // Nothing is printed where nothing was finished.
+    let ran = place.run(&line.replace("BUDGET", "1kB"));
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+}
+
 #[test]
 fn mistakes_are_named() {
     let place = Place::new();

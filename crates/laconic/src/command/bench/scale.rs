@@ -30,7 +30,8 @@ use crate::output::Output;
   laconic bench scale --to 16000000
   laconic bench scale --graph rmat --from 1000000 --to 100000000 --arch gcn --json
 
-The table ends before the size for which there is no memory, and says so.")]
+The table ends before the size for which there is no memory, and says so. Where anything else goes wrong it is printed
+as far as it has come, and the command fails.")]
 pub struct Scale {
     /// Generators of graphs (otherwise all)
     #[arg(long, value_enum, value_name = "NAME")]
@@ -127,30 +128,40 @@ pub fn run(arguments: &Scale, output: &Output) -> Result<u8> {
     let place = place()?;
     let file = place.path().join("graph.npz");
     let kinds = if arguments.graph.is_empty() { vec![Kind::Sbm, Kind::Rmat] } else { arguments.graph.clone() };
-    let (mut rows, mut stopped): (Vec<Row>, Vec<Stopped>) = (Vec::new(), Vec::new());
+    let mut found =
+        Measured { arch: config.model.arch.clone(), workers: *workers, rows: Vec::new(), stopped: Vec::new() };
     for kind in kinds {
         let (mut edges, mut before): (usize, Option<u64>) = (*from, None);
         while edges <= *to {
             output.say(format!("{}: {} edges", kind.name(), separated(edges as u64)));
-            let found = enough(before).and_then(|()| row(arguments, &config, (kind, edges), &file, output));
-            match found {
+            let ends = |error: &anyhow::Error| Stopped { graph: kind.name(), edges, reason: error.to_string() };
+            if let Err(error) = enough(before) {
+                found.stopped.push(ends(&error));
+                break;
+            }
+            match row(arguments, &config, (kind, edges), &file, output) {
                 Ok(row) => {
                     before = Some(row.peak_bytes.max(row.prepare_peak_bytes));
-                    rows.push(row);
+                    found.rows.push(row);
                 }
-                // The first shows what cannot be at any size.
-                Err(error) if before.is_none() => return Err(error),
                 Err(error) => {
-                    stopped.push(Stopped { graph: kind.name(), edges, reason: error.to_string() });
-                    break;
+                    found.stopped.push(ends(&error));
+                    return given_up(error, &found, output);
                 }
             }
             edges = edges.saturating_mul(2);
         }
     }
-    let measured = Measured { arch: config.model.arch, workers: arguments.workers, rows, stopped };
-    output.result(table(&measured), &measured)?;
+    output.result(table(&found), &found)?;
     Ok(0)
+}
+
+/// Prints what was measured before something went wrong, and goes on with that.
+fn given_up(error: anyhow::Error, found: &Measured, output: &Output) -> Result<u8> {
+    if !found.rows.is_empty() {
+        output.result(table(found), found)?;
+    }
+    Err(error)
 }
 
 /// A folder for files of graphs, which goes when the command ends, stopped or not.
