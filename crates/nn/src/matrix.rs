@@ -31,7 +31,25 @@ impl Matrix {
     pub fn reshape(&mut self, rows: usize, columns: usize) {
         self.rows = rows;
         self.columns = columns;
+        if self.data.capacity() < rows * columns {
+            // What it held is nobody's, so it goes first and nothing is copied. Rows of batches vary a little.
+            self.data = Vec::new();
+            self.data.reserve_exact(rows * columns + rows * columns / 16);
+        }
         self.data.resize(rows * columns, 0.0);
+    }
+
+    /// Adds a row behind the others, which stay.
+    ///
+    /// # Panics
+    /// If it is not as wide as they are.
+    pub fn push(&mut self, row: &[f32]) {
+        if self.rows == 0 {
+            self.columns = row.len();
+        }
+        assert_eq!(row.len(), self.columns, "a row of a matrix of {} columns", self.columns);
+        self.data.extend_from_slice(row);
+        self.rows += 1;
     }
 
     /// The number of rows.
@@ -364,6 +382,20 @@ impl Operand {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_are_added_leave_the_others_and_a_new_shape_takes_no_more_than_it_needs() {
+        let mut m = Matrix::default();
+        (0..50).for_each(|row| m.push(&[row as f32, -1.0]));
+        assert_eq!((m.rows(), m.columns()), (50, 2));
+        assert!((0..50).all(|row| m.row(row) == [row as f32, -1.0]));
+        let place = m.data().as_ptr();
+        m.reshape(5, 10);
+        assert_eq!((m.data().len(), m.data().as_ptr()), (50, place));
+        m.reshape(300, 4);
+        let values = m.into_vec();
+        assert!(values.len() == 1200 && values.capacity() < 1300, "{}", values.capacity());
+    }
 
     #[test]
     fn compacting_and_gathering_keep_every_value() {

@@ -90,14 +90,17 @@ impl RemoteRows {
         let Turn { drop, keep, .. } = std::mem::take(&mut self.turn);
         self.free.extend(drop.iter().map(|&node| std::mem::replace(&mut self.kept_at[node as usize], NOWHERE)));
         for node in keep {
-            let place = self.free.pop().unwrap_or_else(|| {
-                let next = self.kept.rows();
-                self.kept.reshape(next + 1, self.columns);
-                next as u32
-            });
-            self.kept_at[node as usize] = place;
-            let here = self.here_at[node as usize] as usize;
-            self.kept.row_mut(place as usize).copy_from_slice(self.here.row(here));
+            let row = self.here.row(self.here_at[node as usize] as usize);
+            self.kept_at[node as usize] = match self.free.pop() {
+                Some(place) => {
+                    self.kept.row_mut(place as usize).copy_from_slice(row);
+                    place
+                }
+                None => {
+                    self.kept.push(row);
+                    self.kept.rows() as u32 - 1
+                }
+            };
         }
     }
 
