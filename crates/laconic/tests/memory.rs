@@ -11,7 +11,10 @@ const PROGRAM: f64 = (32u64 << 20) as f64;
 /// A round with its evaluation takes no more than was said, and not far less.
 fn takes_what_is_said(arguments: &str) {
     let line = format!("bench epoch --rounds 1 --seconds 0 --array 2MB --threads 2 {arguments}");
-    let found = Place::new().json(&line);
+    compare(arguments, &Place::new().json(&line));
+}
+
+fn compare(arguments: &str, found: &Value) {
     let number = |name: &str| found.get(name).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {name}: {found}"));
     let (peak, said) = (number("peak_bytes"), number("predicted_bytes"));
     assert!(peak <= said + PROGRAM, "{arguments}: {peak} bytes, {said} said");
@@ -53,5 +56,17 @@ fn rows_that_are_made_again_take_what_is_said() {
     let graph = "--nodes 40000 --edges 200000 --features 64 --classes 10 --hidden 256 --set train.recompute=true";
     for more in ["sage", "gat"] {
         takes_what_is_said(&format!("{graph} --arch {more}"));
+    }
+}
+
+/// Lazy stages in batches: rows that cross once, and what evaluations exchange.
+#[test]
+fn batches_over_several_workers_take_what_is_said() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 60000 --classes 10 --features 64 --degree-max 60 --out graph.npz");
+    place.write("run.toml", "[data]\npath = \"graph.npz\"\n[batch]\nsize = 2000\n[partition]\nparts = 4\n");
+    for more in ["--set model.arch=gat --set schedule.kind=lazy", "--set model.arch=sage"] {
+        let line = format!("train run.toml --out run --set train.epochs=1 --set train.threads=1 {more}");
+        compare(more, &place.json(&line)["memory"]);
     }
 }

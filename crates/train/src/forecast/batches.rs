@@ -26,6 +26,11 @@ pub(super) fn memory(shapes: &Shapes, plan: &Plan, stage: &Stage, trains: bool) 
     // In-edges in the order of ids, and what is known of nodes.
     floats("draws", shapes.edges.iter().sum::<usize>() + 6 * (rows + halo));
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
+    // Inputs cross for evaluations or once, and so do the messages of further layers in each evaluation; frames stay.
+    let further = stage.network.units().iter().skip(1).map(|unit| unit.layer.message_width());
+    let once = if first.message_width() > 0 { first.inputs() } else { 0 };
+    let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
+    floats("frames", further.fold(once, usize::max) * exchanged);
     let evaluation = ("activations of evaluations", of_evaluation(shapes, stage));
     let batches = if trains { of_batches(shapes, plan, stage) } else { Memory::default() };
     if evaluation.1 >= batches.total() {
@@ -77,10 +82,14 @@ fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
     let ends = plan.links.as_ref().map_or(1, |links| 2 + links.number as usize);
     let seeds = ((share + 3.0 * share.sqrt()) as usize * ends).min(reached.0);
     let levels = widths(&plan.fanouts(stage), seeds, reached);
+    let fanouts = plan.fanouts(stage);
+    let drawn_by = |fanout: Option<usize>, rows: usize| rows.saturating_mul(fanout.unwrap_or(reached.1)).min(reached.1);
     let mut level = 0;
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
         let (inputs, outputs) = (levels[level], if layer.message_width() > 0 { level + 1 } else { level });
+        let edges = if outputs > level { drawn_by(fanouts.get(level).copied().flatten(), levels[outputs]) } else { 0 };
+        floats("batches", layer.state_values(levels[outputs], edges));
         let messages = if messages_are_rows(layer) { 0 } else { layer.message_width() };
         floats(
             "batches",
@@ -92,9 +101,11 @@ fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
         }
         level = outputs;
     }
-    let drawn = plan.fanouts(stage).into_iter().zip(&levels[1..]);
-    let drawn =
-        drawn.map(|(fanout, rows)| rows.saturating_mul(fanout.unwrap_or(reached.1)).min(reached.1)).sum::<usize>();
+    // Gradients by what goes into a layer and by what came out of it change places, so the widest is there twice.
+    let reads = |index: &usize| units[*index].layer.message_width() > 0;
+    let into = |index: usize| levels[(0..index).filter(reads).count().min(levels.len() - 1)];
+    floats("batches", (1..units.len()).map(|index| into(index) * units[index].layer.inputs()).max().unwrap_or(0));
+    let drawn = fanouts.iter().zip(&levels[1..]).map(|(fanout, rows)| drawn_by(*fanout, *rows)).sum::<usize>();
     floats("batches ahead", (batching.ahead + 2) * (4 * drawn + 6 * levels[0]));
     if fetches {
         let width = units[0].layer.inputs();
