@@ -32,6 +32,7 @@ METHODS = {
     "LLCG": ["schedule.kind=llcg", "partition.method=multilevel"],
     "GGS": ["schedule.kind=ggs", "partition.method=multilevel"],
     "single trainer": [TRAINERS, "partition.parts=1"],
+    "single, frozen": [TRAINERS, "partition.parts=1", "schedule.halo=frozen"],
     "random, frozen": [TRAINERS, "partition.method=random", "schedule.halo=frozen"],
     "multilevel, frozen": [TRAINERS, "partition.method=multilevel", "schedule.halo=frozen"],
     "random, stale": [TRAINERS, "partition.method=random", *STALE],
@@ -128,7 +129,7 @@ def within(told, limit):
 
 def partition(args, method, seed):
     """What a method's parts keep of the edges, and how far they differ."""
-    if method == "single trainer":
+    if method.startswith("single"):
         return None
     cut = next(key.split("=")[1] for key in METHODS[method] if key.startswith("partition.method"))
     command = [args.laconic, "partition", args.data, "--parts", str(args.trainers), "--method", cut, "--measure", "--json"]
@@ -187,7 +188,7 @@ def main():
         runs = [run(args, method, seed) for seed in args.seeds]
         runs = [told for told in runs if told]
         losses = []
-        if args.drop and method not in ("GGS", "single trainer"):
+        if args.drop and method != "GGS" and not method.startswith("single"):
             for told in runs:
                 dropped = [run(args, method, told["seed"], drop) for drop in range(args.trainers)]
                 losses += [told["test"] - other["test"] for other in dropped if other]
