@@ -17,6 +17,9 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use laconic_nn::kernels::dispatch::Instructions;
+use laconic_train::TrainError;
+
 use command::{Command, STOPPED};
 
 /// The exit code of a command line or configuration that cannot be used.
@@ -76,7 +79,8 @@ fn main() -> ExitCode {
     // Where the system grants no threads, whoever needed them first would panic.
     let pool = rayon::ThreadPoolBuilder::new().build_global();
     let pool = pool.map_err(|error| anyhow::Error::from(std::io::Error::other(format!("threads: {error}"))));
-    match pool.and_then(|()| command::run(command, &output)) {
+    let asked = Instructions::asked_for().map_err(|what| anyhow::Error::from(TrainError::config(what)));
+    match asked.and(pool).and_then(|()| command::run(command, &output)) {
         Ok(code) => {
             if code == STOPPED {
                 output.no_result((code, "stopped"), "stopped by the user");

@@ -1,5 +1,85 @@
-//! One source, several instruction sets: the fastest one that the processor has is chosen at run time.
+//! One source, several instruction sets: the widest that the processor has is chosen at run time, or a narrower one
+//! that was asked for.
 #![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The instructions that kernels are compiled for, from the narrowest. What they compute has the same bits with each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Instructions {
+    /// What every processor of the kind has.
+    Portable,
+    /// Eight values at a time on x86-64.
+    Avx2,
+    /// Sixteen values at a time on x86-64.
+    Avx512,
+}
+
+/// The variable of the environment that names the widest instructions to be used.
+const VARIABLE: &str = "LACONIC_INSTRUCTIONS";
+
+/// The instructions in use, by their place in [`Instructions::ALL`]; [`UNKNOWN`] until somebody asks.
+static IN_USE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+const UNKNOWN: u8 = u8::MAX;
+
+impl Instructions {
+    /// Each of them once, from the narrowest.
+    pub const ALL: [Instructions; 3] = [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
+
+    /// The name in the environment: that of the variant, in small letters.
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+
+    /// The widest that this processor has.
+    pub fn of_processor() -> Instructions {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let has_avx2 = std::arch::is_x86_feature_detected!("avx2");
+            if has_avx2 && has_avx512() {
+                return Instructions::Avx512;
+            }
+            if has_avx2 {
+                return Instructions::Avx2;
+            }
+        }
+        Instructions::Portable
+    }
+
+    /// Those that the environment asks for (`LACONIC_INSTRUCTIONS=portable`), where it does.
+    ///
+    /// # Errors
+    /// If there are none of this name; the text says which there are.
+    pub fn asked_for() -> Result<Option<Instructions>, String> {
+        let Some(asked) = std::env::var_os(VARIABLE).filter(|asked| !asked.is_empty()) else { return Ok(None) };
+        let found = Instructions::ALL.into_iter().find(|of| asked.to_str() == Some(of.name().as_str()));
+        let names = Instructions::ALL.map(Instructions::name).join(", ");
+        found.map(Some).ok_or_else(|| format!("{VARIABLE} = {}: expected one of {names}", asked.to_string_lossy()))
+    }
+
+    /// Lets kernels of this process use none wider than these from now on.
+    pub fn limit(self) {
+        IN_USE.store(self.min(Instructions::of_processor()) as u8, Ordering::Relaxed);
+    }
+
+    /// Those that kernels use: none that the processor lacks.
+    #[inline]
+    pub(crate) fn in_use() -> Instructions {
+        match IN_USE.load(Ordering::Relaxed) {
+            0 => Instructions::Portable,
+            1 => Instructions::Avx2,
+            2 => Instructions::Avx512,
+            _ => Instructions::choose(),
+        }
+    }
+
+    #[cold]
+    fn choose() -> Instructions {
+        Instructions::asked_for().ok().flatten().unwrap_or(Instructions::Avx512).limit();
+        Instructions::in_use()
+    }
+}
 
 /// Defines a function whose body is compiled once for the baseline and once for each wider instruction set, with the
 /// choice made when it is called. The body must be plain arithmetic that the compiler vectorises; nothing in it depends
@@ -21,13 +101,13 @@ macro_rules! per_processor {
                     fn avx2($($argument: $type),*) {
                     body($($argument),*)
                 }
-                if crate::kernels::dispatch::has_avx512() {
-                    // SAFETY: the processor was just asked for every feature that `avx512` enables.
-                    return unsafe { avx512($($argument),*) };
-                }
-                if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor was just asked for the feature that `avx2` enables.
-                    return unsafe { avx2($($argument),*) };
+                use crate::kernels::dispatch::Instructions;
+                match Instructions::in_use() {
+                    // SAFETY: the processor was asked for every feature that `avx512` enables.
+                    Instructions::Avx512 => return unsafe { avx512($($argument),*) },
+                    // SAFETY: the processor was asked for the feature that `avx2` enables.
+                    Instructions::Avx2 => return unsafe { avx2($($argument),*) },
+                    Instructions::Portable => {}
                 }
             }
             body($($argument),*)
@@ -38,7 +118,7 @@ pub(crate) use per_processor;
 
 /// Whether the processor has all of AVX-512 that the kernels use. The standard library caches the answer.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn has_avx512() -> bool {
+fn has_avx512() -> bool {
     std::arch::is_x86_feature_detected!("avx512f")
         && std::arch::is_x86_feature_detected!("avx512bw")
         && std::arch::is_x86_feature_detected!("avx512dq")

@@ -7,7 +7,7 @@ pub mod affine;
 pub mod attention;
 pub mod batch_norm;
 pub mod columns;
-pub(crate) mod dispatch;
+pub mod dispatch;
 pub mod elementwise;
 pub mod fold;
 pub mod heads;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use laconic_graph::dataset::Dataset;
+use laconic_nn::kernels::dispatch::Instructions;
 use laconic_train::TrainError;
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::record::claim::METRICS;
@@ -67,6 +68,29 @@ pub fn assert_same(dataset: &Dataset, workers: u32, keys: &[&str], variants: &[&
         // Rows that have not moved at all may be left out.
         let skipped = if skips { expected.skipped } else { found.skipped };
         assert!(Bits { skipped, ..found } == expected, "{keys:?} ends with other bits under {variant:?}");
+    }
+}
+
+/// Whatever the processor has, and whatever it is asked not to use.
+#[test]
+fn instructions_change_no_bit() {
+    let dataset = graph(180, 4);
+    for arch in crate::methods::ARCHS {
+        for others in
+            [&["model.layers=3", "model.norm=batch"][..], &["model.layers=2", "batch.size=40", "batch.fanouts=[3, 2]"]]
+        {
+            let keys = [arch, others, &["train.epochs=3"]].concat();
+            let asked = Instructions::asked_for().expect("a name").unwrap_or(Instructions::Avx512);
+            let ends: Vec<Bits> = Instructions::ALL
+                .into_iter()
+                .filter(|of| *of <= asked)
+                .map(|instructions| {
+                    instructions.limit();
+                    bits(&run(&config(&keys), &dataset, 2))
+                })
+                .collect();
+            assert!(ends.iter().all(|end| *end == ends[0]), "{keys:?}");
+        }
     }
 }
 
