@@ -173,7 +173,12 @@ impl Aggregator {
             }
             FromTrainer::Model { number, steps, loss, model } => {
                 if matches!(self.phase, Phase::Closing(..) | Phase::Over) {
-                    return self.answer_with_the_end(trainer, actions);
+                    // Who was at work has been told already.
+                    let is_told = matches!(self.standing[trainer], Standing::Working | Standing::Answered);
+                    if !is_told {
+                        self.answer_with_the_end(trainer, actions);
+                    }
+                    return;
                 }
                 let collects = matches!(self.phase, Phase::Working(_) | Phase::Collecting { .. });
                 if number != self.number + 1 || !collects {

@@ -213,3 +213,23 @@ fn what_is_no_change_loses_its_trainer_and_nobody_else() {
     let mean = &kept.expect("two are enough").mean;
     assert_eq!((&mean.members[..], &mean.model[..]), (&[(1, 4), (2, 4)][..], &[0.5, 0.5][..]));
 }
+
+#[test]
+fn who_answers_while_everybody_is_dismissed_is_not_told_the_end_twice() {
+    let terms = Terms { patience: 1, ..terms(2, Pace::Steps(4), Pace::Steps(40)) };
+    let initial: Model = [0.0f32; 2].as_slice().into();
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), (None, initial.clone()), Duration::ZERO);
+    let answer = |number| FromTrainer::Model { number, steps: 4, loss: 0.0, model: Sent::Whole(initial.clone()) };
+    for trainer in [0, 1] {
+        aggregator.on(SECOND, Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 1, rows: 1.0 }));
+    }
+    for number in [1, 2] {
+        for trainer in [0, 1] {
+            aggregator.on(2 * SECOND, Event::Heard(trainer, answer(number)));
+        }
+        let ends = aggregator.on(3 * SECOND, Event::Judged(number, Some(0.5)));
+        let told = ends.iter().filter(|action| matches!(action, Action::Say(_, ToTrainer::End { .. }))).count();
+        assert_eq!(told, if number == 2 { 2 } else { 0 }, "{ends:?}");
+    }
+    assert_eq!(aggregator.on(4 * SECOND, Event::Heard(0, answer(3))), []);
+}
