@@ -6,7 +6,7 @@ use laconic_graph::part::GlobalCounts;
 use super::Plan;
 use crate::config::batch::BYTES;
 use crate::config::ramp::Clock;
-use crate::config::{BatchConfig, BatchKind, Config, parse_bytes};
+use crate::config::{BatchConfig, BatchKind, Config, TrainersHalo, parse_bytes};
 use crate::error::{Result, TrainError};
 use crate::schedule::Stage;
 use crate::selection::Scope;
@@ -164,9 +164,11 @@ impl Plan {
     }
 
     /// Whether a stage's batches need other workers' rows and draws in every round: where neighbours of neighbours are
-    /// read, or nothing that would be kept, and training sees the edges between workers.
+    /// read, or nothing that would be kept, and training sees the edges between workers. Trainers on their own have
+    /// nobody to ask once a stage has begun.
     pub fn fetches(&self, stage: &Stage) -> bool {
-        self.samples(stage) && self.frozen == Scope::Whole && !stage.keeps_all_it_reads()
+        let asks = self.trainers.as_ref().is_none_or(|trainers| trainers.halo == TrainersHalo::None);
+        asks && self.samples(stage) && self.frozen == Scope::Whole && !stage.keeps_all_it_reads()
     }
 
     /// Whether a stage's rounds run over neighbourhoods of batches, and exchange nothing on the way.

@@ -75,7 +75,7 @@ pub const KINDS: &[&[&str]] = &[
     &["schedule.halo=frozen"],
     &["schedule.halo=frozen", "batch.size=7", "model.arch=gcn", "schedule.start=mlp"],
     &["schedule.halo=frozen", "messages.forward={ codec = \"quantised\", bits = 8 }"],
-    &["schedule.halo=frozen", "data.inductive=true"],
+    &["schedule.halo=frozen", "data.inductive=true", "batch.size=7", "model.arch=gat"],
     &["model.norm=batch", "model.residual=true"],
     &["task.kind=link_prediction", "task.negatives=local", "model.arch=gcn"],
     &["task.kind=link_prediction", "task.negatives=local", "task.decoder=mlp", "batch.size=40"],
