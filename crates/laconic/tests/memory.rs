@@ -65,7 +65,9 @@ fn batches_over_several_workers_take_what_is_said() {
     let place = Place::new();
     place.json("data synth sbm --nodes 60000 --classes 10 --features 64 --degree-max 60 --out graph.npz");
     place.write("run.toml", "[data]\npath = \"graph.npz\"\n[batch]\nsize = 2000\n[partition]\nparts = 4\n");
-    for more in ["--set model.arch=gat --set schedule.kind=lazy", "--set model.arch=sage"] {
+    let told =
+        "--set model.arch=sage --set schedule.kind=averaging --set schedule.halo=stale --set schedule.interval=20steps";
+    for more in ["--set model.arch=gat --set schedule.kind=lazy", "--set model.arch=sage", told] {
         let line = format!("train run.toml --out run --set train.epochs=1 --set train.threads=1 {more}");
         compare(more, &place.json(&line)["memory"]);
     }

@@ -67,6 +67,7 @@ pub struct Stale {
 /// One layer's rows.
 #[derive(Default)]
 struct Stream {
+    columns: usize,
     /// The mean that this layer was last told of.
     told: Option<u32>,
     /// What has come from each peer and was not read.
@@ -81,7 +82,8 @@ impl Stale {
     /// Nothing known, nobody linked; `None` for a stage without such rows.
     pub fn of(stage: &Stage) -> Option<Stale> {
         let late = stage.late?;
-        let streams = stage.live_exchanges().into_iter().map(|(tag, _)| (tag.layer, Stream::default())).collect();
+        let stream = |columns| Stream { columns, ..Stream::default() };
+        let streams = stage.live_exchanges().into_iter().map(|(tag, columns)| (tag.layer, stream(columns))).collect();
         Some(Stale {
             every: late.refresh?.max(1),
             carries: late.carries,
@@ -111,7 +113,9 @@ impl Stale {
 
     /// Forgets what others have said, as a process does that is started again.
     pub fn restart(&mut self) {
-        self.streams.values_mut().for_each(|stream| *stream = Stream::default());
+        self.streams.values_mut().for_each(|stream| {
+            *stream = Stream { columns: stream.columns, ..Stream::default() };
+        });
         (self.due, self.has_told) = (None, false);
         self.unheard.fill(0);
         self.lost.fill(false);
@@ -166,12 +170,40 @@ impl Stale {
         let told = self.tell(halo, mesh.transport(), tag, rows).and_then(|()| self.hear(mesh.transport()));
         let Stale { streams, lost, .. } = self;
         let stream = streams.entry(tag.layer).or_default();
-        stream.read(halo, mesh.transport(), rows.columns(), lost);
+        stream.columns = rows.columns();
+        stream.read(halo, mesh.transport(), lost);
         self.mesh = Some(mesh);
         told?;
         let stream = &self.streams[&tag.layer];
         into.data_mut().copy_from_slice(stream.rows.data());
         Ok(stream.presence.clone())
+    }
+
+    /// Whether the next pass over all own rows would tell others.
+    pub fn is_due(&self) -> bool {
+        let has_others = self.unheard.len() > 1;
+        has_others && self.due.is_some() && self.streams.values().any(|stream| stream.told != self.due)
+    }
+
+    /// Takes what has come, for passes that tell nothing; they read [`Stale::known`].
+    ///
+    /// # Errors
+    /// If the transport fails.
+    pub fn listen(&mut self, halo: &mut Halo) -> Result<()> {
+        let Some(mut mesh) = self.mesh.take() else {
+            self.streams.values_mut().for_each(|stream| stream.shape(halo));
+            return Ok(());
+        };
+        let heard = self.hear(mesh.transport());
+        let Stale { streams, lost, .. } = self;
+        streams.values_mut().for_each(|stream| stream.read(halo, mesh.transport(), lost));
+        self.mesh = Some(mesh);
+        heard
+    }
+
+    /// The latest of others' rows for a layer, and which of them have come, as they were when last listened.
+    pub fn known(&self, layer: u16) -> Option<(&Matrix, &Presence)> {
+        self.streams.get(&layer).map(|stream| (&stream.rows, &stream.presence))
     }
 
     fn tell(&mut self, halo: &mut Halo, mesh: &mut dyn Transport, tag: Tag, rows: &Matrix) -> Result<()> {
@@ -234,14 +266,19 @@ impl Stale {
 }
 
 impl Stream {
-    /// Puts what has come into its places; who has sent what does not fit is heard no more.
-    fn read(&mut self, halo: &mut Halo, mesh: &mut dyn Transport, columns: usize, lost: &mut [bool]) {
+    /// Makes room, in which nobody has said anything yet, where there is none.
+    fn shape(&mut self, halo: &Halo) {
         let count = halo.rows();
-        if self.known.len() != count || self.rows.columns() != columns {
-            self.rows = Matrix::zeros(count, columns);
+        if self.known.len() != count || self.rows.columns() != self.columns {
+            self.rows = Matrix::zeros(count, self.columns);
             self.known = vec![0.0; count];
             self.presence = Some(halo.nobody());
         }
+    }
+
+    /// Puts what has come into its places; who has sent what does not fit is heard no more.
+    fn read(&mut self, halo: &mut Halo, mesh: &mut dyn Transport, lost: &mut [bool]) {
+        self.shape(halo);
         let mut has_come = false;
         for (peer, coming) in &mut self.coming {
             while let Some(frame) = coming.pop_front() {

@@ -85,7 +85,10 @@ impl StageInputs {
             return Ok(StageInputs { inputs, reveal: Some(reveal), eval_inputs });
         }
         peers.halo.coders.turn(Reading { rounds: stage.rounds, ..Reading::default() });
-        let inputs = Inputs::freeze(&mut peers, graph, layer, x, (tag, scope))?;
+        let inputs = match plan.keeps_halo_apart(stage) {
+            true => Inputs::copy(&mut peers, graph, layer, x, (tag, scope))?,
+            false => Inputs::freeze(&mut peers, graph, layer, x, (tag, scope))?,
+        };
         Ok(StageInputs { inputs, reveal: None, eval_inputs })
     }
 }

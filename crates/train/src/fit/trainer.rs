@@ -125,7 +125,7 @@ impl<'a> Fit<'a> {
         let TrainConfig { seed, recompute, .. } = worker.plan.config.train;
         // What is put together for the last layer is read on the whole way back, and without one nothing is kept.
         let recompute = recompute && training && self.network().joined().is_none();
-        PassContext { round, first_layer: self.at.stage.first_layer, training, seed, recompute }
+        PassContext { round, first_layer: self.at.stage.first_layer, training, tells: false, seed, recompute }
     }
 
     /// Puts what this worker alone remembers of the stage into `saved`.

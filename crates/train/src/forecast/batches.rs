@@ -21,7 +21,8 @@ pub(super) fn memory(shapes: &Shapes, plan: &Plan, stage: &Stage, trains: bool) 
     // Rows handed on; features have been counted.
     let handed_on = if stage.first_layer > 0 { first.inputs() * rows } else { 0 };
     let keeps_folds = first.message_width() > 0 && !(shapes.workers() == 1 && is_dense);
-    let kept = if first.message_has_parameters() { halo } else { rows };
+    let is_told = plan.keeps_halo_apart(stage);
+    let kept = if first.message_has_parameters() || is_told { halo } else { rows };
     floats("frozen inputs", handed_on + if keeps_folds { first.inputs() * kept } else { 0 });
     // In-edges in the order of ids, and what is known of nodes.
     floats("draws", shapes.edges.iter().sum::<usize>() + 6 * (rows + halo));
@@ -31,6 +32,11 @@ pub(super) fn memory(shapes: &Shapes, plan: &Plan, stage: &Stage, trains: bool) 
     let once = if first.message_width() > 0 { first.inputs() } else { 0 };
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
     floats("frames", further.fold(once, usize::max) * exchanged);
+    if is_told {
+        // Others' rows as they are used, as they count, and two refreshes on their way.
+        let told: usize = stage.live_exchanges().iter().map(|(_, width)| width).sum();
+        floats("late rows", 4 * told * halo);
+    }
     let evaluation = ("activations of evaluations", of_evaluation(shapes, stage));
     let batches = if trains { of_batches(shapes, plan, stage) } else { Memory::default() };
     if evaluation.1 >= batches.total() {
@@ -49,7 +55,10 @@ fn of_evaluation(shapes: &Shapes, stage: &Stage) -> u64 {
         let own = if messages_are_rows(layer) { 0 } else { layer.message_width() };
         // Of the first layer, the inputs are there all the time.
         let inputs = if index > 0 { layer.inputs() } else { 0 };
-        rows * (inputs + layer.outputs() + own) + halo * layer.message_width()
+        // Rows that are told in the place of messages, as they are sent and as they have come.
+        let crosses = index > 0 && stage.late.is_some_and(|late| late.carries.rows_of(layer));
+        let told = if crosses { (rows + halo) * inputs } else { 0 };
+        rows * (inputs + layer.outputs() + own) + halo * layer.message_width() + told
     };
     let widest = stage.network.units().iter().enumerate().map(of).max().unwrap_or(0);
     (widest as u64).saturating_mul(FLOAT as u64)
@@ -76,7 +85,8 @@ fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
     let (nodes, fetches) = (batching.nodes.max(rows), plan.fetches(stage) && shapes.workers() > 1);
     // Those of other workers' nodes are not known here; they are taken to have as many as own ones.
     let edges = shapes.edges.iter().sum::<usize>();
-    let reached = if fetches { (nodes, edges.saturating_mul(nodes / rows.max(1))) } else { (rows, edges) };
+    let beside = if plan.keeps_halo_apart(stage) { shapes.halo_rows() } else { 0 };
+    let reached = if fetches { (nodes, edges.saturating_mul(nodes / rows.max(1))) } else { (rows + beside, edges) };
     let share = shapes.split_rows[0] as f64 / f64::from(batching.batches.max(1));
     // Edges begin from their ends, and from those of pairs that are none.
     let ends = plan.links.as_ref().map_or(1, |links| 2 + links.number as usize);

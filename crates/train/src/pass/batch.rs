@@ -1,18 +1,72 @@
 //! One pass over a batch: sampled neighbourhoods whose destinations are the first of their sources, all of it here.
 //!
-//! No message crosses: whatever a batch needs of other workers are input rows, and they have come before the pass.
+//! No message crosses: whatever a batch needs of other workers has come before the pass. Input rows stand among own
+//! ones; or else the rows that each layer reads of the halo stand beside them, and no gradient returns to these.
+
+use std::sync::Arc;
 
 use laconic_key::Purpose;
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::{Dropout, add};
+use laconic_nn::kernels::elementwise::{Dropout, add, gather};
 use laconic_nn::kernels::normalise::{Activated, Statistics};
 use laconic_nn::network::Network;
-use laconic_nn::{At, Block, Closing, Compute, Matrix, Nodes, Operand, Rows, Senders, Side, Sources, State, Wanted};
+use laconic_nn::{
+    At, Block, Closing, Compute, Layer, Matrix, Nodes, Operand, Rows, Senders, Side, Sources, State, Wanted,
+};
 
 use super::between::Between;
-use super::inputs::rows_as_messages;
+use super::inputs::{rows_as_messages, weigh, weigh_adjoint};
 use super::jump::{Jumping, join_all, return_part, rows_of};
 use super::walk::PassContext;
+use crate::exchange::drawn::Presence;
+use crate::exchange::stale::Stale;
+
+/// The rows of the halo that a batch reads, of each layer the first ones.
+pub struct BatchHalo {
+    /// The edges from them, as [`Batch::blocks`] are those from own rows.
+    pub blocks: Vec<Block>,
+    /// Which rows of the halo they are.
+    pub rows: Vec<u32>,
+    /// Their global ids.
+    ids: Vec<u64>,
+    /// Degrees count as 1, since owners multiply by them what they send.
+    ones: Vec<f32>,
+    /// What the first layer reads of them, with the round's dropout.
+    pub inputs: Option<Operand>,
+    /// How much each counts there.
+    pub presence: Presence,
+}
+
+impl BatchHalo {
+    /// These rows of the halo with their global ids and the edges from them; without what the first layer reads.
+    pub fn new(blocks: Vec<Block>, rows: Vec<u32>, ids: Vec<u64>) -> BatchHalo {
+        let ones = vec![1.0; rows.len()];
+        BatchHalo { blocks, rows, ids, ones, inputs: None, presence: None }
+    }
+
+    /// Their global ids.
+    pub fn ids(&self) -> &[u64] {
+        &self.ids
+    }
+
+    fn inputs(&self) -> Rows<'_> {
+        self.inputs.as_ref().expect("a batch has its inputs before the pass").view()
+    }
+
+    fn nodes(&self, rows: usize) -> Nodes<'_> {
+        let ones = &self.ones[..rows];
+        Nodes { ids: &self.ids[..rows], inverse_degree: ones, inverse_root_degree: ones }
+    }
+
+    /// How much the first rows count, of what is known of all of the halo.
+    pub fn presence_of(&self, presence: &Presence, rows: usize) -> Presence {
+        let of = |presence: &Arc<Vec<f32>>| {
+            let counts: Vec<f32> = self.rows[..rows].iter().map(|&row| presence[row as usize]).collect();
+            counts.iter().any(|count| *count != 1.0).then(|| Arc::new(counts))
+        };
+        presence.as_ref().and_then(of)
+    }
+}
 
 /// What a pass over a batch runs over. Rows of each layer are the first of those of the layer before.
 #[derive(Default)]
@@ -27,6 +81,8 @@ pub struct Batch {
     pub inverse_degree: Vec<f32>,
     /// (Σ weights)^(−1/2) of them, likewise.
     pub inverse_root_degree: Vec<f32>,
+    /// What it reads of the halo, where that does not stand among its rows.
+    pub halo: Option<BatchHalo>,
 }
 
 impl Batch {
@@ -55,6 +111,8 @@ pub struct BatchWalk<'a> {
     pub p: &'a [f32],
     /// The rows and edges.
     pub batch: &'a Batch,
+    /// What layers behind the first read of the halo.
+    pub stale: Option<&'a Stale>,
     /// What the pass is for.
     pub context: PassContext,
 }
@@ -64,13 +122,17 @@ impl<'a> BatchWalk<'a> {
         Between { network: self.network, p: self.p, context: self.context, index }
     }
 
-    /// The edges that unit `index` reads, if it reads any.
-    fn block(&self, index: usize) -> Option<&'a Block> {
+    /// Which of the blocks unit `index` reads, if it reads any.
+    fn hop(&self, index: usize) -> Option<usize> {
         let units = self.network.units();
         let reads = |index: usize| units[index].layer.message_width() > 0;
-        let blocks = &self.batch.blocks;
         let number = (0..index).filter(|&before| reads(before)).count();
-        reads(index).then(|| &blocks[number.min(blocks.len() - 1)])
+        reads(index).then(|| number.min(self.batch.blocks.len() - 1))
+    }
+
+    /// What others have told of the rows that unit `index` reads, and which of them have come.
+    fn told(&self, index: usize) -> Option<(&'a Matrix, &'a Presence)> {
+        self.stale?.known(self.context.first_layer + index as u16)
     }
 
     fn inputs(&self) -> &'a Operand {
@@ -87,10 +149,90 @@ struct Tape {
     own: Option<Operand>,
     /// Where they are not the input rows.
     messages: Matrix,
+    halo: HaloTape,
     folded: Matrix,
     state: State,
     z: Matrix,
     statistics: Statistics,
+}
+
+/// What messages of the halo's rows are made of.
+#[derive(Default)]
+enum MadeOf {
+    /// They have come as they are.
+    #[default]
+    Nothing,
+    /// Inputs, by parameters.
+    Inputs,
+    /// Rows that others have told, by parameters.
+    Rows,
+}
+
+/// What a unit has read of the halo.
+#[derive(Default)]
+struct HaloTape {
+    made_of: MadeOf,
+    rows: Matrix,
+    messages: Matrix,
+    presence: Presence,
+}
+
+impl HaloTape {
+    /// Makes or takes the messages of the halo's rows that unit `index` reads, as they count.
+    fn gather(
+        &mut self,
+        walk: &mut BatchWalk<'_>,
+        (index, block): (usize, &Block),
+        halo: &BatchHalo,
+        state: &mut State,
+    ) {
+        let HaloTape { made_of, rows, messages, presence } = self;
+        let layer = walk.network.units()[index].layer.as_ref();
+        let (p, count) = (&walk.p[walk.network.ranges(index).layer.clone()], block.sources());
+        *made_of = match index {
+            0 if layer.message_has_parameters() => MadeOf::Inputs,
+            0 => MadeOf::Nothing,
+            _ if walk.stale.is_some_and(|stale| stale.carries.rows_of(layer)) => MadeOf::Rows,
+            _ => MadeOf::Nothing,
+        };
+        let told = walk.told(index);
+        let at = &mut At { compute: walk.compute, p, nodes: halo.nodes(count), state };
+        if index == 0 {
+            layer.message(at, halo.inputs(), messages);
+            presence.clone_from(&halo.presence);
+        } else {
+            let (told, all) = told.expect("layers behind the first read what others have told");
+            let into = if matches!(made_of, MadeOf::Rows) { &mut *rows } else { &mut *messages };
+            into.reshape(count, told.columns());
+            gather(at.compute, into, |row| told.row(halo.rows[row] as usize), None, &halo.ids[..count]);
+            *presence = halo.presence_of(all, count);
+            if let MadeOf::Rows = made_of {
+                layer.message(at, Rows::Dense(rows), messages);
+            }
+        }
+        weigh(walk.compute, layer, presence, messages, state);
+    }
+
+    /// The adjoint of the fold of what [`HaloTape::gather`] made, which ends at weights: adds to the unit's `g`. Leaves
+    /// the halo's rows in `at`.
+    fn scatter<'n>(
+        &self,
+        at: &mut At<'n>,
+        (layer, g): (&dyn Layer, &mut [f32]),
+        (halo, block): (&'n BatchHalo, &Block),
+        (dfolded, dmessages): (&Matrix, &mut Matrix),
+    ) {
+        let HaloTape { made_of, rows, messages, presence } = self;
+        layer.fold_adjoint(at, g, Sources::new(Side::Halo, block, messages), dfolded, dmessages);
+        weigh_adjoint(at.compute, layer, presence, dmessages);
+        at.nodes = halo.nodes(block.sources());
+        let x = match made_of {
+            MadeOf::Nothing => return,
+            MadeOf::Inputs => halo.inputs(),
+            MadeOf::Rows => Rows::Dense(rows),
+        };
+        layer.message_adjoint(at, g, Senders { side: Side::Halo, x, messages }, dmessages, None);
+    }
 }
 
 /// The memory of passes over batches.
@@ -102,6 +244,7 @@ pub struct BatchPass {
     jumping: Jumping,
     dfolded: Matrix,
     dmessages: Matrix,
+    dhalo: Matrix,
     down: Matrix,
 }
 
@@ -135,11 +278,12 @@ impl BatchPass {
         self.tapes.resize_with(units.len(), Tape::default);
         for (index, unit) in units.iter().enumerate() {
             let (layer, p) = (unit.layer.as_ref(), &walk.p[walk.network.ranges(index).layer.clone()]);
-            let Tape { x, own, messages, folded, state, z, .. } = &mut self.tapes[index];
+            let Tape { x, own, messages, halo, folded, state, z, .. } = &mut self.tapes[index];
             let x = if index == 0 { walk.inputs().view() } else { Rows::Dense(x) };
-            let (mut rows, block) = (x.rows(), walk.block(index));
+            let (mut rows, hop) = (x.rows(), walk.hop(index));
             let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(rows), state };
-            if let Some(block) = block {
+            if let Some(hop) = hop {
+                let block = &walk.batch.blocks[hop];
                 rows = block.destinations();
                 let messages = match rows_as_messages(layer, &at.nodes, x) {
                     Some(rows) => rows,
@@ -150,9 +294,17 @@ impl BatchPass {
                 };
                 at.nodes = walk.batch.nodes(rows);
                 layer.fold(at, Sources::new(Side::Own, block, messages), folded);
+                if let Some(beside) = &walk.batch.halo {
+                    let block = &beside.blocks[hop];
+                    halo.gather(walk, (index, block), beside, state);
+                    let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(rows), state };
+                    layer.fold(at, Sources::new(Side::Halo, block, &halo.messages), folded);
+                }
+                let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(rows), state };
                 layer.finish_fold(at, folded);
             }
             *own = if layer.reads_own_row() { copied_head(x, rows) } else { None };
+            let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(rows), state };
             layer.close(at, Closing { x: head(x, rows, own), folded: Rows::Dense(folded) }, z);
             let (done, next) = self.tapes.split_at_mut(index + 1);
             if let (Some(done), Some(next)) = (done.last_mut(), next.first_mut()) {
@@ -198,13 +350,13 @@ impl BatchPass {
     fn unit_backward(&mut self, walk: &mut BatchWalk<'_>, index: usize, g: &mut [f32]) {
         let layer = walk.network.units()[index].layer.as_ref();
         let p = &walk.p[walk.network.ranges(index).layer.clone()];
-        let BatchPass { tapes, gradient: dz, next_gradient: dx, dfolded, dmessages, down, .. } = self;
-        let Tape { x, own, messages, folded, state, .. } = &mut tapes[index];
+        let BatchPass { tapes, gradient: dz, next_gradient: dx, dfolded, dmessages, dhalo, down, .. } = self;
+        let Tape { x, own, messages, halo, folded, state, .. } = &mut tapes[index];
         let x = if index == 0 { walk.inputs().view() } else { Rows::Dense(x) };
         let input = Closing { x: head(x, dz.rows(), own), folded: Rows::Dense(folded) };
-        let block = walk.block(index);
+        let hop = walk.hop(index);
         let at = &mut At { compute: walk.compute, p, nodes: walk.batch.nodes(dz.rows()), state };
-        let Some(block) = block else {
+        let Some(hop) = hop else {
             let dx = (index > 0).then_some(&mut *dx);
             layer.add_close_gradients(at, g, input, dz);
             layer.close_adjoint(at, dz, Wanted { dfolded: None, dx });
@@ -217,13 +369,19 @@ impl BatchPass {
         let adds = index > 0 && layer.reads_own_row();
         layer.add_close_gradients(at, g, input, dz);
         layer.close_adjoint(at, dz, Wanted { dfolded: Some(dfolded), dx: adds.then_some(&mut *down) });
+        let block = &walk.batch.blocks[hop];
         // Layers expect the gradients of both sides, the other one's first.
-        let nobody = Block::new(0, vec![0; block.destinations() + 1], Vec::new(), None);
-        let [nobody] = Block::share_relations([nobody]);
+        if let Some(beside) = &walk.batch.halo {
+            halo.scatter(at, (layer, g), (beside, &beside.blocks[hop]), (dfolded, dhalo));
+            at.nodes = walk.batch.nodes(block.destinations());
+        } else {
+            let nobody = Block::new(0, vec![0; block.destinations() + 1], Vec::new(), None);
+            let [nobody] = Block::share_relations([nobody]);
+            let nothing = Matrix::zeros(0, layer.message_width());
+            layer.fold_adjoint(at, g, Sources::new(Side::Halo, &nobody, &nothing), dfolded, dhalo);
+        }
         let as_they_are = rows_as_messages(layer, &walk.batch.nodes(x.rows()), x);
         let messages = as_they_are.unwrap_or(messages);
-        let nothing = Matrix::zeros(0, messages.columns());
-        layer.fold_adjoint(at, g, Sources::new(Side::Halo, &nobody, &nothing), dfolded, dmessages);
         layer.fold_adjoint(at, g, Sources::new(Side::Own, block, messages), dfolded, dmessages);
         if as_they_are.is_some() {
             std::mem::swap(dx, dmessages);

@@ -12,6 +12,7 @@ use laconic_wire::Direction;
 
 use super::between::Between;
 use super::inputs::{LocalGraph, Neighbours, rows_as_messages, weigh};
+use super::neighbourhood::rows_to_send;
 use super::network::Pass;
 use super::walk::Walk;
 use crate::error::Result;
@@ -91,10 +92,13 @@ fn first_folds<'a>(walk: &mut Walk<'a, '_>) -> Result<Folds<'a>> {
         Neighbours::Folded(folded) => Ok(Folds::Kept(folded)),
         Neighbours::Copies(copies) => {
             let p = &walk.p[walk.network.ranges(0).layer.clone()];
-            let mut messages = Messages::default();
-            let Messages { made, halo, state, .. } = &mut messages;
-            let at = &mut At { compute: walk.peers.compute, p, nodes: walk.graph.nodes, state };
-            layer.message(at, inputs.x.view(), made);
+            let (nodes, x) = (walk.graph.nodes, inputs.x.view());
+            let mut messages = Messages { rows: rows_as_messages(layer, &nodes, x), ..Messages::default() };
+            let Messages { rows, made, halo, state } = &mut messages;
+            let at = &mut At { compute: walk.peers.compute, p, nodes, state };
+            if rows.is_none() {
+                layer.message(at, x, made);
+            }
             at.nodes = walk.graph.halo_nodes;
             layer.message(at, copies.view(), halo);
             weigh(at.compute, layer, &inputs.presence, halo, at.state);
@@ -116,9 +120,19 @@ fn folds<'a>(walk: &mut Walk<'_, '_>, index: usize, x: Rows<'a>) -> Result<Folds
     if rows.is_none() {
         layer.message(&mut At { compute: walk.peers.compute, p, nodes, state }, x, made);
     }
-    let own = rows.unwrap_or(made);
-    halo.reshape(walk.peers.halo.rows(), own.columns());
-    let presence = walk.peers.exchange(walk.context.tag(index, Direction::Forward), own, halo, |_, _| {})?;
+    let tag = walk.context.tag(index, Direction::Forward);
+    let [mut weighted, mut copies]: [Matrix; 2] = Default::default();
+    let rows_cross = walk.carries_rows(layer);
+    let (sent, into) = match rows_cross {
+        true => (rows_to_send(walk.peers.compute, layer, &nodes, x, &mut weighted), &mut copies),
+        false => (rows.unwrap_or(made), &mut *halo),
+    };
+    into.reshape(walk.peers.halo.rows(), sent.columns());
+    let presence = walk.peers.exchange(tag, sent, into, |_, _| {})?;
+    if rows_cross {
+        let at = &mut At { compute: walk.peers.compute, p, nodes: walk.graph.halo_nodes, state };
+        layer.message(at, Rows::Dense(&copies), halo);
+    }
     weigh(walk.peers.compute, layer, &presence, halo, state);
     Ok(Folds::Messages(messages))
 }

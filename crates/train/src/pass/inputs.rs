@@ -46,7 +46,8 @@ pub enum Neighbours {
     Nobody,
     /// The fold of their messages, which have no parameters.
     Folded(Operand),
-    /// Copies of the halo's rows: messages have parameters and are made anew each round, here.
+    /// Copies of the halo's rows: messages have parameters and are made anew each round, here; or batches read them,
+    /// and where messages have no parameters they are these.
     Copies(Operand),
     /// Nothing is kept; every pass exchanges again (`schedule.cache_inputs = false`).
     Exchanged,
@@ -91,36 +92,38 @@ impl Inputs {
         graph: LocalGraph<'_>,
         layer: &dyn Layer,
         x: Operand,
-        (tag, scope): (Tag, Scope),
+        at: (Tag, Scope),
+    ) -> Result<Inputs> {
+        if layer.message_width() == 0 || layer.message_has_parameters() {
+            return Inputs::copy(peers, graph, layer, x, at);
+        }
+        let mut made = Matrix::default();
+        let own = rows_to_send(peers.compute, layer, &graph.nodes, x.view(), &mut made);
+        let (halo, presence) = fetch(peers, own, at)?;
+        let folded = fold(peers.compute, graph, layer, (own, halo), &presence);
+        let folded = as_sparse_as(&x, folded);
+        Ok(Inputs { x, neighbours: Neighbours::Folded(folded), presence })
+    }
+
+    /// Fetches once what the first layer reads of the neighbours of `x`, and keeps it as it comes.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or a codec refuses the rows.
+    pub fn copy(
+        peers: &mut Peers<'_>,
+        graph: LocalGraph<'_>,
+        layer: &dyn Layer,
+        x: Operand,
+        at: (Tag, Scope),
     ) -> Result<Inputs> {
         if layer.message_width() == 0 {
             return Ok(Inputs { x, neighbours: Neighbours::Nobody, presence: None });
         }
-        let made;
-        let own = match rows_that_travel(layer, &graph.nodes, x.view()) {
-            Some(rows) => rows,
-            None => {
-                made = travelling(peers.compute, layer, &graph.nodes, x.view());
-                &made
-            }
-        };
-        let mut halo = Matrix::zeros(peers.halo.rows(), own.columns());
-        let adaptive = peers.halo.coders.coding(tag).is_adaptive();
-        if adaptive && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
-            // The rows are known before they are sent, so the first assignment need not wait.
-            widths::trace_once(peers.halo, tag, own)?;
-            widths::assign_widths(peers.halo, peers.transport, &[(tag, own.columns())], tag.round)?;
-        }
-        let pending = peers.halo.start(peers.transport, Request::now(tag, scope), own)?;
-        let presence = pending.presence(peers.halo);
-        pending.finish(peers.halo, peers.transport, &mut halo)?;
-        let rows = match layer.message_has_parameters() {
-            true => halo,
-            false => fold(peers.compute, graph, layer, (own, halo), &presence),
-        };
-        let mut inputs = Inputs { x, neighbours: Neighbours::Nobody, presence };
-        inputs.keep(layer, rows);
-        Ok(inputs)
+        let mut made = Matrix::default();
+        let own = rows_to_send(peers.compute, layer, &graph.nodes, x.view(), &mut made);
+        let (halo, presence) = fetch(peers, own, at)?;
+        let copies = as_sparse_as(&x, halo);
+        Ok(Inputs { x, neighbours: Neighbours::Copies(copies), presence })
     }
 
     /// Rows of whose neighbours nothing is kept: every pass exchanges and folds.
@@ -130,10 +133,7 @@ impl Inputs {
 
     /// Keeps the halo's copies, or where messages have no parameters the fold, as sparse as the own rows are.
     pub fn keep(&mut self, layer: &dyn Layer, rows: Matrix) {
-        let rows = match &self.x {
-            Operand::Dense(_) => Operand::Dense(rows),
-            Operand::Sparse(_) => Operand::compact(rows),
-        };
+        let rows = as_sparse_as(&self.x, rows);
         self.neighbours =
             if layer.message_has_parameters() { Neighbours::Copies(rows) } else { Neighbours::Folded(rows) };
     }
@@ -147,6 +147,43 @@ impl Inputs {
         };
         Some(Inputs { x: self.x.gather(rows), neighbours, presence: None })
     }
+}
+
+fn as_sparse_as(x: &Operand, rows: Matrix) -> Operand {
+    match x {
+        Operand::Dense(_) => Operand::Dense(rows),
+        Operand::Sparse(_) => Operand::compact(rows),
+    }
+}
+
+/// The rows that travel for frozen inputs, made where they are not at hand.
+fn rows_to_send<'a>(
+    compute: &mut Compute,
+    layer: &dyn Layer,
+    nodes: &Nodes<'_>,
+    x: Rows<'a>,
+    made: &'a mut Matrix,
+) -> &'a Matrix {
+    if let Some(rows) = rows_that_travel(layer, nodes, x) {
+        return rows;
+    }
+    *made = travelling(compute, layer, nodes, x);
+    made
+}
+
+/// The halo's rows, each of which its owner sends once.
+fn fetch(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope)) -> Result<(Matrix, Presence)> {
+    let mut halo = Matrix::zeros(peers.halo.rows(), own.columns());
+    let adaptive = peers.halo.coders.coding(tag).is_adaptive();
+    if adaptive && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
+        // The rows are known before they are sent, so the first assignment need not wait.
+        widths::trace_once(peers.halo, tag, own)?;
+        widths::assign_widths(peers.halo, peers.transport, &[(tag, own.columns())], tag.round)?;
+    }
+    let pending = peers.halo.start(peers.transport, Request::now(tag, scope), own)?;
+    let presence = pending.presence(peers.halo);
+    pending.finish(peers.halo, peers.transport, &mut halo)?;
+    Ok((halo, presence))
 }
 
 /// The fold of messages without parameters, of this worker's rows and of the halo's.

@@ -8,7 +8,7 @@
 
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{add, copy_scaled};
-use laconic_nn::{At, Layer, Matrix, Rows, Senders, Side, Sources, State};
+use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Rows, Senders, Side, Sources, State};
 use laconic_wire::Direction;
 
 use super::inputs::{rows_as_messages, weigh, weigh_adjoint};
@@ -66,6 +66,24 @@ fn own_messages<'a>(
     made
 }
 
+/// The rows that cross in the place of messages: these, or their products with their weights in `weighted`.
+pub(super) fn rows_to_send<'a>(
+    compute: &Compute,
+    layer: &dyn Layer,
+    nodes: &Nodes<'_>,
+    x: Rows<'a>,
+    weighted: &'a mut Matrix,
+) -> &'a Matrix {
+    match (x, layer.sender_weight(nodes)) {
+        (Rows::Dense(x), None) => x,
+        (x, weight) => {
+            weighted.reshape(x.rows(), x.columns());
+            copy_scaled(compute, weighted, Store::Set, x, 1.0, weight);
+            weighted
+        }
+    }
+}
+
 impl Neighbourhood {
     /// Makes messages of `x`, exchanges and folds them, the local block's while the halo's rows travel.
     ///
@@ -79,20 +97,13 @@ impl Neighbourhood {
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         let messages = own_messages(layer, at, x, (messages, spare));
         spare.shape(folded, (x.rows(), layer.fold_width()));
-        let fold_own = |compute: &mut laconic_nn::Compute, _: &mut Matrix| {
+        let fold_own = |compute: &mut Compute, _: &mut Matrix| {
             let own = Sources::new(Side::Own, graph.own, messages);
             layer.fold(&mut At { compute, p, nodes: graph.nodes, state }, own, folded);
         };
         let halo_rows = walk.peers.halo.rows();
         if rows_cross {
-            let sent = match (x, layer.sender_weight(&graph.nodes)) {
-                (Rows::Dense(x), None) => x,
-                (x, weight) => {
-                    weighted.reshape(x.rows(), x.columns());
-                    copy_scaled(walk.peers.compute, weighted, Store::Set, x, 1.0, weight);
-                    weighted
-                }
-            };
+            let sent = rows_to_send(walk.peers.compute, layer, &graph.nodes, x, weighted);
             copies.reshape(halo_rows, sent.columns());
             *presence = walk.peers.exchange(tag, sent, copies, fold_own)?;
             let at = &mut At { compute: walk.peers.compute, p, nodes: graph.halo_nodes, state };
@@ -157,7 +168,7 @@ impl Neighbourhood {
         let own_messages = as_they_are.unwrap_or(messages);
         let own = Sources::new(Side::Own, graph.own, own_messages);
         spare.shape(dm, (graph.own.sources(), layer.message_width()));
-        let mut fold_own = |compute: &mut laconic_nn::Compute, g: &mut [f32], dm: &mut Matrix| {
+        let mut fold_own = |compute: &mut Compute, g: &mut [f32], dm: &mut Matrix| {
             layer.fold_adjoint(&mut At { compute, p, nodes: graph.nodes, state }, g, own, dfolded, dm);
         };
         // Halo gradients go out before the local product, so that the wire works while we do.

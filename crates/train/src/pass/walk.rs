@@ -19,6 +19,8 @@ pub struct PassContext {
     pub first_layer: u16,
     /// With dropout and to be followed by a backward pass, or without.
     pub training: bool,
+    /// Without either, for messages of training: others are told the rows of its layers.
+    pub tells: bool,
     /// The run's seed.
     pub seed: u64,
     /// Whether rows and folds that can be made again, without asking anybody, are not kept for the way back.
@@ -27,13 +29,19 @@ pub struct PassContext {
 
 impl PassContext {
     pub(super) fn tag(&self, unit: usize, direction: Direction) -> Tag {
-        let kind = match (self.training, direction, unit) {
+        let kind = match (self.training || self.tells, direction, unit) {
             (false, ..) => Kind::Evaluation,
             (true, Direction::Reverse, _) => Kind::ActivationGradients,
             (true, Direction::Forward, 0) => Kind::Features,
             (true, Direction::Forward, _) => Kind::Activations,
         };
         Tag { kind, direction, layer: self.first_layer + unit as u16, round: self.round, step: 0 }
+    }
+
+    /// The pass of the same round that others are told of.
+    #[must_use]
+    pub fn telling(self) -> PassContext {
+        PassContext { training: false, tells: true, ..self }
     }
 
     pub(super) fn dropout(&self, purpose: Purpose, unit: usize, probability: f32) -> Option<Dropout> {
@@ -72,7 +80,7 @@ impl<'a> Walk<'a, '_> {
 
     /// Whether the rows that a layer's messages are made of cross in their place.
     pub(super) fn carries_rows(&self, layer: &dyn Layer) -> bool {
-        let carries = self.peers.carries().filter(|_| self.context.training);
+        let carries = self.peers.carries().filter(|_| self.context.training || self.context.tells);
         carries.is_some_and(|carries| carries.rows_of(layer))
     }
 }

@@ -167,13 +167,23 @@ impl Plan {
     /// read, or nothing that would be kept, and training sees the edges between workers. Trainers on their own have
     /// nobody to ask once a stage has begun.
     pub fn fetches(&self, stage: &Stage) -> bool {
-        let asks = self.trainers.as_ref().is_none_or(|trainers| trainers.halo == TrainersHalo::None);
-        asks && self.samples(stage) && self.frozen == Scope::Whole && !stage.keeps_all_it_reads()
+        self.asks_others() && self.samples(stage) && self.frozen == Scope::Whole && !stage.keeps_all_it_reads()
+    }
+
+    /// Whether workers answer each other once a stage has begun.
+    fn asks_others(&self) -> bool {
+        self.trainers.as_ref().is_none_or(|trainers| trainers.halo == TrainersHalo::None)
     }
 
     /// Whether a stage's rounds run over neighbourhoods of batches, and exchange nothing on the way.
     pub fn in_neighbourhoods(&self, stage: &Stage) -> bool {
         self.batching.is_some() && stage.reads_neighbours()
+    }
+
+    /// Whether trainers on their own keep the halo's rows for each layer that a stage's batches read: its inputs, and
+    /// what others have told of later ones.
+    pub fn keeps_halo_apart(&self, stage: &Stage) -> bool {
+        stage.late.is_some_and(|late| late.refresh.is_some()) && self.samples(stage) && stage.freezes()
     }
 
     /// Whether its rounds read own inputs, and others' only as they come, so that all neighbours' are for evaluations.
@@ -182,6 +192,7 @@ impl Plan {
         let sees_less = self.inductive || self.frozen != Scope::Whole;
         self.in_neighbourhoods(stage)
             && !(sees_less && self.stages.len() > 1)
+            && !self.keeps_halo_apart(stage)
             && (self.fetches(stage) || self.clusters(stage) || stage.reading_layers() > 1)
     }
 
@@ -241,9 +252,16 @@ impl Plan {
     fn refuse_with_batches(&self, batching: &Batching) -> Result<()> {
         let batch = format!("batch.size = {}", batching.size);
         let refuse = |what: &str, why: &str| Err(TrainError::config(format!("{what} with {batch}: {why}")));
-        if self.stages.iter().any(|stage| stage.late.is_some()) {
-            let what = "late rows (schedule.kind, schedule.halo = \"stale\")";
-            return refuse(what, "every batch has other rows, so none that were sent before fit");
+        let late = || self.stages.iter().filter_map(|stage| stage.late);
+        if late().any(|late| late.refresh.is_none()) {
+            return refuse(
+                "late rows (schedule.kind)",
+                "every batch has other rows, so none that were sent before fit",
+            );
+        }
+        if late().next().is_some() && batching.kind == BatchKind::Clusters {
+            let why = "clusters are of own nodes, so nobody would read what trainers tell each other";
+            return refuse("schedule.halo = \"stale\" and batch.kind = \"clusters\"", why);
         }
         if self.links.is_some() {
             self.refuse_links_with_batches(&refuse)?;
@@ -259,12 +277,12 @@ impl Plan {
         if messages.are_adaptive() || messages.skip.is_some() {
             return refuse("adaptive bits, and messages.skip,", why);
         }
-        if messages.drop_columns().is_some() {
+        if messages.drop_columns().is_some() && late().next().is_none() {
             return refuse("a mask", "rows that are kept for later batches would lack columns for good");
         }
         let crosses_often = |stage: &Stage| stage.reads_neighbours() && !stage.keeps_all_it_reads();
         let rounds_by_chance = |stage: &Stage| messages.coding(stage.input_tag(0)).kind.draws && crosses_often(stage);
-        let fetches = batching.kind == BatchKind::Neighbours && self.frozen == Scope::Whole;
+        let fetches = batching.kind == BatchKind::Neighbours && self.frozen == Scope::Whole && self.asks_others();
         if fetches && batching.cache > 0 && self.stages.iter().any(rounds_by_chance) {
             let why = "a row that is kept would have been rounded otherwise in another round, and a resumed run does \
                 not end with the same bits; batch.cache = \"0\" keeps none";

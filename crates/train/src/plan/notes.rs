@@ -169,7 +169,7 @@ impl Plan {
         let within = |layer: usize| {
             any(&|stage| {
                 let layers = usize::from(stage.first_layer)..=usize::from(stage.last_layer());
-                layers.contains(&layer) && self.in_neighbourhoods(stage)
+                layers.contains(&layer) && self.in_neighbourhoods(stage) && !self.keeps_halo_apart(stage)
             })
         };
         let mut own = messages.layers.keys().filter_map(|layer| layer.parse().ok());
@@ -196,9 +196,10 @@ impl Plan {
         idle.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, note)| note.to_owned())
     }
 
-    /// What is exchanged in every round: nothing by batches over neighbourhoods, which fetch what they read.
+    /// What is exchanged in every round, or told after means: nothing by batches that fetch what they read.
     fn live(&self) -> Vec<Tag> {
-        let stages = self.stages.iter().filter(|stage| !self.in_neighbourhoods(stage));
+        let crosses = |stage: &&Stage| !self.in_neighbourhoods(stage) || self.keeps_halo_apart(stage);
+        let stages = self.stages.iter().filter(crosses);
         stages.flat_map(|stage| stage.live_exchanges()).map(|(tag, _)| tag).collect()
     }
 

@@ -62,16 +62,16 @@ impl Ahead {
         self.pool.spawn(move || {
             let (mut sampler, nobody) = (Sampler::new(known.len()), Elsewhere::default());
             for Job { round, seeds, left_out, sampled } in jobs {
-                let mut sampled = sampled.unwrap_or_else(|| {
+                let sampled = sampled.unwrap_or_else(|| {
                     let (own, own_rows) = (draws.own(round, &left_out.skip), known.len());
                     let lists = RoundLists { draws: &draws, own, elsewhere: &nobody, own_rows, first: 0 };
                     let mut sampled = Sampled::default();
                     sampler.sample(&lists, &seeds, draws.layers(), &mut sampled);
                     sampled
                 });
-                let batch = draws.batch(&mut sampled, &known, &left_out);
+                let (nodes, batch) = draws.batch(sampled, &known, &left_out);
                 // Nobody takes it any more where a stage ends early.
-                if out.send(Drawn { round, nodes: sampled.nodes, batch }).is_err() {
+                if out.send(Drawn { round, nodes, batch }).is_err() {
                     return;
                 }
             }

@@ -5,15 +5,13 @@ use std::ops::Range;
 
 use laconic_graph::edges::{EdgeData, Edges, Relations};
 use laconic_graph::sample::{CsrLists, Drawn, Hop, Lists, Neighbourhoods, Sampled, Skip};
-use laconic_nn::{Absence, Block};
+use laconic_nn::{Absence, Block, EdgeData as BlockData};
 
+use super::apart::{SideEdges, Sides};
 use super::known::Known;
 use super::left_out::LeftOut;
-use crate::pass::batch::Batch;
+use crate::pass::batch::{Batch, BatchHalo};
 use crate::worker::local::Local;
-
-/// How a block is made of its edges.
-type MakeBlock = fn(usize, Vec<usize>, Vec<u32>, laconic_nn::EdgeData) -> Block;
 
 /// What draws of a stage are made from.
 pub struct Draws {
@@ -31,6 +29,8 @@ pub struct Draws {
     related: bool,
     /// Whether nothing goes back along the first layer's edges.
     ends_at_inputs: bool,
+    /// Whether the halo's rows stand beside a batch's own ones rather than among them.
+    keeps_halo_apart: bool,
 }
 
 impl Draws {
@@ -58,6 +58,7 @@ impl Draws {
             weighted,
             related,
             ends_at_inputs: false,
+            keeps_halo_apart: false,
         }
     }
 
@@ -65,6 +66,12 @@ impl Draws {
     #[must_use]
     pub fn ending_at_inputs(self) -> Draws {
         Draws { ends_at_inputs: true, ..self }
+    }
+
+    /// The same where the halo's rows are here for each layer, so that batches read them and make none of them.
+    #[must_use]
+    pub fn keeping_halo_apart(self) -> Draws {
+        Draws { keeps_halo_apart: true, ..self }
     }
 
     /// How many layers draw.
@@ -101,45 +108,78 @@ impl Draws {
         if self.loops { lists.with_loops() } else { lists }
     }
 
-    /// A batch's blocks and what is known of its nodes; without the rows that go in.
-    pub fn batch(&self, sampled: &mut Sampled, known: &Known, left_out: &LeftOut) -> Batch {
-        let degree =
-            |node: u32, at: usize, known: f32| left_out.degrees.get(&node).map_or(known, |degrees| degrees[at]);
-        let pick = |at: usize, values: &[f32]| {
-            sampled.nodes.iter().map(|&node| degree(node, at, values[node as usize])).collect()
-        };
+    /// A batch's nodes, by number, its blocks and what is known of its nodes; without the rows that go in.
+    pub fn batch(&self, mut sampled: Sampled, known: &Known, left_out: &LeftOut) -> (Vec<u32>, Batch) {
         let ids: Vec<u64> = sampled.nodes.iter().map(|&node| known.ids[node as usize]).collect();
         let names = (self.absence == Absence::Skipped).then(|| ranks(&ids));
+        sampled.hops.iter_mut().for_each(|hop| self.weigh(hop));
+        let (nodes, ids, blocks, halo) = if self.keeps_halo_apart {
+            self.apart(&sampled, known, (ids, names))
+        } else {
+            let hops = sampled.hops.into_iter().enumerate();
+            let blocks = hops.map(|(layer, hop)| {
+                let Hop { sources, offsets, columns, weights, relations, .. } = hop;
+                let data = BlockData { weights, relations };
+                let block = self.block(layer, SideEdges { sources, offsets, columns, data }, names.as_deref());
+                if self.relational { Block::share_relations([block]).into_iter().collect() } else { vec![block] }
+            });
+            (sampled.nodes, ids, blocks.flatten().collect(), None)
+        };
+        let degree =
+            |node: u32, at: usize, known: f32| left_out.degrees.get(&node).map_or(known, |degrees| degrees[at]);
+        let pick =
+            |at: usize, values: &[f32]| nodes.iter().map(|&node| degree(node, at, values[node as usize])).collect();
         let (inverse_degree, inverse_root_degree) =
             (pick(0, &known.inverse_degree), pick(1, &known.inverse_root_degree));
-        let hops = sampled.hops.iter_mut().enumerate();
-        let blocks = hops.map(|(layer, hop)| {
-            let make = if layer == 0 && self.ends_at_inputs { Block::one_way } else { Block::new };
-            self.block(hop, names.as_deref(), make)
-        });
-        let blocks = blocks.collect();
-        Batch { blocks, inputs: None, ids, inverse_degree, inverse_root_degree }
+        (nodes, Batch { blocks, inputs: None, ids, inverse_degree, inverse_root_degree, halo })
     }
 
-    /// The edges of a hop. Where the layer adds messages up, those that were drawn stand for the others.
-    fn block(&self, hop: &mut Hop, names: Option<&[u32]>, make: MakeBlock) -> Block {
-        let scales = self.absence == Absence::Scaled && (0..hop.destinations).any(|row| hop.scale(row) != 1.0);
-        if scales {
-            let mut weights = hop.weights.take().unwrap_or_else(|| vec![1.0; hop.edges()]);
-            for row in 0..hop.destinations {
-                let (scale, first) = (hop.scale(row), hop.offsets[row] + usize::from(hop.loops));
-                weights[first..hop.offsets[row + 1]].iter_mut().for_each(|weight| *weight *= scale);
+    /// Own nodes with the edges among them, and the halo's rows beside them with theirs.
+    fn apart(
+        &self,
+        sampled: &Sampled,
+        known: &Known,
+        (ids, names): (Vec<u64>, Option<Vec<u32>>),
+    ) -> (Vec<u32>, Vec<u64>, Vec<Block>, Option<BatchHalo>) {
+        let sides = Sides::new(&sampled.nodes, |node| known.is_foreign(node));
+        let ([nodes, others], [ids, halo_ids]) = (sides.split(&sampled.nodes), sides.split(&ids));
+        let names = names.map(|names| sides.split(&names));
+        let name = |side: usize| names.as_ref().map(|names| &names[side][..]);
+        let (mut blocks, mut beside) = (Vec::new(), Vec::new());
+        for (layer, hop) in sampled.hops.iter().enumerate() {
+            let [own, halo] = sides.edges(hop);
+            let mut both = [self.block(layer, own, name(0)), self.block(layer, halo, name(1))];
+            if self.relational {
+                both = Block::share_relations(both);
             }
-            hop.weights = Some(weights);
+            let [own, halo] = both;
+            blocks.push(own);
+            beside.push(halo);
         }
-        let data = laconic_nn::EdgeData { weights: hop.weights.take(), relations: hop.relations.take() };
-        let (offsets, columns) = (std::mem::take(&mut hop.offsets), std::mem::take(&mut hop.columns));
-        let mut block = make(hop.sources, offsets, columns, data);
-        if self.relational {
-            [block] = Block::share_relations([block]);
+        let rows = others.iter().map(|&node| known.halo_row(node)).collect();
+        (nodes, ids, blocks, Some(BatchHalo::new(beside, rows, halo_ids)))
+    }
+
+    /// Where the layer adds messages up, those that were drawn stand for the others.
+    fn weigh(&self, hop: &mut Hop) {
+        if self.absence != Absence::Scaled || (0..hop.destinations).all(|row| hop.scale(row) == 1.0) {
+            return;
         }
+        let mut weights = hop.weights.take().unwrap_or_else(|| vec![1.0; hop.edges()]);
+        for row in 0..hop.destinations {
+            let (scale, first) = (hop.scale(row), hop.offsets[row] + usize::from(hop.loops));
+            weights[first..hop.offsets[row + 1]].iter_mut().for_each(|weight| *weight *= scale);
+        }
+        hop.weights = Some(weights);
+    }
+
+    /// A layer's edges from one side, whose rows have these names among all of the batch.
+    fn block(&self, layer: usize, edges: SideEdges, names: Option<&[u32]>) -> Block {
+        let SideEdges { sources, offsets, columns, data } = edges;
+        let make = if layer == 0 && self.ends_at_inputs { Block::one_way } else { Block::new };
+        let block = make(sources, offsets, columns, data);
         match names {
-            Some(names) => block.naming(names[..hop.sources].to_vec()),
+            Some(names) => block.naming(names[..sources].to_vec()),
             None => block,
         }
     }

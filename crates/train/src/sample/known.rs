@@ -44,15 +44,9 @@ impl Known {
         known
     }
 
-    /// The same where copies of the halo's rows are here, which their owners have multiplied by what degrees do.
-    pub fn with_copies(local: &Local) -> Known {
-        let mut known = Known::own(local);
-        for &id in &local.halo_ids {
-            known.number_of(id, Rank(0));
-        }
-        known.inverse_degree[known.own..].fill(1.0);
-        known.inverse_root_degree[known.own..].fill(1.0);
-        known
+    /// The row in the halo of a node that is not own, where these have numbers in their order.
+    pub fn halo_row(&self, number: u32) -> u32 {
+        number - self.own as u32
     }
 
     /// How many nodes have numbers.

@@ -8,6 +8,7 @@
 //! travel a few batches ahead (as in RapidGNN, Niam et al., 2025).
 
 mod ahead;
+mod apart;
 mod draws;
 mod keep;
 mod known;
@@ -21,6 +22,6 @@ pub use ahead::Job;
 pub use draws::{Draws, own_edges};
 pub use known::Known;
 pub use left_out::LeftOut;
+pub(crate) use rows::gather_sparse;
 pub use rows::{RemoteRows, row_tag};
-pub(crate) use rows::{dense, gather_sparse};
 pub use window::{Drawn, WINDOW, Window};

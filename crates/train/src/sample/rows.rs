@@ -205,7 +205,7 @@ pub(crate) fn gather_sparse<'a>(
 }
 
 /// Some rows of a sparse matrix, in full.
-pub(crate) fn dense(sparse: &SparseRows, rows: &[u32]) -> Matrix {
+fn dense(sparse: &SparseRows, rows: &[u32]) -> Matrix {
     let mut out = Matrix::zeros(rows.len(), sparse.columns());
     for (to, &from) in rows.iter().enumerate() {
         let entries = sparse.offsets()[from as usize]..sparse.offsets()[from as usize + 1];

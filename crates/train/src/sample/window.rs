@@ -25,7 +25,7 @@ pub const WINDOW: u32 = 64;
 pub struct Drawn {
     /// The round that it is for.
     pub round: u32,
-    /// Which nodes its rows are, by number.
+    /// Which nodes its rows are, by number; without those of the halo that stand beside them.
     pub nodes: Vec<u32>,
     /// Its edges and what is known of its nodes.
     pub batch: Batch,

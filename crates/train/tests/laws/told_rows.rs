@@ -10,7 +10,7 @@ use laconic_train::run::source::Source;
 
 use crate::averaging::{assert_as_predicted, dealt, last, refusal, run, run_on, simulated, trainers};
 use crate::brute_force::difference;
-use crate::fixture::{FEATURES, PLAIN, config, graph, losses_on};
+use crate::fixture::{FEATURES, PLAIN, config, graph, losses_on, related};
 use crate::methods::ARCHS;
 
 const STALE: &str = "schedule.halo=stale";
@@ -27,7 +27,16 @@ const KINDS: &[&[&str]] = &[
     &["messages.selection={ kind = \"boundary_sample\", rate = 0.5 }", "model.arch=gcn"],
     &["task.kind=link_prediction", "task.negatives=local", "model.arch=gcn"],
     &["data.inductive=true", "model.arch=gin"],
+    &["batch.size=9", "batch.fanouts=[3,2]", "model.dropout=0.3"],
+    &["batch.size=9", "model.arch=gat", "schedule.late=products", "schedule.refresh=2", "batch.redraw=3"],
+    &["batch.size=9", "messages.forward={ codec = \"quantised\", bits = 4 }", "data.inductive=true"],
+    &["batch.size=9", "messages.forward={ codec = \"masked\", ratio = 3, reveal = false, whole_last = false }"],
+    &["batch.size=40", "task.kind=link_prediction", "task.negatives=local", "model.arch=gcn"],
 ];
+
+/// One batch of all that there is to learn from, with all neighbours, of two layers and of three.
+const ALL: [&str; 2] = ["batch.size=1000000", "batch.fanouts=[-1,-1]"];
+const ALL_OF_THREE: [&str; 2] = ["batch.size=1000000", "batch.fanouts=[-1,-1,-1]"];
 
 /// Rows that a node's owner has told, by node; none before it has.
 type Told = BTreeMap<usize, Vec<f64>>;
@@ -86,13 +95,13 @@ impl Sage<'_> {
         usize::try_from(values[node]).ok().filter(|_| is_training)
     }
 
-    fn rows(&self, trainer: usize) -> f64 {
-        let own = |node: &usize| self.owners[*node] == trainer && self.learns(*node).is_some();
+    fn rows(&self, trainer: usize, of: &dyn Fn(usize) -> bool) -> f64 {
+        let own = |node: &usize| self.owners[*node] == trainer && self.learns(*node).is_some() && of(*node);
         (0..self.owners.len()).filter(own).count() as f64
     }
 
-    /// A trainer's loss over its own training nodes.
-    fn loss(&self, trainer: usize, p: &[f64], told: &Told) -> f64 {
+    /// A trainer's loss over its own training nodes, of which a step learns from these.
+    fn loss(&self, (trainer, of): (usize, &dyn Fn(usize) -> bool), p: &[f64], told: &Told) -> f64 {
         let [inputs, hidden, classes] = self.widths();
         let (first, second) = p.split_at(2 * inputs * hidden + hidden);
         let rows = self.hidden(first);
@@ -100,25 +109,25 @@ impl Sage<'_> {
             true => Some(&rows[source][..]),
             false => told.get(&source).map(Vec::as_slice),
         };
-        let own = (0..rows.len()).filter(|&node| self.owners[node] == trainer);
+        let own = (0..rows.len()).filter(|&node| self.owners[node] == trainer && of(node));
         let losses = own.filter_map(|node| self.learns(node).map(|label| (node, label))).map(|(node, label)| {
             let logits = self.node((hidden, classes), second, &rows[node], &self.mean(node, hidden, &row));
             logits.iter().map(|z| z.exp()).sum::<f64>().ln() - logits[label]
         });
-        losses.sum::<f64>() / self.rows(trainer)
+        losses.sum::<f64>() / self.rows(trainer, of).max(1.0)
     }
 
     /// A step of plain descent, by central differences.
-    fn step(&self, trainer: usize, p: &[f64], told: &Told, rate: f64) -> Vec<f64> {
+    fn step(&self, at: (usize, &dyn Fn(usize) -> bool), p: &[f64], told: &Told, rate: f64) -> Vec<f64> {
         const STEP: f64 = 1e-5;
-        let mut at = p.to_vec();
+        let mut moved = p.to_vec();
         let mut slope = |i: usize| {
             let mut loss = |value: f64| {
-                at[i] = value;
-                self.loss(trainer, &at, told)
+                moved[i] = value;
+                self.loss(at, &moved, told)
             };
             let slope = (loss(p[i] + STEP) - loss(p[i] - STEP)) / (2.0 * STEP);
-            at[i] = p[i];
+            moved[i] = p[i];
             slope
         };
         (0..p.len()).map(|i| p[i] - rate * slope(i)).collect()
@@ -131,12 +140,16 @@ fn values(outcomes: &[Outcome]) -> Vec<f64> {
 
 /// A mean after every step, trainers of the same speed and links that take no time: each step folds the rows that
 /// others have told in the step before, or two steps before where every second mean is told of, and their gradients go
-/// nowhere.
+/// nowhere. A batch learns from its own nodes, and reads the rows that others have told of all of theirs.
 #[test]
 fn steps_are_those_of_a_plain_program_that_folds_what_was_told_before() {
     const RATE: f64 = 0.5;
+    const SEED: u64 = 0;
     let dataset = graph(48, 3);
-    for (trainers, refresh) in [(2, 1), (3, 1), (3, 2)] {
+    let none: &[&str] = &[];
+    let [whole, three] = [&ALL[..], &["batch.size=8", "batch.fanouts=[-1,-1]"]];
+    let cases = [(2, 1, none), (3, 1, none), (3, 2, none), (3, 1, whole), (2, 1, three), (3, 2, three)];
+    for (trainers, refresh, batches) in cases {
         let parts = dealt(&dataset, trainers);
         let mut owners = vec![0; dataset.graph.nodes()];
         parts
@@ -147,7 +160,7 @@ fn steps_are_those_of_a_plain_program_that_folds_what_was_told_before() {
         let after = |steps: u32| {
             let (rate, limit) = (format!("train.lr={RATE}"), format!("schedule.limit={steps} steps"));
             let keys = ["model.arch=sage", "model.norm=none", "model.hidden=5", STALE, "schedule.mean=rows"];
-            let keys = [&keys[..], &["schedule.interval=1 step", &refreshes, &limit, &rate]].concat();
+            let keys = [&keys[..], &["schedule.interval=1 step", &refreshes, &limit, &rate], batches].concat();
             values(&run_on(&simulated(&[&PLAIN[..], &keys].concat()), parts.clone()))
         };
         let before = ["model.arch=sage", "model.norm=none", "model.hidden=5", "train.epochs=0"];
@@ -156,11 +169,17 @@ fn steps_are_those_of_a_plain_program_that_folds_what_was_told_before() {
         assert_eq!(p.len(), network.count());
         let mut told = Told::new();
         for step in 1..=4 {
-            let all: f64 = (0..trainers as usize).map(|trainer| network.rows(trainer)).sum();
+            let learned = (0..trainers as usize).map(|trainer| network.rows(trainer, &|_| true));
+            let all: f64 = learned.sum();
             let mut mean = vec![0.0; p.len()];
             for trainer in 0..trainers as usize {
-                let share = network.rows(trainer) / all;
-                let own = network.step(trainer, &p, &told, RATE);
+                let rows = network.rows(trainer, &|_| true);
+                let share = rows / all;
+                let count = if batches == three { laconic_graph::sample::batches(rows as u64, 8) } else { 1 };
+                // An epoch goes by the number of its first round, and the first of a run is 1.
+                let (epoch, batch) = (1 + (step - 1) / count * count, (step - 1) % count);
+                let of = |node: usize| laconic_graph::sample::batch_of(SEED, epoch, node as u64, count) == batch;
+                let own = network.step((trainer, &of), &p, &told, RATE);
                 mean.iter_mut().zip(own).for_each(|(sum, value)| *sum += share * value);
             }
             if (step - 1) % refresh == 0 {
@@ -168,8 +187,9 @@ fn steps_are_those_of_a_plain_program_that_folds_what_was_told_before() {
                 told = network.hidden(first).into_iter().enumerate().collect();
             }
             p = mean;
-            let apart = difference(&after(step), &p);
-            assert!(apart < 2e-5, "{trainers} trainers, told after {refresh} means, step {step}: {apart:.1e}");
+            let apart = difference(&after(step as u32), &p);
+            let what = format!("{trainers} trainers, told after {refresh} means, {batches:?}, step {step}");
+            assert!(apart < 2e-5, "{what}: {apart:.1e}");
         }
     }
 }
@@ -186,9 +206,34 @@ fn rows_of_a_model_that_stands_still_are_the_exact_ones() {
                 losses_on(&config(&[&keys[..], &["train.epochs=1"]].concat()), Source::of(dealt(&dataset, 3)))[0];
             let told = [&keys[..], &[STALE, &late, "schedule.interval=1 step", "schedule.limit=6 steps"]].concat();
             let told = [&told[..], &["schedule.mean=rows", "train.eval_every=1"]].concat();
-            let losses = losses_on(&simulated(&told), Source::of(dealt(&dataset, 3)));
-            assert!((losses[0] - exact).abs() > 1e-4, "{arch:?}: the first step knows no rows: {losses:?}, {exact}");
-            assert!((losses[5] - exact).abs() < 1e-5 * exact, "{arch:?}, {late}: {losses:?} come to {exact}");
+            for batches in [&[][..], &ALL_OF_THREE] {
+                let told = [&told[..], batches].concat();
+                let losses = losses_on(&simulated(&told), Source::of(dealt(&dataset, 3)));
+                let what = format!("{arch:?}, {late}, {batches:?}: {losses:?}, {exact}");
+                assert!((losses[0] - exact).abs() > 1e-4, "the first step knows no rows: {what}");
+                assert!((losses[5] - exact).abs() < 1e-5 * exact, "{what}");
+            }
+        }
+    }
+}
+
+/// Rows that have not come are absent, and gradients end at those that have, as on the full local graph.
+#[test]
+fn one_batch_of_everything_is_the_full_local_graph() {
+    let (plain, relations) = (graph(150, 4), related(150, 4));
+    let relational: [&[&str]; 2] = [&["model.arch=rgcn"], &["model.arch=rgcn", "model.bases=2"]];
+    let kinds = ARCHS.iter().map(|arch| (*arch, &plain)).chain(relational.map(|arch| (arch, &relations)));
+    for (arch, dataset) in kinds {
+        for late in ["rows", "products"] {
+            let late = format!("schedule.late={late}");
+            let keys = [&PLAIN[..], arch, &["train.lr=0.1", STALE, &late, "schedule.refresh=2"]].concat();
+            let keys = [&keys[..], &["schedule.interval=1 step", "schedule.limit=5 steps", "model.layers=3"]].concat();
+            let values_of = |batches: &[&str]| {
+                let keys = [&keys[..], batches].concat();
+                values(&run_on(&simulated(&keys), dealt(dataset, 3)))
+            };
+            let apart = difference(&values_of(&ALL_OF_THREE), &values_of(&[]));
+            assert!(apart < 1e-4, "{arch:?}, {late}: {apart:.1e}");
         }
     }
 }
@@ -263,7 +308,7 @@ fn nobody_waits_for_rows() {
 fn what_rows_that_nobody_waits_for_cannot_be_is_refused_with_its_key() {
     let dataset = graph(60, 3);
     for (keys, what) in [
-        (&["batch.size=9"][..], "batch.size"),
+        (&["batch.size=9", "batch.kind=clusters"][..], "batch.kind"),
         (&["schedule.refresh=0"], "schedule.refresh"),
         (&["schedule.rounds=[3]"], "schedule.rounds"),
         (&["messages.skip={ change = 0.1 }"], "messages.skip"),

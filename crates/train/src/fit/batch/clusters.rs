@@ -69,7 +69,7 @@ impl ClusterBatches {
         let inverse = |power: f32| degrees.iter().map(|&d| if d > 0.0 { d.powf(-power) } else { 0.0 }).collect();
         let ids = rows.iter().map(|&row| worker.local.ids[row as usize]).collect();
         let (inverse_degree, inverse_root_degree) = (inverse(1.0), inverse(0.5));
-        Batch { blocks: vec![block], inputs: None, ids, inverse_degree, inverse_root_degree }
+        Batch { blocks: vec![block], inputs: None, ids, inverse_degree, inverse_root_degree, halo: None }
     }
 }
 
@@ -99,11 +99,21 @@ impl Batches for ClusterBatches {
         if let (Some(dropout), Some(inputs)) = (input_dropout(network, context), &mut batch.inputs) {
             drop_out_in_place(&worker.compute, inputs, dropout, &batch.ids);
         }
-        self.pass.forward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch: &batch, context });
+        self.pass.forward(&mut BatchWalk {
+            compute: &mut worker.compute,
+            network,
+            p,
+            batch: &batch,
+            stale: None,
+            context,
+        });
         let (gradient, outputs) = self.pass.outputs();
         let learning = Learning { rows: Some(&subset), pairs: None, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
-        self.pass.backward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch: &batch, context }, g);
+        self.pass.backward(
+            &mut BatchWalk { compute: &mut worker.compute, network, p, batch: &batch, stale: None, context },
+            g,
+        );
         Ok(value)
     }
 

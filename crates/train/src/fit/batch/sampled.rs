@@ -1,7 +1,5 @@
 //! Batches of sampled neighbourhoods.
 
-use std::collections::HashMap;
-
 use laconic_graph::sample::batch_of;
 use laconic_nn::Network;
 use laconic_nn::kernels::elementwise::{drop_out_in_place, gather};
@@ -14,9 +12,10 @@ use crate::fit::pairs::{Pairs, weights};
 use crate::fit::task::Learning;
 use crate::pass::batch::{BatchPass, BatchWalk, input_dropout};
 use crate::pass::inputs::{Inputs, Neighbours};
-use crate::pass::walk::PassContext;
+use crate::pass::network::Pass;
+use crate::pass::walk::{PassContext, Walk};
 use crate::plan::batching::Batching;
-use crate::sample::{Drawn, Draws, Job, Known, LeftOut, RemoteRows, WINDOW, Window, dense, gather_sparse};
+use crate::sample::{Drawn, Draws, Job, Known, LeftOut, RemoteRows, WINDOW, Window, gather_sparse};
 use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::local::Subset;
@@ -79,10 +78,9 @@ impl SampledBatches {
         let (plan, local) = (&worker.plan, &worker.local);
         let fetches = plan.fetches(stage);
         let has_copies = matches!(inputs.neighbours, Neighbours::Copies(_)) && !fetches;
-        let known = match (fetches, has_copies) {
-            (true, _) => Known::with_halo(local, worker.halo.owners()),
-            (_, true) => Known::with_copies(local),
-            _ => Known::own(local),
+        let known = match fetches || has_copies {
+            true => Known::with_halo(local, worker.halo.owners()),
+            false => Known::own(local),
         };
         let absence = stage.network.units().iter().map(|unit| &unit.layer).find(|layer| layer.message_width() > 0);
         let absence = absence.map_or(laconic_nn::Absence::Scaled, |layer| layer.absence());
@@ -97,6 +95,7 @@ impl SampledBatches {
         // Frozen inputs have no gradient, and need none to be folded where messages have no parameters.
         let ends = stage.first().message_width() > 0 && !stage.first().message_has_parameters();
         let draws = if ends { draws.ending_at_inputs() } else { draws };
+        let draws = if has_copies { draws.keeping_halo_apart() } else { draws };
         let columns = inputs.x.view().columns();
         Ok(SampledBatches {
             of: match &plan.links {
@@ -139,16 +138,16 @@ impl SampledBatches {
         &mut self,
         worker: &Worker,
         (network, context): (&Network, PassContext),
-        Inputs { x, neighbours, .. }: &Inputs,
+        Inputs { x, neighbours, presence }: &Inputs,
         Drawn { nodes, batch, .. }: &mut Drawn,
     ) {
         let (own, dropout) = (self.window.known().own_rows(), input_dropout(network, context));
-        let foreign = Foreign::of(self.remote.as_ref(), neighbours, (nodes, own));
+        let foreign = |node: u32| self.remote.as_ref().map_or(&[][..], |remote| remote.row(node));
         batch.inputs = Some(match x {
             Operand::Dense(x) => {
                 let row = |row: usize| match nodes[row] {
                     node if (node as usize) < own => x.row(node as usize),
-                    node => foreign.row(node),
+                    node => foreign(node),
                 };
                 let mut out = std::mem::take(&mut self.gathered);
                 out.reshape(nodes.len(), x.columns());
@@ -156,49 +155,36 @@ impl SampledBatches {
                 Operand::Dense(out)
             }
             Operand::Sparse(x) => {
-                let mut rows = Operand::Sparse(gather_sparse(x, nodes, |node| foreign.row(node), own));
+                let mut rows = Operand::Sparse(gather_sparse(x, nodes, foreign, own));
                 if let Some(dropout) = dropout {
                     drop_out_in_place(&worker.compute, &mut rows, dropout, &batch.ids);
                 }
                 rows
             }
         });
-    }
-}
-
-/// Where rows are from that are not own ones.
-enum Foreign<'a> {
-    /// Fetched for this batch, or kept of earlier ones.
-    Fetched(&'a RemoteRows),
-    /// Copies of the halo's rows, behind so many own ones.
-    Copies(&'a Matrix, usize),
-    /// Those of them that the batch reads, in full, and where each stands.
-    Read(Matrix, HashMap<u32, usize>),
-    /// Nobody reads any.
-    Nobody,
-}
-
-impl<'a> Foreign<'a> {
-    fn of(remote: Option<&'a RemoteRows>, neighbours: &'a Neighbours, (nodes, own): (&[u32], usize)) -> Foreign<'a> {
-        match (remote, neighbours) {
-            (Some(remote), _) => Foreign::Fetched(remote),
-            (None, Neighbours::Copies(Operand::Dense(copies))) => Foreign::Copies(copies, own),
-            (None, Neighbours::Copies(Operand::Sparse(copies))) => {
-                let read: Vec<u32> = nodes.iter().copied().filter(|&node| node as usize >= own).collect();
-                let rows: Vec<u32> = read.iter().map(|&node| node - own as u32).collect();
-                Foreign::Read(dense(copies, &rows), read.into_iter().zip(0..).collect())
+        if let (Some(halo), Neighbours::Copies(copies)) = (&mut batch.halo, neighbours) {
+            let mut rows = copies.gather(&halo.rows);
+            if let Some(dropout) = dropout {
+                drop_out_in_place(&worker.compute, &mut rows, dropout, halo.ids());
             }
-            _ => Foreign::Nobody,
+            halo.inputs = Some(rows);
+            halo.presence = halo.presence_of(presence, halo.rows.len());
         }
     }
 
-    fn row(&self, node: u32) -> &[f32] {
-        match self {
-            Foreign::Fetched(remote) => remote.row(node),
-            Foreign::Copies(copies, own) => copies.row(node as usize - own),
-            Foreign::Read(rows, places) => rows.row(places[&node]),
-            Foreign::Nobody => &[],
+    /// Tells others own rows of each layer if it is time, in a pass over all of them, and hears what they have told.
+    fn meet(&mut self, worker: &mut Worker, training: &mut Training<'_>) -> Result<()> {
+        let Some(stale) = &worker.stale else { return Ok(()) };
+        if stale.is_due() {
+            self.rest();
+            let Training { network, p, inputs, context, .. } = *training;
+            let (mut peers, graph) = worker.split();
+            let context = context.telling();
+            training.pass.infer(&mut Walk { peers: &mut peers, graph, network, p, inputs, context })?;
+            *training.pass = Pass::default();
         }
+        let Worker { stale, halo, .. } = worker;
+        stale.as_mut().map_or(Ok(()), |stale| stale.listen(halo))
     }
 }
 
@@ -226,6 +212,8 @@ impl Batches for SampledBatches {
     }
 
     fn gradient(&mut self, worker: &mut Worker, training: Training<'_>, g: &mut [f32]) -> Result<f64> {
+        let mut training = training;
+        self.meet(worker, &mut training)?;
         let Some((mut drawn, learned)) = self.current.take() else { return Ok(0.0) };
         if drawn.nodes.is_empty() {
             return Ok(0.0);
@@ -233,8 +221,8 @@ impl Batches for SampledBatches {
         let Training { network, p, inputs, task, context, scale, .. } = training;
         self.read_inputs(worker, (network, context), inputs, &mut drawn);
         let batch = &drawn.batch;
-        let mut walk = BatchWalk { compute: &mut worker.compute, network, p, batch, context };
-        self.pass.forward(&mut walk);
+        let Worker { compute, stale, .. } = &mut *worker;
+        self.pass.forward(&mut BatchWalk { compute, network, p, batch, stale: stale.as_ref(), context });
         let (gradient, outputs) = self.pass.outputs();
         let (rows, pairs) = match &learned {
             Learned::Rows(subset) => (Some(subset), None),
@@ -242,7 +230,8 @@ impl Batches for SampledBatches {
         };
         let learning = Learning { rows, pairs, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
-        self.pass.backward(&mut BatchWalk { compute: &mut worker.compute, network, p, batch, context }, g);
+        let Worker { compute, stale, .. } = worker;
+        self.pass.backward(&mut BatchWalk { compute, network, p, batch, stale: stale.as_ref(), context }, g);
         if let Some(Operand::Dense(gathered)) = drawn.batch.inputs.take() {
             self.gathered = gathered;
         }
