@@ -2,6 +2,7 @@
 
 mod program;
 
+use std::io::Read;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -133,7 +134,13 @@ fn workers_whose_parent_is_killed_stop_with_a_checkpoint() {
     signal("-9", &job.id().to_string());
     job.wait().expect("it is dead");
     gone(&workers);
-    assert!(place.path("run/checkpoint.safetensors").exists());
+    let mut said = String::new();
+    job.stderr.take().expect("it was piped").read_to_string(&mut said).expect("text");
+    assert!(!said.contains("panicked"), "{said}");
+    let checkpoint = place.path("run/checkpoint.safetensors");
+    assert!(checkpoint.exists());
+    std::fs::remove_file(checkpoint).expect("removed");
+    place.refused("resume run", 5, &["checkpoint.safetensors", "begin anew: laconic train run/config.toml"]);
 }
 
 #[test]

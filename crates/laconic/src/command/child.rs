@@ -3,7 +3,7 @@
 //! The parent writes one line of JSON to a child's standard input and reads one from its standard output. That the
 //! input ends asks the child to stop after the round, whether the parent wants so or is gone.
 
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -113,6 +113,15 @@ pub fn task_of_parent<T: DeserializeOwned>(signals: &Signals) -> Result<T> {
     let task = serde_json::from_str(&line).context("expected a task on standard input")?;
     watch(signals.interrupt.clone());
     Ok(task)
+}
+
+/// The child's side: how it ended. A parent that is gone reads nothing.
+pub fn answer_parent(ended: &impl Serialize) -> Result<()> {
+    let line = serde_json::to_string(ended)? + "\n";
+    match std::io::stdout().write_all(line.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("standard output"),
+    }
 }
 
 /// Asks to stop when the parent says so, or is gone.

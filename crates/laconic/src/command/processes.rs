@@ -13,7 +13,7 @@ use laconic_train::{Config, Members, Options, Summary, TrainError};
 use laconic_wire::Seat;
 use serde::{Deserialize, Serialize};
 
-use super::child::{Child, Failure, LOOK_EVERY, task_of_parent};
+use super::child::{Child, Failure, LOOK_EVERY, answer_parent, task_of_parent};
 use super::signals::Signals;
 use super::train::reading;
 use crate::output::Output;
@@ -298,6 +298,6 @@ pub fn worker(output: &Output) -> Result<u8> {
             Ended::Failed { text: error.to_string(), code: error.exit_code(), failed }
         }
     };
-    println!("{}", serde_json::to_string(&ended)?);
+    answer_parent(&ended)?;
     Ok(0)
 }

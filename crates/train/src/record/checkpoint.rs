@@ -123,7 +123,14 @@ impl Checkpoint {
     /// # Errors
     /// If there is none, or a larger one than any run writes.
     pub fn read_bytes(folder: &Path) -> Result<Vec<u8>> {
-        read_within(&folder.join(FILE), BYTES_MAX)
+        let path = folder.join(FILE);
+        if !path.exists() && folder.join("config.toml").exists() {
+            let config = folder.join("config.toml");
+            let begin = format!("laconic train {} --out {}", config.display(), folder.display());
+            let what = "the run ended before it had written a checkpoint, so it can only begin anew";
+            return Err(TrainError::file(path, format!("{what}: {begin}")));
+        }
+        read_within(&path, BYTES_MAX)
     }
 }
 

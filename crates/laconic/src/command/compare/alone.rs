@@ -8,7 +8,7 @@ use laconic_graph::part::{open_meta, open_part};
 use laconic_train::{Config, Options, TrainError, train};
 use serde::{Deserialize, Serialize};
 
-use crate::command::child::{Child, Failure, LOOK_EVERY, task_of_parent};
+use crate::command::child::{Child, Failure, LOOK_EVERY, answer_parent, task_of_parent};
 use crate::command::signals::Signals;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -71,7 +71,7 @@ pub fn child(output: &Output) -> Result<u8> {
         Ok(false) => Ended::Done,
         Err(error) => Ended::Failed { text: error.to_string(), code: error.exit_code() },
     };
-    println!("{}", serde_json::to_string(&ended)?);
+    answer_parent(&ended)?;
     Ok(0)
 }
 
