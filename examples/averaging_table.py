@@ -124,7 +124,8 @@ def run(args, method, seed, drop=None):
 def within(told, limit):
     """The test figure of the mean that was best in validation before so many bytes had crossed."""
     there = [(val, test) for crossed, val, test in told["curve"] if crossed <= limit]
-    return max(there)[1] if there else None
+    # Of equally good ones the first, as the run chooses.
+    return max(there, key=lambda mean: mean[0])[1] if there else None
 
 
 def partition(args, method, seed):
