@@ -31,15 +31,19 @@ impl Conditions {
         self.faults.iter().any(fails)
     }
 
-    /// The same as seen from a later time: faults that were before it have been.
+    /// The same as seen from a later time: faults that were over before it have been.
     #[must_use]
     pub fn since(&self, time: Duration) -> Conditions {
-        let later = |fault: &Fault| Some(Fault { at: fault.at.checked_sub(time)?, ..*fault });
-        // Who never came is still not there; an aggregator that goes on is.
-        let gone = |fault: &&Fault| fault.trainer.is_some() && fault.at < time && fault.back.is_none();
-        let mut faults: Vec<Fault> = self.faults.iter().filter_map(later).collect();
-        faults.extend(self.faults.iter().filter(gone).map(|fault| Fault { at: Duration::ZERO, ..*fault }));
-        Conditions { faults, ..self.clone() }
+        let seen = |fault: &Fault| {
+            if let Some(at) = fault.at.checked_sub(time) {
+                return Some(Fault { at, ..*fault });
+            }
+            // Who is not back is still not there; an aggregator that goes on is.
+            let back = fault.back.map(|back| fault.at.saturating_add(back).saturating_sub(time));
+            let is_over = fault.trainer.is_none() || back.is_some_and(|back| back.is_zero());
+            (!is_over).then_some(Fault { at: Duration::ZERO, back, ..*fault })
+        };
+        Conditions { faults: self.faults.iter().filter_map(seen).collect(), ..self.clone() }
     }
 }
 
@@ -54,4 +58,36 @@ pub struct Fault {
     pub kind: Failing,
     /// After how long it is back; `None` for never.
     pub back: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_back_is_still_not_there_later() {
+        let seconds = Duration::from_secs;
+        let fault = |trainer, at, back: Option<u64>| {
+            let (at, back) = (seconds(at), back.map(seconds));
+            Fault { trainer, at, kind: Failing::Killed, back }
+        };
+        let conditions = |faults| Conditions {
+            speeds: vec![1.0; 4],
+            correction_speed: 1.0,
+            verdict: Duration::ZERO,
+            links: Vec::new(),
+            guest: None,
+            faults,
+        };
+        let all = conditions(vec![
+            fault(Some(0), 2, Some(5)),
+            fault(Some(1), 2, Some(3)),
+            fault(Some(2), 2, None),
+            fault(Some(3), 8, Some(1)),
+            fault(None, 2, None),
+        ]);
+        let left = vec![fault(Some(0), 0, Some(2)), fault(Some(2), 0, None), fault(Some(3), 3, Some(1))];
+        assert_eq!(all.since(seconds(5)), conditions(left));
+        assert_eq!(all.since(Duration::ZERO), all);
+    }
 }
