@@ -152,9 +152,7 @@ pub fn add(compute: &Compute, into: &mut [f32], from: &[f32]) {
 pub fn add_scaled(compute: &Compute, into: &mut [f32], factor: f32, from: &[f32]) {
     assert_eq!(into.len(), from.len(), "one value for each");
     compute.chunks(into, VALUES_PER_PIECE, |piece, into| {
-        for (sum, value) in into.iter_mut().zip(&from[piece * VALUES_PER_PIECE..]) {
-            *sum += factor * value;
-        }
+        add_scaled_values(into, factor, &from[piece * VALUES_PER_PIECE..]);
     });
 }
 
@@ -182,17 +180,32 @@ pub(crate) fn positive_part(value: f32) -> f32 {
 /// `x = max(x, 0)`; NaN stays.
 pub fn relu(compute: &Compute, x: &mut Matrix) {
     let width = x.columns().max(1);
-    compute.chunks(x.data_mut(), ROWS_PER_PIECE * width, |_, x| x.iter_mut().for_each(|v| *v = positive_part(*v)));
+    compute.chunks(x.data_mut(), ROWS_PER_PIECE * width, |_, x| relu_piece(x));
+}
+
+per_processor! {
+    fn relu_piece(x: &mut [f32]) {
+        x.iter_mut().for_each(|value| *value = positive_part(*value));
+    }
 }
 
 /// Stops the gradient where the ReLU's `output` is 0.
 pub fn relu_adjoint(compute: &Compute, gradient: &mut Matrix, output: &Matrix) {
     let size = ROWS_PER_PIECE * gradient.columns().max(1);
     compute.chunks(gradient.data_mut(), size, |piece, gradient| {
-        for (g, o) in gradient.iter_mut().zip(&output.data()[piece * size..]) {
-            *g = if *o > 0.0 { *g } else { 0.0 };
-        }
+        let output = &output.data()[piece * size..];
+        open_piece(gradient, &output[..gradient.len()], 1.0);
     });
+}
+
+per_processor! {
+    /// `gradient · scale` where `output` is above 0, and 0 elsewhere: the adjoint of ReLU, and of a dropout after it.
+    pub(crate) fn open_piece(gradient: &mut [f32], output: &[f32], scale: f32) {
+        for (gradient, output) in gradient.iter_mut().zip(output) {
+            let through = *gradient * scale;
+            *gradient = if *output > 0.0 { through } else { 0.0 };
+        }
+    }
 }
 
 /// The inner product, summed in eight lanes so that it vectorises; the order is fixed.

@@ -5,7 +5,7 @@
 
 use super::batch_norm::Columns;
 use super::dispatch::per_processor;
-use super::elementwise::{Dropout, NodeIds, column_bits, positive_part};
+use super::elementwise::{Dropout, NodeIds, column_bits, open_piece, positive_part};
 use crate::matrix::Matrix;
 use crate::threads::{Compute, ROWS_PER_PIECE, row_pieces};
 
@@ -187,9 +187,8 @@ pub fn activate_adjoint(
         _ => {
             let size = ROWS_PER_PIECE * done.z.columns().max(1);
             compute.chunks(gradient.data_mut(), size, |piece, gradient| {
-                for (g, o) in gradient.iter_mut().zip(&done.out.data()[piece * size..]) {
-                    *g = if *o > 0.0 { *g * scale } else { 0.0 };
-                }
+                let out = &done.out.data()[piece * size..];
+                open_piece(gradient, &out[..gradient.len()], scale);
             });
         }
     }
