@@ -426,7 +426,7 @@ impl Leading<'_> {
                 Err(TryRecvError::Empty) => return Ok(events),
                 Err(TryRecvError::Disconnected) => return Err(TrainError::config("nobody judges means any more")),
             };
-            self.busy -= 1;
+            self.busy = self.busy.saturating_sub(1);
             match told {
                 Told::Verdict(number, scores, worth) => {
                     self.desk.judged(began.elapsed(), number, &scores)?;
