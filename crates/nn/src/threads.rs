@@ -1,5 +1,7 @@
 //! Compute threads: an explicit pool, and the workspace that kernels borrow.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 /// The compute threads of one worker and the scratch memory of its kernels.
@@ -10,6 +12,24 @@ pub struct Compute {
     pool: Option<rayon::ThreadPool>,
     threads: usize,
     scratch: Vec<f32>,
+    rooms: Rooms,
+}
+
+/// Memory for what a piece of work makes and nobody else reads: as many as pieces are worked on at once, each as large
+/// as the largest has wanted it, and used again.
+#[derive(Clone, Default)]
+pub(crate) struct Rooms(Arc<Mutex<Vec<Vec<f32>>>>);
+
+impl Rooms {
+    /// Lends a room, contents and length unspecified.
+    pub fn lend<T>(&self, task: impl FnOnce(&mut Vec<f32>) -> T) -> T {
+        // Who has panicked has left no room behind, and the others are whole.
+        let rooms = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = rooms().pop().unwrap_or_default();
+        let made = task(&mut room);
+        rooms().push(room);
+        made
+    }
 }
 
 impl Compute {
@@ -29,7 +49,7 @@ impl Compute {
         let name = |i| format!("compute-{i}");
         let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build();
         let pool = (threads > 1).then(build).transpose()?;
-        Ok(Compute { pool, threads: threads.max(1), scratch: Vec::new() })
+        Ok(Compute { pool, threads: threads.max(1), scratch: Vec::new(), rooms: Rooms::default() })
     }
 
     /// The number of compute threads.
@@ -118,6 +138,11 @@ impl Compute {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.resize(len.max(scratch.len()), 0.0);
         scratch
+    }
+
+    /// Memory for pieces of work.
+    pub(crate) fn rooms(&self) -> Rooms {
+        self.rooms.clone()
     }
 
     /// Takes lent scratch memory back.

@@ -96,19 +96,21 @@ pub fn affine(
         transpose(compute, transposed, weight, outputs, x.shape().1);
         rest = behind;
     }
-    let transposed = &lent;
+    let (transposed, rooms) = (&lent, compute.rooms());
     compute.chunks(out.data_mut(), PRODUCT_ROWS * outputs, |piece, out| {
         let (first, rows) = (piece * PRODUCT_ROWS, out.len() / outputs);
-        let (mut store, mut used, mut room) = (Store::Set, 0, Vec::new());
+        let (mut store, mut used) = (Store::Set, 0);
         for (x, weight) in terms {
             let inputs = x.shape().1;
             if let Some(pattern) = x.sparse() {
                 sum_some_rows(out, outputs, store, first, pattern, &transposed[used..used + weight.len()]);
                 used += weight.len();
             } else {
-                let x = MatRef::from_row_major_slice(x.dense(first, rows, &mut room), rows, inputs);
-                let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
-                product(MatMut::from_row_major_slice_mut(out, rows, outputs), store, x, weight.transpose());
+                rooms.lend(|room| {
+                    let x = MatRef::from_row_major_slice(x.dense(first, rows, room), rows, inputs);
+                    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
+                    product(MatMut::from_row_major_slice_mut(out, rows, outputs), store, x, weight.transpose());
+                });
             }
             store = Store::Add;
         }
@@ -144,9 +146,9 @@ pub fn add_affine_gradients(
     // Sixteen copies of what is very large would not pay.
     let pieces = if high - low > 1 << 20 { 1 } else { row_pieces(rows) };
     let size = rows.div_ceil(pieces).max(1);
+    let rooms = compute.rooms();
     compute.reduce(&mut gradient[low..high], pieces, |piece, partial| {
         let (start, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
-        let mut room = Vec::new();
         for first in (start..end).step_by(GRADIENT_ROWS) {
             let count = GRADIENT_ROWS.min(end - first);
             let dz = &dz.data()[first * outputs..(first + count) * outputs];
@@ -155,10 +157,12 @@ pub fn add_affine_gradients(
             let dz = MatRef::from_row_major_slice(dz, count, outputs);
             for (x, at) in &dense {
                 let inputs = x.shape().1;
-                let x = MatRef::from_row_major_slice(x.dense(first, count, &mut room), count, inputs);
                 let partial = &mut partial[at - low..][..outputs * inputs];
                 let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
-                product(partial, Store::Add, dz.transpose(), x);
+                rooms.lend(|room| {
+                    let x = MatRef::from_row_major_slice(x.dense(first, count, room), count, inputs);
+                    product(partial, Store::Add, dz.transpose(), x);
+                });
             }
         }
     });
@@ -169,12 +173,18 @@ pub fn add_affine_gradients(
     }
 }
 
-/// `dz · W` for some rows in memory of its own, which is small enough to stay in the cache.
-fn times_weight_apart(dz: &[f32], weight: &[f32], (rows, outputs, inputs): (usize, usize, usize)) -> Vec<f32> {
-    let mut made = vec![0.0; rows * inputs];
+/// `dz · W` for some rows in a room of its own, which is small enough to stay in the cache.
+fn times_weight_apart<'a>(
+    dz: &[f32],
+    weight: &[f32],
+    (rows, outputs, inputs): (usize, usize, usize),
+    room: &'a mut Vec<f32>,
+) -> &'a [f32] {
+    room.resize(room.len().max(rows * inputs), 0.0);
+    let made = &mut room[..rows * inputs];
     let dz = MatRef::from_row_major_slice(dz, rows, outputs);
     let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
-    product(MatMut::from_row_major_slice_mut(&mut made, rows, inputs), Store::Set, dz, weight);
+    product(MatMut::from_row_major_slice_mut(made, rows, inputs), Store::Set, dz, weight);
     made
 }
 
@@ -187,13 +197,16 @@ fn times_weight_apart(dz: &[f32], weight: &[f32], (rows, outputs, inputs): (usiz
 pub fn times_weight_through_relu(compute: &mut Compute, hidden: &mut Matrix, dz: &Matrix, weight: &[f32]) {
     let (outputs, inputs) = (dz.columns(), hidden.columns());
     assert_eq!((hidden.rows(), weight.len()), (dz.rows(), outputs * inputs));
+    let rooms = compute.rooms();
     compute.chunks(hidden.data_mut(), PRODUCT_ROWS * inputs, |piece, hidden| {
         let rows = hidden.len() / inputs;
         let dz = &dz.data()[piece * PRODUCT_ROWS * outputs..][..rows * outputs];
-        let made = times_weight_apart(dz, weight, (rows, outputs, inputs));
-        for (hidden, made) in hidden.iter_mut().zip(made) {
-            *hidden = if *hidden > 0.0 { made } else { 0.0 };
-        }
+        rooms.lend(|room| {
+            let made = times_weight_apart(dz, weight, (rows, outputs, inputs), room);
+            for (hidden, made) in hidden.iter_mut().zip(made) {
+                *hidden = if *hidden > 0.0 { *made } else { 0.0 };
+            }
+        });
     });
 }
 
@@ -207,10 +220,10 @@ pub fn times_weight_onto(compute: &mut Compute, dz: &mut Matrix, weight: &[f32],
     let (outputs, inputs) = (dz.columns(), x.columns());
     assert_eq!((x.rows(), weight.len()), (dz.rows(), outputs * inputs));
     let mut sums = vec![0.0f64; dz.rows().div_ceil(PRODUCT_ROWS)];
-    let pieces = (dz.data_mut(), PRODUCT_ROWS * outputs);
-    compute.chunks2(pieces, (&mut sums, 1), |piece, dz, sum| {
+    let (pieces, rooms) = ((dz.data_mut(), PRODUCT_ROWS * outputs), compute.rooms());
+    let piece = |piece: usize, dz: &mut [f32], sum: &mut [f64], room: &mut Vec<f32>| {
         let (first, rows) = (piece * PRODUCT_ROWS, dz.len() / outputs);
-        let made = times_weight_apart(dz, weight, (rows, outputs, inputs));
+        let made = times_weight_apart(dz, weight, (rows, outputs, inputs), room);
         for (row, made) in made.chunks_exact(inputs).enumerate() {
             sum[0] += f64::from(match x.stored() {
                 Stored::Dense(x) => dot(made, x.row(first + row)),
@@ -221,9 +234,10 @@ pub fn times_weight_onto(compute: &mut Compute, dz: &mut Matrix, weight: &[f32],
             });
         }
         if in_place {
-            dz.copy_from_slice(&made);
+            dz.copy_from_slice(made);
         }
-    });
+    };
+    compute.chunks2(pieces, (&mut sums, 1), |at, dz, sum| rooms.lend(|room| piece(at, dz, sum, room)));
     sums.iter().sum::<f64>() as f32
 }
 

@@ -135,7 +135,7 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     floats("inputs of evaluations", if apart { handed_on.max(first.inputs() * rows) + kept } else { 0 });
     // Others' messages, and own ones that are not rows, while a fold without parameters is made of them.
     let folds = width > 0 && !live;
-    let made = if folds && messages_are_rows(first) && stage.freezes() { 0 } else { rows };
+    let made = if folds && messages_are_rows(first) { 0 } else { rows };
     let folding = if folds { (made + halo) * width } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
     if keeping == Keeping::Nothing || !trains_on_rows_alone(plan, stage) {

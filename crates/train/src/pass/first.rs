@@ -4,7 +4,7 @@ use laconic_key::Purpose;
 use laconic_nn::{At, Closing, Layer, Rows, Senders, Side, Sources, Wanted};
 use laconic_wire::Direction;
 
-use super::inputs::{Neighbours, fold_once, weigh};
+use super::inputs::{Neighbours, weigh};
 use super::neighbourhood::{Neighbourhood, Returning};
 use super::network::{FirstInputs, Pass, Tape};
 use super::walk::Walk;
@@ -20,7 +20,7 @@ impl Pass {
         let unit = &walk.network.units()[0];
         let (layer, inputs, graph) = (unit.layer.as_ref(), walk.inputs, walk.graph);
         let (p, nodes) = (&walk.p[walk.network.ranges(0).layer.clone()], graph.nodes);
-        let FirstInputs { own, folded, halo, refolded, nothing } = &mut self.first;
+        let FirstInputs { own, folded, halo, refolding, refolded, nothing } = &mut self.first;
         let tape = &mut self.tapes[0];
         let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
         let after_fold = walk.context.dropout(Purpose::AggregateDropout, 0, unit.dropout);
@@ -58,7 +58,7 @@ impl Pass {
             Neighbours::Exchanged => {
                 // The same arithmetic as with a kept fold: dropout comes after it.
                 let tag = walk.context.tag(0, Direction::Forward);
-                fold_once(walk.peers, graph, layer, inputs.x.view(), tag, refolded.dense_mut())?;
+                refolding.fold(walk.peers, graph, layer, (inputs.x.view(), tag), refolded.dense_mut())?;
                 Some(folded.view(walk.peers.compute, refolded, after_fold, nodes.ids, &mut self.spare))
             }
         };
@@ -107,7 +107,7 @@ impl Pass {
         let (layer, inputs, graph) = (walk.network.units()[0].layer.as_ref(), walk.inputs, walk.graph);
         let range = walk.network.ranges(0).layer.clone();
         let (p, g, nodes) = (&walk.p[range.clone()], &mut g[range], graph.nodes);
-        let FirstInputs { own, folded: kept, halo, refolded, nothing } = &self.first;
+        let FirstInputs { own, folded: kept, halo, refolded, nothing, .. } = &self.first;
         let (near, returning) = (&mut self.tapes[0].near, &mut self.returning);
         let x = own.last(&inputs.x);
         let folded = match &inputs.neighbours {

@@ -229,29 +229,47 @@ pub(crate) fn weigh_adjoint(compute: &Compute, layer: &dyn Layer, presence: &Pre
     }
 }
 
-/// Exchanges and folds messages that have no parameters.
-pub(crate) fn fold_once(
-    peers: &mut Peers<'_>,
-    graph: LocalGraph<'_>,
-    layer: &dyn Layer,
-    x: Rows<'_>,
-    tag: Tag,
-    folded: &mut Matrix,
-) -> Result<()> {
-    let (mut messages, mut halo, mut state) = (Matrix::default(), Matrix::default(), State::default());
-    let nodes = graph.nodes;
-    layer.message(&mut At { compute: peers.compute, p: &[], nodes, state: &mut state }, x, &mut messages);
-    halo.reshape(peers.halo.rows(), messages.columns());
-    let fold_own = |compute: &mut Compute, _: &mut Matrix| {
-        let own = Sources::new(Side::Own, graph.own, &messages);
-        layer.fold(&mut At { compute, p: &[], nodes, state: &mut state }, own, folded);
-    };
-    let presence = peers.exchange(tag, &messages, &mut halo, fold_own)?;
-    weigh(peers.compute, layer, &presence, &mut halo, &mut state);
-    let at = &mut At { compute: peers.compute, p: &[], nodes, state: &mut state };
-    layer.fold(at, Sources::new(Side::Halo, graph.halo, &halo), folded);
-    layer.finish_fold(at, folded);
-    Ok(())
+/// The memory of folds that are made anew in every pass, of messages that have no parameters.
+#[derive(Default)]
+pub(crate) struct Refolding {
+    messages: Matrix,
+    halo: Matrix,
+    state: State,
+}
+
+impl Refolding {
+    /// Exchanges and folds.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or a codec refuses the rows.
+    pub fn fold(
+        &mut self,
+        peers: &mut Peers<'_>,
+        graph: LocalGraph<'_>,
+        layer: &dyn Layer,
+        (x, tag): (Rows<'_>, Tag),
+        folded: &mut Matrix,
+    ) -> Result<()> {
+        let (Refolding { messages, halo, state }, nodes) = (self, graph.nodes);
+        let messages = match rows_as_messages(layer, &nodes, x) {
+            Some(rows) => rows,
+            None => {
+                layer.message(&mut At { compute: peers.compute, p: &[], nodes, state }, x, messages);
+                messages
+            }
+        };
+        halo.reshape(peers.halo.rows(), messages.columns());
+        let fold_own = |compute: &mut Compute, _: &mut Matrix| {
+            let own = Sources::new(Side::Own, graph.own, messages);
+            layer.fold(&mut At { compute, p: &[], nodes, state }, own, folded);
+        };
+        let presence = peers.exchange(tag, messages, halo, fold_own)?;
+        weigh(peers.compute, layer, &presence, halo, state);
+        let at = &mut At { compute: peers.compute, p: &[], nodes, state };
+        layer.fold(at, Sources::new(Side::Halo, graph.halo, halo), folded);
+        layer.finish_fold(at, folded);
+        Ok(())
+    }
 }
 
 /// A copy of rows with dropout, in memory that is used again.

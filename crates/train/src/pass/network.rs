@@ -9,7 +9,7 @@ use laconic_nn::kernels::normalise::{Activated, Statistics};
 use laconic_nn::{At, Closing, Matrix, Operand, Rows, Wanted};
 
 use crate::error::Result;
-use crate::pass::inputs::Dropped;
+use crate::pass::inputs::{Dropped, Refolding};
 use crate::pass::jump::{Jumping, join_all, return_part, rows_of};
 use crate::pass::neighbourhood::{Neighbourhood, Returning};
 use crate::pass::spare::{Spare, widest};
@@ -49,15 +49,16 @@ pub(super) struct FirstInputs {
     pub own: Dropped,
     pub folded: Dropped,
     pub halo: Dropped,
-    /// The fold, where it is made anew in every pass.
+    /// The fold, where it is made anew in every pass, and what it is made in.
     pub refolded: Operand,
+    pub refolding: Refolding,
     pub nothing: Matrix,
 }
 
 impl Default for FirstInputs {
     fn default() -> Self {
-        let (own, folded, halo, nothing) = Default::default();
-        FirstInputs { own, folded, halo, refolded: Operand::Dense(Matrix::default()), nothing }
+        let (own, folded, halo, refolding, nothing) = Default::default();
+        FirstInputs { own, folded, halo, refolding, refolded: Operand::Dense(Matrix::default()), nothing }
     }
 }
 
