@@ -20,9 +20,8 @@ const HIDDEN: usize = 64;
 fn of_run(keys: &[&str], workers: u32, rounds: u32) -> [f64; 2] {
     let spec = SbmSpec { nodes: NODES, classes: 5, features: 32, seed: 3, ..SbmSpec::default() };
     let dataset = sbm(&spec).expect("a sound specification");
-    let plain = format!(
-        "[model]\nhidden = {HIDDEN}\n[train]\nepochs = {rounds}\nthreads = 1\neval_every = 0\n[partition]\nmethod = \"random\"\n"
-    );
+    let train = format!("[train]\nepochs = {rounds}\nthreads = 1\neval_every = 0\n");
+    let plain = format!("{train}[model]\nhidden = {HIDDEN}\n[partition]\nmethod = \"random\"\n");
     let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
     let config = Config::parse(&plain, &keys).expect("a sound configuration");
     let assignment = assign(&Members::default(), &config, (&dataset, Some(0)), workers).expect("a partition");
