@@ -202,9 +202,10 @@ impl Plan {
         self.batching.is_some() && self.links.is_none()
     }
 
-    /// Whether the edges that a batch predicts pass no messages in it.
+    /// Whether the edges that a batch predicts pass no messages in it. What is kept of neighbours was made of all edges.
     pub fn leaves_out_targets(&self) -> bool {
-        self.batching.is_some() && self.links.is_some() && self.config.task.exclude_targets
+        let learns_together = self.stages.len() == 1 && self.stages.iter().all(Stage::reads_neighbours);
+        self.batching.is_some() && self.links.is_some() && self.config.task.exclude_targets && learns_together
     }
 
     /// Whether a stage's batches are clusters of own nodes.
@@ -235,7 +236,8 @@ impl Plan {
         if self.config.batch.kind == BatchKind::Clusters {
             return refuse("batch.kind = \"clusters\" of links", "ends of pairs that are no edges are anywhere");
         }
-        if self.stages.len() > 1 || !self.stages.iter().all(Stage::reads_neighbours) {
+        let is_alone = self.trainers.is_some();
+        if !is_alone && (self.stages.len() > 1 || !self.stages.iter().all(Stage::reads_neighbours)) {
             let why = "batches of edges are sampled neighbourhoods of both ends, which may be anybody's, and a layer \
                 on kept inputs reads its own";
             return refuse("layers one by one (schedule.kind) of links", why);

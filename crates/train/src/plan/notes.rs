@@ -189,6 +189,13 @@ impl Plan {
                  evaluations fetch their own",
             ),
             (
+                self.batching.is_some()
+                    && self.links.is_some()
+                    && self.config.task.exclude_targets
+                    && !self.leaves_out_targets(),
+                "task.exclude_targets: what is kept of neighbours was made of all edges, those to be predicted among them",
+            ),
+            (
                 own.any(|layer| within(layer) && !is_input(layer)),
                 "messages.layers: batches fetch what their first layer reads, and no rows cross for the others",
             ),

@@ -8,10 +8,11 @@ use laconic_graph::graph::Graph;
 use laconic_graph::links::{EdgeSplit, LinkRole, NegativeScope, Negatives};
 use laconic_graph::part::{Provenance, open_part, write_parts};
 use laconic_graph::sample::{batch_of_edge, batches};
-use laconic_train::run::{Data, Options, predict, train};
+use laconic_train::run::{Data, Options, Outcome, predict, train};
 
+use crate::averaging::{assert_as_predicted, dealt, run_on, simulated};
 use crate::batches::assert_close;
-use crate::fixture::{config, first_gradient, folder, graph, losses, parts, related, run, try_run, weighted};
+use crate::fixture::{PLAIN, config, first_gradient, folder, graph, losses, parts, related, run, try_run, weighted};
 use crate::links::{assert_within, keys, unlabelled};
 use crate::same_bits::{assert_goes_on, assert_same, bits};
 
@@ -49,6 +50,31 @@ fn batches_of_edges_are_the_same_on_one_worker_and_on_many() {
                     assert_close(&losses(&keys, &dataset, workers), &one, 1e-4, &(workers, &keys));
                 }
             }
+        }
+    }
+}
+
+/// Trainers on their own learn pairs of own nodes, from what each stage keeps: one batch of all edges is the full local
+/// graph, and batches send what was predicted.
+#[test]
+fn trainers_with_frozen_aggregates_learn_links_in_batches() {
+    let dataset = graph(150, 4);
+    for arch in ARCHS {
+        for halo in [&["schedule.halo=frozen", "schedule.rounds=[3,3]"][..], &["schedule.halo=frozen"]] {
+            let steps = ["schedule.interval=1 step", "schedule.limit=3 steps", "train.lr=0.1"];
+            let keys =
+                [&PLAIN[..], arch, halo, &steps, &["task.kind=link_prediction", "task.negatives=local"]].concat();
+            let run = |batches: &[&str]| run_on(&simulated(&[&keys[..], batches].concat()), dealt(&dataset, 3));
+            let values = |outcomes: &[Outcome]| -> Vec<f64> {
+                outcomes[0].trained.last.iter().map(|value| f64::from(*value)).collect()
+            };
+            let whole = values(&run(&[]));
+            let batch = values(&run(&["batch.size=100000", "batch.fanouts=[-1, -1]"]));
+            assert_close(&batch, &whole, 1e-4, &keys);
+            let few = run(&["batch.size=30"]);
+            assert_as_predicted(&few, &keys);
+            let apart = values(&few).iter().zip(&whole).any(|(few, whole)| (few - whole).abs() > 1e-3);
+            assert!(apart, "{keys:?}: batches of some edges are as one of all");
         }
     }
 }

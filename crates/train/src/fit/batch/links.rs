@@ -47,17 +47,30 @@ impl EdgeBatches {
         round: Round,
         batches: Range<u32>,
     ) -> Result<Vec<Job>> {
+        let drawn = self.draw(worker, round, batches)?;
+        let ends = drawn.iter().flat_map(|(_, pairs)| pairs.sources.iter().chain(&pairs.targets));
+        window.number(worker, ends.copied().collect(), round.number)?;
+        Ok(self.begin(worker, window.known(), round, drawn))
+    }
+
+    /// The edges of each of these batches, and the pairs that they are learned with.
+    ///
+    /// # Errors
+    /// If another worker does not answer.
+    pub fn draw(&self, worker: &mut Worker, round: Round, batches: Range<u32>) -> Result<Vec<(Links, Drawn)>> {
         let links = worker.links.as_ref().map(|sets| &sets.train);
         let edges = links.map_or_else(Vec::new, |links| self.edges(links, worker, round, &batches));
-        let rounds = round.number..;
-        let pairs = edges.iter().zip(rounds.clone());
+        let pairs = edges.iter().zip(round.number..);
         let pairs: Vec<Drawn> = pairs.map(|(edges, round)| Drawn::of(worker, &self.plan, edges, round)).collect();
         let pairs = Drawn::filtered(worker, &self.plan, pairs, round.number)?;
-        let ends = pairs.iter().flat_map(|drawn| drawn.sources.iter().chain(&drawn.targets));
-        window.number(worker, ends.copied().collect(), round.number)?;
+        Ok(edges.into_iter().zip(pairs).collect())
+    }
+
+    /// What each of them begins from, where all ends have numbers.
+    pub fn begin(&mut self, worker: &Worker, known: &Known, round: Round, drawn: Vec<(Links, Drawn)>) -> Vec<Job> {
         self.pairs.clear();
-        let (known, leaves_out) = (window.known(), worker.plan.leaves_out_targets());
-        let jobs = edges.into_iter().zip(pairs).zip(rounds).map(|((edges, drawn), round)| {
+        let leaves_out = worker.plan.leaves_out_targets();
+        let jobs = drawn.into_iter().zip(round.number..).map(|((edges, drawn), round)| {
             let edges = if leaves_out { edges } else { Links::default() };
             // Both directions are among these edges, each at the owner of its target.
             let numbers = edges.iter().map(|(source, target)| (number(known, source), number(known, target)));
@@ -66,7 +79,7 @@ impl EdgeBatches {
             self.pairs.push_back(pairs);
             Job::new(round, seeds, left_out)
         });
-        Ok(jobs.collect())
+        jobs.collect()
     }
 
     /// The own edges of each of these batches.

@@ -1,6 +1,7 @@
 //! Which rows a round of training runs over: all of them, those that read no neighbours any more, or a batch.
 
 mod clusters;
+mod ends;
 mod full;
 mod links;
 mod rows;
@@ -82,6 +83,10 @@ pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Result<Box<
             Ok(Box::new(sampled::SampledBatches::new(worker, stage, inputs, batching)?))
         }
         Some(batching) if plan.clusters(stage) => Ok(Box::new(clusters::ClusterBatches::new(worker, batching)?)),
+        Some(batching) if plan.links.is_some() => {
+            let ends = plan.links.as_ref().and_then(|links| ends::EndRows::new(worker, stage, links, batching));
+            Ok(ends.map_or_else(nothing_kept, |ends| Box::new(ends)))
+        }
         batching => match rows::TrainingRows::new(worker, stage, inputs, batching.clone()) {
             Some(rows) => Ok(Box::new(rows)),
             None => Ok(Box::new(full::AllRows)),
