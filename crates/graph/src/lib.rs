@@ -60,6 +60,7 @@ pub mod links;
 pub mod memory;
 pub mod node_types;
 pub mod npy;
+pub mod order;
 pub mod part;
 pub mod partition;
 pub mod plan;

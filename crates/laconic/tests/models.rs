@@ -50,6 +50,7 @@ fn predictions_of_the_runs_own_data_have_the_figures_that_its_summary_says() {
         "",
         "--set data.features=standardised",
         "--set schedule.kind=lazy",
+        "--set partition.order=locality",
         "--set messages.evaluation=half --set train.metrics=[\"micro_f1\",\"accuracy\"]",
         "--set messages.evaluation=none --set messages.forward=half",
     ] {
@@ -123,6 +124,21 @@ fn nodes_without_labels_and_split_are_predicted_in_any_format_and_on_any_number_
     let rows = rows(&place.path("known.csv"));
     let right = rows.values().filter(|row| row["pred"] == row["label"]).count();
     assert_eq!(labelled["figures"]["labelled"]["accuracy"], right as f64 / 60.0);
+}
+
+/// The order of rows is the worker's own business: tables name nodes, and say the same with another.
+#[test]
+fn a_table_of_ordered_rows_says_the_same_of_each_node() {
+    let place = tables();
+    place.json("train run.toml --out run --set partition.order=locality");
+    place.json("predict run --out ordered.csv");
+    let config = std::fs::read_to_string(place.path("run/config.toml")).expect("a configuration");
+    let given = config.replace("order = \"locality\"\n", "");
+    assert_ne!(given, config);
+    place.write("run/config.toml", &given);
+    place.json("predict run --out given.csv");
+    assert_eq!(agree(&place.path("ordered.csv"), &place.path("given.csv")), 60);
+    assert!(rows(&place.path("given.csv")).values().any(|row| row["pred"] != row["label"]), "all are alike");
 }
 
 /// A perceptron reads nothing but a node's own features: it says the same of it whoever else is there, if these are

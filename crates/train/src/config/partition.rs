@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use laconic_graph::order::ORDERS;
 use laconic_graph::partition::{IMBALANCE_DEFAULT, PASSES_DEFAULT, RULES, clusterers};
 use laconic_graph::partition::{Objective, OptionValue as GraphValue, PartitionOptions};
 use laconic_wire::codec::{OptionValue, Options};
@@ -26,6 +27,9 @@ pub struct PartitionConfig {
     pub balance_edges: bool,
     /// How much larger than the mean `multilevel` and `streaming` may make a part, or a cluster (0.05: 5 %).
     pub imbalance: f64,
+    /// How a worker orders its own rows: `given` or `locality`.
+    #[serde(skip_serializing_if = "is_given")]
+    pub order: String,
     /// The assignment for `given`: one part number a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
@@ -42,6 +46,10 @@ pub struct PartitionConfig {
     pub own: Options,
 }
 
+fn is_given(order: &str) -> bool {
+    order == ORDERS[0].name
+}
+
 impl Default for PartitionConfig {
     fn default() -> Self {
         PartitionConfig {
@@ -52,6 +60,7 @@ impl Default for PartitionConfig {
             balance_train: false,
             balance_edges: false,
             imbalance: IMBALANCE_DEFAULT,
+            order: ORDERS[0].name.to_owned(),
             file: None,
             clusters: 0,
             clusterer: clusterers()[0].0.to_owned(),

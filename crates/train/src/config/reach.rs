@@ -48,6 +48,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "partition.clusterer",
             "partition.rule",
             "partition.passes",
+            "partition.order",
             "model.arch",
             "model.layers",
             "model.hidden",

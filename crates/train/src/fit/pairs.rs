@@ -24,7 +24,7 @@ impl Drawn {
     /// These edges, and what is drawn in a round to stand beside them.
     pub fn of(worker: &Worker, plan: &LinkPlan, edges: &Links, round: u32) -> Drawn {
         let LinkPlan { scope, number, nodes, .. } = *plan;
-        let negatives = Negatives { scope, number, own: &worker.local.ids, nodes };
+        let negatives = Negatives { scope, number, own: worker.local.ascending_ids(), nodes };
         let key = Negatives::of_round(worker.plan.config.train.seed, round);
         let Links { sources, targets, relations } = edges.clone();
         let mut drawn = Drawn { sources, targets, relations, edges: edges.len() };

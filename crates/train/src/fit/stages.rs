@@ -15,6 +15,7 @@ use crate::saved::Saved;
 use crate::schedule::{HandOn, Stage};
 use crate::selection::Scope;
 use crate::worker::Worker;
+use crate::worker::by_id::ById;
 use crate::worker::evaluate::Scores;
 
 /// What training ends with.
@@ -204,6 +205,20 @@ pub struct Inferred {
     pub logits: Matrix,
     /// What the last layer reads: the embedding of each row. `None` for a model of one layer.
     pub embedding: Option<Matrix>,
+}
+
+impl Inferred {
+    /// The same with rows in the order of ids.
+    #[must_use]
+    pub fn by_id(mut self, by_id: &ById) -> Inferred {
+        if let Some(order) = by_id.order() {
+            for rows in std::iter::once(&mut self.logits).chain(&mut self.embedding) {
+                let width = rows.columns();
+                order.move_rows(rows.data_mut(), width);
+            }
+        }
+        self
+    }
 }
 
 /// Runs trained stages without training, on all rows of all workers.

@@ -1,5 +1,6 @@
 //! What can be checked of a configuration without data.
 
+use laconic_graph::order::{ORDERS, OrderKind};
 use laconic_graph::partition::{Objective, RULES, clusterers};
 use laconic_nn::after::{NORM_KINDS, NormKind, by_name};
 use laconic_wire::{LinkShape, WireError};
@@ -98,6 +99,7 @@ impl Members {
         within("partition.passes", config.partition.passes as usize, 1..=1000)?;
         one_of("partition.clusterer", &config.partition.clusterer, &clusterers().map(|(name, _)| name))?;
         one_of("partition.rule", &config.partition.rule, &RULES)?;
+        order(config)?;
         self.partitioner(config).map(drop)
     }
 
@@ -197,6 +199,13 @@ impl Members {
             _ => Ok(()),
         }
     }
+}
+
+/// The order of own rows that a configuration names.
+pub(super) fn order(config: &Config) -> Result<&'static OrderKind> {
+    let name = &config.partition.order;
+    one_of("partition.order", name, &ORDERS.map(|kind| kind.name))?;
+    OrderKind::from_name(name).ok_or_else(|| TrainError::config(format!("partition.order = {name:?} is unknown")))
 }
 
 fn has_batch_norm(config: &Config) -> bool {

@@ -35,6 +35,9 @@ const VERSION: &str = "the program's version";
 /// The digest of who owns which node.
 const PARTITION: &str = "the partition's digest";
 
+/// How workers order their own rows.
+const ORDER: &str = "partition.order";
+
 /// What all parts hold together, where all workers know it.
 const PARTS: &str = "what the parts hold";
 
@@ -116,7 +119,9 @@ impl Identity {
     pub fn check_goes_on(&self, before: &Identity, given: &[String]) -> std::result::Result<(), String> {
         // How parts were made is the same where they are; earlier programs did not know it of parts cut before.
         let is_same_partition = self.get(PARTITION).is_some() && self.get(PARTITION) == before.get(PARTITION);
-        let counts = |name: &str| name != VERSION && !(is_same_partition && name.starts_with("partition."));
+        // The order of own rows is none of that: what workers remember of them is in it.
+        let made_parts = |name: &str| name.starts_with("partition.") && name != ORDER;
+        let counts = |name: &str| name != VERSION && !(is_same_partition && made_parts(name));
         for difference in self.differences(before).filter(|difference| counts(difference.name)) {
             let name = difference.name;
             let is_key = name.contains('.');
@@ -247,6 +252,10 @@ mod tests {
         let refused = of("multilevel", "b").check_goes_on(&of("random", "a"), &[]).expect_err("another partition");
         assert!(refused.starts_with("partition.method"), "{refused}");
         assert!(of("random", "b").check_goes_on(&of("random", "a"), &[]).is_err());
+        // What workers have written of own rows is in the order of these.
+        let ordered = identity(&[("partition.order", "locality"), (PARTITION, "a")]);
+        let refused = ordered.check_goes_on(&identity(&[(PARTITION, "a")]), &[]).expect_err("another order");
+        assert!(refused.starts_with("partition.order is locality"), "{refused}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub(crate) mod trainers;
 use std::sync::Arc;
 
 use laconic_graph::links::NegativeScope;
+use laconic_graph::order::OrderKind;
 use laconic_graph::part::GlobalCounts;
 use laconic_nn::Layer;
 use laconic_nn::layer::LayerKind;
@@ -49,6 +50,8 @@ pub struct Plan {
     pub self_loops: bool,
     /// How many relations the data's edges are of; 0 where none is said.
     pub relations: usize,
+    /// How a worker orders its own rows.
+    pub order: &'static OrderKind,
     /// What turns gradients into steps.
     pub optimiser: &'static OptimiserKind,
     /// What is learned of links; `None` where it is the classes of nodes.
@@ -210,6 +213,7 @@ impl Plan {
             trainers: TrainersPlan::of(members, config)?,
             rate: RateSchedule { kind: members.rate(config)?, spec: rate },
             optimiser: members.optimiser(config)?,
+            order: check::order(config)?,
             links: links.map(Arc::new),
             metrics: Vec::new(),
             label_skew: None,

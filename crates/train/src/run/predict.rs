@@ -176,5 +176,7 @@ fn predict_part(
     let (mut worker, x) = Worker::start(Arc::new(plan), Metered::new(end), part, options)?;
     let inferred = stages::infer(&mut worker, &parameters, x)?;
     worker.transport.finish()?;
+    // Everything else is in the order of ids.
+    let inferred = inferred.by_id(&worker.local.by_id);
     Ok(Predictions { nodes, ids, labels, roles, multi_label, inferred })
 }

@@ -2,17 +2,21 @@
 //! else comes up.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use laconic_wire::Rank;
 
+use crate::worker::by_id::ById;
 use crate::worker::local::Local;
 
 /// What is known of nodes, by number.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     own: usize,
-    /// Global ids, own ones ascending.
+    /// Global ids, own ones in the order of rows.
     pub ids: Vec<u64>,
+    /// Own rows in the order of their ids.
+    by_id: Arc<ById>,
     /// 1 / Σ weights of in-edges; no number where nobody has told yet.
     pub inverse_degree: Vec<f32>,
     /// (Σ weights)^(−1/2), likewise.
@@ -28,6 +32,7 @@ impl Known {
         Known {
             own: local.ids.len(),
             ids: local.ids.clone(),
+            by_id: local.by_id.clone(),
             inverse_degree: local.inverse_degree.clone(),
             inverse_root_degree: local.inverse_root_degree.clone(),
             owners: Vec::new(),
@@ -109,6 +114,7 @@ impl Known {
 
     /// The row of an own node.
     pub fn own_row(&self, id: u64) -> Option<u32> {
-        self.ids[..self.own].binary_search(&id).ok().map(|row| row as u32)
+        let place = self.by_id.ids(&self.ids[..self.own]).binary_search(&id).ok()?;
+        Some(self.by_id.row(place as u32))
     }
 }

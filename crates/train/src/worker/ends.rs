@@ -31,7 +31,7 @@ impl Ends {
     /// # Errors
     /// If another worker does not answer, or a node is owned by nobody.
     pub fn find(worker: &mut Worker, wanted: &mut Vec<u64>, steps: [Step; 2], round: u32) -> Result<Ends> {
-        let own = IdIndex::new(&worker.local.ids);
+        let own = IdIndex::new(worker.local.ascending_ids());
         wanted.retain(|&id| own.row(id).is_none());
         wanted.sort_unstable();
         wanted.dedup();
@@ -44,7 +44,8 @@ impl Ends {
             let start = end;
             end += owned.len() as u32;
             all.extend(owned.iter().copied().zip(own_rows as u32 + start..));
-            let send = asked.iter().filter_map(|&id| own.row(id)).collect();
+            let places = asked.iter().filter_map(|&id| own.row(id));
+            let send = places.map(|place| worker.local.by_id.row(place)).collect();
             links.push(Link { send, receive: start..end });
         }
         all.sort_unstable();
@@ -96,7 +97,7 @@ impl Ends {
 /// # Errors
 /// If another worker does not answer, or a node is owned by nobody, or by two.
 pub fn owners(worker: &mut Worker, wanted: &[u64], round: u32) -> Result<Vec<Vec<u64>>> {
-    let own = IdIndex::new(&worker.local.ids);
+    let own = IdIndex::new(worker.local.ascending_ids());
     let mine = |asked: &[u64]| asked.iter().copied().filter(|&id| own.row(id).is_some()).collect();
     let steps = [Step::PairQuestions, Step::PairAnswers];
     let Known { owned_by, .. } = ask(&mut worker.transport, steps, round, wanted, mine)?;

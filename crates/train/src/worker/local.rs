@@ -1,5 +1,7 @@
 //! What a worker trains on: its part with blocks, degrees, features and targets in the form that the kernels read.
 
+use std::sync::Arc;
+
 use laconic_graph::dataset::{Features, Labels, Split};
 use laconic_graph::edges::Edges;
 use laconic_graph::part::Part;
@@ -7,13 +9,17 @@ use laconic_graph::plan::Topology;
 use laconic_nn::loss::Targets;
 use laconic_nn::{Block, EdgeData, Matrix, Nodes, Operand, SparseRows};
 
+use super::by_id::ById;
+
 /// The three splits, in the order of every array over splits.
 pub const SPLITS: [&str; 3] = ["train", "val", "test"];
 
 /// One worker's rows.
 pub struct Local {
-    /// Global ids of own nodes.
+    /// Global ids of own nodes, in the order of rows.
     pub ids: Vec<u64>,
+    /// Own rows in the order of these.
+    pub by_id: Arc<ById>,
     /// 1 / Σ in-weights.
     pub inverse_degree: Vec<f32>,
     /// (Σ in-weights)^(−1/2), 0 for a node without in-edges.
@@ -91,6 +97,7 @@ impl Local {
         let halo_ids = topology.halo_ids;
         let halo_ones = vec![1.0; halo_ids.len()];
         Local {
+            by_id: Arc::new(ById::of(&ids)),
             ids,
             inverse_degree,
             inverse_root_degree,
@@ -104,6 +111,11 @@ impl Local {
             columns,
             classes,
         }
+    }
+
+    /// Global ids of own nodes, ascending.
+    pub fn ascending_ids(&self) -> &[u64] {
+        self.by_id.ids(&self.ids)
     }
 
     /// What the rows of each split count for: a row for 1, or for the share of its labels that are known. A training

@@ -2,6 +2,7 @@
 
 pub mod agree;
 mod areas;
+pub mod by_id;
 pub mod class_weights;
 pub mod discover;
 pub mod edges;
@@ -155,6 +156,17 @@ fn seen_by_training(
     Ok(seen)
 }
 
+/// Links and blocks, of the whole graph and of the one that training sees.
+type Graphs = ((HaloPlan, Topology), Option<(HaloPlan, Topology)>);
+
+/// Puts own rows into the places that they stay in, once everything is known that peers ask for by id.
+fn in_places(plan: &Plan, part: &mut Part, whole: (HaloPlan, Topology), seen: Option<(HaloPlan, Topology)>) -> Graphs {
+    let Some(order) = plan.order.of(&whole.1) else { return (whole, seen) };
+    order.move_nodes(part);
+    let moved = |(links, topology): (HaloPlan, Topology)| (order.links(links), order.blocks(topology));
+    (moved(whole), seen.map(moved))
+}
+
 /// What the rows of each split count for on all workers together.
 fn added_up(transport: &mut Metered, mut rows: [f64; 3]) -> Result<[f64; 3]> {
     collectives::all_reduce_f64(transport, Step::SplitRows.tag(0), &mut rows)?;
@@ -164,6 +176,7 @@ fn added_up(transport: &mut Metered, mut rows: [f64; 3]) -> Result<[f64; 3]> {
 /// The same without edges to learn from that come from other workers' nodes.
 fn own_alone(sets: LinkSets, own: &[u64]) -> LinkSets {
     let mut train = Links::default();
+    // Ids ascend.
     let edges = sets.train.pairs().filter(|edge| own.binary_search(&edge.source).is_ok());
     edges.for_each(|edge| train.push(edge));
     LinkSets { train, ..sets }
@@ -198,25 +211,23 @@ impl Worker {
         let mut shapes = Shapes::of(&part, &links, &topology);
         let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
+        let ((links, topology), seen) = in_places(&plan, &mut part, (links, topology), seen);
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
         let own_pairs = plan.deletes_edges || plan.cadence.is_alone();
-        let sets = sets.map(|sets| if own_pairs { own_alone(sets, &local.ids) } else { sets });
+        let sets = sets.map(|sets| if own_pairs { own_alone(sets, local.ascending_ids()) } else { sets });
         let own_rows = count_rows(sets.as_ref(), &local, &class_weights, &mut shapes);
         let global_rows = added_up(&mut transport, own_rows)?;
         let exchange = |links: HaloPlan, local: &Local| {
             let (seed, rows) = (plan.config.train.seed, local.ids.len());
             Halo::new(links, rows, Coders::new(&plan.messages, seed), seed, plan.selection.clone())
         };
-        let (local, mut halo, whole) = match seen {
-            None => {
-                let halo = exchange(links, &local);
-                (local, halo, None)
-            }
+        let (mut halo, local, whole) = match seen {
+            None => (exchange(links, &local), local, None),
             Some((training_links, topology)) => {
                 let (training, whole) = (local.over(topology), exchange(links, &local));
                 let halo = exchange(training_links, &training);
-                (training, halo, plan.evaluates_whole_graph().then(|| Box::new((local, whole))))
+                (halo, training, plan.evaluates_whole_graph().then(|| Box::new((local, whole))))
             }
         };
         halo.timeline = Timeline::new(clock.clone().unwrap_or_else(|| Arc::new(WallClock::new())));

@@ -47,6 +47,7 @@ mod peers;
 mod pipelined;
 mod real_data;
 mod retexo_closed_form;
+mod row_order;
 mod same_bits;
 mod same_bits_of_methods;
 mod unbiased;

@@ -215,6 +215,8 @@ impl Partition {
             clusterer: clusterer.clone().unwrap_or(default.clusterer),
             rule: rule.clone().unwrap_or(default.rule),
             passes: passes.unwrap_or(default.passes),
+            // Parts are what they are whatever order workers keep them in.
+            order: default.order,
             own: default.own,
         };
         let config = Config { data: self.preparation.config(&self.data), partition, ..Config::default() };

@@ -15,7 +15,8 @@ use crate::sample::own_edges;
 use crate::worker::Worker;
 use crate::worker::local::Subset;
 
-/// Batches of clusters.
+/// Batches of clusters. Nodes are numbered in the order of their ids, which need not be that of own rows, so that
+/// clusters and batches do not depend on how rows stand.
 pub(super) struct ClusterBatches {
     clusters: Clusters,
     neighbourhoods: Neighbourhoods,
@@ -37,6 +38,7 @@ impl ClusterBatches {
     pub fn new(worker: &Worker, batching: &Batching) -> Result<ClusterBatches> {
         let (local, loops) = (&worker.local, worker.plan.self_loops);
         let own = own_edges(local, loops);
+        let own = local.by_id.order().map(|order| order.both_ends(&own)).unwrap_or(own);
         let clusters = Clusters::of_small_cuts(&own, batching.clusters, worker.plan.config.train.seed)?;
         Ok(ClusterBatches {
             clusters,
@@ -51,23 +53,24 @@ impl ClusterBatches {
         })
     }
 
-    /// The block of these rows with what is known of them.
-    fn batch(&mut self, worker: &Worker, rows: &[u32]) -> Batch {
+    /// The block of these nodes with what is known of them.
+    fn batch(&mut self, worker: &Worker, nodes: &[u32]) -> Batch {
         let lists = CsrLists::new(&self.neighbourhoods, &[None], CsrLists::key(0, 0));
         let lists = if self.loops { lists.with_loops() } else { lists };
-        self.sampler.induced(&lists, rows, &mut self.sampled);
+        self.sampler.induced(&lists, nodes, &mut self.sampled);
         let hop = &mut self.sampled.hops[0];
         let (offsets, columns) = (std::mem::take(&mut hop.offsets), std::mem::take(&mut hop.columns));
         let data = EdgeData { weights: hop.weights.take(), relations: hop.relations.take() };
-        // Rows ascend, and so do their global ids.
-        let mut block = Block::new(rows.len(), offsets, columns, data);
+        // Nodes ascend, and so do their global ids.
+        let mut block = Block::new(nodes.len(), offsets, columns, data);
         if worker.plan.layer.is_relational {
             [block] = Block::share_relations([block]);
         }
-        let mut degrees = vec![0.0; rows.len()];
+        let mut degrees = vec![0.0; nodes.len()];
         block.add_in_degrees(&mut degrees);
         let inverse = |power: f32| degrees.iter().map(|&d| if d > 0.0 { d.powf(-power) } else { 0.0 }).collect();
-        let ids = rows.iter().map(|&row| worker.local.ids[row as usize]).collect();
+        let ascending = worker.local.ascending_ids();
+        let ids = nodes.iter().map(|&node| ascending[node as usize]).collect();
         let (inverse_degree, inverse_root_degree) = (inverse(1.0), inverse(0.5));
         Batch { blocks: vec![block], inputs: None, ids, inverse_degree, inverse_root_degree, halo: None }
     }
@@ -84,6 +87,7 @@ impl Batches for ClusterBatches {
         let mut rows = Vec::new();
         self.clusters.rows_of(&self.groups.1[(round.done % self.batches) as usize], &mut rows);
         let mut batch = self.batch(worker, &rows);
+        rows.iter_mut().for_each(|row| *row = worker.local.by_id.row(*row));
         batch.inputs = Some(inputs.x.gather(&rows));
         let subset = Subset::of(&worker.local, rows).learning_from(&worker.local.masks[0]);
         let weight = subset.weight(&worker.class_weights);

@@ -32,10 +32,11 @@ pub(super) fn rows_of_batch(worker: &Worker, rows: &[u32], batching: &Batching, 
     of
 }
 
-/// Own training rows.
+/// Own training rows, in the order of their ids: what is drawn for them, and a batch's own rows with it, then come in
+/// an order that does not depend on how rows stand.
 pub(super) fn training_rows(worker: &Worker) -> Vec<u32> {
-    let mask = &worker.local.masks[0];
-    (0..mask.len() as u32).filter(|&row| mask[row as usize]).collect()
+    let (mask, by_id) = (&worker.local.masks[0], &worker.local.by_id);
+    (0..mask.len() as u32).map(|place| by_id.row(place)).filter(|&row| mask[row as usize]).collect()
 }
 
 /// What batches are of.
