@@ -47,8 +47,10 @@ fn one_batch_of_all_nodes_with_all_neighbours_has_the_gradient_of_the_whole_grap
         let layers_key = format!("model.layers={layers}");
         for &arch in archs {
             for workers in [1, 3] {
-                for schedule in ["schedule.kind=synchronous", "schedule.kind=lazy"] {
-                    let keys = [arch, &[layers_key.as_str(), schedule]].concat();
+                let apart = ["messages.selection=none", "messages.evaluation=none"];
+                let [together, lazy] = ["schedule.kind=synchronous", "schedule.kind=lazy"];
+                for schedule in [&[together][..], &[lazy], &[&[together][..], &apart].concat(), &[lazy, apart[0]]] {
+                    let keys = [arch, &[layers_key.as_str()], schedule].concat();
                     let all = fanouts(arch, layers, -1);
                     let batch = [&keys[..], &["batch.size=1000", &all]].concat();
                     let whole = first_gradient(&keys, &dataset, workers);

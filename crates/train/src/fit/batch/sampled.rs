@@ -78,7 +78,9 @@ impl SampledBatches {
     pub fn new(worker: &Worker, stage: &Stage, inputs: &Inputs, batching: &Batching) -> Result<SampledBatches> {
         let (plan, local) = (&worker.plan, &worker.local);
         let fetches = plan.fetches(stage);
-        let has_copies = matches!(inputs.neighbours, Neighbours::Copies(_)) && !fetches;
+        // What evaluations alone keep of the halo, no batch reads.
+        let reads_copies = plan.keeps_halo_apart(stage) || stage.reading_layers() == 1;
+        let has_copies = matches!(inputs.neighbours, Neighbours::Copies(_)) && reads_copies && !fetches;
         let known = match fetches || has_copies {
             true => Known::with_halo(local, worker.halo.owners()),
             false => Known::own(local),
