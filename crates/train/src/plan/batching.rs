@@ -202,7 +202,8 @@ impl Plan {
         self.batching.is_some() && self.links.is_none()
     }
 
-    /// Whether the edges that a batch predicts pass no messages in it. What is kept of neighbours was made of all edges.
+    /// Whether the edges that a batch predicts pass no messages in it: not where sums of neighbours are kept, which
+    /// were made of all edges.
     pub fn leaves_out_targets(&self) -> bool {
         let learns_together = self.stages.len() == 1 && self.stages.iter().all(Stage::reads_neighbours);
         self.batching.is_some() && self.links.is_some() && self.config.task.exclude_targets && learns_together

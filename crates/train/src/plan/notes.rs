@@ -193,7 +193,8 @@ impl Plan {
                     && self.links.is_some()
                     && self.config.task.exclude_targets
                     && !self.leaves_out_targets(),
-                "task.exclude_targets: what is kept of neighbours was made of all edges, those to be predicted among them",
+                "task.exclude_targets: sums of neighbours that are kept were made of all edges, also of those that a \
+                 batch predicts",
             ),
             (
                 own.any(|layer| within(layer) && !is_input(layer)),

@@ -1,5 +1,5 @@
-//! Batches of edges where no layer reads neighbours any more, by trainers on their own: both ends of a pair are own nodes,
-//! and a pass runs over the kept rows of these.
+//! Batches of edges where no layer reads neighbours any more, by trainers on their own: both ends of a pair are own
+//! nodes, and a pass runs over the kept rows of these.
 
 use std::collections::VecDeque;
 
