@@ -49,6 +49,8 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
     let mut x = Some(Handed::from(x));
     for (index, stage) in stages.iter().enumerate() {
         let own = x.take().expect("every stage but the last hands rows on");
+        // What reading, cutting, or the stage before has freed has other sizes than what this one asks for.
+        laconic_graph::memory::give_back();
         let at = StageRun { stage, index, rounds_before };
         let known = resumed.as_ref().and_then(|(snapshot, _)| snapshot.finished.get(index)).cloned();
         let goes_on = if known.is_none() { resumed.take() } else { None };
