@@ -203,7 +203,6 @@ impl Chair {
                 self.come[trainer] |= frame.tag() == Step::TrainerComes.tag(0);
                 if !self.come[trainer] && frame.tag() != Step::TrainerLeaves.tag(0) {
                     // A model for a stage that has ended meanwhile.
-                    self.transport.recycle(frame);
                     continue;
                 }
                 match inbox.of_trainer(&frame) {
@@ -220,7 +219,7 @@ impl Chair {
                         events.push(Event::Lost(trainer));
                     }
                 }
-                self.transport.recycle(frame);
+                // Frames go one way only here, so none is kept for another that would be sent.
             }
         }
         Ok(events)
