@@ -160,7 +160,7 @@ fn simulated(setup: &Setup) -> bool {
 /// # Errors
 /// If too few trainers were left, or the aggregator was lost.
 fn word(setup: &Setup, desk: &Desk, ending: Option<Ending>) -> Result<&'static str> {
-    let means = desk.progress.done;
+    let means = desk.finished.iter().map(|(_, means)| means).sum::<u32>() + desk.progress.done;
     match ending {
         Some(Ending::Limit) => Ok("limit"),
         Some(Ending::Patience) => Ok("patience"),
