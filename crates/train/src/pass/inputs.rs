@@ -94,15 +94,8 @@ impl Inputs {
         x: Operand,
         at: (Tag, Scope),
     ) -> Result<Inputs> {
-        if layer.message_width() == 0 || layer.message_has_parameters() {
-            return Inputs::copy(peers, graph, layer, x, at);
-        }
-        let mut made = Matrix::default();
-        let own = rows_to_send(peers.compute, layer, &graph.nodes, x.view(), &mut made);
-        let (halo, presence) = fetch(peers, own, at)?;
-        let folded = fold(peers.compute, graph, layer, (own, halo), &presence);
-        let folded = as_sparse_as(&x, folded);
-        Ok(Inputs { x, neighbours: Neighbours::Folded(folded), presence })
+        let folds = !layer.message_has_parameters();
+        Inputs::fetch(peers, graph, layer, x, (at, folds))
     }
 
     /// Fetches once what the first layer reads of the neighbours of `x`, and keeps it as it comes.
@@ -116,14 +109,35 @@ impl Inputs {
         x: Operand,
         at: (Tag, Scope),
     ) -> Result<Inputs> {
+        Inputs::fetch(peers, graph, layer, x, (at, false))
+    }
+
+    fn fetch(
+        peers: &mut Peers<'_>,
+        graph: LocalGraph<'_>,
+        layer: &dyn Layer,
+        x: Operand,
+        (at, folds): ((Tag, Scope), bool),
+    ) -> Result<Inputs> {
         if layer.message_width() == 0 {
             return Ok(Inputs { x, neighbours: Neighbours::Nobody, presence: None });
         }
-        let mut made = Matrix::default();
-        let own = rows_to_send(peers.compute, layer, &graph.nodes, x.view(), &mut made);
-        let (halo, presence) = fetch(peers, own, at)?;
-        let copies = as_sparse_as(&x, halo);
-        Ok(Inputs { x, neighbours: Neighbours::Copies(copies), presence })
+        let made;
+        let own = match rows_that_travel(layer, &graph.nodes, x.view()) {
+            Some(rows) => rows,
+            None => {
+                made = travelling(peers.compute, layer, &graph.nodes, x.view());
+                &made
+            }
+        };
+        let (halo, presence) = fetch_halo(peers, own, at)?;
+        let neighbours = if folds {
+            let folded = fold(peers.compute, graph, layer, (own, halo), &presence);
+            Neighbours::Folded(as_sparse_as(&x, folded))
+        } else {
+            Neighbours::Copies(as_sparse_as(&x, halo))
+        };
+        Ok(Inputs { x, neighbours, presence })
     }
 
     /// Rows of whose neighbours nothing is kept: every pass exchanges and folds.
@@ -156,23 +170,8 @@ fn as_sparse_as(x: &Operand, rows: Matrix) -> Operand {
     }
 }
 
-/// The rows that travel for frozen inputs, made where they are not at hand.
-fn rows_to_send<'a>(
-    compute: &mut Compute,
-    layer: &dyn Layer,
-    nodes: &Nodes<'_>,
-    x: Rows<'a>,
-    made: &'a mut Matrix,
-) -> &'a Matrix {
-    if let Some(rows) = rows_that_travel(layer, nodes, x) {
-        return rows;
-    }
-    *made = travelling(compute, layer, nodes, x);
-    made
-}
-
 /// The halo's rows, each of which its owner sends once.
-fn fetch(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope)) -> Result<(Matrix, Presence)> {
+fn fetch_halo(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope)) -> Result<(Matrix, Presence)> {
     let mut halo = Matrix::zeros(peers.halo.rows(), own.columns());
     let adaptive = peers.halo.coders.coding(tag).is_adaptive();
     if adaptive && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
