@@ -2,6 +2,7 @@
 //! nodes, and a pass runs over the kept rows of these.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::links::EdgeBatches;
 use super::{Batches, Round, Training};
@@ -14,7 +15,6 @@ use crate::pass::walk::Walk;
 use crate::plan::LinkPlan;
 use crate::plan::batching::Batching;
 use crate::sample::{Job, Known, WINDOW};
-use crate::schedule::Stage;
 use crate::worker::Worker;
 use crate::worker::local::Subset;
 
@@ -40,19 +40,11 @@ struct Current {
 }
 
 impl EndRows {
-    /// `None` where a stage reads neighbours, or ends may be others' nodes.
-    pub fn new(
-        worker: &Worker,
-        stage: &Stage,
-        plan: &std::sync::Arc<LinkPlan>,
-        batching: &Batching,
-    ) -> Option<EndRows> {
-        if !stage.reads_no_further() || worker.plan.trainers.is_none() {
-            return None;
-        }
+    /// Batches of a stage that reads no neighbours, by a trainer whose pairs are of own nodes.
+    pub fn new(worker: &Worker, plan: &Arc<LinkPlan>, batching: &Batching) -> EndRows {
         let (edges, known) = (EdgeBatches::new(plan.clone(), batching.batches), Known::own(&worker.local));
         let (jobs, current, pass) = Default::default();
-        Some(EndRows { edges, batches: batching.batches, known, jobs, next: 0, current, pass })
+        EndRows { edges, batches: batching.batches, known, jobs, next: 0, current, pass }
     }
 }
 

@@ -83,13 +83,10 @@ pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Result<Box<
             Ok(Box::new(sampled::SampledBatches::new(worker, stage, inputs, batching)?))
         }
         Some(batching) if plan.clusters(stage) => Ok(Box::new(clusters::ClusterBatches::new(worker, batching)?)),
-        Some(batching) if plan.links.is_some() => {
-            let ends = plan.links.as_ref().and_then(|links| ends::EndRows::new(worker, stage, links, batching));
-            Ok(ends.map_or_else(nothing_kept, |ends| Box::new(ends)))
-        }
-        batching => match rows::TrainingRows::new(worker, stage, inputs, batching.clone()) {
-            Some(rows) => Ok(Box::new(rows)),
-            None => Ok(Box::new(full::AllRows)),
+        batching => match (batching, &plan.links, rows::TrainingRows::new(worker, stage, inputs, batching.clone())) {
+            (_, _, Some(rows)) => Ok(Box::new(rows)),
+            (Some(batching), Some(links), None) => Ok(Box::new(ends::EndRows::new(worker, links, batching))),
+            _ => Ok(Box::new(full::AllRows)),
         },
     }
 }
