@@ -160,6 +160,9 @@ fn who_lives_with_the_aggregator_may_be_stalled_and_is_lost_with_it() {
         let alone = faults(&format!("who = 1, kind = \"{kind}\", back = \"1 s\""));
         let error = refusal(&[&all[..], &["schedule.kind=averaging", "transport.kind=simulated", &alone]].concat());
         assert!(error.contains("transport.faults") && error.contains("schedule.aggregator"), "{error}");
+        let back = faults(&format!("who = \"aggregator\", kind = \"{kind}\", back = \"1 s\""));
+        let error = refusal(&[&all[..], &["schedule.kind=averaging", "transport.kind=simulated", &back]].concat());
+        assert!(error.contains("transport.faults") && error.contains("back"), "{error}");
         let out = folder();
         let both = faults(&format!("who = \"aggregator\", kind = \"{kind}\""));
         let lost = simulated(&[&all[..], &[&both]].concat());

@@ -46,6 +46,10 @@ pub(super) fn conditions(setup: &Setup) -> Result<Conditions> {
                 let what = "the aggregator is killed or switched off; the run can then be resumed";
                 return Err(TrainError::config(format!("transport.faults: {what}")));
             }
+            Who::Named(_) if fault.back.is_some() => {
+                let what = "the aggregator is not back by itself, so back says nothing of it; `laconic resume` goes on";
+                return Err(TrainError::config(format!("transport.faults: {what}")));
+            }
             Who::Named(_) => None,
             Who::Trainer(part) => match setup.parts.iter().position(|own| *own == part) {
                 Some(trainer) if setup.guest == Some(trainer) && fault.kind != Failing::Stalled => {
