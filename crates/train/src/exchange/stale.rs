@@ -67,6 +67,7 @@ pub struct Stale {
 /// One layer's rows.
 #[derive(Default)]
 struct Stream {
+    /// The width of what crosses.
     columns: usize,
     /// The mean that this layer was last told of.
     told: Option<u32>,
