@@ -83,8 +83,8 @@ fn a_mean_takes_a_model_there_and_back_for_each_trainer_whatever_the_graph() {
     let place = place();
     let plan = place.json("plan run.toml");
     let parameters = place.json("train run.toml --out run")["parameters"]["count"].as_u64().expect("a number");
-    // Two frames there, of a model and of 16 bytes, and two back, of a model and of one; 24 bytes go with a frame.
-    let of_mean = 3 * (2 * (4 * parameters + 24) + 16 + 24 + 1 + 24);
+    // Two frames there, of a model and of 16 bytes, and two back, of a model and of 17; 24 bytes go with a frame.
+    let of_mean = 3 * (2 * (4 * parameters + 24) + 16 + 24 + 17 + 24);
     assert_eq!(plan["averaging"]["bytes_of_mean"].as_u64(), Some(of_mean));
     assert!(plan["averaging"].get("hosted_part").is_none());
     // Nothing crosses between the aggregator and a trainer that lives in its process.

@@ -42,7 +42,7 @@ pub enum Command {
     Plan(plan::Plan),
     /// Train as one TOML file says
     Train(train::Train),
-    /// Go on from a run's last checkpoint, bit for bit
+    /// Go on from a run's last checkpoint, bit for bit; trainers on their own from their last mean
     Resume(train::Resume),
     /// Train on one worker and on several and compare
     Verify(verify::Verify),

@@ -6,7 +6,7 @@ use super::Model;
 use super::change::{Changes, Replicas};
 use super::events::{Action, Ending, Event, Kept, Noted, Reached};
 use super::mean::{Contribution, Mean, mean};
-use super::message::{FromTrainer, ToTrainer};
+use super::message::{FromTrainer, Taken, ToTrainer};
 use super::phase::{Phase, Standing};
 use super::terms::Terms;
 use crate::config::Pace;
@@ -30,6 +30,8 @@ pub struct Aggregator {
     told: Vec<Option<(f64, u64)>>,
     /// Steps that entered means, by trainer.
     steps: Vec<u64>,
+    /// The same of stages before; none of who is not named.
+    entered: Vec<u64>,
     number: u32,
     model: Option<Model>,
     /// What trainers have of it.
@@ -69,6 +71,7 @@ impl Aggregator {
             answers: vec![None; trainers],
             told: vec![None; trainers],
             steps: kept.map_or_else(|| vec![0; trainers], |kept| kept.steps.clone()),
+            entered: reached.entered.clone(),
             number: kept.map_or(0, |kept| kept.mean.number),
             model: kept.map(|kept| kept.mean.model.clone()),
             replicas: Replicas::new(changes, initial, trainers),
@@ -264,7 +267,9 @@ impl Aggregator {
     fn go(&mut self, trainer: usize, actions: &mut Vec<Action>) {
         self.standing[trainer] = Standing::Working;
         let model = self.replicas.next(trainer, self.number, self.model.as_ref());
-        actions.push(Action::Say(trainer, ToTrainer::Go { number: self.number, model }));
+        let before = self.entered.get(trainer).copied().unwrap_or(0);
+        let taken = Taken { before, here: self.steps[trainer] };
+        actions.push(Action::Say(trainer, ToTrainer::Go { number: self.number, taken, model }));
     }
 
     /// The same, unless a mean is being corrected, which it gets then as everybody does.
@@ -359,7 +364,7 @@ impl Aggregator {
         (self.members, self.loss) = (members, loss);
         if self.terms.corrections > 0 {
             self.phase = Phase::Correcting { last };
-            actions.push(Action::Correct(model));
+            actions.push(Action::Correct(self.number, model));
         } else {
             self.hand_out(now, model, last, actions);
         }

@@ -32,8 +32,8 @@ pub enum Action {
     Keep(Box<Kept>),
     /// Judge this mean, while trainers go on; then tell ([`Event::Judged`]).
     Judge(u32, Model),
-    /// Correct this mean, which trainers wait for; then tell ([`Event::Corrected`]).
-    Correct(Model),
+    /// Correct the mean of this number, which trainers wait for; then tell ([`Event::Corrected`]).
+    Correct(u32, Model),
     /// Something for the log, about a trainer.
     Note(usize, Noted),
     /// It is over.
@@ -77,6 +77,8 @@ pub struct Reached {
     pub owes: bool,
     /// Worth of the best so far, and judged means since.
     pub best: (Option<f64>, u32),
+    /// Steps of each trainer that have entered means of stages before; none of who is not named.
+    pub entered: Vec<u64>,
 }
 
 /// How a run ends.

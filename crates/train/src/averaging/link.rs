@@ -5,7 +5,7 @@ use laconic_wire::{Direction, Frame, Kind, NO_CODEC, Tag, WireError};
 
 use super::Model;
 use super::change::{Change, Form, STEPS, Sent};
-use super::message::{FromTrainer, Leave, ToTrainer};
+use super::message::{FromTrainer, Leave, Taken, ToTrainer};
 use crate::exchange::steps::Step;
 
 /// The tag of a model for, or of, the mean of this number: of a whole one, or of a change.
@@ -73,17 +73,20 @@ fn of_trainer(message: &FromTrainer) -> Vec<Content<'_>> {
 /// What the aggregator says, frame by frame.
 fn of_aggregator(message: &ToTrainer) -> Vec<Content<'_>> {
     let said = |tag: Tag, bytes: Vec<u8>| (tag, NO_CODEC, Payload::Bytes(bytes));
-    let with =
-        |tag: Tag, model: Option<_>| std::iter::once(said(tag, vec![u8::from(model.is_some())])).chain(model).collect();
+    let with = |tag: Tag, words: &[u64], model: Option<_>| {
+        let mut bytes = vec![u8::from(model.is_some())];
+        words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        std::iter::once(said(tag, bytes)).chain(model).collect()
+    };
     match message {
-        ToTrainer::Go { number, model } => {
+        ToTrainer::Go { number, taken: Taken { before, here }, model } => {
             let model = model.as_ref().map(|model| sent(Direction::Reverse, *number, model));
-            with(Step::TrainerGoes.tag(*number), model)
+            with(Step::TrainerGoes.tag(*number), &[*before, *here], model)
         }
         ToTrainer::Call { number } => vec![said(Step::TrainerCalled.tag(*number), Vec::new())],
         ToTrainer::End { chosen } => {
             let model = chosen.as_ref().map(|model| whole(Direction::Reverse, 0, model));
-            with(Step::TrainerDismissed.tag(0), model)
+            with(Step::TrainerDismissed.tag(0), &[], model)
         }
     }
 }
@@ -185,13 +188,13 @@ impl Inbox {
             return Ok(None);
         }
         if let Some(model) = self.model(Direction::Reverse, frame)? {
-            let (of, _) = self.said.take().ok_or_else(|| odd("a model that nobody announced"))?;
+            let (of, words) = self.said.take().ok_or_else(|| odd("a model that nobody announced"))?;
             return match model {
                 Sent::Whole(model) if of == Step::TrainerDismissed.tag(0) => {
                     Ok(Some(ToTrainer::End { chosen: Some(model) }))
                 }
                 Sent::Change(_) if of == Step::TrainerDismissed.tag(0) => Err(odd("a chosen model that is a change")),
-                model => Ok(Some(ToTrainer::Go { number: of.round, model: Some(model) })),
+                model => Ok(Some(ToTrainer::Go { number: of.round, taken: taken(&words)?, model: Some(model) })),
             };
         }
         if tag == Step::TrainerCalled.tag(number) {
@@ -202,9 +205,11 @@ impl Inbox {
         }
         match payload {
             [0] if tag == Step::TrainerDismissed.tag(0) => Ok(Some(ToTrainer::End { chosen: None })),
-            [0] => Ok(Some(ToTrainer::Go { number, model: None })),
-            [1] => {
-                self.said = Some((tag, Vec::new()));
+            [0, words @ ..] if tag != Step::TrainerDismissed.tag(0) => {
+                Ok(Some(ToTrainer::Go { number, taken: taken(words)?, model: None }))
+            }
+            [1, words @ ..] => {
+                self.said = Some((tag, words.to_vec()));
                 Ok(None)
             }
             _ => Err(odd("neither a model to come nor none")),
@@ -244,6 +249,11 @@ impl Inbox {
 
 fn odd(what: &'static str) -> WireError {
     WireError::malformed(what)
+}
+
+fn taken(bytes: &[u8]) -> std::result::Result<Taken, WireError> {
+    let [before, here] = words(bytes)?;
+    Ok(Taken { before, here })
 }
 
 fn words<const N: usize>(bytes: &[u8]) -> std::result::Result<[u64; N], WireError> {
@@ -289,10 +299,10 @@ mod tests {
             assert_eq!(sizes(&frames), sizes_from_trainer(&message));
         }
         let said = [
-            ToTrainer::Go { number: 0, model: None },
+            ToTrainer::Go { number: 0, taken: Taken::default(), model: None },
             ToTrainer::Call { number: 4 },
-            ToTrainer::Go { number: 4, model: Some(whole([1.0, 2.0, 3.0])) },
-            ToTrainer::Go { number: 5, model: Some(change([9, 8, 7, 6, 5])) },
+            ToTrainer::Go { number: 4, taken: Taken { before: 7, here: 1 << 40 }, model: Some(whole([1.0, 2.0, 3.0])) },
+            ToTrainer::Go { number: 5, taken: Taken { before: 0, here: 9 }, model: Some(change([9, 8, 7, 6, 5])) },
             ToTrainer::End { chosen: Some([3.0f32, 2.0, 1.0].as_slice().into()) },
             ToTrainer::End { chosen: None },
         ];
@@ -304,7 +314,7 @@ mod tests {
         }
         // Bits of values survive, whatever they are.
         let model = [1.5f32, f32::NAN, -0.0];
-        let go = frames_to_trainer(&ToTrainer::Go { number: 1, model: Some(whole(model)) });
+        let go = frames_to_trainer(&ToTrainer::Go { number: 1, taken: Taken::default(), model: Some(whole(model)) });
         let heard = go.iter().filter_map(|frame| inbox.of_aggregator(frame).unwrap()).next();
         let Some(ToTrainer::Go { model: Some(Sent::Whole(heard)), .. }) = heard else { panic!("a model came") };
         assert!(heard.iter().zip(&model).all(|(a, b)| a.to_bits() == b.to_bits()));

@@ -28,6 +28,16 @@ pub enum FromTrainer {
     Bye(Leave),
 }
 
+/// Steps of a trainer that have entered means. Its next ones are behind them, also where it begins anew: schedules of
+/// the learning rate, batches and dropout go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Taken {
+    /// In stages before this one.
+    pub before: u64,
+    /// In this stage.
+    pub here: u64,
+}
+
 /// What a trainer leaves with.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Leave {
@@ -44,6 +54,8 @@ pub enum ToTrainer {
     Go {
         /// 0 for the initial model, which everybody draws from the key.
         number: u32,
+        /// The trainer's steps until then.
+        taken: Taken,
         /// The mean, or what has changed since the one before; `None` for the initial model.
         model: Option<Sent>,
     },

@@ -34,7 +34,7 @@ pub use aggregator::Aggregator;
 pub use change::{Change, Changes, Form, Sent};
 pub use events::{Action, Ending, Event, Kept, Noted, Reached};
 pub use mean::{Contribution, Mean, mean};
-pub use message::{FromTrainer, Leave, ToTrainer};
+pub use message::{FromTrainer, Leave, Taken, ToTrainer};
 pub use played::Played;
 pub use terms::Terms;
 pub use trainer::{Answer, Trainer};
@@ -57,8 +57,9 @@ pub trait Learner {
     /// Goes on from this model. The optimiser keeps what it remembers.
     fn adopt(&mut self, model: &[f32]);
 
-    /// Goes on from the mean of this number, 0 for the initial model, which [`Learner::adopt`] has given it.
-    fn sets_out(&mut self, _number: u32) {}
+    /// Goes on from the mean of this number, 0 for the initial model, which [`Learner::adopt`] has given it; so many of
+    /// its steps have entered means.
+    fn sets_out(&mut self, _number: u32, _taken: Taken) {}
 
     /// What it wants to be told other trainers since the last time, with their numbers; nobody waits for that.
     fn tells(&mut self) -> Vec<(usize, Frame)> {
@@ -92,11 +93,11 @@ pub trait Judge {
     /// The figure that chooses the best: more is better. `None` where nothing was measured.
     fn worth(&self, verdict: &Self::Verdict) -> Option<f64>;
 
-    /// Takes this many steps of its own on the mean (LLCG), by an optimiser that it keeps.
+    /// Takes this many steps of its own on the mean of this number (LLCG), by an optimiser that it keeps.
     ///
     /// # Errors
     /// As [`Learner::step`].
-    fn correct(&mut self, model: &[f32], steps: u32) -> Result<Vec<f32>>;
+    fn correct(&mut self, number: u32, model: &[f32], steps: u32) -> Result<Vec<f32>>;
 }
 
 #[cfg(test)]

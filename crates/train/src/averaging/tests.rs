@@ -13,6 +13,7 @@ use super::*;
 use crate::config::{Failing, Pace, Weighting};
 
 mod changes;
+mod steps;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -27,6 +28,8 @@ struct Walker {
     rate: f32,
     lives: u32,
     adopted: Vec<Vec<f32>>,
+    /// The means that it set out from, and its steps that were in them then.
+    behind: Vec<(u32, Taken)>,
 }
 
 impl Learner for Walker {
@@ -43,6 +46,10 @@ impl Learner for Walker {
     fn adopt(&mut self, model: &[f32]) {
         self.at.copy_from_slice(model);
         self.adopted.push(model.to_vec());
+    }
+
+    fn sets_out(&mut self, number: u32, taken: Taken) {
+        self.behind.push((number, taken));
     }
 
     fn restart(&mut self) {
@@ -75,7 +82,7 @@ impl Judge for Distance {
         Some(-verdict)
     }
 
-    fn correct(&mut self, model: &[f32], steps: u32) -> Result<Vec<f32>> {
+    fn correct(&mut self, _: u32, model: &[f32], steps: u32) -> Result<Vec<f32>> {
         Ok(model.iter().map(|value| value + steps as f32).collect())
     }
 }
@@ -136,6 +143,10 @@ fn targets(trainers: usize) -> Vec<Vec<f32>> {
     (0..trainers).map(|trainer| vec![1.0 + trainer as f32, 8.0 - 2.0 * trainer as f32]).collect()
 }
 
+fn walker(target: Vec<f32>) -> Walker {
+    Walker { at: vec![0.0; 2], target, rate: 0.1, lives: 0, adopted: Vec::new(), behind: Vec::new() }
+}
+
 /// A run of walkers to targets of their own.
 fn walk(terms: Terms, conditions: &Conditions, from: Option<&Kept>) -> (Played, Log) {
     walk_on(terms, conditions, &Reached { kept: from.cloned(), ..Reached::default() })
@@ -157,7 +168,6 @@ fn walk_with(
     let all = targets(terms.trainers);
     let count = all.len() as f32;
     let to = (0..2).map(|column| all.iter().map(|target| target[column]).sum::<f32>() / count).collect();
-    let walker = |target: Vec<f32>| Walker { at: vec![0.0; 2], target, rate: 0.1, lives: 0, adopted: Vec::new() };
     let mut learners: Vec<Walker> = all.into_iter().map(walker).collect();
     let mut log = Log::default();
     let played = run(terms, conditions, &mut learners, &mut Distance { to }, (from, false), coding, &mut log);
@@ -229,7 +239,7 @@ fn with_one_trainer_the_mean_is_its_own_model_bit_for_bit() {
     let alone = |interval| walk(terms(1, interval, Pace::Steps(30)), &conditions(&[1.0]), None);
     let (_, rarely) = alone(Pace::Steps(30));
     let (_, often) = alone(Pace::Steps(1));
-    let mut plain = Walker { at: vec![0.0; 2], target: targets(1).remove(0), rate: 0.1, lives: 0, adopted: Vec::new() };
+    let mut plain = walker(targets(1).remove(0));
     for _ in 0..30 {
         plain.step().unwrap();
     }

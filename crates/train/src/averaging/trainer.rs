@@ -84,11 +84,11 @@ impl Trainer {
     pub fn hears(&mut self, message: &ToTrainer, learner: &mut dyn Learner) -> Result<Answer> {
         Ok(match (message, self.state) {
             (_, State::Over) => Answer::Nothing,
-            (ToTrainer::Go { number, model }, _) => {
+            (ToTrainer::Go { number, taken, model }, _) => {
                 if self.take_up(*number, model.as_ref(), learner)? {
                     self.state = State::Working(*number);
                     self.since = (0, 0.0);
-                    learner.sets_out(*number);
+                    learner.sets_out(*number, *taken);
                 }
                 Answer::Nothing
             }

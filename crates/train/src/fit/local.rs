@@ -6,7 +6,7 @@ use super::inputs::{Handed, StageInputs};
 use super::progress::Progress;
 use super::stages::hand_on;
 use super::trainer::{Fit, StageRun, worth};
-use crate::averaging::{Judge, Learner};
+use crate::averaging::{Judge, Learner, Taken};
 use crate::error::Result;
 use crate::exchange::stale::Stale;
 use crate::worker::Worker;
@@ -29,6 +29,14 @@ impl<'a> Own<'a> {
 
     fn step(&mut self) -> Result<f64> {
         Ok(self.fit.advance(self.worker, &mut self.progress)?.0.loss)
+    }
+
+    /// Counts steps of stages before and of this one from these, unless more have been taken here.
+    fn goes_on_behind(&mut self, before: u64, here: u64) {
+        let few = |steps: u64| u32::try_from(steps).unwrap_or(u32::MAX / 2);
+        self.at.rounds_before = self.at.rounds_before.max(few(before));
+        self.fit.count_from(self.at.rounds_before);
+        self.progress.done = self.progress.done.max(few(here));
     }
 
     fn hand_on(self, chosen: &[f32]) -> Result<Option<Handed>> {
@@ -70,7 +78,8 @@ impl Learner for LocalTrainer<'_> {
         self.0.progress.parameters.copy_from_slice(model);
     }
 
-    fn sets_out(&mut self, number: u32) {
+    fn sets_out(&mut self, number: u32, taken: Taken) {
+        self.0.goes_on_behind(taken.before, taken.here);
         if let Some(stale) = &mut self.0.worker.stale {
             stale.set_out(number);
         }
@@ -136,7 +145,8 @@ impl Judge for WholeJudge<'_> {
         worth(&self.0.worker.plan, verdict)
     }
 
-    fn correct(&mut self, model: &[f32], steps: u32) -> Result<Vec<f32>> {
+    fn correct(&mut self, number: u32, model: &[f32], steps: u32) -> Result<Vec<f32>> {
+        self.0.goes_on_behind(0, u64::from(number.saturating_sub(1)) * u64::from(steps));
         self.0.progress.parameters.copy_from_slice(model);
         for _ in 0..steps {
             self.0.step()?;

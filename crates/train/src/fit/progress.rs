@@ -52,8 +52,11 @@ pub struct Progress {
 pub struct Averaged {
     /// Seconds since they went.
     pub elapsed: f64,
-    /// Steps of each that have entered means.
+    /// Steps of each that have entered means of the stage.
     pub steps: Vec<u64>,
+    /// The same of stages before.
+    #[serde(default)]
+    pub before: Vec<u64>,
     /// Means, the last among them, that were not written into the log of rounds, because verdicts were still to come.
     #[serde(default)]
     pub unwritten: Vec<RoundReport>,

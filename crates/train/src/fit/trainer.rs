@@ -112,6 +112,11 @@ impl<'a> Fit<'a> {
         })
     }
 
+    /// Counts rounds of the run on from those of stages before.
+    pub fn count_from(&mut self, rounds_before: u32) {
+        self.at.rounds_before = rounds_before;
+    }
+
     fn network(&self) -> &'a Network {
         &self.at.stage.network
     }

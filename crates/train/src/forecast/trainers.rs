@@ -12,7 +12,7 @@ use super::contents::{Leaving, What};
 use super::stages::forecast_told;
 use super::traffic::forecast_exchanges;
 use crate::averaging::link::{sizes_from_trainer, sizes_to_trainer};
-use crate::averaging::{Changes, Form, FromTrainer, Leave, Model, Sent, ToTrainer};
+use crate::averaging::{Changes, Form, FromTrainer, Leave, Model, Sent, Taken, ToTrainer};
 use crate::config::{Pace, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
@@ -117,7 +117,7 @@ fn bytes_of_mean(form: &Form, trainers: usize, interval: Pace) -> u64 {
     let model = form.empty();
     let call = matches!(interval, Pace::Time(_)).then(|| sizes_to_trainer(&ToTrainer::Call { number: 1 }));
     let there = sizes_from_trainer(&FromTrainer::Model { number: 1, steps: 0, loss: 0.0, model: model.clone() });
-    let back = sizes_to_trainer(&ToTrainer::Go { number: 1, model: Some(model) });
+    let back = sizes_to_trainer(&ToTrainer::Go { number: 1, taken: Taken::default(), model: Some(model) });
     let frames = call.into_iter().chain([there, back]).flatten();
     trainers as u64 * frames.map(|(_, payload)| Count::of(1, payload as u64).framed).sum::<u64>()
 }
@@ -193,7 +193,7 @@ fn number(mean: u64) -> u32 {
 /// Enters what the aggregator, of rank 0, and these trainers behind it send in a stage. A round of the ledger is a
 /// mean.
 fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]) {
-    let model = stage.form.empty();
+    let (model, taken) = (stage.form.empty(), Taken::default());
     let whole = || -> Model { vec![0.0; stage.form.values].into() };
     let (aggregator, others) = books.split_first_mut().expect("the aggregator has a book");
     let goes = stage.before == 0 || u64::from(stage.before) < stage.means;
@@ -205,7 +205,7 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
         if goes && !stage.is_passed {
             // Nobody has the mean that a resumed run goes on from.
             let model = (stage.before > 0).then(|| Sent::Whole(whole()));
-            tell(&ToTrainer::Go { number: stage.before, model });
+            tell(&ToTrainer::Go { number: stage.before, taken, model });
         }
         for mean in u64::from(stage.before) + 1..=stage.means {
             let answer = FromTrainer::Model { number: number(mean), steps: 0, loss: 0.0, model: model.clone() };
@@ -214,7 +214,7 @@ fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]
                 tell(&ToTrainer::Call { number: number(mean) });
             }
             if mean < stage.means {
-                tell(&ToTrainer::Go { number: number(mean), model: Some(model.clone()) });
+                tell(&ToTrainer::Go { number: number(mean), taken, model: Some(model.clone()) });
             }
         }
         // What was chosen travels as it is.

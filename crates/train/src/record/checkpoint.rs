@@ -164,7 +164,12 @@ mod tests {
                     clock: None,
                 }),
                 best: Some((9, Scores::default())),
-                averaged: Some(Averaged { elapsed: 12.5, steps: vec![3, 4], unwritten: Vec::new() }),
+                averaged: Some(Averaged {
+                    elapsed: 12.5,
+                    steps: vec![3, 4],
+                    before: vec![5, 6],
+                    unwritten: Vec::new(),
+                }),
                 clocks: Clocks { elapsed: 1.5, first_gradient: 0.3, least_gradient: 0.1 },
             },
             parameters: vec![0.5; 4],

@@ -28,6 +28,7 @@ mod every_method;
 mod exact_ends;
 mod front_door;
 mod given_negatives;
+mod going_on;
 mod halo_adjoint;
 mod handing_on;
 mod hosted;

@@ -170,7 +170,7 @@ fn who_comes_while_a_mean_is_corrected_gets_the_corrected_one() {
     }
     let said = |actions: &[Action]| {
         let to = |action: &Action| match action {
-            Action::Say(2, ToTrainer::Go { number, model }) => Some((*number, model.clone())),
+            Action::Say(2, ToTrainer::Go { number, model, .. }) => Some((*number, model.clone())),
             _ => None,
         };
         actions.iter().find_map(to)

@@ -141,6 +141,8 @@ impl Desk {
     /// Begins a stage.
     pub fn begin(&mut self, stage: usize) {
         self.progress = Progress::new(&self.plan, &self.plan.stages[stage].network, stage);
+        let before = self.entered.clone();
+        self.progress.averaged = (!before.is_empty()).then(|| Averaged { before, ..Averaged::default() });
         self.rounds_before = self.finished.iter().map(|(_, rounds)| rounds).sum();
         self.last = Duration::ZERO;
     }
@@ -154,6 +156,8 @@ impl Desk {
         snapshot.restore(&mut self.progress)?;
         let done = self.rounds_before + self.progress.done;
         let Some(averaged) = &mut self.progress.averaged else { return Ok(()) };
+        // One a trainer, whatever a file says.
+        self.entered = (0..self.parts.len()).map(|of| averaged.before.get(of).copied().unwrap_or(0)).collect();
         self.last = Duration::try_from_secs_f64(averaged.elapsed).unwrap_or_default();
         self.resumed = self.last;
         let model: Model = self.progress.parameters.as_slice().into();
@@ -162,6 +166,7 @@ impl Desk {
             self.count(&report.members);
             self.unwritten.push_back((report, model.clone()));
         }
+        (0..self.parts.len()).for_each(|of| self.trainers[of].steps = self.known_steps(of));
         self.write(done.saturating_sub(1), None)
     }
 
@@ -181,7 +186,8 @@ impl Desk {
             steps: (0..self.parts.len()).map(|of| averaged.steps.get(of).copied().unwrap_or(0)).collect(),
             last: false,
         });
-        Reached { kept, owes: !self.unwritten.is_empty(), best: (worth, *since_best) }
+        let owes = !self.unwritten.is_empty();
+        Reached { kept, owes, best: (worth, *since_best), entered: self.entered.clone() }
     }
 
     /// Ends a stage: what it has chosen, and its means.
@@ -366,7 +372,8 @@ impl Watch<Scores> for Desk {
             self.write(round, None)?;
         }
         let (elapsed, steps) = (elapsed.as_secs_f64(), steps.clone());
-        self.progress.averaged = Some(Averaged { elapsed, steps, unwritten: Vec::new() });
+        let before = self.entered.clone();
+        self.progress.averaged = Some(Averaged { elapsed, steps, before, unwritten: Vec::new() });
         self.save()
     }
 

@@ -40,7 +40,7 @@ pub(super) struct Post {
     pub give_up: StopSignal,
     /// Set when the aggregator beside it has ended: what it has said may still be here, and nothing more comes.
     pub over: StopSignal,
-    /// Steps that it has taken so far, over all stages.
+    /// Steps that it has taken so far, over all stages and, as far as they entered means, before it began anew.
     pub steps: u64,
 }
 
@@ -82,7 +82,12 @@ impl Post {
             }
             let is_over = self.over.is_set();
             let answer = match self.hear(&mut inbox)? {
-                Some(said) => machine.hears(&said, learner)?,
+                Some(said) => {
+                    if let ToTrainer::Go { taken, .. } = said {
+                        self.steps = self.steps.max(taken.before.saturating_add(taken.here));
+                    }
+                    machine.hears(&said, learner)?
+                }
                 None if is_over => return Err(self.given_up()),
                 None if machine.is_working() => {
                     self.steps += 1;
@@ -109,7 +114,7 @@ impl Post {
 /// What the judge is asked, in this order.
 enum Asked {
     Judge(u32, Model),
-    Correct(Model),
+    Correct(u32, Model),
 }
 
 /// What it answers.
@@ -127,7 +132,7 @@ fn sit(judge: &mut WholeJudge<'_>, corrections: u32, asked: &Receiver<Asked>, to
                 let worth = judge.worth(&scores);
                 Told::Verdict(number, scores, worth)
             }),
-            Asked::Correct(model) => judge.correct(&model, corrections).map(Told::Corrected),
+            Asked::Correct(number, model) => judge.correct(number, &model, corrections).map(Told::Corrected),
         };
         if told.send(answer.unwrap_or_else(Told::Failed)).is_err() {
             return;
@@ -464,7 +469,7 @@ impl Leading<'_> {
             Action::Judge(number, model) => {
                 if matches!(self.terms.interval, Pace::Time(_)) {
                     // Means that were taken while another was judged are not judged themselves, but for the latest.
-                    self.waiting.retain(|question| matches!(question, Asked::Correct(_)));
+                    self.waiting.retain(|question| matches!(question, Asked::Correct(..)));
                 }
                 self.waiting.push_back(Asked::Judge(number, model));
                 self.ask_next();
@@ -475,8 +480,8 @@ impl Leading<'_> {
                     self.later.extend(events);
                 }
             }
-            Action::Correct(model) => {
-                self.waiting.push_back(Asked::Correct(model));
+            Action::Correct(number, model) => {
+                self.waiting.push_back(Asked::Correct(number, model));
                 self.ask_next();
             }
             Action::Note(trainer, what) => self.desk.noted(began.elapsed(), trainer, what),
