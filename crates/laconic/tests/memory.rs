@@ -72,3 +72,19 @@ fn batches_over_several_workers_take_what_is_said() {
         compare(more, &place.json(&line)["memory"]);
     }
 }
+
+/// Models that have come are let go of once their mean is taken, however many means there are.
+#[test]
+fn trainers_take_what_is_said_over_many_means() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 1500 --classes 10 --features 500 --out graph.npz");
+    let keys = "[schedule]\nkind = \"averaging\"\ninterval = \"1 step\"\nlimit = \"150 steps\"\n";
+    let model = "[model]\narch = \"sage\"\nhidden = 512\n[partition]\nparts = 3\n";
+    place.write("run.toml", &format!("[data]\npath = \"graph.npz\"\n[train]\neval_every = 0\n{model}{keys}"));
+    for kind in ["threads", "processes"] {
+        let line = format!("train run.toml --out {kind} --set train.threads=1 --set transport.kind={kind}");
+        let found = place.json(&line);
+        assert_eq!(found["averaging"]["means"], 150, "{kind}");
+        compare(kind, &found["memory"]);
+    }
+}
