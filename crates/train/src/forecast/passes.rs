@@ -3,6 +3,7 @@
 use laconic_nn::{Layer, Nodes};
 
 use crate::pass::spare::widest;
+use crate::pass::walk::reads_weighted_rows;
 use crate::schedule::Stage;
 
 /// Whether messages are rows and nothing else, whatever the nodes.
@@ -77,7 +78,8 @@ pub(super) fn most_values(Over { rows, copies }: Over, stage: &Stage, keeping: K
     let sizes = |(index, layer): (usize, &dyn Layer)| {
         let live = layer.message_has_parameters();
         let folds = layer.message_width() > 0 && (index > 0 || live);
-        let made = folds && (!messages_are_rows(layer) || index == 0);
+        let is_weighted = keeping != Keeping::Nothing && reads_weighted_rows(&stage.network, index);
+        let made = folds && !is_weighted && (!messages_are_rows(layer) || index == 0);
         Sizes {
             x: if index > 0 { room(rows * layer.inputs()) } else { 0 },
             messages: if made { room(rows * layer.message_width()) } else { 0 },

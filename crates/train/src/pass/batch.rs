@@ -119,7 +119,7 @@ pub struct BatchWalk<'a> {
 
 impl<'a> BatchWalk<'a> {
     fn between(&self, index: usize) -> Between<'a> {
-        Between { network: self.network, p: self.p, context: self.context, index }
+        Between { network: self.network, p: self.p, context: self.context, index, weight: None }
     }
 
     /// Which of the blocks unit `index` reads, if it reads any.

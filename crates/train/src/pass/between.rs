@@ -4,7 +4,7 @@ use laconic_key::Purpose;
 use laconic_nn::after::{After, NormKind};
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::batch_norm::{Columns, Moments, gradient_sums, normalise_adjoint};
-use laconic_nn::kernels::elementwise::copy_scaled;
+use laconic_nn::kernels::elementwise::{copy_scaled, scale_and_shift};
 use laconic_nn::kernels::normalise::{
     Activated, Activation, Affine, EPSILON, Gradients, Norm, Statistics, activate, activate_adjoint,
 };
@@ -25,6 +25,8 @@ pub(super) struct Between<'a> {
     pub p: &'a [f32],
     pub context: PassContext,
     pub index: usize,
+    /// What each row that it puts out is multiplied by, where the next unit's messages are these rows.
+    pub weight: Option<&'a [f32]>,
 }
 
 impl<'a> Between<'a> {
@@ -48,7 +50,7 @@ impl<'a> Between<'a> {
             NormKind::Batch => Norm::Columns(self.affine()),
         });
         let slope = self.p[self.network.ranges(self.index).slope.clone()].first().copied();
-        Some(Activation { norm, slope, dropout })
+        Some(Activation { norm, slope, dropout, weight: self.weight })
     }
 
     fn normalises_columns(&self) -> bool {
@@ -89,7 +91,7 @@ impl<'a> Between<'a> {
             Some(between) => activate(compute, into, z, between, ids, statistics),
             None => {
                 into.reshape(z.rows(), z.columns());
-                copy_scaled(compute, into, Store::Set, Rows::Dense(z), 1.0, None);
+                copy_scaled(compute, into, Store::Set, Rows::Dense(z), 1.0, self.weight);
             }
         }
     }
@@ -104,7 +106,11 @@ impl<'a> Between<'a> {
         done: Activated<'_>,
         g: &mut [f32],
     ) {
-        let Some(between) = self.activation() else { return };
+        let Some(between) = self.activation() else {
+            return if self.weight.is_some() {
+                scale_and_shift(compute, gradient, self.weight, None)
+            };
+        };
         let ranges = self.network.ranges(self.index);
         let norm = &mut g[ranges.norm_weight.start..ranges.norm_bias.end];
         let (weight, bias) = norm.split_at_mut(ranges.norm_weight.len());

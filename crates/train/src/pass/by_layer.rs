@@ -142,7 +142,7 @@ fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Fold
     let unit = &walk.network.units()[index];
     let (layer, p) = (unit.layer.as_ref(), &walk.p[walk.network.ranges(index).layer.clone()]);
     let (network, compute, count) = (walk.network, &mut *walk.peers.compute, x.rows());
-    let between = Between { network, p: walk.p, context: walk.context, index };
+    let between = Between { network, p: walk.p, context: walk.context, index, weight: None };
     out.reshape(count, layer.outputs());
     let [mut folded_piece, mut nothing, mut z, mut next]: [Matrix; 4] = Default::default();
     let mut statistics = Statistics::default();

@@ -51,14 +51,22 @@ pub(super) struct Returning {
     returned: Matrix,
 }
 
+/// The rows that a unit reads, where they are its messages.
+fn as_messages<'a>(walk: &Walk<'_, '_>, index: usize, x: Rows<'a>) -> Option<&'a Matrix> {
+    match x {
+        Rows::Dense(rows) if walk.weighs(index).is_some() => Some(rows),
+        x => rows_as_messages(walk.network.units()[index].layer.as_ref(), &walk.graph.nodes, x),
+    }
+}
+
 /// The messages of own rows: these, or what is made of them in memory that is lent.
 fn own_messages<'a>(
     layer: &dyn Layer,
     at: &mut At<'_>,
-    x: Rows<'a>,
+    (x, as_they_are): (Rows<'a>, Option<&'a Matrix>),
     (made, spare): (&'a mut Matrix, &mut Spare),
 ) -> &'a Matrix {
-    if let Some(rows) = rows_as_messages(layer, &at.nodes, x) {
+    if let Some(rows) = as_they_are {
         return rows;
     }
     spare.shape(made, (x.rows(), layer.message_width()));
@@ -94,8 +102,9 @@ impl Neighbourhood {
         let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph);
         let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Forward));
         let Neighbourhood { messages, halo_messages, folded, state, presence, copies, weighted } = self;
+        let as_they_are = as_messages(walk, index, x);
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
-        let messages = own_messages(layer, at, x, (messages, spare));
+        let messages = own_messages(layer, at, (x, as_they_are), (messages, spare));
         spare.shape(folded, (x.rows(), layer.fold_width()));
         let fold_own = |compute: &mut Compute, _: &mut Matrix| {
             let own = Sources::new(Side::Own, graph.own, messages);
@@ -127,8 +136,9 @@ impl Neighbourhood {
     pub fn refold(&mut self, walk: &mut Walk<'_, '_>, index: usize, x: Rows<'_>, spare: &mut Spare) {
         let layer = walk.network.units()[index].layer.as_ref();
         let Neighbourhood { messages, halo_messages, folded, state, .. } = self;
+        let as_they_are = as_messages(walk, index, x);
         let at = &mut At { compute: walk.peers.compute, p: &[], nodes: walk.graph.nodes, state };
-        let own = own_messages(layer, at, x, (messages, spare));
+        let own = own_messages(layer, at, (x, as_they_are), (messages, spare));
         spare.shape(folded, (x.rows(), layer.fold_width()));
         layer.fold(at, Sources::new(Side::Own, walk.graph.own, own), folded);
         layer.fold(at, Sources::new(Side::Halo, walk.graph.halo, halo_messages), folded);
@@ -164,7 +174,7 @@ impl Neighbourhood {
             at.nodes = graph.halo_nodes;
             layer.message_adjoint(at, g, senders, dhalo, dx.is_some().then_some((dcopies, Store::Set)));
         }
-        let as_they_are = rows_as_messages(layer, &graph.nodes, x);
+        let as_they_are = as_messages(walk, index, x);
         let own_messages = as_they_are.unwrap_or(messages);
         let own = Sources::new(Side::Own, graph.own, own_messages);
         spare.shape(dm, (graph.own.sources(), layer.message_width()));

@@ -51,6 +51,16 @@ impl PassContext {
     }
 }
 
+/// Whether a unit behind the first reads nothing of its rows but messages, which are these multiplied by a weight: in
+/// training what stands before it multiplies them, and none are made.
+pub fn reads_weighted_rows(network: &Network, index: usize) -> bool {
+    let reads = |layer: &dyn Layer| {
+        let is_row = layer.message_width() > 0 && layer.message_is_row() && !layer.message_has_parameters();
+        is_row && !layer.reads_own_row()
+    };
+    index > 0 && network.joined().is_none() && network.units().get(index).is_some_and(|unit| reads(unit.layer.as_ref()))
+}
+
 /// What both directions of a pass over a network need.
 pub struct Walk<'a, 'p> {
     /// Threads, and the way to the peers.
@@ -73,9 +83,16 @@ impl<'a> Walk<'a, '_> {
         !self.context.training && self.network.joined().is_none()
     }
 
+    /// What the rows that unit `index` reads are multiplied by already in training, where its messages are then these.
+    pub(super) fn weighs(&self, index: usize) -> Option<&'a [f32]> {
+        let reads = self.context.training && reads_weighted_rows(self.network, index);
+        self.network.units().get(index).filter(|_| reads)?.layer.sender_weight(&self.graph.nodes)
+    }
+
     /// What follows unit `index`.
     pub(super) fn between(&self, index: usize) -> Between<'a> {
-        Between { network: self.network, p: self.p, context: self.context, index }
+        let weight = self.weighs(index + 1);
+        Between { network: self.network, p: self.p, context: self.context, index, weight }
     }
 
     /// Whether the rows that a layer's messages are made of cross in their place.

@@ -38,7 +38,7 @@ pub(super) fn measure(bench: &mut Bench<'_>, nodes: usize) {
     let half = Dropout { probability: 0.5, key };
     for ([name, adjoint], has_norm, drops) in PASSES {
         let norm = has_norm.then_some(Norm::Rows(Affine { weight: &ones, bias: &zeros }));
-        let between = Activation { norm, slope: None, dropout: drops.then_some(half) };
+        let between = Activation { norm, slope: None, dropout: drops.then_some(half), weight: None };
         let (mut out, mut statistics) = (Matrix::default(), Statistics::default());
         activate(&bench.compute, &mut out, &z, between, &ids, &mut statistics);
         bench.kernel(name, WIDTH, once, &mut |compute| activate(compute, &mut out, &z, between, &ids, &mut statistics));
