@@ -26,6 +26,8 @@ pub enum Event {
 /// Something to be done, in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
+    /// Trainers go from now on.
+    Begin,
     /// Say this to a trainer.
     Say(usize, ToTrainer),
     /// Write this down before anything else is done: what the run goes on from when everything is lost.

@@ -8,6 +8,9 @@ use super::change::{Change, Form, STEPS, Sent};
 use super::message::{FromTrainer, Leave, Taken, ToTrainer};
 use crate::exchange::steps::Step;
 
+/// More rows than that count for nobody; sums of weights stay numbers.
+const ROWS_MAX: f64 = 1e200;
+
 /// The tag of a model for, or of, the mean of this number: of a whole one, or of a change.
 fn model_tag(direction: Direction, number: u32, step: u16) -> Tag {
     Tag { kind: Kind::Parameters, direction, layer: 0, round: number, step }
@@ -160,7 +163,7 @@ impl Inbox {
         if tag == Step::TrainerComes.tag(0) {
             let [steps_of_epoch, rows] = words(payload)?;
             let rows = f64::from_bits(rows);
-            if !(rows.is_finite() && rows >= 0.0) {
+            if !(0.0..=ROWS_MAX).contains(&rows) {
                 return Err(odd("rows that cannot be counted"));
             }
             return Ok(Some(FromTrainer::Came { steps_of_epoch: steps_of_epoch.max(1), rows }));

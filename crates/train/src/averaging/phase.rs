@@ -24,8 +24,9 @@ pub(super) enum Phase {
     Gathering { since: Duration, enough: Option<Duration> },
     /// The interval to pass, since then.
     Working(Duration),
-    /// Models, since then; since when there are enough; whether the mean will be the last.
-    Collecting { since: Duration, enough: Option<Duration>, last: bool },
+    /// Models, since then; since when there are enough; whether all who work were called; whether the mean will be the
+    /// last.
+    Collecting { since: Duration, enough: Option<Duration>, called: bool, last: bool },
     /// The correction of a mean, and whether it is the last.
     Correcting { last: bool },
     /// Leave-takings, and the verdict on the last mean.

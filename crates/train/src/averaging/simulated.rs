@@ -74,6 +74,8 @@ struct World<'a, L, J: Judge> {
     wakes: Option<Duration>,
     ending: Option<Ending>,
     is_lost: bool,
+    /// Why the first trainer that could not go on was lost.
+    failed: Option<TrainError>,
     most_queued: usize,
 }
 
@@ -82,7 +84,8 @@ struct World<'a, L, J: Judge> {
 /// write changes, where models travel as such.
 ///
 /// # Errors
-/// If training leaves the numbers, or what is to be kept cannot be.
+/// If training leaves the numbers, too few trainers are left for other reasons than faults, or what is to be kept
+/// cannot be.
 ///
 /// # Panics
 ///
@@ -128,9 +131,13 @@ pub fn run<L: Learner, J: Judge>(
         wakes: None,
         ending: None,
         is_lost: false,
+        failed: None,
         most_queued: 0,
     };
     world.play()?;
+    if let (Some(Ending::NoQuorum { .. }), Some(error)) = (world.ending, world.failed.take()) {
+        return Err(error);
+    }
     Ok(world.played())
 }
 
@@ -305,11 +312,15 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             return Ok(());
         }
         place.is_stepping = false;
-        let answer = machine.step(&mut self.learners[trainer])?;
         place.steps += 1;
-        self.tells_others(trainer);
-        self.answers(trainer, answer);
-        self.listens(trainer)
+        match machine.step(&mut self.learners[trainer]) {
+            Ok(answer) => {
+                self.tells_others(trainer);
+                self.answers(trainer, answer);
+                self.listens(trainer)
+            }
+            Err(error) => self.is_lost_to(trainer, error),
+        }
     }
 
     /// Puts what a trainer has told the others on its way.
@@ -340,8 +351,10 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
         }
         while let Some(said) = self.places[trainer].heard.pop_front() {
             let Some(machine) = &mut self.places[trainer].trainer else { return Ok(()) };
-            let answer = machine.hears(&said, &mut self.learners[trainer])?;
-            self.answers(trainer, answer);
+            match machine.hears(&said, &mut self.learners[trainer]) {
+                Ok(answer) => self.answers(trainer, answer),
+                Err(error) => return self.is_lost_to(trainer, error),
+            }
         }
         let place = &mut self.places[trainer];
         let Some(machine) = &place.trainer else { return Ok(()) };
@@ -356,6 +369,27 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             self.put(now.saturating_add(takes), Coming::Step { trainer, life });
         }
         Ok(())
+    }
+
+    /// A trainer whose training has left the numbers ends, as its thread or process would; the others go on.
+    fn is_lost_to(&mut self, trainer: usize, error: TrainError) -> Result<()> {
+        if !matches!(error, TrainError::Diverged { .. }) {
+            return Err(error);
+        }
+        self.failed.get_or_insert(error);
+        self.goes(trainer);
+        Ok(())
+    }
+
+    /// A trainer is there no more, which the aggregator sees when its link has carried everything.
+    fn goes(&mut self, trainer: usize) {
+        let (now, place) = (self.now, &mut self.places[trainer]);
+        if place.trainer.take().is_some() {
+            place.heard.clear();
+            place.lane.turn(now, Doing::Absent);
+            let at = self.free[trainer + 1].max(now).saturating_add(self.conditions.links[trainer + 1].latency);
+            self.put(at, Coming::Lost { trainer });
+        }
     }
 
     fn fails(&mut self, index: usize) -> Result<()> {
@@ -376,13 +410,11 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
             }
             return Ok(());
         }
-        if place.trainer.take().is_some() {
+        if kind == Failing::Killed {
+            self.goes(trainer);
+        } else if place.trainer.take().is_some() {
             place.heard.clear();
             place.lane.turn(now, Doing::Absent);
-            if kind == Failing::Killed {
-                let at = self.free[trainer + 1].max(now).saturating_add(self.conditions.links[trainer + 1].latency);
-                self.put(at, Coming::Lost { trainer });
-            }
         }
         if let Some(at) = back {
             self.put(at, Coming::Returns(trainer));
@@ -394,6 +426,7 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
     fn tell(&mut self, event: Event) -> Result<()> {
         for action in self.aggregator.on(self.now, event) {
             match action {
+                Action::Begin => self.watch.began(self.now),
                 Action::Say(trainer, said) => {
                     let frames = link::sizes_to_trainer(&said);
                     let at = self.arrives((AGGREGATOR, trainer + 1), &frames);

@@ -14,6 +14,7 @@ use crate::config::{Failing, Pace, Weighting};
 
 mod changes;
 mod steps;
+mod waits;
 
 const SECOND: Duration = Duration::from_secs(1);
 

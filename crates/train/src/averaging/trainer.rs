@@ -6,7 +6,7 @@ use super::change::{Changes, Sent};
 use super::message::{FromTrainer, ToTrainer};
 use super::{Learner, Model};
 use crate::config::Pace;
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 
 /// What a trainer does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Trainer {
     state: State,
     /// Steps since it took up a mean, and the sum of their losses.
     since: (u64, f64),
+    /// Whether it was called before it had taken a step.
+    is_called: bool,
     /// How models travel where something is lost on their way.
     changes: Option<Changes>,
     /// The number of the mean that this trainer went on from, and the mean.
@@ -48,7 +50,14 @@ impl Trainer {
     /// A trainer that is about to come, where means are taken so far apart, and models travel as changes or as they
     /// are.
     pub fn new(interval: Pace, changes: Option<Changes>) -> Trainer {
-        Trainer { interval, state: State::Waiting, since: (0, 0.0), changes, base: (None, Vec::new()) }
+        Trainer {
+            interval,
+            state: State::Waiting,
+            since: (0, 0.0),
+            is_called: false,
+            changes,
+            base: (None, Vec::new()),
+        }
     }
 
     /// What it says when it comes.
@@ -74,26 +83,31 @@ impl Trainer {
         let loss = learner.step()?;
         self.since = (self.since.0 + 1, self.since.1 + loss);
         let is_due = self.interval.steps(learner.steps_of_epoch()).is_some_and(|steps| self.since.0 >= steps);
-        Ok(if is_due { self.answer(learner) } else { Answer::Nothing })
+        if is_due || self.is_called { self.answer(learner) } else { Ok(Answer::Nothing) }
     }
 
     /// Hears the aggregator between two steps.
     ///
     /// # Errors
-    /// If what should be a change of the mean before is none.
+    /// If what should be a change of the mean before is none, or the model holds what is no number.
     pub fn hears(&mut self, message: &ToTrainer, learner: &mut dyn Learner) -> Result<Answer> {
         Ok(match (message, self.state) {
             (_, State::Over) => Answer::Nothing,
             (ToTrainer::Go { number, taken, model }, _) => {
                 if self.take_up(*number, model.as_ref(), learner)? {
                     self.state = State::Working(*number);
-                    self.since = (0, 0.0);
+                    (self.since, self.is_called) = ((0, 0.0), false);
                     learner.sets_out(*number, *taken);
                 }
                 Answer::Nothing
             }
             // A call that was under way when it had sent its model already, or another mean had come.
-            (ToTrainer::Call { number }, State::Working(from)) if *number == from + 1 => self.answer(learner),
+            // A model that nobody has trained would only hold the mean back.
+            (ToTrainer::Call { number }, State::Working(from)) if *number == from + 1 && self.since.0 == 0 => {
+                self.is_called = true;
+                Answer::Nothing
+            }
+            (ToTrainer::Call { number }, State::Working(from)) if *number == from + 1 => self.answer(learner)?,
             (ToTrainer::Call { .. }, _) => Answer::Nothing,
             (ToTrainer::End { chosen }, _) => {
                 self.state = State::Over;
@@ -127,14 +141,19 @@ impl Trainer {
     }
 
     /// Its model for the next mean.
-    fn answer(&mut self, learner: &dyn Learner) -> Answer {
-        let State::Working(from) = self.state else { return Answer::Nothing };
+    fn answer(&mut self, learner: &dyn Learner) -> Result<Answer> {
+        let State::Working(from) = self.state else { return Ok(Answer::Nothing) };
         self.state = State::Waiting;
         let (steps, losses) = self.since;
         let loss = if steps > 0 { losses / steps as f64 } else { 0.0 };
         let (number, own) = (from + 1, learner.parameters());
+        if let Some(odd) = own.iter().find(|value| !value.is_finite()) {
+            // The last step's loss was that before it.
+            let what = format!("a value of the model for mean {number} is {odd}");
+            return Err(TrainError::Diverged { round: number, what });
+        }
         let change = self.changes.as_mut().and_then(|changes| changes.encode(number, &self.base.1, own));
         let model = change.map_or_else(|| Sent::Whole(own.into()), Sent::Change);
-        Answer::Say(FromTrainer::Model { number, steps, loss, model })
+        Ok(Answer::Say(FromTrainer::Model { number, steps, loss, model }))
     }
 }

@@ -7,6 +7,9 @@ use crate::error::Result;
 
 /// Who watches a run.
 pub trait Watch<V> {
+    /// Trainers go from now on.
+    fn began(&mut self, _now: Duration) {}
+
     /// A mean is to be written down.
     ///
     /// # Errors

@@ -147,7 +147,8 @@ keys! {
     "schedule.mean": "averaging, llcg: what a model counts for: uniform | rows | steps: alike, by training rows, by \
         steps since the last mean (uniform)",
     "schedule.quorum": "averaging, psgd_pa, llcg: models that a mean is taken of at least (0: more than half)",
-    "schedule.grace": "averaging, psgd_pa, llcg: how long other trainers have once a quorum has answered (10s)",
+    "schedule.grace": "averaging, psgd_pa, llcg: how long other trainers have once a quorum has answered; by \
+        steps who is not ready then gives the steps that it has (10s)",
     "schedule.halo": "averaging: none | frozen | stale: what trainers know of each other's nodes: nothing; the \
         aggregates of a stage's inputs, exchanged once; or rows of all layers, told every so many means and never \
         waited for (none)",

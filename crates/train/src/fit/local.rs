@@ -7,7 +7,7 @@ use super::progress::Progress;
 use super::stages::hand_on;
 use super::trainer::{Fit, StageRun, worth};
 use crate::averaging::{Judge, Learner, Taken};
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 use crate::exchange::stale::Stale;
 use crate::worker::Worker;
 use crate::worker::evaluate::Scores;
@@ -151,6 +151,13 @@ impl Judge for WholeJudge<'_> {
         for _ in 0..steps {
             self.0.step()?;
         }
-        Ok(self.0.progress.parameters.clone())
+        let corrected = &self.0.progress.parameters;
+        match corrected.iter().find(|value| !value.is_finite()) {
+            None => Ok(corrected.clone()),
+            Some(odd) => {
+                let what = format!("a value of corrected mean {number} is {odd}");
+                Err(TrainError::Diverged { round: self.0.at.rounds_before + number, what })
+            }
+        }
     }
 }

@@ -30,4 +30,7 @@ pub struct RoundReport {
     /// went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<f64>,
+    /// On the same clock, when the verdict on a mean of trainers on their own came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<f64>,
 }

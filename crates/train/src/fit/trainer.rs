@@ -233,7 +233,9 @@ impl<'a> Fit<'a> {
         }
         worker.halo.timeline.end();
         let took = worker.now().saturating_sub(start);
-        worker.times.rounds.push(took);
+        if !worker.plan.cadence.is_alone() {
+            worker.times.rounds.push(took);
+        }
         let report = RoundReport {
             round,
             stage: self.at.index,
@@ -244,6 +246,7 @@ impl<'a> Fit<'a> {
             seconds: took.as_secs_f64(),
             members: Vec::new(),
             clock: worker.simulated(),
+            judged: None,
         };
         Ok((report, agrees && extras.stop > 0.0))
     }

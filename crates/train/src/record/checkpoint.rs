@@ -162,6 +162,7 @@ mod tests {
                     seconds: 0.1,
                     members: vec![0, 2],
                     clock: None,
+                    judged: None,
                 }),
                 best: Some((9, Scores::default())),
                 averaged: Some(Averaged {

@@ -1,5 +1,7 @@
 //! The aggregator's side: it calls for models, waits for them as long as the terms say, and hands the mean out.
 
+mod waits;
+
 use std::time::Duration;
 
 use super::Model;
@@ -9,7 +11,6 @@ use super::mean::{Contribution, Mean, mean};
 use super::message::{FromTrainer, Taken, ToTrainer};
 use super::phase::{Phase, Standing};
 use super::terms::Terms;
-use crate::config::Pace;
 
 /// The one who takes means. It never waits for a trainer that is gone, and for one that stalls only as long as its
 /// terms say; what it does follows from what it is told and when.
@@ -25,6 +26,10 @@ pub struct Aggregator {
     lost: Vec<bool>,
     /// Whose models the mean that is being taken waits for.
     expected: Vec<bool>,
+    /// Who was called since it was sent on its way.
+    called: Vec<bool>,
+    /// Who was called and missing when the mean was taken, and has said nothing since: nobody waits for it.
+    silent: Vec<bool>,
     answers: Vec<Option<Contribution>>,
     /// What each trainer's rows count for, and steps of its epochs.
     told: Vec<Option<(f64, u64)>>,
@@ -68,6 +73,8 @@ impl Aggregator {
             standing: vec![Standing::Absent; trainers],
             lost: vec![false; trainers],
             expected: vec![false; trainers],
+            called: vec![false; trainers],
+            silent: vec![false; trainers],
             answers: vec![None; trainers],
             told: vec![None; trainers],
             steps: kept.map_or_else(|| vec![0; trainers], |kept| kept.steps.clone()),
@@ -92,41 +99,8 @@ impl Aggregator {
         Aggregator { hands_on: true, ..self }
     }
 
-    /// When it wants to be told that time has passed, if nothing else happens before.
-    pub fn wakes(&self) -> Option<Duration> {
-        let limit = self.ends_at();
-        match self.phase {
-            Phase::Gathering { since, enough } => Some(match enough {
-                Some(enough) => enough.saturating_add(self.terms.grace),
-                None => since.saturating_add(self.terms.start),
-            }),
-            Phase::Working(since) => match self.terms.interval {
-                Pace::Time(interval) => Some(since.saturating_add(interval).min(limit.unwrap_or(Duration::MAX))),
-                _ => limit.into_iter().chain(self.patience_with_silence(since)).min(),
-            },
-            Phase::Collecting { since, enough, .. } => Some(match enough {
-                Some(enough) => enough.saturating_add(self.terms.grace),
-                None => since.saturating_add(self.terms.deadline),
-            }),
-            Phase::Closing(since, _) => self.is_anybody_here().then(|| since.saturating_add(self.terms.grace)),
-            Phase::Correcting { .. } | Phase::Over => None,
-        }
-    }
-
-    /// When a limit in time is reached.
-    fn ends_at(&self) -> Option<Duration> {
-        let Pace::Time(limit) = self.terms.limit else { return None };
-        Some(self.begun.saturating_add(limit.saturating_sub(self.before)))
-    }
-
     fn is_anybody_here(&self) -> bool {
         self.standing.iter().any(|of| matches!(of, Standing::Working | Standing::Answered))
-    }
-
-    /// Where trainers answer after so many steps: how long none of them may.
-    fn patience_with_silence(&self, since: Duration) -> Option<Duration> {
-        let silent = !self.standing.contains(&Standing::Working);
-        silent.then(|| since.saturating_add(self.terms.deadline))
     }
 
     fn count(&self, standing: Standing) -> usize {
@@ -153,6 +127,7 @@ impl Aggregator {
     }
 
     fn hear(&mut self, now: Duration, trainer: usize, said: FromTrainer, actions: &mut Vec<Action>) {
+        self.silent[trainer] = false;
         match said {
             FromTrainer::Came { steps_of_epoch, rows } => {
                 self.told[trainer] = Some((rows, steps_of_epoch));
@@ -189,9 +164,10 @@ impl Aggregator {
                     self.go_or_wait(trainer, actions);
                     return;
                 }
-                // Who has said what is no change of a model says nothing that could be waited for.
+                // Who has said what is no change of a model, or no numbers, says nothing that could be waited for.
                 let mean = (self.number, self.model.as_ref());
-                let Some(model) = self.replicas.read(trainer, mean, model) else {
+                let model = self.replicas.read(trainer, mean, model);
+                let Some(model) = model.filter(|model| model.iter().all(|value| value.is_finite())) else {
                     return self.lose(now, trainer, actions);
                 };
                 let rows = self.told[trainer].map_or(0.0, |(rows, _)| rows);
@@ -204,6 +180,7 @@ impl Aggregator {
             }
             FromTrainer::Bye(_) => {
                 self.standing[trainer] = Standing::Left;
+                self.check(now, actions);
                 self.finish_if_done(actions);
             }
         }
@@ -223,6 +200,7 @@ impl Aggregator {
     /// All trainers that are here begin.
     fn begin(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.begun = now;
+        actions.push(Action::Begin);
         for trainer in (0..self.terms.trainers).filter(|&trainer| self.standing[trainer] != Standing::Working) {
             actions.push(Action::Note(trainer, Noted::NotCome));
         }
@@ -265,17 +243,22 @@ impl Aggregator {
 
     /// Sends a trainer on its way from the latest mean.
     fn go(&mut self, trainer: usize, actions: &mut Vec<Action>) {
-        self.standing[trainer] = Standing::Working;
+        (self.standing[trainer], self.called[trainer]) = (Standing::Working, false);
         let model = self.replicas.next(trainer, self.number, self.model.as_ref());
         let before = self.entered.get(trainer).copied().unwrap_or(0);
         let taken = Taken { before, here: self.steps[trainer] };
         actions.push(Action::Say(trainer, ToTrainer::Go { number: self.number, taken, model }));
     }
 
-    /// The same, unless a mean is being corrected, which it gets then as everybody does.
+    /// The same, unless a mean is being corrected, which it gets then as everybody does. Who comes when the others have
+    /// been called is called with them.
     fn go_or_wait(&mut self, trainer: usize, actions: &mut Vec<Action>) {
         match self.phase {
             Phase::Correcting { .. } => self.standing[trainer] = Standing::Answered,
+            Phase::Collecting { called: true, .. } => {
+                self.go(trainer, actions);
+                self.call_one(trainer, actions);
+            }
             _ => self.go(trainer, actions),
         }
     }
@@ -298,7 +281,14 @@ impl Aggregator {
                 self.close(now, Ending::Stopped, actions);
             }
             Phase::Working(_) => self.call(now, true, actions),
-            Phase::Collecting { last, .. } | Phase::Correcting { last } => *last = true,
+            Phase::Collecting { last, called, .. } => {
+                *last = true;
+                // Who would go on for a whole interval.
+                if !std::mem::replace(called, true) {
+                    self.call_all(actions);
+                }
+            }
+            Phase::Correcting { last } => *last = true,
             Phase::Closing(..) | Phase::Over => {}
         }
     }
@@ -321,46 +311,14 @@ impl Aggregator {
         }
     }
 
-    /// Begins to collect models: those of all who work now are waited for.
-    fn collect(&mut self, now: Duration, last: bool) {
-        let here = |of: &Standing| matches!(of, Standing::Working | Standing::Answered);
-        self.expected = self.standing.iter().map(here).collect();
-        self.phase = Phase::Collecting { since: now, enough: None, last };
-    }
-
-    /// Calls all who work.
-    fn call(&mut self, now: Duration, last: bool, actions: &mut Vec<Action>) {
-        self.collect(now, last);
-        for trainer in (0..self.terms.trainers).filter(|&trainer| self.standing[trainer] == Standing::Working) {
-            actions.push(Action::Say(trainer, ToTrainer::Call { number: self.number + 1 }));
-        }
-        self.check(now, actions);
-    }
-
-    /// Takes the mean if all that are waited for have answered.
-    fn check(&mut self, now: Duration, actions: &mut Vec<Action>) {
-        let Phase::Collecting { since, enough, last } = self.phase else { return };
-        let answered = self.answers.iter().flatten().count();
-        if answered < self.terms.quorum {
-            return;
-        }
-        if enough.is_none() {
-            self.phase = Phase::Collecting { since, enough: Some(now), last };
-        }
-        let is_missing = |trainer: usize| self.expected[trainer] && self.standing[trainer] == Standing::Working;
-        if !(0..self.terms.trainers).any(is_missing) {
-            self.take(now, last, actions);
-        }
-    }
-
     /// Takes the mean of those who answered.
     fn take(&mut self, now: Duration, last: bool, actions: &mut Vec<Action>) {
         let answers: Vec<Contribution> = self.answers.iter_mut().filter_map(Option::take).collect();
         self.number += 1;
         for of in &answers {
-            self.steps[of.trainer] += of.steps;
+            self.steps[of.trainer] = self.steps[of.trainer].saturating_add(of.steps);
         }
-        let Mean { members, loss, model, .. } = mean(self.number, answers, self.terms.weighting);
+        let Mean { members, loss, model, .. } = mean(self.number, answers, self.terms.weighting, self.loss);
         (self.members, self.loss) = (members, loss);
         if self.terms.corrections > 0 {
             self.phase = Phase::Correcting { last };
@@ -381,7 +339,7 @@ impl Aggregator {
 
     /// Hands the mean out to those who wait for it.
     fn hand_out(&mut self, now: Duration, model: Model, last: bool, actions: &mut Vec<Action>) {
-        let last = last || self.is_at_its_limit();
+        let last = last || self.is_at_its_limit() || self.ends_at().is_some_and(|end| now >= end);
         // Nobody goes on from the last mean.
         let before = self.model.as_ref();
         let model = if last { model } else { self.replicas.as_read(self.number, before, model) };
@@ -391,11 +349,17 @@ impl Aggregator {
         actions.push(Action::Keep(Box::new(Kept { mean, elapsed, steps: self.steps.clone(), last })));
         self.judge(model, last, actions);
         if last {
-            let ending = if self.stopping { Ending::Stopped } else { Ending::Limit };
+            let ending = match (self.stopping, self.is_out_of_patience()) {
+                (true, _) => Ending::Stopped,
+                (false, true) => Ending::Patience,
+                (false, false) => Ending::Limit,
+            };
             return self.close(now, ending, actions);
         }
         for trainer in 0..self.terms.trainers {
-            if self.standing[trainer] == Standing::Answered {
+            // Who came while models were collected, and was not called, has taken up the mean before.
+            let is_behind = self.standing[trainer] == Standing::Working && !self.called[trainer];
+            if self.standing[trainer] == Standing::Answered || is_behind {
                 self.go(trainer, actions);
             }
         }
@@ -409,10 +373,13 @@ impl Aggregator {
         if self.awaits == Some(number) {
             self.awaits = None;
         }
-        match self.phase {
+        let is_out_of_patience = self.is_out_of_patience();
+        match &mut self.phase {
             Phase::Closing(..) => self.finish_if_done(actions),
             Phase::Over => {}
-            _ if self.is_out_of_patience() => self.close(now, Ending::Patience, actions),
+            // It has had its quorum.
+            Phase::Correcting { last } => *last |= is_out_of_patience,
+            _ if is_out_of_patience => self.close(now, Ending::Patience, actions),
             _ => {}
         }
     }
@@ -448,45 +415,6 @@ impl Aggregator {
         if self.awaits.is_none() && (self.is_followed() || !self.is_anybody_here()) {
             self.phase = Phase::Over;
             actions.push(Action::Finish(ending));
-        }
-    }
-
-    fn look_at_the_clock(&mut self, now: Duration, actions: &mut Vec<Action>) {
-        if self.wakes().is_none_or(|at| now < at) {
-            return;
-        }
-        match self.phase {
-            Phase::Gathering { enough: Some(_), .. } => self.begin(now, actions),
-            Phase::Gathering { .. } => self.give_up(now, self.count(Standing::Working), actions),
-            Phase::Working(since) => {
-                let limit = self.ends_at().is_some_and(|end| now >= end);
-                let silent =
-                    !matches!(self.terms.interval, Pace::Time(_)) && self.patience_with_silence(since).is_some();
-                if silent && !limit {
-                    self.give_up(now, 0, actions);
-                } else {
-                    self.call(now, limit, actions);
-                }
-            }
-            Phase::Collecting { enough: Some(_), last, .. } => {
-                for trainer in (0..self.terms.trainers).filter(|&trainer| self.expected[trainer]) {
-                    if self.standing[trainer] == Standing::Working {
-                        actions.push(Action::Note(trainer, Noted::Missing(self.number + 1)));
-                    }
-                }
-                self.take(now, last, actions);
-            }
-            Phase::Collecting { enough: None, .. } => {
-                self.give_up(now, self.answers.iter().flatten().count(), actions);
-            }
-            Phase::Closing(..) => {
-                // Who has not taken its leave by now is on its own.
-                for standing in &mut self.standing {
-                    *standing = Standing::Absent;
-                }
-                self.finish_if_done(actions);
-            }
-            Phase::Correcting { .. } | Phase::Over => {}
         }
     }
 

@@ -34,14 +34,17 @@ pub(super) struct Desk {
     /// The state of the stage: the last mean, the best that was judged.
     pub progress: Progress,
     rounds_before: u32,
-    /// Means whose lines are not written yet, because their verdicts may still come.
-    unwritten: VecDeque<(RoundReport, Model)>,
+    /// Means whose lines are not written yet, because their verdicts or later ones may still come; with the models of
+    /// those that are judged.
+    unwritten: VecDeque<(RoundReport, Option<Model>)>,
     /// When the mean before was taken.
     last: Duration,
     /// Time of stages before this one.
     pub before: Duration,
     /// How long this stage had gone on when the run was resumed.
     resumed: Duration,
+    /// When trainers first went, on the stage's clock: none of that has passed on the run's. They have not at first.
+    begun: Duration,
     /// By finished stage, the time of its last mean, in a run that was resumed.
     ends: Vec<Duration>,
     /// Bytes sent before the run was resumed, by kind.
@@ -84,6 +87,7 @@ impl Desk {
             last: Duration::ZERO,
             before: Duration::ZERO,
             resumed: Duration::ZERO,
+            begun: Duration::MAX,
             ends: Vec::new(),
             sent_before,
             sent_besides: 0,
@@ -110,7 +114,8 @@ impl Desk {
             self.ends[report.stage] = at;
         }
         if let Some(scores) = &report.scores {
-            self.curve.push((at, crate::fit::trainer::worth(&self.plan, scores)));
+            let judged = report.judged.and_then(|at| Duration::try_from_secs_f64(at).ok()).unwrap_or(at);
+            self.curve.push((judged, crate::fit::trainer::worth(&self.plan, scores)));
         }
     }
 
@@ -127,6 +132,11 @@ impl Desk {
         self.finished.push(finished);
     }
 
+    /// A moment of the stage's clock on the run's, which counts from when trainers first went.
+    fn at(&self, now: Duration) -> Duration {
+        self.elapsed() + now.saturating_sub(self.begun)
+    }
+
     /// How long the stage had gone on when the run was resumed, and those before it.
     pub fn elapsed(&self) -> Duration {
         self.before + self.resumed
@@ -134,7 +144,7 @@ impl Desk {
 
     /// Enters how long this start has spent on the stage.
     pub fn spent(&mut self, time: Duration) {
-        self.before += self.resumed + time;
+        self.before = self.at(time);
         self.resumed = Duration::ZERO;
     }
 
@@ -145,6 +155,10 @@ impl Desk {
         self.progress.averaged = (!before.is_empty()).then(|| Averaged { before, ..Averaged::default() });
         self.rounds_before = self.finished.iter().map(|(_, rounds)| rounds).sum();
         self.last = Duration::ZERO;
+        if self.begun != Duration::MAX {
+            // Trainers have gone, and whatever passes now passes on the run's clock.
+            self.begun = Duration::ZERO;
+        }
     }
 
     /// Goes on from what a checkpoint says of the stage. Means that were not written are now, but for the last, on
@@ -164,7 +178,7 @@ impl Desk {
         let unwritten: Vec<RoundReport> = averaged.unwritten.drain(..).filter(|report| report.round <= done).collect();
         for report in unwritten {
             self.count(&report.members);
-            self.unwritten.push_back((report, model.clone()));
+            self.unwritten.push_back((report, Some(model.clone())));
         }
         (0..self.parts.len()).for_each(|of| self.trainers[of].steps = self.known_steps(of));
         self.write(done.saturating_sub(1), None)
@@ -214,12 +228,18 @@ impl Desk {
         Ok(Trained { chosen, last: self.progress.parameters.clone(), best_round, scores, rounds, interrupted })
     }
 
+    /// Nobody will judge this mean after all.
+    pub fn goes_unjudged(&mut self, number: u32) {
+        let round = self.rounds_before + number;
+        self.unwritten.iter_mut().filter(|(report, _)| report.round == round).for_each(|(_, model)| *model = None);
+    }
+
     /// Writes the lines of means up to this one, which has these figures.
-    fn write(&mut self, number: u32, mut scores: Option<Scores>) -> Result<()> {
+    fn write(&mut self, number: u32, mut scores: Option<(Scores, Duration)>) -> Result<()> {
         while self.unwritten.front().is_some_and(|(report, _)| report.round <= number) {
             let Some((mut report, _)) = self.unwritten.pop_front() else { break };
-            if report.round == number {
-                report.scores = scores.take();
+            if let Some((scores, at)) = scores.take_if(|_| report.round == number) {
+                (report.scores, report.judged) = (Some(scores), Some(at.as_secs_f64()));
             }
             if report.scores.is_none() {
                 report.bytes = None;
@@ -241,8 +261,9 @@ impl Desk {
     /// What trainers did in a stage, by its clock.
     pub fn note_lanes(&mut self, lanes: &[Vec<Span>]) {
         for ((trainer, lane), all) in self.trainers.iter_mut().zip(lanes).zip(&mut self.lanes) {
+            let since = |at: &Duration| at.saturating_sub(self.begun);
             for (doing, from, to) in lane {
-                let seconds = to.saturating_sub(*from).as_secs_f64();
+                let seconds = since(to).saturating_sub(since(from)).as_secs_f64();
                 match doing {
                     Doing::Working => trainer.working_seconds += seconds,
                     Doing::Averaging => trainer.averaging_seconds += seconds,
@@ -251,7 +272,8 @@ impl Desk {
                 }
             }
             let start = self.before + self.resumed;
-            all.extend(lane.iter().map(|(doing, from, to)| (*doing, start + *from, start + *to)));
+            let spans = lane.iter().map(|(doing, from, to)| (*doing, start + since(from), start + since(to)));
+            all.extend(spans.filter(|(_, from, to)| from < to));
             lane::bound(all, lane::SPANS_MAX);
         }
     }
@@ -344,7 +366,13 @@ impl Desk {
 }
 
 impl Watch<Scores> for Desk {
-    fn kept(&mut self, _: Duration, kept: &Kept, sent: u64) -> Result<()> {
+    fn began(&mut self, now: Duration) {
+        if self.begun == Duration::MAX {
+            self.begun = now;
+        }
+    }
+
+    fn kept(&mut self, now: Duration, kept: &Kept, sent: u64) -> Result<()> {
         let Kept { mean, elapsed, steps, .. } = kept;
         self.progress.done = mean.number;
         self.progress.parameters.copy_from_slice(&mean.model);
@@ -361,12 +389,13 @@ impl Watch<Scores> for Desk {
             bytes: Some(before + self.sent_besides + told + sent),
             seconds: elapsed.saturating_sub(self.last).as_secs_f64(),
             members,
-            clock: Some((self.before + *elapsed).as_secs_f64()),
+            clock: Some(self.at(now).as_secs_f64()),
+            judged: None,
         };
         self.last = *elapsed;
         let (round, every) = (report.round, self.plan.config.train.eval_every);
         let is_judged = kept.last || (every > 0 && mean.number.is_multiple_of(every));
-        self.unwritten.push_back((report, mean.model.clone()));
+        self.unwritten.push_back((report, is_judged.then(|| mean.model.clone())));
         if !is_judged && self.unwritten.len() == 1 {
             // No verdict will come.
             self.write(round, None)?;
@@ -379,23 +408,24 @@ impl Watch<Scores> for Desk {
 
     fn judged(&mut self, now: Duration, number: u32, scores: &Scores) -> Result<()> {
         let round = self.rounds_before + number;
-        let Some((_, model)) = self.unwritten.iter().find(|(report, _)| report.round == round) else { return Ok(()) };
-        let model = model.clone();
+        let found = self.unwritten.iter().find(|(report, _)| report.round == round);
+        let Some(model) = found.and_then(|(_, model)| model.clone()) else { return Ok(()) };
         let is_best = keep_best(&self.plan, &mut self.progress.best, (round, scores, &model));
         self.progress.since_best = if is_best { 0 } else { self.progress.since_best + 1 };
-        self.curve.push((self.elapsed() + now, crate::fit::trainer::worth(&self.plan, scores)));
-        self.write(round, Some(scores.clone()))?;
+        let at = self.at(now);
+        self.curve.push((at, crate::fit::trainer::worth(&self.plan, scores)));
+        self.write(round, Some((scores.clone(), at)))?;
         // The best is kept at once: its model stands nowhere else when the next mean has been taken.
         if is_best { self.save() } else { Ok(()) }
     }
 
     fn noted(&mut self, now: Duration, trainer: usize, what: Noted) {
-        let now = self.elapsed() + now;
-        let (part, after) = (self.parts[trainer], format!("{:.1} s", now.as_secs_f64()));
+        let (part, waited, now) = (self.parts[trainer], now.as_secs_f64(), self.at(now));
+        let after = format!("{:.1} s", now.as_secs_f64());
         let text = match what {
             Noted::NotCome => {
                 self.trainers[trainer].lost.push(now.as_secs_f64());
-                format!("trainer {part} had not come after {after}; the others began")
+                format!("trainer {part} had not come after {waited:.1} s; the others began")
             }
             Noted::Came(mean) => format!("trainer {part} came after {after}, to go on from mean {mean}"),
             Noted::Lost(mean) => {

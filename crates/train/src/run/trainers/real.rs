@@ -455,6 +455,7 @@ impl Leading<'_> {
 
     fn act(&mut self, began: Instant, action: Action) -> Result<Option<Ending>> {
         match action {
+            Action::Begin => self.desk.began(began.elapsed()),
             Action::Say(trainer, said) => {
                 if let ToTrainer::Go { .. } = said {
                     self.lanes[trainer].turn(began.elapsed(), Doing::Working);
@@ -469,7 +470,13 @@ impl Leading<'_> {
             Action::Judge(number, model) => {
                 if matches!(self.terms.interval, Pace::Time(_)) {
                     // Means that were taken while another was judged are not judged themselves, but for the latest.
-                    self.waiting.retain(|question| matches!(question, Asked::Correct(..)));
+                    self.waiting.retain(|question| match question {
+                        Asked::Judge(number, _) => {
+                            self.desk.goes_unjudged(*number);
+                            false
+                        }
+                        Asked::Correct(..) => true,
+                    });
                 }
                 self.waiting.push_back(Asked::Judge(number, model));
                 self.ask_next();
@@ -481,7 +488,8 @@ impl Leading<'_> {
                 }
             }
             Action::Correct(number, model) => {
-                self.waiting.push_back(Asked::Correct(number, model));
+                // All trainers wait for it, and for verdicts nobody.
+                self.waiting.push_front(Asked::Correct(number, model));
                 self.ask_next();
             }
             Action::Note(trainer, what) => self.desk.noted(began.elapsed(), trainer, what),
