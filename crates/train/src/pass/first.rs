@@ -70,10 +70,15 @@ impl Pass {
         };
         layer.close(&mut At { compute: walk.peers.compute, p, nodes, state }, Closing { x, folded }, z);
         if walk.context.recompute {
-            let FirstInputs { own, folded, halo, .. } = &mut self.first;
-            [own, folded, halo].into_iter().for_each(|dropped| dropped.release(&mut self.spare));
+            self.release_inputs();
         }
         Ok(())
+    }
+
+    /// Gives the memory of inputs with dropout to who needs some, an evaluation among them, which has none.
+    pub(super) fn release_inputs(&mut self) {
+        let FirstInputs { own, folded, halo, .. } = &mut self.first;
+        [own, folded, halo].into_iter().for_each(|dropped| dropped.release(&mut self.spare));
     }
 
     /// Makes what [`Pass::first_forward`] has released again.

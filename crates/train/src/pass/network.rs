@@ -169,7 +169,11 @@ impl Pass {
             }
             self.spare.take(&mut self.tapes[index - 1].z);
         }
-        self.first_backward(walk, g)
+        self.first_backward(walk, g)?;
+        if walk.context.recompute {
+            self.release_inputs();
+        }
+        Ok(())
     }
 
     /// One unit behind the first; `g` are the gradients of its own parameters. What it alone has read is nobody's from
