@@ -206,12 +206,14 @@ impl Inbox {
         if ![Step::TrainerGoes.tag(number), Step::TrainerDismissed.tag(0)].contains(&tag) {
             return Err(odd("nothing that an aggregator says"));
         }
+        let dismisses = tag == Step::TrainerDismissed.tag(0);
         match payload {
-            [0] if tag == Step::TrainerDismissed.tag(0) => Ok(Some(ToTrainer::End { chosen: None })),
-            [0, words @ ..] if tag != Step::TrainerDismissed.tag(0) => {
-                Ok(Some(ToTrainer::Go { number, taken: taken(words)?, model: None }))
-            }
-            [1, words @ ..] => {
+            [0] if dismisses => Ok(Some(ToTrainer::End { chosen: None })),
+            [0, words @ ..] if !dismisses => Ok(Some(ToTrainer::Go { number, taken: taken(words)?, model: None })),
+            [1, words @ ..] if words.is_empty() == dismisses => {
+                if !dismisses {
+                    taken(words)?;
+                }
                 self.said = Some((tag, words.to_vec()));
                 Ok(None)
             }
@@ -338,6 +340,29 @@ mod tests {
             let frames = frames_from_trainer(&FromTrainer::Model { number, steps: 1, loss: 0.0, model: model.clone() });
             assert!(inbox.of_trainer(&frames[0]).unwrap().is_none());
             assert!(inbox.of_trainer(&frames[1]).is_err(), "{model:?} where {form:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_the_aggregator_of_another_length_is_refused() {
+        let (goes, dismissed) = (Step::TrainerGoes.tag(3), Step::TrainerDismissed.tag(0));
+        let of = |model: u8, rest: usize| [&[model][..], &vec![0; rest]].concat();
+        for (tag, payload, is_right) in [
+            (goes, of(0, 16), true),
+            (goes, of(1, 16), true),
+            (goes, of(0, 0), false),
+            (goes, of(1, 0), false),
+            (goes, of(1, 15), false),
+            (goes, of(0, 24), false),
+            (goes, of(2, 16), false),
+            (dismissed, of(0, 0), true),
+            (dismissed, of(1, 0), true),
+            (dismissed, of(0, 16), false),
+            (dismissed, of(1, 16), false),
+        ] {
+            let mut frame = Frame::new(tag, Vec::new());
+            frame.payload_mut().extend(&payload);
+            assert_eq!(Inbox::new(FORM).of_aggregator(&frame).is_ok(), is_right, "{tag}: {payload:?}");
         }
     }
 
