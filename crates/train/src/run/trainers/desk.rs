@@ -45,6 +45,8 @@ pub(super) struct Desk {
     resumed: Duration,
     /// When trainers first went, on the stage's clock: none of that has passed on the run's. They have not at first.
     begun: Duration,
+    /// The same, once another stage has begun.
+    gathered: Duration,
     /// By finished stage, the time of its last mean, in a run that was resumed.
     ends: Vec<Duration>,
     /// Bytes sent before the run was resumed, by kind.
@@ -88,6 +90,7 @@ impl Desk {
             before: Duration::ZERO,
             resumed: Duration::ZERO,
             begun: Duration::MAX,
+            gathered: Duration::ZERO,
             ends: Vec::new(),
             sent_before,
             sent_besides: 0,
@@ -142,6 +145,11 @@ impl Desk {
         self.before + self.resumed
     }
 
+    /// The same with what had passed before trainers went.
+    pub fn lasted(&self) -> Duration {
+        self.elapsed() + self.gathered
+    }
+
     /// Enters how long this start has spent on the stage.
     pub fn spent(&mut self, time: Duration) {
         self.before = self.at(time);
@@ -157,7 +165,7 @@ impl Desk {
         self.last = Duration::ZERO;
         if self.begun != Duration::MAX {
             // Trainers have gone, and whatever passes now passes on the run's clock.
-            self.begun = Duration::ZERO;
+            self.gathered += std::mem::take(&mut self.begun);
         }
     }
 

@@ -112,8 +112,8 @@ pub(super) fn play(setup: &Setup, data: Data, mut opened: Opened) -> Result<Vec<
             snapshot.take().map_or(Ok(()), |snapshot| desk.restore(snapshot))?;
             let reached = desk.reached();
             // Faults are timed from the beginning, or from when the run went on.
-            let origin = *origin.get_or_insert(desk.elapsed());
-            let conditions = conditions.since(desk.elapsed().saturating_sub(origin));
+            let origin = *origin.get_or_insert(desk.lasted());
+            let conditions = conditions.since(desk.lasted().saturating_sub(origin));
             desk.sent_besides = played.iter().map(|of| sum(&of.sent)).sum::<u64>() + exchanged;
             // That it can be made is known since the run was predicted.
             let coding = |own| Changes::of(&setup.plan, index, own).ok().flatten();
