@@ -74,8 +74,8 @@ pub enum TrainError {
     },
     /// Too few trainers were left for a mean.
     #[error(
-        "{answered} of the {wanted} trainers that a mean is taken of have answered (schedule.quorum); the run goes on \
-         from mean {means} with `laconic resume`"
+        "{answered} of the {wanted} trainers that a mean is taken of have answered in time (schedule.quorum, \
+         transport.deadline_s); the run goes on from mean {means} with `laconic resume`"
     )]
     NoQuorum {
         /// How many have answered.

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use laconic_wire::Frame;
 
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 
 pub use aggregator::Aggregator;
 pub use change::{Change, Changes, Form, Sent};
@@ -42,6 +42,15 @@ pub use watch::Watch;
 
 /// A model: all values of a network, in one flat slice that many may hold.
 pub type Model = Arc<[f32]>;
+
+/// Refuses a model that holds what is no number; it is `of` the mean of this number.
+///
+/// # Errors
+/// If it does.
+pub fn check_numbers(model: &[f32], number: u32, of: &str) -> Result<()> {
+    let Some(odd) = model.iter().find(|value| !value.is_finite()) else { return Ok(()) };
+    Err(TrainError::Diverged { round: number, what: format!("a value of {of} mean {number} is {odd}") })
+}
 
 /// What a trainer trains: its own rows, its own optimiser.
 pub trait Learner {

@@ -4,9 +4,9 @@ use laconic_wire::{Rank, WireError};
 
 use super::change::{Changes, Sent};
 use super::message::{FromTrainer, ToTrainer};
-use super::{Learner, Model};
+use super::{Learner, Model, check_numbers};
 use crate::config::Pace;
-use crate::error::{Result, TrainError};
+use crate::error::Result;
 
 /// What a trainer does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,13 +101,13 @@ impl Trainer {
                 }
                 Answer::Nothing
             }
-            // A call that was under way when it had sent its model already, or another mean had come.
             // A model that nobody has trained would only hold the mean back.
             (ToTrainer::Call { number }, State::Working(from)) if *number == from + 1 && self.since.0 == 0 => {
                 self.is_called = true;
                 Answer::Nothing
             }
             (ToTrainer::Call { number }, State::Working(from)) if *number == from + 1 => self.answer(learner)?,
+            // A call that was under way when it had sent its model already, or another mean had come.
             (ToTrainer::Call { .. }, _) => Answer::Nothing,
             (ToTrainer::End { chosen }, _) => {
                 self.state = State::Over;
@@ -147,11 +147,8 @@ impl Trainer {
         let (steps, losses) = self.since;
         let loss = if steps > 0 { losses / steps as f64 } else { 0.0 };
         let (number, own) = (from + 1, learner.parameters());
-        if let Some(odd) = own.iter().find(|value| !value.is_finite()) {
-            // The last step's loss was that before it.
-            let what = format!("a value of the model for mean {number} is {odd}");
-            return Err(TrainError::Diverged { round: number, what });
-        }
+        // The last step's loss was that before it.
+        check_numbers(own, number, "the model for")?;
         let change = self.changes.as_mut().and_then(|changes| changes.encode(number, &self.base.1, own));
         let model = change.map_or_else(|| Sent::Whole(own.into()), Sent::Change);
         Ok(Answer::Say(FromTrainer::Model { number, steps, loss, model }))

@@ -181,7 +181,7 @@ keys! {
     "transport.kind": "threads | processes | mpi | simulated: workers of one process; or a process each, which the \
         program starts and watches, or those of mpirun; or trainers on their own by a clock that jumps from event to \
         event (threads)",
-    "transport.deadline_s": "seconds a worker waits for another (60)",
+    "transport.deadline_s": "seconds a worker waits for another, and a step of trainers on their own may take (60)",
     "transport.start_deadline_s": "the same before the first round, while others may still read and cut data (600)",
     "transport.shape": "link model: a named link or numbers such as \"100mbit,40ms\" (none)",
     "transport.shape_sleeps": "the link model really waits (false: virtual clock)",

@@ -6,8 +6,8 @@ use super::inputs::{Handed, StageInputs};
 use super::progress::Progress;
 use super::stages::hand_on;
 use super::trainer::{Fit, StageRun, worth};
-use crate::averaging::{Judge, Learner, Taken};
-use crate::error::{Result, TrainError};
+use crate::averaging::{Judge, Learner, Taken, check_numbers};
+use crate::error::Result;
 use crate::exchange::stale::Stale;
 use crate::worker::Worker;
 use crate::worker::evaluate::Scores;
@@ -151,13 +151,7 @@ impl Judge for WholeJudge<'_> {
         for _ in 0..steps {
             self.0.step()?;
         }
-        let corrected = &self.0.progress.parameters;
-        match corrected.iter().find(|value| !value.is_finite()) {
-            None => Ok(corrected.clone()),
-            Some(odd) => {
-                let what = format!("a value of corrected mean {number} is {odd}");
-                Err(TrainError::Diverged { round: self.0.at.rounds_before + number, what })
-            }
-        }
+        check_numbers(&self.0.progress.parameters, number, "corrected")?;
+        Ok(self.0.progress.parameters.clone())
     }
 }

@@ -4,13 +4,13 @@ mod waits;
 
 use std::time::Duration;
 
-use super::Model;
 use super::change::{Changes, Replicas};
 use super::events::{Action, Ending, Event, Kept, Noted, Reached};
 use super::mean::{Contribution, Mean, mean};
 use super::message::{FromTrainer, Taken, ToTrainer};
 use super::phase::{Phase, Standing};
 use super::terms::Terms;
+use super::{Model, check_numbers};
 
 /// The one who takes means. It never waits for a trainer that is gone, and for one that stalls only as long as its
 /// terms say; what it does follows from what it is told and when.
@@ -167,7 +167,7 @@ impl Aggregator {
                 // Who has said what is no change of a model, or no numbers, says nothing that could be waited for.
                 let mean = (self.number, self.model.as_ref());
                 let model = self.replicas.read(trainer, mean, model);
-                let Some(model) = model.filter(|model| model.iter().all(|value| value.is_finite())) else {
+                let Some(model) = model.filter(|model| check_numbers(model, number, "a model for").is_ok()) else {
                     return self.lose(now, trainer, actions);
                 };
                 let rows = self.told[trainer].map_or(0.0, |(rows, _)| rows);
@@ -378,7 +378,7 @@ impl Aggregator {
             Phase::Closing(..) => self.finish_if_done(actions),
             Phase::Over => {}
             // It has had its quorum.
-            Phase::Correcting { last } => *last |= is_out_of_patience,
+            Phase::Collecting { enough: Some(_), last, .. } | Phase::Correcting { last } => *last |= is_out_of_patience,
             _ if is_out_of_patience => self.close(now, Ending::Patience, actions),
             _ => {}
         }

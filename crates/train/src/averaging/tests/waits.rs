@@ -167,3 +167,29 @@ fn an_end_that_is_wanted_while_models_are_collected_calls_the_others() {
     let end = aggregator.on(12 * SECOND, Event::Heard(1, model(400)));
     assert!(end.iter().any(|action| matches!(action, Action::Keep(kept) if kept.last)), "{end:?}");
 }
+
+/// No mean that had its quorum is lost to a verdict that ends the run meanwhile.
+#[test]
+fn a_mean_that_has_its_quorum_when_patience_runs_out_is_the_last() {
+    let terms = Terms { patience: 1, ..terms(3, Pace::Steps(10), Pace::Steps(5000)) };
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), (None, vec![0.0; 2].into()), Duration::ZERO);
+    for trainer in 0..3 {
+        aggregator.on(SECOND, Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 10, rows: 1.0 }));
+    }
+    let mut answer = |at: u32, trainer, number| {
+        let model = Sent::Whole(vec![number as f32; 2].into());
+        let model = FromTrainer::Model { number, steps: 10, loss: 1.0, model };
+        aggregator.on(at * SECOND, Event::Heard(trainer, model))
+    };
+    (1..=2).for_each(|number| (0..3).for_each(|trainer| drop(answer(10 * number, trainer, number))));
+    (0..2).for_each(|trainer| assert!(answer(30, trainer, 3).is_empty()));
+    assert!(aggregator.on(31 * SECOND, Event::Judged(1, Some(1.0))).is_empty());
+    assert!(aggregator.on(31 * SECOND, Event::Judged(2, Some(0.5))).is_empty());
+    let called = aggregator.on(36 * SECOND, Event::Tick);
+    assert_eq!(called, [Action::Say(2, ToTrainer::Call { number: 3 })]);
+    let end = aggregator.on(41 * SECOND, Event::Tick);
+    let is_last = |action: &Action| matches!(action, Action::Keep(kept) if kept.last && kept.mean.number == 3);
+    assert!(end.iter().any(is_last), "{end:?}");
+    let ends = end.iter().filter(|action| matches!(action, Action::Say(_, ToTrainer::End { .. })));
+    assert_eq!(ends.count(), 3, "{end:?}");
+}
