@@ -16,15 +16,27 @@ pub struct Compute {
 }
 
 /// Memory for what a piece of work makes and nobody else reads: as many as pieces are worked on at once, each as large
-/// as the largest has wanted it, and used again.
-#[derive(Clone, Default)]
-pub(crate) struct Rooms(Arc<Mutex<Vec<Vec<f32>>>>);
+/// as the largest has wanted it, and used again. Each thread has its own, so that nobody waits for another's lock:
+/// rooms are lent for a few rows at a time, and with one pool for all two threads spent a fifth of a round of `gat` on
+/// it.
+#[derive(Clone)]
+pub(crate) struct Rooms(Arc<[OfThread]>);
+
+/// The rooms of one thread, in cache lines that no other thread writes to.
+#[derive(Default)]
+#[repr(align(128))]
+struct OfThread(Mutex<Vec<Vec<f32>>>);
 
 impl Rooms {
+    fn of(threads: usize) -> Rooms {
+        Rooms((0..threads.max(1)).map(|_| OfThread::default()).collect())
+    }
+
     /// Lends a room, contents and length unspecified.
     pub fn lend<T>(&self, task: impl FnOnce(&mut Vec<f32>) -> T) -> T {
+        let OfThread(own) = &self.0[rayon::current_thread_index().unwrap_or(0) % self.0.len()];
         // Who has panicked has left no room behind, and the others are whole.
-        let rooms = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let rooms = || own.lock().unwrap_or_else(PoisonError::into_inner);
         let mut room = rooms().pop().unwrap_or_default();
         let made = task(&mut room);
         rooms().push(room);
@@ -49,7 +61,7 @@ impl Compute {
         let name = |i| format!("compute-{i}");
         let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build();
         let pool = (threads > 1).then(build).transpose()?;
-        Ok(Compute { pool, threads: threads.max(1), scratch: Vec::new(), rooms: Rooms::default() })
+        Ok(Compute { pool, threads: threads.max(1), scratch: Vec::new(), rooms: Rooms::of(threads) })
     }
 
     /// The number of compute threads.
