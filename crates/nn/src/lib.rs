@@ -47,7 +47,7 @@ pub use block::{Block, EdgeData};
 pub use layer::{
     Absence, At, Closing, Layer, LayerSpec, Nodes, Product, Senders, Side, Slot, Sources, State, Wanted, layer_kind,
 };
-pub use matrix::{Matrix, Operand, Rows, Span, SparseRows};
+pub use matrix::{Matrix, Operand, Precision, Rows, Span, SparseRows};
 pub use network::{Network, Unit};
 pub use registry::Registry;
 pub use threads::Compute;

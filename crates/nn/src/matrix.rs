@@ -1,19 +1,42 @@
-//! Dense and sparse matrices of `f32`, rows are nodes.
+//! Dense and sparse matrices, rows are nodes. Values are `f32`; dense rows may be stored as [`Bf16`].
+
+mod precision;
+mod sparse;
 
 use std::ops::Range;
 
-/// A dense row-major matrix.
-#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) use precision::each_value;
+pub use precision::{Bf16, Precision, Value, Values};
+pub use sparse::SparseRows;
+pub(crate) use sparse::transpose_pattern;
+
+/// A dense row-major matrix. It keeps the [`Precision`] that it was made with, whatever shape it is given.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
     rows: usize,
     columns: usize,
-    data: Vec<f32>,
+    values: Values<Vec<f32>, Vec<Bf16>>,
+}
+
+impl Default for Matrix {
+    fn default() -> Self {
+        Matrix::stored(Precision::F32)
+    }
 }
 
 impl Matrix {
+    /// An empty matrix whose values are stored so.
+    pub fn stored(precision: Precision) -> Self {
+        let values = match precision {
+            Precision::F32 => Values::F32(Vec::new()),
+            Precision::Bf16 => Values::Bf16(Vec::new()),
+        };
+        Matrix { rows: 0, columns: 0, values }
+    }
+
     /// A matrix of zeros.
     pub fn zeros(rows: usize, columns: usize) -> Self {
-        Matrix { rows, columns, data: vec![0.0; rows * columns] }
+        Matrix::from_vec(rows, columns, vec![0.0; rows * columns])
     }
 
     /// Takes over `data`, row after row.
@@ -22,33 +45,72 @@ impl Matrix {
     ///
     /// If its length is not rows × columns.
     pub fn from_vec(rows: usize, columns: usize, data: Vec<f32>) -> Self {
-        assert_eq!(data.len(), rows * columns, "{rows} x {columns} matrix");
-        Matrix { rows, columns, data }
+        Matrix::from_values(rows, columns, Values::F32(data))
+    }
+
+    /// Takes over values as they are stored, row after row.
+    ///
+    /// # Panics
+    ///
+    /// If there are not rows × columns of them.
+    pub fn from_values(rows: usize, columns: usize, values: Values<Vec<f32>, Vec<Bf16>>) -> Self {
+        assert_eq!(each_value!(&values, |values| values.len()), rows * columns, "{rows} x {columns} matrix");
+        Matrix { rows, columns, values }
     }
 
     /// Gives the matrix this shape, keeping its memory. What it holds afterwards is unspecified: every user overwrites
     /// it.
     pub fn reshape(&mut self, rows: usize, columns: usize) {
-        self.rows = rows;
-        self.columns = columns;
-        if self.data.capacity() < rows * columns {
-            // What it held is nobody's, so it goes first and nothing is copied. Rows of batches vary a little.
-            self.data = Vec::new();
-            self.data.reserve_exact(rows * columns + rows * columns / 16);
+        (self.rows, self.columns) = (rows, columns);
+        each_value!(&mut self.values, |values| reshape_to(values, rows * columns));
+    }
+
+    /// How values are stored.
+    pub fn precision(&self) -> Precision {
+        match self.values {
+            Values::F32(_) => Precision::F32,
+            Values::Bf16(_) => Precision::Bf16,
         }
-        self.data.resize(rows * columns, 0.0);
+    }
+
+    /// Stores values so from now on. What the matrix holds is lost where that is a change.
+    pub fn store_as(&mut self, precision: Precision) {
+        if self.precision() != precision {
+            *self = Matrix::stored(precision);
+        }
+    }
+
+    /// The same values stored so, rounded where that takes rounding.
+    #[must_use]
+    pub fn converted(self, precision: Precision) -> Matrix {
+        if self.precision() == precision {
+            return self;
+        }
+        let values = match self.values {
+            Values::F32(values) => Values::Bf16(values.into_iter().map(Bf16::round).collect()),
+            Values::Bf16(values) => Values::F32(values.into_iter().map(Bf16::widen).collect()),
+        };
+        Matrix { values, ..self }
+    }
+
+    /// Sets every value to 0.
+    pub fn clear(&mut self) {
+        each_value!(&mut self.values, |values| values.fill(Value::of(0.0)));
     }
 
     /// Adds a row behind the others, which stay.
     ///
     /// # Panics
-    /// If it is not as wide as they are.
+    /// If it is not as wide as they are, or values are not stored as `f32`.
     pub fn push(&mut self, row: &[f32]) {
         if self.rows == 0 {
             self.columns = row.len();
         }
         assert_eq!(row.len(), self.columns, "a row of a matrix of {} columns", self.columns);
-        self.data.extend_from_slice(row);
+        match &mut self.values {
+            Values::F32(values) => values.extend_from_slice(row),
+            Values::Bf16(_) => not_f32(),
+        }
         self.rows += 1;
     }
 
@@ -63,18 +125,50 @@ impl Matrix {
     }
 
     /// All values, row after row.
+    ///
+    /// # Panics
+    ///
+    /// If they are not stored as `f32`; so do all methods that give slices of `f32`.
     pub fn data(&self) -> &[f32] {
-        &self.data
+        match &self.values {
+            Values::F32(values) => values,
+            Values::Bf16(_) => not_f32(),
+        }
     }
 
     /// All values, row after row, for changing.
     pub fn data_mut(&mut self) -> &mut [f32] {
-        &mut self.data
+        match &mut self.values {
+            Values::F32(values) => values,
+            Values::Bf16(_) => not_f32(),
+        }
+    }
+
+    /// All values as they are stored, row after row.
+    pub fn values(&self) -> Values<&[f32], &[Bf16]> {
+        match &self.values {
+            Values::F32(values) => Values::F32(values),
+            Values::Bf16(values) => Values::Bf16(values),
+        }
+    }
+
+    /// The same, for changing.
+    pub fn values_mut(&mut self) -> Values<&mut [f32], &mut [Bf16]> {
+        match &mut self.values {
+            Values::F32(values) => Values::F32(values),
+            Values::Bf16(values) => Values::Bf16(values),
+        }
+    }
+
+    /// The same as a vector.
+    pub fn into_values(self) -> Values<Vec<f32>, Vec<Bf16>> {
+        self.values
     }
 
     /// All values and the width of a row, as [`crate::Compute::rows`] takes them.
     pub fn rows_mut(&mut self) -> (&mut [f32], usize) {
-        (&mut self.data, self.columns)
+        let columns = self.columns;
+        (self.data_mut(), columns)
     }
 
     /// The values of one row.
@@ -83,7 +177,7 @@ impl Matrix {
     ///
     /// If the row lies beyond the matrix.
     pub fn row(&self, row: usize) -> &[f32] {
-        &self.data[row * self.columns..(row + 1) * self.columns]
+        &self.data()[row * self.columns..(row + 1) * self.columns]
     }
 
     /// The values of one row, for changing.
@@ -92,7 +186,36 @@ impl Matrix {
     ///
     /// If the row lies beyond the matrix.
     pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
-        &mut self.data[row * self.columns..(row + 1) * self.columns]
+        let columns = self.columns;
+        &mut self.data_mut()[row * columns..(row + 1) * columns]
+    }
+
+    /// Sets `out` to a row, however it is stored.
+    ///
+    /// # Panics
+    ///
+    /// If the row lies beyond the matrix; so do [`Matrix::set_row`] and [`Matrix::add_row`].
+    pub fn copy_row(&self, row: usize, out: &mut [f32]) {
+        let at = row * self.columns..(row + 1) * self.columns;
+        each_value!(self.values(), |values| {
+            out.iter_mut().zip(&values[at]).for_each(|(out, value)| *out = value.get());
+        });
+    }
+
+    /// Sets a row, however it is stored.
+    pub fn set_row(&mut self, row: usize, values: &[f32]) {
+        let at = row * self.columns..(row + 1) * self.columns;
+        each_value!(self.values_mut(), |stored| {
+            stored[at].iter_mut().zip(values).for_each(|(stored, value)| *stored = Value::of(*value));
+        });
+    }
+
+    /// Adds to a row, however it is stored.
+    pub fn add_row(&mut self, row: usize, values: &[f32]) {
+        let at = row * self.columns..(row + 1) * self.columns;
+        each_value!(self.values_mut(), |stored| {
+            stored[at].iter_mut().zip(values).for_each(|(stored, value)| *stored = Value::of(stored.get() + value));
+        });
     }
 
     /// Some rows that follow each other.
@@ -101,13 +224,36 @@ impl Matrix {
     ///
     /// If they lie beyond the matrix.
     pub fn span(&self, rows: Range<usize>) -> Span<'_> {
-        Span { rows: self.rows, columns: self.columns, data: &self.data }.span(rows)
+        Span { rows: self.rows, columns: self.columns, values: self.values() }.span(rows)
+    }
+
+    /// All its rows, borrowed.
+    pub fn all(&self) -> Span<'_> {
+        self.span(0..self.rows)
     }
 
     /// The values, row after row, as a vector.
     pub fn into_vec(self) -> Vec<f32> {
-        self.data
+        match self.values {
+            Values::F32(values) => values,
+            Values::Bf16(_) => not_f32(),
+        }
     }
+}
+
+/// Who asks for slices of `f32` has made the matrix to store these, or was told of its precision.
+#[cold]
+fn not_f32() -> ! {
+    panic!("values that are stored as bf16 were asked for as f32")
+}
+
+fn reshape_to<T: Value>(values: &mut Vec<T>, count: usize) {
+    if values.capacity() < count {
+        // What it held is nobody's, so it goes first and nothing is copied. Rows of batches vary a little.
+        *values = Vec::new();
+        values.reserve_exact(count + count / 16);
+    }
+    values.resize(count, T::default());
 }
 
 /// Rows of a dense matrix that follow each other, borrowed.
@@ -115,7 +261,7 @@ impl Matrix {
 pub struct Span<'a> {
     rows: usize,
     columns: usize,
-    data: &'a [f32],
+    values: Values<&'a [f32], &'a [Bf16]>,
 }
 
 impl<'a> Span<'a> {
@@ -126,8 +272,12 @@ impl<'a> Span<'a> {
     /// If they lie beyond it.
     #[must_use]
     pub fn span(&self, rows: Range<usize>) -> Span<'a> {
-        let data = &self.data[rows.start * self.columns..rows.end * self.columns];
-        Span { rows: rows.len(), columns: self.columns, data }
+        let at = rows.start * self.columns..rows.end * self.columns;
+        let values = match self.values {
+            Values::F32(values) => Values::F32(&values[at]),
+            Values::Bf16(values) => Values::Bf16(&values[at]),
+        };
+        Span { rows: rows.len(), columns: self.columns, values }
     }
 
     /// The number of rows.
@@ -140,9 +290,29 @@ impl<'a> Span<'a> {
         self.columns
     }
 
+    /// All values as they are stored, row after row.
+    pub fn values(&self) -> Values<&'a [f32], &'a [Bf16]> {
+        self.values
+    }
+
+    /// How values are stored.
+    pub fn precision(&self) -> Precision {
+        match self.values {
+            Values::F32(_) => Precision::F32,
+            Values::Bf16(_) => Precision::Bf16,
+        }
+    }
+
     /// All values, row after row.
+    ///
+    /// # Panics
+    ///
+    /// If they are not stored as `f32`; and so does [`Span::row`].
     pub fn data(&self) -> &'a [f32] {
-        self.data
+        match self.values {
+            Values::F32(values) => values,
+            Values::Bf16(_) => not_f32(),
+        }
     }
 
     /// The values of one row.
@@ -151,122 +321,8 @@ impl<'a> Span<'a> {
     ///
     /// If there is no such row.
     pub fn row(&self, row: usize) -> &'a [f32] {
-        &self.data[row * self.columns..(row + 1) * self.columns]
+        &self.data()[row * self.columns..(row + 1) * self.columns]
     }
-}
-
-/// Compressed sparse rows, with the transposed pattern that the weight gradient walks.
-#[derive(Debug, Clone, Default)]
-pub struct SparseRows {
-    columns: usize,
-    offsets: Vec<usize>,
-    indices: Vec<u32>,
-    values: Vec<f32>,
-    by_column: ByColumn,
-}
-
-/// The same entries in column order: for each column its rows, and where in `values` each entry stands. Values are
-/// looked up rather than copied, because dropout changes them every round and the pattern never changes.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ByColumn {
-    pub offsets: Vec<usize>,
-    pub rows: Vec<u32>,
-    pub positions: Vec<u32>,
-}
-
-impl SparseRows {
-    /// Builds the matrix from its rows: row v has `values[offsets[v]..offsets[v + 1]]` in the columns that `indices`
-    /// has in the same places.
-    ///
-    /// # Panics
-    ///
-    /// If the arrays do not fit together, or a column lies beyond the matrix.
-    pub fn new(columns: usize, offsets: Vec<usize>, indices: Vec<u32>, values: Vec<f32>) -> Self {
-        assert_eq!(*offsets.last().expect("offsets have one entry more than rows"), indices.len());
-        assert_eq!(indices.len(), values.len());
-        assert!(indices.iter().all(|&c| (c as usize) < columns), "a column lies beyond {columns}");
-        let (by_offsets, rows, positions) = transpose_pattern(columns, &offsets, &indices);
-        SparseRows { columns, offsets, indices, values, by_column: ByColumn { offsets: by_offsets, rows, positions } }
-    }
-
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// The number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Row boundaries in [`SparseRows::indices`]; rows + 1 entries.
-    pub fn offsets(&self) -> &[usize] {
-        &self.offsets
-    }
-
-    /// The column of each stored value.
-    pub fn indices(&self) -> &[u32] {
-        &self.indices
-    }
-
-    /// The stored values, row after row.
-    pub fn values(&self) -> &[f32] {
-        &self.values
-    }
-
-    /// The stored values; the pattern stays.
-    pub fn values_mut(&mut self) -> &mut [f32] {
-        &mut self.values
-    }
-
-    /// Row boundaries, columns and, for changing, the values.
-    pub(crate) fn parts_mut(&mut self) -> (&[usize], &[u32], &mut [f32]) {
-        (&self.offsets, &self.indices, &mut self.values)
-    }
-
-    pub(crate) fn by_column(&self) -> &ByColumn {
-        &self.by_column
-    }
-
-    /// The rows named by `rows`, in that order.
-    pub fn gather(&self, rows: &[u32]) -> SparseRows {
-        let mut offsets = vec![0];
-        let (mut indices, mut values) = (Vec::new(), Vec::new());
-        for &row in rows {
-            let entries = self.offsets[row as usize]..self.offsets[row as usize + 1];
-            indices.extend_from_slice(&self.indices[entries.clone()]);
-            values.extend_from_slice(&self.values[entries]);
-            offsets.push(indices.len());
-        }
-        SparseRows::new(self.columns, offsets, indices, values)
-    }
-}
-
-/// For each column, the rows that have an entry in it (ascending) and the entry's position.
-pub(crate) fn transpose_pattern(
-    columns: usize,
-    offsets: &[usize],
-    indices: &[u32],
-) -> (Vec<usize>, Vec<u32>, Vec<u32>) {
-    assert!(u32::try_from(indices.len()).is_ok(), "{} entries exceed 2^32 in one block", indices.len());
-    let mut by_offsets = vec![0usize; columns + 1];
-    for &column in indices {
-        by_offsets[column as usize + 1] += 1;
-    }
-    for column in 0..columns {
-        by_offsets[column + 1] += by_offsets[column];
-    }
-    let mut next = by_offsets.clone();
-    let (mut rows, mut positions) = (vec![0u32; indices.len()], vec![0u32; indices.len()]);
-    for row in 0..offsets.len() - 1 {
-        for position in offsets[row]..offsets[row + 1] {
-            let slot = &mut next[indices[position] as usize];
-            rows[*slot] = row as u32;
-            positions[*slot] = position as u32;
-            *slot += 1;
-        }
-    }
-    (by_offsets, rows, positions)
 }
 
 /// Rows that a product reads: dense or sparse, owned.
@@ -313,6 +369,14 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// How values are stored; those of sparse rows are `f32`.
+    pub fn precision(&self) -> Precision {
+        match self.stored() {
+            Stored::Dense(span) => span.precision(),
+            Stored::Sparse(_) => Precision::F32,
+        }
+    }
+
     pub(crate) fn stored(&self) -> Stored<'a> {
         match *self {
             Rows::Dense(m) => Stored::Dense(m.span(0..m.rows())),
@@ -346,13 +410,25 @@ impl Operand {
     pub fn gather(&self, rows: &[u32]) -> Operand {
         match self {
             Operand::Dense(m) => {
-                let mut out = Matrix::zeros(rows.len(), m.columns());
-                for (to, &from) in rows.iter().enumerate() {
-                    out.row_mut(to).copy_from_slice(m.row(from as usize));
-                }
-                Operand::Dense(out)
+                let of = |row: &u32| *row as usize * m.columns()..(*row as usize + 1) * m.columns();
+                let values = match m.values() {
+                    Values::F32(values) => Values::F32(rows.iter().flat_map(|row| &values[of(row)]).copied().collect()),
+                    Values::Bf16(values) => {
+                        Values::Bf16(rows.iter().flat_map(|row| &values[of(row)]).copied().collect())
+                    }
+                };
+                Operand::Dense(Matrix::from_values(rows.len(), m.columns(), values))
             }
             Operand::Sparse(s) => Operand::Sparse(s.gather(rows)),
+        }
+    }
+
+    /// The same rows, dense ones stored so.
+    #[must_use]
+    pub fn converted(self, precision: Precision) -> Operand {
+        match self {
+            Operand::Dense(rows) => Operand::Dense(rows.converted(precision)),
+            Operand::Sparse(_) => self,
         }
     }
 

@@ -4,14 +4,16 @@
 //!
 //! A pass over n rows of width w reads and writes 8·n·w bytes that a piece in the cache does not.
 
-use faer::{MatMut, MatRef};
-
 use super::Store;
+use super::dispatch::per_processor;
 use super::elementwise::{add_values, dot, shift_piece};
 use super::fold::{Pattern, Weights, sum_some_rows};
-use super::product::{PRODUCT_ROWS, add_weight_gradient, product, transpose};
-use crate::matrix::{Matrix, Rows, Span, Stored};
-use crate::threads::{Compute, row_pieces};
+use super::product::{
+    Factor, PAIRED_ROWS, PRODUCT_ROWS, Weight, add_to_gradient, add_weight_gradient, in_pairs, transpose, with_left,
+};
+use super::stored::{Access, blocks_of, pieces_of, read};
+use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, Stored, Value, Values, each_value};
+use crate::threads::{Compute, Rooms, row_pieces};
 
 /// What one product reads.
 #[derive(Debug, Clone, Copy)]
@@ -38,26 +40,42 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Some of the rows: as they are, or made in `room`.
+    /// How its rows are stored, where they are dense.
+    fn precision(&self) -> Option<Precision> {
+        match self {
+            Left::Rows(x) => match x.stored() {
+                Stored::Dense(x) => Some(x.precision()),
+                Stored::Sparse(_) => None,
+            },
+            Left::Sum(x, ..) => Some(x.precision()),
+        }
+    }
+
+    /// `task` on some of the rows: as they are, or made in a room.
     ///
     /// # Panics
     ///
     /// If they are sparse.
-    fn dense<'b>(&self, first: usize, rows: usize, room: &'b mut Vec<f32>) -> &'b [f32]
-    where
-        'a: 'b,
-    {
+    fn dense<T>(
+        &self,
+        rooms: &Rooms,
+        (first, count): (usize, usize),
+        task: impl FnOnce(Values<&[f32], &[Bf16]>) -> T,
+    ) -> T {
+        let rows = first..first + count;
         match *self {
             Left::Rows(x) => match x.stored() {
-                Stored::Dense(x) => x.span(first..first + rows).data(),
+                Stored::Dense(x) => task(x.span(rows).values()),
                 Stored::Sparse(_) => unreachable!("sparse rows have products of their own"),
             },
-            Left::Sum(x, factor, y) => {
-                let (x, y) = (x.span(first..first + rows).data(), y.span(first..first + rows).data());
-                room.clear();
-                room.extend(x.iter().zip(y).map(|(x, y)| x + factor * y));
-                room
-            }
+            Left::Sum(x, factor, y) => rooms.lend(|room| {
+                room.resize(room.len().max(count * x.columns()), 0.0);
+                let made = &mut room[..count * x.columns()];
+                each_value!(x.span(rows.clone()).values(), |x| {
+                    each_value!(y.span(rows).values(), |y| add_up(made, x, factor, y));
+                });
+                task(Values::F32(made))
+            }),
         }
     }
 
@@ -65,6 +83,14 @@ impl<'a> Left<'a> {
         match self {
             Left::Rows(Rows::Sparse(x)) => Some(((x.offsets(), x.indices()), Weights::Direct(x.values()))),
             _ => None,
+        }
+    }
+}
+
+per_processor! {
+    fn add_up<X: Value, Y: Value>(made: &mut [f32], x: &[X], factor: f32, y: &[Y]) {
+        for ((made, x), y) in made.iter_mut().zip(x).zip(y) {
+            *made = x.get() + factor * y.get();
         }
     }
 }
@@ -87,32 +113,35 @@ pub fn affine(
         let (rows, inputs) = x.shape();
         assert_eq!((out.rows(), weight.len(), bias.len()), (rows, outputs * inputs, outputs));
     }
-    // Sparse rows add up rows of the transposed weight.
-    let is_sparse = |(x, _): &&(Left<'_>, &[f32])| x.sparse().is_some();
-    let mut lent = compute.lend(terms.iter().filter(is_sparse).map(|(_, weight)| weight.len()).sum());
+    let in_pairs = in_pairs(terms.iter().filter_map(|(x, _)| x.precision()).chain([out.precision()]));
+    // Sparse rows add up rows of the transposed weight; dense ones may want it in pairs.
+    let room = |x: &Left<'_>, weight: &[f32]| match x.sparse() {
+        Some(_) => weight.len(),
+        None => Weight::transposed(weight, outputs).room(in_pairs),
+    };
+    let mut lent = compute.lend(terms.iter().map(|(x, weight)| room(x, weight)).sum());
     let mut rest = &mut lent[..];
-    for (x, weight) in terms.iter().filter(is_sparse) {
-        let (transposed, behind) = rest.split_at_mut(weight.len());
-        transpose(compute, transposed, weight, outputs, x.shape().1);
+    for (x, weight) in terms {
+        let (ready, behind) = rest.split_at_mut(room(x, weight));
+        match x.sparse() {
+            Some(_) => transpose(compute, ready, weight, outputs, x.shape().1),
+            None => Weight::transposed(weight, outputs).make_ready(in_pairs, ready),
+        }
         rest = behind;
     }
-    let (transposed, rooms) = (&lent, compute.rooms());
-    compute.chunks(out.data_mut(), PRODUCT_ROWS * outputs, |piece, out| {
-        let (first, rows) = (piece * PRODUCT_ROWS, out.len() / outputs);
-        let (mut store, mut used) = (Store::Set, 0);
+    let (ready, rooms) = (&lent, compute.rooms());
+    let at_once = Factor::rows_at_once(in_pairs);
+    pieces_of(compute, (PRODUCT_ROWS, at_once), out, Access::Write, |first, out| {
+        let (rows, mut store, mut used) = (out.len() / outputs, Store::Set, 0);
         for (x, weight) in terms {
-            let inputs = x.shape().1;
+            let ready = &ready[used..used + room(x, weight)];
             if let Some(pattern) = x.sparse() {
-                sum_some_rows(out, outputs, store, first, pattern, &transposed[used..used + weight.len()]);
-                used += weight.len();
+                sum_some_rows(out, outputs, store, first, pattern, ready);
             } else {
-                rooms.lend(|room| {
-                    let x = MatRef::from_row_major_slice(x.dense(first, rows, room), rows, inputs);
-                    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
-                    product(MatMut::from_row_major_slice_mut(out, rows, outputs), store, x, weight.transpose());
-                });
+                let factor = Weight::transposed(weight, outputs).made_ready(in_pairs, ready);
+                x.dense(&rooms, (first, rows), |x| factor.multiply(&rooms, out, store, x));
             }
-            store = Store::Add;
+            (store, used) = (Store::Add, used + ready.len());
         }
         shift_piece(out, outputs, None, Some(bias));
         end(first, out);
@@ -140,30 +169,32 @@ pub fn add_affine_gradients(
     let (rows, outputs) = (dz.rows(), dz.columns());
     assert!(terms.iter().all(|(x, _)| x.shape().0 == rows), "one row each");
     // Pieces have copies of what is added up in them alone: sparse rows' weights, which may be large, are not.
-    let dense: Vec<_> = terms.iter().filter(|(x, _)| x.sparse().is_none()).collect();
-    let low = dense.iter().map(|(_, at)| *at).fold(bias, usize::min);
-    let high = dense.iter().map(|(x, at)| at + outputs * x.shape().1).fold(bias + outputs, usize::max);
+    let is_dense = |(x, _): &&(Left<'_>, usize)| x.sparse().is_none();
+    let dense = || terms.iter().filter(is_dense);
+    let low = dense().map(|(_, at)| *at).fold(bias, usize::min);
+    let high = dense().map(|(x, at)| at + outputs * x.shape().1).fold(bias + outputs, usize::max);
     // Sixteen copies of what is very large would not pay.
     let pieces = if high - low > 1 << 20 { 1 } else { row_pieces(rows) };
     let size = rows.div_ceil(pieces).max(1);
+    let in_pairs = in_pairs(terms.iter().filter_map(|(x, _)| x.precision()).chain([dz.precision()]));
+    let at_once = if in_pairs { PAIRED_ROWS } else { GRADIENT_ROWS };
     let rooms = compute.rooms();
     compute.reduce(&mut gradient[low..high], pieces, |piece, partial| {
         let (start, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
-        for first in (start..end).step_by(GRADIENT_ROWS) {
-            let count = GRADIENT_ROWS.min(end - first);
-            let dz = &dz.data()[first * outputs..(first + count) * outputs];
+        for first in (start..end).step_by(at_once) {
+            let count = at_once.min(end - first);
+            let dz = dz.span(first..first + count);
             let of_bias = &mut partial[bias - low..][..outputs];
-            dz.chunks_exact(outputs.max(1)).for_each(|row| add_values(of_bias, row));
-            let dz = MatRef::from_row_major_slice(dz, count, outputs);
-            for (x, at) in &dense {
-                let inputs = x.shape().1;
-                let partial = &mut partial[at - low..][..outputs * inputs];
-                let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
-                rooms.lend(|room| {
-                    let x = MatRef::from_row_major_slice(x.dense(first, count, room), count, inputs);
-                    product(partial, Store::Add, dz.transpose(), x);
-                });
-            }
+            each_value!(dz.values(), |dz| dz.chunks_exact(outputs.max(1)).for_each(|row| add_values(of_bias, row)));
+            with_left(&rooms, dz, in_pairs, |dz| {
+                for (x, at) in dense() {
+                    let inputs = x.shape().1;
+                    let partial = &mut partial[at - low..][..outputs * inputs];
+                    x.dense(&rooms, (first, count), |x| {
+                        each_value!(x, |x| add_to_gradient(&rooms, partial, dz, (x, inputs)));
+                    });
+                }
+            });
         }
     });
     for (x, at) in terms {
@@ -175,16 +206,15 @@ pub fn add_affine_gradients(
 
 /// `dz · W` for some rows in a room of its own, which is small enough to stay in the cache.
 fn times_weight_apart<'a>(
-    dz: &[f32],
-    weight: &[f32],
-    (rows, outputs, inputs): (usize, usize, usize),
+    rooms: &Rooms,
+    dz: Values<&[f32], &[Bf16]>,
+    (rows, columns): (usize, usize),
+    factor: Factor<'_>,
     room: &'a mut Vec<f32>,
 ) -> &'a [f32] {
-    room.resize(room.len().max(rows * inputs), 0.0);
-    let made = &mut room[..rows * inputs];
-    let dz = MatRef::from_row_major_slice(dz, rows, outputs);
-    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
-    product(MatMut::from_row_major_slice_mut(made, rows, inputs), Store::Set, dz, weight);
+    room.resize(room.len().max(rows * columns), 0.0);
+    let made = &mut room[..rows * columns];
+    factor.multiply(rooms, made, Store::Set, dz);
     made
 }
 
@@ -197,17 +227,22 @@ fn times_weight_apart<'a>(
 pub fn times_weight_through_relu(compute: &mut Compute, hidden: &mut Matrix, dz: &Matrix, weight: &[f32]) {
     let (outputs, inputs) = (dz.columns(), hidden.columns());
     assert_eq!((hidden.rows(), weight.len()), (dz.rows(), outputs * inputs));
-    let rooms = compute.rooms();
-    compute.chunks(hidden.data_mut(), PRODUCT_ROWS * inputs, |piece, hidden| {
+    let (in_pairs, weight) = (in_pairs([hidden.precision(), dz.precision()]), Weight::new(weight, inputs));
+    let mut lent = compute.lend(weight.room(in_pairs));
+    weight.make_ready(in_pairs, &mut lent);
+    let (factor, rooms) = (weight.made_ready(in_pairs, &lent), compute.rooms());
+    let at_once = Factor::rows_at_once(in_pairs);
+    pieces_of(compute, (PRODUCT_ROWS, at_once), hidden, Access::Update, |first, hidden| {
         let rows = hidden.len() / inputs;
-        let dz = &dz.data()[piece * PRODUCT_ROWS * outputs..][..rows * outputs];
+        let dz = dz.span(first..first + rows);
         rooms.lend(|room| {
-            let made = times_weight_apart(dz, weight, (rows, outputs, inputs), room);
+            let made = times_weight_apart(&rooms, dz.values(), (rows, inputs), factor, room);
             for (hidden, made) in hidden.iter_mut().zip(made) {
                 *hidden = if *hidden > 0.0 { *made } else { 0.0 };
             }
         });
     });
+    compute.give_back(lent);
 }
 
 /// ⟨dz · W, x⟩, W outputs × inputs, in a fixed order; where `in_place`, for which outputs and inputs must be equally
@@ -220,25 +255,49 @@ pub fn times_weight_onto(compute: &mut Compute, dz: &mut Matrix, weight: &[f32],
     let (outputs, inputs) = (dz.columns(), x.columns());
     assert_eq!((x.rows(), weight.len()), (dz.rows(), outputs * inputs));
     let mut sums = vec![0.0f64; dz.rows().div_ceil(PRODUCT_ROWS)];
-    let (pieces, rooms) = ((dz.data_mut(), PRODUCT_ROWS * outputs), compute.rooms());
-    let piece = |piece: usize, dz: &mut [f32], sum: &mut [f64], room: &mut Vec<f32>| {
-        let (first, rows) = (piece * PRODUCT_ROWS, dz.len() / outputs);
-        let made = times_weight_apart(dz, weight, (rows, outputs, inputs), room);
-        for (row, made) in made.chunks_exact(inputs).enumerate() {
-            sum[0] += f64::from(match x.stored() {
-                Stored::Dense(x) => dot(made, x.row(first + row)),
-                Stored::Sparse(x) => {
-                    let entries = x.offsets()[first + row]..x.offsets()[first + row + 1];
-                    entries.map(|entry| made[x.indices()[entry] as usize] * x.values()[entry]).sum()
-                }
-            });
-        }
-        if in_place {
-            dz.copy_from_slice(made);
-        }
+    let (in_pairs, weight) = (in_pairs([dz.precision()]), Weight::new(weight, inputs));
+    let mut lent = compute.lend(weight.room(in_pairs));
+    weight.make_ready(in_pairs, &mut lent);
+    let (factor, rooms) = (weight.made_ready(in_pairs, &lent), compute.rooms());
+    let block = |first: usize, dz: &mut [f32], sum: &mut f64| {
+        let rows = dz.len() / outputs;
+        rooms.lend(|room| {
+            let made = times_weight_apart(&rooms, Values::F32(dz), (rows, inputs), factor, room);
+            *sum += onto(&rooms, made, first, x);
+            if in_place {
+                dz.copy_from_slice(made);
+            }
+        });
     };
-    compute.chunks2(pieces, (&mut sums, 1), |at, dz, sum| rooms.lend(|room| piece(at, dz, sum, room)));
+    let at_once = Factor::rows_at_once(in_pairs);
+    each_value!(dz.values_mut(), |dz| {
+        compute.chunks2((dz, PRODUCT_ROWS * outputs), (&mut sums, 1), |piece, dz, sum| {
+            blocks_of(&rooms, (dz, outputs), at_once, Access::Update, |first, dz| {
+                block(piece * PRODUCT_ROWS + first, dz, &mut sum[0]);
+            });
+        });
+    });
+    compute.give_back(lent);
     sums.iter().sum::<f64>() as f32
+}
+
+/// ⟨made, x⟩ over as many rows of `x` as there are of `made`, from the row `first` on.
+fn onto(rooms: &Rooms, made: &[f32], first: usize, x: Rows<'_>) -> f64 {
+    let inputs = x.columns().max(1);
+    match x.stored() {
+        Stored::Dense(x) => read(rooms, x, first..first + made.len() / inputs, |x| {
+            let rows = made.chunks_exact(inputs).zip(x.chunks_exact(inputs));
+            rows.map(|(made, x)| f64::from(dot(made, x))).sum()
+        }),
+        Stored::Sparse(x) => {
+            let of_row = |(row, made): (usize, &[f32])| {
+                let entries = x.offsets()[first + row]..x.offsets()[first + row + 1];
+                let sum: f32 = entries.map(|entry| made[x.indices()[entry] as usize] * x.values()[entry]).sum();
+                f64::from(sum)
+            };
+            made.chunks_exact(inputs).enumerate().map(of_row).sum()
+        }
+    }
 }
 
 #[cfg(test)]

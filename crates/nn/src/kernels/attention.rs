@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::dispatch::{per_processor, prefetch, prefetch_for_writing};
 use super::elementwise::dot;
+use super::stored::{Access, pieces2, read, rows};
 use crate::block::Block;
-use crate::matrix::Matrix;
-use crate::threads::{Compute, ROWS_PER_PIECE};
+use crate::matrix::{Matrix, Value, each_value};
+use crate::threads::Compute;
 
 /// The slope of LeakyReLU for negative scores.
 pub const SLOPE: f32 = 0.2;
@@ -44,9 +45,11 @@ impl Softmax {
     ) {
         let width = messages.columns() / heads;
         self.state.reshape(rows.len(), 4 * heads);
+        let rooms = compute.rooms();
         compute.rows(self.state.rows_mut(), |node, state| {
             let (halves, others) = state.split_at_mut(heads);
-            products_of_heads(halves, messages.row(rows.start + node), vector, width);
+            let row = rows.start + node;
+            read(&rooms, messages.all(), row..row + 1, |message| products_of_heads(halves, message, vector, width));
             others.fill(0.0);
             others[..heads].fill(f32::NEG_INFINITY);
         });
@@ -62,8 +65,14 @@ impl Softmax {
     pub fn take_up(&mut self, compute: &Compute, gradient: &Matrix, closed: &Matrix) {
         let heads = self.heads();
         let width = closed.columns() / heads;
+        let rooms = compute.rooms();
         compute.rows(self.state.rows_mut(), |row, state| {
-            products_of_heads(&mut state[3 * heads..], gradient.row(row), closed.row(row), width);
+            let rows = row..row + 1;
+            read(&rooms, gradient.all(), rows.clone(), |gradient| {
+                read(&rooms, closed.all(), rows, |closed| {
+                    products_of_heads(&mut state[3 * heads..], gradient, closed, width);
+                });
+            });
         });
     }
 }
@@ -100,7 +109,10 @@ fn products_of_heads(out: &mut [f32], a: &[f32], b: &[f32], width: usize) {
 pub fn score_halves(compute: &Compute, out: &mut Matrix, messages: &Matrix, vector: &[f32], heads: usize) {
     let width = messages.columns() / heads;
     out.reshape(messages.rows(), heads);
-    compute.rows(out.rows_mut(), |node, out| products_of_heads(out, messages.row(node), vector, width));
+    let rooms = compute.rooms();
+    compute.rows(out.rows_mut(), |node, out| {
+        read(&rooms, messages.all(), node..node + 1, |message| products_of_heads(out, message, vector, width));
+    });
 }
 
 /// More heads are not taken.
@@ -118,19 +130,22 @@ const HALVES_AHEAD: usize = 16;
 /// If there are more than 64 heads.
 pub fn attention_fold(compute: &Compute, sums: &mut Matrix, softmax: &mut Softmax, scores: Scores<'_>) {
     let heads = softmax.heads();
-    let sums = (sums.data_mut(), ROWS_PER_PIECE * scores.messages.columns());
-    let state = (softmax.state.data_mut(), ROWS_PER_PIECE * 4 * heads);
-    compute.chunks2(sums, state, |piece, sums, state| {
-        fold_piece(sums, state, piece * ROWS_PER_PIECE, heads, &scores);
+    if scores.block.edges() == 0 {
+        return;
+    }
+    each_value!(scores.messages.values(), |messages| {
+        let state = (softmax.state.data_mut(), 4 * heads);
+        pieces2(compute, (sums, Access::Update), state, |first, sums, state| {
+            fold_piece(sums, state, (first, heads), &scores, messages);
+        });
     });
 }
 
-/// Asks for the lines of a row, of 16 values each.
+/// Asks for the lines of a row, of 64 bytes each.
 #[inline(always)]
-fn prefetch_row(matrix: &Matrix, row: u32) {
-    let columns = matrix.columns();
-    for line in (0..columns).step_by(16) {
-        prefetch(matrix.data(), row as usize * columns + line);
+fn prefetch_row<T>(values: &[T], columns: usize, row: u32) {
+    for line in (0..columns).step_by(64 / size_of::<T>()) {
+        prefetch(values, row as usize * columns + line);
     }
 }
 
@@ -154,7 +169,10 @@ fn raise(maximum: &mut [f32], theirs: &[f32], row: usize, scores: &Scores<'_>) {
 }
 
 per_processor! {
-    fn fold_piece(sums: &mut [f32], state: &mut [f32], first: usize, heads: usize, scores: &Scores<'_>) {
+    fn fold_piece<T: Value>(
+        sums: &mut [f32], state: &mut [f32], at: (usize, usize), scores: &Scores<'_>, messages: &[T],
+    ) {
+        let (first, heads) = at;
         let columns = scores.messages.columns();
         let width = columns / heads;
         let csr = scores.block.forward();
@@ -186,7 +204,7 @@ per_processor! {
             }
             for edge in edges {
                 if let Some(&coming) = csr.columns.get(edge + AHEAD) {
-                    prefetch_row(scores.messages, coming);
+                    prefetch_row(messages, columns, coming);
                 }
                 let source = csr.columns[edge] as usize;
                 let weight = scores.weight_of(source);
@@ -198,11 +216,11 @@ per_processor! {
                     alpha[head] = weight * exp(leaky(halves[head] + theirs[head]) - maximum[head]);
                 }
                 denominator.iter_mut().zip(&*alpha).for_each(|(sum, alpha)| *sum += alpha);
-                let message = scores.messages.row(source);
+                let message = &messages[source * columns..][..columns];
                 let of_heads = sums.chunks_exact_mut(width).zip(message.chunks_exact(width));
                 for ((sums, message), alpha) in of_heads.zip(&*alpha) {
                     for (sum, value) in sums.iter_mut().zip(message) {
-                        *sum += alpha * value;
+                        *sum += alpha * value.get();
                     }
                 }
             }
@@ -215,9 +233,8 @@ pub fn attention_close(compute: &Compute, sums: &mut Matrix, softmax: &mut Softm
     let heads = softmax.heads();
     let columns = sums.columns();
     let width = columns / heads;
-    let sums = (sums.data_mut(), ROWS_PER_PIECE * columns);
-    let state = (softmax.state.data_mut(), ROWS_PER_PIECE * 4 * heads);
-    compute.chunks2(sums, state, |_, sums, state| {
+    let state = (softmax.state.data_mut(), 4 * heads);
+    pieces2(compute, (sums, Access::Update), state, |_, sums, state| {
         for (sums, state) in sums.chunks_exact_mut(columns).zip(state.chunks_exact_mut(4 * heads)) {
             for (sums, denominator) in sums.chunks_exact_mut(width).zip(&mut state[2 * heads..3 * heads]) {
                 if *denominator == 0.0 {
@@ -264,12 +281,17 @@ pub fn attention_adjoint(
     gradients.edges.resize_with(edges.max(gradients.edges.len()), AtomicU32::default);
     gradients.source.reshape(scores.block.sources(), heads);
     out.reshape(scores.block.sources(), scores.messages.columns());
-    let out = (out.data_mut(), ROWS_PER_PIECE * scores.messages.columns());
-    let halves = (gradients.source.data_mut(), ROWS_PER_PIECE * heads);
-    let edges = &gradients.edges;
-    compute.chunks2(out, halves, |piece, out, halves| {
-        let at = Piece { first: piece * ROWS_PER_PIECE, edges, vector };
-        adjoint_piece(out, halves, at, &scores, &softmax.state, gradient);
+    let halves = (gradients.source.data_mut(), heads);
+    let (edges, rooms) = (&gradients.edges, compute.rooms());
+    let width = scores.messages.columns();
+    each_value!(gradient.values(), |gradient| {
+        pieces2(compute, (out, Access::Write), halves, |first, out, halves| {
+            let rows = first..first + out.len() / width.max(1);
+            read(&rooms, scores.messages.all(), rows, |messages| {
+                let at = Piece { first, edges, vector, messages };
+                adjoint_piece(out, halves, at, &scores, &softmax.state, gradient);
+            });
+        });
     });
 }
 
@@ -280,15 +302,17 @@ struct Piece<'a> {
     first: usize,
     edges: &'a [AtomicU32],
     vector: &'a [f32],
+    /// The messages of the piece.
+    messages: &'a [f32],
 }
 
 per_processor! {
-    fn adjoint_piece(
-        out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, state: &Matrix, gradient: &Matrix,
+    fn adjoint_piece<T: Value>(
+        out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, state: &Matrix, gradient: &[T],
     ) {
-        let Piece { first, edges, vector } = piece;
+        let Piece { first, edges, vector, messages } = piece;
         let heads = state.columns() / 4;
-        let columns = gradient.columns();
+        let columns = scores.messages.columns();
         let width = columns / heads;
         let csr = scores.block.reverse();
         let positions = scores.block.positions();
@@ -299,7 +323,7 @@ per_processor! {
             let source = first + line;
             out.fill(0.0);
             halves.fill(0.0);
-            let message = scores.messages.row(source);
+            let message = &messages[line * columns..][..columns];
             let mine = &scores.source.row(source)[..heads];
             let entries = csr.offsets[source]..csr.offsets[source + 1];
             let weight = scores.weight_of(source);
@@ -312,12 +336,12 @@ per_processor! {
             }
             for entry in entries {
                 if let Some(&coming) = csr.columns.get(entry + AHEAD) {
-                    prefetch_row(gradient, coming);
-                    prefetch_row(state, coming);
+                    prefetch_row(gradient, columns, coming);
+                    prefetch_row(state.data(), 4 * heads, coming);
                     prefetch_for_writing(edges, positions[entry + AHEAD] as usize * heads);
                 }
                 let destination = csr.columns[entry] as usize;
-                let incoming = gradient.row(destination);
+                let incoming = &gradient[destination * columns..][..columns];
                 let [theirs, maximum, reciprocal, inner] = quarters(state.row(destination), heads);
                 for head in 0..heads {
                     let score = mine[head] + theirs[head];
@@ -347,20 +371,20 @@ per_processor! {
 
 /// `out += alpha · a`, and ⟨a, b⟩, in one pass over a.
 #[inline(always)]
-fn add_and_multiply(out: &mut [f32], a: &[f32], b: &[f32], alpha: f32) -> f32 {
+fn add_and_multiply<T: Value>(out: &mut [f32], a: &[T], b: &[f32], alpha: f32) -> f32 {
     let mut lanes = [0.0f32; 8];
     let (mut out_runs, a_runs, b_runs) = (out.chunks_exact_mut(8), a.chunks_exact(8), b.chunks_exact(8));
     let (a_rest, b_rest) = (a_runs.remainder(), b_runs.remainder());
     for ((out, a), b) in (&mut out_runs).zip(a_runs).zip(b_runs) {
         for lane in 0..8 {
-            out[lane] += alpha * a[lane];
-            lanes[lane] += a[lane] * b[lane];
+            out[lane] += alpha * a[lane].get();
+            lanes[lane] += a[lane].get() * b[lane];
         }
     }
     let mut rest = 0.0;
     for ((out, a), b) in out_runs.into_remainder().iter_mut().zip(a_rest).zip(b_rest) {
-        *out += alpha * a;
-        rest += a * b;
+        *out += alpha * a.get();
+        rest += a.get() * b;
     }
     for half in [4, 2, 1] {
         for lane in 0..half {
@@ -389,7 +413,7 @@ pub fn add_destination_gradient(compute: &Compute, out: &mut Matrix, gradients: 
 pub fn add_score_gradient(compute: &Compute, out: &mut Matrix, halves: &Matrix, vector: &[f32]) {
     let (columns, heads) = (out.columns(), halves.columns());
     let width = columns / heads;
-    compute.rows(out.rows_mut(), |row, out| {
+    rows(compute, out, Access::Update, |row, out| {
         if row >= halves.rows() {
             return;
         }
@@ -409,14 +433,17 @@ pub fn add_vector_gradient(compute: &mut Compute, gradient: &mut [f32], halves: 
     let width = columns / heads;
     let pieces = crate::threads::row_pieces(rows);
     let size = rows.div_ceil(pieces).max(1);
+    let rooms = compute.rooms();
     compute.reduce(gradient, pieces, |piece, partial| {
         for row in piece * size..((piece + 1) * size).min(rows) {
-            for (head, partial) in partial.chunks_mut(width).enumerate() {
-                let factor = halves.row(row)[head];
-                for (sum, value) in partial.iter_mut().zip(&messages.row(row)[head * width..]) {
-                    *sum += factor * value;
+            read(&rooms, messages.all(), row..row + 1, |message| {
+                for (head, partial) in partial.chunks_mut(width).enumerate() {
+                    let factor = halves.row(row)[head];
+                    for (sum, value) in partial.iter_mut().zip(&message[head * width..]) {
+                        *sum += factor * value;
+                    }
                 }
-            }
+            });
         }
     });
 }

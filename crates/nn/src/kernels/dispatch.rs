@@ -85,20 +85,24 @@ impl Instructions {
 /// choice made when it is called. The body must be plain arithmetic that the compiler vectorises; nothing in it depends
 /// on the instruction set, and since Rust never contracts `a * b + c` on its own, every variant gives the same bits.
 macro_rules! per_processor {
-    ($(#[$meta:meta])* $visibility:vis fn $name:ident ( $($argument:ident : $type:ty),* $(,)? ) $body:block) => {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis fn $name:ident $(<$($value:ident: $bound:path),+>)? ( $($argument:ident : $type:ty),* $(,)? )
+        $body:block
+    ) => {
         $(#[$meta])*
         #[allow(unsafe_code)]
-        $visibility fn $name($($argument: $type),*) {
+        $visibility fn $name$(<$($value: $bound),+>)?($($argument: $type),*) {
             #[inline(always)]
-            fn body($($argument: $type),*) $body
+            fn body$(<$($value: $bound),+>)?($($argument: $type),*) $body
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-                    fn avx512($($argument: $type),*) {
+                fn avx512$(<$($value: $bound),+>)?($($argument: $type),*) {
                     body($($argument),*)
                 }
                 #[target_feature(enable = "avx2")]
-                    fn avx2($($argument: $type),*) {
+                fn avx2$(<$($value: $bound),+>)?($($argument: $type),*) {
                     body($($argument),*)
                 }
                 use crate::kernels::dispatch::Instructions;
@@ -123,6 +127,19 @@ fn has_avx512() -> bool {
         && std::arch::is_x86_feature_detected!("avx512bw")
         && std::arch::is_x86_feature_detected!("avx512dq")
         && std::arch::is_x86_feature_detected!("avx512vl")
+}
+
+/// Whether kernels may multiply pairs of bfloat16 by the processor's own instruction for them (AVX512_BF16), which adds
+/// the products up in `f32`.
+pub(crate) fn multiplies_bf16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        Instructions::in_use() == Instructions::Avx512 && std::arch::is_x86_feature_detected!("avx512bf16")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
 }
 
 /// Zeroes the upper halves of the vector registers, which compiled code expects to find clean and which hand-written
@@ -163,7 +180,7 @@ pub(crate) fn vector_registers_are_dirty() -> Option<bool> {
 /// Asks the processor to bring the cache line of `data[index]` closer. Does nothing where there is no such instruction
 /// or no such element.
 #[inline(always)]
-pub(crate) fn prefetch(data: &[f32], index: usize) {
+pub(crate) fn prefetch<T>(data: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     if let Some(element) = data.get(index) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

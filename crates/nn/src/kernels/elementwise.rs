@@ -2,8 +2,9 @@
 
 use super::Store;
 use super::dispatch::{per_processor, prefetch};
-use crate::matrix::{Matrix, Operand, Rows, Stored};
-use crate::threads::{Compute, ROWS_PER_PIECE};
+use super::stored::{Access, pieces, read, rows as each_row};
+use crate::matrix::{Matrix, Operand, Rows, Stored, Value};
+use crate::threads::Compute;
 use laconic_key::Key;
 
 /// Rows with names: for each row the global id of its node, which keys everything random about it.
@@ -17,8 +18,7 @@ pub type NodeIds<'a> = &'a [u64];
 pub fn scale_and_shift(compute: &Compute, out: &mut Matrix, scale: Option<&[f32]>, bias: Option<&[f32]>) {
     assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
     let width = out.columns().max(1);
-    compute.chunks(out.data_mut(), ROWS_PER_PIECE * width, |piece, out| {
-        let first = piece * ROWS_PER_PIECE;
+    pieces(compute, out, Access::Update, |first, out| {
         shift_piece(out, width, scale.map(|scale| &scale[first..]), bias);
     });
 }
@@ -53,22 +53,29 @@ pub(crate) fn scale_rows(rows: &mut [f32], width: usize, scale: &[f32]) {
 pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_>, factor: f32, scale: Option<&[f32]>) {
     assert_eq!((out.rows(), out.columns()), (x.rows(), x.columns()));
     assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
-    let x = x.stored();
-    compute.rows(out.rows_mut(), |row, out| {
-        let factor = factor * scale.map_or(1.0, |s| s[row]);
-        if store == Store::Set && matches!(x, Stored::Sparse(_)) {
-            out.fill(0.0);
-        }
-        match (x, store) {
-            (Stored::Dense(x), Store::Set) => set_scaled(out, factor, x.row(row)),
-            (Stored::Dense(x), Store::Add) => add_scaled_values(out, factor, x.row(row)),
-            (Stored::Sparse(x), _) => {
-                for entry in x.offsets()[row]..x.offsets()[row + 1] {
-                    out[x.indices()[entry] as usize] += factor * x.values()[entry];
+    let (width, rooms) = (out.columns().max(1), compute.rooms());
+    let access = if store == Store::Set { Access::Write } else { Access::Update };
+    let factor = |row: usize| factor * scale.map_or(1.0, |s| s[row]);
+    match x.stored() {
+        Stored::Dense(x) => pieces(compute, out, access, |first, out| {
+            read(&rooms, x, first..first + out.len() / width, |x| {
+                for (line, (out, x)) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)).enumerate() {
+                    match store {
+                        Store::Set => set_scaled(out, factor(first + line), x),
+                        Store::Add => add_scaled_values(out, factor(first + line), x),
+                    }
                 }
+            });
+        }),
+        Stored::Sparse(x) => each_row(compute, out, access, |row, out| {
+            if store == Store::Set {
+                out.fill(0.0);
             }
-        }
-    });
+            for entry in x.offsets()[row]..x.offsets()[row + 1] {
+                out[x.indices()[entry] as usize] += factor(row) * x.values()[entry];
+            }
+        }),
+    }
 }
 
 /// `out[v] = x[v] + bias`.
@@ -78,16 +85,21 @@ pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_
 /// If the shapes of `out` and `x` differ.
 pub fn copy_shifted(compute: &Compute, out: &mut Matrix, x: Rows<'_>, bias: &[f32]) {
     assert_eq!((out.rows(), out.columns()), (x.rows(), x.columns()));
-    let x = x.stored();
-    compute.rows(out.rows_mut(), |row, out| match x {
-        Stored::Dense(x) => set_shifted(out, x.row(row), bias),
-        Stored::Sparse(x) => {
+    let (width, rooms) = (out.columns().max(1), compute.rooms());
+    match x.stored() {
+        Stored::Dense(x) => pieces(compute, out, Access::Write, |first, out| {
+            read(&rooms, x, first..first + out.len() / width, |x| {
+                let rows = out.chunks_exact_mut(width).zip(x.chunks_exact(width));
+                rows.for_each(|(out, x)| set_shifted(out, x, bias));
+            });
+        }),
+        Stored::Sparse(x) => each_row(compute, out, Access::Write, |row, out| {
             out.copy_from_slice(bias);
             for entry in x.offsets()[row]..x.offsets()[row + 1] {
                 out[x.indices()[entry] as usize] += x.values()[entry];
             }
-        }
-    });
+        }),
+    }
 }
 
 per_processor! {
@@ -110,8 +122,8 @@ per_processor! {
 
 per_processor! {
     /// `sums += values`, value by value, on this thread.
-    pub(crate) fn add_values(sums: &mut [f32], values: &[f32]) {
-        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    pub(crate) fn add_values<T: Value>(sums: &mut [f32], values: &[T]) {
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value.get());
     }
 }
 
@@ -120,12 +132,12 @@ const VALUES_PER_PIECE: usize = 1 << 14;
 
 /// Sets every value of `out`.
 pub fn fill(compute: &Compute, out: &mut Matrix, value: f32) {
-    compute.chunks(out.data_mut(), VALUES_PER_PIECE, |_, out| out.fill(value));
+    pieces(compute, out, Access::Write, |_, out| out.fill(value));
 }
 
 /// Sets every value of the rows of `out` that `which` picks. The other rows stay.
 pub fn fill_rows(compute: &Compute, out: &mut Matrix, which: impl Fn(usize) -> bool + Sync + Send, value: f32) {
-    compute.rows(out.rows_mut(), |row, out| {
+    each_row(compute, out, Access::Update, |row, out| {
         if which(row) {
             out.fill(value);
         }
@@ -141,6 +153,19 @@ pub fn add(compute: &Compute, into: &mut [f32], from: &[f32]) {
     assert_eq!(into.len(), from.len(), "one value for each");
     compute.chunks(into, VALUES_PER_PIECE, |piece, into| {
         add_values(into, &from[piece * VALUES_PER_PIECE..]);
+    });
+}
+
+/// `into += from`, row by row.
+///
+/// # Panics
+///
+/// If their shapes differ.
+pub fn add_rows(compute: &Compute, into: &mut Matrix, from: &Matrix) {
+    assert_eq!((into.rows(), into.columns()), (from.rows(), from.columns()), "one row for each");
+    let (width, rooms) = (into.columns().max(1), compute.rooms());
+    pieces(compute, into, Access::Update, |first, into| {
+        read(&rooms, from.all(), first..first + into.len() / width, |from| add_values(into, from));
     });
 }
 
@@ -179,8 +204,7 @@ pub(crate) fn positive_part(value: f32) -> f32 {
 
 /// `x = max(x, 0)`; NaN stays.
 pub fn relu(compute: &Compute, x: &mut Matrix) {
-    let width = x.columns().max(1);
-    compute.chunks(x.data_mut(), ROWS_PER_PIECE * width, |_, x| relu_piece(x));
+    pieces(compute, x, Access::Update, |_, x| relu_piece(x));
 }
 
 per_processor! {
@@ -191,10 +215,10 @@ per_processor! {
 
 /// Stops the gradient where the ReLU's `output` is 0.
 pub fn relu_adjoint(compute: &Compute, gradient: &mut Matrix, output: &Matrix) {
-    let size = ROWS_PER_PIECE * gradient.columns().max(1);
-    compute.chunks(gradient.data_mut(), size, |piece, gradient| {
-        let output = &output.data()[piece * size..];
-        open_piece(gradient, &output[..gradient.len()], 1.0);
+    let (width, rooms) = (gradient.columns().max(1), compute.rooms());
+    pieces(compute, gradient, Access::Update, |first, gradient| {
+        let rows = first..first + gradient.len() / width;
+        read(&rooms, output.all(), rows, |output| open_piece(gradient, output, 1.0));
     });
 }
 
@@ -271,18 +295,10 @@ pub fn drop_out(compute: &Compute, out: &mut Operand, x: &Operand, dropout: Drop
     match (x, out) {
         (Operand::Dense(x), Operand::Dense(out)) => {
             out.reshape(x.rows(), x.columns());
-            let width = x.columns().max(1);
-            let size = ROWS_PER_PIECE * width;
-            compute.chunks(out.data_mut(), size, |piece, out| {
-                let first = piece * ROWS_PER_PIECE;
-                let rows = out.len() / width;
-                drop_piece(
-                    out,
-                    &x.data()[piece * size..][..rows * width],
-                    width,
-                    &dropout,
-                    &nodes[first..first + rows],
-                );
+            let (width, rooms) = (x.columns().max(1), compute.rooms());
+            pieces(compute, out, Access::Write, |first, out| {
+                let rows = first..first + out.len() / width;
+                read(&rooms, x.all(), rows.clone(), |x| drop_piece(out, x, width, &dropout, &nodes[rows]));
             });
         }
         (Operand::Sparse(x), Operand::Sparse(out)) => {

@@ -7,12 +7,16 @@
 use super::Store;
 use super::dispatch::{per_processor, prefetch};
 use super::elementwise::fill;
+use super::stored::{Access, pieces};
 use crate::block::{Block, Csr};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Value, each_value};
 use crate::threads::{Compute, ROWS_PER_PIECE};
 
 /// How many edges ahead rows are prefetched.
 const AHEAD: usize = 8;
+
+/// Bytes that are prefetched at once.
+const CACHE_LINE: usize = 64;
 
 /// The factor of each entry of a sparse sum.
 #[derive(Debug, Clone, Copy)]
@@ -31,14 +35,14 @@ pub enum Weights<'a> {
 /// # Panics
 ///
 /// If `out` has not one row for each row of the pattern, or a column lies beyond `rows`.
-pub fn sum_rows(
+pub fn sum_rows<T: Value>(
     compute: &Compute,
     out: &mut [f32],
     width: usize,
     store: Store,
     (offsets, columns): (&[usize], &[u32]),
     weights: Weights<'_>,
-    rows: &[f32],
+    rows: &[T],
 ) {
     assert_eq!(out.len(), (offsets.len() - 1) * width);
     compute.chunks(out, ROWS_PER_PIECE * width, |piece, out| {
@@ -50,13 +54,13 @@ pub fn sum_rows(
 pub(super) type Pattern<'a> = ((&'a [usize], &'a [u32]), Weights<'a>);
 
 /// [`sum_rows`] on this thread, for the rows from `first` on that `out` has room for.
-pub(super) fn sum_some_rows(
+pub(super) fn sum_some_rows<T: Value>(
     out: &mut [f32],
     width: usize,
     store: Store,
     first: usize,
     ((offsets, columns), weights): Pattern<'_>,
-    rows: &[f32],
+    rows: &[T],
 ) {
     let offsets = &offsets[first..=first + out.len() / width.max(1)];
     let sum = Sum { width, add: store == Store::Add, offsets, columns, rows };
@@ -69,36 +73,36 @@ pub(super) fn sum_some_rows(
 
 /// What the sum of one piece reads.
 #[derive(Clone, Copy)]
-struct Sum<'a> {
+struct Sum<'a, T> {
     width: usize,
     /// Whether the sums are added to what is there.
     add: bool,
     /// Row boundaries of the piece; one more than its rows.
     offsets: &'a [usize],
     columns: &'a [u32],
-    rows: &'a [f32],
+    rows: &'a [T],
 }
 
 per_processor! {
-    fn sum_ones(out: &mut [f32], sum: Sum<'_>) {
+    fn sum_ones<T: Value>(out: &mut [f32], sum: Sum<'_, T>) {
         sum_piece(out, sum, |_| 1.0)
     }
 }
 
 per_processor! {
-    fn sum_direct(out: &mut [f32], sum: Sum<'_>, values: &[f32]) {
+    fn sum_direct<T: Value>(out: &mut [f32], sum: Sum<'_, T>, values: &[f32]) {
         sum_piece(out, sum, |entry| values[entry])
     }
 }
 
 per_processor! {
-    fn sum_indexed(out: &mut [f32], sum: Sum<'_>, values: &[f32], positions: &[u32]) {
+    fn sum_indexed<T: Value>(out: &mut [f32], sum: Sum<'_, T>, values: &[f32], positions: &[u32]) {
         sum_piece(out, sum, |entry| values[positions[entry] as usize])
     }
 }
 
 #[inline(always)]
-fn sum_piece(out: &mut [f32], sum: Sum<'_>, weight: impl Fn(usize) -> f32) {
+fn sum_piece<T: Value>(out: &mut [f32], sum: Sum<'_, T>, weight: impl Fn(usize) -> f32) {
     let Sum { width, add, offsets, columns, rows } = sum;
     if width == 0 {
         return;
@@ -119,7 +123,7 @@ fn sum_piece(out: &mut [f32], sum: Sum<'_>, weight: impl Fn(usize) -> f32) {
             };
             let ((f0, r0), (f1, r1), (f2, r2), (f3, r3)) = (row(0), row(1), row(2), row(3));
             for ((((sum, v0), v1), v2), v3) in out.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
-                *sum = (((*sum + f0 * v0) + f1 * v1) + f2 * v2) + f3 * v3;
+                *sum = (((*sum + f0 * v0.get()) + f1 * v1.get()) + f2 * v2.get()) + f3 * v3.get();
             }
             entry += 4;
         }
@@ -128,7 +132,7 @@ fn sum_piece(out: &mut [f32], sum: Sum<'_>, weight: impl Fn(usize) -> f32) {
             let factor = weight(entry);
             let start = columns[entry] as usize * width;
             for (sum, value) in out.iter_mut().zip(&rows[start..start + width]) {
-                *sum += factor * value;
+                *sum += factor * value.get();
             }
         }
     }
@@ -136,10 +140,10 @@ fn sum_piece(out: &mut [f32], sum: Sum<'_>, weight: impl Fn(usize) -> f32) {
 
 /// Prefetches the row of an entry to come, if there is one.
 #[inline(always)]
-fn ahead(columns: &[u32], rows: &[f32], width: usize, entry: usize) {
+fn ahead<T>(columns: &[u32], rows: &[T], width: usize, entry: usize) {
     if let Some(&coming) = columns.get(entry) {
         let start = coming as usize * width;
-        for line in (0..width).step_by(16) {
+        for line in (0..width).step_by(CACHE_LINE / size_of::<T>()) {
             prefetch(rows, start + line);
         }
     }
@@ -149,14 +153,32 @@ fn ahead(columns: &[u32], rows: &[f32], width: usize, entry: usize) {
 pub fn sum_fold(compute: &Compute, out: &mut Matrix, store: Store, block: &Block, messages: &Matrix) {
     let weights = block.weights().map_or(Weights::Ones, Weights::Direct);
     let Csr { offsets, columns } = block.forward();
-    sum_rows(compute, out.data_mut(), messages.columns(), store, (offsets, columns), weights, messages.data());
+    sum_into(compute, out, store, ((offsets, columns), weights), messages);
+}
+
+/// [`sum_rows`] of rows however they are stored.
+///
+/// # Panics
+///
+/// If `out` has not one row for each row of the pattern, or a column lies beyond `rows`.
+pub(super) fn sum_into(compute: &Compute, out: &mut Matrix, store: Store, pattern: Pattern<'_>, rows: &Matrix) {
+    let ((offsets, columns), _) = pattern;
+    let width = rows.columns();
+    assert_eq!((out.rows(), out.columns()), (offsets.len() - 1, width), "one row for each");
+    let access = if store == Store::Set { Access::Write } else { Access::Update };
+    if store == Store::Add && columns.is_empty() {
+        return;
+    }
+    each_value!(rows.values(), |rows| {
+        pieces(compute, out, access, |first, out| sum_some_rows(out, width, store, first, pattern, rows));
+    });
 }
 
 /// The adjoint of [`sum_fold`]: the gradient of each source row's message from the gradients of the sums.
 pub fn sum_fold_adjoint(compute: &Compute, out: &mut Matrix, store: Store, block: &Block, gradient: &Matrix) {
     let weights = block.weights().map_or(Weights::Ones, |w| Weights::Indexed(w, block.positions()));
     let Csr { offsets, columns } = block.reverse();
-    sum_rows(compute, out.data_mut(), gradient.columns(), store, (offsets, columns), weights, gradient.data());
+    sum_into(compute, out, store, ((offsets, columns), weights), gradient);
 }
 
 /// The winner of a maximum over no messages at all.

@@ -1,16 +1,19 @@
 //! What attention does with its heads, whose columns stand side by side: head h has columns h·width to (h + 1)·width.
 
+use super::stored::{Access, read, rows};
 use crate::matrix::Matrix;
 use crate::threads::Compute;
 
 /// `out[v][d] = Σ_h x[v][h·width + d] / heads`: the mean over heads. `x` is n × (heads · width), `out` n × width.
 pub fn average_heads(compute: &Compute, out: &mut Matrix, x: &Matrix, heads: usize) {
-    let width = out.columns();
-    compute.rows(out.rows_mut(), |row, out| {
+    let (width, rooms) = (out.columns(), compute.rooms());
+    rows(compute, out, Access::Write, |row, out| {
         out.fill(0.0);
-        for head in x.row(row).chunks(width) {
-            out.iter_mut().zip(head).for_each(|(sum, value)| *sum += value);
-        }
+        read(&rooms, x.all(), row..row + 1, |x| {
+            for head in x.chunks(width) {
+                out.iter_mut().zip(head).for_each(|(sum, value)| *sum += value);
+            }
+        });
         out.iter_mut().for_each(|sum| *sum /= heads as f32);
     });
 }
@@ -18,12 +21,13 @@ pub fn average_heads(compute: &Compute, out: &mut Matrix, x: &Matrix, heads: usi
 /// The adjoint of [`average_heads`]: `out[v][h·width + d] = dz[v][d] / heads`. `dz` is n × width, `out` n × (heads ·
 /// width).
 pub fn spread_heads(compute: &Compute, out: &mut Matrix, dz: &Matrix, heads: usize) {
-    let width = dz.columns();
-    compute.rows(out.rows_mut(), |row, out| {
-        let dz = dz.row(row);
-        for head in out.chunks_mut(width) {
-            head.iter_mut().zip(dz).for_each(|(value, dz)| *value = dz / heads as f32);
-        }
+    let (width, rooms) = (dz.columns(), compute.rooms());
+    rows(compute, out, Access::Write, |row, out| {
+        read(&rooms, dz.all(), row..row + 1, |dz| {
+            for head in out.chunks_mut(width) {
+                head.iter_mut().zip(dz).for_each(|(value, dz)| *value = dz / heads as f32);
+            }
+        });
     });
 }
 

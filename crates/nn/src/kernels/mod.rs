@@ -16,8 +16,10 @@ pub mod measure;
 pub mod normalise;
 pub mod pairs;
 pub mod product;
+mod product_bf16;
 pub mod relation;
 pub mod roof;
+pub(crate) mod stored;
 
 /// Whether a kernel replaces its output or adds to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,9 @@
 use super::batch_norm::Columns;
 use super::dispatch::per_processor;
 use super::elementwise::{Dropout, NodeIds, column_bits, open_piece, positive_part};
-use crate::matrix::Matrix;
-use crate::threads::{Compute, ROWS_PER_PIECE, row_pieces};
+use super::stored::{Access, blocks, pieces, pieces2, read};
+use crate::matrix::{Matrix, each_value};
+use crate::threads::{Compute, row_pieces};
 
 /// PyTorch's default ε of LayerNorm and BatchNorm.
 pub const EPSILON: f32 = 1e-5;
@@ -96,13 +97,13 @@ pub fn activate(
     let width = z.columns().max(1);
     out.reshape(z.rows(), z.columns());
     statistics.reshape(z.rows(), 2);
-    let out = (out.data_mut(), ROWS_PER_PIECE * width);
-    compute.chunks2(out, (statistics.data_mut(), ROWS_PER_PIECE * 2), |piece, out, statistics| {
-        let first = piece * ROWS_PER_PIECE;
-        let rows = statistics.len() / 2;
-        let z = &z.data()[first * width..(first + rows) * width];
-        let between = Resolved { between: between.of_rows(first..first + rows), columns };
-        activate_piece(out, z, width, &between, &nodes[first..first + rows], statistics);
+    let rooms = compute.rooms();
+    pieces2(compute, (out, Access::Write), (statistics.data_mut(), 2), |first, out, statistics| {
+        let rows = first..first + statistics.len() / 2;
+        let between = Resolved { between: between.of_rows(rows.clone()), columns };
+        read(&rooms, z.all(), rows.clone(), |z| {
+            activate_piece(out, z, width, &between, &nodes[rows], statistics);
+        });
     });
 }
 
@@ -199,15 +200,16 @@ pub fn activate_adjoint(
         }
         _ if is_prelu => {}
         _ => {
-            let width = done.z.columns().max(1);
-            let size = ROWS_PER_PIECE * width;
-            compute.chunks(gradient.data_mut(), size, |piece, gradient| {
-                let out = &done.out.data()[piece * size..];
-                let Some(factors) = between.weight else { return open_piece(gradient, &out[..gradient.len()], scale) };
-                let rows = gradient.chunks_exact_mut(width).zip(out.chunks_exact(width));
-                for ((gradient, out), factor) in rows.zip(&factors[piece * ROWS_PER_PIECE..]) {
-                    open_piece(gradient, out, scale * factor);
-                }
+            let (width, rooms) = (done.z.columns().max(1), compute.rooms());
+            pieces(compute, gradient, Access::Update, |first, gradient| {
+                let rows = first..first + gradient.len() / width;
+                read(&rooms, done.out.all(), rows, |out| {
+                    let Some(factors) = between.weight else { return open_piece(gradient, out, scale) };
+                    let rows = gradient.chunks_exact_mut(width).zip(out.chunks_exact(width));
+                    for ((gradient, out), factor) in rows.zip(&factors[first..]) {
+                        open_piece(gradient, out, scale * factor);
+                    }
+                });
             });
         }
     }
@@ -227,14 +229,24 @@ fn rows_adjoint(
     let mut lent = compute.lend(pieces * 2 * width);
     let partials = &mut lent[..pieces * 2 * width];
     partials.fill(0.0);
-    compute.chunks2((gradient.data_mut(), size * width), (&mut *partials, 2 * width), |piece, gradient, partial| {
-        let (first, count) = (piece * size, gradient.len() / width);
-        let span = first * width..(first + count) * width;
-        let statistics = &statistics.rows.data()[first * 2..(first + count) * 2];
-        let (out, z) = (&out.data()[span.clone()], &z.data()[span]);
-        let factors = factors.map(|factors| &factors[first..first + count]);
-        let rows = Normalised { out, z, statistics, width, weight: norm.weight, factors };
-        adjoint_piece(gradient, rows, open, partial);
+    let (statistics, rooms) = (statistics.rows.data(), compute.rooms());
+    let adjoint = |first: usize, gradient: &mut [f32], partial: &mut [f32]| {
+        let rows = first..first + gradient.len() / width;
+        let factors = factors.map(|factors| &factors[rows.clone()]);
+        let statistics = &statistics[rows.start * 2..rows.end * 2];
+        read(&rooms, out.all(), rows.clone(), |out| {
+            read(&rooms, z.all(), rows, |z| {
+                let rows = Normalised { out, z, statistics, width, weight: norm.weight, factors };
+                adjoint_piece(gradient, rows, open, partial);
+            });
+        });
+    };
+    each_value!(gradient.values_mut(), |gradient| {
+        compute.chunks2((gradient, size * width), (&mut *partials, 2 * width), |piece, gradient, partial| {
+            blocks(&rooms, gradient, width, Access::Update, |first, gradient| {
+                adjoint(piece * size + first, gradient, partial);
+            });
+        });
     });
     for partial in partials.chunks_exact(2 * width) {
         for (sum, value) in weight_gradient.iter_mut().zip(&partial[..width]) {
@@ -313,12 +325,21 @@ fn slope_adjoint(
     let pieces = row_pieces(rows);
     let size = rows.div_ceil(pieces).max(1);
     let mut partials = vec![0.0f64; pieces];
-    compute.chunks2((gradient.data_mut(), size * width), (&mut partials, 1), |piece, gradient, partial| {
-        let (first, count) = (piece * size, gradient.len() / width);
-        let between = Resolved { between: between.of_rows(first..first + count), columns: &statistics.columns };
-        let statistics = &statistics.rows.data()[first * 2..(first + count) * 2];
-        let z = &z.data()[first * width..(first + count) * width];
-        slope_piece(gradient, z, &between, &nodes[first..first + count], statistics, &mut partial[0]);
+    let rooms = compute.rooms();
+    let adjoint = |first: usize, gradient: &mut [f32], partial: &mut f64| {
+        let rows = first..first + gradient.len() / width;
+        let between = Resolved { between: between.of_rows(rows.clone()), columns: &statistics.columns };
+        let statistics = &statistics.rows.data()[rows.start * 2..rows.end * 2];
+        read(&rooms, z.all(), rows.clone(), |z| {
+            slope_piece(gradient, z, &between, &nodes[rows], statistics, partial);
+        });
+    };
+    each_value!(gradient.values_mut(), |gradient| {
+        compute.chunks2((gradient, size * width), (&mut partials, 1), |piece, gradient, partial| {
+            blocks(&rooms, gradient, width, Access::Update, |first, gradient| {
+                adjoint(piece * size + first, gradient, &mut partial[0]);
+            });
+        });
     });
     partials.iter().sum::<f64>() as f32
 }

@@ -6,11 +6,15 @@
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::Store;
-use super::dispatch::clean_vector_registers;
+use super::dispatch::{clean_vector_registers, multiplies_bf16};
 use super::elementwise::add_values;
-use super::fold::{Weights, sum_rows};
-use crate::matrix::{Matrix, Rows, Span, SparseRows, Stored};
-use crate::threads::{Compute, row_pieces};
+use super::fold::{Weights, sum_rows, sum_some_rows};
+use super::product_bf16::{
+    LeftSide, columns_to_left, columns_to_right, left_len, multiply_pairs, right_len, rows_to_left, rows_to_right,
+};
+use super::stored::{Access, pieces, pieces_of, read_values};
+use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, SparseRows, Stored, Value, Values, each_value};
+use crate::threads::{Compute, Rooms, row_pieces};
 
 /// Rows of one piece of a dense product: enough that packing the weights again for each piece is below a percent of the
 /// work.
@@ -30,6 +34,140 @@ pub(super) fn product(out: MatMut<'_, f32>, store: Store, a: MatRef<'_, f32>, b:
     clean_vector_registers();
 }
 
+/// A matrix of weights that many rows are multiplied by.
+#[derive(Clone, Copy)]
+pub(super) struct Weight<'a> {
+    values: &'a [f32],
+    /// Values of a row that is multiplied, and of what comes out.
+    depth: usize,
+    columns: usize,
+    /// Whether the matrix stands as columns × depth.
+    is_transposed: bool,
+}
+
+impl<'a> Weight<'a> {
+    /// W of `x · W`, with rows of so many columns.
+    pub fn new(values: &'a [f32], columns: usize) -> Self {
+        Weight { values, depth: values.len() / columns.max(1), columns, is_transposed: false }
+    }
+
+    /// W of `x · Wᵀ`, with so many rows.
+    pub fn transposed(values: &'a [f32], columns: usize) -> Self {
+        Weight { is_transposed: true, ..Weight::new(values, columns) }
+    }
+
+    /// How much memory [`Weight::ready`] takes.
+    pub fn room(&self, in_pairs: bool) -> usize {
+        if in_pairs { right_len(self.depth, self.columns) } else { 0 }
+    }
+
+    /// Makes the weight ready for products, in memory that is lent.
+    pub fn make_ready(self, in_pairs: bool, room: &mut [f32]) {
+        match (in_pairs, self.is_transposed) {
+            (false, _) => {}
+            (true, true) => columns_to_right(room, self.values, self.depth),
+            (true, false) => rows_to_right(room, self.values, self.columns),
+        }
+    }
+
+    /// The weight as [`Weight::make_ready`] has made it.
+    pub fn made_ready<'b>(self, in_pairs: bool, room: &'b [f32]) -> Factor<'b>
+    where
+        'a: 'b,
+    {
+        let Weight { values, depth, columns, is_transposed } = self;
+        match (in_pairs, is_transposed) {
+            (true, _) => Factor::Pairs { right: room, depth, columns },
+            (false, true) => Factor::Plain(MatRef::from_row_major_slice(values, columns, depth).transpose()),
+            (false, false) => Factor::Plain(MatRef::from_row_major_slice(values, depth, columns)),
+        }
+    }
+}
+
+/// A weight that is ready to be multiplied, depth × columns.
+#[derive(Clone, Copy)]
+pub(super) enum Factor<'a> {
+    /// As it stands, for products of `f32`.
+    Plain(MatRef<'a, f32>),
+    /// For products of pairs of bfloat16, as [`multiply_pairs`] takes it.
+    Pairs {
+        /// The words.
+        right: &'a [f32],
+        /// How many values a row has that is multiplied.
+        depth: usize,
+        /// How many values come out of it.
+        columns: usize,
+    },
+}
+
+/// Whether matrices that are stored so are multiplied in pairs of bfloat16: where one of them is, and the processor has
+/// an instruction for it. Else they are widened.
+pub(super) fn in_pairs(matrices: impl IntoIterator<Item = Precision>) -> bool {
+    matrices.into_iter().any(|precision| precision == Precision::Bf16) && multiplies_bf16()
+}
+
+impl Factor<'_> {
+    /// How many rows of a product that is rounded are made at once.
+    pub fn rows_at_once(in_pairs: bool) -> usize {
+        if in_pairs { 96 } else { PRODUCT_ROWS }
+    }
+
+    /// `out (=|+=) x · W` on this thread.
+    pub fn multiply(self, rooms: &Rooms, out: &mut [f32], store: Store, x: Values<&[f32], &[Bf16]>) {
+        match self {
+            Factor::Plain(weight) => each_value!(x, |x| {
+                read_values(rooms, x, |x| {
+                    let x = MatRef::from_row_major_slice(x, x.len() / weight.nrows().max(1), weight.nrows());
+                    let out = MatMut::from_row_major_slice_mut(out, x.nrows(), weight.ncols());
+                    product(out, store, x, weight);
+                });
+            }),
+            Factor::Pairs { right, depth, columns } => {
+                let right = (right, depth.div_ceil(2));
+                match x {
+                    Values::Bf16(x) if depth % 2 == 0 => {
+                        multiply_pairs(out, columns, store, LeftSide::Stored(x, depth), right);
+                    }
+                    x => each_value!(x, |x| rooms.lend(|room| {
+                        let len = x.len() / depth.max(1) * depth.div_ceil(2);
+                        room.resize(room.len().max(len), 0.0);
+                        rows_to_left(&mut room[..len], x, depth);
+                        multiply_pairs(out, columns, store, LeftSide::Rows(&room[..len], depth), right);
+                    })),
+                }
+            }
+        }
+    }
+}
+
+/// What a product does with the rows that it puts out.
+pub(super) fn access(store: Store) -> Access {
+    if store == Store::Set { Access::Write } else { Access::Update }
+}
+
+/// `out (=|+=) x · W`, and then `end(first, rows)` on each piece of rows while it is in the cache, of which `first` is
+/// the first.
+fn multiply_rows(
+    compute: &mut Compute,
+    (out, store): (&mut Matrix, Store),
+    x: Span<'_>,
+    weight: Weight<'_>,
+    end: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
+    let columns = out.columns();
+    assert_eq!((out.rows(), weight.values.len()), (x.rows(), x.columns() * columns));
+    let in_pairs = in_pairs([x.precision(), out.precision()]);
+    let mut lent = compute.lend(weight.room(in_pairs));
+    weight.make_ready(in_pairs, &mut lent);
+    let (factor, rooms) = (weight.made_ready(in_pairs, &lent), compute.rooms());
+    pieces_of(compute, (PRODUCT_ROWS, Factor::rows_at_once(in_pairs)), out, access(store), |first, out| {
+        let x = x.span(first..first + out.len() / columns);
+        factor.multiply(&rooms, out, store, x.values());
+        end(first, out);
+    });
+    compute.give_back(lent);
+}
+
 /// `out (=|+=) x · Wᵀ`: x is n × inputs, `weight` outputs × inputs, out n × outputs.
 ///
 /// # Panics
@@ -39,25 +177,20 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
     let (outputs, inputs) = (out.columns(), x.columns());
     assert_eq!((out.rows(), weight.len()), (x.rows(), outputs * inputs));
     match x.stored() {
-        Stored::Dense(x) => {
-            let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
-            compute.chunks(out.data_mut(), PRODUCT_ROWS * outputs, |piece, out| {
-                let rows = out.len() / outputs;
-                let x = &x.data()[piece * PRODUCT_ROWS * inputs..][..rows * inputs];
-                let x = MatRef::from_row_major_slice(x, rows, inputs);
-                let out = MatMut::from_row_major_slice_mut(out, rows, outputs);
-                product(out, store, x, weight.transpose());
-            });
-        }
+        Stored::Dense(x) => multiply_rows(compute, (out, store), x, Weight::transposed(weight, outputs), |_, _| {}),
         Stored::Sparse(x) => {
             let mut lent = compute.lend(weight.len());
-            let transposed = &mut lent[..weight.len()];
-            transpose(compute, transposed, weight, outputs, inputs);
-            let weights = Weights::Direct(x.values());
-            sum_rows(compute, out.data_mut(), outputs, store, (x.offsets(), x.indices()), weights, transposed);
+            transpose(compute, &mut lent[..weight.len()], weight, outputs, inputs);
+            sum_sparse(compute, (out, store), x, &lent[..weight.len()]);
             compute.give_back(lent);
         }
     }
+}
+
+/// `out (=|+=) x · W` for sparse rows: they add up rows of W, which is inputs × outputs.
+fn sum_sparse(compute: &Compute, (out, store): (&mut Matrix, Store), x: &SparseRows, weight: &[f32]) {
+    let (outputs, pattern) = (out.columns(), ((x.offsets(), x.indices()), Weights::Direct(x.values())));
+    pieces(compute, out, access(store), |first, out| sum_some_rows(out, outputs, store, first, pattern, weight));
 }
 
 /// `out (=|+=) dz · W`: dz is n × outputs, `weight` outputs × inputs, out n × inputs.
@@ -66,7 +199,8 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
 ///
 /// If the shapes do not fit together.
 pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &Matrix, weight: &[f32]) {
-    times_dense(compute, out, store, dz.span(0..dz.rows()), weight, |_, _| {});
+    let columns = out.columns();
+    multiply_rows(compute, (out, store), dz.all(), Weight::new(weight, columns), |_, _| {});
 }
 
 /// `out = dz · W` as [`times_weight`], and then `end(first, rows)` on each piece of rows while it is in the cache, of
@@ -82,27 +216,8 @@ pub fn times_weight_then(
     weight: &[f32],
     end: impl Fn(usize, &mut [f32]) + Sync + Send,
 ) {
-    times_dense(compute, out, Store::Set, dz.span(0..dz.rows()), weight, end);
-}
-
-fn times_dense(
-    compute: &mut Compute,
-    out: &mut Matrix,
-    store: Store,
-    dz: Span<'_>,
-    weight: &[f32],
-    end: impl Fn(usize, &mut [f32]) + Sync + Send,
-) {
-    let (outputs, inputs) = (dz.columns(), out.columns());
-    assert_eq!((out.rows(), weight.len()), (dz.rows(), outputs * inputs));
-    let weight = MatRef::from_row_major_slice(weight, outputs, inputs);
-    compute.chunks(out.data_mut(), PRODUCT_ROWS * inputs, |piece, out| {
-        let (first, rows) = (piece * PRODUCT_ROWS, out.len() / inputs);
-        let dz = &dz.data()[first * outputs..][..rows * outputs];
-        let dz = MatRef::from_row_major_slice(dz, rows, outputs);
-        product(MatMut::from_row_major_slice_mut(out, rows, inputs), store, dz, weight);
-        end(first, out);
-    });
+    let columns = out.columns();
+    multiply_rows(compute, (out, Store::Set), dz.all(), Weight::new(weight, columns), end);
 }
 
 /// `out (=|+=) x · W`: x is n × inputs, `weight` inputs × outputs, out n × outputs.
@@ -111,13 +226,11 @@ fn times_dense(
 ///
 /// If the shapes do not fit together.
 pub fn times(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>, weight: &[f32]) {
+    let columns = out.columns();
+    assert_eq!((out.rows(), weight.len()), (x.rows(), x.columns() * columns));
     match x.stored() {
-        Stored::Dense(x) => times_dense(compute, out, store, x, weight, |_, _| {}),
-        Stored::Sparse(x) => {
-            assert_eq!((out.rows(), weight.len()), (x.rows(), x.columns() * out.columns()));
-            let (outputs, weights) = (out.columns(), Weights::Direct(x.values()));
-            sum_rows(compute, out.data_mut(), outputs, store, (x.offsets(), x.indices()), weights, weight);
-        }
+        Stored::Dense(x) => multiply_rows(compute, (out, store), x, Weight::new(weight, columns), |_, _| {}),
+        Stored::Sparse(x) => sum_sparse(compute, (out, store), x, weight),
     }
 }
 
@@ -130,12 +243,14 @@ pub fn times(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>,
 pub fn add_product_gradient(compute: &mut Compute, gradient: &mut [f32], x: Rows<'_>, dz: &Matrix) {
     assert_eq!((dz.rows(), gradient.len()), (x.rows(), x.columns() * dz.columns()));
     match x.stored() {
-        Stored::Dense(x) => dense_weight_gradient(compute, gradient, x, dz.span(0..dz.rows())),
+        Stored::Dense(x) => dense_weight_gradient(compute, gradient, x, dz.all()),
         Stored::Sparse(x) => {
             let columns = x.by_column();
             let (pattern, weights) =
                 ((&columns.offsets[..], &columns.rows[..]), Weights::Indexed(x.values(), &columns.positions));
-            sum_rows(compute, gradient, dz.columns(), Store::Add, pattern, weights, dz.data());
+            each_value!(dz.values(), |values| {
+                sum_rows(compute, gradient, dz.columns(), Store::Add, pattern, weights, values);
+            });
         }
     }
 }
@@ -149,24 +264,80 @@ pub fn add_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Mat
     let (outputs, inputs) = (dz.columns(), x.columns());
     assert_eq!((dz.rows(), gradient.len()), (x.rows(), outputs * inputs));
     match x.stored() {
-        Stored::Dense(x) => dense_weight_gradient(compute, gradient, dz.span(0..dz.rows()), x),
+        Stored::Dense(x) => dense_weight_gradient(compute, gradient, dz.all(), x),
         Stored::Sparse(x) => sparse_weight_gradient(compute, gradient, dz, x),
     }
 }
 
+/// How many rows go into a gradient of weights at once, where they are made ready for it.
+pub(super) const PAIRED_ROWS: usize = 256;
+
 /// The sum over rows is cut into pieces that are added in order. Where the result is so large that sixteen copies of it
 /// would not pay, all rows go through one product.
 fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: Span<'_>, x: Span<'_>) {
-    let (rows, outputs, inputs) = (dz.rows(), dz.columns(), x.columns());
+    let rows = dz.rows();
     let pieces = if gradient.len() > 1 << 19 { 1 } else { row_pieces(rows) };
     let size = rows.div_ceil(pieces).max(1);
+    let (rooms, in_pairs) = (compute.rooms(), in_pairs([dz.precision(), x.precision()]));
+    let is_plain = dz.precision() == Precision::F32 && x.precision() == Precision::F32;
+    let at_once = if is_plain { size } else { PAIRED_ROWS };
     compute.reduce(gradient, pieces, |piece, partial| {
-        let (from, to) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
-        let dz = MatRef::from_row_major_slice(&dz.data()[from * outputs..to * outputs], to - from, outputs);
-        let x = MatRef::from_row_major_slice(&x.data()[from * inputs..to * inputs], to - from, inputs);
-        let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
-        product(partial, Store::Set, dz.transpose(), x);
+        let (start, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
+        for first in (start..end).step_by(at_once) {
+            let rows = first..end.min(first + at_once);
+            let (dz, x) = (dz.span(rows.clone()), x.span(rows));
+            each_value!(x.values(), |values| {
+                let x = (values, x.columns());
+                with_left(&rooms, dz, in_pairs, |dz| add_to_gradient(&rooms, partial, dz, x));
+            });
+        }
     });
+}
+
+/// The left side of a gradient of weights, dzᵀ, made ready.
+#[derive(Clone, Copy)]
+pub(super) enum Transposed<'a> {
+    /// Rows of `f32`, of so many columns.
+    Plain(&'a [f32], usize),
+    /// Pairs of so many rows of bfloat16.
+    Pairs(LeftSide<'a>, usize),
+}
+
+/// `task` on some rows as the left side of gradients of weights.
+pub(super) fn with_left(rooms: &Rooms, dz: Span<'_>, in_pairs: bool, task: impl FnOnce(Transposed<'_>)) {
+    let (rows, columns) = (dz.rows(), dz.columns());
+    each_value!(dz.values(), |dz| match in_pairs {
+        true => rooms.lend(|room| {
+            let len = left_len(rows, columns);
+            room.resize(room.len().max(len), 0.0);
+            columns_to_left(&mut room[..len], dz, columns);
+            task(Transposed::Pairs(LeftSide::Columns(&room[..len], columns), rows));
+        }),
+        false => read_values(rooms, dz, |dz| task(Transposed::Plain(dz, columns))),
+    });
+}
+
+/// `partial += dzᵀ · x` on this thread, for rows of so many values.
+pub(super) fn add_to_gradient<T: Value>(
+    rooms: &Rooms,
+    partial: &mut [f32],
+    dz: Transposed<'_>,
+    (x, inputs): (&[T], usize),
+) {
+    match dz {
+        Transposed::Plain(dz, outputs) => read_values(rooms, x, |x| {
+            let rows = x.len() / inputs.max(1);
+            let dz = MatRef::from_row_major_slice(dz, rows, outputs);
+            let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
+            product(partial, Store::Add, dz.transpose(), MatRef::from_row_major_slice(x, rows, inputs));
+        }),
+        Transposed::Pairs(dz, rows) => rooms.lend(|room| {
+            let len = right_len(rows, inputs);
+            room.resize(room.len().max(len), 0.0);
+            rows_to_right(&mut room[..len], x, inputs);
+            multiply_pairs(partial, inputs, Store::Add, dz, (&room[..len], rows.div_ceil(2)));
+        }),
+    }
 }
 
 fn sparse_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix, x: &SparseRows) {
@@ -175,7 +346,9 @@ fn sparse_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matr
     let transposed = &mut lent[..gradient.len()];
     let columns = x.by_column();
     let weights = Weights::Indexed(x.values(), &columns.positions);
-    sum_rows(compute, transposed, outputs, Store::Set, (&columns.offsets, &columns.rows), weights, dz.data());
+    each_value!(dz.values(), |dz| {
+        sum_rows(compute, transposed, outputs, Store::Set, (&columns.offsets, &columns.rows), weights, dz);
+    });
     let transposed = &*transposed;
     compute.chunks(gradient, inputs, |output, row| {
         for (input, value) in row.iter_mut().enumerate() {
@@ -203,9 +376,10 @@ pub fn add_bias_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matri
     let pieces = row_pieces(rows);
     let size = rows.div_ceil(pieces).max(1);
     compute.reduce(gradient, pieces, |piece, partial| {
-        for row in piece * size..((piece + 1) * size).min(rows) {
-            add_values(partial, &dz.data()[row * columns..(row + 1) * columns]);
-        }
+        let rows = (piece * size).min(rows)..((piece + 1) * size).min(rows);
+        each_value!(dz.span(rows).values(), |dz| {
+            dz.chunks_exact(columns.max(1)).for_each(|row| add_values(partial, row));
+        });
     });
 }
 

@@ -128,9 +128,16 @@ impl Layer for Gat {
         true
     }
 
+    fn state_columns(&self) -> usize {
+        if self.concatenate { 0 } else { self.columns() }
+    }
+
     fn state_values(&self, rows: usize, edges: usize) -> usize {
-        let spread = if self.concatenate { 0 } else { self.columns() };
-        rows * (7 * self.heads + spread) + edges * self.heads
+        rows * 7 * self.heads + edges * self.heads
+    }
+
+    fn takes_bf16(&self) -> bool {
+        true
     }
 
     fn reads_own_row(&self) -> bool {
@@ -203,6 +210,7 @@ impl Layer for Gat {
         let dfolded = if self.concatenate {
             dz
         } else {
+            spread.store_as(dz.precision());
             spread.reshape(dz.rows(), self.columns());
             spread_heads(compute, spread, dz, self.heads);
             spread

@@ -73,6 +73,10 @@ impl Layer for Gcn {
         Some(nodes.inverse_root_degree)
     }
 
+    fn takes_bf16(&self) -> bool {
+        true
+    }
+
     fn reads_own_row(&self) -> bool {
         false
     }

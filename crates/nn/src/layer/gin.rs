@@ -114,8 +114,12 @@ impl Layer for Gin {
         false
     }
 
-    fn state_values(&self, rows: usize, _edges: usize) -> usize {
-        rows * self.inner
+    fn state_columns(&self) -> usize {
+        self.inner
+    }
+
+    fn takes_bf16(&self) -> bool {
+        true
     }
 
     fn reads_own_row(&self) -> bool {
@@ -146,6 +150,7 @@ impl Layer for Gin {
     fn close(&self, At { compute, p, state, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
         let views = self.views(p);
         let hidden = &mut state.own.get::<Memory>().hidden;
+        hidden.store_as(input.precision(out));
         hidden.reshape(input.x.rows(), self.inner);
         let factor = self.own_factor(p);
         let end = |_: usize, rows: &mut [f32]| rows.iter_mut().for_each(|value| *value = positive_part(*value));

@@ -64,6 +64,10 @@ impl Layer for Linear {
         false
     }
 
+    fn takes_bf16(&self) -> bool {
+        true
+    }
+
     fn reads_own_row(&self) -> bool {
         true
     }

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use crate::block::Block;
 use crate::kernels::Store;
-use crate::matrix::{Matrix, Rows};
+use crate::matrix::{Matrix, Precision, Rows};
 use crate::parameters::ParameterSpec;
 use crate::registry::{Kind, Registry};
 use crate::threads::Compute;
@@ -104,6 +104,14 @@ pub struct Closing<'a> {
     pub x: Rows<'a>,
     /// Folded messages; destinations × [`Layer::fold_width`].
     pub folded: Rows<'a>,
+}
+
+impl Closing<'_> {
+    /// How a layer stores what it keeps of these rows and of what comes `out` of them: as bf16 where any of them is.
+    fn precision(&self, out: &Matrix) -> Precision {
+        let all = [self.x.precision(), self.folded.precision(), out.precision()];
+        if all.contains(&Precision::Bf16) { Precision::Bf16 } else { Precision::F32 }
+    }
 }
 
 /// The gradients that the adjoint of `close` sets, each where it is wanted.
@@ -206,7 +214,12 @@ pub trait Layer: Send + Sync {
         plain && self.sender_weight(nodes).is_none()
     }
 
-    /// Values that the layer keeps in [`State`] for so many own rows, and edges that end there.
+    /// Values a row that the layer keeps in [`State`], stored as rows are.
+    fn state_columns(&self) -> usize {
+        0
+    }
+
+    /// Values of four bytes that the layer keeps in [`State`] besides, for so many own rows, and edges that end there.
     fn state_values(&self, _rows: usize, _edges: usize) -> usize {
         0
     }
@@ -220,6 +233,11 @@ pub trait Layer: Send + Sync {
     /// variance); `None` stands for 1.
     fn destination_weight<'a>(&self, _nodes: &Nodes<'a>) -> Option<&'a [f32]> {
         None
+    }
+
+    /// Whether every function of the layer takes matrices that store values as bf16, and others beside them.
+    fn takes_bf16(&self) -> bool {
+        false
     }
 
     /// Whether `close` reads the node's own row besides the fold.

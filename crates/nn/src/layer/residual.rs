@@ -100,9 +100,16 @@ impl Layer for Residual {
         self.layer.destination_weight(nodes)
     }
 
+    fn state_columns(&self) -> usize {
+        self.layer.state_columns() + if self.layer.reads_own_row() { self.outputs() } else { 0 }
+    }
+
     fn state_values(&self, rows: usize, edges: usize) -> usize {
-        let kept = if self.layer.reads_own_row() { rows * self.outputs() } else { 0 };
-        self.layer.state_values(rows, edges) + kept
+        self.layer.state_values(rows, edges)
+    }
+
+    fn takes_bf16(&self) -> bool {
+        self.layer.takes_bf16()
     }
 
     fn reads_own_row(&self) -> bool {
@@ -153,8 +160,9 @@ impl Layer for Residual {
         }
         // The layer sets `dx` and uses `dz` up.
         let mut kept = std::mem::take(at.state.around.get::<Matrix>());
+        kept.store_as(dz.precision());
         kept.reshape(dz.rows(), dz.columns());
-        kept.data_mut().copy_from_slice(dz.data());
+        copy_scaled(at.compute, &mut kept, Store::Set, Rows::Dense(dz), 1.0, None);
         self.layer.close_adjoint(&mut self.inside(at), dz, Wanted { dfolded, dx: Some(&mut *dx) });
         self.past(at, &kept, dx, Store::Add);
         *at.state.around.get() = kept;

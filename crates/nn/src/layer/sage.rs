@@ -13,6 +13,7 @@ use crate::kernels::fold::{begin_maximum, end_maximum, max_fold, max_fold_adjoin
 use crate::kernels::product::{
     add_bias_gradient, add_weight_gradient, times_weight, times_weight_then, times_weight_transposed,
 };
+use crate::kernels::stored::read;
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec, split, split_mut};
 
@@ -132,6 +133,10 @@ impl Layer for Sage {
         if self.pool { rows * self.inputs } else { 0 }
     }
 
+    fn takes_bf16(&self) -> bool {
+        !self.pool
+    }
+
     fn reads_own_row(&self) -> bool {
         true
     }
@@ -194,8 +199,9 @@ impl Layer for Sage {
         let own = (Left::Rows(input.x), views.own);
         if self.transform_first {
             let Rows::Dense(folded) = input.folded else { unreachable!("products fold into dense rows") };
+            let (rooms, width) = (compute.rooms(), self.outputs);
             return affine(compute, out, &[own], views.bias, |first, out| {
-                add_values(out, &folded.data()[first * self.outputs..]);
+                read(&rooms, folded.all(), first..first + out.len() / width, |folded| add_values(out, folded));
             });
         }
         affine(compute, out, &[(Left::Rows(input.folded), views.neighbour), own], views.bias, |_, _| {});

@@ -43,7 +43,7 @@ pub use schedule::{
 pub use suggest::{Meant, meant};
 pub(crate) use suggest::{one_of, refuse_unknown};
 pub use task::{EvalNegatives, LinkSplit, LinkSplitChoice, Replacement, TaskChoice, TaskConfig};
-pub use train::{ClassWeights, CountedWeights, SelectBy, TrainConfig};
+pub use train::{ClassWeights, CountedWeights, SelectBy, Stored, TrainConfig};
 pub use transport::{Failing, Fault, FaultKind, OutConfig, TrainerFault, TransportConfig, TransportKind, Who};
 
 /// A whole run.

@@ -77,6 +77,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "train.sync_every",
             "train.class_weights",
             "train.seed",
+            "train.precision",
             // What has chosen the best round.
             "train.select_by",
             "train.metrics",

@@ -1,5 +1,6 @@
 //! `[train]`: how the model is trained.
 
+use laconic_nn::Precision;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// `[train]`: how the model is trained.
@@ -29,6 +30,8 @@ pub struct TrainConfig {
     /// Whether rows and folds that the way back could read are made again rather than kept: less memory, more time, and
     /// the same bits.
     pub recompute: bool,
+    /// How features, rows between layers and their gradients are stored.
+    pub precision: Stored,
     /// Rounds between two reductions: with 1 gradients are added up every round, with more each worker trains on its
     /// own rows in between and then parameters are averaged, weighted by training rows.
     pub sync_every: u32,
@@ -79,6 +82,7 @@ impl Default for TrainConfig {
             warmup: 0,
             clip: 0.0,
             recompute: false,
+            precision: Stored::F32,
             sync_every: 1,
             seed: 0,
             eval_every: 1,
@@ -123,6 +127,26 @@ impl TryFrom<toml::Value> for ClassWeights {
             (Some("balanced"), _) => Ok(ClassWeights::Counted(CountedWeights::Balanced)),
             (_, Some(given)) => Ok(ClassWeights::Given(given)),
             _ => Err(format!("expected \"balanced\" or a number for each class, found {value}")),
+        }
+    }
+}
+
+/// `train.precision`: how features, rows between layers and their gradients are stored. Parameters, their gradients,
+/// logits and the optimiser's moments are `f32` either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stored {
+    /// As `f32`.
+    F32,
+    /// As bfloat16, in half the memory.
+    Bf16,
+}
+
+impl From<Stored> for Precision {
+    fn from(stored: Stored) -> Precision {
+        match stored {
+            Stored::F32 => Precision::F32,
+            Stored::Bf16 => Precision::Bf16,
         }
     }
 }

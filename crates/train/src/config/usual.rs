@@ -4,6 +4,7 @@
 pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
     ("accumulate", &["train.sync_every"]),
     ("act", &["model.activation"]),
+    ("amp", &["train.precision"]),
     ("architecture", &["model.arch"]),
     ("aggr", &["model.aggregator"]),
     ("aggregation", &["model.aggregator"]),
@@ -15,9 +16,11 @@ pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
     ("clip_grad", &["train.clip"]),
     ("compression", &["messages.forward", "messages.backward"]),
     ("dataset", &["data.path"]),
+    ("dtype", &["train.precision"]),
     ("early_stopping", &["train.patience"]),
     ("eval_steps", &["train.eval_every"]),
     ("fanout", &["batch.fanouts"]),
+    ("fp16", &["train.precision"]),
     ("gnn", &["model.arch"]),
     ("grad_clip", &["train.clip"]),
     ("gradient_clipping", &["train.clip"]),
@@ -65,10 +68,6 @@ pub const ABSENT: &[(&[&str], &str)] = &[
     (
         &["criterion", "loss", "loss_fn"],
         "the loss is cross-entropy, binary and summed over classes where a node may have several labels",
-    ),
-    (
-        &["amp", "dtype", "fp16", "precision"],
-        "it computes with 32 bits; messages.forward and its sisters say in how many rows travel",
     ),
 ];
 

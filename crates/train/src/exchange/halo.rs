@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use laconic_graph::plan::{HaloPlan, Link};
 use laconic_nn::Matrix;
-use laconic_wire::codec::{MessageKey, RowsMut, RowsRef, Store};
+use laconic_wire::codec::{MessageKey, Store};
 use laconic_wire::{Direction, Frame, Ledger, Rank, Tag, Transport, WireError};
 
 use super::assigner::Assigner;
 use super::drawn::{Drawn, Presence, Route, on_link};
+use super::staged;
 use super::timeline::{Phase, Timeline};
 use crate::error::{Result, TrainError};
 use crate::messages::coders::{Coders, End, Setting};
@@ -45,6 +46,8 @@ pub struct Halo {
     pub values: WidthCounts,
     /// Messages that the codec found no need to send.
     pub skipped: u64,
+    /// Rows of a message whose matrix stores them as bf16.
+    room: Vec<f32>,
 }
 
 /// One exchange: which rows, under which tag.
@@ -111,6 +114,7 @@ impl Halo {
             timeline: Timeline::default(),
             values: WidthCounts::default(),
             skipped: 0,
+            room: Vec::new(),
         }
     }
 
@@ -261,9 +265,9 @@ impl Halo {
             return Ok(());
         }
         let key = self.key(request, self.rank, peer);
-        let source = RowsRef { data: rows.data(), columns: rows.columns(), rows: set };
         let start = Instant::now();
         let from = self.timeline.now();
+        let source = staged::outgoing(rows, set, &mut self.room);
         let (coder, reading) = self.coders.coder_of(tag, request.is_late())?;
         let setting = coder.setting(&reading, end);
         let size = coder.bytes(&setting, source.rows.len(), source.columns);
@@ -298,12 +302,10 @@ impl Halo {
         into: &mut Matrix,
     ) -> std::result::Result<(), WireError> {
         let (tag, key) = (request.tag, self.key(request, peer, self.rank));
-        let columns = into.columns();
         let store = if tag.direction == Direction::Forward { Store::Set } else { Store::Add };
         let (rows, _) = on_link(&self.links[peer.index()], (tag.direction, false), drawn, (self.rank, peer));
         let coder = self.coders.known(tag);
-        let into = RowsMut { data: into.data_mut(), columns, rows };
-        coder.read(&key, setting, frame, into, store)
+        staged::incoming((into, rows), (&mut self.room, store), |into| coder.read(&key, setting, frame, into, store))
     }
 
     /// Enters into `ledger` what [`Halo::start`] sends for rows of this width. Where a level depends on what happens
@@ -387,7 +389,7 @@ impl Pending {
         let Pending { request, drawn, settings, .. } = self;
         let Request { tag, scope, .. } = request;
         if tag.direction == Direction::Forward && (scope == Scope::Nothing || drawn.is_some()) {
-            into.data_mut().fill(0.0);
+            into.clear();
         }
         for peer in halo.rank.others(transport.size()) {
             let Some(setting) = &settings[peer.index()] else { continue };

@@ -9,8 +9,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use laconic_nn::kernels::elementwise::{add, blend};
-use laconic_nn::{Compute, Matrix};
+use laconic_nn::kernels::Store;
+use laconic_nn::kernels::elementwise::{add_rows, blend, copy_scaled};
+use laconic_nn::{Compute, Matrix, Rows};
 use laconic_wire::{Direction, Tag, Transport};
 
 use super::drawn::Presence;
@@ -84,20 +85,21 @@ impl Late {
         };
         let Some((rows, presence)) = came else {
             if tag.direction == Direction::Forward {
-                into.data_mut().fill(0.0);
+                into.clear();
             }
             return Ok(Some(halo.nobody()));
         };
         // What another run's file says is not to be trusted with shapes.
         let counts = presence.as_ref().is_none_or(|presence| presence.len() == halo.rows());
-        let average = stream.average.as_ref().is_none_or(|average| average.data().len() == rows.data().len());
-        if rows.data().len() != into.data().len() || !counts || !average {
+        let shape = |matrix: &Matrix| (matrix.rows(), matrix.columns());
+        let average = stream.average.as_ref().is_none_or(|average| shape(average) == shape(&rows));
+        if shape(&rows) != shape(into) || !counts || !average {
             return Err(odd(&Name::of(ARRIVED, (tag.layer, tag.direction), None), "rows of another shape"));
         }
         let used = if smoothing > 0.0 { stream.blend(compute, smoothing, &rows) } else { &rows };
         match tag.direction {
-            Direction::Forward => into.data_mut().copy_from_slice(used.data()),
-            Direction::Reverse => add(compute, into.data_mut(), used.data()),
+            Direction::Forward => copy_scaled(compute, into, Store::Set, Rows::Dense(used), 1.0, None),
+            Direction::Reverse => add_rows(compute, into, used),
         }
         stream.spare = rows;
         Ok(presence)

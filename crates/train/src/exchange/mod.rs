@@ -8,6 +8,7 @@ pub mod late;
 pub mod moments;
 pub mod peers;
 pub mod shapes;
+pub mod staged;
 pub mod stale;
 pub mod steps;
 pub mod timeline;

@@ -11,7 +11,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use laconic_nn::Matrix;
+use laconic_nn::kernels::Store;
+use laconic_nn::kernels::elementwise::copy_scaled;
+use laconic_nn::{Compute, Matrix, Rows};
 use laconic_wire::transport::by_hand::ByHand;
 use laconic_wire::{Direction, Frame, Kind, Ledger, Metered, Rank, Tag, Transport, WireError};
 
@@ -163,9 +165,15 @@ impl Stale {
     ///
     /// # Errors
     /// If a codec refuses the rows, or the transport fails.
-    pub fn exchange(&mut self, halo: &mut Halo, tag: Tag, rows: &Matrix, into: &mut Matrix) -> Result<Presence> {
+    pub fn exchange(
+        &mut self,
+        compute: &Compute,
+        halo: &mut Halo,
+        tag: Tag,
+        (rows, into): (&Matrix, &mut Matrix),
+    ) -> Result<Presence> {
         let Some(mut mesh) = self.mesh.take() else {
-            into.data_mut().fill(0.0);
+            into.clear();
             return Ok(Some(halo.nobody()));
         };
         let told = self.tell(halo, mesh.transport(), tag, rows).and_then(|()| self.hear(mesh.transport()));
@@ -176,7 +184,7 @@ impl Stale {
         self.mesh = Some(mesh);
         told?;
         let stream = &self.streams[&tag.layer];
-        into.data_mut().copy_from_slice(stream.rows.data());
+        copy_scaled(compute, into, Store::Set, Rows::Dense(&stream.rows), 1.0, None);
         Ok(stream.presence.clone())
     }
 

@@ -14,11 +14,11 @@
 //! `messages.costs = "measured"`.
 
 use laconic_graph::plan::Link;
-use laconic_wire::codec::RowsRef;
 use laconic_wire::{Direction, Ledger, LinkShape, Rank, Tag, Transport, WireError, collectives};
 
 use super::halo::Halo;
 use super::shapes::PeerRows;
+use super::staged;
 use super::steps::Step;
 use crate::error::{Result, TrainError};
 use crate::messages::assign::{self, LinkCost, Menu};
@@ -289,11 +289,11 @@ pub fn forecast_assign(links: &[PeerRows], rank: Rank, exchanges: &[(Tag, &Menu)
 /// If the codec cannot be made.
 pub fn trace_once(halo: &mut Halo, tag: Tag, rows: &laconic_nn::Matrix) -> Result<()> {
     let Halo { links, coders, rank, .. } = halo;
-    let (coder, _) = coders.coder(tag)?;
+    let ((coder, _), mut room) = (coders.coder(tag)?, Vec::new());
     for (peer, link) in links.iter().enumerate() {
         let end = End { rank: *rank, peer: Rank(peer as u32), outgoing: true, rows: link.send.len(), drawn: None };
         let set = laconic_wire::codec::RowSet::Indices(&link.send);
-        coder.trace(end, &RowsRef { data: rows.data(), columns: rows.columns(), rows: set });
+        coder.trace(end, &staged::outgoing(rows, set, &mut room));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What a stage trains on: rows that do not change, and what is known of their neighbours.
 
-use laconic_nn::Operand;
+use laconic_nn::{Operand, Precision};
 
 use crate::config::ramp::Reading;
 use crate::error::Result;
@@ -15,6 +15,14 @@ pub struct Handed {
     pub training: Operand,
     /// What it is evaluated on, where that is something else: rows that have seen more of the graph.
     pub evaluation: Option<Operand>,
+}
+
+impl Handed {
+    /// The same rows, stored so.
+    fn stored(self, precision: Precision) -> Handed {
+        let evaluation = self.evaluation.map(|rows| rows.converted(precision));
+        Handed { training: self.training.converted(precision), evaluation }
+    }
 }
 
 impl From<Operand> for Handed {
@@ -52,6 +60,7 @@ impl StageInputs {
     /// If another worker does not answer.
     pub fn fetch(worker: &mut Worker, stage: &Stage, x: Handed, rounds_before: u32) -> Result<StageInputs> {
         let layer = stage.first();
+        let x = x.stored(worker.plan.config.train.precision.into());
         let Handed { training: x, evaluation } = x;
         if layer.message_width() > 0 && !stage.freezes() {
             let (inputs, eval_inputs) = (Inputs::unfolded(x), evaluation.map(Inputs::unfolded));

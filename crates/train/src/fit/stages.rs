@@ -1,6 +1,6 @@
 //! Training stages one after the other, and running trained ones.
 
-use laconic_nn::{Matrix, Operand};
+use laconic_nn::{Matrix, Operand, Precision};
 use laconic_wire::{Count, Kind, PerKind, collectives};
 
 use super::inputs::{Handed, StageInputs, folds_in_pieces};
@@ -232,19 +232,21 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
     let (mut x, mut apart) = (Some(x), false);
     for (index, (stage, parameters)) in stages.iter().zip(parameters).enumerate() {
         let own = x.take().expect("every stage but the last hands rows on");
+        let own = own.converted(worker.plan.config.train.precision.into());
         let round = index as u32;
         // An inductive run's evaluations have inputs of their own, whatever a run without training nodes says here.
         apart |= worker.plan.evaluates_apart(stage) || (worker.plan.config.data.inductive && stage.freezes());
         let inputs = inputs(worker, (stage, apart), own, round)?;
         let embedding = match &inputs.x {
-            Operand::Dense(rows) if index > 0 => Some(rows.clone()),
+            Operand::Dense(rows) if index > 0 => Some(rows.clone().converted(Precision::F32)),
             _ => None,
         };
         let at = StageRun { stage, index, rounds_before: round };
         let mut fit = Fit::without_rounds(worker, at, StageInputs::of(inputs))?;
         if index + 1 == stages.len() {
             let pass = fit.infer(worker, parameters, round)?;
-            let embedding = pass.take_last_hidden().or(embedding);
+            let hidden = pass.take_last_hidden().map(|rows| rows.converted(Precision::F32));
+            let embedding = hidden.or(embedding);
             return Ok(Inferred { logits: pass.take_logits(), embedding });
         }
         x = hand_on(worker, fit, stage, parameters, round)?.map(|handed| handed.training);

@@ -127,10 +127,19 @@ impl<'a> Fit<'a> {
     }
 
     fn context(&self, worker: &Worker, round: u32, training: bool) -> PassContext {
-        let TrainConfig { seed, recompute, .. } = worker.plan.config.train;
+        let TrainConfig { seed, recompute, precision, .. } = worker.plan.config.train;
+        let precision = precision.into();
         // What is put together for the last layer is read on the whole way back, and without one nothing is kept.
         let recompute = recompute && training && self.network().joined().is_none();
-        PassContext { round, first_layer: self.at.stage.first_layer, training, tells: false, seed, recompute }
+        PassContext {
+            round,
+            first_layer: self.at.stage.first_layer,
+            training,
+            tells: false,
+            seed,
+            recompute,
+            precision,
+        }
     }
 
     /// Puts what this worker alone remembers of the stage into `saved`.

@@ -99,7 +99,7 @@ fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
         let layer = unit.layer.as_ref();
         let (inputs, outputs) = (levels[level], if layer.message_width() > 0 { level + 1 } else { level });
         let edges = if outputs > level { drawn_by(fanouts.get(level).copied().flatten(), levels[outputs]) } else { 0 };
-        floats("batches", layer.state_values(levels[outputs], edges));
+        floats("batches", layer.state_columns() * levels[outputs] + layer.state_values(levels[outputs], edges));
         let messages = if messages_are_rows(layer) { 0 } else { layer.message_width() };
         floats(
             "batches",

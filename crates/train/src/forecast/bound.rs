@@ -2,7 +2,8 @@
 //!
 //! Everything follows from the plan: layers, widths, nodes, edges. Nothing is taken from the program's own timings, and
 //! nothing is counted that a better program would not have to do. For each unit of a network over n rows and E edges
-//! (self-loops among them), with i inputs, o outputs, messages of width m and folds of width f, values of 4 bytes:
+//! (self-loops among them), with i inputs, o outputs, messages of width m and folds of width f, values of 4 bytes, or
+//! of 2 where rows are stored as bf16 (`train.precision`):
 //!
 //! - **products** ([`Layer::products`]), each of a matrix of v values: 2·n·v flops forward, 2·n·v for the matrix's
 //!   gradient, and 2·n·v for the gradient of what it multiplies, which nobody wants of a network's inputs.
@@ -41,7 +42,7 @@ use crate::schedule::Stage;
 pub enum Work {
     /// Floating-point operations of dense products.
     Products,
-    /// Bytes of rows of this width at random places.
+    /// Bytes of rows at random places, each as long as so many `f32`.
     Gathered(usize),
     /// Bytes that are read and written in order.
     Streamed,
@@ -78,6 +79,8 @@ pub struct Item {
 struct Size {
     rows: f64,
     edges: f64,
+    /// Bytes of a value of rows.
+    value: usize,
 }
 
 /// What rounds see of a graph.
@@ -139,7 +142,8 @@ pub fn of(plan: &Plan, seen: &Seen) -> Result<Vec<Item>> {
     let mut items = Vec::new();
     for (index, stage) in plan.stages.iter().enumerate() {
         let rows = if touches_no_graph(stage) { seen.train } else { seen.nodes } as f64;
-        let mut round = RoundOf { stage, index, size: Size { rows, edges }, items: &mut items };
+        let mut round =
+            RoundOf { stage, index, size: Size { rows, edges, value: plan.precision().bytes() }, items: &mut items };
         round.all();
     }
     Ok(items)
@@ -173,7 +177,7 @@ impl RoundOf<'_> {
 
     /// So many values a row, read or written in order.
     fn stream(&mut self, unit: usize, moment: Moment, values: usize) {
-        self.put(unit, moment, Work::Streamed, self.size.rows * (FLOAT * values) as f64);
+        self.put(unit, moment, Work::Streamed, self.size.rows * (self.size.value * values) as f64);
     }
 
     fn all(&mut self) {
@@ -184,7 +188,8 @@ impl RoundOf<'_> {
             self.passes(index, network);
         }
         let last = network.units().len() - 1;
-        self.stream(last, Moment::Step, 2 * self.stage.outputs());
+        let scores = self.size.rows * (2 * FLOAT * self.stage.outputs()) as f64;
+        self.put(last, Moment::Step, Work::Streamed, scores);
         self.put(last, Moment::Step, Work::Streamed, (3 * FLOAT * network.trained()) as f64);
     }
 
@@ -202,16 +207,17 @@ impl RoundOf<'_> {
     fn folds(&mut self, index: usize, layer: &dyn Layer) {
         let (message, fold) = (layer.message_width(), layer.fold_width());
         let width = message.min(fold);
-        let Size { rows, edges } = self.size;
-        let bytes = |out: usize| FLOAT as f64 * (edges * width as f64 + rows * out as f64 + edges);
+        let Size { rows, edges, value } = self.size;
+        let bytes = |out: usize| value as f64 * (edges * width as f64 + rows * out as f64) + 4.0 * edges;
+        let long = (value * width).div_ceil(FLOAT);
         if message > 0 && (index > 0 || !keeps_fold(self.stage)) {
-            self.put(index, Moment::Forward, Work::Gathered(width), bytes(fold));
+            self.put(index, Moment::Forward, Work::Gathered(long), bytes(fold));
         }
         if message > 0 && (index > 0 || layer.message_has_parameters()) {
             if layer.absence() == Absence::Skipped {
                 return self.stream(index, Moment::Backward, 2 * fold + message);
             }
-            self.put(index, Moment::Backward, Work::Gathered(width), bytes(message));
+            self.put(index, Moment::Backward, Work::Gathered(long), bytes(message));
         }
     }
 

@@ -1,10 +1,12 @@
 //! Memory of a worker, forecast from shapes: what is allocated once and kept, by what it is for.
 
+use laconic_nn::Precision;
+
 use super::amounts::FLOAT;
 pub use super::amounts::Memory;
 use super::batches;
 use super::fetches::learned;
-use super::passes::{Keeping, Over, messages_are_rows, most_values};
+use super::passes::{Keeping, Over, messages_are_rows, most_bytes};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Plan, RankedAmong};
@@ -38,7 +40,7 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
         // Their relation and their share, as read and in blocks.
         memory.add("graph", (edges * (2 * size_of::<u16>() + FLOAT)) as u64);
     }
-    memory.add("features", (FLOAT * shapes.feature_values) as u64);
+    memory.add("features", (of_inputs(shapes, plan, &plan.stages[0]) * shapes.feature_values) as u64);
     let keeping = match (trains, plan.config.train.recompute) {
         (false, _) => Keeping::Nothing,
         (true, true) => Keeping::Least,
@@ -116,12 +118,18 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     given + of_relations + 40 * of_round + 8 * listed + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
 }
 
+/// Bytes of a value of a stage's inputs, and of folds of these: sparse rows have `f32` whatever the precision.
+fn of_inputs(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
+    let is_dense = stage.first_layer > 0 || shapes.feature_values == shapes.rows * stage.first().inputs();
+    if is_dense { plan.precision().bytes() } else { FLOAT }
+}
+
 /// The inputs that do not change while a stage trains, and what passes over its rows hold.
 fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = Memory::default();
-    let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
-    let first = stage.first();
+    let mut bytes = |name, count: usize, each: usize| memory.add(name, (count as u64).saturating_mul(each as u64));
+    let (first, each_input) = (stage.first(), of_inputs(shapes, plan, stage));
     let (width, live) = (first.message_width(), first.message_has_parameters());
     // Features have been counted.
     let handed_on = if stage.first_layer > 0 { first.inputs() * rows } else { 0 };
@@ -130,28 +138,29 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
         (true, false) => first.inputs() * rows,
         (false, _) => 0,
     };
-    floats("frozen inputs", handed_on + kept);
+    bytes("frozen inputs", handed_on + kept, each_input);
     let apart = plan.evaluates_apart(stage);
-    floats("inputs of evaluations", if apart { handed_on.max(first.inputs() * rows) + kept } else { 0 });
+    let of_evaluations = if apart { handed_on.max(first.inputs() * rows) + kept } else { 0 };
+    bytes("inputs of evaluations", of_evaluations, each_input);
     // Others' messages, and own ones that are not rows, while a fold without parameters is made of them.
     let folds = width > 0 && !live;
     let made = if folds && messages_are_rows(first) { 0 } else { rows };
-    let folding = if folds { (made + halo) * width } else { 0 };
+    let folding = if folds { (made + halo) * width * each_input } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
     if keeping == Keeping::Nothing || !trains_on_rows_alone(plan, stage) {
-        let passes = most_values(Over { rows, copies }, stage, keeping);
+        let passes = most_bytes(Over { rows, copies }, (stage, plan.precision()), keeping);
         let again = if folds && !stage.freezes() { folding } else { 0 };
-        floats("activations", (passes + again).max(folding));
+        bytes("activations", (passes + again).max(folding), 1);
         return memory;
     }
     let (train, of_round) = training_rows(shapes, plan);
     let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
     let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
     let batch = if plan.batching.is_some() { of_round * each } else { 0 };
-    let over = |rows: usize, keeping| most_values(Over { rows, copies: 0 }, stage, keeping);
+    let over = |rows: usize, keeping| most_bytes(Over { rows, copies: 0 }, (stage, plan.precision()), keeping);
     let (round, evaluation) = (over(of_round, keeping), over(rows, Keeping::Nothing));
-    floats("training rows", train * each + batch);
-    floats("activations", (round + evaluation).max(folding));
+    bytes("training rows", train * each + batch, each_input);
+    bytes("activations", (round + evaluation).max(folding), 1);
     memory
 }
 
@@ -173,7 +182,8 @@ fn training_rows(shapes: &Shapes, plan: &Plan) -> (usize, usize) {
 fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = of_passes(shapes, plan, stage, keeping);
-    let mut floats = |name, count: usize| memory.add(name, (count as u64).saturating_mul(FLOAT as u64));
+    let precision = plan.precision();
+    let mut amount = |name, count: usize, each: usize| memory.add(name, (count as u64).saturating_mul(each as u64));
     let units = stage.network.units();
     let first = units[0].layer.as_ref();
     // The widest messages. Classes may be many more than columns, and no row of them crosses.
@@ -186,20 +196,27 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
         let layer = unit.layer.as_ref();
         let message = layer.message_width();
         if index > 0 || first.message_has_parameters() {
-            floats("halo rows", halo * message);
+            amount("halo rows", halo * message, precision.bytes());
         }
-        floats("what layers keep", layer.state_values(rows, edges) + layer.state_values(of_round, 0));
+        amount("what layers keep", layer.state_columns() * (rows + of_round), precision.bytes());
+        amount("what layers keep", layer.state_values(rows, edges) + layer.state_values(of_round, 0), FLOAT);
         messages = messages.max(message);
         // What crosses in every round: messages, or where they are late the rows that these are made of.
         let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
         crossing.extend((index > 0).then_some(if carries { layer.inputs() } else { message }));
     }
-    floats("gradients of rows", messages * halo);
+    amount("gradients of rows", messages * halo, precision.bytes());
     let crosses = crossing.iter().copied().fold(messages, usize::max);
     let all_cross: usize = crossing.iter().sum();
     // Before the first round frozen rows cross, or messages of them that are as wide, and their frames stay.
     let once = if first.message_width() > 0 && stage.freezes() { first.inputs() } else { 0 };
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
+    let mut floats = |name, count: usize| amount(name, count, FLOAT);
+    if precision != Precision::F32 {
+        // Of one link at a time, as codecs read and write them.
+        let longest = shapes.links.iter().map(|link| link.send.max(link.receive)).max().unwrap_or(0);
+        floats("frames", crosses.max(once) * longest);
+    }
     floats("frames", crosses.max(once) * exchanged);
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one

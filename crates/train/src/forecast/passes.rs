@@ -1,6 +1,6 @@
 //! What passes over all own rows hold at their peak: the matrices of [`crate::pass::network`], as they come and go.
 
-use laconic_nn::{Layer, Nodes};
+use laconic_nn::{Layer, Nodes, Precision};
 
 use crate::pass::spare::widest;
 use crate::pass::walk::reads_weighted_rows;
@@ -12,25 +12,53 @@ pub(super) fn messages_are_rows(layer: &dyn Layer) -> bool {
 }
 
 /// The memory that goes from one matrix to another, as [`crate::pass::spare::Spare`] deals with it: what is given back
-/// is lent to what needs half of it at least, and is never freed.
+/// is lent to what needs half of it at least and is stored alike, and is never freed.
 #[derive(Default)]
 struct Held {
+    /// How a pass stores its rows. Those of [`Held::take_exact`] are `f32` whatever it says.
+    precision: Precision,
     free: Vec<usize>,
+    exact: Vec<usize>,
+    /// In bytes.
     most: usize,
 }
 
 impl Held {
     fn take(&mut self, values: usize) {
-        let fits = |(_, free): &(usize, &usize)| (values..=2 * values).contains(*free);
-        let best = self.free.iter().enumerate().filter(fits).min_by_key(|(_, free)| **free);
-        match best.map(|(place, _)| place) {
-            Some(place) => drop(self.free.swap_remove(place)),
-            None => self.most += values,
-        }
+        self.most += self.precision.bytes() * lack(&mut self.free, values);
     }
 
     fn give(&mut self, values: usize) {
         self.free.extend((values > 0).then_some(values));
+    }
+
+    fn take_exact(&mut self, values: usize) {
+        match self.precision {
+            Precision::F32 => self.take(values),
+            Precision::Bf16 => self.most += Precision::F32.bytes() * lack(&mut self.exact, values),
+        }
+    }
+
+    /// The gradient that the way back starts from: made in `f32`, and stored as the others are.
+    fn start_back(&mut self, values: usize) {
+        self.take_exact(values);
+        if self.precision != Precision::F32 {
+            self.take(values);
+            self.exact.extend((values > 0).then_some(values));
+        }
+    }
+}
+
+/// How many values have to be new, where so many are wanted.
+fn lack(free: &mut Vec<usize>, values: usize) -> usize {
+    let fits = |(_, free): &(usize, &usize)| (values..=2 * values).contains(*free);
+    let best = free.iter().enumerate().filter(fits).min_by_key(|(_, free)| **free);
+    match best.map(|(place, _)| place) {
+        Some(place) => {
+            free.swap_remove(place);
+            0
+        }
+        None => values,
     }
 }
 
@@ -67,10 +95,14 @@ pub(super) struct Over {
     pub copies: usize,
 }
 
-/// The most values that a pass over a stage's network holds, besides its inputs, what layers keep, and the halo's rows.
+/// The most bytes that a pass over a stage's network holds, besides its inputs, what layers keep, and the halo's rows.
 /// Memory goes from one matrix to the next ([`crate::pass::spare`]), and matrices of half of the size of the largest
 /// have its room.
-pub(super) fn most_values(Over { rows, copies }: Over, stage: &Stage, keeping: Keeping) -> usize {
+pub(super) fn most_bytes(
+    Over { rows, copies }: Over,
+    (stage, precision): (&Stage, Precision),
+    keeping: Keeping,
+) -> usize {
     let units = stage.network.units();
     let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
     let largest = rows * widest(&stage.network);
@@ -100,7 +132,7 @@ pub(super) fn most_values(Over { rows, copies }: Over, stage: &Stage, keeping: K
     // What is put together for the last unit is read by all, so nothing is made again, and all is kept.
     let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
     let joined = stage.network.joined().map_or(0, |_| 3 * room(rows * units[units.len() - 1].layer.inputs()));
-    let mut held = Held::default();
+    let mut held = Held { precision, ..Held::default() };
     dropped.into_iter().chain([joined]).for_each(|values| held.take(values));
     forward(&sizes, keeping, &mut held, &dropped);
     if keeping != Keeping::Nothing {
@@ -118,7 +150,11 @@ fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]
         if !of.live {
             held.give(of.messages);
         }
-        held.take(of.z);
+        if is_last {
+            held.take_exact(of.z)
+        } else {
+            held.take(of.z)
+        }
         match keeping {
             Keeping::All => {}
             Keeping::Least if index == 0 => dropped.iter().for_each(|values| held.give(*values)),
@@ -144,7 +180,7 @@ fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]
 fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]) {
     let least = keeping == Keeping::Least;
     // The gradient by the last unit's outputs.
-    held.take(sizes.last().map_or(0, |of| of.z));
+    held.start_back(sizes.last().map_or(0, |of| of.z));
     for (index, of) in sizes.iter().enumerate().skip(1).rev() {
         let (was_forgotten, frugal) = (least && index + 1 < sizes.len(), least && !of.live);
         let message_gradient = match (of.folded > 0, of.messages) {
@@ -200,7 +236,7 @@ mod tests {
         if keeping != Keeping::Nothing {
             backward(sizes, keeping, &mut held, &[]);
         }
-        held.most
+        held.most / Precision::F32.bytes()
     }
 
     #[test]

@@ -58,12 +58,14 @@ impl Pass {
             Neighbours::Exchanged => {
                 // The same arithmetic as with a kept fold: dropout comes after it.
                 let tag = walk.context.tag(0, Direction::Forward);
-                refolding.fold(walk.peers, graph, layer, (inputs.x.view(), tag), refolded.dense_mut())?;
+                let into = refolded.dense_mut();
+                into.store_as(walk.context.precision);
+                refolding.fold(walk.peers, graph, layer, (inputs.x.view(), tag), into)?;
                 Some(folded.view(walk.peers.compute, refolded, after_fold, nodes.ids, &mut self.spare))
             }
         };
         let Tape { near: Neighbourhood { folded: own_fold, state, .. }, z, .. } = tape;
-        self.spare.shape(z, (x.rows(), layer.outputs()));
+        self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(0));
         let folded = match folded {
             Some(rows) => rows,
             None => Rows::Dense(own_fold),

@@ -56,7 +56,7 @@ pub enum Neighbours {
 /// The rows that cross for frozen inputs: messages that have no parameters, or else the rows themselves, multiplied by
 /// their senders' weights.
 pub fn travelling(compute: &mut Compute, layer: &dyn Layer, nodes: &Nodes<'_>, x: Rows<'_>) -> Matrix {
-    let mut out = Matrix::default();
+    let mut out = Matrix::stored(x.precision());
     if layer.message_has_parameters() {
         out.reshape(x.rows(), x.columns());
         copy_scaled(compute, &mut out, Store::Set, x, 1.0, layer.sender_weight(nodes));
@@ -165,14 +165,15 @@ impl Inputs {
 
 fn as_sparse_as(x: &Operand, rows: Matrix) -> Operand {
     match x {
-        Operand::Dense(_) => Operand::Dense(rows),
+        Operand::Dense(x) => Operand::Dense(rows.converted(x.precision())),
         Operand::Sparse(_) => Operand::compact(rows),
     }
 }
 
 /// The halo's rows, each of which its owner sends once.
 fn fetch_halo(peers: &mut Peers<'_>, own: &Matrix, (tag, scope): (Tag, Scope)) -> Result<(Matrix, Presence)> {
-    let mut halo = Matrix::zeros(peers.halo.rows(), own.columns());
+    let mut halo = Matrix::stored(own.precision());
+    halo.reshape(peers.halo.rows(), own.columns());
     let adaptive = peers.halo.coders.coding(tag).is_adaptive();
     if adaptive && scope != Scope::Nothing && tag.kind != Kind::Evaluation {
         // The rows are known before they are sent, so the first assignment need not wait.
@@ -193,7 +194,7 @@ fn fold(
     (own, mut halo): (&Matrix, Matrix),
     presence: &Presence,
 ) -> Matrix {
-    let (mut folded, mut state) = (Matrix::default(), State::default());
+    let (mut folded, mut state) = (Matrix::stored(own.precision()), State::default());
     let at = &mut At { compute, p: &[], nodes: graph.nodes, state: &mut state };
     layer.fold(at, Sources::new(Side::Own, graph.own, own), &mut folded);
     weigh(at.compute, layer, presence, &mut halo, at.state);
@@ -257,6 +258,7 @@ impl Refolding {
                 messages
             }
         };
+        halo.store_as(folded.precision());
         halo.reshape(peers.halo.rows(), messages.columns());
         let fold_own = |compute: &mut Compute, _: &mut Matrix| {
             let own = Sources::new(Side::Own, graph.own, messages);
@@ -302,7 +304,8 @@ impl Dropped {
             Operand::Sparse(_) => x.clone(),
         });
         if let Operand::Dense(copy) = copy {
-            spare.shape(copy, (x.view().rows(), x.view().columns()));
+            let x = x.view();
+            spare.shape_as(copy, (x.rows(), x.columns()), x.precision());
         }
         drop_out(compute, copy, x, dropout, ids);
         copy.view()

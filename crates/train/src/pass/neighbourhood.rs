@@ -7,7 +7,7 @@
 //! (PipeGCN, Wan et al., 2022, algorithm 1, exchanges h and the gradient by h).
 
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::{add, copy_scaled};
+use laconic_nn::kernels::elementwise::{add_rows, copy_scaled, fill};
 use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Rows, Senders, Side, Sources, State};
 use laconic_wire::Direction;
 
@@ -103,6 +103,9 @@ impl Neighbourhood {
         let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Forward));
         let Neighbourhood { messages, halo_messages, folded, state, presence, copies, weighted } = self;
         let as_they_are = as_messages(walk, index, x);
+        for of_halo in [&mut *halo_messages, &mut *copies, &mut *weighted] {
+            of_halo.store_as(walk.context.precision);
+        }
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         let messages = own_messages(layer, at, (x, as_they_are), (messages, spare));
         spare.shape(folded, (x.rows(), layer.fold_width()));
@@ -166,6 +169,9 @@ impl Neighbourhood {
         let Neighbourhood { messages, halo_messages, state, presence, copies, .. } = self;
         let Returning { folded: dfolded, messages: dm, halo: dhalo, copies: dcopies, returned } = gradients;
         let halo = Sources::new(Side::Halo, graph.halo, halo_messages);
+        for of_rows in [&mut *dhalo, &mut *dcopies, &mut *returned] {
+            of_rows.store_as(walk.context.precision);
+        }
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         layer.fold_adjoint(at, g, halo, dfolded, dhalo);
         weigh_adjoint(at.compute, layer, presence, dhalo);
@@ -187,7 +193,7 @@ impl Neighbourhood {
             (true, None) => fold_own(walk.peers.compute, g, dm),
             (true, Some(_)) => {
                 returned.reshape(x.rows(), x.columns());
-                returned.data_mut().fill(0.0);
+                fill(walk.peers.compute, returned, 0.0);
                 walk.peers.exchange(tag, dcopies, returned, |compute, _| fold_own(compute, g, dm))?;
             }
         }
@@ -196,7 +202,7 @@ impl Neighbourhood {
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         match (as_they_are, dx.as_mut()) {
             (Some(_), Some((dx, Store::Set))) => std::mem::swap(*dx, dm),
-            (Some(_), Some((dx, Store::Add))) => add(at.compute, dx.data_mut(), dm.data()),
+            (Some(_), Some((dx, Store::Add))) => add_rows(at.compute, dx, dm),
             (_, dx) => layer.message_adjoint(at, g, senders, dm, dx.map(|(dx, store)| (&mut **dx, *store))),
         }
         spare.take(dm);

@@ -5,8 +5,10 @@
 //! block's.
 
 use laconic_nn::kernels::Store;
+use laconic_nn::kernels::elementwise::copy_scaled;
 use laconic_nn::kernels::normalise::{Activated, Statistics};
-use laconic_nn::{At, Closing, Matrix, Operand, Rows, Wanted};
+use laconic_nn::matrix::Values;
+use laconic_nn::{At, Closing, Matrix, Operand, Precision, Rows, Wanted};
 
 use crate::error::Result;
 use crate::pass::inputs::{Dropped, Refolding};
@@ -65,9 +67,12 @@ impl Default for FirstInputs {
 /// A matrix in no more memory than it fills, and an empty one in its place.
 fn fitted(matrix: &mut Matrix) -> Matrix {
     let (rows, columns) = (matrix.rows(), matrix.columns());
-    let mut values = std::mem::take(matrix).into_vec();
-    values.shrink_to_fit();
-    Matrix::from_vec(rows, columns, values)
+    let mut values = std::mem::take(matrix).into_values();
+    match &mut values {
+        Values::F32(values) => values.shrink_to_fit(),
+        Values::Bf16(values) => values.shrink_to_fit(),
+    }
+    Matrix::from_values(rows, columns, values)
 }
 
 impl Pass {
@@ -89,7 +94,7 @@ impl Pass {
     /// The gradient that [`Pass::backward`] starts from; rows × classes.
     pub fn logits_gradient(&mut self) -> (&mut Matrix, &Matrix) {
         let z = &self.tapes.last().expect("a network has layers").z;
-        self.spare.shape(&mut self.gradient, (z.rows(), z.columns()));
+        self.spare.shape_as(&mut self.gradient, (z.rows(), z.columns()), Precision::F32);
         (&mut self.gradient, z)
     }
 
@@ -100,7 +105,8 @@ impl Pass {
     pub fn forward(&mut self, walk: &mut Walk<'_, '_>) -> Result<()> {
         let units = walk.network.units().len();
         self.tapes.resize_with(units, Tape::default);
-        self.spare.expect(widest(walk.network) * walk.graph.nodes.ids.len());
+        self.spare.expect(widest(walk.network) * walk.graph.nodes.ids.len(), walk.context.precision);
+        self.tapes[0].near.halo_messages.store_as(walk.context.precision);
         self.first_forward(walk)?;
         self.activate(walk, 0)?;
         for index in 1..units {
@@ -118,11 +124,11 @@ impl Pass {
         if layer.message_width() > 0 {
             near.gather(walk, index, Rows::Dense(x), &mut self.spare)?;
         }
-        self.spare.shape(z, (x.rows(), layer.outputs()));
+        let is_last = index + 1 == walk.network.units().len();
+        self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(index));
         let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(&near.folded) };
         layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
         // The last unit's way back begins at once, and its rows may be handed on.
-        let is_last = index + 1 == walk.network.units().len();
         let forgets = walk.forgets();
         if (walk.context.recompute || forgets) && !is_last {
             self.spare.take(x);
@@ -160,6 +166,7 @@ impl Pass {
     /// # Errors
     /// If a peer does not answer, or a codec refuses the rows.
     pub fn backward(&mut self, walk: &mut Walk<'_, '_>, g: &mut [f32]) -> Result<()> {
+        self.store_gradient(walk);
         for index in (1..walk.network.units().len()).rev() {
             self.unit_backward(walk, index, &mut g[walk.network.ranges(index).layer.clone()])?;
             self.activate_backward(walk, index, g)?;
@@ -174,6 +181,18 @@ impl Pass {
             self.release_inputs();
         }
         Ok(())
+    }
+
+    /// Stores the gradient that the way back starts from as the others are.
+    fn store_gradient(&mut self, walk: &Walk<'_, '_>) {
+        if walk.context.precision != self.gradient.precision() {
+            let (rows, columns) = (self.gradient.rows(), self.gradient.columns());
+            self.spare.shape(&mut self.next_gradient, (rows, columns));
+            let exact = Rows::Dense(&self.gradient);
+            copy_scaled(walk.peers.compute, &mut self.next_gradient, Store::Set, exact, 1.0, None);
+            self.spare.take(&mut self.gradient);
+            std::mem::swap(&mut self.gradient, &mut self.next_gradient);
+        }
     }
 
     /// One unit behind the first; `g` are the gradients of its own parameters. What it alone has read is nobody's from

@@ -5,13 +5,17 @@
 //! What is lent is at most twice as large as what it is lent for: a narrow matrix that held the memory of a wide one
 //! would have the next wide one ask for more.
 
-use laconic_nn::Matrix;
+use laconic_nn::matrix::{Bf16, Value, Values};
 use laconic_nn::network::Network;
+use laconic_nn::{Matrix, Precision};
 
 /// Memory of matrices that nobody reads any more.
 #[derive(Default)]
 pub(super) struct Spare {
-    vectors: Vec<Vec<f32>>,
+    plain: Vec<Vec<f32>>,
+    short: Vec<Vec<Bf16>>,
+    /// How a pass stores what it does not say otherwise of.
+    precision: Precision,
     /// Values of the largest matrix of a pass.
     largest: usize,
 }
@@ -27,41 +31,61 @@ pub fn widest(network: &Network) -> usize {
 
 impl Spare {
     /// Makes what is new and has half of the size of the largest matrix of a pass as large as that one, so that it can
-    /// be lent to it.
-    pub fn expect(&mut self, largest: usize) {
-        self.largest = largest;
+    /// be lent to it, and stores values so.
+    pub fn expect(&mut self, largest: usize, precision: Precision) {
+        (self.largest, self.precision) = (largest, precision);
     }
 
     /// Gives a matrix the shape `rows` × `columns`, in its own memory if there is room, else in the smallest that fits
     /// and is not far too large, else in new memory. What it holds is unspecified.
-    pub fn shape(&mut self, matrix: &mut Matrix, (rows, columns): (usize, usize)) {
-        let needed = rows * columns;
-        let own = std::mem::take(matrix).into_vec();
-        let mut vector = own;
-        if vector.capacity() < needed {
-            self.put(vector);
-            let fits = |(_, vector): &(usize, &Vec<f32>)| (needed..=2 * needed).contains(&vector.capacity());
-            let best = self.vectors.iter().enumerate().filter(fits).min_by_key(|(_, vector)| vector.capacity());
-            vector = best.map(|(at, _)| at).map_or_else(Vec::new, |at| self.vectors.swap_remove(at));
+    pub fn shape(&mut self, matrix: &mut Matrix, shape: (usize, usize)) {
+        self.shape_as(matrix, shape, self.precision);
+    }
+
+    /// The same, with values stored so whatever the pass.
+    pub fn shape_as(&mut self, matrix: &mut Matrix, (rows, columns): (usize, usize), precision: Precision) {
+        if matrix.precision() != precision {
+            self.take(matrix);
         }
-        if vector.capacity() < needed {
-            // What grew would be copied.
-            let is_large = 2 * needed >= self.largest;
-            vector = Vec::with_capacity(if is_large { needed.max(self.largest) } else { needed });
-        }
-        vector.resize(needed, 0.0);
-        *matrix = Matrix::from_vec(rows, columns, vector);
+        let (needed, largest) = (rows * columns, self.largest);
+        let values = match (std::mem::take(matrix).into_values(), precision) {
+            (Values::Bf16(own), _) => Values::Bf16(lend(&mut self.short, own, needed, largest)),
+            (Values::F32(_), Precision::Bf16) => Values::Bf16(lend(&mut self.short, Vec::new(), needed, largest)),
+            (Values::F32(own), Precision::F32) => Values::F32(lend(&mut self.plain, own, needed, largest)),
+        };
+        *matrix = Matrix::from_values(rows, columns, values);
     }
 
     /// Takes the memory of a matrix that nobody reads any more, and leaves an empty one.
     pub fn take(&mut self, matrix: &mut Matrix) {
-        self.put(std::mem::take(matrix).into_vec());
-    }
-
-    fn put(&mut self, vector: Vec<f32>) {
-        if vector.capacity() > 0 {
-            self.vectors.push(vector);
+        match std::mem::take(matrix).into_values() {
+            Values::F32(values) => put(&mut self.plain, values),
+            Values::Bf16(values) => put(&mut self.short, values),
         }
+    }
+}
+
+/// So many values in the memory of `own` or of one of the vectors, or in new memory.
+fn lend<T: Value>(vectors: &mut Vec<Vec<T>>, own: Vec<T>, needed: usize, largest: usize) -> Vec<T> {
+    let mut vector = own;
+    if vector.capacity() < needed {
+        put(vectors, vector);
+        let fits = |(_, vector): &(usize, &Vec<T>)| (needed..=2 * needed).contains(&vector.capacity());
+        let best = vectors.iter().enumerate().filter(fits).min_by_key(|(_, vector)| vector.capacity());
+        vector = best.map(|(at, _)| at).map_or_else(Vec::new, |at| vectors.swap_remove(at));
+    }
+    if vector.capacity() < needed {
+        // What grew would be copied.
+        let is_large = 2 * needed >= largest;
+        vector = Vec::with_capacity(if is_large { needed.max(largest) } else { needed });
+    }
+    vector.resize(needed, T::default());
+    vector
+}
+
+fn put<T>(vectors: &mut Vec<Vec<T>>, vector: Vec<T>) {
+    if vector.capacity() > 0 {
+        vectors.push(vector);
     }
 }
 

@@ -1,9 +1,9 @@
 //! One pass on its way: what it is for, what it runs over, and the way to the peers.
 
 use laconic_key::{Key, Purpose};
-use laconic_nn::Layer;
 use laconic_nn::kernels::elementwise::Dropout;
 use laconic_nn::network::Network;
+use laconic_nn::{Layer, Precision};
 use laconic_wire::{Direction, Kind, Tag};
 
 use super::between::Between;
@@ -25,6 +25,8 @@ pub struct PassContext {
     pub seed: u64,
     /// Whether rows and folds that can be made again, without asking anybody, are not kept for the way back.
     pub recompute: bool,
+    /// How rows between layers are stored, and their gradients. Those that the last layer puts out are `f32`.
+    pub precision: Precision,
 }
 
 impl PassContext {
@@ -87,6 +89,12 @@ impl<'a> Walk<'a, '_> {
     pub(super) fn weighs(&self, index: usize) -> Option<&'a [f32]> {
         let reads = self.context.training && reads_weighted_rows(self.network, index);
         self.network.units().get(index).filter(|_| reads)?.layer.sender_weight(&self.graph.nodes)
+    }
+
+    /// How what unit `index` puts out is stored: logits and embeddings as they are computed, in `f32`.
+    pub(super) fn stores_outputs(&self, index: usize) -> Precision {
+        let is_last = index + 1 == self.network.units().len();
+        if is_last { Precision::F32 } else { self.context.precision }
     }
 
     /// What follows unit `index`.

@@ -11,6 +11,7 @@ mod links;
 mod load;
 mod members;
 mod notes;
+mod precision;
 pub(crate) mod trainers;
 
 use std::sync::Arc;
@@ -199,7 +200,7 @@ impl Plan {
         let alone = evaluates_alone(&config.messages);
         let deletes_edges = alone && drawn.as_ref().is_some_and(|selection| selection.deletes_edges());
         let rate = RateSpec { step: config.train.lr_step, factor: config.train.lr_factor };
-        Ok(Plan {
+        let plan = Plan {
             messages,
             evaluation_inputs: config.messages.evaluation_inputs,
             selection: drawn.map(Arc::from),
@@ -226,7 +227,9 @@ impl Plan {
             config: Arc::new(config.clone()),
             members: members.clone(),
             stages: stages.into(),
-        })
+        };
+        plan.check_precision()?;
+        Ok(plan)
     }
 
     /// The same run with other messages, as a byte budget chooses them.
@@ -236,7 +239,9 @@ impl Plan {
     pub fn with_messages(&self, messages: &MessagesConfig) -> Result<Plan> {
         let config = Config { messages: messages.clone(), ..Config::clone(&self.config) };
         let messages = Messages::of(messages, &self.members.codecs, &self.stages)?;
-        Ok(Plan { messages, config: Arc::new(config), ..self.clone() })
+        let plan = Plan { messages, config: Arc::new(config), ..self.clone() };
+        plan.check_precision()?;
+        Ok(plan)
     }
 
     /// The same run with what its clock of bytes shows before each round of each stage.

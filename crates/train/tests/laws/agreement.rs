@@ -61,6 +61,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "train.sync_every=2",
             "train.class_weights=balanced",
             "train.seed=1",
+            "train.precision=bf16",
             "train.select_by=loss",
             "train.metrics=[\"macro_f1\"]",
             "batch.size=7",

@@ -4,6 +4,7 @@ mod fixture;
 mod methods;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
+mod stored_bf16;
 mod streams;
 mod told_rows;
 

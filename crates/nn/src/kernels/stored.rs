@@ -1,0 +1,152 @@
+//! Rows however they are stored, as `f32` while they are in the cache: kernels take slices of `f32`, and rows of
+//! [`Bf16`](crate::matrix::Bf16) are widened a few at a time into rooms that stay in the first cache, and rounded when
+//! they are put back.
+
+use std::ops::Range;
+
+use super::dispatch::per_processor;
+use crate::matrix::{Matrix, Span, Value, each_value};
+use crate::threads::{Compute, ROWS_PER_PIECE, Rooms};
+
+/// What a piece of work does with the rows that it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// It sets them, whatever they hold.
+    Write,
+    /// It reads them and changes them.
+    Update,
+}
+
+/// How many values are widened at once: with those of two other matrices they fill the first cache.
+const BLOCK: usize = 2048;
+
+/// As many rows of this width as fill a block.
+fn rows_of_block(width: usize) -> usize {
+    (BLOCK / width.max(1)).max(1)
+}
+
+/// Calls `task(first, rows)` for all rows of `stored` in order, of which `first` is the first: once where they are
+/// `f32`, else for as many as fill a block at a time.
+pub(super) fn blocks<T: Value>(
+    rooms: &Rooms,
+    stored: &mut [T],
+    width: usize,
+    access: Access,
+    task: impl FnMut(usize, &mut [f32]),
+) {
+    blocks_of(rooms, (stored, width), rows_of_block(width), access, task);
+}
+
+/// [`blocks`] of so many rows.
+pub(super) fn blocks_of<T: Value>(
+    rooms: &Rooms,
+    (stored, width): (&mut [T], usize),
+    rows: usize,
+    access: Access,
+    mut task: impl FnMut(usize, &mut [f32]),
+) {
+    if T::plain(stored).is_some() {
+        return task(0, T::plain_mut(stored).unwrap_or_default());
+    }
+    rooms.lend(|room| {
+        room.resize(room.len().max(rows * width), 0.0);
+        for (block, stored) in stored.chunks_mut((rows * width).max(1)).enumerate() {
+            let values = &mut room[..stored.len()];
+            if access == Access::Update {
+                widen(values, stored);
+            }
+            task(block * rows, values);
+            narrow(stored, values);
+        }
+    });
+}
+
+/// Calls `task(first, rows)` for the rows of `out` in pieces, on all threads.
+pub(super) fn pieces(
+    compute: &Compute,
+    out: &mut Matrix,
+    access: Access,
+    task: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
+    let block = rows_of_block(out.columns());
+    pieces_of(compute, (ROWS_PER_PIECE, block), out, access, task);
+}
+
+/// [`pieces`] of so many rows, and so many that are widened at once.
+pub(super) fn pieces_of(
+    compute: &Compute,
+    (size, block): (usize, usize),
+    out: &mut Matrix,
+    access: Access,
+    task: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
+    let (width, rooms) = (out.columns().max(1), compute.rooms());
+    each_value!(out.values_mut(), |out| {
+        compute.chunks(out, size * width, |piece, out| {
+            blocks_of(&rooms, (out, width), block, access, |first, rows| task(piece * size + first, rows));
+        });
+    });
+}
+
+/// As [`pieces`], row after row.
+pub(super) fn rows(
+    compute: &Compute,
+    out: &mut Matrix,
+    access: Access,
+    task: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
+    let width = out.columns().max(1);
+    pieces(compute, out, access, |first, rows| {
+        rows.chunks_mut(width).enumerate().for_each(|(line, row)| task(first + line, row));
+    });
+}
+
+/// As [`pieces`], with a second array of so many values a row that is cut alike.
+pub(super) fn pieces2<U: Send>(
+    compute: &Compute,
+    (out, access): (&mut Matrix, Access),
+    (other, other_width): (&mut [U], usize),
+    task: impl Fn(usize, &mut [f32], &mut [U]) + Sync + Send,
+) {
+    let (width, rooms) = (out.columns().max(1), compute.rooms());
+    let others = (other, ROWS_PER_PIECE * other_width);
+    each_value!(out.values_mut(), |out| {
+        compute.chunks2((out, ROWS_PER_PIECE * width), others, |piece, out, other| {
+            blocks(&rooms, out, width, access, |first, rows| {
+                let other = &mut other[first * other_width..][..rows.len() / width * other_width];
+                task(piece * ROWS_PER_PIECE + first, rows, other);
+            });
+        });
+    });
+}
+
+/// `task` on some rows: where they stand, or widened.
+pub(crate) fn read<T>(rooms: &Rooms, rows: Span<'_>, which: Range<usize>, task: impl FnOnce(&[f32]) -> T) -> T {
+    each_value!(rows.span(which).values(), |stored| read_values(rooms, stored, task))
+}
+
+/// `task` on values: where they stand, or widened.
+pub(super) fn read_values<V: Value, T>(rooms: &Rooms, stored: &[V], task: impl FnOnce(&[f32]) -> T) -> T {
+    match V::plain(stored) {
+        Some(values) => task(values),
+        None => rooms.lend(|room| {
+            room.resize(room.len().max(stored.len()), 0.0);
+            widen(&mut room[..stored.len()], stored);
+            task(&room[..stored.len()])
+        }),
+    }
+}
+
+per_processor! {
+    /// `into = from`, value by value.
+    pub(super) fn widen<T: Value>(into: &mut [f32], from: &[T]) {
+        into.iter_mut().zip(from).for_each(|(into, from)| *into = from.get());
+    }
+}
+
+per_processor! {
+    /// `into = from`, value by value, rounded.
+    pub(super) fn narrow<T: Value>(into: &mut [T], from: &[f32]) {
+        into.iter_mut().zip(from).for_each(|(into, from)| *into = T::of(*from));
+    }
+}

@@ -1,0 +1,115 @@
+//! Sparse rows of `f32`, in both orders.
+
+/// Compressed sparse rows, with the transposed pattern that the weight gradient walks.
+#[derive(Debug, Clone, Default)]
+pub struct SparseRows {
+    columns: usize,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+    by_column: ByColumn,
+}
+
+/// The same entries in column order: for each column its rows, and where in `values` each entry stands. Values are
+/// looked up rather than copied, because dropout changes them every round and the pattern never changes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ByColumn {
+    pub offsets: Vec<usize>,
+    pub rows: Vec<u32>,
+    pub positions: Vec<u32>,
+}
+
+impl SparseRows {
+    /// Builds the matrix from its rows: row v has `values[offsets[v]..offsets[v + 1]]` in the columns that `indices`
+    /// has in the same places.
+    ///
+    /// # Panics
+    ///
+    /// If the arrays do not fit together, or a column lies beyond the matrix.
+    pub fn new(columns: usize, offsets: Vec<usize>, indices: Vec<u32>, values: Vec<f32>) -> Self {
+        assert_eq!(*offsets.last().expect("offsets have one entry more than rows"), indices.len());
+        assert_eq!(indices.len(), values.len());
+        assert!(indices.iter().all(|&c| (c as usize) < columns), "a column lies beyond {columns}");
+        let (by_offsets, rows, positions) = transpose_pattern(columns, &offsets, &indices);
+        SparseRows { columns, offsets, indices, values, by_column: ByColumn { offsets: by_offsets, rows, positions } }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Row boundaries in [`SparseRows::indices`]; rows + 1 entries.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// The column of each stored value.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// The stored values, row after row.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// The stored values; the pattern stays.
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values
+    }
+
+    /// Row boundaries, columns and, for changing, the values.
+    pub(crate) fn parts_mut(&mut self) -> (&[usize], &[u32], &mut [f32]) {
+        (&self.offsets, &self.indices, &mut self.values)
+    }
+
+    pub(crate) fn by_column(&self) -> &ByColumn {
+        &self.by_column
+    }
+
+    /// The rows named by `rows`, in that order.
+    pub fn gather(&self, rows: &[u32]) -> SparseRows {
+        let mut offsets = vec![0];
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        for &row in rows {
+            let entries = self.offsets[row as usize]..self.offsets[row as usize + 1];
+            indices.extend_from_slice(&self.indices[entries.clone()]);
+            values.extend_from_slice(&self.values[entries]);
+            offsets.push(indices.len());
+        }
+        SparseRows::new(self.columns, offsets, indices, values)
+    }
+}
+
+/// For each column, the rows that have an entry in it (ascending) and the entry's position.
+pub(crate) fn transpose_pattern(
+    columns: usize,
+    offsets: &[usize],
+    indices: &[u32],
+) -> (Vec<usize>, Vec<u32>, Vec<u32>) {
+    assert!(u32::try_from(indices.len()).is_ok(), "{} entries exceed 2^32 in one block", indices.len());
+    let mut by_offsets = vec![0usize; columns + 1];
+    for &column in indices {
+        by_offsets[column as usize + 1] += 1;
+    }
+    for column in 0..columns {
+        by_offsets[column + 1] += by_offsets[column];
+    }
+    let mut next = by_offsets.clone();
+    let (mut rows, mut positions) = (vec![0u32; indices.len()], vec![0u32; indices.len()]);
+    for row in 0..offsets.len() - 1 {
+        for position in offsets[row]..offsets[row + 1] {
+            let slot = &mut next[indices[position] as usize];
+            rows[*slot] = row as u32;
+            positions[*slot] = position as u32;
+            *slot += 1;
+        }
+    }
+    (by_offsets, rows, positions)
+}
