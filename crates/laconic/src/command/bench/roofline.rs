@@ -6,9 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::Store;
+use laconic_nn::kernels::elementwise::fill;
 use laconic_nn::kernels::product::{add_weight_gradient, times_weight, times_weight_transposed};
 use laconic_nn::kernels::roof::{copy, copy_picked, sum_picked, sums_of};
-use laconic_nn::{Compute, Matrix, Rows};
+use laconic_nn::{Compute, Matrix, Precision, Rows};
 use serde::Serialize;
 
 use super::measure::{Times, giga, milliseconds, times};
@@ -69,6 +70,8 @@ pub struct Multiplied {
     pub threads: usize,
     /// `forward`, `input gradient` or `weight gradient`.
     pub what: &'static str,
+    /// How the rows are stored.
+    pub precision: &'static str,
     pub rows: usize,
     pub inputs: usize,
     pub outputs: usize,
@@ -104,7 +107,9 @@ pub fn run(arguments: &Roofline, output: &Output) -> Result<u8> {
         }
         output.say(format!("dense products on {who}"));
         for shape in SHAPES {
-            machine.dense.extend(multiplied(&mut compute, ROWS * threads, shape, seconds));
+            for precision in Precision::ALL {
+                machine.dense.extend(multiplied(&mut compute, (ROWS * threads, precision), shape, seconds));
+            }
         }
     }
     output.result(table(&machine), &machine)?;
@@ -136,23 +141,29 @@ fn moved(compute: &Compute, (what, width): (&'static str, usize), bytes: u64, ti
     Moved { threads: compute.threads(), width, what, bytes, times, bytes_per_second: times.rate(bytes as f64) }
 }
 
-/// The three products of a linear map with so many rows, by the entry points that layers use.
-pub fn multiplied(compute: &mut Compute, rows: usize, [inputs, outputs]: [usize; 2], seconds: f64) -> [Multiplied; 3] {
-    let filled = |rows: usize, columns: usize| Matrix::from_vec(rows, columns, vec![0.5; rows * columns]);
+/// The three products of a linear map with so many rows that are stored so, by the entry points that layers use.
+pub fn multiplied(
+    compute: &mut Compute,
+    (rows, precision): (usize, Precision),
+    [inputs, outputs]: [usize; 2],
+    seconds: f64,
+) -> [Multiplied; 3] {
+    let filled =
+        |rows: usize, columns: usize| Matrix::from_vec(rows, columns, vec![0.5; rows * columns]).converted(precision);
     let (mut x, mut z) = (filled(rows, inputs), filled(rows, outputs));
     let (weight, mut gradient) = (vec![0.25f32; inputs * outputs], vec![0.0f32; inputs * outputs]);
     let threads = compute.threads();
     let product = |what, times: Times| {
         let flops_per_second = times.rate(2.0 * rows as f64 * inputs as f64 * outputs as f64);
-        Multiplied { threads, what, rows, inputs, outputs, times, flops_per_second }
+        Multiplied { threads, what, precision: precision.name(), rows, inputs, outputs, times, flops_per_second }
     };
     let forward = times(seconds, &mut || {
         times_weight_transposed(compute, &mut z, Store::Set, Rows::Dense(&x), &weight);
     });
     let of_inputs = times(seconds, &mut || times_weight(compute, &mut x, Store::Set, &z, &weight));
     // Rows of moderate size again: what was multiplied over and over may have left the numbers.
-    x.data_mut().fill(0.5);
-    z.data_mut().fill(0.5);
+    fill(compute, &mut x, 0.5);
+    fill(compute, &mut z, 0.5);
     let of_weights = times(seconds, &mut || {
         gradient.fill(0.0);
         add_weight_gradient(compute, &mut gradient, &z, Rows::Dense(&x));
@@ -185,7 +196,11 @@ fn table(machine: &Machine) -> String {
     for line in &machine.dense {
         let [best, median] = [line.times.best_seconds, line.times.median_seconds].map(milliseconds);
         let (shape, rate) = (format!("{}x{}", line.inputs, line.outputs), giga(line.flops_per_second));
-        let what = line.what;
+        let what = if line.precision == Precision::F32.name() {
+            line.what.to_owned()
+        } else {
+            format!("{} {}", line.what, line.precision)
+        };
         let _ = writeln!(text, "{what:<24} {shape:>7} {:>8} {best:>10} {median:>10} {rate:>9}", line.threads);
     }
     text.trim_end().to_owned()

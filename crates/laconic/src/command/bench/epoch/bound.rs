@@ -18,7 +18,7 @@ pub struct Rates {
     copy: Moved,
     /// By width the faster of rows copied and rows read.
     gather: BTreeMap<usize, Moved>,
-    /// The fastest product of any shape measured.
+    /// The fastest product of any shape measured, of rows stored as the plan's are.
     dense: Multiplied,
 }
 
@@ -76,6 +76,7 @@ fn fastest(compute: &mut Compute, plan: &Plan, seconds: f64) -> Multiplied {
     shapes.sort_unstable();
     shapes.dedup();
     let rows = ROWS * compute.threads();
+    let rows = (rows, plan.precision());
     let [mut best, others @ ..] = multiplied(compute, rows, [256, 256], seconds);
     let more = shapes.into_iter().filter(|shape| *shape != [256, 256]);
     let more: Vec<Multiplied> = more.flat_map(|shape| multiplied(compute, rows, shape, seconds)).collect();
@@ -177,8 +178,16 @@ mod tests {
     fn parts_add_up() {
         let times = Times { best_seconds: 1.0, median_seconds: 1.0, repetitions: 3 };
         let moved = |rate| Moved { threads: 1, width: 8, what: "read", bytes: 1, times, bytes_per_second: rate };
-        let dense =
-            Multiplied { threads: 1, what: "forward", rows: 1, inputs: 1, outputs: 1, times, flops_per_second: 100.0 };
+        let dense = Multiplied {
+            threads: 1,
+            what: "forward",
+            precision: "f32",
+            rows: 1,
+            inputs: 1,
+            outputs: 1,
+            times,
+            flops_per_second: 100.0,
+        };
         let rates = Rates { copy: moved(10.0), gather: [(8, moved(5.0))].into(), dense };
         let item = |stage, work, amount| Item { stage, unit: 0, moment: Moment::Forward, work, amount };
         let items = [
