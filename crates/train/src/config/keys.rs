@@ -104,9 +104,9 @@ keys! {
     "train.warmup": "rounds over which the rate first rises (0)",
     "train.recompute": "without batches: make rows and folds that the way back reads again rather than keep them; \
         less memory, same bits (false)",
-    "train.precision": "f32 | bf16: how features, rows between layers and their gradients are stored; bf16 takes half \
-        the memory, and where the processor multiplies it half the time. Parameters, logits and the optimiser stay f32 \
-        (f32)",
+    "train.precision": "f32 | bf16: how features, rows between layers and their gradients are stored; bf16 takes \
+        little more than half the memory, and where the processor multiplies it two thirds of the time. Parameters, \
+        logits and the optimiser stay f32 (f32)",
     "train.clip": "largest norm of the gradient, 0 for none (0)",
     "train.sync_every": "rounds between two reductions; above 1 models are averaged instead of gradients added (1)",
     "train.seed": "seed of initial values and dropout (0)",
