@@ -40,14 +40,11 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// How its rows are stored, where they are dense.
-    fn precision(&self) -> Option<Precision> {
+    /// How its rows are stored; those of sparse rows are `f32`.
+    fn precision(&self) -> Precision {
         match self {
-            Left::Rows(x) => match x.stored() {
-                Stored::Dense(x) => Some(x.precision()),
-                Stored::Sparse(_) => None,
-            },
-            Left::Sum(x, ..) => Some(x.precision()),
+            Left::Rows(x) => x.precision(),
+            Left::Sum(x, ..) => x.precision(),
         }
     }
 
@@ -113,7 +110,7 @@ pub fn affine(
         let (rows, inputs) = x.shape();
         assert_eq!((out.rows(), weight.len(), bias.len()), (rows, outputs * inputs, outputs));
     }
-    let in_pairs = in_pairs(terms.iter().filter_map(|(x, _)| x.precision()).chain([out.precision()]));
+    let in_pairs = in_pairs(terms.iter().map(|(x, _)| x.precision()).chain([out.precision()]));
     // Sparse rows add up rows of the transposed weight; dense ones may want it in pairs.
     let room = |x: &Left<'_>, weight: &[f32]| match x.sparse() {
         Some(_) => weight.len(),
@@ -176,7 +173,7 @@ pub fn add_affine_gradients(
     // Sixteen copies of what is very large would not pay.
     let pieces = if high - low > 1 << 20 { 1 } else { row_pieces(rows) };
     let size = rows.div_ceil(pieces).max(1);
-    let in_pairs = in_pairs(terms.iter().filter_map(|(x, _)| x.precision()).chain([dz.precision()]));
+    let in_pairs = in_pairs(terms.iter().map(|(x, _)| x.precision()).chain([dz.precision()]));
     let at_once = if in_pairs { PAIRED_ROWS } else { GRADIENT_ROWS };
     let rooms = compute.rooms();
     compute.reduce(&mut gradient[low..high], pieces, |piece, partial| {

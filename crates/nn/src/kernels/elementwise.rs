@@ -54,7 +54,7 @@ pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_
     assert_eq!((out.rows(), out.columns()), (x.rows(), x.columns()));
     assert!(scale.is_none_or(|s| s.len() == out.rows()), "one factor a row");
     let (width, rooms) = (out.columns().max(1), compute.rooms());
-    let access = if store == Store::Set { Access::Write } else { Access::Update };
+    let access = Access::from(store);
     let factor = |row: usize| factor * scale.map_or(1.0, |s| s[row]);
     match x.stored() {
         Stored::Dense(x) => pieces(compute, out, access, |first, out| {

@@ -7,7 +7,7 @@
 use super::Store;
 use super::dispatch::{per_processor, prefetch};
 use super::elementwise::fill;
-use super::stored::{Access, pieces};
+use super::stored::pieces;
 use crate::block::{Block, Csr};
 use crate::matrix::{Matrix, Value, each_value};
 use crate::threads::{Compute, ROWS_PER_PIECE};
@@ -165,12 +165,11 @@ pub(super) fn sum_into(compute: &Compute, out: &mut Matrix, store: Store, patter
     let ((offsets, columns), _) = pattern;
     let width = rows.columns();
     assert_eq!((out.rows(), out.columns()), (offsets.len() - 1, width), "one row for each");
-    let access = if store == Store::Set { Access::Write } else { Access::Update };
     if store == Store::Add && columns.is_empty() {
         return;
     }
     each_value!(rows.values(), |rows| {
-        pieces(compute, out, access, |first, out| sum_some_rows(out, width, store, first, pattern, rows));
+        pieces(compute, out, store.into(), |first, out| sum_some_rows(out, width, store, first, pattern, rows));
     });
 }
 

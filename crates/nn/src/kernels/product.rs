@@ -12,7 +12,7 @@ use super::fold::{Weights, sum_rows, sum_some_rows};
 use super::product_bf16::{
     LeftSide, columns_to_left, columns_to_right, left_len, multiply_pairs, right_len, rows_to_left, rows_to_right,
 };
-use super::stored::{Access, pieces, pieces_of, read_values};
+use super::stored::{pieces, pieces_of, read_values};
 use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, SparseRows, Stored, Value, Values, each_value};
 use crate::threads::{Compute, Rooms, row_pieces};
 
@@ -140,11 +140,6 @@ impl Factor<'_> {
     }
 }
 
-/// What a product does with the rows that it puts out.
-pub(super) fn access(store: Store) -> Access {
-    if store == Store::Set { Access::Write } else { Access::Update }
-}
-
 /// `out (=|+=) x · W`, and then `end(first, rows)` on each piece of rows while it is in the cache, of which `first` is
 /// the first.
 fn multiply_rows(
@@ -160,7 +155,7 @@ fn multiply_rows(
     let mut lent = compute.lend(weight.room(in_pairs));
     weight.make_ready(in_pairs, &mut lent);
     let (factor, rooms) = (weight.made_ready(in_pairs, &lent), compute.rooms());
-    pieces_of(compute, (PRODUCT_ROWS, Factor::rows_at_once(in_pairs)), out, access(store), |first, out| {
+    pieces_of(compute, (PRODUCT_ROWS, Factor::rows_at_once(in_pairs)), out, store.into(), |first, out| {
         let x = x.span(first..first + out.len() / columns);
         factor.multiply(&rooms, out, store, x.values());
         end(first, out);
@@ -190,7 +185,7 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
 /// `out (=|+=) x · W` for sparse rows: they add up rows of W, which is inputs × outputs.
 fn sum_sparse(compute: &Compute, (out, store): (&mut Matrix, Store), x: &SparseRows, weight: &[f32]) {
     let (outputs, pattern) = (out.columns(), ((x.offsets(), x.indices()), Weights::Direct(x.values())));
-    pieces(compute, out, access(store), |first, out| sum_some_rows(out, outputs, store, first, pattern, weight));
+    pieces(compute, out, store.into(), |first, out| sum_some_rows(out, outputs, store, first, pattern, weight));
 }
 
 /// `out (=|+=) dz · W`: dz is n × outputs, `weight` outputs × inputs, out n × inputs.

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::Store;
 use super::dispatch::per_processor;
 use crate::matrix::{Matrix, Span, Value, each_value};
 use crate::threads::{Compute, ROWS_PER_PIECE, Rooms};
@@ -15,6 +16,15 @@ pub(super) enum Access {
     Write,
     /// It reads them and changes them.
     Update,
+}
+
+impl From<Store> for Access {
+    fn from(store: Store) -> Access {
+        match store {
+            Store::Set => Access::Write,
+            Store::Add => Access::Update,
+        }
+    }
 }
 
 /// How many values are widened at once: with those of two other matrices they fill the first cache.
