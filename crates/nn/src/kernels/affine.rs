@@ -234,12 +234,19 @@ pub fn times_weight_through_relu(compute: &mut Compute, hidden: &mut Matrix, dz:
         let dz = dz.span(first..first + rows);
         rooms.lend(|room| {
             let made = times_weight_apart(&rooms, dz.values(), (rows, inputs), factor, room);
-            for (hidden, made) in hidden.iter_mut().zip(made) {
-                *hidden = if *hidden > 0.0 { *made } else { 0.0 };
-            }
+            let_through(hidden, made);
         });
     });
     compute.give_back(lent);
+}
+
+per_processor! {
+    /// The gradient of what came out of ReLU, in the places of the `hidden` rows that did.
+    fn let_through(hidden: &mut [f32], gradient: &[f32]) {
+        for (hidden, gradient) in hidden.iter_mut().zip(gradient) {
+            *hidden = if *hidden > 0.0 { *gradient } else { 0.0 };
+        }
+    }
 }
 
 /// ⟨dz · W, x⟩, W outputs × inputs, in a fixed order; where `in_place`, for which outputs and inputs must be equally

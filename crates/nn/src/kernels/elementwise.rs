@@ -208,7 +208,8 @@ pub fn relu(compute: &Compute, x: &mut Matrix) {
 }
 
 per_processor! {
-    fn relu_piece(x: &mut [f32]) {
+    /// [`relu`] of some rows.
+    pub(crate) fn relu_piece(x: &mut [f32]) {
         x.iter_mut().for_each(|value| *value = positive_part(*value));
     }
 }

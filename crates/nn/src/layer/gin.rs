@@ -6,7 +6,7 @@
 use super::{At, Closing, Layer, LayerKind, LayerSpec, Product, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine, times_weight_onto, times_weight_through_relu};
-use crate::kernels::elementwise::{add_scaled, copy_scaled, positive_part};
+use crate::kernels::elementwise::{add_scaled, copy_scaled, relu_piece};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
 use crate::kernels::product::{add_weight_gradient, times_weight};
 use crate::matrix::{Matrix, Rows};
@@ -153,7 +153,7 @@ impl Layer for Gin {
         hidden.store_as(input.precision(out));
         hidden.reshape(input.x.rows(), self.inner);
         let factor = self.own_factor(p);
-        let end = |_: usize, rows: &mut [f32]| rows.iter_mut().for_each(|value| *value = positive_part(*value));
+        let end = |_: usize, rows: &mut [f32]| relu_piece(rows);
         match Left::sum(input.folded, factor, input.x) {
             Some(sum) => affine(compute, hidden, &[(sum, views.first)], views.first_bias, end),
             None => {
