@@ -1,8 +1,12 @@
 //! How much memory there is for this process, and what it gives back.
 #![allow(unsafe_code)]
 
+mod lines;
+
 use crate::limits::read_file;
 use std::path::Path;
+
+pub use lines::Lines;
 
 /// The bytes that this process may still ask for before the system ends it or refuses: the least of what the machine
 /// has left, what each control group around the process (version 1 or 2) leaves below its limit, and what the
