@@ -61,17 +61,26 @@ impl Softmax {
     }
 
     /// Takes up the gradient of the closed sums, which the adjoint reads beside them; both are destinations × (heads ·
-    /// width).
-    pub fn take_up(&mut self, compute: &Compute, gradient: &Matrix, closed: &Matrix) {
+    /// width). The sums may have been closed with a shift, which is no part of them.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than 64 heads.
+    pub fn take_up(&mut self, compute: &Compute, gradient: &Matrix, (closed, shift): (&Matrix, Option<&[f32]>)) {
         let heads = self.heads();
+        assert!(heads <= HEADS_MAX, "at most 64 heads");
         let width = closed.columns() / heads;
         let rooms = compute.rooms();
         compute.rows(self.state.rows_mut(), |row, state| {
             let rows = row..row + 1;
+            let inner = &mut state[3 * heads..];
             read(&rooms, gradient.all(), rows.clone(), |gradient| {
-                read(&rooms, closed.all(), rows, |closed| {
-                    products_of_heads(&mut state[3 * heads..], gradient, closed, width);
-                });
+                read(&rooms, closed.all(), rows, |closed| products_of_heads(inner, gradient, closed, width));
+                if let Some(shift) = shift {
+                    let mut of_shift = [0.0; HEADS_MAX];
+                    products_of_heads(&mut of_shift[..heads], gradient, shift, width);
+                    inner.iter_mut().zip(of_shift).for_each(|(inner, of_shift)| *inner -= of_shift);
+                }
             });
         });
     }
@@ -98,10 +107,12 @@ impl Scores<'_> {
     }
 }
 
-/// `out[h] = ⟨a[h], b[h]⟩` over the columns of each head.
-fn products_of_heads(out: &mut [f32], a: &[f32], b: &[f32], width: usize) {
-    for (out, (a, b)) in out.iter_mut().zip(a.chunks_exact(width).zip(b.chunks_exact(width))) {
-        *out = dot(a, b);
+per_processor! {
+    /// `out[h] = ⟨a[h], b[h]⟩` over the columns of each head.
+    fn products_of_heads(out: &mut [f32], a: &[f32], b: &[f32], width: usize) {
+        for (out, (a, b)) in out.iter_mut().zip(a.chunks_exact(width).zip(b.chunks_exact(width))) {
+            *out = dot(a, b);
+        }
     }
 }
 
@@ -228,15 +239,22 @@ per_processor! {
     }
 }
 
-/// Divides the sums by the denominators: afterwards `sums[v] = Σ α · q`. Rows without edges become 0.
-pub fn attention_close(compute: &Compute, sums: &mut Matrix, softmax: &mut Softmax) {
+/// Divides the sums by the denominators, and adds the shift where there is one: afterwards `sums[v] = Σ α · q + shift`.
+/// A row without edges has the sum 0.
+pub fn attention_close(compute: &Compute, sums: &mut Matrix, softmax: &mut Softmax, shift: Option<&[f32]>) {
     let heads = softmax.heads();
     let columns = sums.columns();
-    let width = columns / heads;
     let state = (softmax.state.data_mut(), 4 * heads);
     pieces2(compute, (sums, Access::Update), state, |_, sums, state| {
+        close_piece(sums, state, (columns, heads), shift.unwrap_or(&[]));
+    });
+}
+
+per_processor! {
+    fn close_piece(sums: &mut [f32], state: &mut [f32], shape: (usize, usize), shift: &[f32]) {
+        let (columns, heads) = shape;
         for (sums, state) in sums.chunks_exact_mut(columns).zip(state.chunks_exact_mut(4 * heads)) {
-            for (sums, denominator) in sums.chunks_exact_mut(width).zip(&mut state[2 * heads..3 * heads]) {
+            for (sums, denominator) in sums.chunks_exact_mut(columns / heads).zip(&mut state[2 * heads..3 * heads]) {
                 if *denominator == 0.0 {
                     sums.fill(0.0);
                 } else {
@@ -244,8 +262,9 @@ pub fn attention_close(compute: &Compute, sums: &mut Matrix, softmax: &mut Softm
                     sums.iter_mut().for_each(|sum| *sum *= *denominator);
                 }
             }
+            sums.iter_mut().zip(shift).for_each(|(sum, shift)| *sum += shift);
         }
-    });
+    }
 }
 
 /// Buffers of the backward pass through one block.
@@ -436,16 +455,18 @@ pub fn add_vector_gradient(compute: &mut Compute, gradient: &mut [f32], halves: 
     let rooms = compute.rooms();
     compute.reduce(gradient, pieces, |piece, partial| {
         for row in piece * size..((piece + 1) * size).min(rows) {
-            read(&rooms, messages.all(), row..row + 1, |message| {
-                for (head, partial) in partial.chunks_mut(width).enumerate() {
-                    let factor = halves.row(row)[head];
-                    for (sum, value) in partial.iter_mut().zip(&message[head * width..]) {
-                        *sum += factor * value;
-                    }
-                }
-            });
+            read(&rooms, messages.all(), row..row + 1, |message| add_heads(partial, halves.row(row), message, width));
         }
     });
+}
+
+per_processor! {
+    /// `sums[h·width + d] += factors[h] · values[h·width + d]`.
+    fn add_heads(sums: &mut [f32], factors: &[f32], values: &[f32], width: usize) {
+        for ((sums, values), factor) in sums.chunks_exact_mut(width).zip(values.chunks_exact(width)).zip(factors) {
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
+        }
+    }
 }
 
 #[inline(always)]

@@ -50,6 +50,8 @@ struct Memory {
     source_scores: [Matrix; 2],
     /// The gradient of a_dst · q; destinations × heads.
     destination_gradient: Matrix,
+    /// Whether folds were turned into output rows, with the bias.
+    is_shifted: bool,
     /// Where heads are averaged: the gradient of each head's fold.
     spread: Matrix,
     score_gradients: ScoreGradients,
@@ -183,7 +185,19 @@ impl Layer for Gat {
     }
 
     fn finish_fold(&self, At { compute, state, .. }: &mut At<'_>, folded: &mut Matrix) {
-        attention_close(compute, folded, &mut state.own.get::<Memory>().softmax);
+        let Memory { softmax, is_shifted, .. } = state.own.get();
+        *is_shifted = false;
+        attention_close(compute, folded, softmax, None);
+    }
+
+    fn outputs_are_folds(&self) -> bool {
+        self.concatenate
+    }
+
+    fn finish_outputs(&self, At { compute, p, state, .. }: &mut At<'_>, folded: &mut Matrix) {
+        let Memory { softmax, is_shifted, .. } = state.own.get();
+        *is_shifted = true;
+        attention_close(compute, folded, softmax, Some(self.views(p).bias));
     }
 
     fn close(&self, At { compute, p, .. }: &mut At<'_>, input: Closing<'_>, out: &mut Matrix) {
@@ -199,14 +213,14 @@ impl Layer for Gat {
 
     fn add_close_gradients(
         &self,
-        At { compute, state, .. }: &mut At<'_>,
+        At { compute, p, state, .. }: &mut At<'_>,
         g: &mut [f32],
         input: Closing<'_>,
         dz: &Matrix,
     ) {
         add_bias_gradient(compute, self.views_mut(g).bias, dz);
         let Rows::Dense(folded) = input.folded else { unreachable!("attention folds into dense rows") };
-        let Memory { softmax, spread, .. } = state.own.get();
+        let Memory { softmax, spread, is_shifted, .. } = state.own.get();
         let dfolded = if self.concatenate {
             dz
         } else {
@@ -215,7 +229,7 @@ impl Layer for Gat {
             spread_heads(compute, spread, dz, self.heads);
             spread
         };
-        softmax.take_up(compute, dfolded, folded);
+        softmax.take_up(compute, dfolded, (folded, is_shifted.then_some(self.views(p).bias)));
     }
 
     fn close_adjoint(&self, At { state, .. }: &mut At<'_>, dz: &mut Matrix, Wanted { dfolded, .. }: Wanted<'_>) {

@@ -255,6 +255,16 @@ pub trait Layer: Send + Sync {
     /// happens once.
     fn finish_fold(&self, _at: &mut At<'_>, _folded: &mut Matrix) {}
 
+    /// Whether output rows are folds with something done to each value that can be done in its place, so that a layer
+    /// whose messages have parameters need not have both: then [`Layer::finish_outputs`] is there.
+    fn outputs_are_folds(&self) -> bool {
+        false
+    }
+
+    /// [`Layer::finish_fold`] and [`Layer::close`] at once where [`Layer::outputs_are_folds`]: turns the folds into the
+    /// output rows. The adjoint of `close` is then given these as folds.
+    fn finish_outputs(&self, _at: &mut At<'_>, _folded: &mut Matrix) {}
+
     /// Sets `out` to the output rows, from own rows and folds.
     fn close(&self, at: &mut At<'_>, input: Closing<'_>, out: &mut Matrix);
 

@@ -11,6 +11,17 @@ fn folding_two_blocks_equals_folding_one() {
 }
 
 #[test]
+fn outputs_that_are_folds_are_these_to_the_bit() {
+    let mut of_which = Vec::new();
+    for kind in LayerRegistry::default().iter() {
+        let specs = laws::specs(kind);
+        of_which.extend(specs.iter().any(|spec| kind.layer(spec).outputs_are_folds()).then_some(kind.name));
+        specs.iter().for_each(|spec| laws::outputs_that_are_folds_are_these_to_the_bit(kind, spec));
+    }
+    assert_eq!(of_which, ["gat"]);
+}
+
+#[test]
 fn adjoints_agree_with_finite_differences() {
     for kind in LayerRegistry::default().iter() {
         laws::specs(kind).iter().for_each(|spec| laws::adjoints_agree_with_finite_differences(kind, spec));

@@ -3,7 +3,7 @@
 use laconic_nn::{Layer, Nodes, Precision};
 
 use crate::pass::spare::widest;
-use crate::pass::walk::reads_weighted_rows;
+use crate::pass::walk::{puts_out_folds, reads_weighted_rows};
 use crate::schedule::Stage;
 
 /// Whether messages are rows and nothing else, whatever the nodes.
@@ -69,10 +69,17 @@ struct Sizes {
     x: usize,
     /// Messages that are not these.
     messages: usize,
+    /// Folds that are not what it puts out.
     folded: usize,
     z: usize,
+    /// Whether it folds anything in the pass.
+    folds: bool,
+    /// Whether it puts out its folds themselves.
+    in_place: bool,
     /// Whether messages have parameters, so that the way back reads them.
     live: bool,
+    /// Whether its end reads own rows, and so has a gradient for them.
+    reads_rows: bool,
 }
 
 /// How a pass keeps what its way back could read.
@@ -112,12 +119,16 @@ pub(super) fn most_bytes(
         let folds = layer.message_width() > 0 && (index > 0 || live);
         let is_weighted = keeping != Keeping::Nothing && reads_weighted_rows(&stage.network, index);
         let made = folds && !is_weighted && (!messages_are_rows(layer) || index == 0);
+        let in_place = puts_out_folds(layer);
         Sizes {
             x: if index > 0 { room(rows * layer.inputs()) } else { 0 },
             messages: if made { room(rows * layer.message_width()) } else { 0 },
-            folded: if folds { room(rows * layer.fold_width()) } else { 0 },
+            folded: if folds && !in_place { room(rows * layer.fold_width()) } else { 0 },
             z: room(rows * layer.outputs()),
+            folds,
+            in_place,
             live,
+            reads_rows: layer.reads_own_row(),
         }
     };
     let sizes: Vec<Sizes> = layers().map(sizes).collect();
@@ -144,16 +155,19 @@ pub(super) fn most_bytes(
 fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]) {
     for (index, of) in sizes.iter().enumerate() {
         let is_last = index + 1 == sizes.len();
+        let put_out = |held: &mut Held| if is_last { held.take_exact(of.z) } else { held.take(of.z) };
         held.take(of.x);
         held.take(of.messages);
+        if of.in_place {
+            put_out(held);
+        }
         held.take(of.folded);
-        if !of.live {
+        let forgets_messages = keeping == Keeping::Nothing || (keeping == Keeping::Least && !is_last);
+        if !of.live || forgets_messages {
             held.give(of.messages);
         }
-        if is_last {
-            held.take_exact(of.z)
-        } else {
-            held.take(of.z)
+        if !of.in_place {
+            put_out(held);
         }
         match keeping {
             Keeping::All => {}
@@ -183,11 +197,6 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize
     held.start_back(sizes.last().map_or(0, |of| of.z));
     for (index, of) in sizes.iter().enumerate().skip(1).rev() {
         let (was_forgotten, frugal) = (least && index + 1 < sizes.len(), least && !of.live);
-        let message_gradient = match (of.folded > 0, of.messages) {
-            (false, _) => 0,
-            (true, 0) => of.x,
-            (true, messages) => messages,
-        };
         if was_forgotten {
             held.take(of.x);
         }
@@ -197,27 +206,60 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize
             held.give(of.messages);
         }
         held.give(of.folded);
+        if of.in_place && index + 1 < sizes.len() {
+            held.give(of.z);
+        }
         held.give(if frugal { of.x } else { 0 });
-        // The gradients by inputs and folds, then that by messages in the place of the one by outputs.
-        held.take(of.x);
-        held.take(of.folded);
-        held.give(of.z);
-        held.take(message_gradient);
-        held.give(of.folded);
-        held.give(message_gradient);
+        let of_folds = gradient_of_folds(of, held);
+        return_messages(of, was_forgotten && of.live, of_folds, held);
         held.give(if of.live { of.messages } else { 0 });
         if frugal {
             held.take(of.x);
         }
         held.give(of.x);
-        held.give(sizes[index - 1].z);
+        let before = &sizes[index - 1];
+        held.give(if before.in_place { 0 } else { before.z });
     }
     if least {
         dropped.iter().for_each(|values| held.take(*values));
     }
     if let Some(first) = sizes.first().filter(|first| first.live) {
-        held.take(first.folded);
+        let makes_again = least && sizes.len() > 1;
+        if first.in_place && sizes.len() > 1 {
+            held.give(first.z);
+        }
+        gradient_of_folds(first, held);
+        held.take(if makes_again { first.messages } else { 0 });
         held.take(first.messages);
+    }
+}
+
+/// From the gradient of what a unit puts out to that of its folds, which this says the values of, and that of its rows
+/// where its end reads them.
+fn gradient_of_folds(of: &Sizes, held: &mut Held) -> usize {
+    held.take(if of.reads_rows { of.x } else { 0 });
+    if of.in_place {
+        return of.z;
+    }
+    held.take(of.folded);
+    held.give(of.z);
+    of.folded
+}
+
+/// From the gradient of a unit's folds to that of its rows, by messages that may have to be made again.
+fn return_messages(of: &Sizes, makes_again: bool, of_folds: usize, held: &mut Held) {
+    held.take(if makes_again { of.messages } else { 0 });
+    let of_messages = match (of.folds, of.messages) {
+        (false, _) => 0,
+        (true, 0) => of.x,
+        (true, messages) => messages,
+    };
+    held.take(of_messages);
+    held.give(of_folds);
+    // Where messages are rows, and nothing else reads these, their gradient is that of the rows.
+    if of.reads_rows || of.messages > 0 {
+        held.take(if of.reads_rows { 0 } else { of.x });
+        held.give(of_messages);
     }
 }
 
@@ -227,7 +269,7 @@ mod tests {
 
     /// Three units of which all rows are as wide, on one worker, whose messages are rows; the last puts out half.
     fn unit(x: usize, z: usize) -> Sizes {
-        Sizes { x, messages: 0, folded: x, z, live: false }
+        Sizes { x, messages: 0, folded: x, z, folds: true, in_place: false, live: false, reads_rows: true }
     }
 
     fn most(sizes: &[Sizes], keeping: Keeping) -> usize {
@@ -241,7 +283,7 @@ mod tests {
 
     #[test]
     fn the_most_is_what_a_table_of_comings_and_goings_says() {
-        let sizes = [Sizes { folded: 0, ..unit(0, 100) }, unit(100, 100), unit(100, 10)];
+        let sizes = [Sizes { folded: 0, folds: false, ..unit(0, 100) }, unit(100, 100), unit(100, 10)];
         // z0, x1, f1, z1, x2, f2, z2 and dz2; f2 has gone when dx2 and df2 come, and what is narrow has no wide one's
         // memory for the gradient by messages.
         assert_eq!(most(&sizes, Keeping::All), 6 * 100 + 2 * 10 + 2 * 100);
@@ -249,8 +291,17 @@ mod tests {
         assert_eq!(most(&sizes, Keeping::Least), 2 * 100 + 2 * 10 + 3 * 100);
         // x1, f1, z1 and z2.
         assert_eq!(most(&sizes, Keeping::Nothing), 310);
-        // Heads that are averaged: m0, f0, z0, x1, m1, f1, z1, dz1 and dx1; f1 has gone when df1 comes, and dm1 is new.
-        let heads = |x: usize| Sizes { x, messages: 100, folded: 100, z: 10, live: true };
-        assert_eq!(most(&[heads(0), heads(10)], Keeping::All), 4 * 100 + 5 * 10 + 100);
+        // Heads that are averaged: m0, f0, z0, x1, m1, f1, z1 and dz1; f1 has gone when df1 comes, dm1 is new, and dx1
+        // has the place of dz1.
+        let heads =
+            |x: usize| Sizes { x, messages: 100, z: 10, folds: true, live: true, reads_rows: false, ..unit(100, 0) };
+        assert_eq!(most(&[heads(0), heads(10)], Keeping::All), 4 * 100 + 4 * 10 + 100);
+        // Heads side by side, whose folds are what is put out: m0, z0, x1, m1, z1, x2, m2 and z2; dz2, dm2 and the wide
+        // dx2 are new.
+        let beside = |x: usize, z: usize| Sizes { messages: z, folded: 0, z, in_place: true, ..heads(x) };
+        let sizes = [beside(0, 100), beside(100, 100), beside(100, 10)];
+        assert_eq!(most(&sizes, Keeping::All), 6 * 100 + 4 * 10 + 100);
+        // z0, z1, x2, m2, z2, dz2, dm2 and dx2 on the way; then z0, x1, m1, dz1 and dm1 have the places of all but one.
+        assert_eq!(most(&sizes, Keeping::Least), 4 * 100 + 4 * 10 + 100);
     }
 }

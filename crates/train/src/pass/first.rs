@@ -4,7 +4,7 @@ use laconic_key::Purpose;
 use laconic_nn::{At, Closing, Layer, Rows, Senders, Side, Sources, Wanted};
 use laconic_wire::Direction;
 
-use super::inputs::{Neighbours, weigh};
+use super::inputs::Neighbours;
 use super::neighbourhood::{Neighbourhood, Returning};
 use super::network::{FirstInputs, Pass, Tape};
 use super::walk::Walk;
@@ -22,6 +22,10 @@ impl Pass {
         let (p, nodes) = (&walk.p[walk.network.ranges(0).layer.clone()], graph.nodes);
         let FirstInputs { own, folded, halo, refolding, refolded, nothing } = &mut self.first;
         let tape = &mut self.tapes[0];
+        let in_place = walk.puts_out_folds(0);
+        if in_place {
+            self.spare.take(&mut tape.z);
+        }
         let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
         let after_fold = walk.context.dropout(Purpose::AggregateDropout, 0, unit.dropout);
         let own_dropout = dropout.filter(|_| reads_rows(layer));
@@ -37,18 +41,7 @@ impl Pass {
             }
             Neighbours::Copies(copies) => {
                 let copies = halo.view(walk.peers.compute, copies, dropout, graph.halo_nodes.ids, &mut self.spare);
-                let Neighbourhood { messages, halo_messages, folded, state, .. } = &mut tape.near;
-                let at = &mut At { compute: walk.peers.compute, p, nodes, state };
-                self.spare.shape(messages, (x.rows(), layer.message_width()));
-                self.spare.shape(folded, (x.rows(), layer.fold_width()));
-                layer.message(at, x, messages);
-                at.nodes = graph.halo_nodes;
-                layer.message(at, copies, halo_messages);
-                at.nodes = nodes;
-                weigh(at.compute, layer, &inputs.presence, halo_messages, at.state);
-                layer.fold(at, Sources::new(Side::Own, graph.own, messages), folded);
-                layer.fold(at, Sources::new(Side::Halo, graph.halo, halo_messages), folded);
-                layer.finish_fold(at, folded);
+                tape.near.fold_copies(walk, (x, copies), &mut self.spare);
                 None
             }
             Neighbours::Exchanged if layer.message_has_parameters() => {
@@ -65,12 +58,16 @@ impl Pass {
             }
         };
         let Tape { near: Neighbourhood { folded: own_fold, state, .. }, z, .. } = tape;
-        self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(0));
-        let folded = match folded {
-            Some(rows) => rows,
-            None => Rows::Dense(own_fold),
-        };
-        layer.close(&mut At { compute: walk.peers.compute, p, nodes, state }, Closing { x, folded }, z);
+        if in_place {
+            std::mem::swap(z, own_fold);
+        } else {
+            self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(0));
+            let folded = match folded {
+                Some(rows) => rows,
+                None => Rows::Dense(own_fold),
+            };
+            layer.close(&mut At { compute: walk.peers.compute, p, nodes, state }, Closing { x, folded }, z);
+        }
         if walk.context.recompute {
             self.release_inputs();
         }
@@ -115,23 +112,29 @@ impl Pass {
         let range = walk.network.ranges(0).layer.clone();
         let (p, g, nodes) = (&walk.p[range.clone()], &mut g[range], graph.nodes);
         let FirstInputs { own, folded: kept, halo, refolded, nothing, .. } = &self.first;
-        let (near, returning) = (&mut self.tapes[0].near, &mut self.returning);
+        let (Tape { near, z, .. }, returning) = (&mut self.tapes[0], &mut self.returning);
+        let (in_place, makes_messages_again) = (walk.puts_out_folds(0), walk.makes_messages_again(0));
         let x = own.last(&inputs.x);
         let folded = match &inputs.neighbours {
             Neighbours::Nobody => Rows::Dense(nothing),
             Neighbours::Folded(frozen) => kept.last(frozen),
             Neighbours::Exchanged if !layer.message_has_parameters() => kept.last(refolded),
-            _ => Rows::Dense(&near.folded),
+            _ => Rows::Dense(if in_place { z } else { &near.folded }),
         };
         let (input, dz) = (Closing { x, folded }, &mut self.gradient);
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         layer.add_close_gradients(at, g, input, dz);
         self.spare.take(&mut near.folded);
+        if in_place && !walk.is_last(0) {
+            self.spare.take(z);
+        }
         if !layer.message_has_parameters() {
             self.spare.take(dz);
             return Ok(());
         }
-        self.spare.shape(&mut returning.folded, (dz.rows(), layer.fold_width()));
+        if !in_place {
+            self.spare.shape(&mut returning.folded, (dz.rows(), layer.fold_width()));
+        }
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         layer.close_adjoint(at, dz, Wanted { dfolded: Some(&mut returning.folded), dx: None });
         self.spare.take(dz);
@@ -141,6 +144,10 @@ impl Pass {
         let Returning { folded: dfolded, messages: dm, halo: dhalo, .. } = returning;
         let Neighbourhood { messages, halo_messages, state, .. } = near;
         let at = &mut At { compute: walk.peers.compute, p, nodes, state };
+        if makes_messages_again {
+            self.spare.shape(messages, (x.rows(), layer.message_width()));
+            layer.message(at, x, messages);
+        }
         let own_sources = Sources::new(Side::Own, graph.own, messages);
         let halo_sources = Sources::new(Side::Halo, graph.halo, halo_messages);
         layer.fold_adjoint(at, g, halo_sources, dfolded, dhalo);

@@ -8,12 +8,12 @@
 
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{add_rows, copy_scaled, fill};
-use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Rows, Senders, Side, Sources, State};
+use laconic_nn::{At, Compute, Layer, Matrix, Nodes, Precision, Rows, Senders, Side, Sources, State};
 use laconic_wire::Direction;
 
 use super::inputs::{rows_as_messages, weigh, weigh_adjoint};
 use super::spare::Spare;
-use super::walk::Walk;
+use super::walk::{Walk, puts_out_folds};
 use crate::error::Result;
 use crate::exchange::drawn::Presence;
 
@@ -74,6 +74,42 @@ fn own_messages<'a>(
     made
 }
 
+/// How the folds of unit `index` are stored: as what it puts out, where they are that.
+fn stores_folds(walk: &Walk<'_, '_>, index: usize) -> Precision {
+    if walk.puts_out_folds(index) { walk.stores_outputs(index) } else { walk.context.precision }
+}
+
+/// Ends the folds of a unit, which are then what it closes over or what it puts out.
+fn finish(layer: &dyn Layer, at: &mut At<'_>, folded: &mut Matrix) {
+    if puts_out_folds(layer) {
+        layer.finish_outputs(at, folded);
+    } else {
+        layer.finish_fold(at, folded);
+    }
+}
+
+/// Sets or adds to the gradient of own rows, where it is wanted, from `dm`, that of their messages, in whose memory it
+/// may stand; and adds to `g`.
+fn to_rows(
+    layer: &dyn Layer,
+    at: &mut At<'_>,
+    g: &mut [f32],
+    (senders, are_rows): (Senders<'_>, bool),
+    dm: &mut Matrix,
+    (dx, spare): (Option<(&mut Matrix, Store)>, &mut Spare),
+) {
+    match (are_rows, dx) {
+        (true, Some((dx, Store::Set))) => std::mem::swap(dx, dm),
+        (true, Some((dx, Store::Add))) => add_rows(at.compute, dx, dm),
+        (_, mut dx) => {
+            if let Some((dx, Store::Set)) = &mut dx {
+                spare.shape(dx, (senders.x.rows(), senders.x.columns()));
+            }
+            layer.message_adjoint(at, g, senders, dm, dx);
+        }
+    }
+}
+
 /// The rows that cross in the place of messages: these, or their products with their weights in `weighted`.
 pub(super) fn rows_to_send<'a>(
     compute: &Compute,
@@ -93,7 +129,8 @@ pub(super) fn rows_to_send<'a>(
 }
 
 impl Neighbourhood {
-    /// Makes messages of `x`, exchanges and folds them, the local block's while the halo's rows travel.
+    /// Makes messages of `x`, exchanges and folds them, the local block's while the halo's rows travel. The folds are
+    /// what the unit puts out where [`Walk::puts_out_folds`].
     ///
     /// # Errors
     /// If a peer does not answer, or a codec refuses the rows.
@@ -108,7 +145,7 @@ impl Neighbourhood {
         }
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         let messages = own_messages(layer, at, (x, as_they_are), (messages, spare));
-        spare.shape(folded, (x.rows(), layer.fold_width()));
+        spare.shape_as(folded, (x.rows(), layer.fold_width()), stores_folds(walk, index));
         let fold_own = |compute: &mut Compute, _: &mut Matrix| {
             let own = Sources::new(Side::Own, graph.own, messages);
             layer.fold(&mut At { compute, p, nodes: graph.nodes, state }, own, folded);
@@ -127,11 +164,32 @@ impl Neighbourhood {
         weigh(walk.peers.compute, layer, presence, halo_messages, state);
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         layer.fold(at, Sources::new(Side::Halo, graph.halo, halo_messages), folded);
-        layer.finish_fold(at, folded);
-        if !layer.message_has_parameters() {
+        finish(layer, at, folded);
+        if !layer.message_has_parameters() || walk.makes_messages_again(index) || walk.forgets() {
             spare.take(&mut self.messages);
         }
         Ok(())
+    }
+
+    /// [`Neighbourhood::gather`] in the first unit, where copies of the halo's rows are kept and nothing crosses.
+    pub fn fold_copies(&mut self, walk: &mut Walk<'_, '_>, (x, copies): (Rows<'_>, Rows<'_>), spare: &mut Spare) {
+        let (layer, graph) = (walk.network.units()[0].layer.as_ref(), walk.graph);
+        let p = &walk.p[walk.network.ranges(0).layer.clone()];
+        let Neighbourhood { messages, halo_messages, folded, state, .. } = self;
+        spare.shape(messages, (x.rows(), layer.message_width()));
+        spare.shape_as(folded, (x.rows(), layer.fold_width()), stores_folds(walk, 0));
+        let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
+        layer.message(at, x, messages);
+        at.nodes = graph.halo_nodes;
+        layer.message(at, copies, halo_messages);
+        at.nodes = graph.nodes;
+        weigh(at.compute, layer, &walk.inputs.presence, halo_messages, at.state);
+        layer.fold(at, Sources::new(Side::Own, graph.own, messages), folded);
+        layer.fold(at, Sources::new(Side::Halo, graph.halo, halo_messages), folded);
+        finish(layer, at, folded);
+        if walk.makes_messages_again(0) || walk.forgets() {
+            spare.take(messages);
+        }
     }
 
     /// Folds again what [`Neighbourhood::gather`] has folded of `x`, where messages have no parameters. What came from
@@ -166,6 +224,7 @@ impl Neighbourhood {
         let layer = walk.network.units()[index].layer.as_ref();
         let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph);
         let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Reverse));
+        let (as_they_are, makes_again) = (as_messages(walk, index, x), walk.makes_messages_again(index));
         let Neighbourhood { messages, halo_messages, state, presence, copies, .. } = self;
         let Returning { folded: dfolded, messages: dm, halo: dhalo, copies: dcopies, returned } = gradients;
         let halo = Sources::new(Side::Halo, graph.halo, halo_messages);
@@ -180,8 +239,11 @@ impl Neighbourhood {
             at.nodes = graph.halo_nodes;
             layer.message_adjoint(at, g, senders, dhalo, dx.is_some().then_some((dcopies, Store::Set)));
         }
-        let as_they_are = as_messages(walk, index, x);
-        let own_messages = as_they_are.unwrap_or(messages);
+        at.nodes = graph.nodes;
+        let own_messages = match makes_again {
+            true => own_messages(layer, at, (x, as_they_are), (messages, spare)),
+            false => as_they_are.unwrap_or(messages),
+        };
         let own = Sources::new(Side::Own, graph.own, own_messages);
         spare.shape(dm, (graph.own.sources(), layer.message_width()));
         let mut fold_own = |compute: &mut Compute, g: &mut [f32], dm: &mut Matrix| {
@@ -200,11 +262,8 @@ impl Neighbourhood {
         spare.take(dfolded);
         let senders = Senders { side: Side::Own, x, messages: own_messages };
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
-        match (as_they_are, dx.as_mut()) {
-            (Some(_), Some((dx, Store::Set))) => std::mem::swap(*dx, dm),
-            (Some(_), Some((dx, Store::Add))) => add_rows(at.compute, dx, dm),
-            (_, dx) => layer.message_adjoint(at, g, senders, dm, dx.map(|(dx, store)| (&mut **dx, *store))),
-        }
+        let of_rows = dx.as_mut().map(|(dx, store)| (&mut **dx, *store));
+        to_rows(layer, at, g, (senders, as_they_are.is_some()), dm, (of_rows, spare));
         spare.take(dm);
         spare.take(messages);
         if let (true, Some((dx, _))) = (rows_cross, dx) {

@@ -121,13 +121,20 @@ impl Pass {
         let layer = walk.network.units()[index].layer.as_ref();
         let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
         let Tape { x, near, z, .. } = &mut self.tapes[index];
+        let (is_last, in_place) = (walk.is_last(index), walk.puts_out_folds(index));
+        if in_place {
+            self.spare.take(z);
+        }
         if layer.message_width() > 0 {
             near.gather(walk, index, Rows::Dense(x), &mut self.spare)?;
         }
-        let is_last = index + 1 == walk.network.units().len();
-        self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(index));
-        let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(&near.folded) };
-        layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
+        if in_place {
+            std::mem::swap(z, &mut near.folded);
+        } else {
+            self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(index));
+            let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(&near.folded) };
+            layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
+        }
         // The last unit's way back begins at once, and its rows may be handed on.
         let forgets = walk.forgets();
         if (walk.context.recompute || forgets) && !is_last {
@@ -174,7 +181,10 @@ impl Pass {
             if walk.network.joined().is_none() {
                 self.spare.take(&mut self.tapes[index].x);
             }
-            self.spare.take(&mut self.tapes[index - 1].z);
+            // Where they are folds, too, their own unit reads them once more.
+            if !walk.puts_out_folds(index - 1) {
+                self.spare.take(&mut self.tapes[index - 1].z);
+            }
         }
         self.first_backward(walk, g)?;
         if walk.context.recompute {
@@ -202,29 +212,38 @@ impl Pass {
         let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
         let exchanges = layer.message_width() > 0;
         self.make_again(walk, index);
-        let Tape { x, near, .. } = &mut self.tapes[index];
+        let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (dz, dx, returning) = (&mut self.gradient, &mut self.next_gradient, &mut self.returning);
         let is_frugal = walk.context.recompute && !layer.message_has_parameters();
         if is_frugal && exchanges && near.folded.rows() == 0 {
             near.refold(walk, index, Rows::Dense(x), &mut self.spare);
         }
+        let in_place = walk.puts_out_folds(index);
+        let folded = Rows::Dense(if in_place { z } else { &near.folded });
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
-        layer.add_close_gradients(at, g, Closing { x: Rows::Dense(x), folded: Rows::Dense(&near.folded) }, dz);
+        layer.add_close_gradients(at, g, Closing { x: Rows::Dense(x), folded }, dz);
         self.spare.take(&mut near.folded);
+        if in_place && !walk.is_last(index) {
+            self.spare.take(z);
+        }
         if is_frugal {
             // Nobody reads them any more but what stands before this unit.
             self.spare.take(x);
         }
-        self.spare.shape(dx, (nodes.ids.len(), layer.inputs()));
-        if exchanges {
+        let reads_rows = layer.reads_own_row();
+        if reads_rows {
+            self.spare.shape(dx, (nodes.ids.len(), layer.inputs()));
+        }
+        if exchanges && !in_place {
             self.spare.shape(&mut returning.folded, (nodes.ids.len(), layer.fold_width()));
         }
-        let wanted = Wanted { dfolded: exchanges.then_some(&mut returning.folded), dx: Some(&mut *dx) };
+        let (dfolded, of_rows) = (exchanges.then_some(&mut returning.folded), reads_rows.then_some(&mut *dx));
+        let wanted = Wanted { dfolded, dx: of_rows };
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         layer.close_adjoint(at, dz, wanted);
         self.spare.take(dz);
         if exchanges {
-            let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
+            let store = if reads_rows { Store::Add } else { Store::Set };
             let x = Rows::Dense(x);
             near.scatter(walk, (index, x), (returning, &mut self.spare), g, Some((dx, store)))?;
         }

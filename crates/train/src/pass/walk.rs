@@ -63,6 +63,12 @@ pub fn reads_weighted_rows(network: &Network, index: usize) -> bool {
     index > 0 && network.joined().is_none() && network.units().get(index).is_some_and(|unit| reads(unit.layer.as_ref()))
 }
 
+/// Whether what a layer puts out takes the place of its folds in passes over all rows: folds that are kept or can be
+/// made again without asking anybody stand for themselves.
+pub fn puts_out_folds(layer: &dyn Layer) -> bool {
+    layer.outputs_are_folds() && layer.message_has_parameters()
+}
+
 /// What both directions of a pass over a network need.
 pub struct Walk<'a, 'p> {
     /// Threads, and the way to the peers.
@@ -91,10 +97,26 @@ impl<'a> Walk<'a, '_> {
         self.network.units().get(index).filter(|_| reads)?.layer.sender_weight(&self.graph.nodes)
     }
 
+    /// Whether a unit is the last.
+    pub(super) fn is_last(&self, index: usize) -> bool {
+        index + 1 == self.network.units().len()
+    }
+
+    /// Whether what unit `index` puts out takes the place of its folds.
+    pub(super) fn puts_out_folds(&self, index: usize) -> bool {
+        puts_out_folds(self.network.units()[index].layer.as_ref())
+    }
+
+    /// Whether messages of unit `index` that its way back reads are made again there. That of the last unit begins at
+    /// once.
+    pub(super) fn makes_messages_again(&self, index: usize) -> bool {
+        let live = self.network.units()[index].layer.message_has_parameters();
+        self.context.recompute && live && !self.is_last(index)
+    }
+
     /// How what unit `index` puts out is stored: logits and embeddings as they are computed, in `f32`.
     pub(super) fn stores_outputs(&self, index: usize) -> Precision {
-        let is_last = index + 1 == self.network.units().len();
-        if is_last { Precision::F32 } else { self.context.precision }
+        if self.is_last(index) { Precision::F32 } else { self.context.precision }
     }
 
     /// What follows unit `index`.

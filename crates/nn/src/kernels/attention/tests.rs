@@ -133,10 +133,10 @@ fn two_blocks_agree_with_plain_softmax_attention_and_its_gradients() {
             for scores in scores {
                 attention_fold(&compute, &mut sums, &mut softmax, scores);
             }
-            attention_close(&compute, &mut sums, &mut softmax);
+            attention_close(&compute, &mut sums, &mut softmax, None);
             assert_near(&sums, &plain.closed, "sums");
             let mut of_destinations = Matrix::zeros(rows, heads);
-            softmax.take_up(&compute, &gradient, &sums);
+            softmax.take_up(&compute, &gradient, (&sums, None));
             let (mut out, mut back) = (Matrix::default(), ScoreGradients::default());
             bits.push(sums.data().to_vec());
             for (part, scores) in scores.into_iter().enumerate() {

@@ -73,7 +73,7 @@ fn attention(bench: &mut Bench<'_>, block: &Block) {
     let mut fold = |compute: &mut laconic_nn::Compute| {
         softmax.reset(compute, (&messages, 0..nodes), &vector, heads);
         attention_fold(compute, &mut sums, &mut softmax, scores);
-        attention_close(compute, &mut sums, &mut softmax);
+        attention_close(compute, &mut sums, &mut softmax, None);
     };
     // The adjoint reads what the fold leaves.
     fold(&mut bench.compute);
