@@ -1,8 +1,9 @@
 //! Rectangular sparse operators: destination rows × source rows.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
-use crate::matrix::transpose_pattern;
+use crate::matrix::{transpose_pattern, transposed_positions};
 
 /// One orientation of a block: for each row, the columns it reads.
 #[derive(Debug, Clone, Default)]
@@ -29,8 +30,8 @@ pub struct Block {
     sources: usize,
     forward: Csr,
     reverse: Csr,
-    /// For each entry of `reverse`, its position in `forward`.
-    positions: Vec<u32>,
+    /// For each entry of `reverse`, its position in `forward`, once somebody has asked.
+    positions: OnceLock<Vec<u32>>,
     /// What is known of each edge, in the order of `forward`.
     data: EdgeData,
     /// What each edge counts for in the mean over its destination's edges of its relation.
@@ -49,8 +50,8 @@ impl Block {
     pub fn new(sources: usize, offsets: Vec<usize>, columns: Vec<u32>, data: impl Into<EdgeData>) -> Self {
         let block = Block::one_way(sources, offsets, columns, data);
         let Csr { offsets, columns } = &block.forward;
-        let (reverse_offsets, destinations, positions) = transpose_pattern(sources, offsets, columns);
-        Block { reverse: Csr { offsets: reverse_offsets, columns: destinations }, positions, ..block }
+        let (reverse_offsets, destinations) = transpose_pattern(sources, offsets, columns);
+        Block { reverse: Csr { offsets: reverse_offsets, columns: destinations }, ..block }
     }
 
     /// The same for passes that go forward alone: it has no edges by source.
@@ -68,7 +69,7 @@ impl Block {
             sources,
             forward: Csr { offsets, columns },
             reverse: Csr::default(),
-            positions: Vec::new(),
+            positions: OnceLock::new(),
             data,
             shares: None,
             names: (0..sources as u32).collect(),
@@ -100,7 +101,7 @@ impl Block {
                 columns: self.forward.columns[edges.clone()].to_vec(),
             },
             reverse: Csr::default(),
-            positions: Vec::new(),
+            positions: OnceLock::new(),
             data: self.data.piece(edges.clone()),
             shares: self.shares.as_ref().map(|shares| shares[edges].to_vec()),
             names: self.names.clone(),
@@ -137,9 +138,13 @@ impl Block {
         &self.reverse
     }
 
-    /// For each edge in the order of [`Block::reverse`], its position in the order of [`Block::forward`].
+    /// For each edge in the order of [`Block::reverse`], its position in the order of [`Block::forward`]. They are made
+    /// when they are asked for first: folds of edges that all weigh the same never do. None where it has no edges by
+    /// source.
     pub fn positions(&self) -> &[u32] {
-        &self.positions
+        let is_one_way = self.reverse.offsets.is_empty();
+        let make = || transposed_positions(&self.reverse.offsets, &self.forward.columns);
+        self.positions.get_or_init(|| if is_one_way { Vec::new() } else { make() })
     }
 
     /// Edge weights in the order of [`Block::forward`]; `None` where every edge weighs 1.

@@ -8,7 +8,7 @@ use std::ops::Range;
 pub(crate) use precision::each_value;
 pub use precision::{Bf16, Precision, Value, Values};
 pub use sparse::SparseRows;
-pub(crate) use sparse::transpose_pattern;
+pub(crate) use sparse::{transpose_pattern, transposed_positions};
 
 /// A dense row-major matrix. It keeps the [`Precision`] that it was made with, whatever shape it is given.
 #[derive(Debug, Clone, PartialEq)]

@@ -142,6 +142,10 @@ impl Layer for Gat {
         true
     }
 
+    fn reads_positions(&self) -> bool {
+        true
+    }
+
     fn reads_own_row(&self) -> bool {
         false
     }

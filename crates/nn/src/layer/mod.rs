@@ -224,6 +224,12 @@ pub trait Layer: Send + Sync {
         0
     }
 
+    /// Whether the adjoint of the fold reads something of each edge, so that it goes by
+    /// [`Block::positions`](crate::Block::positions) even where edges have no weights.
+    fn reads_positions(&self) -> bool {
+        false
+    }
+
     /// How the fold takes halo rows of which only some are there.
     fn absence(&self) -> Absence {
         Absence::Scaled

@@ -108,6 +108,10 @@ impl Layer for Residual {
         self.layer.state_values(rows, edges)
     }
 
+    fn reads_positions(&self) -> bool {
+        self.layer.reads_positions()
+    }
+
     fn takes_bf16(&self) -> bool {
         self.layer.takes_bf16()
     }

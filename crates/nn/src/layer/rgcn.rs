@@ -159,6 +159,10 @@ impl Layer for Rgcn {
         !self.transform_first
     }
 
+    fn reads_positions(&self) -> bool {
+        true
+    }
+
     fn reads_own_row(&self) -> bool {
         true
     }

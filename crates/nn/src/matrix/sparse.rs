@@ -30,7 +30,8 @@ impl SparseRows {
         assert_eq!(*offsets.last().expect("offsets have one entry more than rows"), indices.len());
         assert_eq!(indices.len(), values.len());
         assert!(indices.iter().all(|&c| (c as usize) < columns), "a column lies beyond {columns}");
-        let (by_offsets, rows, positions) = transpose_pattern(columns, &offsets, &indices);
+        let (by_offsets, rows) = transpose_pattern(columns, &offsets, &indices);
+        let positions = transposed_positions(&by_offsets, &indices);
         SparseRows { columns, offsets, indices, values, by_column: ByColumn { offsets: by_offsets, rows, positions } }
     }
 
@@ -87,12 +88,8 @@ impl SparseRows {
     }
 }
 
-/// For each column, the rows that have an entry in it (ascending) and the entry's position.
-pub(crate) fn transpose_pattern(
-    columns: usize,
-    offsets: &[usize],
-    indices: &[u32],
-) -> (Vec<usize>, Vec<u32>, Vec<u32>) {
+/// For each column, the rows that have an entry in it, in ascending order, and where each column's begin.
+pub(crate) fn transpose_pattern(columns: usize, offsets: &[usize], indices: &[u32]) -> (Vec<usize>, Vec<u32>) {
     assert!(u32::try_from(indices.len()).is_ok(), "{} entries exceed 2^32 in one block", indices.len());
     let mut by_offsets = vec![0usize; columns + 1];
     for &column in indices {
@@ -101,15 +98,24 @@ pub(crate) fn transpose_pattern(
     for column in 0..columns {
         by_offsets[column + 1] += by_offsets[column];
     }
-    let mut next = by_offsets.clone();
-    let (mut rows, mut positions) = (vec![0u32; indices.len()], vec![0u32; indices.len()]);
+    let (mut next, mut rows) = (by_offsets.clone(), vec![0u32; indices.len()]);
     for row in 0..offsets.len() - 1 {
-        for position in offsets[row]..offsets[row + 1] {
-            let slot = &mut next[indices[position] as usize];
+        for &column in &indices[offsets[row]..offsets[row + 1]] {
+            let slot = &mut next[column as usize];
             rows[*slot] = row as u32;
-            positions[*slot] = position as u32;
             *slot += 1;
         }
     }
-    (by_offsets, rows, positions)
+    (by_offsets, rows)
+}
+
+/// Where each entry of a transposed pattern, whose columns begin at `by_offsets`, stands in the pattern.
+pub(crate) fn transposed_positions(by_offsets: &[usize], indices: &[u32]) -> Vec<u32> {
+    let (mut next, mut positions) = (by_offsets.to_vec(), vec![0u32; indices.len()]);
+    for (position, &column) in indices.iter().enumerate() {
+        let slot = &mut next[column as usize];
+        positions[*slot] = position as u32;
+        *slot += 1;
+    }
+    positions
 }

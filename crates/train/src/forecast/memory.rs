@@ -34,8 +34,10 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
     let of_training = shapes.training.as_ref().map_or(0, |training| training.edges.iter().sum());
     let edges: usize = shapes.edges.iter().sum::<usize>() + of_training;
     let mut memory = Memory::default();
-    // The part as read (u64 ids), then both orientations of both blocks with positions.
-    memory.add("graph", (8 * (2 * rows + edges) + 3 * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
+    // The part as read (u64 ids), then both orientations of both blocks, with positions where somebody asks for them.
+    let mut units = plan.stages.iter().flat_map(|stage| stage.network.units());
+    let numbers = if units.any(|unit| unit.layer.reads_positions()) { 3 } else { 2 };
+    memory.add("graph", (8 * (2 * rows + edges) + numbers * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
     if plan.layer.is_relational {
         // Their relation and their share, as read and in blocks.
         memory.add("graph", (edges * (2 * size_of::<u16>() + FLOAT)) as u64);
