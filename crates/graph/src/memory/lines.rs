@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::null_mut;
 
 /// The bytes of a line of the cache, which is what moves between memory and the processor.
 const LINE: usize = 64;
@@ -14,8 +15,8 @@ const LARGE: usize = 64 << 10;
 /// A row of 256 values of four bytes that stands so lies in 16 lines. The C library begins large arrays 16 bytes behind
 /// a page, which makes 17 of the 16, and every vector of 64 bytes then crosses from one line into the next.
 ///
-/// What grows in place, and what is asked for as zeros, which the system has without writing them, begins where the
-/// system lets it begin.
+/// The system is asked for a line more, and where its answer begins is noted before the array. Asked for aligned memory
+/// itself it would cut both ends off: a piece that was given back would then be too small for the next of its size.
 ///
 /// ```
 /// use laconic_graph::memory::Lines;
@@ -29,74 +30,147 @@ const LARGE: usize = 64 << 10;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lines;
 
-// SAFETY: everything is the system's own answer. Memory that it gave out for a stricter alignment it takes back, and
-// makes larger or smaller, as any other: on these systems all of it is `free`'s and `realloc`'s.
-#[cfg(unix)]
+/// What the system is asked for in place of a large array; `None` where that is what there is no need or no room for.
+#[inline]
+fn with_a_line(layout: Layout) -> Option<Layout> {
+    let is_large = layout.size() >= LARGE && layout.align() <= LINE;
+    let size = layout.size().checked_add(LINE).filter(|_| is_large)?;
+    Layout::from_size_align(size, align_of::<*mut u8>().max(layout.align())).ok()
+}
+
+/// Where a line begins in memory of the system's, with the note of where that memory begins before it.
+///
+/// # Safety
+///
+/// `memory` is null, or has room for a line and is aligned for a pointer.
+#[inline]
+unsafe fn line_in(memory: *mut u8) -> *mut u8 {
+    if memory.is_null() {
+        return memory;
+    }
+    // At least a pointer and at most a line behind the beginning, since that is aligned for a pointer.
+    let behind = LINE - memory as usize % LINE;
+    // SAFETY: both places lie in the line that there is room for, and are aligned as `memory` is.
+    unsafe {
+        let line = memory.add(behind);
+        line.cast::<*mut u8>().sub(1).write(memory);
+        line
+    }
+}
+
+/// Where the system's memory begins in which [`line_in`] found a line.
+///
+/// # Safety
+///
+/// `line` is what that gave, and not null.
+#[inline]
+unsafe fn noted(line: *mut u8) -> *mut u8 {
+    // SAFETY: the note is there.
+    unsafe { line.cast::<*mut u8>().sub(1).read() }
+}
+
+// SAFETY: everything is the system's own answer, or a part of it as large as was asked for; which of the two it is
+// depends on the layout alone, and that is the same whenever memory is handed back.
 unsafe impl GlobalAlloc for Lines {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let aligned = if layout.size() >= LARGE { layout.align_to(LINE).unwrap_or(layout) } else { layout };
-        // SAFETY: the layout has the size that the caller answers for, which is above 0.
-        unsafe { System.alloc(aligned) }
-    }
-
-    #[inline]
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's.
-        unsafe { System.dealloc(memory, layout) }
+        match with_a_line(layout) {
+            // SAFETY: its size is not 0, and there is room for a line behind what is asked for.
+            Some(more) => unsafe { line_in(System.alloc(more)) },
+            // SAFETY: the caller's.
+            None => unsafe { System.alloc(layout) },
+        }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
-        unsafe { System.alloc_zeroed(layout) }
+        match with_a_line(layout) {
+            // SAFETY: as in `alloc`; the note is written before what is asked for.
+            Some(more) => unsafe { line_in(System.alloc_zeroed(more)) },
+            // SAFETY: the caller's.
+            None => unsafe { System.alloc_zeroed(layout) },
+        }
     }
 
     #[inline]
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's.
-        unsafe { System.realloc(memory, layout, size) }
-    }
-}
-
-// Elsewhere memory has to be given back as it was asked for.
-// SAFETY: everything is the system's own answer.
-#[cfg(not(unix))]
-unsafe impl GlobalAlloc for Lines {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's.
-        unsafe { System.dealloc(memory, layout) }
+        match with_a_line(layout) {
+            // SAFETY: memory of this layout came from `line_in`.
+            Some(more) => unsafe { System.dealloc(noted(memory), more) },
+            // SAFETY: the caller's.
+            None => unsafe { System.dealloc(memory, layout) },
+        }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let Ok(wanted) = Layout::from_size_align(size, layout.align()) else { return null_mut() };
+        match (with_a_line(layout), with_a_line(wanted)) {
+            // SAFETY: the caller's.
+            (None, None) => unsafe { System.realloc(memory, layout, size) },
+            // The system may move pages without touching them, which leaves a line where it was.
+            // SAFETY: memory of this layout came from `line_in`. What it holds stands as far behind the new beginning as
+            // it stood behind the old one, with as much of it as both have room for, and `copy` may overlap.
+            (Some(more), Some(again)) => unsafe {
+                let start = noted(memory);
+                let behind = memory as usize - start as usize;
+                let moved = System.realloc(start, more, again.size());
+                if moved.is_null() {
+                    return moved;
+                }
+                let line = moved.add(LINE - moved as usize % LINE);
+                if line != moved.add(behind) {
+                    moved.add(behind).copy_to(line, layout.size().min(size));
+                }
+                line_in(moved)
+            },
+            // SAFETY: both have room for what is copied, and one of them is new.
+            _ => unsafe {
+                let moved = self.alloc(wanted);
+                if !moved.is_null() {
+                    memory.copy_to_nonoverlapping(moved, layout.size().min(size));
+                    self.dealloc(memory, layout);
+                }
+                moved
+            },
+        }
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Arrays of one size that become one of each other size in turn hold what they held, begin a line where they are
+    /// large, and are zeros where these were asked for.
     #[test]
-    fn large_arrays_begin_a_line_and_grow_with_what_they_hold() {
-        let layout = Layout::array::<u8>(3 * LARGE + 5).unwrap();
-        // SAFETY: the size is above 0, what is written and read lies within it, and it is given back as it was asked
-        // for, with the size that it grew to.
-        unsafe {
-            let memory = Lines.alloc(layout);
-            assert!(!memory.is_null());
-            assert_eq!(memory as usize % LINE, 0);
-            (0..layout.size()).for_each(|at| memory.add(at).write(at as u8));
-            let size = 40 * LARGE;
-            let grown = Lines.realloc(memory, layout, size);
-            assert!(!grown.is_null());
-            assert!((0..layout.size()).all(|at| grown.add(at).read() == at as u8));
-            Lines.dealloc(grown, Layout::array::<u8>(size).unwrap());
-            let zeros = Lines.alloc_zeroed(layout);
-            assert!(!zeros.is_null());
-            assert!((0..layout.size()).all(|at| zeros.add(at).read() == 0));
-            Lines.dealloc(zeros, layout);
+    fn large_arrays_begin_a_line_and_hold_what_they_held_at_every_size() {
+        let sizes = [100, LARGE - 1, LARGE, LARGE + 1, 3 * LARGE + 5, 40 << 20, 41 << 20, 2 * LARGE, 17];
+        for align in [1, 8, 16, 64, 128] {
+            let layout = |size: usize| Layout::from_size_align(size, align).unwrap();
+            let begins = |memory: *mut u8, size: usize| {
+                assert!(!memory.is_null());
+                let line = if size >= LARGE { LINE.max(align) } else { align };
+                assert_eq!(memory as usize % line, 0, "{size} bytes, aligned to {align}");
+            };
+            for first in sizes {
+                // SAFETY: sizes are above 0, what is written and read lies within them, and memory is given back with
+                // the layout that it has at last.
+                unsafe {
+                    let mut memory = Lines.alloc_zeroed(layout(first));
+                    begins(memory, first);
+                    assert!((0..first).step_by(61).all(|at| memory.add(at).read() == 0));
+                    let mut size = first;
+                    for next in sizes {
+                        (0..size).step_by(61).for_each(|at| memory.add(at).write(at as u8));
+                        memory = Lines.realloc(memory, layout(size), next);
+                        begins(memory, next);
+                        let held = size.min(next);
+                        assert!((0..held).step_by(61).all(|at| memory.add(at).read() == at as u8));
+                        size = next;
+                    }
+                    Lines.dealloc(memory, layout(size));
+                }
+            }
         }
     }
 }
