@@ -108,8 +108,8 @@ unsafe impl GlobalAlloc for Lines {
             // SAFETY: the caller's.
             (None, None) => unsafe { System.realloc(memory, layout, size) },
             // The system may move pages without touching them, which leaves a line where it was.
-            // SAFETY: memory of this layout came from `line_in`. What it holds stands as far behind the new beginning as
-            // it stood behind the old one, with as much of it as both have room for, and `copy` may overlap.
+            // SAFETY: memory of this layout came from `line_in`. What it holds stands as far behind the new beginning
+            // as it stood behind the old one, as much of it as both have room for, and `copy_to` may overlap.
             (Some(more), Some(again)) => unsafe {
                 let start = noted(memory);
                 let behind = memory as usize - start as usize;
