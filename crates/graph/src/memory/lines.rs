@@ -30,7 +30,7 @@ const LARGE: usize = 64 << 10;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lines;
 
-/// What the system is asked for in place of a large array; `None` where that is what there is no need or no room for.
+/// What the system is asked for in place of a large array; `None` for what is small, or more strictly aligned anyway.
 #[inline]
 fn with_a_line(layout: Layout) -> Option<Layout> {
     let is_large = layout.size() >= LARGE && layout.align() <= LINE;

@@ -180,8 +180,8 @@ pub(crate) fn vector_registers_are_dirty() -> Option<bool> {
 /// Asks the processor to bring the cache line of `data[index]` into its second cache. Does nothing where there is no
 /// such instruction or no such element.
 ///
-/// Not into the first: that one has few places for lines on their way (22 on Zen 4, 16 on recent Intel processors),
-/// which rows of several lines use up at once, and then whatever the kernel reads itself waits behind them.
+/// Not into the first: that one has few places for lines on their way, which rows of several lines use up at once, and
+/// then whatever the kernel reads itself waits behind them.
 #[inline(always)]
 pub(crate) fn prefetch<T>(data: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -34,7 +34,8 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
     let of_training = shapes.training.as_ref().map_or(0, |training| training.edges.iter().sum());
     let edges: usize = shapes.edges.iter().sum::<usize>() + of_training;
     let mut memory = Memory::default();
-    // The part as read (u64 ids), then both orientations of both blocks, with positions where somebody asks for them.
+    // The part as read (u64 ids), then both orientations of both blocks, with positions where a layer asks for them.
+    // Weights of edges, which need positions too, are in the room of the part, which has gone when rounds begin.
     let mut units = plan.stages.iter().flat_map(|stage| stage.network.units());
     let numbers = if units.any(|unit| unit.layer.reads_positions()) { 3 } else { 2 };
     memory.add("graph", (8 * (2 * rows + edges) + numbers * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
