@@ -8,9 +8,10 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::dispatch::{per_processor, prefetch, prefetch_for_writing};
+use super::dispatch::{per_processor, prefetch, prefetch_for_writing, prefetch_row};
 use super::elementwise::dot;
 use super::stored::{Access, pieces2, read, rows};
+use super::wide::{self, Picked};
 use crate::block::Block;
 use crate::matrix::{Matrix, Value, each_value};
 use crate::threads::Compute;
@@ -28,8 +29,11 @@ pub struct Softmax {
 }
 
 /// The quarters of a row of the state.
+#[inline(always)]
 fn quarters(state: &[f32], heads: usize) -> [&[f32]; 4] {
-    let [halves, maximum, denominator, inner] = [0, 1, 2, 3].map(|of| &state[of * heads..(of + 1) * heads]);
+    let (halves, rest) = state.split_at(heads);
+    let (maximum, rest) = rest.split_at(heads);
+    let (denominator, inner) = rest.split_at(heads);
     [halves, maximum, denominator, inner]
 }
 
@@ -130,8 +134,29 @@ pub fn score_halves(compute: &Compute, out: &mut Matrix, messages: &Matrix, vect
 const HEADS_MAX: usize = 64;
 
 /// Edges that are looked ahead for, and halves of scores.
-const AHEAD: usize = 4;
-const HALVES_AHEAD: usize = 16;
+const AHEAD: usize = 12;
+const HALVES_AHEAD: usize = 32;
+
+/// Edges whose factors are computed before their rows are read.
+const RUN: usize = 16;
+
+/// Does the same with the number of heads known to the compiler where it is a usual one, so that it makes vectors of
+/// them.
+macro_rules! each_heads {
+    ($heads:expr, $name:ident($($argument:expr),*)) => {
+        match $heads {
+            1 => $name::<_, 1>($($argument),*),
+            8 => $name::<_, 8>($($argument),*),
+            _ => $name::<_, 0>($($argument),*),
+        }
+    };
+}
+
+/// So many values of a row of heads: as many as the compiler knows of, where it knows of any.
+#[inline(always)]
+fn heads_of<const HEADS: usize>(heads: usize) -> usize {
+    if HEADS == 0 { heads } else { HEADS }
+}
 
 /// Folds one block into the running sums: afterwards `sums[v] = Σ exp(score − maximum) · q` over all edges seen.
 /// `sums` is destinations × (heads · width).
@@ -152,19 +177,12 @@ pub fn attention_fold(compute: &Compute, sums: &mut Matrix, softmax: &mut Softma
     });
 }
 
-/// Asks for the lines of a row, of 64 bytes each.
-#[inline(always)]
-fn prefetch_row<T>(values: &[T], columns: usize, row: u32) {
-    for line in (0..columns).step_by(64 / size_of::<T>()) {
-        prefetch(values, row as usize * columns + line);
-    }
-}
-
 /// Raises `maximum` to the largest score of the edges into row `row`.
 #[inline(always)]
-fn raise(maximum: &mut [f32], theirs: &[f32], row: usize, scores: &Scores<'_>) {
+fn raise<const HEADS: usize>(maximum: &mut [f32], theirs: &[f32], row: usize, scores: &Scores<'_>) {
     let csr = scores.block.forward();
-    let heads = maximum.len();
+    let heads = heads_of::<HEADS>(maximum.len());
+    let (maximum, theirs) = (&mut maximum[..heads], &theirs[..heads]);
     for edge in csr.offsets[row]..csr.offsets[row + 1] {
         if let Some(&coming) = csr.columns.get(edge + HALVES_AHEAD) {
             prefetch(scores.source.data(), coming as usize * heads);
@@ -173,8 +191,9 @@ fn raise(maximum: &mut [f32], theirs: &[f32], row: usize, scores: &Scores<'_>) {
         if scores.weight_of(source) == 0.0 {
             continue;
         }
-        for ((best, s), d) in maximum.iter_mut().zip(scores.source.row(source)).zip(theirs) {
-            *best = best.max(leaky(s + d));
+        let halves = &scores.source.row(source)[..heads];
+        for head in 0..heads {
+            maximum[head] = maximum[head].max(leaky(halves[head] + theirs[head]));
         }
     }
 }
@@ -183,57 +202,102 @@ per_processor! {
     fn fold_piece<T: Value>(
         sums: &mut [f32], state: &mut [f32], at: (usize, usize), scores: &Scores<'_>, messages: &[T],
     ) {
-        let (first, heads) = at;
-        let columns = scores.messages.columns();
-        let width = columns / heads;
-        let csr = scores.block.forward();
-        assert!(heads <= HEADS_MAX, "at most 64 heads");
-        let (mut before, mut alpha) = ([0.0f32; HEADS_MAX], [0.0f32; HEADS_MAX]);
-        let (before, alpha) = (&mut before[..heads], &mut alpha[..heads]);
-        for (line, (sums, state)) in
-            sums.chunks_exact_mut(columns).zip(state.chunks_exact_mut(4 * heads)).enumerate()
-        {
-            let row = first + line;
-            let edges = csr.offsets[row]..csr.offsets[row + 1];
-            if edges.is_empty() {
-                continue;
+        each_heads!(at.1, fold_rows(sums, state, at, scores, messages));
+    }
+}
+
+#[inline(always)]
+fn fold_rows<T: Value, const HEADS: usize>(
+    sums: &mut [f32],
+    state: &mut [f32],
+    (first, heads): (usize, usize),
+    scores: &Scores<'_>,
+    messages: &[T],
+) {
+    assert!(heads <= HEADS_MAX, "at most 64 heads");
+    let heads = heads_of::<HEADS>(heads);
+    let columns = scores.messages.columns();
+    let width = columns / heads;
+    let csr = scores.block.forward();
+    let (mut before, mut which) = ([0.0f32; HEADS_MAX], [0u32; RUN]);
+    let before = &mut before[..heads];
+    // For each edge of a run and each head: what stands beside its score, and what comes of it.
+    let mut beside = [[0.0f32; RUN * HEADS_MAX]; 2];
+    let mut alpha = [0.0f32; RUN * HEADS_MAX];
+    for (line, (sums, state)) in sums.chunks_exact_mut(columns).zip(state.chunks_exact_mut(4 * heads)).enumerate() {
+        let row = first + line;
+        let edges = csr.offsets[row]..csr.offsets[row + 1];
+        if edges.is_empty() {
+            continue;
+        }
+        let (theirs, state) = state.split_at_mut(heads);
+        let (maximum, state) = state.split_at_mut(heads);
+        let denominator = &mut state[..heads];
+        before.copy_from_slice(maximum);
+        raise::<HEADS>(maximum, theirs, row, scores);
+        let of_heads = sums.chunks_exact_mut(width).zip(denominator.iter_mut()).zip(maximum.iter().zip(&*before));
+        for ((sums, denominator), (maximum, before)) in of_heads {
+            if *denominator == 0.0 {
+                sums.fill(0.0);
+            } else if maximum > before {
+                let factor = exp(before - maximum);
+                *denominator *= factor;
+                sums.iter_mut().for_each(|s| *s *= factor);
             }
-            let (theirs, state) = state.split_at_mut(heads);
-            let (maximum, state) = state.split_at_mut(heads);
-            let denominator = &mut state[..heads];
-            before.copy_from_slice(maximum);
-            raise(maximum, theirs, row, scores);
-            let of_heads = sums.chunks_exact_mut(width).zip(denominator.iter_mut()).zip(maximum.iter().zip(&*before));
-            for ((sums, denominator), (maximum, before)) in of_heads {
-                if *denominator == 0.0 {
-                    sums.fill(0.0);
-                } else if maximum > before {
-                    let factor = exp(before - maximum);
-                    *denominator *= factor;
-                    sums.iter_mut().for_each(|s| *s *= factor);
-                }
-            }
-            for edge in edges {
-                if let Some(&coming) = csr.columns.get(edge + AHEAD) {
-                    prefetch_row(messages, columns, coming);
-                }
-                let source = csr.columns[edge] as usize;
-                let weight = scores.weight_of(source);
-                if weight == 0.0 {
+        }
+        for of_edge in 0..edges.len().min(RUN) {
+            beside[0][of_edge * heads..][..heads].copy_from_slice(&theirs[..heads]);
+            beside[1][of_edge * heads..][..heads].copy_from_slice(&maximum[..heads]);
+        }
+        for start in edges.clone().step_by(RUN) {
+            let mut there = 0;
+            for &source in &csr.columns[start..edges.end.min(start + RUN)] {
+                if scores.weight_of(source as usize) == 0.0 {
                     continue;
                 }
-                let halves = &scores.source.row(source)[..heads];
+                which[there] = source;
+                alpha[there * heads..][..heads].copy_from_slice(&scores.source.row(source as usize)[..heads]);
+                there += 1;
+            }
+            let [others, maxima] = &beside;
+            for ((alpha, other), maximum) in alpha[..there * heads].iter_mut().zip(others).zip(maxima) {
+                *alpha = exp(leaky(*alpha + other) - maximum);
+            }
+            for (alpha, &source) in alpha.chunks_exact_mut(heads).zip(&which[..there]) {
+                let weight = scores.weight_of(source as usize);
                 for head in 0..heads {
-                    alpha[head] = weight * exp(leaky(halves[head] + theirs[head]) - maximum[head]);
+                    alpha[head] *= weight;
+                    denominator[head] += alpha[head];
                 }
-                denominator.iter_mut().zip(&*alpha).for_each(|(sum, alpha)| *sum += alpha);
-                let message = &messages[source * columns..][..columns];
-                let of_heads = sums.chunks_exact_mut(width).zip(message.chunks_exact(width));
-                for ((sums, message), alpha) in of_heads.zip(&*alpha) {
-                    for (sum, value) in sums.iter_mut().zip(message) {
-                        *sum += alpha * value.get();
-                    }
-                }
+            }
+            let (coming, factors) = (after(&csr.columns, start + AHEAD), &alpha[..there * heads]);
+            let picked = Picked { rows: messages, columns, which: &which[..there], coming, factors, heads };
+            if !wide::add_picked(sums, picked) {
+                add_picked(sums, picked);
+            }
+        }
+    }
+}
+
+/// Those behind the first so many, if there are any.
+#[inline(always)]
+fn after(columns: &[u32], count: usize) -> &[u32] {
+    columns.get(count..).unwrap_or(&[])
+}
+
+/// `sums += Σ factor · row` over what is picked.
+#[inline(always)]
+fn add_picked<T: Value>(sums: &mut [f32], picked: Picked<'_, T>) {
+    let Picked { rows, columns, which, coming, factors, heads } = picked;
+    for (at, &row) in which.iter().enumerate() {
+        if let Some(&coming) = coming.get(at) {
+            prefetch_row(rows, columns, coming);
+        }
+        let row = &rows[row as usize * columns..][..columns];
+        let of_heads = sums.chunks_exact_mut(columns / heads).zip(row.chunks_exact(columns / heads));
+        for ((sums, row), factor) in of_heads.zip(&factors[at * heads..][..heads]) {
+            for (sum, value) in sums.iter_mut().zip(row) {
+                *sum += factor * value.get();
             }
         }
     }
@@ -329,61 +393,103 @@ per_processor! {
     fn adjoint_piece<T: Value>(
         out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, state: &Matrix, gradient: &[T],
     ) {
-        let Piece { first, edges, vector, messages } = piece;
-        let heads = state.columns() / 4;
-        let columns = scores.messages.columns();
-        let width = columns / heads;
-        let csr = scores.block.reverse();
-        let positions = scores.block.positions();
-        assert!(heads <= HEADS_MAX, "at most 64 heads");
-        let (mut alpha, mut along) = ([0.0f32; HEADS_MAX], [0.0f32; HEADS_MAX]);
-        let (alpha, along) = (&mut alpha[..heads], &mut along[..heads]);
-        for (line, (out, halves)) in out.chunks_exact_mut(columns).zip(halves.chunks_exact_mut(heads)).enumerate() {
-            let source = first + line;
-            out.fill(0.0);
-            halves.fill(0.0);
-            let message = &messages[line * columns..][..columns];
-            let mine = &scores.source.row(source)[..heads];
-            let entries = csr.offsets[source]..csr.offsets[source + 1];
-            let weight = scores.weight_of(source);
-            if weight == 0.0 {
-                for &position in &positions[entries] {
-                    let heads = &edges[position as usize * heads..][..heads];
-                    heads.iter().for_each(|edge| edge.store(0, Ordering::Relaxed));
-                }
-                continue;
+        each_heads!(state.columns() / 4, adjoint_rows(out, halves, piece, scores, state, gradient));
+    }
+}
+
+#[inline(always)]
+fn adjoint_rows<T: Value, const HEADS: usize>(
+    out: &mut [f32],
+    halves: &mut [f32],
+    Piece { first, edges, vector, messages }: Piece<'_>,
+    scores: &Scores<'_>,
+    state: &Matrix,
+    gradient: &[T],
+) {
+    let heads = heads_of::<HEADS>(state.columns() / 4);
+    let columns = scores.messages.columns();
+    let width = columns / heads;
+    let csr = scores.block.reverse();
+    let positions = scores.block.positions();
+    assert!(heads <= HEADS_MAX, "at most 64 heads");
+    // For each edge of a run and each head: what stands beside its score, what comes of it, and what that is multiplied
+    // by.
+    let mut beside = [[0.0f32; RUN * HEADS_MAX]; 4];
+    let [mut alpha, mut along] = [[0.0f32; RUN * HEADS_MAX]; 2];
+    for (line, (out, halves)) in out.chunks_exact_mut(columns).zip(halves.chunks_exact_mut(heads)).enumerate() {
+        let source = first + line;
+        out.fill(0.0);
+        halves.fill(0.0);
+        let message = &messages[line * columns..][..columns];
+        let mine = &scores.source.row(source)[..heads];
+        let entries = csr.offsets[source]..csr.offsets[source + 1];
+        let weight = scores.weight_of(source);
+        if weight == 0.0 {
+            for &position in &positions[entries] {
+                let heads = &edges[position as usize * heads..][..heads];
+                heads.iter().for_each(|edge| edge.store(0, Ordering::Relaxed));
             }
-            for entry in entries {
-                if let Some(&coming) = csr.columns.get(entry + AHEAD) {
-                    prefetch_row(gradient, columns, coming);
+            continue;
+        }
+        for start in entries.clone().step_by(RUN) {
+            let run = start..entries.end.min(start + RUN);
+            let which = &csr.columns[run.clone()];
+            let len = which.len() * heads;
+            for (at, &destination) in which.iter().enumerate() {
+                if let Some(&coming) = csr.columns.get(start + at + HALVES_AHEAD) {
                     prefetch_row(state.data(), 4 * heads, coming);
-                    prefetch_for_writing(edges, positions[entry + AHEAD] as usize * heads);
+                    prefetch_for_writing(edges, positions[start + at + HALVES_AHEAD] as usize * heads);
                 }
-                let destination = csr.columns[entry] as usize;
-                let incoming = &gradient[destination * columns..][..columns];
-                let [theirs, maximum, reciprocal, inner] = quarters(state.row(destination), heads);
+                let quarters = quarters(state.row(destination as usize), heads);
+                for (beside, quarter) in beside.iter_mut().zip(quarters) {
+                    beside[at * heads..][..heads].copy_from_slice(&quarter[..heads]);
+                }
+                let scores = &mut beside[0][at * heads..][..heads];
+                scores.iter_mut().zip(mine).for_each(|(score, mine)| *score += mine);
+            }
+            let [score, maxima, reciprocals, inner] = &beside;
+            let [score, maxima, reciprocals, inner] =
+                [&score[..len], &maxima[..len], &reciprocals[..len], &inner[..len]];
+            let of_edges = alpha[..len].iter_mut().zip(score).zip(maxima).zip(reciprocals);
+            for (((alpha, score), maximum), reciprocal) in of_edges {
+                *alpha = weight * exp(leaky(*score) - maximum) * reciprocal;
+            }
+            let coming = after(&csr.columns, start + AHEAD);
+            let picked = Picked { rows: gradient, columns, which, coming, factors: &alpha[..len], heads };
+            if !wide::add_and_multiply_picked(out, &mut along, message, picked) {
+                add_and_multiply_picked(out, &mut along, message, picked);
+            }
+            for (((along, alpha), inner), score) in along[..len].iter_mut().zip(&alpha[..len]).zip(inner).zip(score) {
+                *along = alpha * (*along - inner) * if *score > 0.0 { 1.0 } else { SLOPE };
+            }
+            for (of_edge, &position) in along.chunks_exact(heads).zip(&positions[run]) {
+                let edges = &edges[position as usize * heads..][..heads];
                 for head in 0..heads {
-                    let score = mine[head] + theirs[head];
-                    alpha[head] = weight * exp(leaky(score) - maximum[head]) * reciprocal[head];
-                }
-                let rows = incoming.chunks_exact(width).zip(message.chunks_exact(width));
-                let rows = out.chunks_exact_mut(width).zip(rows).zip(alpha.iter().zip(along.iter_mut()));
-                for ((out, (incoming, message)), (alpha, along)) in rows {
-                    *along = add_and_multiply(out, incoming, message, *alpha);
-                }
-                // One by one, as they are stored: read back as a vector they would wait until all have left.
-                let position = positions[entry] as usize * heads;
-                let edges = &edges[position..position + heads];
-                for head in 0..heads {
-                    let slope = if mine[head] + theirs[head] > 0.0 { 1.0 } else { SLOPE };
-                    let of_score = alpha[head] * (along[head] - inner[head]) * slope;
-                    halves[head] += of_score;
-                    edges[head].store(of_score.to_bits(), Ordering::Relaxed);
+                    halves[head] += of_edge[head];
+                    edges[head].store(of_edge[head].to_bits(), Ordering::Relaxed);
                 }
             }
-            for ((out, vector), half) in out.chunks_exact_mut(width).zip(vector.chunks_exact(width)).zip(&*halves) {
-                out.iter_mut().zip(vector).for_each(|(out, value)| *out += half * value);
-            }
+        }
+        for ((out, vector), half) in out.chunks_exact_mut(width).zip(vector.chunks_exact(width)).zip(&*halves) {
+            out.iter_mut().zip(vector).for_each(|(out, value)| *out += half * value);
+        }
+    }
+}
+
+/// [`add_picked`], and in the same pass `along = ⟨row, other⟩`, head by head, of each row that is picked.
+#[inline(always)]
+fn add_and_multiply_picked<T: Value>(sums: &mut [f32], along: &mut [f32], other: &[f32], picked: Picked<'_, T>) {
+    let Picked { rows, columns, which, coming, factors, heads } = picked;
+    let width = columns / heads;
+    for (at, &row) in which.iter().enumerate() {
+        if let Some(&coming) = coming.get(at) {
+            prefetch_row(rows, columns, coming);
+        }
+        let row = &rows[row as usize * columns..][..columns];
+        let of_heads = factors[at * heads..][..heads].iter().zip(&mut along[at * heads..][..heads]);
+        let rows = row.chunks_exact(width).zip(other.chunks_exact(width));
+        for ((sums, (row, other)), (factor, along)) in sums.chunks_exact_mut(width).zip(rows).zip(of_heads) {
+            *along = add_and_multiply(sums, row, other, *factor);
         }
     }
 }
@@ -391,11 +497,12 @@ per_processor! {
 /// `out += alpha · a`, and ⟨a, b⟩, in one pass over a.
 #[inline(always)]
 fn add_and_multiply<T: Value>(out: &mut [f32], a: &[T], b: &[f32], alpha: f32) -> f32 {
-    let mut lanes = [0.0f32; 8];
-    let (mut out_runs, a_runs, b_runs) = (out.chunks_exact_mut(8), a.chunks_exact(8), b.chunks_exact(8));
+    let mut lanes = [0.0f32; wide::LANES];
+    let (mut out_runs, a_runs) = (out.chunks_exact_mut(wide::LANES), a.chunks_exact(wide::LANES));
+    let b_runs = b.chunks_exact(wide::LANES);
     let (a_rest, b_rest) = (a_runs.remainder(), b_runs.remainder());
     for ((out, a), b) in (&mut out_runs).zip(a_runs).zip(b_runs) {
-        for lane in 0..8 {
+        for lane in 0..wide::LANES {
             out[lane] += alpha * a[lane].get();
             lanes[lane] += a[lane].get() * b[lane];
         }
@@ -405,7 +512,8 @@ fn add_and_multiply<T: Value>(out: &mut [f32], a: &[T], b: &[f32], alpha: f32) -
         *out += alpha * a.get();
         rest += a.get() * b;
     }
-    for half in [4, 2, 1] {
+    // As `wide` adds lanes up.
+    for half in [8, 4, 2, 1] {
         for lane in 0..half {
             lanes[lane] += lanes[lane + half];
         }
@@ -476,11 +584,13 @@ fn leaky(score: f32) -> f32 {
 
 /// e^x for x ≤ 0 to two units in the last place: reduction to |r| ≤ ln 2 / 2 and a polynomial of degree 6 (Cephes'
 /// coefficients). Branch-free, so that it vectorises, and without the system's mathematics library, so that every
-/// machine gets the same bits.
+/// machine gets the same bits. Adding 1.5 · 2²³ rounds to a whole number, which then stands in the lowest bits.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
+    const WHOLE: f32 = 12_582_912.0;
     let x = x.clamp(-87.0, 87.0);
-    let n = (x * std::f32::consts::LOG2_E + 0.5).floor();
+    let shifted = x * std::f32::consts::LOG2_E + WHOLE;
+    let n = shifted - WHOLE;
     let r = x - n * 0.693_359_4 + n * 2.121_944_4e-4;
     let mut p = 1.987_569_1e-4;
     p = p * r + 1.398_199_9e-3;
@@ -489,7 +599,7 @@ fn exp(x: f32) -> f32 {
     p = p * r + 1.666_666_5e-1;
     p = p * r + 5.000_000_3e-1;
     let value = p * r * r + r + 1.0;
-    value * f32::from_bits(((n as i32 + 127) << 23) as u32)
+    value * f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23))
 }
 
 #[cfg(test)]

@@ -121,12 +121,18 @@ macro_rules! per_processor {
 pub(crate) use per_processor;
 
 /// Whether the processor has all of AVX-512 that the kernels use. The standard library caches the answer.
-#[cfg(target_arch = "x86_64")]
-fn has_avx512() -> bool {
-    std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512vl")
+pub(crate) fn has_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("avx512f")
+            && std::arch::is_x86_feature_detected!("avx512bw")
+            && std::arch::is_x86_feature_detected!("avx512dq")
+            && std::arch::is_x86_feature_detected!("avx512vl")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
 }
 
 /// Whether kernels may multiply pairs of bfloat16 by the processor's own instruction for them (AVX512_BF16), which adds
@@ -194,7 +200,15 @@ pub(crate) fn prefetch<T>(data: &[T], index: usize) {
     let _ = (data, index);
 }
 
-/// The same for `data[index]`, which is about to be written.
+/// The same for all lines of one of the rows of so many columns, of 64 bytes each.
+#[inline(always)]
+pub(crate) fn prefetch_row<T>(rows: &[T], columns: usize, row: u32) {
+    for line in (0..columns).step_by(64 / size_of::<T>()) {
+        prefetch(rows, row as usize * columns + line);
+    }
+}
+
+/// [`prefetch`] of `data[index]` into the first cache, since it is about to be written.
 #[inline(always)]
 pub(crate) fn prefetch_for_writing<T>(data: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

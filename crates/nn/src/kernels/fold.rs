@@ -5,18 +5,17 @@
 //! or L1.
 
 use super::Store;
-use super::dispatch::{per_processor, prefetch};
+use super::dispatch::{per_processor, prefetch_row};
 use super::elementwise::fill;
 use super::stored::pieces;
+use super::wide;
 use crate::block::{Block, Csr};
 use crate::matrix::{Matrix, Value, each_value};
 use crate::threads::{Compute, ROWS_PER_PIECE};
 
-/// How many edges ahead rows are prefetched.
-const AHEAD: usize = 8;
-
-/// Bytes that are prefetched at once.
-const CACHE_LINE: usize = 64;
+/// Bytes of rows that are prefetched ahead of the row at work, about, and how many rows that may be.
+const BYTES_AHEAD: usize = 8192;
+const ROWS_AHEAD: (usize, usize) = (8, 32);
 
 /// The factor of each entry of a sparse sum.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +63,13 @@ pub(super) fn sum_some_rows<T: Value>(
 ) {
     let offsets = &offsets[first..=first + out.len() / width.max(1)];
     let sum = Sum { width, add: store == Store::Add, offsets, columns, rows };
+    let is_done = match weights {
+        Weights::Ones => wide::sum_rows(out, &sum, |_| 1.0),
+        Weights::Direct(values) => wide::sum_rows(out, &sum, |entry| values[entry]),
+        Weights::Indexed(values, positions) => wide::sum_rows(out, &sum, |entry| values[positions[entry] as usize]),
+    };
     match weights {
+        _ if is_done => {}
         Weights::Ones => sum_ones(out, sum),
         Weights::Direct(values) => sum_direct(out, sum, values),
         Weights::Indexed(values, positions) => sum_indexed(out, sum, values, positions),
@@ -73,14 +78,31 @@ pub(super) fn sum_some_rows<T: Value>(
 
 /// What the sum of one piece reads.
 #[derive(Clone, Copy)]
-struct Sum<'a, T> {
-    width: usize,
+pub(super) struct Sum<'a, T> {
+    /// Columns of rows and sums.
+    pub width: usize,
     /// Whether the sums are added to what is there.
-    add: bool,
+    pub add: bool,
     /// Row boundaries of the piece; one more than its rows.
-    offsets: &'a [usize],
-    columns: &'a [u32],
-    rows: &'a [T],
+    pub offsets: &'a [usize],
+    /// The row of each entry.
+    pub columns: &'a [u32],
+    /// The rows.
+    pub rows: &'a [T],
+}
+
+impl<'a, T> Sum<'a, T> {
+    /// The same of these rows.
+    pub fn of<U>(&self, rows: &'a [U]) -> Sum<'a, U> {
+        let Sum { width, add, offsets, columns, .. } = *self;
+        Sum { width, add, offsets, columns, rows }
+    }
+
+    /// How many entries ahead rows are prefetched.
+    pub fn distance(&self) -> usize {
+        let (least, most) = ROWS_AHEAD;
+        (BYTES_AHEAD / size_of_val(&self.rows[..self.width.min(self.rows.len())]).max(1)).clamp(least, most)
+    }
 }
 
 per_processor! {
@@ -102,11 +124,12 @@ per_processor! {
 }
 
 #[inline(always)]
-fn sum_piece<T: Value>(out: &mut [f32], sum: Sum<'_, T>, weight: impl Fn(usize) -> f32) {
+pub(super) fn sum_piece<T: Value>(out: &mut [f32], sum: Sum<'_, T>, weight: impl Fn(usize) -> f32) {
     let Sum { width, add, offsets, columns, rows } = sum;
     if width == 0 {
         return;
     }
+    let distance = sum.distance();
     for (line, out) in out.chunks_exact_mut(width).enumerate() {
         let entries = offsets[line]..offsets[line + 1];
         if !add {
@@ -117,7 +140,7 @@ fn sum_piece<T: Value>(out: &mut [f32], sum: Sum<'_, T>, weight: impl Fn(usize) 
         let mut entry = entries.start;
         while entry + 4 <= entries.end {
             let row = |step: usize| {
-                ahead(columns, rows, width, entry + step + AHEAD);
+                ahead(columns, rows, width, entry + step + distance);
                 let start = columns[entry + step] as usize * width;
                 (weight(entry + step), &rows[start..start + width])
             };
@@ -128,7 +151,7 @@ fn sum_piece<T: Value>(out: &mut [f32], sum: Sum<'_, T>, weight: impl Fn(usize) 
             entry += 4;
         }
         for entry in entry..entries.end {
-            ahead(columns, rows, width, entry + AHEAD);
+            ahead(columns, rows, width, entry + distance);
             let factor = weight(entry);
             let start = columns[entry] as usize * width;
             for (sum, value) in out.iter_mut().zip(&rows[start..start + width]) {
@@ -142,10 +165,7 @@ fn sum_piece<T: Value>(out: &mut [f32], sum: Sum<'_, T>, weight: impl Fn(usize) 
 #[inline(always)]
 fn ahead<T>(columns: &[u32], rows: &[T], width: usize, entry: usize) {
     if let Some(&coming) = columns.get(entry) {
-        let start = coming as usize * width;
-        for line in (0..width).step_by(CACHE_LINE / size_of::<T>()) {
-            prefetch(rows, start + line);
-        }
+        prefetch_row(rows, width, coming);
     }
 }
 

@@ -20,6 +20,7 @@ mod product_bf16;
 pub mod relation;
 pub mod roof;
 pub(crate) mod stored;
+mod wide;
 
 /// Whether a kernel replaces its output or adds to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

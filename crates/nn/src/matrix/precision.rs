@@ -74,7 +74,13 @@ pub trait Value: Copy + Default + Send + Sync + 'static {
         None
     }
 
-    /// The same, for changing.
+    /// Values that are stored as [`Bf16`], as these; `None` for others.
+    fn short(stored: &[Self]) -> Option<&[Bf16]> {
+        let _ = stored;
+        None
+    }
+
+    /// [`Value::plain`] for changing.
     fn plain_mut(stored: &mut [Self]) -> Option<&mut [f32]> {
         let _ = stored;
         None
@@ -110,6 +116,10 @@ impl Value for Bf16 {
     #[inline(always)]
     fn of(value: f32) -> Bf16 {
         Bf16::round(value)
+    }
+
+    fn short(stored: &[Bf16]) -> Option<&[Bf16]> {
+        Some(stored)
     }
 }
 

@@ -3,6 +3,7 @@
 use laconic_key::{Key, Purpose};
 
 use super::*;
+use crate::matrix::Precision;
 
 #[test]
 fn exponential_is_accurate_to_a_few_units_in_the_last_place() {
@@ -95,7 +96,7 @@ fn begun(halves: &Matrix) -> Softmax {
 
 #[test]
 fn two_blocks_agree_with_plain_softmax_attention_and_its_gradients() {
-    for (heads, width) in [1, 8, 11, 64].into_iter().flat_map(|heads| [1, 3, 33].map(|width| (heads, width))) {
+    for (heads, width) in [1, 8, 11, 64].into_iter().flat_map(|heads| [1, 3, 16, 33, 64].map(|width| (heads, width))) {
         let (rows, columns) = (300, heads * width);
         let part = |sources: usize, stream: u64, weight: Vec<f32>| -> Part {
             let key = Key::new(stream, Purpose::Test);
@@ -152,4 +153,40 @@ fn two_blocks_agree_with_plain_softmax_attention_and_its_gradients() {
         let (one, two) = bits.split_at(bits.len() / 2);
         assert_eq!(one, two, "the same on one thread and two");
     }
+}
+
+/// What the processor's widest vectors make of picked rows, and plain loops.
+#[test]
+fn picked_rows_have_the_same_bits_by_the_widest_vectors_and_by_plain_loops() {
+    let mut compared = 0;
+    for (heads, width) in [(8, 32), (8, 16), (16, 16), (1, 256), (1, 64), (2, 32), (4, 64), (2, 128), (64, 16), (3, 16)]
+    {
+        let columns = heads * width;
+        let (rows, other) = (random(40, columns, 1, 2.0), random(1, columns, 2, 2.0));
+        for precision in Precision::ALL {
+            let rows = rows.clone().converted(precision);
+            for count in [0, 1, 2, 16] {
+                let which: Vec<u32> = (0..count).map(|i| (i * 7 + 3) % 40).collect();
+                let factors = random(1, which.len() * heads, 3, 2.0);
+                let begun = random(1, columns, 4, 2.0);
+                each_value!(rows.values(), |rows| {
+                    let picked =
+                        Picked { rows, columns, which: &which, coming: &[1, 39], factors: factors.data(), heads };
+                    let [mut plain, mut wide_sums] = [begun.data().to_vec(), begun.data().to_vec()];
+                    let [mut along, mut wide_along] = [vec![0.0; which.len() * heads], vec![0.0; which.len() * heads]];
+                    add_picked(&mut plain, picked);
+                    add_and_multiply_picked(&mut plain, &mut along, other.data(), picked);
+                    if wide::add_picked(&mut wide_sums, picked) {
+                        assert!(wide::add_and_multiply_picked(&mut wide_sums, &mut wide_along, other.data(), picked));
+                        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+                        assert_eq!(bits(&plain), bits(&wide_sums), "{heads} heads of {width}, {count} rows");
+                        assert_eq!(bits(&along), bits(&wide_along), "{heads} heads of {width}, {count} rows");
+                        compared += 1;
+                    }
+                });
+            }
+        }
+    }
+    // Three heads of one vector are not cut into blocks of four.
+    assert!([0, 9 * 8].contains(&compared), "all of them, where there are such vectors: {compared}");
 }
