@@ -76,7 +76,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/graph/src/memory.rs", "unsafe_code"),
     ("crates/graph/src/memory/lines.rs", "unsafe_code"),
     ("crates/nn/src/kernels/dispatch.rs", "unsafe_code"),
-    ("crates/nn/src/kernels/product_bf16.rs", "unsafe_code"),
+    ("crates/nn/src/kernels/product_tiles.rs", "unsafe_code"),
     ("crates/nn/src/kernels/wide.rs", "unsafe_code"),
     // Compiled into several programs of tests, of which each uses some of it.
     ("crates/laconic/tests/program/mod.rs", "dead_code"),

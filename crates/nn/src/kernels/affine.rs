@@ -4,14 +4,17 @@
 //!
 //! A pass over n rows of width w reads and writes 8·n·w bytes that a piece in the cache does not.
 
+use std::ops::Range;
+
 use super::Store;
 use super::dispatch::per_processor;
 use super::elementwise::{add_values, dot, shift_piece};
 use super::fold::{Pattern, Weights, sum_some_rows};
 use super::product::{
-    Factor, PAIRED_ROWS, PRODUCT_ROWS, Weight, add_to_gradient, add_weight_gradient, in_pairs, transpose, with_left,
+    By, Factor, PRODUCT_ROWS, Weight, add_to_gradient, add_weight_gradient, product_pieces, transpose, with_left,
 };
-use super::stored::{Access, blocks_of, pieces_of, read};
+use super::product_tiles::Coming;
+use super::stored::{Access, blocks_of, read};
 use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, Stored, Value, Values, each_value};
 use crate::threads::{Compute, Rooms, row_pieces};
 
@@ -76,6 +79,17 @@ impl<'a> Left<'a> {
         }
     }
 
+    /// Some of its rows, where they are stored as they are read.
+    fn stored(&self, rows: Range<usize>) -> Option<Span<'a>> {
+        match self {
+            Left::Rows(x) => match x.stored() {
+                Stored::Dense(x) => Some(x.span(rows)),
+                Stored::Sparse(_) => None,
+            },
+            Left::Sum(..) => None,
+        }
+    }
+
     fn sparse(&self) -> Option<Pattern<'a>> {
         match self {
             Left::Rows(Rows::Sparse(x)) => Some(((x.offsets(), x.indices()), Weights::Direct(x.values()))),
@@ -110,11 +124,11 @@ pub fn affine(
         let (rows, inputs) = x.shape();
         assert_eq!((out.rows(), weight.len(), bias.len()), (rows, outputs * inputs, outputs));
     }
-    let in_pairs = in_pairs(terms.iter().map(|(x, _)| x.precision()).chain([out.precision()]));
+    let by = By::of(terms.iter().map(|(x, _)| x.precision()).chain([out.precision()]));
     // Sparse rows add up rows of the transposed weight; dense ones may want it in pairs.
     let room = |x: &Left<'_>, weight: &[f32]| match x.sparse() {
         Some(_) => weight.len(),
-        None => Weight::transposed(weight, outputs).room(in_pairs),
+        None => Weight::transposed(weight, outputs).room(by),
     };
     let mut lent = compute.lend(terms.iter().map(|(x, weight)| room(x, weight)).sum());
     let mut rest = &mut lent[..];
@@ -122,21 +136,22 @@ pub fn affine(
         let (ready, behind) = rest.split_at_mut(room(x, weight));
         match x.sparse() {
             Some(_) => transpose(compute, ready, weight, outputs, x.shape().1),
-            None => Weight::transposed(weight, outputs).make_ready(in_pairs, ready),
+            None => Weight::transposed(weight, outputs).make_ready(by, ready),
         }
         rest = behind;
     }
     let (ready, rooms) = (&lent, compute.rooms());
-    let at_once = Factor::rows_at_once(in_pairs);
-    pieces_of(compute, (PRODUCT_ROWS, at_once), out, Access::Write, |first, out| {
+    product_pieces(compute, by, (out, Access::Write), |first, out| {
         let (rows, mut store, mut used) = (out.len() / outputs, Store::Set, 0);
         for (x, weight) in terms {
             let ready = &ready[used..used + room(x, weight)];
             if let Some(pattern) = x.sparse() {
                 sum_some_rows(out, outputs, store, first, pattern, ready);
             } else {
-                let factor = Weight::transposed(weight, outputs).made_ready(in_pairs, ready);
-                x.dense(&rooms, (first, rows), |x| factor.multiply(&rooms, out, store, x));
+                let factor = Weight::transposed(weight, outputs).made_ready(by, ready);
+                let after = first + rows;
+                let coming = Coming([x.stored(after..x.shape().0.min(after + rows)), None]);
+                x.dense(&rooms, (first, rows), |x| factor.multiply(&rooms, (out, store), x, coming));
             }
             (store, used) = (Store::Add, used + ready.len());
         }
@@ -145,9 +160,6 @@ pub fn affine(
     });
     compute.give_back(lent);
 }
-
-/// Rows of a piece of a weight's gradient, whose dz stays in the cache for all that is made of it.
-const GRADIENT_ROWS: usize = 512;
 
 /// The gradients of [`affine`]: adds `Σ rows of dz` to that of the bias, and `dzᵀ · x` to that of each weight, which is
 /// outputs × inputs. All stand in `gradient`; terms say at which value each begins, and `bias` where that of the bias
@@ -173,22 +185,25 @@ pub fn add_affine_gradients(
     // Sixteen copies of what is very large would not pay.
     let pieces = if high - low > 1 << 20 { 1 } else { row_pieces(rows) };
     let size = rows.div_ceil(pieces).max(1);
-    let in_pairs = in_pairs(terms.iter().map(|(x, _)| x.precision()).chain([dz.precision()]));
-    let at_once = if in_pairs { PAIRED_ROWS } else { GRADIENT_ROWS };
+    let by = By::of(terms.iter().map(|(x, _)| x.precision()).chain([dz.precision()]));
+    let at_once = by.rows_of_gradient();
     let rooms = compute.rooms();
     compute.reduce(&mut gradient[low..high], pieces, |piece, partial| {
         let (start, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
         for first in (start..end).step_by(at_once) {
             let count = at_once.min(end - first);
+            let next = first + count..end.min(first + count + at_once);
+            let of_dz = dz.span(next.clone());
             let dz = dz.span(first..first + count);
             let of_bias = &mut partial[bias - low..][..outputs];
             each_value!(dz.values(), |dz| dz.chunks_exact(outputs.max(1)).for_each(|row| add_values(of_bias, row)));
-            with_left(&rooms, dz, in_pairs, |dz| {
+            with_left(&rooms, dz, by, |dz| {
                 for (x, at) in dense() {
                     let inputs = x.shape().1;
                     let partial = &mut partial[at - low..][..outputs * inputs];
+                    let coming = Coming([Some(of_dz), x.stored(next.clone())]);
                     x.dense(&rooms, (first, count), |x| {
-                        each_value!(x, |x| add_to_gradient(&rooms, partial, dz, (x, inputs)));
+                        each_value!(x, |x| add_to_gradient(&rooms, partial, dz, (x, inputs), coming));
                     });
                 }
             });
@@ -211,7 +226,7 @@ fn times_weight_apart<'a>(
 ) -> &'a [f32] {
     room.resize(room.len().max(rows * columns), 0.0);
     let made = &mut room[..rows * columns];
-    factor.multiply(rooms, made, Store::Set, dz);
+    factor.multiply(rooms, (made, Store::Set), dz, Coming::default());
     made
 }
 
@@ -224,12 +239,11 @@ fn times_weight_apart<'a>(
 pub fn times_weight_through_relu(compute: &mut Compute, hidden: &mut Matrix, dz: &Matrix, weight: &[f32]) {
     let (outputs, inputs) = (dz.columns(), hidden.columns());
     assert_eq!((hidden.rows(), weight.len()), (dz.rows(), outputs * inputs));
-    let (in_pairs, weight) = (in_pairs([hidden.precision(), dz.precision()]), Weight::new(weight, inputs));
-    let mut lent = compute.lend(weight.room(in_pairs));
-    weight.make_ready(in_pairs, &mut lent);
-    let (factor, rooms) = (weight.made_ready(in_pairs, &lent), compute.rooms());
-    let at_once = Factor::rows_at_once(in_pairs);
-    pieces_of(compute, (PRODUCT_ROWS, at_once), hidden, Access::Update, |first, hidden| {
+    let (by, weight) = (By::of([hidden.precision(), dz.precision()]), Weight::new(weight, inputs));
+    let mut lent = compute.lend(weight.room(by));
+    weight.make_ready(by, &mut lent);
+    let (factor, rooms) = (weight.made_ready(by, &lent), compute.rooms());
+    product_pieces(compute, by, (hidden, Access::Update), |first, hidden| {
         let rows = hidden.len() / inputs;
         let dz = dz.span(first..first + rows);
         rooms.lend(|room| {
@@ -259,10 +273,10 @@ pub fn times_weight_onto(compute: &mut Compute, dz: &mut Matrix, weight: &[f32],
     let (outputs, inputs) = (dz.columns(), x.columns());
     assert_eq!((x.rows(), weight.len()), (dz.rows(), outputs * inputs));
     let mut sums = vec![0.0f64; dz.rows().div_ceil(PRODUCT_ROWS)];
-    let (in_pairs, weight) = (in_pairs([dz.precision()]), Weight::new(weight, inputs));
-    let mut lent = compute.lend(weight.room(in_pairs));
-    weight.make_ready(in_pairs, &mut lent);
-    let (factor, rooms) = (weight.made_ready(in_pairs, &lent), compute.rooms());
+    let (by, weight) = (By::of([dz.precision()]), Weight::new(weight, inputs));
+    let mut lent = compute.lend(weight.room(by));
+    weight.make_ready(by, &mut lent);
+    let (factor, rooms) = (weight.made_ready(by, &lent), compute.rooms());
     let block = |first: usize, dz: &mut [f32], sum: &mut f64| {
         let rows = dz.len() / outputs;
         rooms.lend(|room| {
@@ -273,7 +287,7 @@ pub fn times_weight_onto(compute: &mut Compute, dz: &mut Matrix, weight: &[f32],
             }
         });
     };
-    let at_once = Factor::rows_at_once(in_pairs);
+    let at_once = by.rows_at_once();
     each_value!(dz.values_mut(), |dz| {
         compute.chunks2((dz, PRODUCT_ROWS * outputs), (&mut sums, 1), |piece, dz, sum| {
             blocks_of(&rooms, (dz, outputs), at_once, Access::Update, |first, dz| {

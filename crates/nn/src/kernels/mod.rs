@@ -16,7 +16,7 @@ pub mod measure;
 pub mod normalise;
 pub mod pairs;
 pub mod product;
-mod product_bf16;
+mod product_tiles;
 pub mod relation;
 pub mod roof;
 pub(crate) mod stored;

@@ -6,13 +6,13 @@
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::Store;
-use super::dispatch::{clean_vector_registers, multiplies_bf16};
+use super::dispatch::clean_vector_registers;
 use super::elementwise::add_values;
 use super::fold::{Weights, sum_rows, sum_some_rows};
-use super::product_bf16::{
-    LeftSide, columns_to_left, columns_to_right, left_len, multiply_pairs, right_len, rows_to_left, rows_to_right,
+use super::product_tiles::{
+    Coming, LeftSide, Words, columns_to_left, columns_to_right, multiply_words, rows_to_left, rows_to_right,
 };
-use super::stored::{pieces, pieces_of, read_values};
+use super::stored::{Access, pieces, pieces_of, read_values};
 use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, SparseRows, Stored, Value, Values, each_value};
 use crate::threads::{Compute, Rooms, row_pieces};
 
@@ -56,30 +56,73 @@ impl<'a> Weight<'a> {
         Weight { is_transposed: true, ..Weight::new(values, columns) }
     }
 
-    /// How much memory [`Weight::ready`] takes.
-    pub fn room(&self, in_pairs: bool) -> usize {
-        if in_pairs { right_len(self.depth, self.columns) } else { 0 }
+    /// How much memory [`Weight::make_ready`] takes.
+    pub fn room(&self, by: By) -> usize {
+        match by {
+            By::Library => 0,
+            By::Tiles(words) => words.right_len(self.depth, self.columns),
+        }
     }
 
     /// Makes the weight ready for products, in memory that is lent.
-    pub fn make_ready(self, in_pairs: bool, room: &mut [f32]) {
-        match (in_pairs, self.is_transposed) {
-            (false, _) => {}
-            (true, true) => columns_to_right(room, self.values, self.depth),
-            (true, false) => rows_to_right(room, self.values, self.columns),
+    pub fn make_ready(self, by: By, room: &mut [f32]) {
+        match (by, self.is_transposed) {
+            (By::Library, _) => {}
+            (By::Tiles(words), true) => columns_to_right(room, self.values, self.depth, words),
+            (By::Tiles(words), false) => rows_to_right(room, self.values, self.columns, words),
         }
     }
 
     /// The weight as [`Weight::make_ready`] has made it.
-    pub fn made_ready<'b>(self, in_pairs: bool, room: &'b [f32]) -> Factor<'b>
+    pub fn made_ready<'b>(self, by: By, room: &'b [f32]) -> Factor<'b>
     where
         'a: 'b,
     {
         let Weight { values, depth, columns, is_transposed } = self;
-        match (in_pairs, is_transposed) {
-            (true, _) => Factor::Pairs { right: room, depth, columns },
-            (false, true) => Factor::Plain(MatRef::from_row_major_slice(values, columns, depth).transpose()),
-            (false, false) => Factor::Plain(MatRef::from_row_major_slice(values, depth, columns)),
+        match (by, is_transposed) {
+            (By::Tiles(words), _) => Factor::Tiles { words, right: room, depth, columns },
+            (By::Library, true) => Factor::Plain(MatRef::from_row_major_slice(values, columns, depth).transpose()),
+            (By::Library, false) => Factor::Plain(MatRef::from_row_major_slice(values, depth, columns)),
+        }
+    }
+}
+
+/// How products are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// By faer, of `f32`.
+    Library,
+    /// In tiles of our own.
+    Tiles(Words),
+}
+
+impl By {
+    /// How matrices that are stored so are multiplied: in pairs of bfloat16 where one of them is, as far as the processor
+    /// has an instruction for it. Else such rows are widened.
+    pub fn of(matrices: impl IntoIterator<Item = Precision>) -> By {
+        let is_short = matrices.into_iter().any(|precision| precision == Precision::Bf16);
+        match (is_short && Words::Pairs.are_multiplied(), Words::Values.are_multiplied()) {
+            (true, _) => By::Tiles(Words::Pairs),
+            (false, true) => By::Tiles(Words::Values),
+            (false, false) => By::Library,
+        }
+    }
+
+    /// How many rows are made at once, with all that is done to them while they are in the cache.
+    pub fn rows_at_once(self) -> usize {
+        match self {
+            By::Library => PRODUCT_ROWS,
+            By::Tiles(Words::Values) => 192,
+            By::Tiles(Words::Pairs) => 96,
+        }
+    }
+
+    /// How many rows go into a gradient of weights at once: they stay in the cache for all that is made of them.
+    pub fn rows_of_gradient(self) -> usize {
+        match self {
+            By::Library => 512,
+            By::Tiles(Words::Values) => 64,
+            By::Tiles(Words::Pairs) => 256,
         }
     }
 }
@@ -87,10 +130,12 @@ impl<'a> Weight<'a> {
 /// A weight that is ready to be multiplied, depth × columns.
 #[derive(Clone, Copy)]
 pub(super) enum Factor<'a> {
-    /// As it stands, for products of `f32`.
+    /// As it stands, for products by faer.
     Plain(MatRef<'a, f32>),
-    /// For products of pairs of bfloat16, as [`multiply_pairs`] takes it.
-    Pairs {
+    /// For products in tiles, as [`multiply_words`] takes it.
+    Tiles {
+        /// What they are made of.
+        words: Words,
         /// The words.
         right: &'a [f32],
         /// How many values a row has that is multiplied.
@@ -100,20 +145,15 @@ pub(super) enum Factor<'a> {
     },
 }
 
-/// Whether matrices that are stored so are multiplied in pairs of bfloat16: where one of them is, and the processor has
-/// an instruction for it. Else they are widened.
-pub(super) fn in_pairs(matrices: impl IntoIterator<Item = Precision>) -> bool {
-    matrices.into_iter().any(|precision| precision == Precision::Bf16) && multiplies_bf16()
-}
-
 impl Factor<'_> {
-    /// How many rows of a product that is rounded are made at once.
-    pub fn rows_at_once(in_pairs: bool) -> usize {
-        if in_pairs { 96 } else { PRODUCT_ROWS }
-    }
-
-    /// `out (=|+=) x · W` on this thread.
-    pub fn multiply(self, rooms: &Rooms, out: &mut [f32], store: Store, x: Values<&[f32], &[Bf16]>) {
+    /// `out (=|+=) x · W` on this thread, while other rows are coming.
+    pub fn multiply(
+        self,
+        rooms: &Rooms,
+        (out, store): (&mut [f32], Store),
+        x: Values<&[f32], &[Bf16]>,
+        coming: Coming<'_>,
+    ) {
         match self {
             Factor::Plain(weight) => each_value!(x, |x| {
                 read_values(rooms, x, |x| {
@@ -122,22 +162,45 @@ impl Factor<'_> {
                     product(out, store, x, weight);
                 });
             }),
-            Factor::Pairs { right, depth, columns } => {
-                let right = (right, depth.div_ceil(2));
+            Factor::Tiles { words: Words::Values, right, depth, columns } => each_value!(x, |x| {
+                read_values(rooms, x, |x| {
+                    let (out, left) = ((out, columns, store), LeftSide::Rows(x, depth));
+                    multiply_words(Words::Values, out, left, (right, depth), coming);
+                });
+            }),
+            Factor::Tiles { words: Words::Pairs, right, depth, columns } => {
+                let right = (right, Words::Pairs.of(depth));
+                let out = (out, columns, store);
                 match x {
                     Values::Bf16(x) if depth % 2 == 0 => {
-                        multiply_pairs(out, columns, store, LeftSide::Stored(x, depth), right);
+                        multiply_words(Words::Pairs, out, LeftSide::Stored(x, depth), right, coming);
                     }
                     x => each_value!(x, |x| rooms.lend(|room| {
-                        let len = x.len() / depth.max(1) * depth.div_ceil(2);
+                        let len = x.len() / depth.max(1) * right.1;
                         room.resize(room.len().max(len), 0.0);
                         rows_to_left(&mut room[..len], x, depth);
-                        multiply_pairs(out, columns, store, LeftSide::Rows(&room[..len], depth), right);
+                        let left = LeftSide::Rows(&room[..len], right.1);
+                        multiply_words(Words::Pairs, out, left, right, coming);
                     })),
                 }
             }
         }
     }
+}
+
+/// Calls `task(first, rows)` for the rows of a product, on all threads, for as many at a time as are made at once.
+pub(super) fn product_pieces(
+    compute: &Compute,
+    by: By,
+    (out, access): (&mut Matrix, Access),
+    task: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
+    let (at_once, width) = (by.rows_at_once(), out.columns().max(1));
+    pieces_of(compute, (PRODUCT_ROWS, at_once), out, access, |first, out| {
+        for (block, out) in out.chunks_mut(at_once * width).enumerate() {
+            task(first + block * at_once, out);
+        }
+    });
 }
 
 /// `out (=|+=) x · W`, and then `end(first, rows)` on each piece of rows while it is in the cache, of which `first` is
@@ -151,13 +214,14 @@ fn multiply_rows(
 ) {
     let columns = out.columns();
     assert_eq!((out.rows(), weight.values.len()), (x.rows(), x.columns() * columns));
-    let in_pairs = in_pairs([x.precision(), out.precision()]);
-    let mut lent = compute.lend(weight.room(in_pairs));
-    weight.make_ready(in_pairs, &mut lent);
-    let (factor, rooms) = (weight.made_ready(in_pairs, &lent), compute.rooms());
-    pieces_of(compute, (PRODUCT_ROWS, Factor::rows_at_once(in_pairs)), out, store.into(), |first, out| {
-        let x = x.span(first..first + out.len() / columns);
-        factor.multiply(&rooms, out, store, x.values());
+    let by = By::of([x.precision(), out.precision()]);
+    let mut lent = compute.lend(weight.room(by));
+    weight.make_ready(by, &mut lent);
+    let (factor, rooms) = (weight.made_ready(by, &lent), compute.rooms());
+    product_pieces(compute, by, (out, store.into()), |first, out| {
+        let (rows, after) = (first..first + out.len() / columns, first + out.len() / columns);
+        let coming = Coming([Some(x.span(after..x.rows().min(after + rows.len()))), None]);
+        factor.multiply(&rooms, (out, store), x.span(rows).values(), coming);
         end(first, out);
     });
     compute.give_back(lent);
@@ -264,26 +328,23 @@ pub fn add_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Mat
     }
 }
 
-/// How many rows go into a gradient of weights at once, where they are made ready for it.
-pub(super) const PAIRED_ROWS: usize = 256;
-
 /// The sum over rows is cut into pieces that are added in order. Where the result is so large that sixteen copies of it
 /// would not pay, all rows go through one product.
 fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: Span<'_>, x: Span<'_>) {
     let rows = dz.rows();
     let pieces = if gradient.len() > 1 << 19 { 1 } else { row_pieces(rows) };
     let size = rows.div_ceil(pieces).max(1);
-    let (rooms, in_pairs) = (compute.rooms(), in_pairs([dz.precision(), x.precision()]));
-    let is_plain = dz.precision() == Precision::F32 && x.precision() == Precision::F32;
-    let at_once = if is_plain { size } else { PAIRED_ROWS };
+    let (rooms, by) = (compute.rooms(), By::of([dz.precision(), x.precision()]));
     compute.reduce(gradient, pieces, |piece, partial| {
         let (start, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
-        for first in (start..end).step_by(at_once) {
-            let rows = first..end.min(first + at_once);
+        for first in (start..end).step_by(by.rows_of_gradient()) {
+            let rows = first..end.min(first + by.rows_of_gradient());
+            let next = rows.end..end.min(rows.end + rows.len());
+            let coming = Coming([dz, x].map(|of| Some(of.span(next.clone()))));
             let (dz, x) = (dz.span(rows.clone()), x.span(rows));
             each_value!(x.values(), |values| {
                 let x = (values, x.columns());
-                with_left(&rooms, dz, in_pairs, |dz| add_to_gradient(&rooms, partial, dz, x));
+                with_left(&rooms, dz, by, |dz| add_to_gradient(&rooms, partial, dz, x, coming));
             });
         }
     });
@@ -294,30 +355,31 @@ fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: Span<'
 pub(super) enum Transposed<'a> {
     /// Rows of `f32`, of so many columns.
     Plain(&'a [f32], usize),
-    /// Pairs of so many rows of bfloat16.
-    Pairs(LeftSide<'a>, usize),
+    /// Words of so many rows.
+    Words(Words, LeftSide<'a>, usize),
 }
 
 /// `task` on some rows as the left side of gradients of weights.
-pub(super) fn with_left(rooms: &Rooms, dz: Span<'_>, in_pairs: bool, task: impl FnOnce(Transposed<'_>)) {
+pub(super) fn with_left(rooms: &Rooms, dz: Span<'_>, by: By, task: impl FnOnce(Transposed<'_>)) {
     let (rows, columns) = (dz.rows(), dz.columns());
-    each_value!(dz.values(), |dz| match in_pairs {
-        true => rooms.lend(|room| {
-            let len = left_len(rows, columns);
+    each_value!(dz.values(), |dz| match by {
+        By::Tiles(words) => rooms.lend(|room| {
+            let len = words.left_len(rows, columns);
             room.resize(room.len().max(len), 0.0);
-            columns_to_left(&mut room[..len], dz, columns);
-            task(Transposed::Pairs(LeftSide::Columns(&room[..len], columns), rows));
+            columns_to_left(&mut room[..len], dz, columns, words);
+            task(Transposed::Words(words, LeftSide::Columns(&room[..len], columns), rows));
         }),
-        false => read_values(rooms, dz, |dz| task(Transposed::Plain(dz, columns))),
+        By::Library => read_values(rooms, dz, |dz| task(Transposed::Plain(dz, columns))),
     });
 }
 
-/// `partial += dzᵀ · x` on this thread, for rows of so many values.
+/// `partial += dzᵀ · x` on this thread, for rows of so many values; others are coming.
 pub(super) fn add_to_gradient<T: Value>(
     rooms: &Rooms,
     partial: &mut [f32],
     dz: Transposed<'_>,
     (x, inputs): (&[T], usize),
+    coming: Coming<'_>,
 ) {
     match dz {
         Transposed::Plain(dz, outputs) => read_values(rooms, x, |x| {
@@ -326,11 +388,12 @@ pub(super) fn add_to_gradient<T: Value>(
             let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
             product(partial, Store::Add, dz.transpose(), MatRef::from_row_major_slice(x, rows, inputs));
         }),
-        Transposed::Pairs(dz, rows) => rooms.lend(|room| {
-            let len = right_len(rows, inputs);
+        Transposed::Words(words, dz, rows) => rooms.lend(|room| {
+            let len = words.right_len(rows, inputs);
             room.resize(room.len().max(len), 0.0);
-            rows_to_right(&mut room[..len], x, inputs);
-            multiply_pairs(partial, inputs, Store::Add, dz, (&room[..len], rows.div_ceil(2)));
+            rows_to_right(&mut room[..len], x, inputs, words);
+            let right = (&room[..len], words.of(rows));
+            multiply_words(words, (partial, inputs, Store::Add), dz, right, coming);
         }),
     }
 }
