@@ -138,6 +138,10 @@ impl Layer for Gat {
         rows * 7 * self.heads + edges * self.heads
     }
 
+    fn scores(&self) -> usize {
+        self.heads
+    }
+
     fn takes_bf16(&self) -> bool {
         true
     }

@@ -224,6 +224,12 @@ pub trait Layer: Send + Sync {
         0
     }
 
+    /// How many scores each edge has that its message is weighed by, each made of a value of either end and compared
+    /// with those of its destination's other edges. Counts of the work ask.
+    fn scores(&self) -> usize {
+        0
+    }
+
     /// Whether the adjoint of the fold reads something of each edge, so that it goes by
     /// [`Block::positions`](crate::Block::positions) even where edges have no weights.
     fn reads_positions(&self) -> bool {

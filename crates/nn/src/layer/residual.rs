@@ -108,6 +108,10 @@ impl Layer for Residual {
         self.layer.state_values(rows, edges)
     }
 
+    fn scores(&self) -> usize {
+        self.layer.scores()
+    }
+
     fn reads_positions(&self) -> bool {
         self.layer.reads_positions()
     }

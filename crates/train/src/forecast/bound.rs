@@ -11,8 +11,11 @@
 //!   row, 4·(E·w + n·f) + 4·E bytes; its adjoint the same in the other direction, 4·(E·w + n·m) + 4·E. The first layer
 //!   has neither where its fold is kept, no adjoint where its messages have no parameters, and no fold where layers
 //!   read no neighbours. The adjoint of a maximum touches what was taken alone, whatever the edges: it streams the
-//!   gradient, whose each value was, and the gradient of messages, 4·n·(2·f + m). The scores of attention, a number an
-//!   edge and head, are not counted.
+//!   gradient, whose each value was, and the gradient of messages, 4·n·(2·f + m).
+//! - **scores** of attention, s an edge ([`Layer::scores`]), which are made again backward rather than kept: 4·E·s
+//!   bytes gathered forward, the half of each that the other end has; three times as many backward, since what the
+//!   scores of its destination came to and how much they want to change belong to each; and the gradient of each is
+//!   written where one end finds it and read where the other does, 8·E·s bytes in order. Exponentials are not counted.
 //! - **streams**, rows that are read and written once in a pass that joins all that is done row by row: norm,
 //!   activation and dropout behind a unit read and write n·o values forward, and read the gradient and what they had
 //!   read and write a gradient backward (3·n·o). Norms over columns need their sums first, one reading more forward
@@ -219,6 +222,11 @@ impl RoundOf<'_> {
             }
             self.put(index, Moment::Backward, Work::Gathered(long), bytes(message));
         }
+        let scores = layer.scores();
+        let of_scores = edges * (FLOAT * scores) as f64;
+        self.put(index, Moment::Forward, Work::Gathered(scores), of_scores);
+        self.put(index, Moment::Backward, Work::Gathered(scores), 3.0 * of_scores);
+        self.put(index, Moment::Backward, Work::Streamed, 2.0 * of_scores);
     }
 
     fn passes(&mut self, index: usize, network: &Network) {

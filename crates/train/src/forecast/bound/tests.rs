@@ -21,13 +21,15 @@ fn items(set: &[&str]) -> Result<Vec<Item>> {
     of(&plan, &Seen { nodes: 100, edges, train: 60 })
 }
 
-/// The work of a unit of the first stage at a moment: flops, bytes gathered with their width, bytes streamed.
+/// The work of a unit of the first stage at a moment: flops, bytes of messages that are gathered with their width,
+/// bytes streamed.
 fn at(items: &[Item], unit: usize, moment: Moment) -> (f64, Option<(usize, f64)>, f64) {
     let (mut flops, mut gathered, mut streamed) = (0.0, None, 0.0);
     for item in items.iter().filter(|item| (item.stage, item.unit, item.moment) == (0, unit, moment)) {
         match item.work {
             Work::Products => flops += item.amount,
-            Work::Gathered(width) => gathered = Some((width, item.amount)),
+            // Scores come behind messages.
+            Work::Gathered(width) => gathered = gathered.or(Some((width, item.amount))),
             Work::Streamed => streamed += item.amount,
         }
     }
@@ -75,16 +77,29 @@ fn gin_by_hand() {
 }
 
 /// Two heads of 4 columns, then one of 3: a matrix and two vectors a layer, folds in both directions everywhere, since
-/// messages have parameters.
+/// messages have parameters. Two scores an edge, then one: halves forward, three values each backward, and each
+/// gradient written and read.
 #[test]
 fn gat_by_hand() {
     let items = items(&["model.arch=gat", "model.heads=2"]).expect("a plan");
     let of_first = Some((8, 4.0 * (400.0 * 8.0 + 100.0 * 8.0 + 400.0)));
     assert_eq!(at(&items, 0, Moment::Forward), (2.0 * 100.0 * (80.0 + 16.0), of_first, 4.0 * 100.0 * 16.0));
-    assert_eq!(at(&items, 0, Moment::Backward), (2.0 * 100.0 * (80.0 + 32.0), of_first, 4.0 * 100.0 * 24.0));
+    assert_eq!(
+        at(&items, 0, Moment::Backward),
+        (2.0 * 100.0 * (80.0 + 32.0), of_first, 4.0 * (100.0 * 24.0 + 400.0 * 2.0 * 2.0))
+    );
     let of_second = Some((3, 4.0 * (400.0 * 3.0 + 100.0 * 3.0 + 400.0)));
     assert_eq!(at(&items, 1, Moment::Forward), (2.0 * 100.0 * (24.0 + 6.0), of_second, 0.0));
-    assert_eq!(at(&items, 1, Moment::Backward), (4.0 * 100.0 * (24.0 + 6.0), of_second, 0.0));
+    assert_eq!(at(&items, 1, Moment::Backward), (4.0 * 100.0 * (24.0 + 6.0), of_second, 4.0 * 400.0 * 2.0));
+    let scores = |unit, moment, width| {
+        let is = |item: &&Item| (item.unit, item.moment, item.work) == (unit, moment, Work::Gathered(width));
+        items.iter().find(is).map(|item| item.amount)
+    };
+    for (unit, heads) in [(0, 2), (1, 1)] {
+        let bytes = 4.0 * 400.0 * heads as f64;
+        assert_eq!(scores(unit, Moment::Forward, heads), Some(bytes));
+        assert_eq!(scores(unit, Moment::Backward, heads), Some(3.0 * bytes));
+    }
 }
 
 /// A lazy stage's round reads kept folds of the 60 training rows alone: a layer 10 → 8 and a classifier 8 → 3.
