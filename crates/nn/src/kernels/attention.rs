@@ -5,16 +5,21 @@
 //! time and the halo may arrive while the local block is being folded. Scores are recomputed in the backward pass
 //! rather than stored.
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
+mod adjoint;
 
-use super::dispatch::{per_processor, prefetch, prefetch_for_writing, prefetch_row};
+use std::ops::Range;
+
+use super::dispatch::{per_processor, prefetch, prefetch_row};
 use super::elementwise::dot;
-use super::stored::{Access, pieces2, read, rows};
+use super::stored::{Access, pieces2, read};
 use super::wide::{self, Picked};
 use crate::block::Block;
 use crate::matrix::{Matrix, Value, each_value};
 use crate::threads::Compute;
+
+pub use adjoint::{
+    ScoreGradients, add_destination_gradient, add_score_gradient, add_vector_gradient, attention_adjoint,
+};
 
 /// The slope of LeakyReLU for negative scores.
 pub const SLOPE: f32 = 0.2;
@@ -151,6 +156,7 @@ macro_rules! each_heads {
         }
     };
 }
+use each_heads;
 
 /// So many values of a row of heads: as many as the compiler knows of, where it knows of any.
 #[inline(always)]
@@ -206,6 +212,54 @@ per_processor! {
     }
 }
 
+/// Edges into one destination whose factors are computed at once.
+struct Run {
+    /// The sources that are there.
+    which: [u32; RUN],
+    /// Their number.
+    there: usize,
+    /// For each of them and each head: the destination's half of the score, and its maximum.
+    beside: [[f32; RUN * HEADS_MAX]; 2],
+    /// For each of them and each head: what its message is multiplied by.
+    factors: [f32; RUN * HEADS_MAX],
+}
+
+impl Run {
+    /// Begins with a destination that has so many edges.
+    #[inline(always)]
+    fn begin(&mut self, edges: usize, theirs: &[f32], maximum: &[f32]) {
+        let heads = theirs.len();
+        for (beside, of_row) in self.beside.iter_mut().zip([theirs, maximum]) {
+            beside.chunks_exact_mut(heads).take(edges).for_each(|beside| beside.copy_from_slice(of_row));
+        }
+    }
+
+    /// Takes up edges from these sources, at most [`RUN`], and adds their factors to the denominator.
+    #[inline(always)]
+    fn weigh(&mut self, sources: &[u32], scores: &Scores<'_>, denominator: &mut [f32]) {
+        let heads = denominator.len();
+        self.there = 0;
+        for &source in sources.iter().filter(|&&source| scores.weight_of(source as usize) != 0.0) {
+            self.which[self.there] = source;
+            let halves = &scores.source.row(source as usize)[..heads];
+            self.factors[self.there * heads..][..heads].copy_from_slice(halves);
+            self.there += 1;
+        }
+        let factors = &mut self.factors[..self.there * heads];
+        let [theirs, maxima] = &self.beside;
+        for ((factor, theirs), maximum) in factors.iter_mut().zip(theirs).zip(maxima) {
+            *factor = exp(leaky(*factor + theirs) - maximum);
+        }
+        for (factors, &source) in factors.chunks_exact_mut(heads).zip(&self.which) {
+            let weight = scores.weight_of(source as usize);
+            for head in 0..heads {
+                factors[head] *= weight;
+                denominator[head] += factors[head];
+            }
+        }
+    }
+}
+
 #[inline(always)]
 fn fold_rows<T: Value, const HEADS: usize>(
     sums: &mut [f32],
@@ -217,13 +271,10 @@ fn fold_rows<T: Value, const HEADS: usize>(
     assert!(heads <= HEADS_MAX, "at most 64 heads");
     let heads = heads_of::<HEADS>(heads);
     let columns = scores.messages.columns();
-    let width = columns / heads;
     let csr = scores.block.forward();
-    let (mut before, mut which) = ([0.0f32; HEADS_MAX], [0u32; RUN]);
-    let before = &mut before[..heads];
-    // For each edge of a run and each head: what stands beside its score, and what comes of it.
-    let mut beside = [[0.0f32; RUN * HEADS_MAX]; 2];
-    let mut alpha = [0.0f32; RUN * HEADS_MAX];
+    let mut before = [0.0f32; HEADS_MAX];
+    let mut run =
+        Run { which: [0; RUN], there: 0, beside: [[0.0; RUN * HEADS_MAX]; 2], factors: [0.0; RUN * HEADS_MAX] };
     for (line, (sums, state)) in sums.chunks_exact_mut(columns).zip(state.chunks_exact_mut(4 * heads)).enumerate() {
         let row = first + line;
         let edges = csr.offsets[row]..csr.offsets[row + 1];
@@ -233,10 +284,10 @@ fn fold_rows<T: Value, const HEADS: usize>(
         let (theirs, state) = state.split_at_mut(heads);
         let (maximum, state) = state.split_at_mut(heads);
         let denominator = &mut state[..heads];
-        before.copy_from_slice(maximum);
+        before[..heads].copy_from_slice(maximum);
         raise::<HEADS>(maximum, theirs, row, scores);
-        let of_heads = sums.chunks_exact_mut(width).zip(denominator.iter_mut()).zip(maximum.iter().zip(&*before));
-        for ((sums, denominator), (maximum, before)) in of_heads {
+        let of_heads = sums.chunks_exact_mut(columns / heads).zip(denominator.iter_mut());
+        for ((sums, denominator), (maximum, before)) in of_heads.zip(maximum.iter().zip(&before)) {
             if *denominator == 0.0 {
                 sums.fill(0.0);
             } else if maximum > before {
@@ -245,33 +296,12 @@ fn fold_rows<T: Value, const HEADS: usize>(
                 sums.iter_mut().for_each(|s| *s *= factor);
             }
         }
-        for of_edge in 0..edges.len().min(RUN) {
-            beside[0][of_edge * heads..][..heads].copy_from_slice(&theirs[..heads]);
-            beside[1][of_edge * heads..][..heads].copy_from_slice(&maximum[..heads]);
-        }
+        run.begin(edges.len(), &theirs[..heads], &maximum[..heads]);
         for start in edges.clone().step_by(RUN) {
-            let mut there = 0;
-            for &source in &csr.columns[start..edges.end.min(start + RUN)] {
-                if scores.weight_of(source as usize) == 0.0 {
-                    continue;
-                }
-                which[there] = source;
-                alpha[there * heads..][..heads].copy_from_slice(&scores.source.row(source as usize)[..heads]);
-                there += 1;
-            }
-            let [others, maxima] = &beside;
-            for ((alpha, other), maximum) in alpha[..there * heads].iter_mut().zip(others).zip(maxima) {
-                *alpha = exp(leaky(*alpha + other) - maximum);
-            }
-            for (alpha, &source) in alpha.chunks_exact_mut(heads).zip(&which[..there]) {
-                let weight = scores.weight_of(source as usize);
-                for head in 0..heads {
-                    alpha[head] *= weight;
-                    denominator[head] += alpha[head];
-                }
-            }
-            let (coming, factors) = (after(&csr.columns, start + AHEAD), &alpha[..there * heads]);
-            let picked = Picked { rows: messages, columns, which: &which[..there], coming, factors, heads };
+            run.weigh(&csr.columns[start..edges.end.min(start + RUN)], scores, &mut denominator[..heads]);
+            let (which, factors) = (&run.which[..run.there], &run.factors[..run.there * heads]);
+            let coming = after(&csr.columns, start + AHEAD);
+            let picked = Picked { rows: messages, columns, which, coming, factors, heads };
             if !wide::add_picked(sums, picked) {
                 add_picked(sums, picked);
             }
@@ -327,252 +357,6 @@ per_processor! {
                 }
             }
             sums.iter_mut().zip(shift).for_each(|(sum, shift)| *sum += shift);
-        }
-    }
-}
-
-/// Buffers of the backward pass through one block.
-#[derive(Default)]
-pub struct ScoreGradients {
-    /// The gradients of the sources' halves of the scores; sources × heads.
-    pub source: Matrix,
-    /// The gradient of each score before LeakyReLU, in the block's forward order, as the bits of an `f32`. The pass
-    /// runs by source and writes these in the order of destinations; relaxed atomic stores make that safe, and cost
-    /// what plain ones do.
-    edges: Vec<AtomicU32>,
-}
-
-/// The adjoint of fold and close together, by source: sets `gradients.source` to the gradients of the sources' score
-/// halves, and `out` (sources × heads · width) to the gradient of the messages through the weighted sum and, by the
-/// `vector` that they were made with, through these halves.
-///
-/// `gradient` is the gradient of the closed sums, which [`Softmax::take_up`] has taken up.
-///
-/// # Panics
-///
-/// If there are more than 64 heads.
-pub fn attention_adjoint(
-    compute: &Compute,
-    out: &mut Matrix,
-    gradients: &mut ScoreGradients,
-    scores: Scores<'_>,
-    softmax: &Softmax,
-    (gradient, vector): (&Matrix, &[f32]),
-) {
-    let heads = softmax.heads();
-    let edges = scores.block.edges() * heads;
-    gradients.edges.resize_with(edges.max(gradients.edges.len()), AtomicU32::default);
-    gradients.source.reshape(scores.block.sources(), heads);
-    out.reshape(scores.block.sources(), scores.messages.columns());
-    let halves = (gradients.source.data_mut(), heads);
-    let (edges, rooms) = (&gradients.edges, compute.rooms());
-    let width = scores.messages.columns();
-    each_value!(gradient.values(), |gradient| {
-        pieces2(compute, (out, Access::Write), halves, |first, out, halves| {
-            let rows = first..first + out.len() / width.max(1);
-            read(&rooms, scores.messages.all(), rows, |messages| {
-                let at = Piece { first, edges, vector, messages };
-                adjoint_piece(out, halves, at, &scores, &softmax.state, gradient);
-            });
-        });
-    });
-}
-
-/// Which sources a piece has, and where the gradients of scores go. What is only read are arguments of their own:
-/// behind a struct the compiler could not know that the stores to `edges` leave them alone.
-#[derive(Clone, Copy)]
-struct Piece<'a> {
-    first: usize,
-    edges: &'a [AtomicU32],
-    vector: &'a [f32],
-    /// The messages of the piece.
-    messages: &'a [f32],
-}
-
-per_processor! {
-    fn adjoint_piece<T: Value>(
-        out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, state: &Matrix, gradient: &[T],
-    ) {
-        each_heads!(state.columns() / 4, adjoint_rows(out, halves, piece, scores, state, gradient));
-    }
-}
-
-#[inline(always)]
-fn adjoint_rows<T: Value, const HEADS: usize>(
-    out: &mut [f32],
-    halves: &mut [f32],
-    Piece { first, edges, vector, messages }: Piece<'_>,
-    scores: &Scores<'_>,
-    state: &Matrix,
-    gradient: &[T],
-) {
-    let heads = heads_of::<HEADS>(state.columns() / 4);
-    let columns = scores.messages.columns();
-    let width = columns / heads;
-    let csr = scores.block.reverse();
-    let positions = scores.block.positions();
-    assert!(heads <= HEADS_MAX, "at most 64 heads");
-    // For each edge of a run and each head: what stands beside its score, what comes of it, and what that is multiplied
-    // by.
-    let mut beside = [[0.0f32; RUN * HEADS_MAX]; 4];
-    let [mut alpha, mut along] = [[0.0f32; RUN * HEADS_MAX]; 2];
-    for (line, (out, halves)) in out.chunks_exact_mut(columns).zip(halves.chunks_exact_mut(heads)).enumerate() {
-        let source = first + line;
-        out.fill(0.0);
-        halves.fill(0.0);
-        let message = &messages[line * columns..][..columns];
-        let mine = &scores.source.row(source)[..heads];
-        let entries = csr.offsets[source]..csr.offsets[source + 1];
-        let weight = scores.weight_of(source);
-        if weight == 0.0 {
-            for &position in &positions[entries] {
-                let heads = &edges[position as usize * heads..][..heads];
-                heads.iter().for_each(|edge| edge.store(0, Ordering::Relaxed));
-            }
-            continue;
-        }
-        for start in entries.clone().step_by(RUN) {
-            let run = start..entries.end.min(start + RUN);
-            let which = &csr.columns[run.clone()];
-            let len = which.len() * heads;
-            for (at, &destination) in which.iter().enumerate() {
-                if let Some(&coming) = csr.columns.get(start + at + HALVES_AHEAD) {
-                    prefetch_row(state.data(), 4 * heads, coming);
-                    prefetch_for_writing(edges, positions[start + at + HALVES_AHEAD] as usize * heads);
-                }
-                let quarters = quarters(state.row(destination as usize), heads);
-                for (beside, quarter) in beside.iter_mut().zip(quarters) {
-                    beside[at * heads..][..heads].copy_from_slice(&quarter[..heads]);
-                }
-                let scores = &mut beside[0][at * heads..][..heads];
-                scores.iter_mut().zip(mine).for_each(|(score, mine)| *score += mine);
-            }
-            let [score, maxima, reciprocals, inner] = &beside;
-            let [score, maxima, reciprocals, inner] =
-                [&score[..len], &maxima[..len], &reciprocals[..len], &inner[..len]];
-            let of_edges = alpha[..len].iter_mut().zip(score).zip(maxima).zip(reciprocals);
-            for (((alpha, score), maximum), reciprocal) in of_edges {
-                *alpha = weight * exp(leaky(*score) - maximum) * reciprocal;
-            }
-            let coming = after(&csr.columns, start + AHEAD);
-            let picked = Picked { rows: gradient, columns, which, coming, factors: &alpha[..len], heads };
-            if !wide::add_and_multiply_picked(out, &mut along, message, picked) {
-                add_and_multiply_picked(out, &mut along, message, picked);
-            }
-            for (((along, alpha), inner), score) in along[..len].iter_mut().zip(&alpha[..len]).zip(inner).zip(score) {
-                *along = alpha * (*along - inner) * if *score > 0.0 { 1.0 } else { SLOPE };
-            }
-            for (of_edge, &position) in along.chunks_exact(heads).zip(&positions[run]) {
-                let edges = &edges[position as usize * heads..][..heads];
-                for head in 0..heads {
-                    halves[head] += of_edge[head];
-                    edges[head].store(of_edge[head].to_bits(), Ordering::Relaxed);
-                }
-            }
-        }
-        for ((out, vector), half) in out.chunks_exact_mut(width).zip(vector.chunks_exact(width)).zip(&*halves) {
-            out.iter_mut().zip(vector).for_each(|(out, value)| *out += half * value);
-        }
-    }
-}
-
-/// [`add_picked`], and in the same pass `along = ⟨row, other⟩`, head by head, of each row that is picked.
-#[inline(always)]
-fn add_and_multiply_picked<T: Value>(sums: &mut [f32], along: &mut [f32], other: &[f32], picked: Picked<'_, T>) {
-    let Picked { rows, columns, which, coming, factors, heads } = picked;
-    let width = columns / heads;
-    for (at, &row) in which.iter().enumerate() {
-        if let Some(&coming) = coming.get(at) {
-            prefetch_row(rows, columns, coming);
-        }
-        let row = &rows[row as usize * columns..][..columns];
-        let of_heads = factors[at * heads..][..heads].iter().zip(&mut along[at * heads..][..heads]);
-        let rows = row.chunks_exact(width).zip(other.chunks_exact(width));
-        for ((sums, (row, other)), (factor, along)) in sums.chunks_exact_mut(width).zip(rows).zip(of_heads) {
-            *along = add_and_multiply(sums, row, other, *factor);
-        }
-    }
-}
-
-/// `out += alpha · a`, and ⟨a, b⟩, in one pass over a.
-#[inline(always)]
-fn add_and_multiply<T: Value>(out: &mut [f32], a: &[T], b: &[f32], alpha: f32) -> f32 {
-    let mut lanes = [0.0f32; wide::LANES];
-    let (mut out_runs, a_runs) = (out.chunks_exact_mut(wide::LANES), a.chunks_exact(wide::LANES));
-    let b_runs = b.chunks_exact(wide::LANES);
-    let (a_rest, b_rest) = (a_runs.remainder(), b_runs.remainder());
-    for ((out, a), b) in (&mut out_runs).zip(a_runs).zip(b_runs) {
-        for lane in 0..wide::LANES {
-            out[lane] += alpha * a[lane].get();
-            lanes[lane] += a[lane].get() * b[lane];
-        }
-    }
-    let mut rest = 0.0;
-    for ((out, a), b) in out_runs.into_remainder().iter_mut().zip(a_rest).zip(b_rest) {
-        *out += alpha * a.get();
-        rest += a.get() * b;
-    }
-    // As `wide` adds lanes up.
-    for half in [8, 4, 2, 1] {
-        for lane in 0..half {
-            lanes[lane] += lanes[lane + half];
-        }
-    }
-    lanes[0] + rest
-}
-
-/// Adds the gradients of the scores to those of the destinations' halves; run after [`attention_adjoint`] on the same
-/// block.
-pub fn add_destination_gradient(compute: &Compute, out: &mut Matrix, gradients: &ScoreGradients, block: &Block) {
-    let heads = out.columns();
-    let csr = block.forward();
-    compute.rows(out.rows_mut(), |row, out| {
-        for edge in csr.offsets[row]..csr.offsets[row + 1] {
-            for (head, out) in out.iter_mut().enumerate() {
-                *out += f32::from_bits(gradients.edges[edge * heads + head].load(Ordering::Relaxed));
-            }
-        }
-    });
-}
-
-/// `out[v][h·width + d] += halves[v][h] · vector[h·width + d]` for the first rows, of which there are halves: how score
-/// gradients reach the messages.
-pub fn add_score_gradient(compute: &Compute, out: &mut Matrix, halves: &Matrix, vector: &[f32]) {
-    let (columns, heads) = (out.columns(), halves.columns());
-    let width = columns / heads;
-    rows(compute, out, Access::Update, |row, out| {
-        if row >= halves.rows() {
-            return;
-        }
-        let halves = halves.row(row);
-        for (head, out) in out.chunks_mut(width).enumerate() {
-            for (out, value) in out.iter_mut().zip(&vector[head * width..]) {
-                *out += halves[head] * value;
-            }
-        }
-    });
-}
-
-/// `gradient[h·width + d] += Σ_v halves[v][h] · q[v][h·width + d]` over the first rows, of which there are halves: the
-/// gradient of an attention vector.
-pub fn add_vector_gradient(compute: &mut Compute, gradient: &mut [f32], halves: &Matrix, messages: &Matrix) {
-    let (rows, columns, heads) = (halves.rows(), messages.columns(), halves.columns());
-    let width = columns / heads;
-    let pieces = crate::threads::row_pieces(rows);
-    let size = rows.div_ceil(pieces).max(1);
-    let rooms = compute.rooms();
-    compute.reduce(gradient, pieces, |piece, partial| {
-        for row in piece * size..((piece + 1) * size).min(rows) {
-            read(&rooms, messages.all(), row..row + 1, |message| add_heads(partial, halves.row(row), message, width));
-        }
-    });
-}
-
-per_processor! {
-    /// `sums[h·width + d] += factors[h] · values[h·width + d]`.
-    fn add_heads(sums: &mut [f32], factors: &[f32], values: &[f32], width: usize) {
-        for ((sums, values), factor) in sums.chunks_exact_mut(width).zip(values.chunks_exact(width)).zip(factors) {
-            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
         }
     }
 }

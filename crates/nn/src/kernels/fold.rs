@@ -87,7 +87,7 @@ pub(super) struct Sum<'a, T> {
     pub offsets: &'a [usize],
     /// The row of each entry.
     pub columns: &'a [u32],
-    /// The rows.
+    /// The rows that are summed, row-major.
     pub rows: &'a [T],
 }
 

@@ -1,7 +1,8 @@
 //! Dense and sparse matrix products with weights in PyTorch's layout, `[outputs, inputs]`.
 //!
-//! Dense products are faer's, cut into pieces of rows by us: each piece runs on one thread, so that the bits do not
-//! depend on the number of threads. `x · Wᵀ` on n rows costs 2·n·inputs·outputs flops.
+//! Rows are cut into pieces that run on one thread each, so that the bits do not depend on the number of threads. What
+//! multiplies them is in [`product_tiles`](super::product_tiles), or where the processor lacks its instructions faer.
+//! `x · Wᵀ` on n rows costs 2·n·inputs·outputs flops.
 
 use faer::{Accum, MatMut, MatRef, Par};
 
@@ -97,8 +98,8 @@ pub(super) enum By {
 }
 
 impl By {
-    /// How matrices that are stored so are multiplied: in pairs of bfloat16 where one of them is, as far as the processor
-    /// has an instruction for it. Else such rows are widened.
+    /// How matrices that are stored so are multiplied: in pairs of bfloat16 where one of them is, as far as the
+    /// processor has an instruction for it. Else such rows are widened.
     pub fn of(matrices: impl IntoIterator<Item = Precision>) -> By {
         let is_short = matrices.into_iter().any(|precision| precision == Precision::Bf16);
         match (is_short && Words::Pairs.are_multiplied(), Words::Values.are_multiplied()) {
@@ -442,106 +443,4 @@ pub fn add_bias_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matri
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::matrix::Operand;
-    use laconic_key::{Key, Purpose};
-
-    pub(in crate::kernels) fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
-        let key = Key::new(stream, Purpose::Test);
-        let value = |i: usize| (key.with(i as u64).unit() - 0.5) as f32;
-        Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
-    }
-
-    pub(in crate::kernels) fn close(a: f32, b: f64) -> bool {
-        (f64::from(a) - b).abs() < 2e-4 * (1.0 + b.abs())
-    }
-
-    /// Every product against three nested loops in f64, for dense and sparse rows and on one and two threads.
-    #[test]
-    fn products_agree_with_nested_loops() {
-        let (n, inputs, outputs) = (2100, 37, 11);
-        let mut x = random(n, inputs, 1);
-        for (i, v) in x.data_mut().iter_mut().enumerate() {
-            if Key::new(5, Purpose::Test).with(i as u64).unit() < 0.9 {
-                *v = 0.0;
-            }
-        }
-        let (w, dz) = (random(outputs, inputs, 2), random(n, outputs, 3));
-        for (operand, threads) in [(Operand::Dense(x.clone()), 1), (Operand::compact(x.clone()), 2)] {
-            let mut compute = Compute::new(threads);
-            let mut z = Matrix::from_vec(n, outputs, vec![1.0; n * outputs]);
-            times_weight_transposed(&mut compute, &mut z, Store::Add, operand.view(), w.data());
-            let mut dx = Matrix::from_vec(n, inputs, vec![9.0; n * inputs]);
-            times_weight(&mut compute, &mut dx, Store::Set, &dz, w.data());
-            let mut dw = vec![0.5; outputs * inputs];
-            add_weight_gradient(&mut compute, &mut dw, &dz, operand.view());
-            for r in (0..n).step_by(97) {
-                for o in 0..outputs {
-                    let sum: f64 = (0..inputs).map(|i| f64::from(x.row(r)[i]) * f64::from(w.row(o)[i])).sum();
-                    assert!(close(z.row(r)[o], 1.0 + sum));
-                }
-                for i in 0..inputs {
-                    let sum: f64 = (0..outputs).map(|o| f64::from(dz.row(r)[o]) * f64::from(w.row(o)[i])).sum();
-                    assert!(close(dx.row(r)[i], sum));
-                }
-            }
-            for o in 0..outputs {
-                for i in 0..inputs {
-                    let sum: f64 = (0..n).map(|r| f64::from(dz.row(r)[o]) * f64::from(x.row(r)[i])).sum();
-                    assert!(close(dw[o * inputs + i], 0.5 + sum));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn products_have_the_same_bits_on_any_number_of_threads() {
-        let (x, w, dz) = (random(3000, 64, 1), random(48, 64, 2), random(3000, 48, 3));
-        let run = |threads| {
-            let mut compute = Compute::new(threads);
-            let (mut z, mut dw, mut db) = (Matrix::zeros(3000, 48), vec![0.0; 48 * 64], vec![0.0; 48]);
-            times_weight_transposed(&mut compute, &mut z, Store::Set, Rows::Dense(&x), w.data());
-            add_weight_gradient(&mut compute, &mut dw, &dz, Rows::Dense(&x));
-            add_bias_gradient(&mut compute, &mut db, &dz);
-            z.data().iter().chain(&dw).chain(&db).map(|v| v.to_bits()).collect::<Vec<_>>()
-        };
-        let one = run(1);
-        assert!(run(2) == one && run(3) == one);
-    }
-
-    /// Small and large shapes take different kernels of faer.
-    #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn products_leave_the_vector_registers_clean() {
-        use crate::kernels::dispatch::vector_registers_are_dirty;
-        if vector_registers_are_dirty().is_none() {
-            println!("skipped: this processor does not tell which registers are in use");
-            return;
-        }
-        for (n, inputs, outputs) in [(3, 2, 1), (60, 8, 5), (1024, 64, 40), (2100, 200, 130)] {
-            let (x, w, dz) = (random(n, inputs, 1), random(outputs, inputs, 2), random(n, outputs, 3));
-            let mut compute = Compute::new(1);
-            let (mut z, mut dx) = (Matrix::zeros(n, outputs), Matrix::zeros(n, inputs));
-            let mut dw = vec![0.0; outputs * inputs];
-            times_weight_transposed(&mut compute, &mut z, Store::Set, Rows::Dense(&x), w.data());
-            let after_forward = vector_registers_are_dirty();
-            times_weight(&mut compute, &mut dx, Store::Set, &dz, w.data());
-            let after_backward = vector_registers_are_dirty();
-            add_weight_gradient(&mut compute, &mut dw, &dz, Rows::Dense(&x));
-            let after_gradient = vector_registers_are_dirty();
-            let dirty = [after_forward, after_backward, after_gradient];
-            assert_eq!(dirty, [Some(false); 3], "{n} x {inputs} x {outputs}");
-        }
-    }
-
-    #[test]
-    fn products_of_no_rows_are_empty() {
-        let mut compute = Compute::new(2);
-        let x = Matrix::zeros(0, 3);
-        let (mut z, mut dw) = (Matrix::zeros(0, 2), vec![1.0; 6]);
-        times_weight_transposed(&mut compute, &mut z, Store::Set, Rows::Dense(&x), &[0.0; 6]);
-        add_weight_gradient(&mut compute, &mut dw, &z, Rows::Dense(&x));
-        assert_eq!(dw, [1.0; 6]);
-    }
-}
+pub(super) mod tests;

@@ -2,6 +2,7 @@
 
 use laconic_key::{Key, Purpose};
 
+use super::adjoint::add_and_multiply_picked;
 use super::*;
 use crate::matrix::Precision;
 

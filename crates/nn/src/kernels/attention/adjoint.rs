@@ -1,0 +1,289 @@
+//! The way back through attention: by source, since a source's message is read by all of its edges.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{
+    AHEAD, HALVES_AHEAD, HEADS_MAX, RUN, SLOPE, Scores, Softmax, after, each_heads, exp, heads_of, leaky, quarters,
+};
+use crate::block::Block;
+use crate::kernels::dispatch::{per_processor, prefetch_for_writing, prefetch_row};
+use crate::kernels::stored::{Access, pieces2, read, rows};
+use crate::kernels::wide::{self, Picked};
+use crate::matrix::{Matrix, Value, each_value};
+use crate::threads::Compute;
+
+/// Buffers of the backward pass through one block.
+#[derive(Default)]
+pub struct ScoreGradients {
+    /// The gradients of the sources' halves of the scores; sources × heads.
+    pub source: Matrix,
+    /// The gradient of each score before LeakyReLU, in the block's forward order, as the bits of an `f32`. The pass
+    /// runs by source and writes these in the order of destinations; relaxed atomic stores make that safe, and cost
+    /// what plain ones do.
+    edges: Vec<AtomicU32>,
+}
+
+/// The adjoint of fold and close together, by source: sets `gradients.source` to the gradients of the sources' score
+/// halves, and `out` (sources × heads · width) to the gradient of the messages through the weighted sum and, by the
+/// `vector` that they were made with, through these halves.
+///
+/// `gradient` is the gradient of the closed sums, which [`Softmax::take_up`] has taken up.
+///
+/// # Panics
+///
+/// If there are more than 64 heads.
+pub fn attention_adjoint(
+    compute: &Compute,
+    out: &mut Matrix,
+    gradients: &mut ScoreGradients,
+    scores: Scores<'_>,
+    softmax: &Softmax,
+    (gradient, vector): (&Matrix, &[f32]),
+) {
+    let heads = softmax.heads();
+    let edges = scores.block.edges() * heads;
+    gradients.edges.resize_with(edges.max(gradients.edges.len()), AtomicU32::default);
+    gradients.source.reshape(scores.block.sources(), heads);
+    out.reshape(scores.block.sources(), scores.messages.columns());
+    let halves = (gradients.source.data_mut(), heads);
+    let (edges, rooms) = (&gradients.edges, compute.rooms());
+    let width = scores.messages.columns();
+    each_value!(gradient.values(), |gradient| {
+        pieces2(compute, (out, Access::Write), halves, |first, out, halves| {
+            let rows = first..first + out.len() / width.max(1);
+            read(&rooms, scores.messages.all(), rows, |messages| {
+                let at = Piece { first, edges, vector, messages };
+                adjoint_piece(out, halves, at, &scores, &softmax.state, gradient);
+            });
+        });
+    });
+}
+
+/// Which sources a piece has, and where the gradients of scores go. What is only read are arguments of their own:
+/// behind a struct the compiler could not know that the stores to `edges` leave them alone.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    first: usize,
+    edges: &'a [AtomicU32],
+    vector: &'a [f32],
+    /// The messages of the piece.
+    messages: &'a [f32],
+}
+
+per_processor! {
+    fn adjoint_piece<T: Value>(
+        out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, state: &Matrix, gradient: &[T],
+    ) {
+        each_heads!(state.columns() / 4, adjoint_rows(out, halves, piece, scores, state, gradient));
+    }
+}
+
+/// Edges from one source whose factors are computed at once. For each of them and each head:
+struct Run {
+    /// The whole score, the destination's maximum, reciprocal of the sum and inner product.
+    beside: [[f32; RUN * HEADS_MAX]; 4],
+    /// What the destination's gradient is multiplied by.
+    factors: [f32; RUN * HEADS_MAX],
+    /// The inner product of that gradient with the source's message, and then the gradient of the score.
+    along: [f32; RUN * HEADS_MAX],
+}
+
+impl Run {
+    /// Takes up edges to these destinations, at most [`RUN`], of a source with these halves of scores.
+    #[inline(always)]
+    fn weigh(&mut self, destinations: &[u32], state: &Matrix, mine: &[f32], weight: f32) {
+        let heads = mine.len();
+        for (at, &destination) in destinations.iter().enumerate() {
+            let quarters = quarters(state.row(destination as usize), heads);
+            for (beside, quarter) in self.beside.iter_mut().zip(quarters) {
+                beside[at * heads..][..heads].copy_from_slice(&quarter[..heads]);
+            }
+            let scores = &mut self.beside[0][at * heads..][..heads];
+            scores.iter_mut().zip(mine).for_each(|(score, mine)| *score += mine);
+        }
+        let [scores, maxima, reciprocals, _] = &self.beside;
+        let factors = self.factors[..destinations.len() * heads].iter_mut();
+        for (((factor, score), maximum), reciprocal) in factors.zip(scores).zip(maxima).zip(reciprocals) {
+            *factor = weight * exp(leaky(*score) - maximum) * reciprocal;
+        }
+    }
+
+    /// Turns the inner products into the gradients of the scores, and hands these to both ends of the edges.
+    #[inline(always)]
+    fn hand_on(&mut self, halves: &mut [f32], edges: &[AtomicU32], positions: &[u32]) {
+        let heads = halves.len();
+        let [scores, _, _, inner] = &self.beside;
+        let along = self.along[..positions.len() * heads].iter_mut();
+        for (((along, factor), inner), score) in along.zip(&self.factors).zip(inner).zip(scores) {
+            *along = factor * (*along - inner) * if *score > 0.0 { 1.0 } else { SLOPE };
+        }
+        for (of_edge, &position) in self.along.chunks_exact(heads).zip(positions) {
+            let edges = &edges[position as usize * heads..][..heads];
+            for head in 0..heads {
+                halves[head] += of_edge[head];
+                edges[head].store(of_edge[head].to_bits(), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn adjoint_rows<T: Value, const HEADS: usize>(
+    out: &mut [f32],
+    halves: &mut [f32],
+    Piece { first, edges, vector, messages }: Piece<'_>,
+    scores: &Scores<'_>,
+    state: &Matrix,
+    gradient: &[T],
+) {
+    let heads = heads_of::<HEADS>(state.columns() / 4);
+    let columns = scores.messages.columns();
+    let width = columns / heads;
+    let csr = scores.block.reverse();
+    let positions = scores.block.positions();
+    assert!(heads <= HEADS_MAX, "at most 64 heads");
+    let [factors, along] = [[0.0f32; RUN * HEADS_MAX]; 2];
+    let mut run = Run { beside: [[0.0; RUN * HEADS_MAX]; 4], factors, along };
+    for (line, (out, halves)) in out.chunks_exact_mut(columns).zip(halves.chunks_exact_mut(heads)).enumerate() {
+        let source = first + line;
+        let halves = &mut halves[..heads];
+        out.fill(0.0);
+        halves.fill(0.0);
+        let message = &messages[line * columns..][..columns];
+        let mine = &scores.source.row(source)[..heads];
+        let entries = csr.offsets[source]..csr.offsets[source + 1];
+        let weight = scores.weight_of(source);
+        if weight == 0.0 {
+            for &position in &positions[entries] {
+                let heads = &edges[position as usize * heads..][..heads];
+                heads.iter().for_each(|edge| edge.store(0, Ordering::Relaxed));
+            }
+            continue;
+        }
+        for start in entries.clone().step_by(RUN) {
+            let of_run = start..entries.end.min(start + RUN);
+            let coming = start + HALVES_AHEAD..csr.columns.len().min(of_run.end + HALVES_AHEAD);
+            for entry in coming {
+                prefetch_row(state.data(), 4 * heads, csr.columns[entry]);
+                prefetch_for_writing(edges, positions[entry] as usize * heads);
+            }
+            let which = &csr.columns[of_run.clone()];
+            run.weigh(which, state, mine, weight);
+            let (coming, factors) = (after(&csr.columns, start + AHEAD), &run.factors[..which.len() * heads]);
+            let picked = Picked { rows: gradient, columns, which, coming, factors, heads };
+            if !wide::add_and_multiply_picked(out, &mut run.along, message, picked) {
+                add_and_multiply_picked(out, &mut run.along, message, picked);
+            }
+            run.hand_on(halves, edges, &positions[of_run]);
+        }
+        for ((out, vector), half) in out.chunks_exact_mut(width).zip(vector.chunks_exact(width)).zip(&*halves) {
+            out.iter_mut().zip(vector).for_each(|(out, value)| *out += half * value);
+        }
+    }
+}
+
+/// [`add_picked`], and in the same pass `along = ⟨row, other⟩`, head by head, of each row that is picked.
+#[inline(always)]
+pub(super) fn add_and_multiply_picked<T: Value>(
+    sums: &mut [f32],
+    along: &mut [f32],
+    other: &[f32],
+    picked: Picked<'_, T>,
+) {
+    let Picked { rows, columns, which, coming, factors, heads } = picked;
+    let width = columns / heads;
+    for (at, &row) in which.iter().enumerate() {
+        if let Some(&coming) = coming.get(at) {
+            prefetch_row(rows, columns, coming);
+        }
+        let row = &rows[row as usize * columns..][..columns];
+        let of_heads = factors[at * heads..][..heads].iter().zip(&mut along[at * heads..][..heads]);
+        let rows = row.chunks_exact(width).zip(other.chunks_exact(width));
+        for ((sums, (row, other)), (factor, along)) in sums.chunks_exact_mut(width).zip(rows).zip(of_heads) {
+            *along = add_and_multiply(sums, row, other, *factor);
+        }
+    }
+}
+
+/// `out += alpha · a`, and ⟨a, b⟩, in one pass over a.
+#[inline(always)]
+fn add_and_multiply<T: Value>(out: &mut [f32], a: &[T], b: &[f32], alpha: f32) -> f32 {
+    let mut lanes = [0.0f32; wide::LANES];
+    let (mut out_runs, a_runs) = (out.chunks_exact_mut(wide::LANES), a.chunks_exact(wide::LANES));
+    let b_runs = b.chunks_exact(wide::LANES);
+    let (a_rest, b_rest) = (a_runs.remainder(), b_runs.remainder());
+    for ((out, a), b) in (&mut out_runs).zip(a_runs).zip(b_runs) {
+        for lane in 0..wide::LANES {
+            out[lane] += alpha * a[lane].get();
+            lanes[lane] += a[lane].get() * b[lane];
+        }
+    }
+    let mut rest = 0.0;
+    for ((out, a), b) in out_runs.into_remainder().iter_mut().zip(a_rest).zip(b_rest) {
+        *out += alpha * a.get();
+        rest += a.get() * b;
+    }
+    // As `wide` adds lanes up.
+    for half in [8, 4, 2, 1] {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+    }
+    lanes[0] + rest
+}
+
+/// Adds the gradients of the scores to those of the destinations' halves; run after [`attention_adjoint`] on the same
+/// block.
+pub fn add_destination_gradient(compute: &Compute, out: &mut Matrix, gradients: &ScoreGradients, block: &Block) {
+    let heads = out.columns();
+    let csr = block.forward();
+    compute.rows(out.rows_mut(), |row, out| {
+        for edge in csr.offsets[row]..csr.offsets[row + 1] {
+            for (head, out) in out.iter_mut().enumerate() {
+                *out += f32::from_bits(gradients.edges[edge * heads + head].load(Ordering::Relaxed));
+            }
+        }
+    });
+}
+
+/// `out[v][h·width + d] += halves[v][h] · vector[h·width + d]` for the first rows, of which there are halves: how score
+/// gradients reach the messages.
+pub fn add_score_gradient(compute: &Compute, out: &mut Matrix, halves: &Matrix, vector: &[f32]) {
+    let (columns, heads) = (out.columns(), halves.columns());
+    let width = columns / heads;
+    rows(compute, out, Access::Update, |row, out| {
+        if row >= halves.rows() {
+            return;
+        }
+        let halves = halves.row(row);
+        for (head, out) in out.chunks_mut(width).enumerate() {
+            for (out, value) in out.iter_mut().zip(&vector[head * width..]) {
+                *out += halves[head] * value;
+            }
+        }
+    });
+}
+
+/// `gradient[h·width + d] += Σ_v halves[v][h] · q[v][h·width + d]` over the first rows, of which there are halves: the
+/// gradient of an attention vector.
+pub fn add_vector_gradient(compute: &mut Compute, gradient: &mut [f32], halves: &Matrix, messages: &Matrix) {
+    let (rows, columns, heads) = (halves.rows(), messages.columns(), halves.columns());
+    let width = columns / heads;
+    let pieces = crate::threads::row_pieces(rows);
+    let size = rows.div_ceil(pieces).max(1);
+    let rooms = compute.rooms();
+    compute.reduce(gradient, pieces, |piece, partial| {
+        for row in piece * size..((piece + 1) * size).min(rows) {
+            read(&rooms, messages.all(), row..row + 1, |message| add_heads(partial, halves.row(row), message, width));
+        }
+    });
+}
+
+per_processor! {
+    /// `sums[h·width + d] += factors[h] · values[h·width + d]`.
+    fn add_heads(sums: &mut [f32], factors: &[f32], values: &[f32], width: usize) {
+        for ((sums, values), factor) in sums.chunks_exact_mut(width).zip(values.chunks_exact(width)).zip(factors) {
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Products against nested loops.
+
+use super::*;
+use crate::matrix::Operand;
+
+/// Faer's products too, which the others leave to processors without these instructions.
+#[test]
+fn products_by_the_library_and_in_tiles_agree_with_nested_loops() {
+    let values = By::Tiles(Words::Values);
+    let ways = [Some(By::Library), Words::Values.are_multiplied().then_some(values)];
+    let rooms = Compute::new(1).rooms();
+    for (n, inputs, outputs) in [(200, 37, 11), (1, 1, 1), (97, 130, 70), (49, 256, 40), (0, 3, 2)] {
+        let (x, dz, w) = (random(n, inputs, 1), random(n, outputs, 2), random(outputs, inputs, 3));
+        let exact = |a: &[f32], b: &mut dyn Iterator<Item = f32>| -> f64 {
+            a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(b)).sum()
+        };
+        for by in ways.into_iter().flatten() {
+            let multiply = |weight: Weight<'_>, x: &Matrix, store: Store, columns: usize| {
+                let (mut ready, mut out) = (vec![0.0; weight.room(by)], random(n, columns, 4));
+                weight.make_ready(by, &mut ready);
+                let factor = weight.made_ready(by, &ready);
+                factor.multiply(&rooms, (out.data_mut(), store), Values::F32(x.data()), Coming::default());
+                out
+            };
+            let z = multiply(Weight::transposed(w.data(), outputs), &x, Store::Set, outputs);
+            let dx = multiply(Weight::new(w.data(), inputs), &dz, Store::Add, inputs);
+            let mut dw = vec![0.25; outputs * inputs];
+            with_left(&rooms, dz.all(), by, |dz| {
+                add_to_gradient(&rooms, &mut dw, dz, (x.data(), inputs), Coming::default());
+            });
+            let begun = random(n, inputs, 4);
+            for row in 0..n {
+                for output in 0..outputs {
+                    assert!(close(z.row(row)[output], exact(x.row(row), &mut w.row(output).iter().copied())));
+                }
+                for input in 0..inputs {
+                    let sum = exact(dz.row(row), &mut (0..outputs).map(|output| w.row(output)[input]));
+                    assert!(close(dx.row(row)[input], f64::from(begun.row(row)[input]) + sum));
+                }
+            }
+            for (at, value) in dw.iter().enumerate() {
+                let (output, input) = (at / inputs, at % inputs);
+                let of_output: Vec<f32> = (0..n).map(|row| dz.row(row)[output]).collect();
+                let sum = exact(&of_output, &mut (0..n).map(|row| x.row(row)[input]));
+                assert!(close(*value, 0.25 + sum), "{by:?}: {value} {sum}");
+            }
+        }
+    }
+}
+use laconic_key::{Key, Purpose};
+
+pub(in crate::kernels) fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
+    let key = Key::new(stream, Purpose::Test);
+    let value = |i: usize| (key.with(i as u64).unit() - 0.5) as f32;
+    Matrix::from_vec(rows, columns, (0..rows * columns).map(value).collect())
+}
+
+pub(in crate::kernels) fn close(a: f32, b: f64) -> bool {
+    (f64::from(a) - b).abs() < 2e-4 * (1.0 + b.abs())
+}
+
+/// Every product against three nested loops in f64, for dense and sparse rows and on one and two threads.
+#[test]
+fn products_agree_with_nested_loops() {
+    let (n, inputs, outputs) = (2100, 37, 11);
+    let mut x = random(n, inputs, 1);
+    for (i, v) in x.data_mut().iter_mut().enumerate() {
+        if Key::new(5, Purpose::Test).with(i as u64).unit() < 0.9 {
+            *v = 0.0;
+        }
+    }
+    let (w, dz) = (random(outputs, inputs, 2), random(n, outputs, 3));
+    for (operand, threads) in [(Operand::Dense(x.clone()), 1), (Operand::compact(x.clone()), 2)] {
+        let mut compute = Compute::new(threads);
+        let mut z = Matrix::from_vec(n, outputs, vec![1.0; n * outputs]);
+        times_weight_transposed(&mut compute, &mut z, Store::Add, operand.view(), w.data());
+        let mut dx = Matrix::from_vec(n, inputs, vec![9.0; n * inputs]);
+        times_weight(&mut compute, &mut dx, Store::Set, &dz, w.data());
+        let mut dw = vec![0.5; outputs * inputs];
+        add_weight_gradient(&mut compute, &mut dw, &dz, operand.view());
+        for r in (0..n).step_by(97) {
+            for o in 0..outputs {
+                let sum: f64 = (0..inputs).map(|i| f64::from(x.row(r)[i]) * f64::from(w.row(o)[i])).sum();
+                assert!(close(z.row(r)[o], 1.0 + sum));
+            }
+            for i in 0..inputs {
+                let sum: f64 = (0..outputs).map(|o| f64::from(dz.row(r)[o]) * f64::from(w.row(o)[i])).sum();
+                assert!(close(dx.row(r)[i], sum));
+            }
+        }
+        for o in 0..outputs {
+            for i in 0..inputs {
+                let sum: f64 = (0..n).map(|r| f64::from(dz.row(r)[o]) * f64::from(x.row(r)[i])).sum();
+                assert!(close(dw[o * inputs + i], 0.5 + sum));
+            }
+        }
+    }
+}
+
+#[test]
+fn products_have_the_same_bits_on_any_number_of_threads() {
+    let (x, w, dz) = (random(3000, 64, 1), random(48, 64, 2), random(3000, 48, 3));
+    let run = |threads| {
+        let mut compute = Compute::new(threads);
+        let (mut z, mut dw, mut db) = (Matrix::zeros(3000, 48), vec![0.0; 48 * 64], vec![0.0; 48]);
+        times_weight_transposed(&mut compute, &mut z, Store::Set, Rows::Dense(&x), w.data());
+        add_weight_gradient(&mut compute, &mut dw, &dz, Rows::Dense(&x));
+        add_bias_gradient(&mut compute, &mut db, &dz);
+        z.data().iter().chain(&dw).chain(&db).map(|v| v.to_bits()).collect::<Vec<_>>()
+    };
+    let one = run(1);
+    assert!(run(2) == one && run(3) == one);
+}
+
+/// Small and large shapes take different kernels of faer.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn products_leave_the_vector_registers_clean() {
+    use crate::kernels::dispatch::vector_registers_are_dirty;
+    if vector_registers_are_dirty().is_none() {
+        println!("skipped: this processor does not tell which registers are in use");
+        return;
+    }
+    for (n, inputs, outputs) in [(3, 2, 1), (60, 8, 5), (1024, 64, 40), (2100, 200, 130)] {
+        let (x, w, dz) = (random(n, inputs, 1), random(outputs, inputs, 2), random(n, outputs, 3));
+        let mut compute = Compute::new(1);
+        let (mut z, mut dx) = (Matrix::zeros(n, outputs), Matrix::zeros(n, inputs));
+        let mut dw = vec![0.0; outputs * inputs];
+        times_weight_transposed(&mut compute, &mut z, Store::Set, Rows::Dense(&x), w.data());
+        let after_forward = vector_registers_are_dirty();
+        times_weight(&mut compute, &mut dx, Store::Set, &dz, w.data());
+        let after_backward = vector_registers_are_dirty();
+        add_weight_gradient(&mut compute, &mut dw, &dz, Rows::Dense(&x));
+        let after_gradient = vector_registers_are_dirty();
+        let dirty = [after_forward, after_backward, after_gradient];
+        assert_eq!(dirty, [Some(false); 3], "{n} x {inputs} x {outputs}");
+    }
+}
+
+#[test]
+fn products_of_no_rows_are_empty() {
+    let mut compute = Compute::new(2);
+    let x = Matrix::zeros(0, 3);
+    let (mut z, mut dw) = (Matrix::zeros(0, 2), vec![1.0; 6]);
+    times_weight_transposed(&mut compute, &mut z, Store::Set, Rows::Dense(&x), &[0.0; 6]);
+    add_weight_gradient(&mut compute, &mut dw, &z, Rows::Dense(&x));
+    assert_eq!(dw, [1.0; 6]);
+}
