@@ -1,7 +1,7 @@
 //! Dense and sparse matrix products with weights in PyTorch's layout, `[outputs, inputs]`.
 //!
 //! Rows are cut into pieces that run on one thread each, so that the bits do not depend on the number of threads. What
-//! multiplies them is in [`product_tiles`](super::product_tiles), or where the processor lacks its instructions faer.
+//! multiplies them is in `product_tiles`, or where the processor lacks its instructions faer.
 //! `x · Wᵀ` on n rows costs 2·n·inputs·outputs flops.
 
 use faer::{Accum, MatMut, MatRef, Par};
