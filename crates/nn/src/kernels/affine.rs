@@ -125,7 +125,7 @@ pub fn affine(
         assert_eq!((out.rows(), weight.len(), bias.len()), (rows, outputs * inputs, outputs));
     }
     let by = By::of(terms.iter().map(|(x, _)| x.precision()).chain([out.precision()]));
-    // Sparse rows add up rows of the transposed weight; dense ones may want it in pairs.
+    // Sparse rows add up rows of the transposed weight; dense ones may want it in panels.
     let room = |x: &Left<'_>, weight: &[f32]| match x.sparse() {
         Some(_) => weight.len(),
         None => Weight::transposed(weight, outputs).room(by),

@@ -230,7 +230,7 @@ impl Run {
     fn begin(&mut self, edges: usize, theirs: &[f32], maximum: &[f32]) {
         let heads = theirs.len();
         for (beside, of_row) in self.beside.iter_mut().zip([theirs, maximum]) {
-            beside.chunks_exact_mut(heads).take(edges).for_each(|beside| beside.copy_from_slice(of_row));
+            beside.chunks_exact_mut(heads).take(edges.min(RUN)).for_each(|beside| beside.copy_from_slice(of_row));
         }
     }
 

@@ -63,16 +63,22 @@ pub(super) fn sum_some_rows<T: Value>(
 ) {
     let offsets = &offsets[first..=first + out.len() / width.max(1)];
     let sum = Sum { width, add: store == Store::Add, offsets, columns, rows };
-    let is_done = match weights {
-        Weights::Ones => wide::sum_rows(out, &sum, |_| 1.0),
-        Weights::Direct(values) => wide::sum_rows(out, &sum, |entry| values[entry]),
-        Weights::Indexed(values, positions) => wide::sum_rows(out, &sum, |entry| values[positions[entry] as usize]),
-    };
     match weights {
-        _ if is_done => {}
-        Weights::Ones => sum_ones(out, sum),
-        Weights::Direct(values) => sum_direct(out, sum, values),
-        Weights::Indexed(values, positions) => sum_indexed(out, sum, values, positions),
+        Weights::Ones => {
+            if !wide::sum_rows(out, &sum, |_| 1.0) {
+                sum_ones(out, sum);
+            }
+        }
+        Weights::Direct(values) => {
+            if !wide::sum_rows(out, &sum, |entry| values[entry]) {
+                sum_direct(out, sum, values);
+            }
+        }
+        Weights::Indexed(values, positions) => {
+            if !wide::sum_rows(out, &sum, |entry| values[positions[entry] as usize]) {
+                sum_indexed(out, sum, values, positions);
+            }
+        }
     }
 }
 

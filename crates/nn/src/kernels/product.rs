@@ -17,8 +17,8 @@ use super::stored::{Access, pieces, pieces_of, read_values};
 use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, SparseRows, Stored, Value, Values, each_value};
 use crate::threads::{Compute, Rooms, row_pieces};
 
-/// Rows of one piece of a dense product: enough that packing the weights again for each piece is below a percent of the
-/// work.
+/// Rows of a dense product that a thread takes at once: so many that what faer packs anew for each of them is below a
+/// percent of the work.
 pub(super) const PRODUCT_ROWS: usize = 1024;
 
 /// `out (=|+=) a · b` on this thread: the one place that calls foreign kernels.

@@ -4,6 +4,7 @@ use laconic_key::{Key, Purpose};
 
 use super::adjoint::add_and_multiply_picked;
 use super::*;
+use crate::kernels::dispatch::Instructions;
 use crate::matrix::Precision;
 
 #[test]
@@ -189,5 +190,6 @@ fn picked_rows_have_the_same_bits_by_the_widest_vectors_and_by_plain_loops() {
         }
     }
     // Three heads of one vector are not cut into blocks of four.
-    assert!([0, 9 * 8].contains(&compared), "all of them, where there are such vectors: {compared}");
+    let are_there = Instructions::in_use() == Instructions::Avx512;
+    assert_eq!(compared, if are_there { 9 * 8 } else { 0 }, "all others, where there are such vectors");
 }
