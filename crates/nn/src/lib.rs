@@ -45,7 +45,8 @@ pub mod threads;
 
 pub use block::{Block, EdgeData};
 pub use layer::{
-    Absence, At, Closing, Layer, LayerSpec, Nodes, Product, Senders, Side, Slot, Sources, State, Wanted, layer_kind,
+    Absence, At, Closing, Layer, LayerSpec, Nodes, Product, Senders, Side, Slot, Sources, State, Undivided, Wanted,
+    Whole, layer_kind,
 };
 pub use matrix::{Matrix, Operand, Precision, Rows, Span, SparseRows};
 pub use network::{Network, Unit};

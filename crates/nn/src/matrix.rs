@@ -265,6 +265,11 @@ pub struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
+    /// Rows of so many columns, as they stand somewhere.
+    pub(crate) fn of(values: &'a [f32], columns: usize) -> Span<'a> {
+        Span { rows: values.len() / columns.max(1), columns, values: Values::F32(values) }
+    }
+
     /// Some of its rows.
     ///
     /// # Panics

@@ -134,15 +134,55 @@ impl Compute {
         scratch.clear();
         scratch.resize(len * pieces, 0.0);
         self.chunks(&mut scratch, len, &task);
+        self.add_in_order(into, &scratch);
+        self.scratch = scratch;
+    }
+
+    /// [`Compute::reduce`] in as many pieces as `data` has between `bounds`, the first of which is 0 and the last its
+    /// length: `task(piece, partial, values)` gets those of its piece.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than [`MOST_PIECES`], or the bounds do not ascend.
+    pub(crate) fn reduce_beside<T: Send>(
+        &mut self,
+        into: &mut [f32],
+        (data, bounds): (&mut [T], &[usize]),
+        task: impl Fn(usize, &mut [f32], &mut [T]) + Sync + Send,
+    ) {
+        let (len, pieces) = (into.len(), bounds.len().saturating_sub(1));
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.resize(len * pieces, 0.0);
+        let mut cut: [Option<(&mut [f32], &mut [T])>; MOST_PIECES] = Default::default();
+        let (mut partials, mut rest) = (&mut scratch[..], data);
+        for (cut, bounds) in cut[..pieces].iter_mut().zip(bounds.windows(2)) {
+            let (partial, partials_behind) = partials.split_at_mut(len);
+            let (values, behind) = rest.split_at_mut(bounds[1] - bounds[0]);
+            *cut = Some((partial, values));
+            (partials, rest) = (partials_behind, behind);
+        }
+        // Each with its own end of the array; whoever is ready takes the next.
+        self.chunks(&mut cut[..pieces], 1, |piece, cut| {
+            if let Some((partial, values)) = cut[0].take() {
+                task(piece, partial, values);
+            }
+        });
+        self.add_in_order(into, &scratch);
+        self.scratch = scratch;
+    }
+
+    /// Adds partial results of the length of `into` to it, the first first.
+    fn add_in_order(&self, into: &mut [f32], partials: &[f32]) {
+        let len = into.len().max(1);
         self.chunks(into, 4096, |piece, out| {
-            for partial in 0..pieces {
-                let from = &scratch[partial * len + piece * 4096..][..out.len()];
+            for partial in partials.chunks_exact(len) {
+                let from = &partial[piece * 4096..][..out.len()];
                 for (o, p) in out.iter_mut().zip(from) {
                     *o += p;
                 }
             }
         });
-        self.scratch = scratch;
     }
 
     /// Lends `len` values of scratch memory, contents unspecified. Give it back with [`Compute::give_back`].
@@ -166,10 +206,13 @@ impl Compute {
 /// How many rows one piece of row-wise work has.
 pub const ROWS_PER_PIECE: usize = 256;
 
+/// Into how many pieces sums over rows are cut at most.
+pub const MOST_PIECES: usize = 16;
+
 /// Into how many pieces `rows` rows are cut for a sum over rows: enough for any desktop's cores, few enough that adding
 /// the pieces up costs nothing. Depends on `rows` alone.
 pub fn row_pieces(rows: usize) -> usize {
-    rows.div_ceil(1024).clamp(1, 16)
+    rows.div_ceil(1024).clamp(1, MOST_PIECES)
 }
 
 #[cfg(test)]

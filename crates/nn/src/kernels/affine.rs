@@ -10,8 +10,10 @@ use super::Store;
 use super::dispatch::per_processor;
 use super::elementwise::{add_values, dot, shift_piece};
 use super::fold::{Pattern, Weights, sum_some_rows};
+use super::neighbours::Sums;
 use super::product::{
     By, Factor, PRODUCT_ROWS, Weight, add_to_gradient, add_weight_gradient, product_pieces, transpose, with_left,
+    with_right,
 };
 use super::product_tiles::Coming;
 use super::stored::{Access, blocks_of, read};
@@ -25,6 +27,8 @@ pub enum Left<'a> {
     Rows(Rows<'a>),
     /// `x + factor · y`, made a piece at a time.
     Sum(Span<'a>, f32, Span<'a>),
+    /// Sums of neighbours' rows, made a piece at a time.
+    Neighbours(Sums<'a>),
 }
 
 impl<'a> Left<'a> {
@@ -40,6 +44,7 @@ impl<'a> Left<'a> {
         match self {
             Left::Rows(x) => (x.rows(), x.columns()),
             Left::Sum(x, ..) => (x.rows(), x.columns()),
+            Left::Neighbours(sums) => (sums.block.destinations(), sums.rows.columns()),
         }
     }
 
@@ -48,6 +53,7 @@ impl<'a> Left<'a> {
         match self {
             Left::Rows(x) => x.precision(),
             Left::Sum(x, ..) => x.precision(),
+            Left::Neighbours(sums) => sums.rows.precision(),
         }
     }
 
@@ -76,6 +82,13 @@ impl<'a> Left<'a> {
                 });
                 task(Values::F32(made))
             }),
+            Left::Neighbours(sums) => rooms.lend(|room| {
+                let width = sums.rows.columns();
+                room.resize(room.len().max(count * width), 0.0);
+                let made = &mut room[..count * width];
+                sums.of_rows(made, first);
+                task(Values::F32(made))
+            }),
         }
     }
 
@@ -86,7 +99,7 @@ impl<'a> Left<'a> {
                 Stored::Dense(x) => Some(x.span(rows)),
                 Stored::Sparse(_) => None,
             },
-            Left::Sum(..) => None,
+            Left::Sum(..) | Left::Neighbours(_) => None,
         }
     }
 
@@ -203,7 +216,9 @@ pub fn add_affine_gradients(
                     let partial = &mut partial[at - low..][..outputs * inputs];
                     let coming = Coming([Some(of_dz), x.stored(next.clone())]);
                     x.dense(&rooms, (first, count), |x| {
-                        each_value!(x, |x| add_to_gradient(&rooms, partial, dz, (x, inputs), coming));
+                        each_value!(x, |x| {
+                            with_right(&rooms, (x, inputs), by, |x| add_to_gradient(partial, dz, x, coming));
+                        });
                     });
                 }
             });

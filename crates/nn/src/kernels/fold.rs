@@ -26,6 +26,24 @@ pub enum Weights<'a> {
     Direct(&'a [f32]),
     /// The factor of entry `e` is `values[positions[e]]`.
     Indexed(&'a [f32], &'a [u32]),
+    /// The factor of an entry is what these say of it, times the value of its column.
+    Scaled(&'a Weights<'a>, &'a [f32]),
+}
+
+impl Weights<'_> {
+    /// The factor of an entry of this column.
+    #[inline(always)]
+    fn of(&self, entry: usize, column: u32) -> f32 {
+        let plain = |weights: &Weights<'_>| match weights {
+            Weights::Direct(values) => values[entry],
+            Weights::Indexed(values, positions) => values[positions[entry] as usize],
+            Weights::Ones | Weights::Scaled(..) => 1.0,
+        };
+        match self {
+            Weights::Scaled(edges, of_columns) => plain(edges) * of_columns[column as usize],
+            edges => plain(edges),
+        }
+    }
 }
 
 /// `out[v] (=|+=) Σ weight · rows[column]` over the entries of row v. `out` has `width` columns and one row for each
@@ -79,6 +97,11 @@ pub(super) fn sum_some_rows<T: Value>(
                 sum_indexed(out, sum, values, positions);
             }
         }
+        Weights::Scaled(..) => {
+            if !wide::sum_rows(out, &sum, |entry| weights.of(entry, columns[entry])) {
+                sum_scaled(out, sum, weights);
+            }
+        }
     }
 }
 
@@ -126,6 +149,12 @@ per_processor! {
 per_processor! {
     fn sum_indexed<T: Value>(out: &mut [f32], sum: Sum<'_, T>, values: &[f32], positions: &[u32]) {
         sum_piece(out, sum, |entry| values[positions[entry] as usize])
+    }
+}
+
+per_processor! {
+    fn sum_scaled<T: Value>(out: &mut [f32], sum: Sum<'_, T>, weights: Weights<'_>) {
+        sum_piece(out, sum, |entry| weights.of(entry, sum.columns[entry]))
     }
 }
 

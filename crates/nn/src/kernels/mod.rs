@@ -13,6 +13,7 @@ pub mod fold;
 pub mod heads;
 pub mod joining;
 pub mod measure;
+pub mod neighbours;
 pub mod normalise;
 pub mod pairs;
 pub mod product;

@@ -343,9 +343,10 @@ fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: Span<'
             let next = rows.end..end.min(rows.end + rows.len());
             let coming = Coming([dz, x].map(|of| Some(of.span(next.clone()))));
             let (dz, x) = (dz.span(rows.clone()), x.span(rows));
-            each_value!(x.values(), |values| {
-                let x = (values, x.columns());
-                with_left(&rooms, dz, by, |dz| add_to_gradient(&rooms, partial, dz, x, coming));
+            with_left(&rooms, dz, by, |dz| {
+                each_value!(x.values(), |values| {
+                    with_right(&rooms, (values, x.columns()), by, |x| add_to_gradient(partial, dz, x, coming));
+                });
             });
         }
     });
@@ -374,28 +375,45 @@ pub(super) fn with_left(rooms: &Rooms, dz: Span<'_>, by: By, task: impl FnOnce(T
     });
 }
 
-/// `partial += dzᵀ · x` on this thread, for rows of so many values; others are coming.
-pub(super) fn add_to_gradient<T: Value>(
-    rooms: &Rooms,
-    partial: &mut [f32],
-    dz: Transposed<'_>,
-    (x, inputs): (&[T], usize),
-    coming: Coming<'_>,
-) {
-    match dz {
-        Transposed::Plain(dz, outputs) => read_values(rooms, x, |x| {
+/// The right side of a gradient of weights, made ready.
+#[derive(Clone, Copy)]
+pub(super) enum Beside<'a> {
+    /// Rows of `f32`, of so many columns.
+    Plain(&'a [f32], usize),
+    /// Words for so many columns.
+    Words(&'a [f32], usize),
+}
+
+/// `task` on some rows, of so many values, as the right side of gradients of weights.
+pub(super) fn with_right<T: Value>(rooms: &Rooms, (x, inputs): (&[T], usize), by: By, task: impl FnOnce(Beside<'_>)) {
+    match by {
+        By::Tiles(words) => rooms.lend(|room| {
+            let len = words.right_len(x.len() / inputs.max(1), inputs);
+            room.resize(room.len().max(len), 0.0);
+            rows_to_right(&mut room[..len], x, inputs, words);
+            task(Beside::Words(&room[..len], inputs));
+        }),
+        By::Library => read_values(rooms, x, |x| task(Beside::Plain(x, inputs))),
+    }
+}
+
+/// `partial += dzᵀ · x` on this thread; other rows are coming.
+///
+/// # Panics
+///
+/// If the two sides were made ready for different ways to multiply.
+pub(super) fn add_to_gradient(partial: &mut [f32], dz: Transposed<'_>, x: Beside<'_>, coming: Coming<'_>) {
+    match (dz, x) {
+        (Transposed::Plain(dz, outputs), Beside::Plain(x, inputs)) => {
             let rows = x.len() / inputs.max(1);
             let dz = MatRef::from_row_major_slice(dz, rows, outputs);
             let partial = MatMut::from_row_major_slice_mut(partial, outputs, inputs);
             product(partial, Store::Add, dz.transpose(), MatRef::from_row_major_slice(x, rows, inputs));
-        }),
-        Transposed::Words(words, dz, rows) => rooms.lend(|room| {
-            let len = words.right_len(rows, inputs);
-            room.resize(room.len().max(len), 0.0);
-            rows_to_right(&mut room[..len], x, inputs, words);
-            let right = (&room[..len], words.of(rows));
-            multiply_words(words, (partial, inputs, Store::Add), dz, right, coming);
-        }),
+        }
+        (Transposed::Words(words, dz, rows), Beside::Words(right, inputs)) => {
+            multiply_words(words, (partial, inputs, Store::Add), dz, (right, words.of(rows)), coming);
+        }
+        _ => unreachable!("both sides are made ready for the same products"),
     }
 }
 

@@ -3,11 +3,14 @@
 //!
 //! The owner scales a message by its own degree, so that no worker needs to know another node's.
 
-use super::{At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Wanted, python, store};
+use super::{
+    At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Undivided, Wanted, Whole, python, store,
+};
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
 use crate::kernels::elementwise::{copy_scaled, copy_shifted, scale_and_shift, scale_rows};
 use crate::kernels::fold::{sum_fold, sum_fold_adjoint};
+use crate::kernels::neighbours::{Ends, Sums, neighbours_adjoint};
 use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_then, times_weight_transposed};
 use crate::matrix::{Matrix, Rows};
 use crate::parameters::{Initial, ParameterSpec};
@@ -37,6 +40,32 @@ fn build(spec: &LayerSpec) -> Box<dyn Layer> {
 impl Gcn {
     fn weight_len(&self) -> usize {
         self.inputs * self.outputs
+    }
+
+    fn sums<'a>(nodes: &Nodes<'a>, Whole { x, weight, block }: Whole<'a>) -> Sums<'a> {
+        Sums { rows: x, block, of_sources: weight, of_destinations: Some(nodes.inverse_root_degree) }
+    }
+}
+
+impl Undivided for Gcn {
+    fn forward(&self, At { compute, p, nodes, .. }: &mut At<'_>, input: Whole<'_>, out: &mut Matrix) {
+        let (weight, bias) = p.split_at(self.weight_len());
+        out.reshape(input.x.rows(), self.outputs);
+        affine(compute, out, &[(Left::Neighbours(Gcn::sums(nodes, input)), weight)], bias, |_, _| {});
+    }
+
+    fn backward(
+        &self,
+        At { compute, p, nodes, .. }: &mut At<'_>,
+        g: &mut [f32],
+        input: Whole<'_>,
+        dz: &Matrix,
+        dx: &mut Matrix,
+    ) {
+        let weight = &p[..self.weight_len()];
+        let ends = Ends { neighbours: (weight, 0), own: None, bias: weight.len() };
+        dx.reshape(input.x.rows(), self.inputs);
+        neighbours_adjoint(compute, g, ends, Gcn::sums(nodes, input), dz, dx);
     }
 }
 
@@ -75,6 +104,10 @@ impl Layer for Gcn {
 
     fn takes_bf16(&self) -> bool {
         true
+    }
+
+    fn undivided(&self) -> Option<&dyn Undivided> {
+        (!self.transform_first).then_some(self)
     }
 
     fn reads_own_row(&self) -> bool {

@@ -16,6 +16,7 @@ mod residual;
 mod rgcn;
 mod sage;
 mod state;
+mod undivided;
 
 use std::collections::BTreeMap;
 
@@ -29,6 +30,7 @@ use crate::threads::Compute;
 pub use linear::Linear;
 pub use residual::RESIDUAL;
 pub use state::{Slot, State};
+pub use undivided::{Undivided, Whole};
 
 /// What a layer may know about rows. Degrees are global: they never depend on the partition.
 #[derive(Debug, Clone, Copy)]
@@ -309,6 +311,12 @@ pub trait Layer: Send + Sync {
         dmessages: &mut Matrix,
         dx: Option<(&mut Matrix, Store)>,
     );
+
+    /// The layer on rows of which all neighbours are here, where it has something better for them than to fold and then
+    /// to close.
+    fn undivided(&self) -> Option<&dyn Undivided> {
+        None
+    }
 
     /// The call that makes the same layer in PyTorch Geometric (or PyTorch), for exported models.
     fn pyg_constructor(&self, self_loops: bool) -> String;

@@ -3,13 +3,14 @@
 //! (`aggr="max", project=True`). The aggregate of no neighbours is 0.
 
 use super::{
-    Absence, Aggregator, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources, Wanted,
-    store,
+    Absence, Aggregator, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources, Undivided,
+    Wanted, Whole, store,
 };
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
 use crate::kernels::elementwise::{add_values, copy_scaled, relu, relu_adjoint, scale_and_shift, scale_rows};
 use crate::kernels::fold::{begin_maximum, end_maximum, max_fold, max_fold_adjoint, sum_fold, sum_fold_adjoint};
+use crate::kernels::neighbours::{Ends, Sums, neighbours_adjoint};
 use crate::kernels::product::{
     add_bias_gradient, add_weight_gradient, times_weight, times_weight_then, times_weight_transposed,
 };
@@ -83,6 +84,35 @@ impl Sage {
     fn row_scale<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
         (!self.pool).then_some(nodes.inverse_degree)
     }
+
+    fn sums<'a>(&self, nodes: &Nodes<'a>, Whole { x, weight, block }: Whole<'a>) -> Sums<'a> {
+        Sums { rows: x, block, of_sources: weight, of_destinations: self.row_scale(nodes) }
+    }
+}
+
+impl Undivided for Sage {
+    fn forward(&self, At { compute, p, nodes, .. }: &mut At<'_>, input: Whole<'_>, out: &mut Matrix) {
+        let views = self.views(p);
+        out.reshape(input.x.rows(), self.outputs);
+        let neighbours = Left::Neighbours(self.sums(nodes, input));
+        let terms = [(neighbours, views.neighbour), (Left::Rows(Rows::Dense(input.x)), views.own)];
+        affine(compute, out, &terms, views.bias, |_, _| {});
+    }
+
+    fn backward(
+        &self,
+        At { compute, p, nodes, .. }: &mut At<'_>,
+        g: &mut [f32],
+        input: Whole<'_>,
+        dz: &Matrix,
+        dx: &mut Matrix,
+    ) {
+        let (views, [neighbour, bias, ..]) = (self.views(p), self.lens());
+        let own = Some((views.own, neighbour + bias));
+        let ends = Ends { neighbours: (views.neighbour, 0), own, bias: neighbour };
+        dx.reshape(input.x.rows(), self.inputs);
+        neighbours_adjoint(compute, g, ends, self.sums(nodes, input), dz, dx);
+    }
 }
 
 impl Layer for Sage {
@@ -139,6 +169,10 @@ impl Layer for Sage {
 
     fn reads_own_row(&self) -> bool {
         true
+    }
+
+    fn undivided(&self) -> Option<&dyn Undivided> {
+        (!self.message_has_parameters()).then_some(self)
     }
 
     fn absence(&self) -> Absence {

@@ -26,7 +26,7 @@ fn products_by_the_library_and_in_tiles_agree_with_nested_loops() {
             let dx = multiply(Weight::new(w.data(), inputs), &dz, Store::Add, inputs);
             let mut dw = vec![0.25; outputs * inputs];
             with_left(&rooms, dz.all(), by, |dz| {
-                add_to_gradient(&rooms, &mut dw, dz, (x.data(), inputs), Coming::default());
+                with_right(&rooms, (x.data(), inputs), by, |x| add_to_gradient(&mut dw, dz, x, Coming::default()));
             });
             let begun = random(n, inputs, 4);
             for row in 0..n {
