@@ -134,6 +134,11 @@ impl Halo {
         self.links.iter().map(|link| link.receive.len()).sum()
     }
 
+    /// Whether no row goes out or comes in, whatever a selection draws.
+    pub fn is_empty(&self) -> bool {
+        self.links.iter().all(|link| link.send.is_empty() && link.receive.is_empty())
+    }
+
     /// This worker's number.
     pub fn rank(&self) -> Rank {
         self.rank

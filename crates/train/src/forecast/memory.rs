@@ -151,7 +151,8 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let folding = if folds { (made + halo) * width * each_input } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
     if keeping == Keeping::Nothing || !trains_on_rows_alone(plan, stage) {
-        let passes = most_bytes(Over { rows, copies }, (stage, plan.precision()), keeping);
+        let crosses = shapes.links.iter().any(|link| link.send + link.receive > 0);
+        let passes = most_bytes(Over { rows, copies, crosses }, (stage, plan.precision()), keeping);
         let again = if folds && !stage.freezes() { folding } else { 0 };
         bytes("activations", (passes + again).max(folding), 1);
         return memory;
@@ -160,7 +161,8 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
     let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
     let batch = if plan.batching.is_some() { of_round * each } else { 0 };
-    let over = |rows: usize, keeping| most_bytes(Over { rows, copies: 0 }, (stage, plan.precision()), keeping);
+    let over =
+        |rows: usize, keeping| most_bytes(Over { rows, copies: 0, crosses: true }, (stage, plan.precision()), keeping);
     let (round, evaluation) = (over(of_round, keeping), over(rows, Keeping::Nothing));
     bytes("training rows", train * each + batch, each_input);
     bytes("activations", (round + evaluation).max(folding), 1);

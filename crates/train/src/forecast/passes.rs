@@ -3,7 +3,7 @@
 use laconic_nn::{Layer, Nodes, Precision};
 
 use crate::pass::spare::widest;
-use crate::pass::walk::{puts_out_folds, reads_weighted_rows};
+use crate::pass::walk::{puts_out_folds, reads_weighted_rows, undivided};
 use crate::schedule::Stage;
 
 /// Whether messages are rows and nothing else, whatever the nodes.
@@ -80,6 +80,8 @@ struct Sizes {
     live: bool,
     /// Whether its end reads own rows, and so has a gradient for them.
     reads_rows: bool,
+    /// Whether it is one function, from rows to rows.
+    undivided: bool,
 }
 
 /// How a pass keeps what its way back could read.
@@ -100,13 +102,15 @@ pub(super) struct Over {
     pub rows: usize,
     /// Kept copies of others' rows, of which messages are made.
     pub copies: usize,
+    /// Whether rows cross.
+    pub crosses: bool,
 }
 
 /// The most bytes that a pass over a stage's network holds, besides its inputs, what layers keep, and the halo's rows.
 /// Memory goes from one matrix to the next ([`crate::pass::spare`]), and matrices of half of the size of the largest
 /// have its room.
 pub(super) fn most_bytes(
-    Over { rows, copies }: Over,
+    Over { rows, copies, crosses }: Over,
     (stage, precision): (&Stage, Precision),
     keeping: Keeping,
 ) -> usize {
@@ -116,7 +120,8 @@ pub(super) fn most_bytes(
     let room = |values: usize| if 2 * values >= largest { values.max(largest) } else { values };
     let sizes = |(index, layer): (usize, &dyn Layer)| {
         let live = layer.message_has_parameters();
-        let folds = layer.message_width() > 0 && (index > 0 || live);
+        let undivided = !crosses && undivided(&stage.network, index).is_some();
+        let folds = layer.message_width() > 0 && (index > 0 || live) && !undivided;
         let is_weighted = keeping != Keeping::Nothing && reads_weighted_rows(&stage.network, index);
         let made = folds && !is_weighted && (!messages_are_rows(layer) || index == 0);
         let in_place = puts_out_folds(layer);
@@ -129,6 +134,7 @@ pub(super) fn most_bytes(
             in_place,
             live,
             reads_rows: layer.reads_own_row(),
+            undivided,
         }
     };
     let sizes: Vec<Sizes> = layers().map(sizes).collect();
@@ -200,6 +206,13 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize
         if was_forgotten {
             held.take(of.x);
         }
+        let before = &sizes[index - 1];
+        if of.undivided {
+            held.take(of.x);
+            let before = if before.in_place { 0 } else { before.z };
+            [of.z, of.x, before].into_iter().for_each(|values| held.give(values));
+            continue;
+        }
         if was_forgotten && frugal {
             held.take(of.messages);
             held.take(of.folded);
@@ -217,7 +230,6 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize
             held.take(of.x);
         }
         held.give(of.x);
-        let before = &sizes[index - 1];
         held.give(if before.in_place { 0 } else { before.z });
     }
     if least {
@@ -269,7 +281,17 @@ mod tests {
 
     /// Three units of which all rows are as wide, on one worker, whose messages are rows; the last puts out half.
     fn unit(x: usize, z: usize) -> Sizes {
-        Sizes { x, messages: 0, folded: x, z, folds: true, in_place: false, live: false, reads_rows: true }
+        Sizes {
+            x,
+            messages: 0,
+            folded: x,
+            z,
+            folds: true,
+            in_place: false,
+            live: false,
+            reads_rows: true,
+            undivided: false,
+        }
     }
 
     fn most(sizes: &[Sizes], keeping: Keeping) -> usize {
@@ -303,5 +325,16 @@ mod tests {
         assert_eq!(most(&sizes, Keeping::All), 6 * 100 + 4 * 10 + 100);
         // z0, z1, x2, m2, z2, dz2, dm2 and dx2 on the way; then z0, x1, m1, dz1 and dm1 have the places of all but one.
         assert_eq!(most(&sizes, Keeping::Least), 4 * 100 + 4 * 10 + 100);
+    }
+    #[test]
+    fn units_that_are_one_function_hold_rows_and_their_gradients_alone() {
+        let undivided = |x, z| Sizes { folded: 0, folds: false, undivided: true, ..unit(x, z) };
+        let sizes = [Sizes { folded: 0, folds: false, ..unit(0, 100) }, undivided(100, 100), undivided(100, 10)];
+        // z0, x1, z1, x2, z2, dz2 and dx2.
+        assert_eq!(most(&sizes, Keeping::All), 5 * 100 + 2 * 10);
+        // z0, z1, x2, z2, dz2 and dx2; then z0, z2, dz1, x1 and dx1 are less.
+        assert_eq!(most(&sizes, Keeping::Least), 4 * 100 + 2 * 10);
+        // z0 and x1, x1 and z1, or z1 and x2; what is wide is not lent to the narrow z2.
+        assert_eq!(most(&sizes, Keeping::Nothing), 2 * 100 + 10);
     }
 }

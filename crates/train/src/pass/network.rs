@@ -8,7 +8,7 @@ use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::copy_scaled;
 use laconic_nn::kernels::normalise::{Activated, Statistics};
 use laconic_nn::matrix::Values;
-use laconic_nn::{At, Closing, Matrix, Operand, Precision, Rows, Wanted};
+use laconic_nn::{At, Closing, Matrix, Operand, Precision, Rows, Undivided, Wanted, Whole};
 
 use crate::error::Result;
 use crate::pass::inputs::{Dropped, Refolding};
@@ -122,6 +122,16 @@ impl Pass {
         let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (is_last, in_place) = (walk.is_last(index), walk.puts_out_folds(index));
+        let forgets = walk.forgets();
+        if let Some(undivided) = walk.undivided(index) {
+            self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(index));
+            let input = Whole { x, weight: walk.sender_weight(index), block: walk.graph.own };
+            undivided.forward(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
+            if (walk.context.recompute || forgets) && !is_last {
+                self.spare.take(x);
+            }
+            return Ok(());
+        }
         if in_place {
             self.spare.take(z);
         }
@@ -136,7 +146,6 @@ impl Pass {
             layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
         }
         // The last unit's way back begins at once, and its rows may be handed on.
-        let forgets = walk.forgets();
         if (walk.context.recompute || forgets) && !is_last {
             self.spare.take(x);
         }
@@ -212,6 +221,10 @@ impl Pass {
         let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
         let exchanges = layer.message_width() > 0;
         self.make_again(walk, index);
+        if let Some(undivided) = walk.undivided(index) {
+            self.undivided_backward(walk, (index, undivided), g);
+            return Ok(());
+        }
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (dz, dx, returning) = (&mut self.gradient, &mut self.next_gradient, &mut self.returning);
         let is_frugal = walk.context.recompute && !layer.message_has_parameters();
@@ -250,6 +263,23 @@ impl Pass {
         std::mem::swap(&mut self.gradient, &mut self.next_gradient);
         self.make_again(walk, index);
         Ok(())
+    }
+
+    /// The same, of a unit that is one function.
+    fn undivided_backward(
+        &mut self,
+        walk: &mut Walk<'_, '_>,
+        (index, undivided): (usize, &dyn Undivided),
+        g: &mut [f32],
+    ) {
+        let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
+        let Tape { x, near, .. } = &mut self.tapes[index];
+        let input = Whole { x, weight: walk.sender_weight(index), block: walk.graph.own };
+        self.spare.shape(&mut self.next_gradient, (x.rows(), x.columns()));
+        let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
+        undivided.backward(at, g, input, &self.gradient, &mut self.next_gradient);
+        self.spare.take(&mut self.gradient);
+        std::mem::swap(&mut self.gradient, &mut self.next_gradient);
     }
 
     /// Makes the rows that a unit reads again, where they were not kept.

@@ -3,7 +3,7 @@
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::elementwise::Dropout;
 use laconic_nn::network::Network;
-use laconic_nn::{Layer, Precision};
+use laconic_nn::{Layer, Precision, Undivided};
 use laconic_wire::{Direction, Kind, Tag};
 
 use super::between::Between;
@@ -69,6 +69,11 @@ pub fn puts_out_folds(layer: &dyn Layer) -> bool {
     layer.outputs_are_folds() && layer.message_has_parameters()
 }
 
+/// Unit `index` as one function, where it has one behind the first layer, whose inputs are frozen.
+pub fn undivided(network: &Network, index: usize) -> Option<&dyn Undivided> {
+    network.units().get(index).filter(|_| index > 0)?.layer.undivided()
+}
+
 /// What both directions of a pass over a network need.
 pub struct Walk<'a, 'p> {
     /// Threads, and the way to the peers.
@@ -95,6 +100,17 @@ impl<'a> Walk<'a, '_> {
     pub(super) fn weighs(&self, index: usize) -> Option<&'a [f32]> {
         let reads = self.context.training && reads_weighted_rows(self.network, index);
         self.network.units().get(index).filter(|_| reads)?.layer.sender_weight(&self.graph.nodes)
+    }
+
+    /// Unit `index` as one function, where it has one and no row crosses.
+    pub(super) fn undivided(&self, index: usize) -> Option<&'a dyn Undivided> {
+        undivided(self.network, index).filter(|_| self.peers.halo.is_empty())
+    }
+
+    /// What messages of unit `index` are its rows times, where these are not multiplied already.
+    pub(super) fn sender_weight(&self, index: usize) -> Option<&'a [f32]> {
+        let layer = self.network.units()[index].layer.as_ref();
+        layer.sender_weight(&self.graph.nodes).filter(|_| self.weighs(index).is_none())
     }
 
     /// Whether a unit is the last.
