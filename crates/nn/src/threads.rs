@@ -215,6 +215,13 @@ pub fn row_pieces(rows: usize) -> usize {
     rows.div_ceil(1024).clamp(1, MOST_PIECES)
 }
 
+/// Bounds of these pieces, all of one size but the last, and their number.
+pub(crate) fn row_bounds(rows: usize) -> ([usize; MOST_PIECES + 1], usize) {
+    let pieces = row_pieces(rows);
+    let size = rows.div_ceil(pieces);
+    (std::array::from_fn(|piece| (piece * size).min(rows)), pieces)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

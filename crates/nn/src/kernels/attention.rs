@@ -10,15 +10,16 @@ mod adjoint;
 use std::ops::Range;
 
 use super::dispatch::{per_processor, prefetch, prefetch_row};
-use super::elementwise::dot;
+use super::elementwise::{add_values, dot};
 use super::stored::{Access, pieces2, read};
 use super::wide::{self, Picked};
 use crate::block::Block;
 use crate::matrix::{Matrix, Value, each_value};
-use crate::threads::Compute;
+use crate::threads::{Compute, row_bounds};
 
 pub use adjoint::{
-    ScoreGradients, add_destination_gradient, add_score_gradient, add_vector_gradient, attention_adjoint,
+    ScoreGradients, Transformed, add_destination_gradient, add_score_gradient, add_vector_gradient, attention_adjoint,
+    transformed_adjoint,
 };
 
 /// The slope of LeakyReLU for negative scores.
@@ -43,24 +44,43 @@ fn quarters(state: &[f32], heads: usize) -> [&[f32]; 4] {
 }
 
 impl Softmax {
-    /// Begins with no edges seen. The destinations' halves of the scores are those of these rows of the messages, by a
-    /// vector of heads × width values.
+    /// Begins with no edges seen. Halves of the scores are those of the messages, by `vectors` of heads × width values:
+    /// by the first of all rows, sources × heads, set in `source`; by the second of those `rows` that are destinations.
     pub fn reset(
         &mut self,
         compute: &Compute,
+        source: &mut Matrix,
         (messages, rows): (&Matrix, Range<usize>),
-        vector: &[f32],
+        vectors: [&[f32]; 2],
         heads: usize,
     ) {
         let width = messages.columns() / heads;
         self.state.reshape(rows.len(), 4 * heads);
         let rooms = compute.rooms();
-        compute.rows(self.state.rows_mut(), |node, state| {
+        let begin = |state: &mut [f32], message: &[f32]| {
             let (halves, others) = state.split_at_mut(heads);
-            let row = rows.start + node;
-            read(&rooms, messages.all(), row..row + 1, |message| products_of_heads(halves, message, vector, width));
+            products_of_heads(halves, message, vectors[1], width);
             others.fill(0.0);
             others[..heads].fill(f32::NEG_INFINITY);
+        };
+        if rows != (0..messages.rows()) {
+            score_halves(compute, source, messages, vectors[0], heads);
+            return compute.rows(self.state.rows_mut(), |row, state| {
+                let row = rows.start + row;
+                read(&rooms, messages.all(), row..row + 1, |message| begin(state, message));
+            });
+        }
+        source.reshape(messages.rows(), heads);
+        let states = (self.state.data_mut(), 4 * heads);
+        pieces2(compute, (source, Access::Write), states, |first, source, state| {
+            let of_rows = source.chunks_exact_mut(heads).zip(state.chunks_exact_mut(4 * heads));
+            for (line, (source, state)) in of_rows.enumerate() {
+                let row = first + line;
+                read(&rooms, messages.all(), row..row + 1, |message| {
+                    products_of_heads(source, message, vectors[0], width);
+                    begin(state, message);
+                });
+            }
         });
     }
 
@@ -70,27 +90,44 @@ impl Softmax {
     }
 
     /// Takes up the gradient of the closed sums, which the adjoint reads beside them; both are destinations × (heads ·
-    /// width). The sums may have been closed with a shift, which is no part of them.
+    /// width). The sums may have been closed with a shift, which is no part of them. Adds the gradient's rows up in
+    /// `total`, which has a value for each column or none.
     ///
     /// # Panics
     ///
     /// If there are more than 64 heads.
-    pub fn take_up(&mut self, compute: &Compute, gradient: &Matrix, (closed, shift): (&Matrix, Option<&[f32]>)) {
+    pub fn take_up(
+        &mut self,
+        compute: &mut Compute,
+        gradient: &Matrix,
+        (closed, shift): (&Matrix, Option<&[f32]>),
+        total: &mut [f32],
+    ) {
         let heads = self.heads();
         assert!(heads <= HEADS_MAX, "at most 64 heads");
         let width = closed.columns() / heads;
         let rooms = compute.rooms();
-        compute.rows(self.state.rows_mut(), |row, state| {
-            let rows = row..row + 1;
-            let inner = &mut state[3 * heads..];
-            read(&rooms, gradient.all(), rows.clone(), |gradient| {
-                read(&rooms, closed.all(), rows, |closed| products_of_heads(inner, gradient, closed, width));
-                if let Some(shift) = shift {
-                    let mut of_shift = [0.0; HEADS_MAX];
-                    products_of_heads(&mut of_shift[..heads], gradient, shift, width);
-                    inner.iter_mut().zip(of_shift).for_each(|(inner, of_shift)| *inner -= of_shift);
-                }
-            });
+        let (bounds, pieces) = row_bounds(gradient.rows());
+        let of_values = bounds.map(|bound| bound * 4 * heads);
+        let states = (self.state.data_mut(), &of_values[..=pieces]);
+        compute.reduce_beside(total, states, |piece, total, states| {
+            for (line, state) in states.chunks_exact_mut(4 * heads).enumerate() {
+                let row = bounds[piece] + line;
+                let inner = &mut state[3 * heads..];
+                read(&rooms, gradient.all(), row..row + 1, |gradient| {
+                    read(&rooms, closed.all(), row..row + 1, |closed| {
+                        products_of_heads(inner, gradient, closed, width);
+                    });
+                    if let Some(shift) = shift {
+                        let mut of_shift = [0.0; HEADS_MAX];
+                        products_of_heads(&mut of_shift[..heads], gradient, shift, width);
+                        inner.iter_mut().zip(of_shift).for_each(|(inner, of_shift)| *inner -= of_shift);
+                    }
+                    if !total.is_empty() {
+                        add_values(total, gradient);
+                    }
+                });
+            }
         });
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod affine;
 pub mod attention;
+mod back;
 pub mod batch_norm;
 pub mod columns;
 pub mod dispatch;

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::kernels::Store;
 use crate::kernels::attention::{
-    ScoreGradients, Scores, Softmax, add_destination_gradient, add_score_gradient, add_vector_gradient,
-    attention_adjoint, attention_close, attention_fold, score_halves,
+    ScoreGradients, Scores, Softmax, Transformed, add_destination_gradient, add_score_gradient, add_vector_gradient,
+    attention_adjoint, attention_close, attention_fold, score_halves, transformed_adjoint,
 };
 use crate::kernels::elementwise::{copy_shifted, fill, scale_and_shift};
 use crate::kernels::heads::{average_heads, spread_heads};
@@ -181,12 +181,13 @@ impl Layer for Gat {
         let views = self.views(p);
         folded.reshape(block.destinations(), self.columns());
         let memory: &mut Memory = state.own.get();
-        if side == Side::Own {
-            let destinations = first..first + block.destinations();
-            memory.softmax.reset(compute, (messages, destinations), views.destination, self.heads);
-        }
         let source = &mut memory.source_scores[side as usize];
-        score_halves(compute, source, messages, views.source, self.heads);
+        if side == Side::Own {
+            let rows = (messages, first..first + block.destinations());
+            memory.softmax.reset(compute, source, rows, [views.source, views.destination], self.heads);
+        } else {
+            score_halves(compute, source, messages, views.source, self.heads);
+        }
         let weight = if side == Side::Halo { state.presence.as_slice() } else { &[] };
         let scores = Scores { block, messages, source, weight };
         attention_fold(compute, folded, &mut memory.softmax, scores);
@@ -226,18 +227,19 @@ impl Layer for Gat {
         input: Closing<'_>,
         dz: &Matrix,
     ) {
-        add_bias_gradient(compute, self.views_mut(g).bias, dz);
+        let bias = self.views_mut(g).bias;
         let Rows::Dense(folded) = input.folded else { unreachable!("attention folds into dense rows") };
         let Memory { softmax, spread, is_shifted, .. } = state.own.get();
-        let dfolded = if self.concatenate {
-            dz
+        let closed = (folded, is_shifted.then_some(self.views(p).bias));
+        if self.concatenate {
+            softmax.take_up(compute, dz, closed, bias);
         } else {
+            add_bias_gradient(compute, bias, dz);
             spread.store_as(dz.precision());
             spread.reshape(dz.rows(), self.columns());
             spread_heads(compute, spread, dz, self.heads);
-            spread
-        };
-        softmax.take_up(compute, dfolded, (folded, is_shifted.then_some(self.views(p).bias)));
+            softmax.take_up(compute, spread, closed, &mut []);
+        }
     }
 
     fn close_adjoint(&self, At { state, .. }: &mut At<'_>, dz: &mut Matrix, Wanted { dfolded, .. }: Wanted<'_>) {
@@ -278,12 +280,24 @@ impl Layer for Gat {
         dmessages: &mut Matrix,
         dx: Option<(&mut Matrix, Store)>,
     ) {
-        let (views, gradients) = (self.views(p), self.views_mut(g));
+        let views = self.views(p);
         if side == Side::Own {
-            let of_destinations = &state.own.get::<Memory>().destination_gradient;
-            add_score_gradient(compute, dmessages, of_destinations, views.destination);
-            add_vector_gradient(compute, gradients.destination, of_destinations, messages);
+            let halves = &state.own.get::<Memory>().destination_gradient;
+            if let Rows::Dense(x) = x {
+                let of = Transformed { x, weight: views.weight, messages, destination: views.destination };
+                let dx = dx.map(|(dx, store)| {
+                    dx.reshape(x.rows(), self.inputs);
+                    (dx, store)
+                });
+                let [weight, source, destination, _] = self.lens();
+                let g = (&mut g[..weight + source + destination], weight + source);
+                return transformed_adjoint(compute, g, of, halves, dmessages, dx);
+            }
+            let gradients = self.views_mut(g);
+            add_vector_gradient(compute, gradients.destination, halves, messages);
+            add_score_gradient(compute, dmessages, halves, views.destination);
         }
+        let gradients = self.views_mut(g);
         add_weight_gradient(compute, gradients.weight, dmessages, x);
         if let Some((dx, store)) = dx {
             dx.reshape(x.rows(), self.inputs);

@@ -6,11 +6,13 @@ use super::{
     AHEAD, HALVES_AHEAD, HEADS_MAX, RUN, SLOPE, Scores, Softmax, after, each_heads, exp, heads_of, leaky, quarters,
 };
 use crate::block::Block;
+use crate::kernels::Store;
+use crate::kernels::back::Back;
 use crate::kernels::dispatch::{per_processor, prefetch_for_writing, prefetch_row};
-use crate::kernels::stored::{Access, pieces2, read, rows};
+use crate::kernels::stored::{Access, pieces2, read, rows, widen};
 use crate::kernels::wide::{self, Picked};
 use crate::matrix::{Matrix, Value, each_value};
-use crate::threads::Compute;
+use crate::threads::{Compute, row_bounds};
 
 /// Buffers of the backward pass through one block.
 #[derive(Default)]
@@ -277,6 +279,63 @@ pub fn add_vector_gradient(compute: &mut Compute, gradient: &mut [f32], halves: 
             read(&rooms, messages.all(), row..row + 1, |message| add_heads(partial, halves.row(row), message, width));
         }
     });
+}
+
+/// Messages that are rows times a weight, q = x · Wᵀ.
+#[derive(Clone, Copy)]
+pub struct Transformed<'a> {
+    /// The rows; sources × inputs.
+    pub x: &'a Matrix,
+    /// W, (heads · width) × inputs.
+    pub weight: &'a [f32],
+    /// The messages; sources × (heads · width).
+    pub messages: &'a Matrix,
+    /// What destinations' halves of scores are made with; heads × width.
+    pub destination: &'a [f32],
+}
+
+/// What is left to do when [`attention_adjoint`] and [`add_destination_gradient`] have run over all blocks, in one
+/// reading of each matrix: [`add_score_gradient`] to the gradient of the messages as it is read, and to `gradient` that
+/// of W, which is its first part, and that of the destinations' vector, which begins at a place of its own. Sets `dx`
+/// or adds to it, where it is wanted. `halves` are the gradients of the destinations' halves; destinations are the
+/// first rows.
+///
+/// # Panics
+///
+/// If the shapes do not fit together.
+pub fn transformed_adjoint(
+    compute: &mut Compute,
+    (gradient, vector): (&mut [f32], usize),
+    of: Transformed<'_>,
+    halves: &Matrix,
+    dmessages: &Matrix,
+    dx: Option<(&mut Matrix, Store)>,
+) {
+    let (columns, heads) = (of.messages.columns(), halves.columns());
+    let width = columns / heads;
+    let rooms = compute.rooms();
+    let (bounds, pieces) = row_bounds(of.x.rows());
+    let back = Back {
+        x: of.x.all(),
+        made: (of.weight, 0),
+        own: None,
+        make: &|first, out| {
+            let rows = first..first + out.len() / columns.max(1);
+            each_value!(dmessages.span(rows.clone()).values(), |values| widen(out, values));
+            for (row, out) in rows.take_while(|&row| row < halves.rows()).zip(out.chunks_exact_mut(columns)) {
+                add_heads(out, halves.row(row), of.destination, width);
+            }
+        },
+        also: &|rows, partial| {
+            let sum = &mut partial[vector..][..columns];
+            for row in rows.take_while(|&row| row < halves.rows()) {
+                read(&rooms, of.messages.all(), row..row + 1, |message| {
+                    add_heads(sum, halves.row(row), message, width);
+                });
+            }
+        },
+    };
+    back.add(compute, gradient, &bounds[..=pieces], dx);
 }
 
 per_processor! {

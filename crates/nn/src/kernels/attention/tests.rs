@@ -4,8 +4,10 @@ use laconic_key::{Key, Purpose};
 
 use super::adjoint::add_and_multiply_picked;
 use super::*;
+use crate::kernels::Store;
 use crate::kernels::dispatch::Instructions;
-use crate::matrix::Precision;
+use crate::kernels::product::{add_weight_gradient, times_weight};
+use crate::matrix::{Precision, Rows};
 
 #[test]
 fn exponential_is_accurate_to_a_few_units_in_the_last_place() {
@@ -129,7 +131,7 @@ fn two_blocks_agree_with_plain_softmax_attention_and_its_gradients() {
         }
         let mut bits = vec![];
         for threads in [1, 2] {
-            let compute = Compute::new(threads);
+            let mut compute = Compute::new(threads);
             let scores =
                 parts.each_ref().map(|(block, messages, source, weight)| Scores { block, messages, source, weight });
             let (mut sums, mut softmax) = (random(rows, columns, 50, 1.0), begun(&destination));
@@ -139,7 +141,11 @@ fn two_blocks_agree_with_plain_softmax_attention_and_its_gradients() {
             attention_close(&compute, &mut sums, &mut softmax, None);
             assert_near(&sums, &plain.closed, "sums");
             let mut of_destinations = Matrix::zeros(rows, heads);
-            softmax.take_up(&compute, &gradient, (&sums, None));
+            let mut total = vec![1.0; columns];
+            softmax.take_up(&mut compute, &gradient, (&sums, None), &mut total);
+            let added = |column: usize| (0..rows).map(|row| f64::from(gradient.row(row)[column])).sum::<f64>();
+            let totals: Vec<f64> = (0..columns).map(|column| 1.0 + added(column)).collect();
+            assert_near(&Matrix::from_vec(1, columns, total), &totals, "the gradient's rows together");
             let (mut out, mut back) = (Matrix::default(), ScoreGradients::default());
             bits.push(sums.data().to_vec());
             for (part, scores) in scores.into_iter().enumerate() {
@@ -192,4 +198,50 @@ fn picked_rows_have_the_same_bits_by_the_widest_vectors_and_by_plain_loops() {
     // Three heads of one vector are not cut into blocks of four.
     let are_there = Instructions::in_use() == Instructions::Avx512;
     assert_eq!(compared, if are_there { 9 * 8 } else { 0 }, "all others, where there are such vectors");
+}
+
+/// In one reading as one after the other, rows beyond the destinations and odd widths among them, and wherever rows are
+/// stored in few digits.
+#[test]
+fn what_is_left_of_the_way_back_is_the_same_in_one_reading() {
+    for (rows, first, heads, width, inputs) in
+        [(900, 900, 8, 32, 48), (1100, 700, 3, 5, 7), (1, 1, 1, 1, 1), (5, 0, 2, 3, 4)]
+    {
+        let columns = heads * width;
+        let (x, messages, dmessages) =
+            (random(rows, inputs, 1, 1.0), random(rows, columns, 2, 1.0), random(rows, columns, 3, 1.0));
+        let halves = random(first, heads, 5, 1.0);
+        let (weight, destination) = (random(columns, inputs, 6, 1.0), random(1, columns, 7, 1.0));
+        let begun = random(rows, inputs, 8, 1.0);
+        let (mut expected, mut dx, mut changed) = (vec![0.5; columns * (inputs + 1)], begun.clone(), dmessages.clone());
+        let mut compute = Compute::new(1);
+        add_score_gradient(&compute, &mut changed, &halves, destination.data());
+        let (of_weight, of_vector) = expected.split_at_mut(columns * inputs);
+        add_weight_gradient(&mut compute, of_weight, &changed, Rows::Dense(&x));
+        add_vector_gradient(&mut compute, of_vector, &halves, &messages);
+        times_weight(&mut compute, &mut dx, Store::Add, &changed, weight.data());
+        let mut bits = vec![];
+        for (precision, threads, tolerance) in
+            [(Precision::F32, 1, 1e-4), (Precision::F32, 2, 1e-4), (Precision::Bf16, 2, 2e-2)]
+        {
+            let [x, messages, dmessages, mut into] =
+                [&x, &messages, &dmessages, &begun].map(|matrix| matrix.clone().converted(precision));
+            let of = Transformed { x: &x, weight: weight.data(), messages: &messages, destination: destination.data() };
+            let mut gradient = vec![0.5; expected.len()];
+            let (mut compute, vector) = (Compute::new(threads), columns * inputs);
+            let wanted = Some((&mut into, Store::Add));
+            transformed_adjoint(&mut compute, (&mut gradient, vector), of, &halves, &dmessages, wanted);
+            let into = into.converted(Precision::F32);
+            let made: Vec<f32> = gradient.iter().chain(into.data()).copied().collect();
+            let scale = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
+            for (a, b) in made.iter().zip(expected.iter().chain(dx.data())) {
+                assert!((a - b).abs() <= tolerance * scale, "{precision:?}: {a}, not {b}");
+            }
+            let mut without = vec![0.5; expected.len()];
+            transformed_adjoint(&mut compute, (&mut without, vector), of, &halves, &dmessages, None);
+            assert!(without == gradient, "the same where nobody wants the gradient of rows");
+            bits.push(made);
+        }
+        assert_eq!(bits[0], bits[1], "the same on one thread and two");
+    }
 }

@@ -70,8 +70,9 @@ fn attention(bench: &mut Bench<'_>, block: &Block) {
     let scores = Scores { block, messages: &messages, source: &source, weight: &[] };
     let (mut sums, mut softmax) = (Matrix::zeros(nodes, columns), Softmax::default());
     let shape = format!("{heads}x{width}");
+    let mut halves = Matrix::default();
     let mut fold = |compute: &mut laconic_nn::Compute| {
-        softmax.reset(compute, (&messages, 0..nodes), &vector, heads);
+        softmax.reset(compute, &mut halves, (&messages, 0..nodes), [&vector, &vector], heads);
         attention_fold(compute, &mut sums, &mut softmax, scores);
         attention_close(compute, &mut sums, &mut softmax, None);
     };
