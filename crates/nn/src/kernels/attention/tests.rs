@@ -88,6 +88,12 @@ fn assert_near(ours: &Matrix, plain: &[f64], what: &str) {
     }
 }
 
+/// Sums of columns, and so much more.
+fn totals(of: &Matrix, more: f64) -> Vec<f64> {
+    let sum = |column: usize| (0..of.rows()).map(|row| f64::from(of.row(row)[column])).sum::<f64>();
+    (0..of.columns()).map(|column| more + sum(column)).collect()
+}
+
 /// No edges seen, by destinations with these halves.
 fn begun(halves: &Matrix) -> Softmax {
     let state = |row: usize| {
@@ -140,12 +146,9 @@ fn two_blocks_agree_with_plain_softmax_attention_and_its_gradients() {
             }
             attention_close(&compute, &mut sums, &mut softmax, None);
             assert_near(&sums, &plain.closed, "sums");
-            let mut of_destinations = Matrix::zeros(rows, heads);
-            let mut total = vec![1.0; columns];
+            let (mut of_destinations, mut total) = (Matrix::zeros(rows, heads), vec![1.0; columns]);
             softmax.take_up(&mut compute, &gradient, (&sums, None), &mut total);
-            let added = |column: usize| (0..rows).map(|row| f64::from(gradient.row(row)[column])).sum::<f64>();
-            let totals: Vec<f64> = (0..columns).map(|column| 1.0 + added(column)).collect();
-            assert_near(&Matrix::from_vec(1, columns, total), &totals, "the gradient's rows together");
+            assert_near(&Matrix::from_vec(1, columns, total), &totals(&gradient, 1.0), "the gradient's rows together");
             let (mut out, mut back) = (Matrix::default(), ScoreGradients::default());
             bits.push(sums.data().to_vec());
             for (part, scores) in scores.into_iter().enumerate() {
