@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::dataset::{Features, Split};
 use crate::error::{GraphError, Result};
 use crate::part::{Needs, Part, PartCounts};
+use crate::plan::halo::count_needed;
 use crate::plan::{decode_ids, encode_ids, needed};
 
 /// Counts parts that are seen one after the other. Keeps a byte or two for each id that a part needs of others, and
@@ -52,8 +53,7 @@ impl Counting {
 /// What there is to count of one part, but for who has what it needs; and the ids of that, coded.
 fn count(part: &Part) -> (PartCounts, Vec<u8>) {
     let ids = needed(part);
-    let is_needed = |id: &u64| ids.binary_search(id).is_ok();
-    let halo_edges = part.edges.sources.iter().filter(|id| is_needed(id)).count() as u64;
+    let halo_edges = count_needed(part).1 as u64;
     let is_loop =
         |row: usize| part.edges.in_neighbours(row).iter().filter(|&&source| source == part.nodes[row]).count();
     let coded = encode_ids(&ids);

@@ -97,6 +97,13 @@ impl HaloPlan {
 /// The global ids of the nodes that `part` needs from others: its edges' sources that are not its own. Ascending,
 /// unique.
 pub fn needed(part: &Part) -> Vec<u64> {
+    if let Some(Foreign { seen, .. }) = Foreign::of(part) {
+        let ids = |(word, &bits): (usize, &u64)| {
+            let first = 64 * word as u64;
+            (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| first + bit)
+        };
+        return seen.iter().enumerate().filter(|(_, bits)| **bits != 0).flat_map(ids).collect();
+    }
     let own = IdIndex::new(&part.nodes);
     let mut ids: Vec<u64> = part.edges.sources.par_iter().copied().filter(|&id| own.row(id).is_none()).collect();
     ids.par_sort_unstable();
@@ -104,30 +111,48 @@ pub fn needed(part: &Part) -> Vec<u64> {
     ids
 }
 
-/// How many nodes `part` needs from others ([`needed`]), and how many of its edges start there. Where ids are those of
-/// a graph's rows this takes two bits a node of the graph besides the part.
+/// How many nodes `part` needs from others ([`needed`]), and how many of its edges start there.
 pub fn count_needed(part: &Part) -> (usize, usize) {
+    if let Some(Foreign { seen, edges }) = Foreign::of(part) {
+        return (seen.iter().map(|word| word.count_ones() as usize).sum(), edges);
+    }
     let own = IdIndex::new(&part.nodes);
-    let nodes = part.global.nodes;
-    let is_small = nodes / 32 <= (part.rows() + part.edges.sources.len()) as u64;
-    if !is_small || part.edges.sources.iter().chain(&part.nodes).any(|&id| id >= nodes) {
-        let edges = part.edges.sources.iter().filter(|&&id| own.row(id).is_none()).count();
-        return (needed(part).len(), edges);
-    }
-    let bits = || vec![0u64; nodes as usize / 64 + 1];
-    let (mut own, mut seen) = (bits(), bits());
-    let at = |id: u64| ((id / 64) as usize, 1u64 << (id % 64));
-    for (word, bit) in part.nodes.iter().map(|&id| at(id)) {
-        own[word] |= bit;
-    }
-    let mut edges = 0;
-    for (word, bit) in part.edges.sources.iter().map(|&id| at(id)) {
-        if own[word] & bit == 0 {
-            seen[word] |= bit;
-            edges += 1;
+    let edges = part.edges.sources.par_iter().filter(|&&id| own.row(id).is_none()).count();
+    (needed(part).len(), edges)
+}
+
+/// Nodes of others that a part's edges start at.
+struct Foreign {
+    /// A bit for each node of the graph.
+    seen: Vec<u64>,
+    /// How many edges.
+    edges: usize,
+}
+
+impl Foreign {
+    /// Those of a part, where ids are those of a graph's rows: takes two bits a node of the graph, which stay in a
+    /// cache where a list of ids would not.
+    fn of(part: &Part) -> Option<Foreign> {
+        let nodes = part.global.nodes;
+        let is_small = nodes / 32 <= (part.rows() + part.edges.sources.len()) as u64;
+        if !is_small || part.edges.sources.iter().chain(&part.nodes).any(|&id| id >= nodes) {
+            return None;
         }
+        let bits = || vec![0u64; nodes as usize / 64 + 1];
+        let (mut own, mut seen) = (bits(), bits());
+        let at = |id: u64| ((id / 64) as usize, 1u64 << (id % 64));
+        for (word, bit) in part.nodes.iter().map(|&id| at(id)) {
+            own[word] |= bit;
+        }
+        let mut edges = 0;
+        for (word, bit) in part.edges.sources.iter().map(|&id| at(id)) {
+            if own[word] & bit == 0 {
+                seen[word] |= bit;
+                edges += 1;
+            }
+        }
+        Some(Foreign { seen, edges })
     }
-    (seen.iter().map(|word| word.count_ones() as usize).sum(), edges)
 }
 
 /// For each of the `asked` ids, in any order, the own row, or `None` where another part owns it.
