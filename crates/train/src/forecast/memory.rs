@@ -7,6 +7,7 @@ pub use super::amounts::Memory;
 use super::batches;
 use super::fetches::learned;
 use super::passes::{Keeping, Over, messages_are_rows, most_bytes};
+use crate::config::TransportKind;
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Plan, RankedAmong};
@@ -34,16 +35,20 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
     let of_training = shapes.training.as_ref().map_or(0, |training| training.edges.iter().sum());
     let edges: usize = shapes.edges.iter().sum::<usize>() + of_training;
     let mut memory = Memory::default();
-    // The part as read (u64 ids), then both orientations of both blocks, with positions where a layer asks for them.
-    // Weights of edges, which need positions too, are in the room of the part, which has gone when rounds begin.
+    // Both orientations of both blocks, and what finds an edge of one in the other, which layers and weights ask for.
     let mut units = plan.stages.iter().flat_map(|stage| stage.network.units());
-    let numbers = if units.any(|unit| unit.layer.reads_positions()) { 3 } else { 2 };
-    memory.add("graph", (8 * (2 * rows + edges) + numbers * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
+    let numbers = match (plan.weighted, units.any(|unit| unit.layer.reads_positions())) {
+        (true, _) => 4,
+        (false, true) => 3,
+        (false, false) => 2,
+    };
+    memory.add("graph", (numbers * FLOAT * edges + 8 * (6 * rows + 2 * halo)) as u64);
     if plan.layer.is_relational {
         // Their relation and their share, as read and in blocks.
         memory.add("graph", (edges * (2 * size_of::<u16>() + FLOAT)) as u64);
     }
     memory.add("features", (of_inputs(shapes, plan, &plan.stages[0]) * shapes.feature_values) as u64);
+    let before = memory.total();
     let keeping = match (trains, plan.config.train.recompute) {
         (false, _) => Keeping::Nothing,
         (true, true) => Keeping::Least,
@@ -61,6 +66,9 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
     memory.add("links", (LINK * shapes.workers().saturating_sub(1)) as u64);
     let rounds: u64 = plan.stages.iter().map(|stage| u64::from(stage.rounds)).sum();
     memory.add("times of rounds", 16 * rounds);
+    // The part as read, with ids of eight bytes, has gone when what rounds hold is made.
+    let of_rounds = memory.total().saturating_sub(before);
+    memory.add("part as read", (8 * (2 * rows + edges) as u64).saturating_sub(of_rounds));
     memory
 }
 
@@ -184,6 +192,13 @@ fn training_rows(shapes: &Shapes, plan: &Plan) -> (usize, usize) {
     (train, ((share + 3.0 * share.sqrt()) as usize).min(train))
 }
 
+/// Rows of an exchange's frames that are in memory at once, for each worker.
+fn framed(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
+    // Between threads a frame is handed over, unless the next is made before anybody waits for it.
+    let hands_over = plan.config.transport.kind == TransportKind::Threads && stage.late.is_none();
+    shapes.links.iter().map(|link| if hands_over { link.send } else { link.send + link.receive }).sum()
+}
+
 fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = of_passes(shapes, plan, stage, keeping);
@@ -192,7 +207,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
     let units = stage.network.units();
     let first = units[0].layer.as_ref();
     // The widest messages. Classes may be many more than columns, and no row of them crosses.
-    let (mut messages, mut crossing) = (0, Vec::new());
+    let (mut messages, mut returned, mut crossing) = (0, 0, Vec::new());
     let edges = shapes.edges.iter().sum();
     // Where rounds have a pass of their own, its layers keep as much of what it runs over.
     let apart = keeping != Keeping::Nothing && trains_on_rows_alone(plan, stage);
@@ -202,6 +217,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
         let message = layer.message_width();
         if index > 0 || first.message_has_parameters() {
             amount("halo rows", halo * message, precision.bytes());
+            returned = returned.max(message);
         }
         amount("what layers keep", layer.state_columns() * (rows + of_round), precision.bytes());
         amount("what layers keep", layer.state_values(rows, edges) + layer.state_values(of_round, 0), FLOAT);
@@ -210,7 +226,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
         let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
         crossing.extend((index > 0).then_some(if carries { layer.inputs() } else { message }));
     }
-    amount("gradients of rows", messages * halo, precision.bytes());
+    amount("gradients of rows", returned * halo, precision.bytes());
     let crosses = crossing.iter().copied().fold(messages, usize::max);
     let all_cross: usize = crossing.iter().sum();
     // Before the first round frozen rows cross, or messages of them that are as wide, and their frames stay.
@@ -222,7 +238,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
         let longest = shapes.links.iter().map(|link| link.send.max(link.receive)).max().unwrap_or(0);
         floats("frames", crosses.max(once) * longest);
     }
-    floats("frames", crosses.max(once) * exchanged);
+    floats("frames", crosses.max(once) * framed(shapes, plan, stage));
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
     // layer on their way, where rows cross in place of messages.

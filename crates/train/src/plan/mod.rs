@@ -51,6 +51,8 @@ pub struct Plan {
     pub self_loops: bool,
     /// How many relations the data's edges are of; 0 where none is said.
     pub relations: usize,
+    /// Whether the data's edges have weights.
+    pub weighted: bool,
     /// How a worker orders its own rows.
     pub order: &'static OrderKind,
     /// What turns gradients into steps.
@@ -136,7 +138,8 @@ impl Plan {
         let counts_classes = matches!(config.train.class_weights, Some(ClassWeights::Counted(_)));
         let class_counts = if counts_classes { counts.classes * if counts.multi_label { 2 } else { 1 } } else { 0 };
         let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
-        let plan = Plan { metrics, inductive, deletes_edges, class_weights, class_counts, ..model };
+        let weighted = counts.weighted;
+        let plan = Plan { metrics, weighted, inductive, deletes_edges, class_weights, class_counts, ..model };
         let plan = plan.in_batches(counts, counts.train)?;
         plan.check_trainers()?;
         plan.check_layers()?;
@@ -149,7 +152,7 @@ impl Plan {
         let links = model.links.as_ref().map(|links| links.on(counts)).transpose()?.map(Arc::new);
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
         let metrics = links::link_metrics(&config.train.metrics);
-        let plan = Plan { links, metrics, deletes_edges, ..model };
+        let plan = Plan { links, metrics, deletes_edges, weighted: counts.weighted, ..model };
         plan.check_links()?;
         let train = plan.links.as_ref().map_or(Ok(0), |links| links.training_edges(counts))?;
         let plan = plan.in_batches(counts, train)?;
@@ -223,6 +226,7 @@ impl Plan {
             bytes_before: Arc::default(),
             layer: kind,
             relations: widths.relations,
+            weighted: false,
             self_loops: config.model.has_self_loops(kind),
             config: Arc::new(config.clone()),
             members: members.clone(),
