@@ -74,7 +74,7 @@ pub fn check(kind: &LayerKind) {
     }
 }
 
-/// One more in what [`Layer::shift`] names is one more in every value that goes out, within 10⁻⁵.
+/// One more in what [`crate::Layer::shift`] names is one more in every value that goes out, within 10⁻⁵.
 ///
 /// # Panics
 ///
@@ -112,8 +112,8 @@ pub fn messages_that_are_rows_are_these_to_the_bit(kind: &LayerKind, spec: &Laye
     assert!(out == x, "{} {spec:?}", kind.name);
 }
 
-/// The messages of rows that were multiplied by [`Layer::sender_weight`], made with nodes of weight 1, are those of the
-/// rows, within 10⁻⁵ of each value.
+/// The messages of rows that were multiplied by [`crate::Layer::sender_weight`], made with nodes of weight 1, are those
+/// of the rows, within 10⁻⁵ of each value.
 ///
 /// # Panics
 ///
@@ -157,8 +157,8 @@ pub fn folding_two_blocks_equals_folding_one(kind: &LayerKind, spec: &LayerSpec)
     }
 }
 
-/// Where a layer is one function for rows whose neighbours are all here ([`Layer::undivided`]), that gives the outputs
-/// and all gradients that its message, fold and close give, within 2·10⁻⁵ of each value.
+/// Where a layer is one function for rows whose neighbours are all here ([`crate::Layer::undivided`]), that gives the
+/// outputs and all gradients that its message, fold and close give, within 2·10⁻⁵ of each value.
 ///
 /// # Panics
 ///
