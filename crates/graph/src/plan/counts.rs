@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::dataset::{Features, Split};
 use crate::error::{GraphError, Result};
 use crate::part::{Needs, Part, PartCounts};
-use crate::plan::halo::count_needed;
-use crate::plan::{decode_ids, encode_ids, needed};
+use crate::plan::halo::needed_by_edges;
+use crate::plan::{decode_ids, encode_ids};
 
 /// Counts parts that are seen one after the other. Keeps a byte or two for each id that a part needs of others, and
 /// the owner of each node.
@@ -52,17 +52,16 @@ impl Counting {
 
 /// What there is to count of one part, but for who has what it needs; and the ids of that, coded.
 fn count(part: &Part) -> (PartCounts, Vec<u8>) {
-    let ids = needed(part);
-    let halo_edges = count_needed(part).1 as u64;
+    let (ids, halo_edges) = needed_by_edges(part);
     let is_loop =
         |row: usize| part.edges.in_neighbours(row).iter().filter(|&&source| source == part.nodes[row]).count();
     let coded = encode_ids(&ids);
     let is_of = |row: usize, role: u8| part.roles[row] & role != 0 && part.labels.known(row) > 0;
     let of = |role| (0..part.roles.len()).filter(|&row| is_of(row, role)).count() as u64;
     let counts = PartCounts {
-        own_edges: part.edges.edges() as u64 - halo_edges,
+        own_edges: (part.edges.edges() - halo_edges) as u64,
         loops: (0..part.rows()).map(is_loop).sum::<usize>() as u64,
-        halo_edges,
+        halo_edges: halo_edges as u64,
         labelled: [Split::TRAIN, Split::VAL, Split::TEST].map(of),
         feature_values: match &part.features {
             Features::None => 0,

@@ -97,28 +97,28 @@ impl HaloPlan {
 /// The global ids of the nodes that `part` needs from others: its edges' sources that are not its own. Ascending,
 /// unique.
 pub fn needed(part: &Part) -> Vec<u64> {
-    if let Some(Foreign { seen, .. }) = Foreign::of(part) {
-        let ids = |(word, &bits): (usize, &u64)| {
-            let first = 64 * word as u64;
-            (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| first + bit)
-        };
-        return seen.iter().enumerate().filter(|(_, bits)| **bits != 0).flat_map(ids).collect();
-    }
-    let own = IdIndex::new(&part.nodes);
-    let mut ids: Vec<u64> = part.edges.sources.par_iter().copied().filter(|&id| own.row(id).is_none()).collect();
-    ids.par_sort_unstable();
-    ids.dedup();
-    ids
+    needed_by_edges(part).0
+}
+
+/// What a part needs from others ([`needed`]), and how many of its edges start there.
+pub(super) fn needed_by_edges(part: &Part) -> (Vec<u64>, usize) {
+    Foreign::of(part).map_or_else(|| listed(part), |foreign| (foreign.ids(), foreign.edges))
 }
 
 /// How many nodes `part` needs from others ([`needed`]), and how many of its edges start there.
 pub fn count_needed(part: &Part) -> (usize, usize) {
-    if let Some(Foreign { seen, edges }) = Foreign::of(part) {
-        return (seen.iter().map(|word| word.count_ones() as usize).sum(), edges);
-    }
+    let count = |(ids, edges): (Vec<u64>, usize)| (ids.len(), edges);
+    Foreign::of(part).map_or_else(|| count(listed(part)), |foreign| (foreign.count(), foreign.edges))
+}
+
+/// [`needed_by_edges`], whatever ids are like.
+fn listed(part: &Part) -> (Vec<u64>, usize) {
     let own = IdIndex::new(&part.nodes);
-    let edges = part.edges.sources.par_iter().filter(|&&id| own.row(id).is_none()).count();
-    (needed(part).len(), edges)
+    let mut ids: Vec<u64> = part.edges.sources.par_iter().copied().filter(|&id| own.row(id).is_none()).collect();
+    let edges = ids.len();
+    ids.par_sort_unstable();
+    ids.dedup();
+    (ids, edges)
 }
 
 /// Nodes of others that a part's edges start at.
@@ -152,6 +152,19 @@ impl Foreign {
             }
         }
         Some(Foreign { seen, edges })
+    }
+
+    /// Their ids, ascending.
+    fn ids(&self) -> Vec<u64> {
+        let ids = |(word, &bits): (usize, &u64)| {
+            let first = 64 * word as u64;
+            (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| first + bit)
+        };
+        self.seen.iter().enumerate().filter(|(_, bits)| **bits != 0).flat_map(ids).collect()
+    }
+
+    fn count(&self) -> usize {
+        self.seen.iter().map(|word| word.count_ones() as usize).sum()
     }
 }
 

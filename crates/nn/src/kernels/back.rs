@@ -8,7 +8,7 @@ use super::product::{By, Factor, Weight, add_to_gradient, with_left, with_right}
 use super::product_tiles::Coming;
 use super::stored::{Access, blocks_of};
 use crate::matrix::{Matrix, Span, Value, each_value};
-use crate::threads::{Compute, Rooms};
+use crate::threads::{Compute, MOST_PIECES, Rooms};
 
 /// How many rows are made at once: 400 KB of width 256, which stay in a core's cache until they are multiplied.
 const BACK_ROWS: usize = 384;
@@ -35,11 +35,11 @@ impl Back<'_> {
     ///
     /// # Panics
     ///
-    /// If the shapes do not fit together, or there are more pieces than [`crate::threads::MOST_PIECES`].
+    /// If the shapes do not fit together, or there are more pieces than [`MOST_PIECES`].
     pub fn add(&self, compute: &mut Compute, gradient: &mut [f32], bounds: &[usize], dx: Option<(&mut Matrix, Store)>) {
         let inputs = self.x.columns();
-        let weights = [Some(self.made.0), self.own.map(|own| own.0)];
-        assert!(weights.iter().flatten().all(|weight| weight.len() == self.outputs() * inputs));
+        let (made, own) = (self.made.0, self.own.map(|own| own.0));
+        assert!([made].into_iter().chain(own).all(|weight| weight.len() == self.outputs() * inputs));
         assert_eq!(bounds.last(), Some(&self.x.rows()), "pieces of all rows");
         let (mut nothing, mut store) = (Matrix::zeros(0, inputs), None);
         let dx = match dx {
@@ -52,10 +52,10 @@ impl Back<'_> {
         };
         let of_own = self.own.map(|own| own.2.precision());
         let by = By::of([self.x.precision(), dx.precision()].into_iter().chain(of_own));
-        let weights = weights.map(|weight| weight.map(|weight| Weight::new(weight, inputs)));
-        let [of_made, of_own] = weights.map(|weight| weight.map_or(0, |weight| weight.room(by)));
+        let (made, own) = (Weight::new(made, inputs), own.map(|own| Weight::new(own, inputs)));
+        let (of_made, of_own) = (made.room(by), own.as_ref().map_or(0, |own| own.room(by)));
         let rooms = compute.rooms();
-        let mut of_values = [0; crate::threads::MOST_PIECES + 1];
+        let mut of_values = [0; MOST_PIECES + 1];
         let of_values = &mut of_values[..bounds.len()];
         if store.is_some() {
             of_values.iter_mut().zip(bounds).for_each(|(values, bound)| *values = bound * inputs);
@@ -63,15 +63,10 @@ impl Back<'_> {
         rooms.lend(|room| {
             room.resize(room.len().max(of_made + of_own), 0.0);
             let (left, right) = room.split_at_mut(of_made);
-            let ready = [left, &mut right[..of_own]];
-            let made_ready = weights.iter().zip(ready).map(|(weight, ready)| {
-                weight.as_ref().map(|weight| {
-                    weight.make_ready(by, ready);
-                    weight.made_ready(by, ready)
-                })
-            });
-            let mut factors = [None; 2];
-            factors.iter_mut().zip(made_ready).for_each(|(factor, made)| *factor = made);
+            let right = &mut right[..of_own];
+            made.make_ready(by, left);
+            own.iter().for_each(|own| own.make_ready(by, right));
+            let factors = (made.made_ready(by, left), own.as_ref().map(|own| own.made_ready(by, right)));
             let pieces = Pieces { back: self, rooms: &rooms, by, factors, store };
             each_value!(dx.values_mut(), |dx| {
                 compute.reduce_beside(gradient, (dx, of_values), |piece, partial, dx| {
@@ -91,8 +86,8 @@ struct Pieces<'a> {
     back: &'a Back<'a>,
     rooms: &'a Rooms,
     by: By,
-    /// Both weights.
-    factors: [Option<Factor<'a>>; 2],
+    /// The weights: of what is made, and of the second product.
+    factors: (Factor<'a>, Option<Factor<'a>>),
     /// What becomes of the gradient of rows, where it is wanted.
     store: Option<Store>,
 }
@@ -124,11 +119,9 @@ impl Pieces<'_> {
             for (block, dx) in dx.chunks_mut((at_once * inputs).max(1)).enumerate() {
                 let start = start + block * at_once;
                 let rows = start..start + dx.len() / inputs;
-                let [of_made, of_own] = self.factors;
-                if let Some(factor) = of_made {
-                    let made = made.span(rows.clone());
-                    factor.multiply(self.rooms, (&mut *dx, store), made.values(), Coming::default());
-                }
+                let (of_made, of_own) = self.factors;
+                let piece = made.span(rows.clone());
+                of_made.multiply(self.rooms, (&mut *dx, store), piece.values(), Coming::default());
                 if let (Some(factor), Some((_, _, dz))) = (of_own, self.back.own) {
                     let here = first + rows.start..first + rows.end;
                     // The rows behind those that are multiplied next come with these.

@@ -26,22 +26,16 @@ pub enum Weights<'a> {
     Direct(&'a [f32]),
     /// The factor of entry `e` is `values[positions[e]]`.
     Indexed(&'a [f32], &'a [u32]),
-    /// The factor of an entry is what these say of it, times the value of its column.
-    Scaled(&'a Weights<'a>, &'a [f32]),
 }
 
 impl Weights<'_> {
-    /// The factor of an entry of this column.
+    /// The factor of an entry.
     #[inline(always)]
-    fn of(&self, entry: usize, column: u32) -> f32 {
-        let plain = |weights: &Weights<'_>| match weights {
+    fn of(&self, entry: usize) -> f32 {
+        match self {
+            Weights::Ones => 1.0,
             Weights::Direct(values) => values[entry],
             Weights::Indexed(values, positions) => values[positions[entry] as usize],
-            Weights::Ones | Weights::Scaled(..) => 1.0,
-        };
-        match self {
-            Weights::Scaled(edges, of_columns) => plain(edges) * of_columns[column as usize],
-            edges => plain(edges),
         }
     }
 }
@@ -97,11 +91,21 @@ pub(super) fn sum_some_rows<T: Value>(
                 sum_indexed(out, sum, values, positions);
             }
         }
-        Weights::Scaled(..) => {
-            if !wide::sum_rows(out, &sum, |entry| weights.of(entry, columns[entry])) {
-                sum_scaled(out, sum, weights);
-            }
-        }
+    }
+}
+
+/// Sets `out` to such sums, of which the factors are also multiplied by the value that each entry's column has.
+pub(super) fn sum_scaled_rows<T: Value>(
+    out: &mut [f32],
+    width: usize,
+    first: usize,
+    (((offsets, columns), weights), of_columns): (Pattern<'_>, &[f32]),
+    rows: &[T],
+) {
+    let offsets = &offsets[first..=first + out.len() / width.max(1)];
+    let sum = Sum { width, add: false, offsets, columns, rows };
+    if !wide::sum_rows(out, &sum, |entry| weights.of(entry) * of_columns[columns[entry] as usize]) {
+        sum_scaled(out, sum, weights, of_columns);
     }
 }
 
@@ -153,8 +157,8 @@ per_processor! {
 }
 
 per_processor! {
-    fn sum_scaled<T: Value>(out: &mut [f32], sum: Sum<'_, T>, weights: Weights<'_>) {
-        sum_piece(out, sum, |entry| weights.of(entry, sum.columns[entry]))
+    fn sum_scaled<T: Value>(out: &mut [f32], sum: Sum<'_, T>, weights: Weights<'_>, of_columns: &[f32]) {
+        sum_piece(out, sum, |entry| weights.of(entry) * of_columns[sum.columns[entry] as usize])
     }
 }
 

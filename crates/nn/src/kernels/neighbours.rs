@@ -4,12 +4,12 @@
 //! a piece of rows at a time, from sums that are in the cache. On the way back `G = S Aᵀ D dz` is all that is read of
 //! dz: it is to x what dz is to the sums, so `dW = Gᵀ x` and `dx = G · W`, each from a piece of G that is in the cache,
 //! and the sums themselves are not needed again. For E edges between n rows of width w that is 4·E·w bytes of random
-//! rows each way, as for sums that are stored, and some 50·n·w bytes less of rows that are written and read again.
+//! rows each way, as for sums that are stored, and some 40·n·w bytes less of rows that are written and read again.
 
 use super::Store;
 use super::back::Back;
 use super::elementwise::{add_values, scale_rows};
-use super::fold::{Pattern, Weights, sum_some_rows};
+use super::fold::{Pattern, Weights, sum_scaled_rows, sum_some_rows};
 use crate::block::{Block, Csr};
 use crate::matrix::{Matrix, each_value};
 use crate::threads::{Compute, MOST_PIECES, row_pieces};
@@ -31,20 +31,21 @@ pub struct Sums<'a> {
 fn sum_and_scale(
     out: &mut [f32],
     first: usize,
-    ((edges, weights), of_columns): (Pattern<'_>, Option<&[f32]>),
+    (pattern, of_columns): (Pattern<'_>, Option<&[f32]>),
     rows: &Matrix,
     scale: Option<&[f32]>,
 ) {
     let width = rows.columns();
-    let scaled = of_columns.map(|of_columns| Weights::Scaled(&weights, of_columns));
-    let pattern = (edges, scaled.unwrap_or(weights));
-    each_value!(rows.values(), |rows| sum_some_rows(out, width, Store::Set, first, pattern, rows));
+    each_value!(rows.values(), |rows| match of_columns {
+        Some(of_columns) => sum_scaled_rows(out, width, first, (pattern, of_columns), rows),
+        None => sum_some_rows(out, width, Store::Set, first, pattern, rows),
+    });
     if let Some(scale) = scale {
         scale_rows(out, width, &scale[first..]);
     }
 }
 
-impl<'a> Sums<'a> {
+impl Sums<'_> {
     /// Sets `out` to the sums of some destinations, of which `first` is the first.
     pub(super) fn of_rows(&self, out: &mut [f32], first: usize) {
         let Csr { offsets, columns } = self.block.forward();
@@ -113,7 +114,7 @@ pub fn neighbours_adjoint(
     let (bounds, pieces) = bounds(block);
     let back = Back {
         x: sums.rows.all(),
-        made: (ends.neighbours.0, ends.neighbours.1),
+        made: ends.neighbours,
         own: ends.own.map(|(weight, at)| (weight, at, dz)),
         make: &|first, out| sums.of_gradient(out, first, dz),
         also: &|rows, partial| {

@@ -161,15 +161,25 @@ impl Subject {
 
 /// Runs of other shapes than a worker's.
 impl Subject {
-    /// Forward and backward over one block whose destinations are the first of its sources.
+    /// Forward and backward over all edges as one block, whose destinations are the first of its sources.
     pub(super) fn run_sampled(&self, x: &Matrix, dz: &Matrix) -> Done {
+        self.run_over(&self.whole, x, dz)
+    }
+
+    /// Forward and backward over own rows alone, as if no edge came from anywhere else.
+    pub(super) fn run_inside(&self, x: &Matrix, dz: &Matrix) -> Done {
+        self.run_over(&self.own, x, dz)
+    }
+
+    /// Forward and backward by a layer's functions one after the other, over one block whose destinations are the first
+    /// of its sources: of these are the rows of x.
+    fn run_over(&self, block: &Block, x: &Matrix, dz: &Matrix) -> Done {
         let (mut compute, mut state) = (Compute::new(2), State::default());
-        let layer = self.layer.as_ref();
-        let at = &mut At { compute: &mut compute, p: &self.p, nodes: self.nodes(0..ALL), state: &mut state };
+        let (layer, all) = (self.layer.as_ref(), 0..block.sources());
+        let at = &mut At { compute: &mut compute, p: &self.p, nodes: self.nodes(all.clone()), state: &mut state };
         let (mut messages, mut folded, mut z) = (Matrix::default(), Matrix::default(), Matrix::default());
         layer.message(at, Rows::Dense(x), &mut messages);
-        let (sources, nothing) =
-            (Sources::new(Side::Own, &self.whole, &messages), Matrix::zeros(0, messages.columns()));
+        let (sources, nothing) = (Sources::new(Side::Own, block, &messages), Matrix::zeros(0, messages.columns()));
         let nobody = Sources::new(Side::Halo, &self.nothing, &nothing);
         at.nodes = self.nodes(0..OWN);
         layer.fold(at, sources, &mut folded);
@@ -178,14 +188,14 @@ impl Subject {
         let input = Closing { x: Rows::Dense(&own), folded: Rows::Dense(&folded) };
         layer.close(at, input, &mut z);
         let (mut g, mut dz, mut dfolded) = (vec![0.0; self.p.len()], dz.clone(), Matrix::default());
-        let (mut dx_own, mut dx) = (Matrix::zeros(OWN, x.columns()), Matrix::zeros(ALL, x.columns()));
+        let (mut dx_own, mut dx) = (Matrix::zeros(OWN, x.columns()), Matrix::zeros(x.rows(), x.columns()));
         let wanted = Wanted { dfolded: Some(&mut dfolded), dx: Some(&mut dx_own) };
         layer.add_close_gradients(at, &mut g, input, &dz);
         layer.close_adjoint(at, &mut dz, wanted);
         let mut dmessages = Matrix::default();
         layer.fold_adjoint(at, &mut g, nobody, &dfolded, &mut dmessages);
         layer.fold_adjoint(at, &mut g, sources, &dfolded, &mut dmessages);
-        at.nodes = self.nodes(0..ALL);
+        at.nodes = self.nodes(all);
         let senders = Senders { side: Side::Own, x: Rows::Dense(x), messages: &messages };
         layer.message_adjoint(at, &mut g, senders, &mut dmessages, Some((&mut dx, Store::Add)));
         if layer.reads_own_row() {
@@ -193,34 +203,8 @@ impl Subject {
         }
         Done { z, g, dx }
     }
-}
 
-/// Passes over own rows alone, as if no edge came from anywhere else.
-impl Subject {
-    /// By a layer's functions one after the other.
-    pub(super) fn run_inside(&self, x: &Matrix, dz: &Matrix) -> Done {
-        let (mut compute, mut state) = (Compute::new(2), State::default());
-        let layer = self.layer.as_ref();
-        let at = &mut At { compute: &mut compute, p: &self.p, nodes: self.nodes(0..OWN), state: &mut state };
-        let (mut messages, mut folded, mut z) = (Matrix::default(), Matrix::default(), Matrix::default());
-        layer.message(at, Rows::Dense(x), &mut messages);
-        let sources = Sources::new(Side::Own, &self.own, &messages);
-        layer.fold(at, sources, &mut folded);
-        layer.finish_fold(at, &mut folded);
-        let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(&folded) };
-        layer.close(at, input, &mut z);
-        let (mut g, mut dz, mut dfolded) = (vec![0.0; self.p.len()], dz.clone(), Matrix::default());
-        let (mut dmessages, mut dx) = (Matrix::default(), Matrix::zeros(OWN, x.columns()));
-        layer.add_close_gradients(at, &mut g, input, &dz);
-        layer.close_adjoint(at, &mut dz, Wanted { dfolded: Some(&mut dfolded), dx: Some(&mut dx) });
-        layer.fold_adjoint(at, &mut g, sources, &dfolded, &mut dmessages);
-        let senders = Senders { side: Side::Own, x: Rows::Dense(x), messages: &messages };
-        let store = if layer.reads_own_row() { Store::Add } else { Store::Set };
-        layer.message_adjoint(at, &mut g, senders, &mut dmessages, Some((&mut dx, store)));
-        Done { z, g, dx }
-    }
-
-    /// By one function, where the layer has one.
+    /// Forward and backward over own rows alone by one function, where the layer has one.
     pub(super) fn run_undivided(&self, x: &Matrix, dz: &Matrix) -> Option<Done> {
         let undivided = self.layer.undivided()?;
         let (mut compute, mut state) = (Compute::new(2), State::default());

@@ -22,6 +22,17 @@ fn outputs_that_are_folds_are_these_to_the_bit() {
 }
 
 #[test]
+fn one_function_is_what_it_stands_for() {
+    let mut of_which = Vec::new();
+    for kind in LayerRegistry::default().iter() {
+        let specs = laws::specs(kind);
+        of_which.extend(specs.iter().any(|spec| kind.layer(spec).undivided().is_some()).then_some(kind.name));
+        specs.iter().for_each(|spec| laws::one_function_is_what_it_stands_for(kind, spec));
+    }
+    assert_eq!(of_which, ["gcn", "sage"]);
+}
+
+#[test]
 fn adjoints_agree_with_finite_differences() {
     for kind in LayerRegistry::default().iter() {
         laws::specs(kind).iter().for_each(|spec| laws::adjoints_agree_with_finite_differences(kind, spec));
