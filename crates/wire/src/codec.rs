@@ -60,6 +60,12 @@ pub trait Codec: Send {
         (f64::from(high) - f64::from(low)).max(0.0)
     }
 
+    /// Whether its payloads are those of [`Half`], whatever the level: rows that are stored as bfloat16 then travel as
+    /// they are, see [`Half::append_stored`] and [`Half::read_stored`].
+    fn is_half(&self) -> bool {
+        false
+    }
+
     /// Appends the rows to `into`.
     ///
     /// # Errors
@@ -100,10 +106,20 @@ pub fn write(codec: &mut dyn Codec, message: Message<'_>, rows: RowsRef<'_>, fra
 ///
 /// [`WireError::OtherCodec`], and those of [`Codec::decode`].
 pub fn read(codec: &mut dyn Codec, message: Message<'_>, frame: &Frame, into: RowsMut<'_>, store: Store) -> Result<()> {
+    expect_codec(codec, frame)?;
+    codec.decode(message, frame.payload(), into, store)
+}
+
+/// Checks that the sender of a frame used the same codec, or none for no payload.
+///
+/// # Errors
+///
+/// [`WireError::OtherCodec`].
+pub fn expect_codec(codec: &dyn Codec, frame: &Frame) -> Result<()> {
     let id = codec.id();
     let nothing = frame.codec() == NO_CODEC && frame.payload().is_empty();
-    if frame.codec() != id.number && !nothing {
-        return Err(WireError::OtherCodec { expected: id.number, name: id.name, found: frame.codec() });
+    if frame.codec() == id.number || nothing {
+        return Ok(());
     }
-    codec.decode(message, frame.payload(), into, store)
+    Err(WireError::OtherCodec { expected: id.number, name: id.name, found: frame.codec() })
 }

@@ -272,13 +272,12 @@ impl Halo {
         let key = self.key(request, self.rank, peer);
         let start = Instant::now();
         let from = self.timeline.now();
-        let source = staged::outgoing(rows, set, &mut self.room);
         let (coder, reading) = self.coders.coder_of(tag, request.is_late())?;
         let setting = coder.setting(&reading, end);
-        let size = coder.bytes(&setting, source.rows.len(), source.columns);
+        let size = coder.bytes(&setting, set.len(), rows.columns());
         let mut frame = Frame::new(tag, transport.buffer_of(size));
-        coder
-            .write(&key, (end, &setting), source, &mut frame, &mut self.values)
+        let (values, room) = (&mut self.values, &mut self.room);
+        staged::write((coder, &key), (end, &setting), (rows, set), &mut frame, (values, room))
             .map_err(|error| refused(error, self.rank, peer, tag))?;
         self.skipped += u64::from(frame.payload().is_empty());
         self.coding += start.elapsed();
@@ -310,7 +309,7 @@ impl Halo {
         let store = if tag.direction == Direction::Forward { Store::Set } else { Store::Add };
         let (rows, _) = on_link(&self.links[peer.index()], (tag.direction, false), drawn, (self.rank, peer));
         let coder = self.coders.known(tag);
-        staged::incoming((into, rows), (&mut self.room, store), |into| coder.read(&key, setting, frame, into, store))
+        staged::read((coder, &key), (frame, setting), (into, rows), (&mut self.room, store))
     }
 
     /// Enters into `ledger` what [`Halo::start`] sends for rows of this width. Where a level depends on what happens

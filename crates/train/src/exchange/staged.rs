@@ -1,15 +1,42 @@
 //! Rows on their way between a matrix and a codec, which reads and writes `f32`: where the matrix stores these, the
-//! codec works on it; rows that are stored as bf16 are widened into a room, and what comes is rounded out of it.
+//! codec works on it; rows that are stored as bf16 are widened into a room, and what comes is rounded out of it. Only
+//! where messages are bf16 as well, rows travel as they are.
 
-use laconic_nn::{Matrix, Precision};
-use laconic_wire::WireError;
-use laconic_wire::codec::{RowSet, RowsMut, RowsRef, Store};
+use laconic_nn::Matrix;
+use laconic_nn::matrix::{Bf16, Values};
+use laconic_wire::codec::{MessageKey, RowSet, RowsMut, RowsRef, Store};
+use laconic_wire::{Frame, WireError};
+
+use crate::messages::coders::{Coder, End, Setting};
+use crate::messages::coding::WidthCounts;
+
+type Result<T> = std::result::Result<T, WireError>;
+
+/// Encodes some rows of a matrix into a frame; see [`Coder::write`].
+///
+/// # Errors
+/// If a value is no number.
+pub fn write(
+    (coder, key): (&mut Coder, &MessageKey),
+    (end, setting): (End<'_>, &Setting),
+    (rows, set): (&Matrix, RowSet<'_>),
+    frame: &mut Frame,
+    (counts, room): (&mut WidthCounts, &mut Vec<f32>),
+) -> Result<()> {
+    match rows.values() {
+        Values::Bf16(values) if coder.is_half() => {
+            let rows = RowsRef { data: Bf16::all_bits(values), columns: rows.columns(), rows: set };
+            coder.write_stored(setting, &rows, frame, counts)
+        }
+        _ => coder.write(key, (end, setting), outgoing(rows, set, room), frame, counts),
+    }
+}
 
 /// Some rows of a matrix, as a codec reads them.
 pub fn outgoing<'a>(rows: &'a Matrix, set: RowSet<'a>, room: &'a mut Vec<f32>) -> RowsRef<'a> {
     let columns = rows.columns();
-    if rows.precision() == Precision::F32 {
-        return RowsRef { data: rows.data(), columns, rows: set };
+    if let Values::F32(data) = rows.values() {
+        return RowsRef { data, columns, rows: set };
     }
     room.resize(set.len() * columns, 0.0);
     for (place, out) in room.chunks_exact_mut(columns.max(1)).enumerate() {
@@ -18,27 +45,34 @@ pub fn outgoing<'a>(rows: &'a Matrix, set: RowSet<'a>, room: &'a mut Vec<f32>) -
     RowsRef { data: room, columns, rows: RowSet::Range(0..set.len()) }
 }
 
-/// Puts what `decode` says into some rows of a matrix, or adds it.
+/// Puts a message that came into some rows of a matrix, or adds it.
 ///
 /// # Errors
-/// What `decode` says.
-pub fn incoming(
+/// If it is not what its key and level say.
+pub fn read(
+    (coder, key): (&mut Coder, &MessageKey),
+    (frame, setting): (&Frame, &Setting),
     (into, set): (&mut Matrix, RowSet<'_>),
     (room, store): (&mut Vec<f32>, Store),
-    decode: impl FnOnce(RowsMut<'_>) -> Result<(), WireError>,
-) -> Result<(), WireError> {
+) -> Result<()> {
     let columns = into.columns();
-    if into.precision() == Precision::F32 {
-        return decode(RowsMut { data: into.data_mut(), columns, rows: set });
-    }
-    room.clear();
-    room.resize(set.len() * columns, 0.0);
-    decode(RowsMut { data: room, columns, rows: RowSet::Range(0..set.len()) })?;
-    for (place, came) in room.chunks_exact(columns.max(1)).enumerate() {
-        match store {
-            Store::Set => into.set_row(set.at(place), came),
-            Store::Add => into.add_row(set.at(place), came),
+    match into.values_mut() {
+        Values::F32(data) => coder.read(key, setting, frame, RowsMut { data, columns, rows: set }, store),
+        Values::Bf16(values) if coder.is_half() => {
+            coder.read_stored(frame, RowsMut { data: Bf16::all_bits_mut(values), columns, rows: set }, store)
+        }
+        Values::Bf16(_) => {
+            room.clear();
+            room.resize(set.len() * columns, 0.0);
+            let came = RowsMut { data: room, columns, rows: RowSet::Range(0..set.len()) };
+            coder.read(key, setting, frame, came, store)?;
+            for (place, came) in room.chunks_exact(columns.max(1)).enumerate() {
+                match store {
+                    Store::Set => into.set_row(set.at(place), came),
+                    Store::Add => into.add_row(set.at(place), came),
+                }
+            }
+            Ok(())
         }
     }
-    Ok(())
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use laconic_key::{Key, Purpose};
-use laconic_wire::codec::{self, Bits, Codec, Level, Memory, Message, MessageKey, RowsMut, RowsRef, Skipping, Store};
+use laconic_nn::matrix::Bf16;
+use laconic_wire::codec::{self, Bits, Codec, Half, Level, Memory, Message, MessageKey};
+use laconic_wire::codec::{RowsMut, RowsRef, Skipping, Store};
 use laconic_wire::{Direction, Frame, Kind, Rank, Tag, WireError};
 
 use super::Messages;
@@ -309,6 +311,50 @@ impl Coder {
             }
         }
         Ok(())
+    }
+
+    /// Whether rows that are stored as bf16 travel as they are: [`Coder::write_stored`], [`Coder::read_stored`].
+    pub fn is_half(&self) -> bool {
+        self.codec.is_half()
+    }
+
+    /// [`Coder::write`] of rows that are stored as bf16, given as their bits.
+    ///
+    /// # Errors
+    /// If a value is no number.
+    ///
+    /// # Panics
+    /// If the codec is not that of such rows.
+    pub fn write_stored(
+        &mut self,
+        setting: &Setting,
+        rows: &RowsRef<'_, u16>,
+        frame: &mut Frame,
+        counts: &mut WidthCounts,
+    ) -> std::result::Result<(), WireError> {
+        assert!(self.is_half());
+        frame.set_codec(self.codec.id().number);
+        Half::append_stored(rows, frame.payload_mut())?;
+        self.coding.count_values(&setting.level(), (rows.rows.len(), rows.columns), frame.payload().len(), counts);
+        Ok(())
+    }
+
+    /// [`Coder::read`] into rows that are stored as bf16, given as their bits.
+    ///
+    /// # Errors
+    /// If it is not what its level says.
+    pub fn read_stored(
+        &self,
+        frame: &Frame,
+        into: RowsMut<'_, u16>,
+        store: Store,
+    ) -> std::result::Result<(), WireError> {
+        codec::expect_codec(self.codec.as_ref(), frame)?;
+        let sum = |a: u16, b: u16| Bf16::round(Bf16::of_bits(a).widen() + Bf16::of_bits(b).widen()).bits();
+        match store {
+            Store::Set => Half::read_stored(frame.payload(), into, |target, came| *target = came),
+            Store::Add => Half::read_stored(frame.payload(), into, |target, came| *target = sum(*target, came)),
+        }
     }
 
     /// Decodes a message that came.

@@ -109,6 +109,20 @@ fn a_resumed_run_goes_on_with_the_same_bits() {
     }
 }
 
+/// Rows that are bf16 lose nothing in messages that are, too: what arrives is what arrives of `f32` messages, which are
+/// widened, and rounded where they arrive.
+#[test]
+fn messages_of_halves_change_no_bit() {
+    let dataset = graph(180, 4);
+    let half = &["messages.forward=half", "messages.backward=half", "messages.evaluation=half"][..];
+    for arch in ARCHS {
+        for schedule in SCHEDULES {
+            let keys = [arch, schedule, &["train.epochs=3", "model.layers=3", BF16]].concat();
+            assert_same(&dataset, 3, &keys, &[half]);
+        }
+    }
+}
+
 /// What crosses is coded as ever, so bytes are those of `f32`.
 #[test]
 fn bytes_are_predicted_and_those_of_rows_in_f32() {

@@ -4,8 +4,9 @@
 //! is no choice here: gradients of 1e-8 lie below what its five exponent bits hold.
 
 use super::values::{append_values, read_values};
-use super::{Codec, CodecId, CodecKind, Level, Message, RowsMut, RowsRef, Store};
-use crate::Result;
+use super::{Codec, CodecId, CodecKind, Level, Message, RowSet, RowsMut, RowsRef, Store};
+use crate::error::expect_payload;
+use crate::{Result, WireError};
 
 /// Sends f32 rounded to the nearest bfloat16, ties to even: 2 bytes per value, relative error at most 2⁻⁸ for normal
 /// numbers.
@@ -30,6 +31,65 @@ impl Half {
     /// The entry in registries.
     pub const KIND: CodecKind =
         CodecKind { name: "half", number: 2, build: |_, _| Ok(Box::new(Half)), ..CodecKind::PLAIN };
+
+    /// Appends rows that are stored as bfloat16, given as their bits: what encoding them as f32 would append, without a
+    /// conversion.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::NotFinite`] names the first value that is not finite; then `into` is as before.
+    pub fn append_stored(rows: &RowsRef<'_, u16>, into: &mut Vec<u8>) -> Result<()> {
+        let before = into.len();
+        into.reserve(rows.rows.len() * rows.columns * 2);
+        let is_finite = match &rows.rows {
+            RowSet::Range(range) => append_bits(&rows.data[range.start * rows.columns..range.end * rows.columns], into),
+            RowSet::Indices(indices) => {
+                (0..indices.len()).fold(true, |all, position| append_bits(rows.row(position), into) & all)
+            }
+        };
+        if is_finite {
+            return Ok(());
+        }
+        into.truncate(before);
+        Err(not_finite(rows))
+    }
+
+    /// Hands each value of a payload, as its bits, to `store` with the place where it lands.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::PayloadSize`].
+    pub fn read_stored(payload: &[u8], mut into: RowsMut<'_, u16>, store: impl Fn(&mut u16, u16)) -> Result<()> {
+        let (count, columns) = (into.rows.len(), into.columns);
+        expect_payload(Half::KIND.name, count * columns * 2, payload.len())?;
+        let (values, _) = payload.as_chunks::<2>();
+        for (position, values) in values.chunks_exact(columns.max(1)).enumerate() {
+            let pairs = into.row(position).iter_mut().zip(values);
+            pairs.for_each(|(target, &bytes)| store(target, u16::from_le_bytes(bytes)));
+        }
+        Ok(())
+    }
+}
+
+/// The exponent of what is infinite or no number.
+const EXPONENT: u16 = 0x7f80;
+
+/// Appends the values, and says whether all of them are finite.
+fn append_bits(values: &[u16], into: &mut Vec<u8>) -> bool {
+    into.extend(values.iter().flat_map(|bits| bits.to_le_bytes()));
+    values.iter().fold(true, |all, bits| all & (bits & EXPONENT != EXPONENT))
+}
+
+/// Finds the value that is not finite.
+#[cold]
+fn not_finite(rows: &RowsRef<'_, u16>) -> WireError {
+    for position in 0..rows.rows.len() {
+        if let Some(column) = rows.row(position).iter().position(|bits| bits & EXPONENT == EXPONENT) {
+            let value = f32::from_bits(u32::from(rows.row(position)[column]) << 16);
+            return WireError::NotFinite { codec: Half::KIND.name, row: rows.rows.at(position), column, value };
+        }
+    }
+    unreachable!("the encoder met a value that is not finite")
 }
 
 impl Codec for Half {
@@ -39,6 +99,10 @@ impl Codec for Half {
 
     fn bytes(&self, _: &Level<'_>, rows: usize, columns: usize) -> usize {
         rows * columns * 2
+    }
+
+    fn is_half(&self) -> bool {
+        true
     }
 
     fn encode(&mut self, _: Message<'_>, rows: RowsRef<'_>, into: &mut Vec<u8>) -> Result<()> {

@@ -44,38 +44,38 @@ impl RowSet<'_> {
 
 /// Rows to be sent: a row-major matrix and the rows of it that travel, so that gathering and encoding are one pass.
 #[derive(Debug, Clone)]
-pub struct RowsRef<'a> {
+pub struct RowsRef<'a, T = f32> {
     /// The matrix, `[any, columns]`.
-    pub data: &'a [f32],
+    pub data: &'a [T],
     /// The width of a row.
     pub columns: usize,
     /// Which rows of it travel.
     pub rows: RowSet<'a>,
 }
 
-impl<'a> RowsRef<'a> {
+impl<'a, T> RowsRef<'a, T> {
     /// The row at a position of the message.
     #[inline]
-    pub fn row(&self, position: usize) -> &'a [f32] {
+    pub fn row(&self, position: usize) -> &'a [T] {
         &self.data[self.rows.at(position) * self.columns..][..self.columns]
     }
 }
 
 /// Rows to be received into: a row-major matrix and the rows of it that the message fills.
 #[derive(Debug)]
-pub struct RowsMut<'a> {
+pub struct RowsMut<'a, T = f32> {
     /// The matrix, `[any, columns]`.
-    pub data: &'a mut [f32],
+    pub data: &'a mut [T],
     /// The width of a row.
     pub columns: usize,
     /// Where the message's rows land.
     pub rows: RowSet<'a>,
 }
 
-impl RowsMut<'_> {
+impl<T> RowsMut<'_, T> {
     /// The row that a position of the message lands in.
     #[inline]
-    pub fn row(&mut self, position: usize) -> &mut [f32] {
+    pub fn row(&mut self, position: usize) -> &mut [T] {
         &mut self.data[self.rows.at(position) * self.columns..][..self.columns]
     }
 }

@@ -3,7 +3,8 @@
 //! How near what arrives is to what was sent, and whether its mean is, is the codec's own promise and stays in its own
 //! tests; here nothing is known of a codec but what its kind says.
 
-use crate::codec::{Bits, CodecKind, CodecRegistry, Level, Memory, Message, Options, RowSet, RowsMut, RowsRef, Store};
+use crate::codec::{Bits, CodecKind, CodecRegistry, Half, Level, Memory, Message, Options};
+use crate::codec::{RowSet, RowsMut, RowsRef, Store};
 use crate::{Codec, Direction, Kind, MessageKey, NO_CODEC, Rank, Result, Tag, WireError};
 use laconic_key::{Key, Purpose};
 
@@ -36,6 +37,7 @@ const LEVELS: [(f64, &[u8]); 13] = [
 /// - A payload of another size is an error, and no payload makes it panic.
 /// - Decoding sets or adds, only in the rows named, and one is the other's sum.
 /// - What its kind says is true: what it reads of a level, whether it draws, remembers, varies or loses anything.
+/// - One that says that it is `half` has the payloads of rows that are stored as bfloat16.
 ///
 /// # Panics
 ///
@@ -61,6 +63,9 @@ pub fn check(kind: &'static CodecKind, registry: &CodecRegistry, options: &[Opti
                 case.every_bit_arrives();
             }
             case.what_the_kind_does_not_read_changes_nothing();
+            if build().is_half() {
+                case.stored_halves_travel_as_they_are();
+            }
         }
     }
 }
@@ -322,6 +327,33 @@ impl Case<'_> {
         let payload = self.encode(&mut *codec, &KEY, RowsRef { data: &data, columns: 8, rows: RowSet::Range(0..7) });
         let back = self.arrived(&mut *codec, &payload, 7, 8);
         assert!(back.iter().map(|v| v.to_bits()).eq(data.iter().map(|v| v.to_bits())), "{self}: loses something");
+    }
+
+    fn stored_halves_travel_as_they_are(&self) {
+        let mut codec = (self.build)();
+        let stored: Vec<u16> = matrix(7, 9).iter().map(|value| (value.to_bits() >> 16) as u16).collect();
+        let widened: Vec<f32> = stored.iter().map(|&bits| f32::from_bits(u32::from(bits) << 16)).collect();
+        for rows in [RowSet::Range(2..6), RowSet::Indices(&[6, 0, 3, 0])] {
+            let plain = self.encode(&mut *codec, &KEY, RowsRef { data: &widened, columns: 9, rows: rows.clone() });
+            let mut payload = b"before".to_vec();
+            let source = RowsRef { data: &stored, columns: 9, rows: rows.clone() };
+            Half::append_stored(&source, &mut payload).unwrap_or_else(|error| panic!("{self}: {error}"));
+            assert_eq!(payload.strip_prefix(b"before"), Some(&plain[..]), "{self}");
+            let mut arrived = vec![0; 36];
+            let into = RowsMut { data: &mut arrived, columns: 9, rows: RowSet::Range(0..4) };
+            Half::read_stored(&plain, into, |target, came| *target = came).unwrap_or_else(|e| panic!("{self}: {e}"));
+            assert!((0..4).all(|position| arrived[9 * position..][..9] == *source.row(position)), "{self}");
+            let into = RowsMut { data: &mut arrived, columns: 9, rows: RowSet::Range(0..4) };
+            let short = Half::read_stored(&plain[..35], into, |target, came| *target = came);
+            assert!(matches!(short, Err(WireError::PayloadSize { .. })), "{self}: {short:?}");
+        }
+        for bits in [0x7f80, 0xff80, 0x7fc1] {
+            let (data, mut payload) = ([0, 0x3f80, 0, bits], vec![7]);
+            let refused =
+                Half::append_stored(&RowsRef { data: &data, columns: 2, rows: RowSet::Range(0..2) }, &mut payload);
+            assert!(matches!(refused, Err(WireError::NotFinite { row: 1, column: 1, .. })), "{self}: {refused:?}");
+            assert_eq!(payload, [7], "{self}");
+        }
     }
 
     fn what_the_kind_does_not_read_changes_nothing(&self) {
