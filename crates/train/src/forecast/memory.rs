@@ -1,13 +1,11 @@
 //! Memory of a worker, forecast from shapes: what is allocated once and kept, by what it is for.
 
-use laconic_nn::Precision;
-
 use super::amounts::FLOAT;
 pub use super::amounts::Memory;
 use super::batches;
 use super::fetches::learned;
+use super::frames::frames;
 use super::passes::{Keeping, Over, messages_are_rows, most_bytes};
-use crate::config::TransportKind;
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Plan, RankedAmong};
@@ -192,13 +190,6 @@ fn training_rows(shapes: &Shapes, plan: &Plan) -> (usize, usize) {
     (train, ((share + 3.0 * share.sqrt()) as usize).min(train))
 }
 
-/// Rows of an exchange's frames that are in memory at once, for each worker.
-fn framed(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
-    // Between threads a frame is handed over, unless the next is made before anybody waits for it.
-    let hands_over = plan.config.transport.kind == TransportKind::Threads && stage.late.is_none();
-    shapes.links.iter().map(|link| if hands_over { link.send } else { link.send + link.receive }).sum()
-}
-
 fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = of_passes(shapes, plan, stage, keeping);
@@ -227,18 +218,11 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
         crossing.extend((index > 0).then_some(if carries { layer.inputs() } else { message }));
     }
     amount("gradients of rows", returned * halo, precision.bytes());
+    amount("frames", frames(shapes, plan, stage), 1);
     let crosses = crossing.iter().copied().fold(messages, usize::max);
     let all_cross: usize = crossing.iter().sum();
-    // Before the first round frozen rows cross, or messages of them that are as wide, and their frames stay.
-    let once = if first.message_width() > 0 && stage.freezes() { first.inputs() } else { 0 };
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
     let mut floats = |name, count: usize| amount(name, count, FLOAT);
-    if precision != Precision::F32 {
-        // Of one link at a time, as codecs read and write them.
-        let longest = shapes.links.iter().map(|link| link.send.max(link.receive)).max().unwrap_or(0);
-        floats("frames", crosses.max(once) * longest);
-    }
-    floats("frames", crosses.max(once) * framed(shapes, plan, stage));
     floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
     // layer on their way, where rows cross in place of messages.

@@ -8,6 +8,7 @@ pub mod budget;
 pub mod contents;
 pub mod costs;
 mod fetches;
+mod frames;
 pub mod links;
 pub mod memory;
 mod passes;
