@@ -1,8 +1,6 @@
 //! How dense rows are stored: as `f32`, or as bfloat16 in half the memory. What is computed of them is `f32` either
 //! way.
 
-use bytemuck::TransparentWrapper;
-
 /// How a matrix stores its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Precision {
@@ -66,21 +64,7 @@ impl Bf16 {
     pub fn of_bits(bits: u16) -> Bf16 {
         Bf16(bits)
     }
-
-    /// The bits of many.
-    pub fn all_bits(values: &[Bf16]) -> &[u16] {
-        TransparentWrapper::peel_slice(values)
-    }
-
-    /// [`Bf16::all_bits`] for changing.
-    pub fn all_bits_mut(values: &mut [Bf16]) -> &mut [u16] {
-        TransparentWrapper::peel_slice_mut(values)
-    }
 }
-
-// SAFETY: it is `repr(transparent)` around these bits, and any bits are a value.
-#[allow(unsafe_code)]
-unsafe impl TransparentWrapper<u16> for Bf16 {}
 
 /// A value as it may be stored.
 pub trait Value: Copy + Default + Send + Sync + 'static {

@@ -3,7 +3,7 @@
 //! where messages are bf16 as well, rows travel as they are.
 
 use laconic_nn::Matrix;
-use laconic_nn::matrix::{Bf16, Values};
+use laconic_nn::matrix::Values;
 use laconic_wire::codec::{MessageKey, RowSet, RowsMut, RowsRef, Store};
 use laconic_wire::{Frame, WireError};
 
@@ -24,8 +24,8 @@ pub fn write(
     (counts, room): (&mut WidthCounts, &mut Vec<f32>),
 ) -> Result<()> {
     match rows.values() {
-        Values::Bf16(values) if coder.is_half() => {
-            let rows = RowsRef { data: Bf16::all_bits(values), columns: rows.columns(), rows: set };
+        Values::Bf16(data) if coder.is_half() => {
+            let rows = RowsRef { data, columns: rows.columns(), rows: set };
             coder.write_stored(setting, &rows, frame, counts)
         }
         _ => coder.write(key, (end, setting), outgoing(rows, set, room), frame, counts),
@@ -58,9 +58,7 @@ pub fn read(
     let columns = into.columns();
     match into.values_mut() {
         Values::F32(data) => coder.read(key, setting, frame, RowsMut { data, columns, rows: set }, store),
-        Values::Bf16(values) if coder.is_half() => {
-            coder.read_stored(frame, RowsMut { data: Bf16::all_bits_mut(values), columns, rows: set }, store)
-        }
+        Values::Bf16(data) if coder.is_half() => coder.read_stored(frame, RowsMut { data, columns, rows: set }, store),
         Values::Bf16(_) => {
             room.clear();
             room.resize(set.len() * columns, 0.0);

@@ -318,7 +318,7 @@ impl Coder {
         self.codec.is_half()
     }
 
-    /// [`Coder::write`] of rows that are stored as bf16, given as their bits.
+    /// [`Coder::write`] of rows that are stored as bf16.
     ///
     /// # Errors
     /// If a value is no number.
@@ -328,32 +328,34 @@ impl Coder {
     pub fn write_stored(
         &mut self,
         setting: &Setting,
-        rows: &RowsRef<'_, u16>,
+        rows: &RowsRef<'_, Bf16>,
         frame: &mut Frame,
         counts: &mut WidthCounts,
     ) -> std::result::Result<(), WireError> {
         assert!(self.is_half());
         frame.set_codec(self.codec.id().number);
-        Half::append_stored(rows, frame.payload_mut())?;
+        Half::append_stored(rows, frame.payload_mut(), Bf16::bits)?;
         self.coding.count_values(&setting.level(), (rows.rows.len(), rows.columns), frame.payload().len(), counts);
         Ok(())
     }
 
-    /// [`Coder::read`] into rows that are stored as bf16, given as their bits.
+    /// [`Coder::read`] into rows that are stored as bf16.
     ///
     /// # Errors
     /// If it is not what its level says.
     pub fn read_stored(
         &self,
         frame: &Frame,
-        into: RowsMut<'_, u16>,
+        into: RowsMut<'_, Bf16>,
         store: Store,
     ) -> std::result::Result<(), WireError> {
         codec::expect_codec(self.codec.as_ref(), frame)?;
-        let sum = |a: u16, b: u16| Bf16::round(Bf16::of_bits(a).widen() + Bf16::of_bits(b).widen()).bits();
+        let sum = |a: Bf16, b: Bf16| Bf16::round(a.widen() + b.widen());
         match store {
-            Store::Set => Half::read_stored(frame.payload(), into, |target, came| *target = came),
-            Store::Add => Half::read_stored(frame.payload(), into, |target, came| *target = sum(*target, came)),
+            Store::Set => Half::read_stored(frame.payload(), into, |target, came| *target = Bf16::of_bits(came)),
+            Store::Add => {
+                Half::read_stored(frame.payload(), into, |target, came| *target = sum(*target, Bf16::of_bits(came)))
+            }
         }
     }
 

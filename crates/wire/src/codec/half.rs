@@ -32,26 +32,32 @@ impl Half {
     pub const KIND: CodecKind =
         CodecKind { name: "half", number: 2, build: |_, _| Ok(Box::new(Half)), ..CodecKind::PLAIN };
 
-    /// Appends rows that are stored as bfloat16, given as their bits: what encoding them as f32 would append, without a
-    /// conversion.
+    /// Appends rows that are stored as bfloat16, of which `bits` gives the bits: what encoding them as f32 would
+    /// append, without a conversion.
     ///
     /// # Errors
     ///
     /// [`WireError::NotFinite`] names the first value that is not finite; then `into` is as before.
-    pub fn append_stored(rows: &RowsRef<'_, u16>, into: &mut Vec<u8>) -> Result<()> {
+    pub fn append_stored<T: Copy>(
+        rows: &RowsRef<'_, T>,
+        into: &mut Vec<u8>,
+        bits: impl Fn(T) -> u16 + Copy,
+    ) -> Result<()> {
         let before = into.len();
         into.reserve(rows.rows.len() * rows.columns * 2);
         let is_finite = match &rows.rows {
-            RowSet::Range(range) => append_bits(&rows.data[range.start * rows.columns..range.end * rows.columns], into),
+            RowSet::Range(range) => {
+                append_bits(&rows.data[range.start * rows.columns..range.end * rows.columns], into, bits)
+            }
             RowSet::Indices(indices) => {
-                (0..indices.len()).fold(true, |all, position| append_bits(rows.row(position), into) & all)
+                (0..indices.len()).fold(true, |all, position| append_bits(rows.row(position), into, bits) & all)
             }
         };
         if is_finite {
             return Ok(());
         }
         into.truncate(before);
-        Err(not_finite(rows))
+        Err(not_finite(rows, bits))
     }
 
     /// Hands each value of a payload, as its bits, to `store` with the place where it lands.
@@ -59,7 +65,7 @@ impl Half {
     /// # Errors
     ///
     /// [`WireError::PayloadSize`].
-    pub fn read_stored(payload: &[u8], mut into: RowsMut<'_, u16>, store: impl Fn(&mut u16, u16)) -> Result<()> {
+    pub fn read_stored<T>(payload: &[u8], mut into: RowsMut<'_, T>, store: impl Fn(&mut T, u16)) -> Result<()> {
         let (count, columns) = (into.rows.len(), into.columns);
         expect_payload(Half::KIND.name, count * columns * 2, payload.len())?;
         let (values, _) = payload.as_chunks::<2>();
@@ -75,17 +81,17 @@ impl Half {
 const EXPONENT: u16 = 0x7f80;
 
 /// Appends the values, and says whether all of them are finite.
-fn append_bits(values: &[u16], into: &mut Vec<u8>) -> bool {
-    into.extend(values.iter().flat_map(|bits| bits.to_le_bytes()));
-    values.iter().fold(true, |all, bits| all & (bits & EXPONENT != EXPONENT))
+fn append_bits<T: Copy>(values: &[T], into: &mut Vec<u8>, bits: impl Fn(T) -> u16) -> bool {
+    into.extend(values.iter().flat_map(|&value| bits(value).to_le_bytes()));
+    values.iter().fold(true, |all, &value| all & (bits(value) & EXPONENT != EXPONENT))
 }
 
 /// Finds the value that is not finite.
 #[cold]
-fn not_finite(rows: &RowsRef<'_, u16>) -> WireError {
+fn not_finite<T: Copy>(rows: &RowsRef<'_, T>, bits: impl Fn(T) -> u16) -> WireError {
     for position in 0..rows.rows.len() {
-        if let Some(column) = rows.row(position).iter().position(|bits| bits & EXPONENT == EXPONENT) {
-            let value = f32::from_bits(u32::from(rows.row(position)[column]) << 16);
+        if let Some(column) = rows.row(position).iter().position(|&value| bits(value) & EXPONENT == EXPONENT) {
+            let value = f32::from_bits(u32::from(bits(rows.row(position)[column])) << 16);
             return WireError::NotFinite { codec: Half::KIND.name, row: rows.rows.at(position), column, value };
         }
     }

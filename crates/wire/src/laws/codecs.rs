@@ -337,7 +337,7 @@ impl Case<'_> {
             let plain = self.encode(&mut *codec, &KEY, RowsRef { data: &widened, columns: 9, rows: rows.clone() });
             let mut payload = b"before".to_vec();
             let source = RowsRef { data: &stored, columns: 9, rows: rows.clone() };
-            Half::append_stored(&source, &mut payload).unwrap_or_else(|error| panic!("{self}: {error}"));
+            Half::append_stored(&source, &mut payload, |bits| bits).unwrap_or_else(|error| panic!("{self}: {error}"));
             assert_eq!(payload.strip_prefix(b"before"), Some(&plain[..]), "{self}");
             let mut arrived = vec![0; 36];
             let into = RowsMut { data: &mut arrived, columns: 9, rows: RowSet::Range(0..4) };
@@ -349,8 +349,11 @@ impl Case<'_> {
         }
         for bits in [0x7f80, 0xff80, 0x7fc1] {
             let (data, mut payload) = ([0, 0x3f80, 0, bits], vec![7]);
-            let refused =
-                Half::append_stored(&RowsRef { data: &data, columns: 2, rows: RowSet::Range(0..2) }, &mut payload);
+            let refused = Half::append_stored(
+                &RowsRef { data: &data, columns: 2, rows: RowSet::Range(0..2) },
+                &mut payload,
+                |bits| bits,
+            );
             assert!(matches!(refused, Err(WireError::NotFinite { row: 1, column: 1, .. })), "{self}: {refused:?}");
             assert_eq!(payload, [7], "{self}");
         }
