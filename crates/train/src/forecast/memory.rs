@@ -5,7 +5,7 @@ pub use super::amounts::Memory;
 use super::batches;
 use super::fetches::learned;
 use super::frames::frames;
-use super::passes::{Keeping, Over, messages_are_rows, most_bytes};
+use super::passes::{Keeping, Over, messages_are_rows, most_bytes, most_halo_bytes};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Plan, RankedAmong};
@@ -73,15 +73,8 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
 /// What a worker of these shapes holds while a trained model runs over its rows: as [`forecast`], without what only
 /// training has.
 pub fn of_prediction(shapes: &Shapes, plan: &Plan) -> Memory {
-    const OF_TRAINING: [&str; 7] = [
-        "gradients of rows",
-        "parameters and optimiser",
-        "late rows",
-        "last messages",
-        "state file",
-        "ledger",
-        "times of rounds",
-    ];
+    const OF_TRAINING: [&str; 6] =
+        ["parameters and optimiser", "late rows", "last messages", "state file", "ledger", "times of rounds"];
     let mut memory = held(shapes, plan, false, false);
     memory.leave_out(&OF_TRAINING);
     let parameters: usize = plan.stages.iter().map(|stage| stage.network.len()).sum();
@@ -196,9 +189,8 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
     let precision = plan.precision();
     let mut amount = |name, count: usize, each: usize| memory.add(name, (count as u64).saturating_mul(each as u64));
     let units = stage.network.units();
-    let first = units[0].layer.as_ref();
     // The widest messages. Classes may be many more than columns, and no row of them crosses.
-    let (mut messages, mut returned, mut crossing) = (0, 0, Vec::new());
+    let (mut messages, mut crossing) = (0, Vec::new());
     let edges = shapes.edges.iter().sum();
     // Where rounds have a pass of their own, its layers keep as much of what it runs over.
     let apart = keeping != Keeping::Nothing && trains_on_rows_alone(plan, stage);
@@ -206,10 +198,6 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
         let message = layer.message_width();
-        if index > 0 || first.message_has_parameters() {
-            amount("halo rows", halo * message, precision.bytes());
-            returned = returned.max(message);
-        }
         amount("what layers keep", layer.state_columns() * (rows + of_round), precision.bytes());
         amount("what layers keep", layer.state_values(rows, edges) + layer.state_values(of_round, 0), FLOAT);
         messages = messages.max(message);
@@ -217,7 +205,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
         let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
         crossing.extend((index > 0).then_some(if carries { layer.inputs() } else { message }));
     }
-    amount("gradients of rows", returned * halo, precision.bytes());
+    amount("halo rows", most_halo_bytes(halo, (stage, precision), keeping), 1);
     amount("frames", frames(shapes, plan, stage), 1);
     let crosses = crossing.iter().copied().fold(messages, usize::max);
     let all_cross: usize = crossing.iter().sum();

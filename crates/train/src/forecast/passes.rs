@@ -158,6 +158,34 @@ pub(super) fn most_bytes(
     held.most
 }
 
+/// The most bytes of the messages of `halo` rows and of their gradients: what the way back reads stays until it has
+/// been read, and memory goes from one matrix to the next.
+pub(super) fn most_halo_bytes(halo: usize, (stage, precision): (&Stage, Precision), keeping: Keeping) -> usize {
+    let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
+    let layers = || stage.network.units().iter().map(|unit| unit.layer.as_ref()).enumerate();
+    let last = layers().count().saturating_sub(1);
+    let messages = |(index, layer): (usize, &dyn Layer)| {
+        let live = layer.message_has_parameters();
+        let folds_again = keeping == Keeping::Least && !live && index < last;
+        let values = if index > 0 || live { halo * layer.message_width() } else { 0 };
+        (values, keeping != Keeping::Nothing && (live || folds_again), folds_again)
+    };
+    let mut held = Held { precision, ..Held::default() };
+    for (values, stays, _) in layers().map(messages) {
+        held.take(values);
+        held.give(if stays { 0 } else { values });
+    }
+    if keeping != Keeping::Nothing {
+        for (values, stays, folds_again) in layers().map(messages).collect::<Vec<_>>().into_iter().rev() {
+            held.give(if folds_again { values } else { 0 });
+            held.take(values);
+            held.give(values);
+            held.give(if stays && !folds_again { values } else { 0 });
+        }
+    }
+    held.most
+}
+
 fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]) {
     for (index, of) in sizes.iter().enumerate() {
         let is_last = index + 1 == sizes.len();

@@ -150,6 +150,7 @@ impl Pass {
         }
         let own_sources = Sources::new(Side::Own, graph.own, messages);
         let halo_sources = Sources::new(Side::Halo, graph.halo, halo_messages);
+        self.spare.shape_halo(dhalo, (graph.halo.sources(), layer.message_width()));
         layer.fold_adjoint(at, g, halo_sources, dfolded, dhalo);
         self.spare.shape(dm, (messages.rows(), messages.columns()));
         layer.fold_adjoint(at, g, own_sources, dfolded, dm);
@@ -159,8 +160,8 @@ impl Pass {
         layer.message_adjoint(at, g, senders, dhalo, None);
         at.nodes = nodes;
         layer.message_adjoint(at, g, Senders { side: Side::Own, x, messages }, dm, None);
-        self.spare.take(dm);
-        self.spare.take(messages);
+        [dm, messages].into_iter().for_each(|used| self.spare.take(used));
+        [dhalo, halo_messages].into_iter().for_each(|used| self.spare.take_halo(used));
         Ok(())
     }
 }

@@ -140,7 +140,7 @@ impl Neighbourhood {
         let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Forward));
         let Neighbourhood { messages, halo_messages, folded, state, presence, copies, weighted } = self;
         let as_they_are = as_messages(walk, index, x);
-        for of_halo in [&mut *halo_messages, &mut *copies, &mut *weighted] {
+        for of_halo in [&mut *copies, &mut *weighted] {
             of_halo.store_as(walk.context.precision);
         }
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
@@ -151,6 +151,7 @@ impl Neighbourhood {
             layer.fold(&mut At { compute, p, nodes: graph.nodes, state }, own, folded);
         };
         let halo_rows = walk.peers.halo.rows();
+        spare.shape_halo(halo_messages, (halo_rows, layer.message_width()));
         if rows_cross {
             let sent = rows_to_send(walk.peers.compute, layer, &graph.nodes, x, weighted);
             copies.reshape(halo_rows, sent.columns());
@@ -158,7 +159,6 @@ impl Neighbourhood {
             let at = &mut At { compute: walk.peers.compute, p, nodes: graph.halo_nodes, state };
             layer.message(at, Rows::Dense(copies), halo_messages);
         } else {
-            halo_messages.reshape(halo_rows, messages.columns());
             *presence = walk.peers.exchange(tag, messages, halo_messages, fold_own)?;
         }
         weigh(walk.peers.compute, layer, presence, halo_messages, state);
@@ -167,6 +167,10 @@ impl Neighbourhood {
         finish(layer, at, folded);
         if !layer.message_has_parameters() || walk.makes_messages_again(index) || walk.forgets() {
             spare.take(&mut self.messages);
+        }
+        let is_read = layer.message_has_parameters() || walk.folds_again(index);
+        if !is_read || walk.forgets() {
+            spare.take_halo(&mut self.halo_messages);
         }
         Ok(())
     }
@@ -181,6 +185,7 @@ impl Neighbourhood {
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         layer.message(at, x, messages);
         at.nodes = graph.halo_nodes;
+        spare.shape_halo(halo_messages, (copies.rows(), layer.message_width()));
         layer.message(at, copies, halo_messages);
         at.nodes = graph.nodes;
         weigh(at.compute, layer, &walk.inputs.presence, halo_messages, at.state);
@@ -189,6 +194,9 @@ impl Neighbourhood {
         finish(layer, at, folded);
         if walk.makes_messages_again(0) || walk.forgets() {
             spare.take(messages);
+        }
+        if walk.forgets() {
+            spare.take_halo(halo_messages);
         }
     }
 
@@ -205,6 +213,7 @@ impl Neighbourhood {
         layer.fold(at, Sources::new(Side::Halo, walk.graph.halo, halo_messages), folded);
         layer.finish_fold(at, folded);
         spare.take(messages);
+        spare.take_halo(halo_messages);
     }
 
     /// The adjoint of [`Neighbourhood::gather`], from the gradient of the folds: adds to the unit's `g` and, where
@@ -228,9 +237,10 @@ impl Neighbourhood {
         let Neighbourhood { messages, halo_messages, state, presence, copies, .. } = self;
         let Returning { folded: dfolded, messages: dm, halo: dhalo, copies: dcopies, returned } = gradients;
         let halo = Sources::new(Side::Halo, graph.halo, halo_messages);
-        for of_rows in [&mut *dhalo, &mut *dcopies, &mut *returned] {
+        for of_rows in [&mut *dcopies, &mut *returned] {
             of_rows.store_as(walk.context.precision);
         }
+        spare.shape_halo(dhalo, (graph.halo.sources(), layer.message_width()));
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         layer.fold_adjoint(at, g, halo, dfolded, dhalo);
         weigh_adjoint(at.compute, layer, presence, dhalo);
@@ -264,8 +274,8 @@ impl Neighbourhood {
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
         let of_rows = dx.as_mut().map(|(dx, store)| (&mut **dx, *store));
         to_rows(layer, at, g, (senders, as_they_are.is_some()), dm, (of_rows, spare));
-        spare.take(dm);
-        spare.take(messages);
+        [dm, messages].into_iter().for_each(|used| spare.take(used));
+        [dhalo, halo_messages].into_iter().for_each(|used| spare.take_halo(used));
         if let (true, Some((dx, _))) = (rows_cross, dx) {
             let weight = layer.sender_weight(&graph.nodes);
             copy_scaled(walk.peers.compute, dx, Store::Add, Rows::Dense(returned), 1.0, weight);

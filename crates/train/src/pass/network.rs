@@ -106,7 +106,6 @@ impl Pass {
         let units = walk.network.units().len();
         self.tapes.resize_with(units, Tape::default);
         self.spare.expect(widest(walk.network) * walk.graph.nodes.ids.len(), walk.context.precision);
-        self.tapes[0].near.halo_messages.store_as(walk.context.precision);
         self.first_forward(walk)?;
         self.activate(walk, 0)?;
         for index in 1..units {
@@ -149,7 +148,7 @@ impl Pass {
         if (walk.context.recompute || forgets) && !is_last {
             self.spare.take(x);
         }
-        if forgets || (walk.context.recompute && !is_last && !layer.message_has_parameters()) {
+        if forgets || walk.folds_again(index) {
             self.spare.take(&mut near.folded);
         }
         Ok(())
@@ -228,7 +227,7 @@ impl Pass {
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (dz, dx, returning) = (&mut self.gradient, &mut self.next_gradient, &mut self.returning);
         let is_frugal = walk.context.recompute && !layer.message_has_parameters();
-        if is_frugal && exchanges && near.folded.rows() == 0 {
+        if walk.folds_again(index) && exchanges {
             near.refold(walk, index, Rows::Dense(x), &mut self.spare);
         }
         let in_place = walk.puts_out_folds(index);

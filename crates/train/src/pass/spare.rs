@@ -12,12 +12,46 @@ use laconic_nn::{Matrix, Precision};
 /// Memory of matrices that nobody reads any more.
 #[derive(Default)]
 pub(super) struct Spare {
-    plain: Vec<Vec<f32>>,
-    short: Vec<Vec<Bf16>>,
+    of_own: Vectors,
+    /// Of matrices of the halo's rows, of which there may be many more or far fewer.
+    of_halo: Vectors,
     /// How a pass stores what it does not say otherwise of.
     precision: Precision,
-    /// Values of the largest matrix of a pass.
+    /// Values of the largest matrix of own rows of a pass.
     largest: usize,
+}
+
+#[derive(Default)]
+struct Vectors {
+    plain: Vec<Vec<f32>>,
+    short: Vec<Vec<Bf16>>,
+}
+
+impl Vectors {
+    fn shape(
+        &mut self,
+        matrix: &mut Matrix,
+        (rows, columns): (usize, usize),
+        (precision, largest): (Precision, usize),
+    ) {
+        if matrix.precision() != precision {
+            self.take(matrix);
+        }
+        let needed = rows * columns;
+        let values = match (std::mem::take(matrix).into_values(), precision) {
+            (Values::Bf16(own), _) => Values::Bf16(lend(&mut self.short, own, needed, largest)),
+            (Values::F32(_), Precision::Bf16) => Values::Bf16(lend(&mut self.short, Vec::new(), needed, largest)),
+            (Values::F32(own), Precision::F32) => Values::F32(lend(&mut self.plain, own, needed, largest)),
+        };
+        *matrix = Matrix::from_values(rows, columns, values);
+    }
+
+    fn take(&mut self, matrix: &mut Matrix) {
+        match std::mem::take(matrix).into_values() {
+            Values::F32(values) => put(&mut self.plain, values),
+            Values::Bf16(values) => put(&mut self.short, values),
+        }
+    }
 }
 
 /// The width of the widest rows between a network's layers: what a pass's largest matrices are as wide as.
@@ -43,25 +77,23 @@ impl Spare {
     }
 
     /// The same, with values stored so whatever the pass.
-    pub fn shape_as(&mut self, matrix: &mut Matrix, (rows, columns): (usize, usize), precision: Precision) {
-        if matrix.precision() != precision {
-            self.take(matrix);
-        }
-        let (needed, largest) = (rows * columns, self.largest);
-        let values = match (std::mem::take(matrix).into_values(), precision) {
-            (Values::Bf16(own), _) => Values::Bf16(lend(&mut self.short, own, needed, largest)),
-            (Values::F32(_), Precision::Bf16) => Values::Bf16(lend(&mut self.short, Vec::new(), needed, largest)),
-            (Values::F32(own), Precision::F32) => Values::F32(lend(&mut self.plain, own, needed, largest)),
-        };
-        *matrix = Matrix::from_values(rows, columns, values);
+    pub fn shape_as(&mut self, matrix: &mut Matrix, shape: (usize, usize), precision: Precision) {
+        self.of_own.shape(matrix, shape, (precision, self.largest));
     }
 
     /// Takes the memory of a matrix that nobody reads any more, and leaves an empty one.
     pub fn take(&mut self, matrix: &mut Matrix) {
-        match std::mem::take(matrix).into_values() {
-            Values::F32(values) => put(&mut self.plain, values),
-            Values::Bf16(values) => put(&mut self.short, values),
-        }
+        self.of_own.take(matrix);
+    }
+
+    /// [`Spare::shape`] of a matrix of the halo's rows.
+    pub fn shape_halo(&mut self, matrix: &mut Matrix, shape: (usize, usize)) {
+        self.of_halo.shape(matrix, shape, (self.precision, 0));
+    }
+
+    /// [`Spare::take`] of a matrix of the halo's rows.
+    pub fn take_halo(&mut self, matrix: &mut Matrix) {
+        self.of_halo.take(matrix);
     }
 }
 

@@ -130,6 +130,12 @@ impl<'a> Walk<'a, '_> {
         self.context.recompute && live && !self.is_last(index)
     }
 
+    /// Whether the way back folds what unit `index` has folded once more, of messages without parameters.
+    pub(super) fn folds_again(&self, index: usize) -> bool {
+        let live = self.network.units()[index].layer.message_has_parameters();
+        self.context.recompute && !live && !self.is_last(index)
+    }
+
     /// How what unit `index` puts out is stored: logits and embeddings as they are computed, in `f32`.
     pub(super) fn stores_outputs(&self, index: usize) -> Precision {
         if self.is_last(index) { Precision::F32 } else { self.context.precision }
