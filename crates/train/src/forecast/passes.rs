@@ -162,28 +162,33 @@ pub(super) fn most_bytes(
 /// been read, and memory goes from one matrix to the next.
 pub(super) fn most_halo_bytes(halo: usize, (stage, precision): (&Stage, Precision), keeping: Keeping) -> usize {
     let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
-    let layers = || stage.network.units().iter().map(|unit| unit.layer.as_ref()).enumerate();
-    let last = layers().count().saturating_sub(1);
     let messages = |(index, layer): (usize, &dyn Layer)| {
         let live = layer.message_has_parameters();
-        let folds_again = keeping == Keeping::Least && !live && index < last;
-        let values = if index > 0 || live { halo * layer.message_width() } else { 0 };
-        (values, keeping != Keeping::Nothing && (live || folds_again), folds_again)
+        (if index > 0 || live { halo * layer.message_width() } else { 0 }, live)
     };
+    let layers = stage.network.units().iter().map(|unit| unit.layer.as_ref()).enumerate();
     let mut held = Held { precision, ..Held::default() };
-    for (values, stays, _) in layers().map(messages) {
+    of_halo(&layers.map(messages).collect::<Vec<_>>(), keeping, &mut held);
+    held.most
+}
+
+/// Of each unit the values of the halo's messages, and whether these have parameters.
+fn of_halo(units: &[(usize, bool)], keeping: Keeping, held: &mut Held) {
+    let folds_again = |index: usize| keeping == Keeping::Least && !units[index].1 && index + 1 < units.len();
+    for (index, &(values, live)) in units.iter().enumerate() {
+        let stays = keeping != Keeping::Nothing && (live || folds_again(index));
         held.take(values);
         held.give(if stays { 0 } else { values });
     }
-    if keeping != Keeping::Nothing {
-        for (values, stays, folds_again) in layers().map(messages).collect::<Vec<_>>().into_iter().rev() {
-            held.give(if folds_again { values } else { 0 });
-            held.take(values);
-            held.give(values);
-            held.give(if stays && !folds_again { values } else { 0 });
-        }
+    if keeping == Keeping::Nothing {
+        return;
     }
-    held.most
+    for (index, &(values, live)) in units.iter().enumerate().rev() {
+        held.give(if folds_again(index) { values } else { 0 });
+        held.take(values);
+        held.give(values);
+        held.give(if live { values } else { 0 });
+    }
 }
 
 fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]) {
@@ -354,6 +359,26 @@ mod tests {
         // z0, z1, x2, m2, z2, dz2, dm2 and dx2 on the way; then z0, x1, m1, dz1 and dm1 have the places of all but one.
         assert_eq!(most(&sizes, Keeping::Least), 4 * 100 + 4 * 10 + 100);
     }
+
+    #[test]
+    fn messages_of_the_halo_stay_until_they_have_been_read() {
+        let most = |units: &[(usize, bool)], keeping| {
+            let mut held = Held::default();
+            of_halo(units, keeping, &mut held);
+            held.most / Precision::F32.bytes()
+        };
+        let folds = [(0, false), (100, false), (100, false), (30, false)];
+        // One after the other in the same memory, but for what is narrow; likewise their gradients.
+        assert_eq!(most(&folds, Keeping::All), 130);
+        assert_eq!(most(&folds, Keeping::Nothing), 130);
+        // The wide ones stay until they are folded again; then each has its gradient's place.
+        assert_eq!(most(&folds, Keeping::Least), 230);
+        // All stay, and the gradient of the narrow and of the last wide one are new.
+        let heads = [(100, true), (100, true), (30, true)];
+        assert_eq!(most(&heads, Keeping::All), 230 + 130);
+        assert_eq!(most(&heads, Keeping::Nothing), 130);
+    }
+
     #[test]
     fn units_that_are_one_function_hold_rows_and_their_gradients_alone() {
         let undivided = |x, z| Sizes { folded: 0, folds: false, undivided: true, ..unit(x, z) };
