@@ -22,7 +22,7 @@ use crate::exchange::drawn::Presence;
 pub(super) struct Neighbourhood {
     /// Messages of own rows, where they are not these.
     pub messages: Matrix,
-    /// Messages of halo rows.
+    /// Messages of halo rows, until the way back has read them, or nobody will.
     pub halo_messages: Matrix,
     /// Own rows' folds of both.
     pub folded: Matrix,
@@ -201,7 +201,7 @@ impl Neighbourhood {
     }
 
     /// Folds again what [`Neighbourhood::gather`] has folded of `x`, where messages have no parameters. What came from
-    /// others is still here, as it was weighed.
+    /// others is still here, as it was weighed, and goes then.
     pub fn refold(&mut self, walk: &mut Walk<'_, '_>, index: usize, x: Rows<'_>, spare: &mut Spare) {
         let layer = walk.network.units()[index].layer.as_ref();
         let Neighbourhood { messages, halo_messages, folded, state, .. } = self;
