@@ -135,6 +135,18 @@ pub(crate) fn has_avx512() -> bool {
     }
 }
 
+/// Whether the processor has AVX2 and multiplies and adds at once.
+pub(crate) fn has_avx2_and_fma() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
 /// Whether kernels may multiply pairs of bfloat16 by the processor's own instruction for them (AVX512_BF16), which adds
 /// the products up in `f32`.
 pub(crate) fn multiplies_bf16() -> bool {

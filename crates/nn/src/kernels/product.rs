@@ -102,18 +102,16 @@ impl By {
     /// processor has an instruction for it. Else such rows are widened.
     pub fn of(matrices: impl IntoIterator<Item = Precision>) -> By {
         let is_short = matrices.into_iter().any(|precision| precision == Precision::Bf16);
-        match (is_short && Words::Pairs.are_multiplied(), Words::Values.are_multiplied()) {
-            (true, _) => By::Tiles(Words::Pairs),
-            (false, true) => By::Tiles(Words::Values),
-            (false, false) => By::Library,
-        }
+        let ways =
+            if is_short { &[Words::Pairs, Words::Values, Words::Eights][..] } else { &[Words::Values, Words::Eights] };
+        ways.iter().find(|words| words.are_multiplied()).map_or(By::Library, |&words| By::Tiles(words))
     }
 
     /// How many rows are made at once, with all that is done to them while they are in the cache.
     pub fn rows_at_once(self) -> usize {
         match self {
             By::Library => PRODUCT_ROWS,
-            By::Tiles(Words::Values) => 192,
+            By::Tiles(Words::Values | Words::Eights) => 192,
             By::Tiles(Words::Pairs) => 96,
         }
     }
@@ -122,7 +120,7 @@ impl By {
     pub fn rows_of_gradient(self) -> usize {
         match self {
             By::Library => 512,
-            By::Tiles(Words::Values) => 64,
+            By::Tiles(Words::Values | Words::Eights) => 64,
             By::Tiles(Words::Pairs) => 256,
         }
     }
@@ -163,12 +161,14 @@ impl Factor<'_> {
                     product(out, store, x, weight);
                 });
             }),
-            Factor::Tiles { words: Words::Values, right, depth, columns } => each_value!(x, |x| {
-                read_values(rooms, x, |x| {
-                    let (out, left) = ((out, columns, store), LeftSide::Rows(x, depth));
-                    multiply_words(Words::Values, out, left, (right, depth), coming);
-                });
-            }),
+            Factor::Tiles { words: words @ (Words::Values | Words::Eights), right, depth, columns } => {
+                each_value!(x, |x| {
+                    read_values(rooms, x, |x| {
+                        let (out, left) = ((out, columns, store), LeftSide::Rows(x, depth));
+                        multiply_words(words, out, left, (right, depth), coming);
+                    });
+                })
+            }
             Factor::Tiles { words: Words::Pairs, right, depth, columns } => {
                 let right = (right, Words::Pairs.of(depth));
                 let out = (out, columns, store);

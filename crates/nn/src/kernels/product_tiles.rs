@@ -1,22 +1,22 @@
-//! Products in tiles whose sums stay in the registers of AVX-512: of `f32` by multiplying and adding at once, and of
-//! bfloat16 by the instruction that multiplies pairs of them (`VDPBF16PS`), twice as many a cycle. No library that is
-//! kept up has the latter for rows of a graph; of the former faer's are as fast on rows that lie in caches, but wait
-//! for those that do not, where these ask for the next rows while they multiply.
+//! Products in tiles whose sums stay in the registers of AVX-512 or AVX2: of `f32` by multiplying and adding at once,
+//! and of bfloat16 by the instruction that multiplies pairs of them (`VDPBF16PS`), twice as many a cycle. No library
+//! that is kept up has the latter for rows of a graph; of the former faer's are as fast with AVX-512 on rows that lie
+//! in caches, but wait for those that do not, where these ask for the next rows while they multiply.
 //!
 //! Both sides are made of words that follow each other along the sum: values, or pairs of bfloat16. The left side
-//! stands row by row, as rows of a matrix do anyway, the right side in panels of 64 columns. A sum runs over its words
-//! in their order whatever else is multiplied with it, so that no bit depends on how rows are cut into pieces.
+//! stands row by row, as rows of a matrix do anyway, the right side in panels of 64 columns, or of 16 for AVX2. A sum
+//! runs over its words in their order whatever else is multiplied with it, so that no bit depends on how rows are cut
+//! into pieces, nor on how long vectors are.
 #![allow(unsafe_code)]
 
 use super::Store;
-use super::dispatch::{has_avx512, multiplies_bf16, per_processor, prefetch};
+use super::dispatch::{has_avx2_and_fma, has_avx512, multiplies_bf16, per_processor, prefetch};
 use crate::matrix::{Bf16, Span, Value, each_value};
 
-/// Values of a vector, and columns of a panel, which are four vectors.
+/// Values of a vector of AVX-512, or of two of AVX2.
 const LANES: usize = 16;
-const PANEL: usize = 4 * LANES;
 
-/// Rows of a tile: with four vectors each, their sums and what they are made of fill the registers.
+/// Rows of a tile: with the vectors of a panel each, their sums and what they are made of fill the registers.
 const TILE: usize = 6;
 
 /// Rows that are multiplied by one panel before the next: they and what comes of them leave room for the panels in the
@@ -26,8 +26,10 @@ const BLOCK: usize = 8 * TILE;
 /// What the words of a product are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
-    /// `f32`, one each.
+    /// `f32`, one each, sixteen at a time.
     Values,
+    /// `f32`, one each, eight at a time.
+    Eights,
     /// Two bfloat16 each.
     Pairs,
 }
@@ -38,14 +40,23 @@ impl Words {
     pub fn are_multiplied(self) -> bool {
         match self {
             Words::Values => has_avx512(),
+            Words::Eights => has_avx2_and_fma(),
             Words::Pairs => multiplies_bf16(),
+        }
+    }
+
+    /// Columns of a panel.
+    fn panel(self) -> usize {
+        match self {
+            Words::Values | Words::Pairs => 4 * LANES,
+            Words::Eights => LANES,
         }
     }
 
     /// How many values a word has.
     fn values(self) -> usize {
         match self {
-            Words::Values => 1,
+            Words::Values | Words::Eights => 1,
             Words::Pairs => 2,
         }
     }
@@ -82,7 +93,7 @@ fn word<T: Value>(low: T, high: T) -> f32 {
 #[inline(always)]
 fn join<T: Value>(words: &mut [f32], (low, high): (&[T], Option<&[T]>), of: Words) {
     match (of, high) {
-        (Words::Values, _) => words.iter_mut().zip(low).for_each(|(to, low)| *to = low.get()),
+        (Words::Values | Words::Eights, _) => words.iter_mut().zip(low).for_each(|(to, low)| *to = low.get()),
         (Words::Pairs, None) => words.iter_mut().zip(low).for_each(|(to, low)| *to = word(*low, T::default())),
         (Words::Pairs, Some(high)) => {
             for ((to, low), high) in words.iter_mut().zip(low).zip(high) {
@@ -97,8 +108,8 @@ per_processor! {
     pub(super) fn rows_to_right<T: Value>(right: &mut [f32], weight: &[T], columns: usize, of: Words) {
         let depth = weight.len() / columns.max(1);
         let words = of.of(depth);
-        for first in (0..columns).step_by(PANEL) {
-            let count = PANEL.min(columns - first);
+        for first in (0..columns).step_by(of.panel()) {
+            let count = of.panel().min(columns - first);
             let width = count.next_multiple_of(LANES);
             let panel = &mut right[first * words..][..width * words];
             for (to, rows) in panel.chunks_exact_mut(width).zip(weight.chunks(of.values() * columns)) {
@@ -115,8 +126,8 @@ per_processor! {
     pub(super) fn columns_to_right(right: &mut [f32], weight: &[f32], depth: usize, of: Words) {
         let columns = weight.len() / depth.max(1);
         let words = of.of(depth);
-        for first in (0..columns).step_by(PANEL) {
-            let count = PANEL.min(columns - first);
+        for first in (0..columns).step_by(of.panel()) {
+            let count = of.panel().min(columns - first);
             let width = count.next_multiple_of(LANES);
             let panel = &mut right[first * words..][..width * words];
             panel.fill(0.0);
@@ -127,7 +138,7 @@ per_processor! {
                     let row = &row[start * LANES * of.values()..];
                     for (to, values) in panel.chunks_exact_mut(width).zip(row.chunks(of.values())) {
                         to[column] = match of {
-                            Words::Values => values[0],
+                            Words::Values | Words::Eights => values[0],
                             Words::Pairs => word(values[0], values.get(1).copied().unwrap_or(0.0)),
                         };
                     }
@@ -241,13 +252,13 @@ pub(super) fn multiply_words(
     assert!(right.len() >= words * columns.next_multiple_of(LANES), "the right side has all words");
     #[cfg(target_arch = "x86_64")]
     {
-        let panels = columns.div_ceil(PANEL);
+        let panels = columns.div_ceil(of.panel());
         let (mut done, tiles) = (0, rows.div_ceil(TILE) * panels);
         for block in (0..rows).step_by(BLOCK) {
             let after = (block + BLOCK).min(rows)..(block + 2 * BLOCK).min(rows);
             let (first_tile, tiles_of_block) = (done, BLOCK.min(rows - block).div_ceil(TILE) * panels);
-            for first in (0..columns).step_by(PANEL) {
-                let count = PANEL.min(columns - first);
+            for first in (0..columns).step_by(of.panel()) {
+                let count = of.panel().min(columns - first);
                 let vectors = count.div_ceil(LANES);
                 let mask = u16::MAX >> (vectors * LANES - count);
                 let panel = &right[first * words..];
@@ -323,8 +334,20 @@ mod x86 {
                 }
             };
         }
+        macro_rules! rows {
+            ($($rows:literal)*) => {
+                // SAFETY: as of this function.
+                unsafe {
+                    match rows {
+                        $($rows => eights::<$rows>(at),)*
+                        _ => unreachable!("a tile has at most six rows"),
+                    }
+                }
+            };
+        }
         match of {
             Words::Values => sizes!(values: 1 2 3 4 5 6),
+            Words::Eights => rows!(1 2 3 4 5 6),
             Words::Pairs => sizes!(pairs: 1 2 3 4 5 6),
         }
     }
@@ -370,6 +393,50 @@ mod x86 {
     #[target_feature(enable = "avx512f")]
     unsafe fn values<const ROWS: usize, const VECTORS: usize>(at: &Tile) {
         run!(at, ROWS, VECTORS, |sum, left, right| _mm512_fmadd_ps(left, right, *sum));
+    }
+
+    /// Which of eight columns there are, as AVX2 wants it: the highest bit of each lane.
+    #[target_feature(enable = "avx2")]
+    fn lanes(mask: u16) -> __m256i {
+        let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+        _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(i32::from(mask)), bits), bits)
+    }
+
+    /// # Safety
+    ///
+    /// As [`tile`], for a tile of so many rows and two vectors of eight.
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn eights<const ROWS: usize>(at: &Tile) {
+        // SAFETY: everything that the tile names is there.
+        unsafe {
+            let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
+            for word in 0..at.words {
+                let words = at.right.add(word * super::LANES);
+                let right = [_mm256_loadu_ps(words), _mm256_loadu_ps(words.add(8))];
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    let left = at.left.add(row * at.of_row + word * at.of_word).read_unaligned();
+                    let left = _mm256_set1_ps(f32::from_bits(left));
+                    for (sum, right) in sums.iter_mut().zip(right) {
+                        *sum = _mm256_fmadd_ps(left, right, *sum);
+                    }
+                }
+            }
+            let masks = [lanes(at.mask), lanes(at.mask >> 8)];
+            for (row, sums) in sums.iter().enumerate() {
+                for (vector, (sum, mask)) in sums.iter().zip(masks).enumerate() {
+                    let to = at.out.add(row * at.stride).wrapping_add(vector * 8);
+                    let sum = match at.adds {
+                        true => _mm256_add_ps(_mm256_maskload_ps(to, mask), *sum),
+                        false => *sum,
+                    };
+                    if at.mask == u16::MAX {
+                        _mm256_storeu_ps(to, sum);
+                    } else {
+                        _mm256_maskstore_ps(to, mask, sum);
+                    }
+                }
+            }
+        }
     }
 
     /// # Safety
