@@ -58,6 +58,7 @@ pub mod laws;
 pub mod limits;
 pub mod links;
 pub mod memory;
+pub mod narrow;
 pub mod node_types;
 pub mod npy;
 pub mod order;

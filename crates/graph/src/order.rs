@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use crate::dataset::{Features, Labels};
 use crate::edges::Edges;
+use crate::narrow::Steps;
 use crate::part::Part;
 use crate::plan::{HaloPlan, Topology};
 
@@ -57,6 +58,18 @@ impl Order {
             assert_eq!(before, NOWHERE, "row {row} comes twice");
         }
         Order { rows, places }
+    }
+
+    /// The same order, or the given one where there is `None`, with rows of fewer steps first; `None` where rows stay
+    /// as they are given.
+    pub fn by_steps(order: Option<Order>, steps: &Steps) -> Option<Order> {
+        let is_given = order.is_none();
+        let mut rows = order.map_or_else(|| (0..steps.rows() as u32).collect(), |order| order.rows);
+        if is_given && rows.is_sorted_by_key(|&row| steps.of(row)) {
+            return None;
+        }
+        rows.sort_by_key(|&row| steps.of(row));
+        Some(Order::new(rows))
     }
 
     /// For each place the row that goes there.

@@ -49,9 +49,10 @@ fn epoch(more: &str) -> Value {
 fn an_epoch_has_a_bound_of_parts_that_add_up() {
     let found = epoch("");
     assert_eq!((number(&found, "nodes"), number(&found, "workers")), (300.0, 1.0));
-    // Two layers: 6 → 8 with two matrices, forward, over 300 rows.
+    // Two layers: 6 → 8 with two matrices, forward, over the training nodes, 162 of 300, and what they read.
     let first = &list(&found, "bound.parts")[0];
-    assert_eq!(number(first, "amount"), 2.0 * 300.0 * 2.0 * 48.0);
+    let rows = number(first, "amount") / (2.0 * 2.0 * 48.0);
+    assert!(rows.fract() == 0.0 && rows > 162.0 && rows <= 300.0, "{rows} rows");
     assert_eq!(number(&found, "bound.link_seconds"), 0.0);
     let [memory] = ["peak_bytes"].map(|path| number(&found, path));
     assert!(memory > 1e6, "a process is larger than that: {memory}");
@@ -99,9 +100,9 @@ fn what_training_does_not_see_is_in_no_bound() {
     };
     let whole = products("");
     let (inductive, alone) = (products("--set data.inductive=true"), products("--set messages.selection=none"));
-    // 54 of 100 nodes train.
-    assert!((0.5..0.6).contains(&(inductive.0 / whole.0)) && inductive.1 < 0.5 * whole.1, "{inductive:?} {whole:?}");
-    assert!(alone.0 == whole.0 && alone.1 < 0.8 * whole.1, "{alone:?} {whole:?}");
+    // 54 of 100 nodes train; they are all that either layer has where no other is seen, and else all that the last has.
+    assert!((0.5..0.8).contains(&(inductive.0 / whole.0)) && inductive.1 < 0.6 * whole.1, "{inductive:?} {whole:?}");
+    assert!(alone.0 <= whole.0 && alone.1 < 0.8 * whole.1, "{alone:?} {whole:?}");
     assert_eq!(products("--set messages.selection=boundary_sample"), alone);
 }
 

@@ -1,17 +1,32 @@
 //! Rectangular sparse operators: destination rows × source rows.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::matrix::{transpose_pattern, transposed_positions};
 
 /// One orientation of a block: for each row, the columns it reads.
-#[derive(Debug, Clone, Default)]
-pub struct Csr {
+#[derive(Debug, Clone, Copy)]
+pub struct Csr<'a> {
     /// Row boundaries in [`Csr::columns`]; rows + 1 entries.
-    pub offsets: Vec<usize>,
+    pub offsets: &'a [usize],
     /// The column (source row) of each entry.
-    pub columns: Vec<u32>,
+    pub columns: &'a [u32],
+}
+
+/// The same in memory of its own.
+#[derive(Debug, Default)]
+struct Lines {
+    offsets: Vec<usize>,
+    columns: Vec<u32>,
+}
+
+impl Lines {
+    /// The first rows.
+    fn head(&self, rows: usize) -> Csr<'_> {
+        let offsets = self.offsets.get(..=rows).unwrap_or(&self.offsets);
+        Csr { offsets, columns: &self.columns[..offsets.last().copied().unwrap_or(0)] }
+    }
 }
 
 /// What is known of each edge of a [`Block`]; a column that is missing says the same of all edges.
@@ -28,16 +43,18 @@ pub struct EdgeData {
 #[derive(Debug, Clone, Default)]
 pub struct Block {
     sources: usize,
-    forward: Csr,
-    reverse: Csr,
+    destinations: usize,
+    /// Of the destinations, and of more where these are the first of another block's.
+    forward: Arc<Lines>,
+    reverse: Arc<Lines>,
     /// For each entry of `reverse`, its position in `forward`, once somebody has asked.
     positions: OnceLock<Vec<u32>>,
     /// What is known of each edge, in the order of `forward`.
-    data: EdgeData,
+    data: Arc<EdgeData>,
     /// What each edge counts for in the mean over its destination's edges of its relation.
-    shares: Option<Vec<f32>>,
+    shares: Option<Arc<Vec<f32>>>,
     /// The number of each source row among those of all blocks.
-    names: Vec<u32>,
+    names: Arc<Vec<u32>>,
 }
 
 impl Block {
@@ -49,9 +66,29 @@ impl Block {
     /// If the arrays do not fit together, or an edge starts beyond the sources.
     pub fn new(sources: usize, offsets: Vec<usize>, columns: Vec<u32>, data: impl Into<EdgeData>) -> Self {
         let block = Block::one_way(sources, offsets, columns, data);
-        let Csr { offsets, columns } = &block.forward;
-        let (reverse_offsets, destinations) = transpose_pattern(sources, offsets, columns);
-        Block { reverse: Csr { offsets: reverse_offsets, columns: destinations }, ..block }
+        block.both_ways()
+    }
+
+    /// The same with its edges by source.
+    fn both_ways(self) -> Block {
+        let Csr { offsets, columns } = self.forward();
+        let (offsets, columns) = transpose_pattern(self.sources, offsets, columns);
+        Block { reverse: Arc::new(Lines { offsets, columns }), ..self }
+    }
+
+    /// The edges into the first destinations, all of which start from the first sources. What is known of an edge by
+    /// destination is shared with this block; by source it is known anew.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many rows, or an edge starts beyond the sources.
+    #[must_use]
+    pub fn head(&self, destinations: usize, sources: usize) -> Block {
+        assert!(destinations <= self.destinations && sources <= self.sources, "the first rows of a block");
+        let head = Block { sources, destinations, reverse: Arc::default(), positions: OnceLock::new(), ..self.clone() };
+        let begins = |&source: &u32| (source as usize) < sources;
+        assert!(head.forward().columns.iter().all(begins), "an edge starts beyond source row {sources}");
+        head.both_ways()
     }
 
     /// The same for passes that go forward alone: it has no edges by source.
@@ -67,12 +104,13 @@ impl Block {
         assert!(data.relations.as_ref().is_none_or(|r| r.len() == columns.len()), "one relation an edge");
         Block {
             sources,
-            forward: Csr { offsets, columns },
-            reverse: Csr::default(),
+            destinations: offsets.len() - 1,
+            forward: Arc::new(Lines { offsets, columns }),
+            reverse: Arc::default(),
             positions: OnceLock::new(),
-            data,
+            data: Arc::new(data),
             shares: None,
-            names: (0..sources as u32).collect(),
+            names: Arc::new((0..sources as u32).collect()),
         }
     }
 
@@ -86,7 +124,7 @@ impl Block {
     pub fn naming(self, names: Vec<u32>) -> Self {
         assert_eq!(names.len(), self.sources, "one number a source row");
         assert!(names.iter().all(|&name| name != u32::MAX), "the last number stands for nobody");
-        Block { names, ..self }
+        Block { names: Arc::new(names), ..self }
     }
 
     /// The edges into some of the destinations, for passes that go forward alone: it has no edges by source.
@@ -96,21 +134,22 @@ impl Block {
         let edges = bounds[0]..bounds[bounds.len() - 1];
         Block {
             sources: self.sources,
-            forward: Csr {
+            destinations: destinations.len(),
+            forward: Arc::new(Lines {
                 offsets: bounds.iter().map(|bound| bound - edges.start).collect(),
                 columns: self.forward.columns[edges.clone()].to_vec(),
-            },
-            reverse: Csr::default(),
+            }),
+            reverse: Arc::default(),
             positions: OnceLock::new(),
-            data: self.data.piece(edges.clone()),
-            shares: self.shares.as_ref().map(|shares| shares[edges].to_vec()),
+            data: Arc::new(self.data.piece(edges.clone())),
+            shares: self.shares.as_ref().map(|shares| Arc::new(shares[edges].to_vec())),
             names: self.names.clone(),
         }
     }
 
     /// The number of each source row among those of all blocks.
     pub fn names(&self) -> &[u32] {
-        &self.names
+        &self.names[..self.sources]
     }
 
     /// The number of rows that edges may start from.
@@ -120,22 +159,22 @@ impl Block {
 
     /// The number of rows that edges may end at.
     pub fn destinations(&self) -> usize {
-        self.forward.offsets.len() - 1
+        self.destinations
     }
 
     /// The number of edges, parallel ones counted each.
     pub fn edges(&self) -> usize {
-        self.forward.columns.len()
+        self.forward().columns.len()
     }
 
     /// The edges by destination.
-    pub fn forward(&self) -> &Csr {
-        &self.forward
+    pub fn forward(&self) -> Csr<'_> {
+        self.forward.head(self.destinations)
     }
 
     /// The edges by source.
-    pub fn reverse(&self) -> &Csr {
-        &self.reverse
+    pub fn reverse(&self) -> Csr<'_> {
+        self.reverse.head(self.sources)
     }
 
     /// For each edge in the order of [`Block::reverse`], its position in the order of [`Block::forward`]. They are made
@@ -143,24 +182,24 @@ impl Block {
     /// source.
     pub fn positions(&self) -> &[u32] {
         let is_one_way = self.reverse.offsets.is_empty();
-        let make = || transposed_positions(&self.reverse.offsets, &self.forward.columns);
+        let make = || transposed_positions(&self.reverse.offsets, self.forward().columns);
         self.positions.get_or_init(|| if is_one_way { Vec::new() } else { make() })
     }
 
     /// Edge weights in the order of [`Block::forward`]; `None` where every edge weighs 1.
     pub fn weights(&self) -> Option<&[f32]> {
-        self.data.weights.as_deref()
+        self.data.weights.as_ref().map(|weights| &weights[..self.edges()])
     }
 
     /// The relation of each edge in the order of [`Block::forward`]; `None` where there is one kind of edge.
     pub fn relations(&self) -> Option<&[u16]> {
-        self.data.relations.as_deref()
+        self.data.relations.as_ref().map(|relations| &relations[..self.edges()])
     }
 
     /// What each edge counts for in the mean over its destination's edges of its relation, in the order of
     /// [`Block::forward`]; `None` unless [`Block::share_relations`] has been asked.
     pub fn shares(&self) -> Option<&[f32]> {
-        self.shares.as_deref()
+        self.shares.as_ref().map(|shares| &shares[..self.edges()])
     }
 
     /// Blocks that have all edges into the same rows between them, each edge with its weight divided by the weights of
@@ -194,7 +233,7 @@ impl Block {
             }
             each().for_each(|(relation, _)| sums[relation] = 0.0);
         }
-        blocks.iter_mut().zip(shares).for_each(|(block, shares)| block.shares = Some(shares));
+        blocks.iter_mut().zip(shares).for_each(|(block, shares)| block.shares = Some(Arc::new(shares)));
         blocks
     }
 

@@ -78,7 +78,7 @@ const EDGES_OF_PRODUCTS: usize = 32;
 /// Bounds of pieces of sources that take equally long, about, whoever has how many edges; as many as there are in
 /// front of the last one.
 fn bounds(block: &Block) -> ([usize; MOST_PIECES + 1], usize) {
-    let offsets = &block.reverse().offsets;
+    let offsets = block.reverse().offsets;
     let (rows, pieces) = (block.sources(), row_pieces(block.sources()));
     let until = |row: usize| offsets[row] + EDGES_OF_PRODUCTS * row;
     let mut bounds = [rows; MOST_PIECES + 1];

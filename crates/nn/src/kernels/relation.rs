@@ -22,7 +22,7 @@ pub struct Mix<'a> {
 /// The edges of a block in one of its directions, with what each counts for.
 #[derive(Clone, Copy)]
 pub struct Along<'a> {
-    csr: &'a Csr,
+    csr: Csr<'a>,
     /// For each entry its edge in the order of [`Block::forward`]; `None` for that order itself.
     positions: Option<&'a [u32]>,
     relations: Option<&'a [u16]>,

@@ -44,6 +44,19 @@ pub struct Nodes<'a> {
     pub inverse_root_degree: &'a [f32],
 }
 
+impl<'a> Nodes<'a> {
+    /// The first of them; all where there are no more.
+    #[must_use]
+    pub fn head(self, rows: usize) -> Nodes<'a> {
+        let rows = rows.min(self.ids.len());
+        Nodes {
+            ids: &self.ids[..rows],
+            inverse_degree: &self.inverse_degree[..rows],
+            inverse_root_degree: &self.inverse_root_degree[..rows],
+        }
+    }
+}
+
 /// Where the source rows of a block live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::{add_rows, blend, copy_scaled};
+use laconic_nn::kernels::elementwise::{blend, copy_scaled};
 use laconic_nn::{Compute, Matrix, Rows};
 use laconic_wire::{Direction, Tag, Transport};
 
@@ -93,13 +93,21 @@ impl Late {
         let counts = presence.as_ref().is_none_or(|presence| presence.len() == halo.rows());
         let shape = |matrix: &Matrix| (matrix.rows(), matrix.columns());
         let average = stream.average.as_ref().is_none_or(|average| shape(average) == shape(&rows));
-        if shape(&rows) != shape(into) || !counts || !average {
+        // Gradients come for all own rows, and are wanted for the first of them where no others are read.
+        let fits = match tag.direction {
+            Direction::Forward => rows.rows() == into.rows(),
+            Direction::Reverse => rows.rows() >= into.rows(),
+        };
+        if !fits || rows.columns() != into.columns() || !counts || !average {
             return Err(odd(&Name::of(ARRIVED, (tag.layer, tag.direction), None), "rows of another shape"));
         }
         let used = if smoothing > 0.0 { stream.blend(compute, smoothing, &rows) } else { &rows };
         match tag.direction {
             Direction::Forward => copy_scaled(compute, into, Store::Set, Rows::Dense(used), 1.0, None),
-            Direction::Reverse => add_rows(compute, into, used),
+            Direction::Reverse => {
+                let wanted = Rows::Span(used.span(0..into.rows()));
+                copy_scaled(compute, into, Store::Add, wanted, 1.0, None);
+            }
         }
         stream.spare = rows;
         Ok(presence)

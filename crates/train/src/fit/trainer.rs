@@ -342,7 +342,7 @@ impl<'a> Fit<'a> {
         }
         let (mut peers, graph) = worker.split_whole();
         let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
-        let mut walk = Walk { peers: &mut peers, graph, network, p: parameters, inputs, context };
+        let mut walk = Walk { peers: &mut peers, graph, narrowed: None, network, p: parameters, inputs, context };
         // Where training is in batches for its memory's sake, evaluations must not ask for more.
         if in_batches {
             pass.infer(&mut walk)?
@@ -368,7 +368,7 @@ impl<'a> Fit<'a> {
         let (network, context) = (self.network(), self.context(worker, round, false));
         let (pass, inputs) = (&mut self.pass, &self.inputs);
         let (mut peers, graph) = worker.split();
-        pass.forward(&mut Walk { peers: &mut peers, graph, network, p: parameters, inputs, context })?;
+        pass.forward(&mut Walk { peers: &mut peers, graph, narrowed: None, network, p: parameters, inputs, context })?;
         Ok(Some(pass))
     }
 

@@ -25,9 +25,10 @@
 //!   values each). What a product reads and writes passes while it computes, and what multiplies its result by a
 //!   number or adds a bias can be done to it on its way.
 //!
-//! Where no layer reads neighbours in a round, as in most stages of lazy training, rows are those of training nodes
-//! alone; else all, although the last layer could do without some. What training does not see is not counted
-//! ([`Seen`]).
+//! Rows and edges are those without which the loss could not be computed: of the last layer training nodes and the
+//! edges into them, of the one before these and what they read, and so on, as far as the schedule and norms over all
+//! rows allow ([`Plan::layers_that_narrow`]); where no layer reads neighbours in a round, as in most stages of lazy
+//! training, those of training nodes alone. What training does not see is not counted ([`Seen`]).
 
 use laconic_graph::dataset::Split;
 use laconic_graph::part::Part;
@@ -77,24 +78,35 @@ pub struct Item {
     pub amount: f64,
 }
 
-/// The sizes that a round runs over.
+/// The sizes that a layer runs over in a round.
 #[derive(Debug, Clone, Copy)]
 struct Size {
+    /// Rows that it reads.
+    read: f64,
+    /// Rows that it puts out.
     rows: f64,
+    /// Edges into these.
     edges: f64,
-    /// Bytes of a value of rows.
-    value: usize,
+}
+
+/// Nodes and the edges that end there, self-loops that layers add among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// How many nodes.
+    pub nodes: u64,
+    /// How many directed edges.
+    pub edges: u64,
 }
 
 /// What rounds see of a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// Nodes that rounds run over.
-    pub nodes: u64,
-    /// Directed edges between them, self-loops that layers add among them.
-    pub edges: u64,
+    /// All that rounds may run over.
+    pub all: Count,
     /// Training nodes among them.
     pub train: u64,
+    /// For each number of edges from 0 on, what training nodes read over so many at most; all behind the last.
+    pub within: Vec<Count>,
 }
 
 impl Seen {
@@ -112,18 +124,63 @@ impl Seen {
             let is_loop = plan.self_loops && part.nodes.get(row) == Some(&source);
             !is_loop && found.is_none_or(|(of, is)| (!inductive || is) && (!alone || of == part.index))
         };
-        let mut seen = Seen { nodes: 0, edges: 0, train: 0 };
+        let rows = |part: &'_ Part| (0..part.rows()).filter(|&row| !inductive || trains(part, row)).collect::<Vec<_>>();
+        let sources = |part: &'_ Part, row: usize| {
+            let sources = part.edges.in_edges(row).map(|edge| part.edges.sources[edge]);
+            sources.filter(|&source| sees(part, row, source)).collect::<Vec<u64>>()
+        };
+        let count = |part: &Part, row: usize| sources(part, row).len() as u64 + u64::from(plan.self_loops);
+        let mut seen = Seen { all: Count::default(), train: parts.iter().map(training).sum(), within: Vec::new() };
         for part in parts {
-            let train = training(part);
-            let nodes = if inductive { train } else { part.rows() as u64 };
-            for row in (0..part.rows()).filter(|&row| !inductive || trains(part, row)) {
-                let sources = part.edges.in_edges(row).map(|edge| part.edges.sources[edge]);
-                seen.edges += sources.filter(|&source| sees(part, row, source)).count() as u64;
+            for row in rows(part) {
+                seen.all.nodes += 1;
+                seen.all.edges += count(part, row);
             }
-            let loops = if plan.self_loops { nodes } else { 0 };
-            (seen.nodes, seen.edges, seen.train) = (seen.nodes + nodes, seen.edges + loops, seen.train + train);
+        }
+        let Some(most) = plan.steps_of_training() else { return seen };
+        // By id, over how many edges a node is read by one that trains.
+        let ids = || parts.iter().flat_map(|part| part.nodes.iter().map(|&id| id as usize));
+        let mut steps = vec![u8::MAX; ids().max().map_or(0, |last| last + 1)];
+        let mut within = Count::default();
+        for step in 0..=most {
+            for part in parts {
+                for row in rows(part) {
+                    let is_new = match step {
+                        0 => trains(part, row),
+                        step => steps[part.nodes[row] as usize] == step,
+                    };
+                    if is_new {
+                        steps[part.nodes[row] as usize] = step;
+                        within.nodes += 1;
+                        within.edges += count(part, row);
+                        // Whoever is reached already stays.
+                        let reached = sources(part, row).into_iter().map(|source| source as usize);
+                        reached.for_each(|source| steps[source] = steps[source].min(step + 1));
+                    }
+                }
+            }
+            seen.within.push(within);
         }
         seen
+    }
+
+    /// What the layers of a stage run over, first to last.
+    fn sizes(&self, plan: &Plan, stage: &Stage) -> Vec<Size> {
+        let layers = stage.network.units().len();
+        if touches_no_graph(stage) {
+            let train = self.train as f64;
+            return vec![Size { read: train, rows: train, edges: self.all.edges as f64 }; layers];
+        }
+        let narrow = plan.layers_that_narrow(stage);
+        let of = |steps: usize| self.within.get(steps).copied().filter(|_| steps < narrow).unwrap_or(self.all);
+        let size = |layer: usize| {
+            let (steps, first) = (layers - 1 - layer, layer == 0);
+            // Of inputs that no other layer has put out nothing is counted but what is read of them.
+            let read = if first && keeps_fold(stage) { of(steps) } else { of(steps + 1) };
+            let Count { nodes, edges } = of(steps);
+            Size { read: read.nodes as f64, rows: nodes as f64, edges: edges as f64 }
+        };
+        (0..layers).map(size).collect()
     }
 }
 
@@ -141,13 +198,10 @@ pub fn of(plan: &Plan, seen: &Seen) -> Result<Vec<Item>> {
     if let Some((_, why)) = refused.iter().find(|(is, _)| *is) {
         return Err(TrainError::config(format!("{why}, and the bound is that of passes over all rows")));
     }
-    let edges = seen.edges as f64;
     let mut items = Vec::new();
     for (index, stage) in plan.stages.iter().enumerate() {
-        let rows = if touches_no_graph(stage) { seen.train } else { seen.nodes } as f64;
-        let mut round =
-            RoundOf { stage, index, size: Size { rows, edges, value: plan.precision().bytes() }, items: &mut items };
-        round.all();
+        let (sizes, value) = (seen.sizes(plan, stage), plan.precision().bytes());
+        RoundOf { stage, index, sizes, value, items: &mut items }.all();
     }
     Ok(items)
 }
@@ -167,7 +221,10 @@ fn keeps_fold(stage: &Stage) -> bool {
 struct RoundOf<'a> {
     stage: &'a Stage,
     index: usize,
-    size: Size,
+    /// Of each layer.
+    sizes: Vec<Size>,
+    /// Bytes of a value of rows.
+    value: usize,
     items: &'a mut Vec<Item>,
 }
 
@@ -180,7 +237,7 @@ impl RoundOf<'_> {
 
     /// So many values a row, read or written in order.
     fn stream(&mut self, unit: usize, moment: Moment, values: usize) {
-        self.put(unit, moment, Work::Streamed, self.size.rows * (self.size.value * values) as f64);
+        self.put(unit, moment, Work::Streamed, self.sizes[unit].rows * (self.value * values) as f64);
     }
 
     fn all(&mut self) {
@@ -191,7 +248,7 @@ impl RoundOf<'_> {
             self.passes(index, network);
         }
         let last = network.units().len() - 1;
-        let scores = self.size.rows * (2 * FLOAT * self.stage.outputs()) as f64;
+        let scores = self.sizes[last].rows * (2 * FLOAT * self.stage.outputs()) as f64;
         self.put(last, Moment::Step, Work::Streamed, scores);
         self.put(last, Moment::Step, Work::Streamed, (3 * FLOAT * network.trained()) as f64);
     }
@@ -199,7 +256,9 @@ impl RoundOf<'_> {
     fn products(&mut self, index: usize, layer: &dyn Layer) {
         let (mut forward, mut backward) = (0.0, 0.0);
         for product in layer.products() {
-            let flops = 2.0 * self.size.rows * product.values as f64;
+            // Of rows that are put out, though many a layer makes messages of all that it reads: sums of these can be
+            // multiplied as well.
+            let flops = 2.0 * self.sizes[index].rows * product.values as f64;
             forward += flops;
             backward += if index > 0 || !product.of_inputs { 2.0 * flops } else { flops };
         }
@@ -210,17 +269,17 @@ impl RoundOf<'_> {
     fn folds(&mut self, index: usize, layer: &dyn Layer) {
         let (message, fold) = (layer.message_width(), layer.fold_width());
         let width = message.min(fold);
-        let Size { rows, edges, value } = self.size;
-        let bytes = |out: usize| value as f64 * (edges * width as f64 + rows * out as f64) + 4.0 * edges;
+        let (Size { read, rows, edges }, value) = (self.sizes[index], self.value);
+        let bytes = |(out, of): (usize, f64)| value as f64 * (edges * width as f64 + of * out as f64) + 4.0 * edges;
         let long = (value * width).div_ceil(FLOAT);
         if message > 0 && (index > 0 || !keeps_fold(self.stage)) {
-            self.put(index, Moment::Forward, Work::Gathered(long), bytes(fold));
+            self.put(index, Moment::Forward, Work::Gathered(long), bytes((fold, rows)));
         }
         if message > 0 && (index > 0 || layer.message_has_parameters()) {
             if layer.absence() == Absence::Skipped {
                 return self.stream(index, Moment::Backward, 2 * fold + message);
             }
-            self.put(index, Moment::Backward, Work::Gathered(long), bytes(message));
+            self.put(index, Moment::Backward, Work::Gathered(long), bytes((message, read)));
         }
         let scores = layer.scores();
         let of_scores = edges * (FLOAT * scores) as f64;

@@ -1,5 +1,7 @@
 //! Memory of a worker, forecast from shapes: what is allocated once and kept, by what it is for.
 
+use laconic_nn::network::Unit;
+
 use super::amounts::FLOAT;
 pub use super::amounts::Memory;
 use super::batches;
@@ -149,30 +151,56 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let made = if folds && messages_are_rows(first) { 0 } else { rows };
     let folding = if folds { (made + halo) * width * each_input } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
-    if keeping == Keeping::Nothing || !trains_on_rows_alone(plan, stage) {
+    let over = |over: Over<'_>, keeping| most_bytes(over, (stage, plan.precision()), keeping);
+    let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
+    let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
+    let all = vec![rows; stage.network.units().len()];
+    if keeping == Keeping::Nothing || !plan.trains_on_rows_alone(stage) {
         let crosses = shapes.links.iter().any(|link| link.send + link.receive > 0);
-        let passes = most_bytes(Over { rows, copies, crosses }, (stage, plan.precision()), keeping);
+        let evaluation = Over { rows, put_out: &all, copies, crosses };
+        let put_out = put_out(shapes, plan, stage);
+        let round = Over { put_out: &put_out, ..evaluation };
+        let passes = over(evaluation, Keeping::Nothing);
+        let of_rounds = if keeping == Keeping::Nothing { 0 } else { over(round, keeping) };
         let again = if folds && !stage.freezes() { folding } else { 0 };
-        bytes("activations", (passes + again).max(folding), 1);
+        bytes("training rows", if put_out[0] < rows { put_out[0] * each } else { 0 }, each_input);
+        // What layers that leave out rows put out in rounds is too small for evaluations, and stays beside theirs.
+        let units = stage.network.units().iter().zip(&put_out).filter(|(_, of)| **of < rows && of_rounds > 0);
+        let beside =
+            units.map(|(unit, of)| FLOAT * of * (unit.layer.outputs() + unit.layer.fold_width())).sum::<usize>();
+        bytes("activations", (passes.max(of_rounds) + beside + again).max(folding), 1);
         return memory;
     }
     let (train, of_round) = training_rows(shapes, plan);
-    let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
-    let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
     let batch = if plan.batching.is_some() { of_round * each } else { 0 };
-    let over =
-        |rows: usize, keeping| most_bytes(Over { rows, copies: 0, crosses: true }, (stage, plan.precision()), keeping);
+    let over = |rows: usize, keeping| {
+        let put_out = vec![rows; all.len()];
+        over(Over { rows, put_out: &put_out, copies: 0, crosses: true }, keeping)
+    };
     let (round, evaluation) = (over(of_round, keeping), over(rows, Keeping::Nothing));
     bytes("training rows", train * each + batch, each_input);
     bytes("activations", (round + evaluation).max(folding), 1);
     memory
 }
 
-/// Whether rounds of a stage run over training rows that are kept apart, because no neighbour is read any more.
-fn trains_on_rows_alone(plan: &Plan, stage: &Stage) -> bool {
-    let first = stage.first();
-    let is_kept = first.message_width() == 0 || (stage.freezes() && !first.message_has_parameters());
-    is_kept && stage.reads_no_further() && plan.links.is_none()
+/// How many rows each layer of a stage puts out in a round, at most: who reads what over how many edges is not known
+/// before it starts.
+fn put_out(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Vec<usize> {
+    let within = |steps: usize| if steps == 0 || plan.inductive { shapes.split_rows[0] } else { shapes.rows };
+    plan.rows_put_out(stage, shapes.rows, within)
+}
+
+/// Bytes of what is folded by source a second time, in layers that leave out rows.
+fn narrowed_edges(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
+    let edges = shapes.edges.iter().sum::<usize>() as f64;
+    let put_out = put_out(shapes, plan, stage);
+    let narrowed = stage.network.units().iter().zip(&put_out).skip(1).filter(|(_, rows)| **rows < shapes.rows);
+    let of = |(unit, &rows): (&Unit, &usize)| {
+        let numbers = if plan.weighted || unit.layer.reads_positions() { 2 } else { 1 };
+        let share = rows as f64 / shapes.rows.max(1) as f64;
+        numbers * FLOAT * (edges * share) as usize + 8 * (shapes.rows + shapes.halo_rows())
+    };
+    narrowed.map(of).sum()
 }
 
 /// Training rows, and how many of them a round runs over, at most but for rare draws.
@@ -193,7 +221,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
     let (mut messages, mut crossing) = (0, Vec::new());
     let edges = shapes.edges.iter().sum();
     // Where rounds have a pass of their own, its layers keep as much of what it runs over.
-    let apart = keeping != Keeping::Nothing && trains_on_rows_alone(plan, stage);
+    let apart = keeping != Keeping::Nothing && plan.trains_on_rows_alone(stage);
     let of_round = if apart { training_rows(shapes, plan).1 } else { 0 };
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
@@ -205,6 +233,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
         let carries = stage.late.as_ref().is_some_and(|late| late.carries.rows_of(layer));
         crossing.extend((index > 0).then_some(if carries { layer.inputs() } else { message }));
     }
+    amount("graph", narrowed_edges(shapes, plan, stage), usize::from(keeping != Keeping::Nothing));
     amount("halo rows", most_halo_bytes(halo, (stage, precision), keeping), 1);
     amount("frames", frames(shapes, plan, stage), 1);
     let crosses = crossing.iter().copied().fold(messages, usize::max);

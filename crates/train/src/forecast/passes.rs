@@ -97,9 +97,11 @@ pub(super) enum Keeping {
 
 /// What a pass runs over.
 #[derive(Clone, Copy)]
-pub(super) struct Over {
+pub(super) struct Over<'a> {
     /// Own rows that it runs over.
     pub rows: usize,
+    /// How many of them each layer puts out.
+    pub put_out: &'a [usize],
     /// Kept copies of others' rows, of which messages are made.
     pub copies: usize,
     /// Whether rows cross.
@@ -110,7 +112,7 @@ pub(super) struct Over {
 /// Memory goes from one matrix to the next ([`crate::pass::spare`]), and matrices of half of the size of the largest
 /// have its room.
 pub(super) fn most_bytes(
-    Over { rows, copies, crosses }: Over,
+    Over { rows, put_out, copies, crosses }: Over<'_>,
     (stage, precision): (&Stage, Precision),
     keeping: Keeping,
 ) -> usize {
@@ -120,16 +122,18 @@ pub(super) fn most_bytes(
     let room = |values: usize| if 2 * values >= largest { values.max(largest) } else { values };
     let sizes = |(index, layer): (usize, &dyn Layer)| {
         let live = layer.message_has_parameters();
-        let undivided = !crosses && undivided(&stage.network, index).is_some();
+        // The first reads inputs of as many rows as it puts out.
+        let (read, put_out) = (put_out[index.saturating_sub(1)], put_out[index]);
+        let undivided = !crosses && read == put_out && undivided(&stage.network, index).is_some();
         let folds = layer.message_width() > 0 && (index > 0 || live) && !undivided;
         let is_weighted = keeping != Keeping::Nothing && reads_weighted_rows(&stage.network, index);
         let made = folds && !is_weighted && (!messages_are_rows(layer) || index == 0);
         let in_place = puts_out_folds(layer);
         Sizes {
-            x: if index > 0 { room(rows * layer.inputs()) } else { 0 },
-            messages: if made { room(rows * layer.message_width()) } else { 0 },
-            folded: if folds && !in_place { room(rows * layer.fold_width()) } else { 0 },
-            z: room(rows * layer.outputs()),
+            x: if index > 0 { room(read * layer.inputs()) } else { 0 },
+            messages: if made { room(read * layer.message_width()) } else { 0 },
+            folded: if folds && !in_place { room(put_out * layer.fold_width()) } else { 0 },
+            z: room(put_out * layer.outputs()),
             folds,
             in_place,
             live,
@@ -140,8 +144,8 @@ pub(super) fn most_bytes(
     let sizes: Vec<Sizes> = layers().map(sizes).collect();
     let first = units[0].layer.as_ref();
     let (inputs, live) = (first.inputs(), first.message_has_parameters());
-    let own = if first.reads_own_row() || live { rows * inputs } else { 0 };
-    let folded = if first.message_width() > 0 && !live { rows * inputs } else { 0 };
+    let own = if first.reads_own_row() || live { put_out[0] * inputs } else { 0 };
+    let folded = if first.message_width() > 0 && !live { put_out[0] * inputs } else { 0 };
     let drops = units[0].dropout > 0.0 && keeping != Keeping::Nothing;
     // Only where they are lent to others is all of their room used.
     let copy = |values: usize| if drops && keeping == Keeping::Least { room(values) } else { values };

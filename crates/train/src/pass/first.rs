@@ -18,7 +18,7 @@ fn reads_rows(layer: &dyn Layer) -> bool {
 impl Pass {
     pub(super) fn first_forward(&mut self, walk: &mut Walk<'_, '_>) -> Result<()> {
         let unit = &walk.network.units()[0];
-        let (layer, inputs, graph) = (unit.layer.as_ref(), walk.inputs, walk.graph);
+        let (layer, inputs, graph) = (unit.layer.as_ref(), walk.inputs, walk.graph_of(0));
         let (p, nodes) = (&walk.p[walk.network.ranges(0).layer.clone()], graph.nodes);
         let FirstInputs { own, folded, halo, refolding, refolded, nothing } = &mut self.first;
         let tape = &mut self.tapes[0];
@@ -83,7 +83,7 @@ impl Pass {
     /// Makes what [`Pass::first_forward`] has released again.
     fn drop_again(&mut self, walk: &Walk<'_, '_>) {
         let unit = &walk.network.units()[0];
-        let (inputs, graph, compute) = (walk.inputs, walk.graph, &*walk.peers.compute);
+        let (inputs, graph, compute) = (walk.inputs, walk.graph_of(0), &*walk.peers.compute);
         let FirstInputs { own, folded, halo, refolded, .. } = &mut self.first;
         let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
         let after_fold = walk.context.dropout(Purpose::AggregateDropout, 0, unit.dropout);
@@ -108,7 +108,7 @@ impl Pass {
         if walk.context.recompute {
             self.drop_again(walk);
         }
-        let (layer, inputs, graph) = (walk.network.units()[0].layer.as_ref(), walk.inputs, walk.graph);
+        let (layer, inputs, graph) = (walk.network.units()[0].layer.as_ref(), walk.inputs, walk.graph_of(0));
         let range = walk.network.ranges(0).layer.clone();
         let (p, g, nodes) = (&walk.p[range.clone()], &mut g[range], graph.nodes);
         let FirstInputs { own, folded: kept, halo, refolded, nothing, .. } = &self.first;

@@ -6,6 +6,7 @@ mod by_layer;
 mod first;
 pub mod inputs;
 mod jump;
+pub mod narrowed;
 mod neighbourhood;
 pub mod network;
 pub mod reveal;

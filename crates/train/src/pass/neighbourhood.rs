@@ -55,7 +55,7 @@ pub(super) struct Returning {
 fn as_messages<'a>(walk: &Walk<'_, '_>, index: usize, x: Rows<'a>) -> Option<&'a Matrix> {
     match x {
         Rows::Dense(rows) if walk.weighs(index).is_some() => Some(rows),
-        x => rows_as_messages(walk.network.units()[index].layer.as_ref(), &walk.graph.nodes, x),
+        x => rows_as_messages(walk.network.units()[index].layer.as_ref(), &walk.senders(index), x),
     }
 }
 
@@ -136,16 +136,17 @@ impl Neighbourhood {
     /// If a peer does not answer, or a codec refuses the rows.
     pub fn gather(&mut self, walk: &mut Walk<'_, '_>, index: usize, x: Rows<'_>, spare: &mut Spare) -> Result<()> {
         let layer = walk.network.units()[index].layer.as_ref();
-        let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph);
+        let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph_of(index));
+        let senders = walk.senders(index);
         let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Forward));
         let Neighbourhood { messages, halo_messages, folded, state, presence, copies, weighted } = self;
         let as_they_are = as_messages(walk, index, x);
         for of_halo in [&mut *copies, &mut *weighted] {
             of_halo.store_as(walk.context.precision);
         }
-        let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
+        let at = &mut At { compute: walk.peers.compute, p, nodes: senders, state };
         let messages = own_messages(layer, at, (x, as_they_are), (messages, spare));
-        spare.shape_as(folded, (x.rows(), layer.fold_width()), stores_folds(walk, index));
+        spare.shape_as(folded, (graph.nodes.ids.len(), layer.fold_width()), stores_folds(walk, index));
         let fold_own = |compute: &mut Compute, _: &mut Matrix| {
             let own = Sources::new(Side::Own, graph.own, messages);
             layer.fold(&mut At { compute, p, nodes: graph.nodes, state }, own, folded);
@@ -153,7 +154,7 @@ impl Neighbourhood {
         let halo_rows = walk.peers.halo.rows();
         spare.shape_halo(halo_messages, (halo_rows, layer.message_width()));
         if rows_cross {
-            let sent = rows_to_send(walk.peers.compute, layer, &graph.nodes, x, weighted);
+            let sent = rows_to_send(walk.peers.compute, layer, &senders, x, weighted);
             copies.reshape(halo_rows, sent.columns());
             *presence = walk.peers.exchange(tag, sent, copies, fold_own)?;
             let at = &mut At { compute: walk.peers.compute, p, nodes: graph.halo_nodes, state };
@@ -177,12 +178,13 @@ impl Neighbourhood {
 
     /// [`Neighbourhood::gather`] in the first unit, where copies of the halo's rows are kept and nothing crosses.
     pub fn fold_copies(&mut self, walk: &mut Walk<'_, '_>, (x, copies): (Rows<'_>, Rows<'_>), spare: &mut Spare) {
-        let (layer, graph) = (walk.network.units()[0].layer.as_ref(), walk.graph);
+        let (layer, graph) = (walk.network.units()[0].layer.as_ref(), walk.graph_of(0));
+        let senders = walk.senders(0);
         let p = &walk.p[walk.network.ranges(0).layer.clone()];
         let Neighbourhood { messages, halo_messages, folded, state, .. } = self;
         spare.shape(messages, (x.rows(), layer.message_width()));
-        spare.shape_as(folded, (x.rows(), layer.fold_width()), stores_folds(walk, 0));
-        let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
+        spare.shape_as(folded, (graph.nodes.ids.len(), layer.fold_width()), stores_folds(walk, 0));
+        let at = &mut At { compute: walk.peers.compute, p, nodes: senders, state };
         layer.message(at, x, messages);
         at.nodes = graph.halo_nodes;
         spare.shape_halo(halo_messages, (copies.rows(), layer.message_width()));
@@ -206,11 +208,13 @@ impl Neighbourhood {
         let layer = walk.network.units()[index].layer.as_ref();
         let Neighbourhood { messages, halo_messages, folded, state, .. } = self;
         let as_they_are = as_messages(walk, index, x);
-        let at = &mut At { compute: walk.peers.compute, p: &[], nodes: walk.graph.nodes, state };
+        let (graph, senders) = (walk.graph_of(index), walk.senders(index));
+        let at = &mut At { compute: walk.peers.compute, p: &[], nodes: senders, state };
         let own = own_messages(layer, at, (x, as_they_are), (messages, spare));
-        spare.shape(folded, (x.rows(), layer.fold_width()));
-        layer.fold(at, Sources::new(Side::Own, walk.graph.own, own), folded);
-        layer.fold(at, Sources::new(Side::Halo, walk.graph.halo, halo_messages), folded);
+        at.nodes = graph.nodes;
+        spare.shape(folded, (graph.nodes.ids.len(), layer.fold_width()));
+        layer.fold(at, Sources::new(Side::Own, graph.own, own), folded);
+        layer.fold(at, Sources::new(Side::Halo, graph.halo, halo_messages), folded);
         layer.finish_fold(at, folded);
         spare.take(messages);
         spare.take_halo(halo_messages);
@@ -231,25 +235,25 @@ impl Neighbourhood {
         mut dx: Option<(&mut Matrix, Store)>,
     ) -> Result<()> {
         let layer = walk.network.units()[index].layer.as_ref();
-        let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph);
+        let p = &walk.p[walk.network.ranges(index).layer.clone()];
+        let (graph, own_nodes) = (walk.graph_of(index), walk.senders(index));
         let (rows_cross, tag) = (walk.carries_rows(layer), walk.context.tag(index, Direction::Reverse));
         let (as_they_are, makes_again) = (as_messages(walk, index, x), walk.makes_messages_again(index));
         let Neighbourhood { messages, halo_messages, state, presence, copies, .. } = self;
         let Returning { folded: dfolded, messages: dm, halo: dhalo, copies: dcopies, returned } = gradients;
-        let halo = Sources::new(Side::Halo, graph.halo, halo_messages);
         for of_rows in [&mut *dcopies, &mut *returned] {
             of_rows.store_as(walk.context.precision);
         }
         spare.shape_halo(dhalo, (graph.halo.sources(), layer.message_width()));
         let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
-        layer.fold_adjoint(at, g, halo, dfolded, dhalo);
+        layer.fold_adjoint(at, g, Sources::new(Side::Halo, graph.halo, halo_messages), dfolded, dhalo);
         weigh_adjoint(at.compute, layer, presence, dhalo);
         if rows_cross {
             let senders = Senders { side: Side::Halo, x: Rows::Dense(copies), messages: halo_messages };
             at.nodes = graph.halo_nodes;
             layer.message_adjoint(at, g, senders, dhalo, dx.is_some().then_some((dcopies, Store::Set)));
         }
-        at.nodes = graph.nodes;
+        at.nodes = own_nodes;
         let own_messages = match makes_again {
             true => own_messages(layer, at, (x, as_they_are), (messages, spare)),
             false => as_they_are.unwrap_or(messages),
@@ -271,13 +275,13 @@ impl Neighbourhood {
         }
         spare.take(dfolded);
         let senders = Senders { side: Side::Own, x, messages: own_messages };
-        let at = &mut At { compute: walk.peers.compute, p, nodes: graph.nodes, state };
+        let at = &mut At { compute: walk.peers.compute, p, nodes: own_nodes, state };
         let of_rows = dx.as_mut().map(|(dx, store)| (&mut **dx, *store));
         to_rows(layer, at, g, (senders, as_they_are.is_some()), dm, (of_rows, spare));
         [dm, messages].into_iter().for_each(|used| spare.take(used));
         [dhalo, halo_messages].into_iter().for_each(|used| spare.take_halo(used));
         if let (true, Some((dx, _))) = (rows_cross, dx) {
-            let weight = layer.sender_weight(&graph.nodes);
+            let weight = layer.sender_weight(&own_nodes);
             copy_scaled(walk.peers.compute, dx, Store::Add, Rows::Dense(returned), 1.0, weight);
         }
         Ok(())

@@ -118,13 +118,14 @@ impl Pass {
     /// One unit behind the first.
     fn unit_forward(&mut self, walk: &mut Walk<'_, '_>, index: usize) -> Result<()> {
         let layer = walk.network.units()[index].layer.as_ref();
-        let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
+        let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph_of(index));
+        let nodes = graph.nodes;
         let Tape { x, near, z, .. } = &mut self.tapes[index];
         let (is_last, in_place) = (walk.is_last(index), walk.puts_out_folds(index));
         let forgets = walk.forgets();
         if let Some(undivided) = walk.undivided(index) {
             self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(index));
-            let input = Whole { x, weight: walk.sender_weight(index), block: walk.graph.own };
+            let input = Whole { x, weight: walk.sender_weight(index), block: graph.own };
             undivided.forward(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
             if (walk.context.recompute || forgets) && !is_last {
                 self.spare.take(x);
@@ -140,8 +141,9 @@ impl Pass {
         if in_place {
             std::mem::swap(z, &mut near.folded);
         } else {
-            self.spare.shape_as(z, (x.rows(), layer.outputs()), walk.stores_outputs(index));
-            let input = Closing { x: Rows::Dense(x), folded: Rows::Dense(&near.folded) };
+            let rows = nodes.ids.len();
+            self.spare.shape_as(z, (rows, layer.outputs()), walk.stores_outputs(index));
+            let input = Closing { x: Rows::Span(x.span(0..rows)), folded: Rows::Dense(&near.folded) };
             layer.close(&mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state }, input, z);
         }
         // The last unit's way back begins at once, and its rows may be handed on.
@@ -158,7 +160,7 @@ impl Pass {
     fn activate(&mut self, walk: &mut Walk<'_, '_>, index: usize) -> Result<()> {
         let (before, after) = self.tapes.split_at_mut(index + 1);
         if let ([.., Tape { z, statistics, .. }], Some(next)) = (before, after.first_mut()) {
-            let ids = walk.graph.nodes.ids;
+            let ids = walk.senders(index + 1).ids;
             let between = walk.between(index);
             between.measure(walk.peers, z, statistics)?;
             let into = if walk.network.is_top(index) { &mut self.jumping.top } else { &mut next.x };
@@ -217,7 +219,8 @@ impl Pass {
     /// then on.
     fn unit_backward(&mut self, walk: &mut Walk<'_, '_>, index: usize, g: &mut [f32]) -> Result<()> {
         let layer = walk.network.units()[index].layer.as_ref();
-        let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
+        let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph_of(index).nodes);
+        let (put_out, read) = (nodes.ids.len(), walk.senders(index).ids.len());
         let exchanges = layer.message_width() > 0;
         self.make_again(walk, index);
         if let Some(undivided) = walk.undivided(index) {
@@ -233,7 +236,7 @@ impl Pass {
         let in_place = walk.puts_out_folds(index);
         let folded = Rows::Dense(if in_place { z } else { &near.folded });
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
-        layer.add_close_gradients(at, g, Closing { x: Rows::Dense(x), folded }, dz);
+        layer.add_close_gradients(at, g, Closing { x: Rows::Span(x.span(0..put_out)), folded }, dz);
         self.spare.take(&mut near.folded);
         if in_place && !walk.is_last(index) {
             self.spare.take(z);
@@ -244,16 +247,20 @@ impl Pass {
         }
         let reads_rows = layer.reads_own_row();
         if reads_rows {
-            self.spare.shape(dx, (nodes.ids.len(), layer.inputs()));
+            self.spare.shape(dx, (read, layer.inputs()));
         }
         if exchanges && !in_place {
-            self.spare.shape(&mut returning.folded, (nodes.ids.len(), layer.fold_width()));
+            self.spare.shape(&mut returning.folded, (put_out, layer.fold_width()));
         }
         let (dfolded, of_rows) = (exchanges.then_some(&mut returning.folded), reads_rows.then_some(&mut *dx));
         let wanted = Wanted { dfolded, dx: of_rows };
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         layer.close_adjoint(at, dz, wanted);
         self.spare.take(dz);
+        if reads_rows {
+            // Rows that it read and did not put out follow, and are zeros.
+            dx.reshape(read, layer.inputs());
+        }
         if exchanges {
             let store = if reads_rows { Store::Add } else { Store::Set };
             let x = Rows::Dense(x);
@@ -271,9 +278,10 @@ impl Pass {
         (index, undivided): (usize, &dyn Undivided),
         g: &mut [f32],
     ) {
-        let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
+        let (p, graph) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph_of(index));
+        let nodes = graph.nodes;
         let Tape { x, near, .. } = &mut self.tapes[index];
-        let input = Whole { x, weight: walk.sender_weight(index), block: walk.graph.own };
+        let input = Whole { x, weight: walk.sender_weight(index), block: graph.own };
         self.spare.shape(&mut self.next_gradient, (x.rows(), x.columns()));
         let at = &mut At { compute: walk.peers.compute, p, nodes, state: &mut near.state };
         undivided.backward(at, g, input, &self.gradient, &mut self.next_gradient);
@@ -289,7 +297,7 @@ impl Pass {
             && (x.rows(), x.columns()) != (z.rows(), z.columns())
         {
             self.spare.shape(x, (z.rows(), z.columns()));
-            walk.between(index - 1).forward(walk.peers.compute, walk.graph.nodes.ids, (z, statistics), x);
+            walk.between(index - 1).forward(walk.peers.compute, walk.senders(index).ids, (z, statistics), x);
         }
     }
 
@@ -304,7 +312,7 @@ impl Pass {
         let Tape { z, statistics, .. } = &self.tapes[index - 1];
         let out = if walk.network.is_top(index - 1) { &*top } else { &self.tapes[index].x };
         let done = Activated { out, z, statistics };
-        let (between, ids) = (walk.between(index - 1), walk.graph.nodes.ids);
+        let (between, ids) = (walk.between(index - 1), walk.senders(index).ids);
         between.backward(walk.peers.compute, ids, &mut self.gradient, done, g);
         between.return_columns(walk.peers, &mut self.gradient, done, g)
     }

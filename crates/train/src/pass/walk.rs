@@ -3,11 +3,12 @@
 use laconic_key::{Key, Purpose};
 use laconic_nn::kernels::elementwise::Dropout;
 use laconic_nn::network::Network;
-use laconic_nn::{Layer, Precision, Undivided};
+use laconic_nn::{Layer, Nodes, Precision, Undivided};
 use laconic_wire::{Direction, Kind, Tag};
 
 use super::between::Between;
 use super::inputs::{Inputs, LocalGraph};
+use super::narrowed::Narrowed;
 use crate::exchange::peers::Peers;
 
 /// What a pass is for.
@@ -80,6 +81,8 @@ pub struct Walk<'a, 'p> {
     pub peers: &'a mut Peers<'p>,
     /// The rows and edges that it runs over.
     pub graph: LocalGraph<'a>,
+    /// Which of the rows its layers put out, where not all.
+    pub narrowed: Option<&'a Narrowed>,
     /// The layers, first to last.
     pub network: &'a Network,
     /// All its parameters, one flat slice.
@@ -91,6 +94,21 @@ pub struct Walk<'a, 'p> {
 }
 
 impl<'a> Walk<'a, '_> {
+    /// The rows that unit `index` puts out, and the edges into them.
+    pub(super) fn graph_of(&self, index: usize) -> LocalGraph<'a> {
+        self.narrowed.map_or(self.graph, |narrowed| narrowed.graph(self.graph, index))
+    }
+
+    /// What is known of the rows that unit `index` reads.
+    pub(super) fn senders(&self, index: usize) -> Nodes<'a> {
+        self.narrowed.map_or(self.graph.nodes, |narrowed| narrowed.senders(self.graph.nodes, index))
+    }
+
+    /// Whether unit `index` puts out fewer rows than it reads.
+    fn narrows(&self, index: usize) -> bool {
+        self.graph_of(index).nodes.ids.len() < self.senders(index).ids.len()
+    }
+
     /// Whether nothing but the end of a pass is wanted: no way back follows, and nothing is put together.
     pub(super) fn forgets(&self) -> bool {
         !self.context.training && self.network.joined().is_none()
@@ -99,18 +117,18 @@ impl<'a> Walk<'a, '_> {
     /// What the rows that unit `index` reads are multiplied by already in training, where its messages are then these.
     pub(super) fn weighs(&self, index: usize) -> Option<&'a [f32]> {
         let reads = self.context.training && reads_weighted_rows(self.network, index);
-        self.network.units().get(index).filter(|_| reads)?.layer.sender_weight(&self.graph.nodes)
+        self.network.units().get(index).filter(|_| reads)?.layer.sender_weight(&self.senders(index))
     }
 
-    /// Unit `index` as one function, where it has one and no row crosses.
+    /// Unit `index` as one function, where it has one, no row crosses, and it puts out all that it reads.
     pub(super) fn undivided(&self, index: usize) -> Option<&'a dyn Undivided> {
-        undivided(self.network, index).filter(|_| self.peers.halo.is_empty())
+        undivided(self.network, index).filter(|_| self.peers.halo.is_empty() && !self.narrows(index))
     }
 
     /// What messages of unit `index` are its rows times, where these are not multiplied already.
     pub(super) fn sender_weight(&self, index: usize) -> Option<&'a [f32]> {
         let layer = self.network.units()[index].layer.as_ref();
-        layer.sender_weight(&self.graph.nodes).filter(|_| self.weighs(index).is_none())
+        layer.sender_weight(&self.senders(index)).filter(|_| self.weighs(index).is_none())
     }
 
     /// Whether a unit is the last.

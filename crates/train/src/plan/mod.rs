@@ -10,6 +10,7 @@ pub mod identity;
 mod links;
 mod load;
 mod members;
+mod narrow;
 mod notes;
 mod precision;
 pub(crate) mod trainers;

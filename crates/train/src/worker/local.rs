@@ -10,6 +10,7 @@ use laconic_nn::loss::Targets;
 use laconic_nn::{Block, EdgeData, Matrix, Nodes, Operand, SparseRows};
 
 use super::by_id::ById;
+use crate::pass::inputs::LocalGraph;
 
 /// The three splits, in the order of every array over splits.
 pub const SPLITS: [&str; 3] = ["train", "val", "test"];
@@ -146,6 +147,11 @@ impl Local {
     /// Halo rows as layers see them: what their degrees do to them, their owners have done.
     pub fn halo_nodes(&self) -> Nodes<'_> {
         Nodes { ids: &self.halo_ids, inverse_degree: &self.halo_ones, inverse_root_degree: &self.halo_ones }
+    }
+
+    /// Own rows and the edges that end there.
+    pub fn graph(&self) -> LocalGraph<'_> {
+        LocalGraph { nodes: self.nodes(), own: &self.own, halo: &self.halo, halo_nodes: self.halo_nodes() }
     }
 
     /// What own rows should say.

@@ -15,7 +15,10 @@ mod stop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use laconic_graph::dataset::Split;
 use laconic_graph::links::Links;
+use laconic_graph::narrow::Steps;
+use laconic_graph::order::Order;
 use laconic_graph::part::Part;
 use laconic_graph::plan::{HaloPlan, Topology};
 use laconic_nn::kernels::Store;
@@ -57,6 +60,9 @@ pub struct Worker {
     pub compute: Compute,
     /// Own rows with their edges and targets.
     pub local: Local,
+    /// For each number of edges from 0 on, how many own rows training nodes read over so many at most: the first ones.
+    /// Nothing where no layer leaves out any.
+    pub within: Vec<usize>,
     /// The halo exchange.
     pub halo: Halo,
     /// What evaluations see, where training sees a part of the graph: own rows with all their edges, and the exchange
@@ -159,12 +165,29 @@ fn seen_by_training(
 /// Links and blocks, of the whole graph and of the one that training sees.
 type Graphs = ((HaloPlan, Topology), Option<(HaloPlan, Topology)>);
 
-/// Puts own rows into the places that they stay in, once everything is known that peers ask for by id.
-fn in_places(plan: &Plan, part: &mut Part, whole: (HaloPlan, Topology), seen: Option<(HaloPlan, Topology)>) -> Graphs {
-    let Some(order) = plan.order.of(&whole.1) else { return (whole, seen) };
+/// Puts own rows into the places that they stay in, once everything is known that peers ask for by id. Says as well how
+/// many of them training nodes read over how many edges.
+fn in_places(
+    plan: &Plan,
+    part: &mut Part,
+    whole: (HaloPlan, Topology),
+    seen: Option<(HaloPlan, Topology)>,
+) -> (Graphs, Vec<usize>) {
+    let (links, topology) = seen.as_ref().unwrap_or(&whole);
+    let is_read =
+        |row: usize| part.roles.get(row).is_some_and(|role| role & Split::TRAIN != 0) && part.labels.known(row) > 0;
+    let steps = plan.steps_of_training().map(|most| Steps::to(is_read, &topology.own, links, most));
+    let steps = steps.filter(|steps| plan.leaves_out(part.rows(), &steps.within()));
+    let within = steps.as_ref().map(Steps::within).unwrap_or_default();
+    let order = plan.order.of(&whole.1);
+    let order = match &steps {
+        Some(steps) => Order::by_steps(order, steps),
+        None => order,
+    };
+    let Some(order) = order else { return ((whole, seen), within) };
     order.move_nodes(part);
     let moved = |(links, topology): (HaloPlan, Topology)| (order.links(links), order.blocks(topology));
-    (moved(whole), seen.map(moved))
+    ((moved(whole), seen.map(moved)), within)
 }
 
 /// What the rows of each split count for on all workers together.
@@ -211,7 +234,7 @@ impl Worker {
         let mut shapes = Shapes::of(&part, &links, &topology);
         let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
-        let ((links, topology), seen) = in_places(&plan, &mut part, (links, topology), seen);
+        let (((links, topology), seen), within) = in_places(&plan, &mut part, (links, topology), seen);
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
         let own_pairs = plan.deletes_edges || plan.cadence.is_alone();
@@ -236,6 +259,7 @@ impl Worker {
             transport,
             compute,
             local,
+            within,
             halo,
             whole,
             late: None,
@@ -340,6 +364,11 @@ impl Worker {
         self.transport.size()
     }
 
+    /// Own rows and their edges, as training sees them.
+    pub fn graph(&self) -> LocalGraph<'_> {
+        self.local.graph()
+    }
+
     /// The parts that a pass over all own rows needs, on the graph that training sees.
     pub fn split(&mut self) -> (Peers<'_>, LocalGraph<'_>) {
         self.split_at(false)
@@ -355,8 +384,7 @@ impl Worker {
             Some((local, halo)) => (&*local, halo),
             None => (&self.local, &mut self.halo),
         };
-        let (nodes, halo_nodes) = (local.nodes(), local.halo_nodes());
-        let graph = LocalGraph { nodes, own: &local.own, halo: &local.halo, halo_nodes };
+        let graph = local.graph();
         let peers = Peers {
             compute: &mut self.compute,
             transport: &mut self.transport,

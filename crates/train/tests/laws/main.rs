@@ -44,6 +44,7 @@ mod link_relations;
 mod links;
 mod meaning;
 mod modules;
+mod narrowed;
 mod one_is_many;
 mod peers;
 mod pipelined;

@@ -15,8 +15,11 @@ fn the_first_round_knows_no_neighbours_of_other_workers() {
         let keys = [&deep(arch)[..], &["schedule.cache_inputs=false"]].concat();
         let gradient = |more: &str| first_gradient(&[&keys[..], &[more]].concat(), &dataset, 3);
         let alone = gradient(r#"messages.selection={kind="none",degrees="global"}"#);
-        assert!(gradient("schedule.kind=pipelined") == alone, "{arch:?}");
-        assert!(gradient("schedule.kind=synchronous") != alone, "{arch:?}");
+        // But for the order of sums: rows that others need are computed, though nobody has them yet.
+        let pipelined = distance(&gradient("schedule.kind=pipelined"), &alone);
+        assert!(pipelined < 1e-5, "{arch:?}: {pipelined:.1e}");
+        let synchronous = distance(&gradient("schedule.kind=synchronous"), &alone);
+        assert!(synchronous > 1e-2, "{arch:?}: {synchronous:.1e}");
     }
 }
 

@@ -169,7 +169,7 @@ fn sums_of_neighbours_have_the_same_bits_on_any_number_of_threads() {
 fn pieces_of_the_way_back_share_edges_and_rows() {
     for n in [0, 1, 2100, 40_000] {
         let block = edges(n, false);
-        let offsets = &block.reverse().offsets;
+        let offsets = block.reverse().offsets;
         let work = |row: usize| offsets[row] + EDGES_OF_PRODUCTS * row;
         let (bounds, pieces) = bounds(&block);
         assert_eq!((bounds[0], bounds[pieces]), (0, n));

@@ -1,14 +1,37 @@
-//! Full batches: all own rows, with the exchange of boundary rows in every layer.
+//! Full batches: all own rows, with the exchange of boundary rows in every layer. The last layers put out only what
+//! somebody reads.
 
 use super::{Batches, Round, Training};
 use crate::error::Result;
 use crate::fit::task::Learning;
 use crate::pass::inputs::Inputs;
+use crate::pass::narrowed::Narrowed;
 use crate::pass::walk::Walk;
+use crate::schedule::Stage;
 use crate::worker::Worker;
 
 /// All own rows in every round.
-pub(super) struct AllRows;
+#[derive(Default)]
+pub(super) struct AllRows {
+    narrowed: Option<Narrowed>,
+    /// What the first layer reads, where it leaves out rows, too.
+    inputs: Option<Inputs>,
+}
+
+impl AllRows {
+    /// All rows, without those that nobody reads.
+    pub fn narrowed(worker: &Worker, stage: &Stage, inputs: &Inputs) -> AllRows {
+        let (all, graph) = (worker.local.ids.len(), worker.graph());
+        let within = |steps: usize| worker.within.get(steps).copied().unwrap_or(all);
+        let mut rows = worker.plan.rows_put_out(stage, all, within);
+        let copied = rows.first().filter(|&&first| first < all).map(|&first| first as u32);
+        let inputs = copied.and_then(|first| inputs.gather(&(0..first).collect::<Vec<u32>>()));
+        if inputs.is_none() {
+            rows[..1].fill(all);
+        }
+        AllRows { narrowed: Narrowed::new(graph, &rows), inputs }
+    }
+}
 
 impl Batches for AllRows {
     fn turn(&mut self, worker: &mut Worker, _: Round, _: &Inputs) -> Result<f64> {
@@ -17,13 +40,14 @@ impl Batches for AllRows {
 
     fn gradient(&mut self, worker: &mut Worker, training: Training<'_>, g: &mut [f32]) -> Result<f64> {
         let Training { network, p, inputs, pass, task, context, scale } = training;
+        let (narrowed, inputs) = (self.narrowed.as_ref(), self.inputs.as_ref().unwrap_or(inputs));
         let (mut peers, graph) = worker.split();
-        pass.forward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context })?;
+        pass.forward(&mut Walk { peers: &mut peers, graph, narrowed, network, p, inputs, context })?;
         let (gradient, outputs) = pass.logits_gradient();
         let learning = Learning { rows: None, pairs: None, p, round: context.round, scale };
         let value = task.loss(worker, learning, outputs, gradient, g)?;
         let (mut peers, graph) = worker.split();
-        pass.backward(&mut Walk { peers: &mut peers, graph, network, p, inputs, context }, g)?;
+        pass.backward(&mut Walk { peers: &mut peers, graph, narrowed, network, p, inputs, context }, g)?;
         Ok(value)
     }
 }

@@ -86,12 +86,12 @@ pub(super) fn of(worker: &Worker, stage: &Stage, inputs: &Inputs) -> Result<Box<
         batching => match (batching, &plan.links, rows::TrainingRows::new(worker, stage, inputs, batching.clone())) {
             (_, _, Some(rows)) => Ok(Box::new(rows)),
             (Some(batching), Some(links), None) => Ok(Box::new(ends::EndRows::new(worker, links, batching))),
-            _ => Ok(Box::new(full::AllRows)),
+            _ => Ok(Box::new(full::AllRows::narrowed(worker, stage, inputs))),
         },
     }
 }
 
 /// All rows, of which nothing is kept apart.
 pub(super) fn nothing_kept() -> Box<dyn Batches> {
-    Box::new(full::AllRows)
+    Box::new(full::AllRows::default())
 }

@@ -183,7 +183,7 @@ impl SampledBatches {
             let Training { network, p, inputs, context, .. } = *training;
             let (mut peers, graph) = worker.split();
             let context = context.telling();
-            training.pass.infer(&mut Walk { peers: &mut peers, graph, network, p, inputs, context })?;
+            training.pass.infer(&mut Walk { peers: &mut peers, graph, narrowed: None, network, p, inputs, context })?;
             *training.pass = Pass::default();
         }
         let Worker { stale, halo, .. } = worker;

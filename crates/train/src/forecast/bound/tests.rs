@@ -13,12 +13,17 @@ fn counts() -> GlobalCounts {
 
 /// Two layers of hidden width 8 without dropout and norm, and what is set besides.
 fn items(set: &[&str]) -> Result<Vec<Item>> {
+    items_within(set, Vec::new())
+}
+
+/// The same where training nodes read so much.
+fn items_within(set: &[&str], within: Vec<Count>) -> Result<Vec<Item>> {
     let small = ["model.layers=2", "model.hidden=8", "model.dropout=0", "model.norm=none"];
     let set: Vec<String> = small.iter().chain(set).map(|text| text.to_string()).collect();
     let config = Config::parse("", &set)?;
     let plan = Plan::of(&config, &counts())?;
     let edges = if plan.self_loops { 400 } else { 300 };
-    of(&plan, &Seen { nodes: 100, edges, train: 60 })
+    of(&plan, &Seen { all: Count { nodes: 100, edges }, train: 60, within })
 }
 
 /// The work of a unit of the first stage at a moment: flops, bytes of messages that are gathered with their width,
@@ -141,6 +146,18 @@ fn the_adjoint_of_a_maximum_goes_to_what_was_taken() {
     assert_eq!((at(&items, 1, Moment::Backward).1, at(&items, 1, Moment::Backward).2), (None, 4.0 * 100.0 * 24.0));
 }
 
+/// The last layer puts out the 60 training rows, into which 250 of the edges go; the first all, since these read all.
+#[test]
+fn rows_that_nobody_reads_are_no_work() {
+    let within = vec![Count { nodes: 60, edges: 250 }];
+    let items = items_within(&["model.arch=gcn"], within).expect("a plan");
+    assert_eq!(at(&items, 0, Moment::Forward), (2.0 * 100.0 * 80.0, None, 4.0 * 100.0 * 16.0));
+    let fold = |rows: f64| Some((3, 4.0 * (250.0 * 3.0 + rows * 3.0 + 250.0)));
+    assert_eq!(at(&items, 1, Moment::Forward), (2.0 * 60.0 * 24.0, fold(60.0), 0.0));
+    assert_eq!(at(&items, 1, Moment::Backward), (2.0 * 2.0 * 60.0 * 24.0, fold(100.0), 0.0));
+    assert_eq!(at(&items, 1, Moment::Step), (0.0, None, 4.0 * (60.0 * 6.0 + 3.0 * 115.0)));
+}
+
 /// Edges that training does not see are counted by none: those of other nodes than training nodes, those between parts.
 #[test]
 fn what_training_does_not_see_is_no_work() {
@@ -159,19 +176,35 @@ fn what_training_does_not_see_is_no_work() {
     let is_own = |[from, to]: [usize; 2]| owner(from) == owner(to);
     let is_among = |[from, to]: [usize; 2]| trains[from] && trains[to];
     assert!((1..60).contains(&train) && count(&is_own) > 0 && count(&is_among) < count(&|_| true));
-    for (set, nodes, edges) in [
-        (vec![], 60, count(&|_| true)),
-        (vec!["data.inductive=true"], train, count(&is_among)),
-        (vec!["messages.selection=none"], 60, count(&is_own)),
-        (vec!["messages.selection=boundary_sample"], 60, count(&is_own)),
-        (vec!["data.inductive=true", "messages.selection=none"], train, count(&|edge| is_own(edge) && is_among(edge))),
-    ] {
-        for (arch, loops) in [("sage", 0), ("gcn", nodes)] {
+    let both = |edge| is_own(edge) && is_among(edge);
+    let cases: [(&[&str], u64, &dyn Fn([usize; 2]) -> bool); 5] = [
+        (&[], 60, &|_| true),
+        (&["data.inductive=true"], train, &is_among),
+        (&["messages.selection=none"], 60, &is_own),
+        (&["messages.selection=boundary_sample"], 60, &is_own),
+        (&["data.inductive=true", "messages.selection=none"], train, &both),
+    ];
+    for (set, nodes, is_seen) in cases {
+        for (arch, loops) in [("sage", 0), ("gcn", 1)] {
             let arch = format!("model.arch={arch}");
             let set: Vec<String> =
                 set.iter().map(|text| (*text).to_owned()).chain([arch, "partition.parts=2".into()]).collect();
             let plan = Plan::of(&Config::parse("", &set).expect("keys"), &parts[0].global).expect("a plan");
-            assert_eq!(Seen::of(&plan, &parts), Seen { nodes, edges: edges + loops, train }, "{set:?}");
+            let seen = Seen::of(&plan, &parts);
+            let all = Count { nodes, edges: count(is_seen) + loops * nodes };
+            assert_eq!((seen.all, seen.train), (all, train), "{set:?}");
+            // Whoever is read by one that is there already is there, too.
+            let edges_seen: Vec<[usize; 2]> = edges.iter().copied().filter(|edge| is_seen(*edge)).collect();
+            let mut is_there = trains;
+            for within in &seen.within {
+                let nodes = is_there.iter().filter(|is| **is).count() as u64;
+                let edges = count(&|edge| is_seen(edge) && is_there[edge[1]]) + loops * nodes;
+                assert_eq!(*within, Count { nodes, edges }, "{set:?}");
+                let before = is_there;
+                let read = edges_seen.iter().filter(|[_, to]| before[*to]);
+                read.for_each(|[from, _]| is_there[*from] = true);
+            }
+            assert!(!seen.within.is_empty());
         }
     }
 }

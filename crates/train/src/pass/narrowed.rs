@@ -1,0 +1,59 @@
+//! Passes of training in which the last layers put out only the rows that somebody reads: the loss reads training rows,
+//! the layer before it is read by these and their neighbours, and so on down the network. What is left out has a
+//! gradient of zero, so nothing is learned differently.
+//!
+//! Own rows stand in the order of who reads them ([`laconic_graph::narrow`]), so that what a layer puts out are the
+//! first rows there are. Rows that others need are always put out: what crosses is the same, and so are bytes.
+
+use laconic_nn::{Block, Nodes};
+
+use super::inputs::LocalGraph;
+
+/// How many rows each unit of a network puts out, and the edges that it folds.
+pub struct Narrowed {
+    units: Vec<Unit>,
+}
+
+struct Unit {
+    rows: usize,
+    /// The own and the halo's edges into these rows, where they are not all.
+    blocks: Option<[Block; 2]>,
+}
+
+impl Narrowed {
+    /// The edges of `graph` for units that put out so many rows each, none more than the one before it; `None` where
+    /// all put out all. The first reads inputs of as many rows as it puts out.
+    pub fn new(graph: LocalGraph<'_>, rows: &[usize]) -> Option<Narrowed> {
+        let all = graph.nodes.ids.len();
+        if rows.iter().all(|&rows| rows == all) {
+            return None;
+        }
+        let before = rows.first().into_iter().chain(rows);
+        let unit = |(index, (&rows, &before)): (usize, (&usize, &usize))| {
+            let narrows = index > 0 && rows < all;
+            let blocks = narrows.then(|| [graph.own.head(rows, before), graph.halo.head(rows, graph.halo.sources())]);
+            Unit { rows, blocks }
+        };
+        Some(Narrowed { units: rows.iter().zip(before).enumerate().map(unit).collect() })
+    }
+
+    /// How many rows unit `index` reads.
+    fn read(&self, index: usize) -> usize {
+        self.units[index.saturating_sub(1)].rows
+    }
+
+    /// The rows that unit `index` puts out, and the edges into them.
+    pub(super) fn graph<'a>(&'a self, whole: LocalGraph<'a>, index: usize) -> LocalGraph<'a> {
+        let Unit { rows, blocks } = &self.units[index];
+        let nodes = whole.nodes.head(*rows);
+        match blocks {
+            Some([own, halo]) => LocalGraph { nodes, own, halo, ..whole },
+            None => LocalGraph { nodes, ..whole },
+        }
+    }
+
+    /// What is known of the rows that unit `index` reads.
+    pub(super) fn senders<'a>(&self, nodes: Nodes<'a>, index: usize) -> Nodes<'a> {
+        nodes.head(self.read(index))
+    }
+}

@@ -1,0 +1,134 @@
+//! Layers put out only what somebody reads. The independent check: nodes that count for nothing in the loss. Where they
+//! are no training nodes, layers leave them out; where they are training nodes of a class that weighs next to nothing,
+//! layers put all out, and the loss and everything learned from it are the same by its definition.
+
+use laconic_graph::dataset::{Dataset, Labels, Split};
+use laconic_graph::narrow::Steps;
+use laconic_graph::part::Part;
+use laconic_graph::plan::{HaloPlan, Topology, plan_all};
+use laconic_train::Plan;
+use laconic_train::run::verify::relative_difference;
+
+use crate::batches::assert_close;
+use crate::fixture::{config, graph, losses, parts, related, run, weighted};
+use crate::ledger_is_prediction::assert_predicted;
+use crate::same_bits::{assert_goes_on, assert_same};
+
+/// Classes of nodes that are learned from. Others have one more.
+const CLASSES: usize = 4;
+
+const WEIGHTS: &str = "train.class_weights=[1, 1.5, 0.5, 1, 1e-30]";
+
+/// Single precision rounds at 6e-8, and six steps multiply that by less than a thousand.
+const TOLERANCE: f64 = 1e-4;
+
+/// One node of `every` is learned from; the others, which have a class of their own, test, or train as well where
+/// `all_train`.
+fn few(mut dataset: Dataset, every: usize, all_train: bool) -> Dataset {
+    let Labels::Single { classes, values } = &mut dataset.labels else { panic!("one class a node") };
+    *classes = CLASSES + 1;
+    let split = &mut dataset.splits[0];
+    for (node, (role, label)) in split.roles.iter_mut().zip(values).enumerate() {
+        if node % every == 0 {
+            *role = Split::TRAIN;
+            continue;
+        }
+        *label = CLASSES as i32;
+        *role = if all_train { Split::TRAIN } else { Split::TEST };
+    }
+    dataset
+}
+
+/// Rows that each layer of the first stage puts out on each of some workers.
+fn put_out(keys: &[&str], dataset: &Dataset, workers: u32) -> Vec<Vec<usize>> {
+    let config = config(keys);
+    let parts = parts(&config, dataset, workers);
+    let plan = Plan::of(&config, &parts[0].global).expect("a plan");
+    let plans = plan_all(&parts, plan.self_loops).expect("plans");
+    let of = |(part, (links, topology)): (&Part, &(HaloPlan, Topology))| {
+        let trains = |row: usize| part.roles[row] & Split::TRAIN != 0;
+        let most = plan.steps_of_training().expect("layers that may leave out rows");
+        let within = Steps::to(trains, &topology.own, links, most).within();
+        let of_steps = |steps: usize| within.get(steps).copied().unwrap_or(part.rows());
+        plan.rows_put_out(&plan.stages[0], part.rows(), of_steps)
+    };
+    parts.iter().zip(&plans).map(of).collect()
+}
+
+fn assert_learns_the_same(dataset: &Dataset, every: usize, keys: &[&str], workers: u32) {
+    let keys = [keys, &["train.epochs=6", "train.eval_every=0", WEIGHTS]].concat();
+    let [narrowed, whole] = [false, true].map(|all| few(dataset.clone(), every, all));
+    let what = (workers, &keys);
+    assert_close(&losses(&keys, &narrowed, workers), &losses(&keys, &whole, workers), TOLERANCE, &what);
+    let [found, expected] = [narrowed, whole].map(|data| run(&config(&keys), &data, workers).swap_remove(0).trained);
+    let difference = relative_difference(&found.last, &expected.last);
+    assert!(difference <= TOLERANCE, "{what:?}: {difference:.1e}");
+}
+
+/// All of these laws would hold of layers that put out everything.
+#[test]
+fn layers_leave_out_what_nobody_reads() {
+    let dataset = graph(600, CLASSES);
+    let rows = |keys: &[&str], every, all, workers| put_out(keys, &few(dataset.clone(), every, all), workers);
+    let three = ["model.arch=gcn", "model.layers=3"];
+    let narrow = rows(&three, 40, false, 1).swap_remove(0);
+    assert!(narrow[2] == 15 && narrow[1] < 450 && narrow[1] > 15 && narrow[0] >= narrow[1], "{narrow:?}");
+    assert_eq!(rows(&three, 40, true, 1), [[600; 3]]);
+    let columns = [&three[..], &["model.norm=batch"]].concat();
+    assert_eq!(rows(&columns, 40, false, 1), [[600, 600, 15]]);
+    // Two layers whose first folds once: all of it is of some rows.
+    let two = rows(&["model.arch=sage", "model.layers=2"], 40, false, 1).swap_remove(0);
+    assert!(two[1] == 15 && two[0] < 300, "{two:?}");
+    for part in rows(&three, 4, false, 3) {
+        assert!(part[2] < part[1] && part[0] == part[1], "{part:?}");
+    }
+}
+
+#[test]
+fn what_is_left_out_changes_nothing_that_is_learned() {
+    const SCHEDULES: [&[&str]; 7] = [
+        &["schedule.kind=synchronous"],
+        &["schedule.cache_inputs=false"],
+        &["train.recompute=true"],
+        &["schedule.kind=pipelined", "schedule.smooth_gradients=0.5"],
+        &["messages.selection={kind=\"boundary_sample\",rate=0.5}", "model.norm=batch"],
+        &["schedule.overlap=false", "messages.selection=none"],
+        &["train.sync_every=2", "model.residual=true"],
+    ];
+    const ARCHS: [&[&str]; 6] = [
+        &["model.arch=gcn", "model.layers=3"],
+        &["model.arch=sage", "model.aggregator=max"],
+        &["model.arch=sage", "model.layers=3"],
+        &["model.arch=gin"],
+        &["model.arch=gat", "model.layers=3"],
+        &["model.arch=gcn", "model.layers=3", "model.jumping_knowledge=cat"],
+    ];
+    let datasets = [graph(300, CLASSES), weighted(300, CLASSES)];
+    for (turn, arch) in ARCHS.iter().enumerate() {
+        for (every, schedule) in SCHEDULES.iter().enumerate() {
+            for workers in [1, 2] {
+                assert_learns_the_same(&datasets[turn % 2], 2 + 5 * every, &[*arch, schedule].concat(), workers);
+            }
+        }
+    }
+    for workers in [1, 2] {
+        let keys = ["model.arch=rgcn", "model.bases=2", "model.layers=3"];
+        assert_learns_the_same(&related(300, CLASSES), 20, &keys, workers);
+        let keys = ["model.arch=sage", "model.layers=3", "partition.order=locality"];
+        assert_learns_the_same(&datasets[0], 20, &keys, workers);
+    }
+}
+
+#[test]
+fn rows_that_nobody_reads_change_no_byte_and_go_on_after_a_stop() {
+    let dataset = few(graph(240, CLASSES), 12, false);
+    for keys in [
+        &["model.arch=gcn", "model.layers=3"][..],
+        &["model.arch=gat", "schedule.kind=pipelined"],
+        &["model.arch=sage", "model.layers=3", "data.inductive=true"],
+    ] {
+        assert_predicted(&dataset, keys, 3);
+        assert_goes_on(&dataset, keys, &[1, 3]);
+        assert_same(&dataset, 2, keys, &[&["train.threads=2"], &["train.threads=3"]]);
+    }
+}
