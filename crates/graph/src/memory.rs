@@ -1,6 +1,7 @@
 //! How much memory there is for this process, and what it gives back.
 #![allow(unsafe_code)]
 
+pub(crate) mod arrays;
 mod lines;
 
 use crate::limits::read_file;
@@ -34,6 +35,11 @@ pub fn give_back() {
     unsafe {
         libc::malloc_trim(0);
     }
+}
+
+/// Whether these values are a map of a file, of which memory holds no more than what was looked at lately.
+pub fn is_in_file<T>(values: &[T]) -> bool {
+    arrays::is_map(values.as_ptr().cast())
 }
 
 /// Pieces of this size stand apart, in bytes: larger than what comes and goes with every batch, smaller than rows of

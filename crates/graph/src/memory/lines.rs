@@ -4,11 +4,13 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 
+use super::arrays::{is_map, offered, take_apart};
+
 /// The bytes of a line of the cache, which is what moves between memory and the processor.
 const LINE: usize = 64;
 
 /// Arrays of so many bytes begin a line: rows of many nodes, not what comes and goes.
-const LARGE: usize = 64 << 10;
+pub(super) const LARGE: usize = 64 << 10;
 
 /// The system's allocator, but that large arrays begin a line of the cache.
 ///
@@ -17,6 +19,8 @@ const LARGE: usize = 64 << 10;
 ///
 /// The system is asked for a line more, and where its answer begins is noted before the array. Asked for aligned memory
 /// itself it would cut both ends off: a piece that was given back would then be too small for the next of its size.
+///
+/// It gives out maps of files, too, for arrays that are to be these, wherever they begin.
 ///
 /// ```
 /// use laconic_graph::memory::Lines;
@@ -69,11 +73,33 @@ unsafe fn noted(line: *mut u8) -> *mut u8 {
     unsafe { line.cast::<*mut u8>().sub(1).read() }
 }
 
+/// What stands in memory of one layout in new memory of another, as much of it as both have room for.
+///
+/// # Safety
+///
+/// `memory` came from [`Lines`] with this layout, and is nobody's from then on unless the answer is null.
+unsafe fn moved(memory: *mut u8, layout: Layout, wanted: Layout) -> *mut u8 {
+    // SAFETY: both have room for what is copied, and one of them is new.
+    unsafe {
+        let moved = Lines.alloc(wanted);
+        if !moved.is_null() {
+            memory.copy_to_nonoverlapping(moved, layout.size().min(wanted.size()));
+            Lines.dealloc(memory, layout);
+        }
+        moved
+    }
+}
+
 // SAFETY: everything is the system's own answer, or a part of it as large as was asked for; which of the two it is
 // depends on the layout alone, and that is the same whenever memory is handed back.
 unsafe impl GlobalAlloc for Lines {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() >= LARGE
+            && let Some(map) = offered(layout)
+        {
+            return map;
+        }
         match with_a_line(layout) {
             // SAFETY: its size is not 0, and there is room for a line behind what is asked for.
             Some(more) => unsafe { line_in(System.alloc(more)) },
@@ -94,6 +120,10 @@ unsafe impl GlobalAlloc for Lines {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: nobody uses what is given back.
+        if layout.size() >= LARGE && unsafe { take_apart(memory) } {
+            return;
+        }
         match with_a_line(layout) {
             // SAFETY: memory of this layout came from `line_in`.
             Some(more) => unsafe { System.dealloc(noted(memory), more) },
@@ -104,6 +134,10 @@ unsafe impl GlobalAlloc for Lines {
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let Ok(wanted) = Layout::from_size_align(size, layout.align()) else { return null_mut() };
+        if layout.size() >= LARGE && is_map(memory) {
+            // SAFETY: the caller's.
+            return unsafe { moved(memory, layout, wanted) };
+        }
         match (with_a_line(layout), with_a_line(wanted)) {
             // SAFETY: the caller's.
             (None, None) => unsafe { System.realloc(memory, layout, size) },
@@ -123,15 +157,8 @@ unsafe impl GlobalAlloc for Lines {
                 }
                 line_in(moved)
             },
-            // SAFETY: both have room for what is copied, and one of them is new.
-            _ => unsafe {
-                let moved = self.alloc(wanted);
-                if !moved.is_null() {
-                    memory.copy_to_nonoverlapping(moved, layout.size().min(size));
-                    self.dealloc(memory, layout);
-                }
-                moved
-            },
+            // SAFETY: the caller's.
+            _ => unsafe { moved(memory, layout, wanted) },
         }
     }
 }

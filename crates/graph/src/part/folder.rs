@@ -28,6 +28,7 @@ use crate::dataset::{Features, Ids, Labels};
 use crate::edges::{EdgeData, Edges, Relations};
 use crate::error::{GraphError, Result};
 use crate::files::{keep_names, parent};
+use crate::part::mapped::FeaturesIn;
 use crate::part::meta::{Meta, PartEntry, Provenance};
 use crate::part::negatives;
 use crate::part::tensors::{self, Tensor, Tensors};
@@ -201,6 +202,12 @@ pub fn parts_here(dir: &Path, meta: &Meta) -> Vec<u32> {
     meta.files.keys().copied().filter(|&index| dir.join(part_name(index)).is_dir()).collect()
 }
 
+/// The bytes that the features of some parts take, as their files are.
+pub fn features_bytes(meta: &Meta, parts: impl IntoIterator<Item = u32>) -> u64 {
+    let entries = parts.into_iter().filter_map(|index| meta.files.get(&index)?.files.get(FEATURES));
+    entries.map(|entry| entry.bytes).sum()
+}
+
 /// Reads and verifies part `index` of the part folder `dir`. Touches `meta.json` and the files of that part, nothing
 /// else.
 ///
@@ -209,6 +216,15 @@ pub fn parts_here(dir: &Path, meta: &Meta) -> Vec<u32> {
 /// If the folder does not hold that part, a file is not of the size or checksum that `meta.json` names, an array breaks
 /// a rule of parts, or the system refuses to read.
 pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
+    open_part_with(dir, index, FeaturesIn::Memory)
+}
+
+/// The same with dense features where they are wanted.
+///
+/// # Errors
+///
+/// As [`open_part`].
+pub fn open_part_with(dir: &Path, index: u32, features_in: FeaturesIn) -> Result<Part> {
     let meta = open_meta(dir)?;
     let place = format!("part {index}");
     let entry = meta.files.get(&index).ok_or_else(|| {
@@ -242,7 +258,7 @@ pub fn open_part(dir: &Path, index: u32) -> Result<Part> {
         },
         left_out: Vec::new(),
         negatives: negatives::read(&graph)?,
-        features: read_features(&features, own.len(), meta.global.columns)?,
+        features: read_features(&features, (own.len(), meta.global.columns), features_in)?,
         labels: read_labels(&nodes, own.len(), &meta.global)?,
         roles: if nodes.has("roles") { nodes.vector("roles")? } else { Vec::new() },
         ids: read_ids(&nodes)?,
@@ -323,7 +339,7 @@ pub(super) fn add(dir: &Path, meta: &mut Meta, part: &Part) -> Result<()> {
     Ok(())
 }
 
-fn read_features(file: &Tensors, rows: usize, columns: usize) -> Result<Features> {
+fn read_features(file: &Tensors, (rows, columns): (usize, usize), features_in: FeaturesIn) -> Result<Features> {
     if file.has("features_offsets") {
         return Ok(Features::Sparse {
             columns,
@@ -333,7 +349,10 @@ fn read_features(file: &Tensors, rows: usize, columns: usize) -> Result<Features
         });
     }
     if file.has("features") {
-        let (columns, values) = file.matrix("features", rows)?;
+        let (columns, values) = match features_in {
+            FeaturesIn::Memory => file.matrix("features", rows)?,
+            FeaturesIn::File => file.matrix_in_file("features", rows)?,
+        };
         return Ok(Features::Dense { columns, values });
     }
     Ok(Features::None)

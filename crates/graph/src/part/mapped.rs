@@ -1,21 +1,43 @@
-//! Memory maps of the files of part folders; the one place of this crate with `unsafe`.
+//! Memory maps of the files of part folders.
 #![allow(unsafe_code)]
 
+use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
+use bytemuck::Pod;
 use memmap2::Mmap;
 
 use crate::error::{GraphError, Result};
 use crate::limits::{not_opened, open_file};
+use crate::memory::arrays;
+
+/// Where the dense features of a part are while it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FeaturesIn {
+    /// In memory, all of them.
+    #[default]
+    Memory,
+    /// In their file, of which memory holds what was looked at lately; in memory where the system has no such maps, or
+    /// [`Lines`](crate::memory::Lines) is not the program's allocator.
+    File,
+}
 
 /// Maps `path` for reading.
 ///
 /// A map rather than a read: the checksum is computed and the tensors are copied out of the system's page cache, so a
 /// file is never in this process's memory twice.
-pub(super) fn map(path: &Path) -> Result<Mmap> {
+pub(super) fn map(path: &Path) -> Result<(File, Mmap)> {
     let file = open_file(path).map_err(|source| not_opened(path, source))?;
     // SAFETY: the map is private to this function's caller, which copies what it needs, as plain bytes, and drops it.
     // The program never writes to a part file once it has its final name, so nothing of ours changes the bytes under
     // the map. Another program that truncates the file meanwhile stops this one with SIGBUS, as with every map.
-    unsafe { Mmap::map(&file) }.map_err(|source| GraphError::io(path, source))
+    let map = unsafe { Mmap::map(&file) }.map_err(|source| GraphError::io(path, source))?;
+    Ok((file, map))
+}
+
+/// Values that stay in their file until they are looked at, where they can.
+pub(super) fn array<T: Pod>(file: &File, bytes: Range<usize>) -> Option<Vec<T>> {
+    // SAFETY: as for `map`, for as long as the array is there.
+    unsafe { arrays::array(file, bytes) }
 }

@@ -25,7 +25,11 @@ use crate::given::{GivenCounts, GivenNegatives};
 pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
 pub(crate) use folder::{Aside, OLD, clear, may_replace, take_back};
-pub use folder::{is_part_folder, open_meta, open_part, parts_here, write_counts, write_part, write_parts};
+pub use folder::{
+    features_bytes, is_part_folder, open_meta, open_part, open_part_with, parts_here, write_counts, write_part,
+    write_parts,
+};
+pub use mapped::FeaturesIn;
 pub use meta::{FORMAT, FileEntry, Meta, PartEntry, Provenance, VERSION};
 pub(crate) use to_be::FolderToBe;
 
@@ -112,5 +116,10 @@ impl Part {
     /// The number of own nodes.
     pub fn rows(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Whether its features stay in their file; see [`FeaturesIn::File`].
+    pub fn features_are_in_file(&self) -> bool {
+        matches!(&self.features, Features::Dense { values, .. } if crate::memory::is_in_file(values))
     }
 }

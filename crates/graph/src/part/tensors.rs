@@ -10,6 +10,7 @@ use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
 use crate::error::{GraphError, Result};
+use crate::memory;
 use crate::part::mapped;
 use crate::part::meta::FileEntry;
 
@@ -100,6 +101,7 @@ pub(super) fn write(path: &Path, mut tensors: Vec<Tensor>) -> Result<FileEntry> 
 /// A file whose size and checksum are those expected. What is taken from it is at most as large as the file.
 pub(super) struct Tensors {
     path: PathBuf,
+    file: File,
     map: Mmap,
     data: usize,
     metadata: Metadata,
@@ -108,7 +110,7 @@ pub(super) struct Tensors {
 impl Tensors {
     /// Opens `path` and verifies its size and checksum.
     pub(super) fn open(path: &Path, expected: &FileEntry) -> Result<Self> {
-        let map = mapped::map(path)?;
+        let (file, map) = mapped::map(path)?;
         if map.len() as u64 != expected.bytes {
             let what = format!("expected {} bytes, found {}", expected.bytes, map.len());
             return Err(GraphError::format(path, "size", what));
@@ -119,7 +121,7 @@ impl Tensors {
             return Err(GraphError::format(path, "blake3 checksum", what));
         }
         let (metadata, data) = header(&map).map_err(|what| GraphError::format(path, "header", what))?;
-        Ok(Tensors { path: path.to_owned(), map, data, metadata })
+        Ok(Tensors { path: path.to_owned(), file, map, data, metadata })
     }
 
     /// Whether there is a tensor of this name.
@@ -148,6 +150,19 @@ impl Tensors {
         }
     }
 
+    /// The same as an array that stays in the file, where it can.
+    pub(super) fn matrix_in_file<T: Element>(&self, name: &str, rows: usize) -> Result<(usize, Vec<T>)> {
+        if let Some(&TensorInfo { dtype, ref shape, data_offsets: (start, end) }) = self.metadata.info(name)
+            && dtype == T::DTYPE
+            && let &[found, columns] = &shape[..]
+            && found == rows
+            && let Some(values) = mapped::array(&self.file, self.data + start..self.data + end)
+        {
+            return Ok((columns, values));
+        }
+        self.matrix(name, rows)
+    }
+
     /// An error about a tensor of this file.
     pub(super) fn bad(&self, name: &str, what: impl Into<String>) -> GraphError {
         GraphError::format(&self.path, format!("tensor {name}"), what)
@@ -159,6 +174,7 @@ impl Tensors {
             return Err(self.bad(name, format!("expected type {}, found {}", T::DTYPE, info.dtype)));
         }
         let bytes = &self.map[self.data + info.data_offsets.0..self.data + info.data_offsets.1];
+        memory::afford(bytes.len() as u64).map_err(|what| self.bad(name, what))?;
         // The map need not be aligned for `T`, so the bytes are copied into values and not the other way round.
         let mut values = vec![T::zeroed(); bytes.len() / size_of::<T>()];
         bytemuck::cast_slice_mut(&mut values).copy_from_slice(bytes);

@@ -73,6 +73,9 @@ pub struct DataConfig {
     pub typed: bool,
     /// How features are prepared.
     pub features: FeaturePreparation,
+    /// Where the features of a folder of parts are while a run in batches reads them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub features_in: FeaturesPlace,
     /// Which nodes train, validate and test.
     pub split: SplitChoice,
     /// Which of the data's splits, where it has several.
@@ -105,6 +108,7 @@ impl Default for DataConfig {
             keep_self_loops: false,
             typed: false,
             features: FeaturePreparation::Given,
+            features_in: FeaturesPlace::Auto,
             split: SplitChoice::Named(NamedSplit::Given),
             split_index: 0,
             inductive: false,
@@ -190,6 +194,19 @@ pub enum SplitChoice {
     Named(NamedSplit),
     /// Drawn at random.
     Random(RandomSplit),
+}
+
+/// `data.features_in = "auto"`: where the features of a folder of parts are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeaturesPlace {
+    /// In their file where they would take more than half of the memory that there is.
+    #[default]
+    Auto,
+    /// In memory.
+    Memory,
+    /// In their file, of which memory holds what was read lately.
+    File,
 }
 
 /// `data.split = "given"`

@@ -43,6 +43,8 @@ keys! {
     "data.keep_self_loops": "keep edges from a node to itself (false)",
     "data.typed": "tell types of edges and nodes apart, where the data have them (false)",
     "data.features": "given | row-normalised | standardised (given)",
+    "data.features_in": "auto | memory | file: where features of a folder of parts are while batches read them; auto: \
+                         their file where they would take more than half of the memory that there is (auto)",
     "data.split": "given, or { train = share or count per class, val = share or count, seed = 0 } (given)",
     "data.split_index": "which split, where the data has several (0)",
     "data.inductive": "train on training nodes and the edges between them alone; evaluate on the whole graph (false)",

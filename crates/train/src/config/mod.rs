@@ -24,7 +24,7 @@ mod usual;
 use serde::{Deserialize, Serialize};
 
 pub use batch::{BatchConfig, BatchKind};
-pub use data::{DataConfig, FeaturePreparation, NamedSplit, RandomSplit, SplitChoice};
+pub use data::{DataConfig, FeaturePreparation, FeaturesPlace, NamedSplit, RandomSplit, SplitChoice};
 #[cfg(test)]
 pub(crate) use keys::serialised as serialised_keys;
 pub use keys::{KEYS, KeyDoc};

@@ -149,6 +149,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "data.path",
             "data.features_path",
             "data.nodes_path",
+            "data.features_in",
             "partition.file",
             "train.threads",
             "train.recompute",

@@ -45,6 +45,9 @@ pub struct Shapes {
     pub edges: [usize; 2],
     /// Stored feature values.
     pub feature_values: usize,
+    /// Whether they stay in their file.
+    #[serde(default)]
+    pub features_in_file: bool,
     /// What training sees of all that, where it is less.
     pub training: Option<TrainingShapes>,
 }
@@ -165,6 +168,7 @@ impl Shapes {
             links,
             edges: [own, edges],
             feature_values: feature_values(part),
+            features_in_file: part.features_are_in_file(),
             split_rows: split_rows(part),
             given_pairs: [0; 2],
             ..Shapes::default()
@@ -211,6 +215,7 @@ impl Shapes {
                 given_pairs: [0; 2],
                 edges: [own, counts.halo_edges as usize],
                 feature_values: counts.feature_values as usize,
+                features_in_file: false,
                 training: None,
             }
         };
@@ -248,6 +253,7 @@ impl Shapes {
             given_pairs: [0; 2],
             edges: [topology.own.edges(), topology.halo.edges()],
             feature_values: feature_values(part),
+            features_in_file: part.features_are_in_file(),
             training: None,
         }
     }

@@ -47,7 +47,9 @@ fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Mem
         // Their relation and their share, as read and in blocks.
         memory.add("graph", (edges * (2 * size_of::<u16>() + FLOAT)) as u64);
     }
-    memory.add("features", (of_inputs(shapes, plan, &plan.stages[0]) * shapes.feature_values) as u64);
+    if !shapes.features_in_file {
+        memory.add("features", (of_inputs(shapes, plan, &plan.stages[0]) * shapes.feature_values) as u64);
+    }
     let before = memory.total();
     let keeping = match (trains, plan.config.train.recompute) {
         (false, _) => Keeping::Nothing,

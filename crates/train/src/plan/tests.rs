@@ -32,6 +32,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "data.typed",
         "partition.balance_edges",
         "partition.file",
+        "data.features_in",
         "partition.order",
         "model.self_loops",
         "train.class_weights",

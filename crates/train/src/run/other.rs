@@ -7,7 +7,7 @@ use laconic_graph::dataset::Labels;
 use laconic_graph::error::GraphError;
 use laconic_graph::info::unusable;
 use laconic_graph::limits::Limits;
-use laconic_graph::part::{self, Part};
+use laconic_graph::part::{self, FeaturesIn, Part};
 use laconic_graph::prepare;
 use laconic_graph::read::{ReadOptions, read_with_roles};
 
@@ -30,7 +30,7 @@ pub fn open_other(
     (workers, part): (Option<u32>, Option<u32>),
 ) -> Result<Source> {
     let (mut parts, mut notes) = if let Some(part) = part {
-        let (part, note) = open_alone(path, part)?;
+        let (part, note) = open_alone(path, part, FeaturesIn::Memory)?;
         (vec![part], vec![note])
     } else if is_part_folder(path) {
         let count = part::open_meta(path)?.parts;

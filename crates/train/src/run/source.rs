@@ -7,7 +7,7 @@ use laconic_graph::dataset::{Dataset, Features, Split};
 use laconic_graph::error::GraphError;
 use laconic_graph::info::{empty_classes, unusable};
 use laconic_graph::limits::Limits;
-use laconic_graph::part::{self, Meta, Part};
+use laconic_graph::part::{self, FeaturesIn, Meta, Part, features_bytes};
 use laconic_graph::partition::PartitionInput;
 use laconic_graph::plan::check_counts;
 use laconic_graph::prepare;
@@ -15,7 +15,7 @@ pub use laconic_graph::read::is_part_folder;
 use laconic_graph::read::{READERS, Reader, edge_list, read_with_roles};
 use laconic_graph::roles::Roles;
 
-use crate::config::{Config, DataConfig, FeaturePreparation, SplitChoice};
+use crate::config::{Config, DataConfig, FeaturePreparation, FeaturesPlace, SplitChoice};
 use crate::error::{Result, TrainError};
 use crate::plan::Members;
 
@@ -29,18 +29,24 @@ pub enum Source {
 
 /// What the parts hold that were opened so far: their number, and training, validation and test nodes.
 #[derive(Default)]
-pub struct Held(u32, [u64; 3]);
+pub struct Held {
+    parts: u32,
+    nodes: [u64; 3],
+    /// Where features are, and a line about it.
+    features_in: FeaturesIn,
+    notes: Vec<String>,
+}
 
 impl Held {
     /// Counts one more part; once all have been, they must hold what each of them says that all do.
     fn add(&mut self, part: &Part) -> laconic_graph::error::Result<()> {
-        self.0 += 1;
-        for (count, role) in self.1.iter_mut().zip([Split::TRAIN, Split::VAL, Split::TEST]) {
+        self.parts += 1;
+        for (count, role) in self.nodes.iter_mut().zip([Split::TRAIN, Split::VAL, Split::TEST]) {
             *count += part.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
         }
         let said = [part.global.train, part.global.val, part.global.test];
-        if self.0 == part.parts && self.1 != said {
-            let what = format!("expected {said:?} training, validation and test nodes, found {:?}", self.1);
+        if self.parts == part.parts && self.nodes != said {
+            let what = format!("expected {said:?} training, validation and test nodes, found {:?}", self.nodes);
             return Err(GraphError::invalid(format!("{} parts of {}: {what}", part.parts, part.global.dataset)));
         }
         Ok(())
@@ -65,12 +71,20 @@ impl Source {
             laconic_graph::memory::keep_large_apart();
         }
         let source = if let Some(part) = config.data.part {
-            let (part, note) = open_alone(path, part)?;
+            let (features_in, features) = features_place(config, path, &[part])?;
+            let (part, note) = open_alone(path, part, features_in)?;
             check_keys(config, 1)?;
-            Source::Cut(vec![Some(part)], vec![note])
+            Source::Cut(vec![Some(part)], std::iter::once(note).chain(features).collect())
         } else if is_part_folder(path) {
-            Source::Folder(path.clone(), Box::new(open_folder(config)?), Held::default())
+            let meta = open_folder(config)?;
+            let (features_in, features) = features_place(config, path, &Vec::from_iter(0..meta.parts))?;
+            let held = Held { features_in, notes: features.into_iter().collect(), ..Held::default() };
+            Source::Folder(path.clone(), Box::new(meta), held)
         } else {
+            if config.data.features_in == FeaturesPlace::File {
+                let what = "features stay in the files of a folder of parts, as `laconic partition` writes it";
+                return Err(TrainError::config(format!("data.features_in = \"file\": {what}")));
+            }
             let Prepared { dataset, split, roles } = prepared(&config.data)?;
             let parts = match config.partition.parts {
                 0 => workers.unwrap_or(PARTS_DEFAULT),
@@ -122,7 +136,7 @@ impl Source {
     pub fn notes(&self) -> &[String] {
         match self {
             Source::Cut(_, notes) => notes,
-            Source::Folder(..) => &[],
+            Source::Folder(_, _, held) => &held.notes,
         }
     }
 
@@ -142,7 +156,7 @@ impl Source {
         match self {
             Source::Cut(parts, _) => Ok(parts[index as usize].take().expect("each part is taken once")),
             Source::Folder(dir, meta, held) => {
-                let part = part::open_part(dir, index)?;
+                let part = part::open_part_with(dir, index, held.features_in)?;
                 if let Some(counts) = meta.files.get(&index).and_then(|entry| entry.counts.as_ref()) {
                     check_counts(&part, counts)?;
                 }
@@ -169,9 +183,9 @@ fn open_folder(config: &Config) -> Result<Meta> {
 
 /// Refuses keys that a folder of parts does not read, or does not have so many workers for.
 fn check_keys(config: &Config, workers: u32) -> Result<()> {
-    let DataConfig { path, inductive, part, .. } = config.data.clone();
+    let DataConfig { path, inductive, part, features_in, .. } = config.data.clone();
     let refuse = |what: String| Err(TrainError::config(format!("data.path {} {what}", config.data.path.display())));
-    if config.data != (DataConfig { path, inductive, part, ..DataConfig::default() }) {
+    if config.data != (DataConfig { path, inductive, part, features_in, ..DataConfig::default() }) {
         let what = "data.features, data.split and the like belong to the command that cut it";
         return refuse(format!("is a folder of parts; {what}"));
     }
@@ -185,12 +199,35 @@ fn check_keys(config: &Config, workers: u32) -> Result<()> {
     }
 }
 
+/// Where the features of these parts of a folder are while they are used, and a line about it if that is their file.
+fn features_place(config: &Config, path: &Path, parts: &[u32]) -> Result<(FeaturesIn, Option<String>)> {
+    let in_batches = config.batch.size > 0;
+    let asked = config.data.features_in;
+    if asked == FeaturesPlace::File && !in_batches {
+        let what = "rounds over all nodes read all features, and keep sums of them; batch.size makes batches";
+        return Err(TrainError::config(format!("data.features_in = \"file\": {what}")));
+    }
+    if !is_part_folder(path) || !in_batches || asked == FeaturesPlace::Memory {
+        return Ok((FeaturesIn::Memory, None));
+    }
+    let bytes = features_bytes(&part::open_meta(path)?, parts.iter().copied());
+    let is_too_much = laconic_graph::memory::available().is_some_and(|there| bytes > there / 2);
+    if asked == FeaturesPlace::Auto && !is_too_much {
+        return Ok((FeaturesIn::Memory, None));
+    }
+    let note = format!(
+        "{:.2} GB of features stay in their files; what is in memory of these counts in what is taken",
+        bytes as f64 / 1e9
+    );
+    Ok((FeaturesIn::File, Some(note)))
+}
+
 /// One part of a folder as a graph of its own, for a worker that meets nobody, and a line about it. Nothing of the
 /// others is read.
 ///
 /// # Errors
 /// If this is no folder of parts, there is no such part, or its files are not what they should be.
-pub(super) fn open_alone(path: &Path, index: u32) -> Result<(Part, String)> {
+pub(super) fn open_alone(path: &Path, index: u32, features_in: FeaturesIn) -> Result<(Part, String)> {
     let refuse = |what: String| Err(TrainError::config(format!("data.part = {index}: {} {what}", path.display())));
     if !is_part_folder(path) {
         return refuse("is no folder of parts, as `laconic partition` writes it".to_owned());
@@ -199,7 +236,7 @@ pub(super) fn open_alone(path: &Path, index: u32) -> Result<(Part, String)> {
     if index >= parts {
         return refuse(format!("has parts 0 to {}", parts.saturating_sub(1)));
     }
-    let part = part::open_part(path, index)?;
+    let part = part::open_part_with(path, index, features_in)?;
     let all = part.edges.edges();
     let part = part.alone();
     let (dataset, rows, inner) = (&part.global.dataset, part.rows(), part.edges.edges());

@@ -179,7 +179,9 @@ fn in_places(
     let steps = plan.steps_of_training().map(|most| Steps::to(is_read, &topology.own, links, most));
     let steps = steps.filter(|steps| plan.leaves_out(part.rows(), &steps.within()));
     let within = steps.as_ref().map(Steps::within).unwrap_or_default();
-    let order = plan.order.of(&whole.1);
+    // Features in their file stay where they are: moved, they would be in memory. Batches ask for no order.
+    let stays = part.features_are_in_file();
+    let order = if stays { None } else { plan.order.of(&whole.1) };
     let order = match &steps {
         Some(steps) => Order::by_steps(order, steps),
         None => order,

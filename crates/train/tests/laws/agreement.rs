@@ -145,7 +145,8 @@ const OF_TRAINERS: [&str; 10] = [
 ];
 
 /// What each process may have for itself.
-const OWN: [&str; 8] = [
+const OWN: [&str; 9] = [
+    "data.features_in=memory",
     "data.path=elsewhere",
     "train.threads=2",
     "train.recompute=true",
