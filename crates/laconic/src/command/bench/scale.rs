@@ -1,25 +1,29 @@
 //! `laconic bench scale`: time and memory against size, a row a doubling.
 
 use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use laconic_graph::aside::part_of;
 use laconic_graph::memory;
 use laconic_graph::part::cut;
 use laconic_graph::read::{ReadOptions, read};
 use laconic_graph::write::write_interchange;
+use laconic_nn::Compute;
+use laconic_nn::kernels::roof::copy;
 use laconic_train::forecast::memory::peak_bytes;
 use laconic_train::run::source::assign;
 use laconic_train::{Config, Members, TrainError};
 use serde::Serialize;
 use tempfile::TempDir;
 
-use super::afford;
 use super::graph::{Kind, Size};
 use super::trained::{count_anew, train};
+use super::{THREADS_MAX, afford};
 use crate::bytes::{human_bytes, separated};
 use crate::command::signals::clean_up;
 use crate::output::Output;
@@ -82,6 +86,8 @@ pub struct Scale {
 struct Measured {
     arch: String,
     workers: u32,
+    /// Bytes read and written, on all threads.
+    copy_bytes_per_second: f64,
     rows: Vec<Row>,
     /// Where the table ends before its end.
     stopped: Vec<Stopped>,
@@ -98,6 +104,11 @@ struct Row {
     file_bytes: u64,
     cut_seconds: f64,
     start_seconds: f64,
+    /// What the bytes of the file take as they come from where it is, in relation to reading the graph.
+    read_share: f64,
+    /// What a copy takes of as many bytes as have to be read and written, in relation to cutting and to starting.
+    cut_share: f64,
+    start_share: f64,
     /// The median of the rounds that count, of all stages together.
     round_seconds: f64,
     /// The largest resident size while the graph was generated, read and cut.
@@ -128,8 +139,14 @@ pub fn run(arguments: &Scale, output: &Output) -> Result<u8> {
     let place = place()?;
     let file = place.path().join("graph.npz");
     let kinds = if arguments.graph.is_empty() { vec![Kind::Sbm, Kind::Rmat] } else { arguments.graph.clone() };
-    let mut found =
-        Measured { arch: config.model.arch.clone(), workers: *workers, rows: Vec::new(), stopped: Vec::new() };
+    let copied = copy_rate()?;
+    let mut found = Measured {
+        arch: config.model.arch.clone(),
+        workers: *workers,
+        copy_bytes_per_second: copied,
+        rows: Vec::new(),
+        stopped: Vec::new(),
+    };
     for kind in kinds {
         let (mut edges, mut before): (usize, Option<u64>) = (*from, None);
         while edges <= *to {
@@ -139,7 +156,7 @@ pub fn run(arguments: &Scale, output: &Output) -> Result<u8> {
                 found.stopped.push(ends(&error));
                 break;
             }
-            match row(arguments, &config, (kind, edges), &file, output) {
+            match row((arguments, &config), (kind, edges), (&file, copied), output) {
                 Ok(row) => {
                     before = Some(row.peak_bytes.max(row.prepare_peak_bytes));
                     found.rows.push(row);
@@ -198,7 +215,44 @@ fn configuration(arguments: &Scale) -> Result<Config> {
 /// The first round of each stage grows buffers.
 const FIRST: u32 = 1;
 
-fn row(arguments: &Scale, config: &Config, (graph, edges): (Kind, usize), file: &Path, output: &Output) -> Result<Row> {
+/// The rate of a copy from one array to another on all threads, of 64 MiB each; the fastest of a few.
+fn copy_rate() -> Result<f64> {
+    const VALUES: usize = 16 << 20;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    let compute = Compute::start(threads).context("a copy on all threads")?;
+    let (mut out, from) = (vec![0.0f32; VALUES], vec![1.0f32; VALUES]);
+    let mut seconds = || {
+        let began = Instant::now();
+        copy(&compute, &mut out, &from);
+        began.elapsed().as_secs_f64()
+    };
+    let fastest = (0..5).map(|_| seconds()).fold(f64::INFINITY, f64::min);
+    Ok((2 * VALUES * size_of::<f32>()) as f64 / fastest)
+}
+
+/// Seconds that a file's bytes take, piece by piece and with nothing done to them.
+fn raw_seconds(file: &Path) -> Result<f64> {
+    let failed = |source| TrainError::io(file, source);
+    let (mut piece, began) = (vec![0; 1 << 20], Instant::now());
+    let mut bytes = File::open(file).map_err(failed)?;
+    while bytes.read(&mut piece).map_err(failed)? > 0 {}
+    Ok(began.elapsed().as_secs_f64())
+}
+
+/// Bytes that have to be read and written in cutting a graph of this size and in starting on its parts. Cutting reads
+/// the columns of nodes and a source of 4 bytes an edge, and writes the same with sources of 8; a start reads these,
+/// and writes both orientations, of 4 bytes an edge and 8 a node each.
+fn least_bytes(nodes: usize, edges: usize, features: usize) -> [f64; 2] {
+    let columns = nodes * (4 * features + 8 + 4 + 1);
+    [2 * columns + (4 + 8) * edges, (8 + 4 + 4) * edges + (8 + 8 + 8) * nodes].map(|bytes| bytes as f64)
+}
+
+fn row(
+    (arguments, config): (&Scale, &Config),
+    (graph, edges): (Kind, usize),
+    (file, copied): (&Path, f64),
+    output: &Output,
+) -> Result<Row> {
     count_anew();
     let size = Size { graph, nodes: (edges / arguments.degree).max(1), edges, seed: arguments.seed };
     let began = Instant::now();
@@ -208,6 +262,7 @@ fn row(arguments: &Scale, config: &Config, (graph, edges): (Kind, usize), file: 
     write_interchange(file, &dataset)?;
     drop(dataset);
     let file_bytes = std::fs::metadata(file).map_err(|source| TrainError::io(file, source))?.len();
+    let raw = raw_seconds(file)?;
     let began = Instant::now();
     let dataset = read(file, &ReadOptions::default())?;
     let read_seconds = began.elapsed().as_secs_f64();
@@ -219,6 +274,7 @@ fn row(arguments: &Scale, config: &Config, (graph, edges): (Kind, usize), file: 
     drop((dataset, assignment));
     let prepare_peak_bytes = peak_bytes();
     let trained = train(config, parts, FIRST, output)?;
+    let [cutting, starting] = least_bytes(nodes, edges, arguments.features).map(|bytes| bytes / copied);
     Ok(Row {
         graph: graph.name(),
         nodes,
@@ -228,6 +284,9 @@ fn row(arguments: &Scale, config: &Config, (graph, edges): (Kind, usize), file: 
         file_bytes,
         cut_seconds,
         start_seconds: trained.start_seconds,
+        read_share: raw / read_seconds,
+        cut_share: cutting / cut_seconds,
+        start_share: starting / trained.start_seconds,
         round_seconds: trained.stages.iter().map(|stage| stage.times.median_seconds).sum(),
         prepare_peak_bytes,
         peak_bytes: trained.peak_bytes,
@@ -237,14 +296,17 @@ fn row(arguments: &Scale, config: &Config, (graph, edges): (Kind, usize), file: 
 
 fn table(measured: &Measured) -> String {
     let mut text = format!(
-        "{:<6} {:>12} {:>12} {:>11} {:>8} {:>8} {:>8} {:>8} {:>11} {:>11} {:>11}\n",
+        "{:<6} {:>12} {:>12} {:>11} {:>8} {:>5} {:>8} {:>5} {:>8} {:>5} {:>8} {:>11} {:>11} {:>11}\n",
         "graph",
         "nodes",
         "edges",
         "generate s",
         "read s",
+        "share",
         "cut s",
+        "share",
         "start s",
+        "share",
         "round s",
         "preparing",
         "training",
@@ -255,12 +317,20 @@ fn table(measured: &Measured) -> String {
         let [preparing, training, predicted] =
             [row.prepare_peak_bytes, row.peak_bytes, row.predicted_bytes].map(human_bytes);
         let Row { graph, generate_seconds, read_seconds, cut_seconds, start_seconds, round_seconds, .. } = row;
-        let _ = write!(text, "{graph:<6} {nodes:>12} {edges:>12} {generate_seconds:>11.2} {read_seconds:>8.2} ");
-        let _ = write!(text, "{cut_seconds:>8.2} {start_seconds:>8.2} {round_seconds:>8.3} ");
+        let _ = write!(text, "{graph:<6} {nodes:>12} {edges:>12} {generate_seconds:>11.2}");
+        let shares = [row.read_share, row.cut_share, row.start_share].map(|share| 100.0 * share);
+        for (seconds, share) in [*read_seconds, *cut_seconds, *start_seconds].iter().zip(shares) {
+            let _ = write!(text, " {seconds:>8.2} {share:>3.0} %");
+        }
+        let _ = write!(text, " {round_seconds:>8.3} ");
         let _ = writeln!(text, "{preparing:>11} {training:>11} {predicted:>11}");
     }
     for Stopped { graph, edges, reason } in &measured.stopped {
         let _ = writeln!(text, "{graph} ends before {} edges: {reason}", separated(*edges as u64));
+    }
+    if !measured.rows.is_empty() {
+        let copied = measured.copy_bytes_per_second / 1e9;
+        let _ = writeln!(text, "shares: of the file's own rate; of a copy's, {copied:.1} GB/s read and written");
     }
     text.trim_end().to_owned()
 }
