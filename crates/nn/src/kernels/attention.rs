@@ -337,7 +337,7 @@ fn fold_rows<T: Value, const HEADS: usize>(
         for start in edges.clone().step_by(RUN) {
             run.weigh(&csr.columns[start..edges.end.min(start + RUN)], scores, &mut denominator[..heads]);
             let (which, factors) = (&run.which[..run.there], &run.factors[..run.there * heads]);
-            let coming = after(&csr.columns, start + AHEAD);
+            let coming = after(csr.columns, start + AHEAD);
             let picked = Picked { rows: messages, columns, which, coming, factors, heads };
             if !wide::add_picked(sums, picked) {
                 add_picked(sums, picked);

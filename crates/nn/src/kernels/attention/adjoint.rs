@@ -171,7 +171,7 @@ fn adjoint_rows<T: Value, const HEADS: usize>(
             }
             let which = &csr.columns[of_run.clone()];
             run.weigh(which, state, mine, weight);
-            let (coming, factors) = (after(&csr.columns, start + AHEAD), &run.factors[..which.len() * heads]);
+            let (coming, factors) = (after(csr.columns, start + AHEAD), &run.factors[..which.len() * heads]);
             let picked = Picked { rows: gradient, columns, which, coming, factors, heads };
             if !wide::add_and_multiply_picked(out, &mut run.along, message, picked) {
                 add_and_multiply_picked(out, &mut run.along, message, picked);

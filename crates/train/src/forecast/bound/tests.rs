@@ -177,7 +177,8 @@ fn what_training_does_not_see_is_no_work() {
     let is_among = |[from, to]: [usize; 2]| trains[from] && trains[to];
     assert!((1..60).contains(&train) && count(&is_own) > 0 && count(&is_among) < count(&|_| true));
     let both = |edge| is_own(edge) && is_among(edge);
-    let cases: [(&[&str], u64, &dyn Fn([usize; 2]) -> bool); 5] = [
+    type IsSeen<'a> = &'a dyn Fn([usize; 2]) -> bool;
+    let cases: [(&[&str], u64, IsSeen<'_>); 5] = [
         (&[], 60, &|_| true),
         (&["data.inductive=true"], train, &is_among),
         (&["messages.selection=none"], 60, &is_own),
