@@ -153,9 +153,12 @@ impl Seen {
                         steps[part.nodes[row] as usize] = step;
                         within.nodes += 1;
                         within.edges += count(part, row);
-                        // Whoever is reached already stays.
-                        let reached = sources(part, row).into_iter().map(|source| source as usize);
-                        reached.for_each(|source| steps[source] = steps[source].min(step + 1));
+                        for source in sources(part, row) {
+                            // Whoever is reached already stays.
+                            if let Some(of_source) = steps.get_mut(source as usize) {
+                                *of_source = (*of_source).min(step + 1);
+                            }
+                        }
                     }
                 }
             }
@@ -167,7 +170,7 @@ impl Seen {
     /// What the layers of a stage run over, first to last.
     fn sizes(&self, plan: &Plan, stage: &Stage) -> Vec<Size> {
         let layers = stage.network.units().len();
-        if touches_no_graph(stage) {
+        if plan.trains_on_rows_alone(stage) {
             let train = self.train as f64;
             return vec![Size { read: train, rows: train, edges: self.all.edges as f64 }; layers];
         }
@@ -204,12 +207,6 @@ pub fn of(plan: &Plan, seen: &Seen) -> Result<Vec<Item>> {
         RoundOf { stage, index, sizes, value, items: &mut items }.all();
     }
     Ok(items)
-}
-
-/// Whether rounds read kept folds, or no neighbours, and nothing else.
-fn touches_no_graph(stage: &Stage) -> bool {
-    let first = stage.first();
-    (first.message_width() == 0 || keeps_fold(stage)) && stage.reads_no_further()
 }
 
 /// Whether the first layer's fold is computed once.

@@ -37,11 +37,6 @@ impl Narrowed {
         Some(Narrowed { units: rows.iter().zip(before).enumerate().map(unit).collect() })
     }
 
-    /// How many rows unit `index` reads.
-    fn read(&self, index: usize) -> usize {
-        self.units[index.saturating_sub(1)].rows
-    }
-
     /// The rows that unit `index` puts out, and the edges into them.
     pub(super) fn graph<'a>(&'a self, whole: LocalGraph<'a>, index: usize) -> LocalGraph<'a> {
         let Unit { rows, blocks } = &self.units[index];
@@ -54,6 +49,6 @@ impl Narrowed {
 
     /// What is known of the rows that unit `index` reads.
     pub(super) fn senders<'a>(&self, nodes: Nodes<'a>, index: usize) -> Nodes<'a> {
-        nodes.head(self.read(index))
+        nodes.head(self.units[index.saturating_sub(1)].rows)
     }
 }

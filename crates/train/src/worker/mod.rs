@@ -366,11 +366,6 @@ impl Worker {
         self.transport.size()
     }
 
-    /// Own rows and their edges, as training sees them.
-    pub fn graph(&self) -> LocalGraph<'_> {
-        self.local.graph()
-    }
-
     /// The parts that a pass over all own rows needs, on the graph that training sees.
     pub fn split(&mut self) -> (Peers<'_>, LocalGraph<'_>) {
         self.split_at(false)

@@ -14,7 +14,6 @@ use laconic_graph::part::cut;
 use laconic_graph::read::{ReadOptions, read};
 use laconic_graph::write::write_interchange;
 use laconic_nn::Compute;
-use laconic_nn::kernels::roof::copy;
 use laconic_train::forecast::memory::peak_bytes;
 use laconic_train::run::source::assign;
 use laconic_train::{Config, Members, TrainError};
@@ -22,6 +21,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::graph::{Kind, Size};
+use super::roofline::copied;
 use super::trained::{count_anew, train};
 use super::{THREADS_MAX, afford};
 use crate::bytes::{human_bytes, separated};
@@ -139,11 +139,11 @@ pub fn run(arguments: &Scale, output: &Output) -> Result<u8> {
     let place = place()?;
     let file = place.path().join("graph.npz");
     let kinds = if arguments.graph.is_empty() { vec![Kind::Sbm, Kind::Rmat] } else { arguments.graph.clone() };
-    let copied = copy_rate()?;
+    let copies = copy_rate()?;
     let mut found = Measured {
         arch: config.model.arch.clone(),
         workers: *workers,
-        copy_bytes_per_second: copied,
+        copy_bytes_per_second: copies,
         rows: Vec::new(),
         stopped: Vec::new(),
     };
@@ -156,7 +156,7 @@ pub fn run(arguments: &Scale, output: &Output) -> Result<u8> {
                 found.stopped.push(ends(&error));
                 break;
             }
-            match row((arguments, &config), (kind, edges), (&file, copied), output) {
+            match row((arguments, &config), (kind, edges), (&file, copies), output) {
                 Ok(row) => {
                     before = Some(row.peak_bytes.max(row.prepare_peak_bytes));
                     found.rows.push(row);
@@ -215,19 +215,11 @@ fn configuration(arguments: &Scale) -> Result<Config> {
 /// The first round of each stage grows buffers.
 const FIRST: u32 = 1;
 
-/// The rate of a copy from one array to another on all threads, of 64 MiB each; the fastest of a few.
+/// Bytes a second that a copy on all threads reads and writes, of arrays of 64 MiB; the fastest in a tenth of a second.
 fn copy_rate() -> Result<f64> {
-    const VALUES: usize = 16 << 20;
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let compute = Compute::start(threads).context("a copy on all threads")?;
-    let (mut out, from) = (vec![0.0f32; VALUES], vec![1.0f32; VALUES]);
-    let mut seconds = || {
-        let began = Instant::now();
-        copy(&compute, &mut out, &from);
-        began.elapsed().as_secs_f64()
-    };
-    let fastest = (0..5).map(|_| seconds()).fold(f64::INFINITY, f64::min);
-    Ok((2 * VALUES * size_of::<f32>()) as f64 / fastest)
+    Ok(copied(&compute, 64 << 20, 0.1).bytes_per_second)
 }
 
 /// Seconds that a file's bytes take, piece by piece and with nothing done to them.
@@ -250,7 +242,7 @@ fn least_bytes(nodes: usize, edges: usize, features: usize) -> [f64; 2] {
 fn row(
     (arguments, config): (&Scale, &Config),
     (graph, edges): (Kind, usize),
-    (file, copied): (&Path, f64),
+    (file, copies): (&Path, f64),
     output: &Output,
 ) -> Result<Row> {
     count_anew();
@@ -274,7 +266,7 @@ fn row(
     drop((dataset, assignment));
     let prepare_peak_bytes = peak_bytes();
     let trained = train(config, parts, FIRST, output)?;
-    let [cutting, starting] = least_bytes(nodes, edges, arguments.features).map(|bytes| bytes / copied);
+    let [cutting, starting] = least_bytes(nodes, edges, arguments.features).map(|bytes| bytes / copies);
     Ok(Row {
         graph: graph.name(),
         nodes,
@@ -329,8 +321,8 @@ fn table(measured: &Measured) -> String {
         let _ = writeln!(text, "{graph} ends before {} edges: {reason}", separated(*edges as u64));
     }
     if !measured.rows.is_empty() {
-        let copied = measured.copy_bytes_per_second / 1e9;
-        let _ = writeln!(text, "shares: of the file's own rate; of a copy's, {copied:.1} GB/s read and written");
+        let copies = measured.copy_bytes_per_second / 1e9;
+        let _ = writeln!(text, "shares: of the file's own rate; of a copy's, {copies:.1} GB/s read and written");
     }
     text.trim_end().to_owned()
 }

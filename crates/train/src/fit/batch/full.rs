@@ -21,7 +21,7 @@ pub(super) struct AllRows {
 impl AllRows {
     /// All rows, without those that nobody reads.
     pub fn narrowed(worker: &Worker, stage: &Stage, inputs: &Inputs) -> AllRows {
-        let (all, graph) = (worker.local.ids.len(), worker.graph());
+        let (all, graph) = (worker.local.ids.len(), worker.local.graph());
         let within = |steps: usize| worker.within.get(steps).copied().unwrap_or(all);
         let mut rows = worker.plan.rows_put_out(stage, all, within);
         let copied = rows.first().filter(|&&first| first < all).map(|&first| first as u32);
