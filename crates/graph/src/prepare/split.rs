@@ -15,13 +15,15 @@ pub enum Amount {
     Count(usize),
 }
 
-/// A split to draw. The labelled nodes that neither amount takes are for testing.
+/// A split to draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SplitSpec {
     /// Training nodes, drawn first.
     pub train: Amount,
     /// Validation nodes, drawn from the others.
     pub val: Amount,
+    /// Test nodes, drawn from the rest; `None` for all of it.
+    pub test: Option<Amount>,
 }
 
 /// Draws a split among the labelled nodes, the same for the same labels, amounts and seed. Nodes without a label
@@ -29,7 +31,7 @@ pub struct SplitSpec {
 ///
 /// More nodes than there are is an error for counts and fractions; for a class it means all of the class. A split
 /// without training nodes is an error. Cora with 86 a class and 300 for validation is `SplitSpec { train:
-/// Amount::PerClass(86), val: Amount::Count(300) }`.
+/// Amount::PerClass(86), val: Amount::Count(300), test: None }`.
 ///
 /// # Errors
 ///
@@ -51,11 +53,9 @@ pub fn random_split(labels: &Labels, spec: &SplitSpec, seed: u64) -> Result<Spli
         return Err(GraphError::invalid(format!("{:?} of {all} labelled nodes leaves none for training", spec.train)));
     }
     take(&mut roles, &order, labels, (spec.val, all), ("validation", Split::VAL))?;
-    for &node in &order {
-        if roles[node as usize] == 0 {
-            roles[node as usize] = Split::TEST;
-        }
-    }
+    let rest = order.iter().filter(|&&node| roles[node as usize] == 0).count();
+    let test = spec.test.unwrap_or(Amount::Count(rest));
+    take(&mut roles, &order, labels, (test, all), ("testing", Split::TEST))?;
     Ok(Split { roles })
 }
 
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn fractions_are_of_the_labelled_nodes_and_roles_never_overlap() {
-        let spec = SplitSpec { train: Amount::Fraction(0.5), val: Amount::Fraction(0.25) };
+        let spec = SplitSpec { train: Amount::Fraction(0.5), val: Amount::Fraction(0.25), test: None };
         let split = random_split(&labels(), &spec, 1).unwrap();
         assert_eq!(counts(&split), [140, 70, 70]);
         assert!(split.roles[280..].iter().all(|&role| role == 0));
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn so_many_a_class_takes_all_of_a_small_class() {
-        let spec = SplitSpec { train: Amount::PerClass(20), val: Amount::Count(30) };
+        let spec = SplitSpec { train: Amount::PerClass(20), val: Amount::Count(30), test: None };
         let split = random_split(&labels(), &spec, 1).unwrap();
         assert_eq!(counts(&split), [50, 30, 200]);
         let of_class =
@@ -151,8 +151,22 @@ mod tests {
     }
 
     #[test]
+    fn so_many_test_and_what_is_left_has_no_role() {
+        let test = |test| SplitSpec { train: Amount::PerClass(20), val: Amount::Count(30), test: Some(test) };
+        let [some, rest] =
+            [Amount::Count(100), Amount::Count(200)].map(|amount| random_split(&labels(), &test(amount), 1));
+        let (some, rest) = (some.unwrap(), rest.unwrap());
+        assert_eq!((counts(&some), counts(&rest)), ([50, 30, 100], [50, 30, 200]));
+        // Nobody else trains for it.
+        let but_for_tests = |split: &Split| split.roles.iter().map(|role| role & !Split::TEST).collect::<Vec<_>>();
+        assert_eq!(but_for_tests(&some), but_for_tests(&rest));
+        assert_eq!(counts(&random_split(&labels(), &test(Amount::Fraction(0.25)), 1).unwrap()), [50, 30, 70]);
+        assert!(random_split(&labels(), &test(Amount::Count(201)), 1).is_err());
+    }
+
+    #[test]
     fn the_seed_and_nothing_else_decides() {
-        let spec = SplitSpec { train: Amount::Fraction(0.6), val: Amount::Fraction(0.2) };
+        let spec = SplitSpec { train: Amount::Fraction(0.6), val: Amount::Fraction(0.2), test: None };
         let split = random_split(&labels(), &spec, 7).unwrap();
         assert_eq!(split, random_split(&labels(), &spec, 7).unwrap());
         assert_ne!(split, random_split(&labels(), &spec, 8).unwrap());
@@ -161,7 +175,7 @@ mod tests {
     #[test]
     fn shares_that_add_to_one_leave_nothing_over() {
         let labels = Labels::Multi { classes: 2, values: vec![0; 2 * 5] };
-        let spec = SplitSpec { train: Amount::Fraction(0.5), val: Amount::Fraction(0.5) };
+        let spec = SplitSpec { train: Amount::Fraction(0.5), val: Amount::Fraction(0.5), test: None };
         assert_eq!(counts(&random_split(&labels, &spec, 1).unwrap()), [3, 2, 0]);
     }
 
@@ -169,21 +183,21 @@ mod tests {
     fn a_node_gets_a_role_where_at_least_one_of_its_labels_is_known() {
         const U: u8 = Labels::UNKNOWN;
         let labels = Labels::Multi { classes: 2, values: vec![U, U, 0, U, U, 1, 0, 0] };
-        let spec = SplitSpec { train: Amount::Fraction(1.0), val: Amount::Count(0) };
+        let spec = SplitSpec { train: Amount::Fraction(1.0), val: Amount::Count(0), test: None };
         let split = random_split(&labels, &spec, 1).unwrap();
         assert_eq!(split.roles, [0, Split::TRAIN, Split::TRAIN, Split::TRAIN]);
     }
 
     #[test]
     fn impossible_splits_are_errors() {
-        let refused = |train, val| random_split(&labels(), &SplitSpec { train, val }, 1).is_err();
+        let refused = |train, val| random_split(&labels(), &SplitSpec { train, val, test: None }, 1).is_err();
         assert!(refused(Amount::Count(0), Amount::Count(1)));
         assert!(refused(Amount::Fraction(0.0), Amount::Count(1)));
         assert!(refused(Amount::Fraction(f64::NAN), Amount::Count(1)));
         assert!(refused(Amount::Fraction(0.9), Amount::Fraction(0.2)));
         assert!(refused(Amount::Count(281), Amount::Count(0)));
         let multi = Labels::Multi { classes: 1, values: vec![1] };
-        let spec = SplitSpec { train: Amount::PerClass(1), val: Amount::Count(0) };
+        let spec = SplitSpec { train: Amount::PerClass(1), val: Amount::Count(0), test: None };
         assert!(random_split(&multi, &spec, 1).is_err() && random_split(&Labels::None, &spec, 1).is_err());
     }
 }

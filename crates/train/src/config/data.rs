@@ -217,7 +217,7 @@ pub enum NamedSplit {
     Given,
 }
 
-/// `data.split = { train = …, val = …, seed = … }`; what is left over tests.
+/// `data.split = { train = …, val = …, test = …, seed = … }`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomSplit {
@@ -225,6 +225,9 @@ pub struct RandomSplit {
     pub train: toml::Value,
     /// A fraction of the labelled nodes (0.2), or a number of nodes in all (500).
     pub val: toml::Value,
+    /// The same; absent where all that is left over tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<toml::Value>,
     /// The seed of the draw.
     #[serde(default)]
     pub seed: u64,
@@ -246,6 +249,7 @@ impl RandomSplit {
         Ok(SplitSpec {
             train: amount("train", &self.train, Amount::PerClass)?,
             val: amount("val", &self.val, Amount::Count)?,
+            test: self.test.as_ref().map(|test| amount("test", test, Amount::Count)).transpose()?,
         })
     }
 }

@@ -45,7 +45,7 @@ keys! {
     "data.features": "given | row-normalised | standardised (given)",
     "data.features_in": "auto | memory | file: where features of a folder of parts are while batches read them; auto: \
                          their file where they would take more than half of the memory that there is (auto)",
-    "data.split": "given, or { train = share or count per class, val = share or count, seed = 0 } (given)",
+    "data.split": "given, or { train = share or count per class, val, test = share or count, seed = 0 } (given)",
     "data.split_index": "which split, where the data has several (0)",
     "data.inductive": "train on training nodes and the edges between them alone; evaluate on the whole graph (false)",
     "partition.parts": "number of parts, one worker each (0: 4, or the number of MPI processes)",

@@ -31,7 +31,7 @@ pub(super) struct Preparation {
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Features::Given, help_heading = HEADING)]
     feature_preparation: Features,
     /// The data's own split, or a random one: train=0.6,val=0.2,seed=1 in shares of the labelled nodes, or
-    /// train=20,val=500 with 20 of each class and 500 in all; what is left over tests
+    /// train=20,val=500 with 20 of each class and 500 in all; what is left over tests, or test=1000 of it
     #[arg(long, value_parser = parse_split, default_value = "given", help_heading = HEADING)]
     split: SplitChoice,
     /// Which of the data's own splits

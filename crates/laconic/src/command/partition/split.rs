@@ -1,4 +1,4 @@
-//! `--split given` or `--split train=…,val=…,seed=…`
+//! `--split given` or `--split train=…,val=…,test=…,seed=…`
 
 use laconic_train::config::{NamedSplit, RandomSplit, SplitChoice};
 
@@ -7,15 +7,16 @@ pub(super) fn parse_split(text: &str) -> Result<SplitChoice, String> {
     if text == "given" {
         return Ok(SplitChoice::Named(NamedSplit::Given));
     }
-    let (mut train, mut val, mut seed) = (None, None, None);
+    let (mut train, mut val, mut test, mut seed) = (None, None, None, None);
     for item in text.split(',') {
         let (key, value) = item.split_once('=').unwrap_or((item, ""));
         let refused = |expected: &str| format!("{item:?}: expected {expected}");
         let place = match key.trim() {
             "train" => &mut train,
             "val" => &mut val,
+            "test" => &mut test,
             "seed" => &mut seed,
-            _ => return Err(refused("given, or train=…, val=… and perhaps seed=…")),
+            _ => return Err(refused("given, or train=…, val=… and perhaps test=… and seed=…")),
         };
         if place.replace(number(value.trim()).ok_or_else(|| refused("a number"))?).is_some() {
             return Err(refused("each key once"));
@@ -27,9 +28,9 @@ pub(super) fn parse_split(text: &str) -> Result<SplitChoice, String> {
         Some(Number::Share(seed)) => return Err(format!("seed={seed}: expected an integer")),
     };
     let (Some(train), Some(val)) = (train, val) else {
-        return Err("expected both train=… and val=…; what is left over tests".to_owned());
+        return Err("expected both train=… and val=…; without test=… all that is left over tests".to_owned());
     };
-    let random = RandomSplit { train: train.value(), val: val.value(), seed };
+    let random = RandomSplit { train: train.value(), val: val.value(), test: test.map(Number::value), seed };
     random.spec().map_err(|error| error.to_string())?;
     Ok(SplitChoice::Random(random))
 }
@@ -67,10 +68,12 @@ mod tests {
             SplitChoice::Random(random) => (random.spec().unwrap(), random.seed),
             given => panic!("{given:?}"),
         };
-        let shares = SplitSpec { train: Amount::Fraction(0.6), val: Amount::Fraction(0.2) };
+        let shares = SplitSpec { train: Amount::Fraction(0.6), val: Amount::Fraction(0.2), test: None };
         assert_eq!(drawn("train=0.6,val=0.2,seed=7"), (shares, 7));
-        let counts = SplitSpec { train: Amount::PerClass(20), val: Amount::Count(500) };
+        let counts = SplitSpec { train: Amount::PerClass(20), val: Amount::Count(500), test: None };
         assert_eq!(drawn("val=500, train=20"), (counts, 0));
+        let counts = SplitSpec { test: Some(Amount::Count(1000)), ..counts };
+        assert_eq!(drawn("train=20,val=500,test=1000"), (counts, 0));
         assert!(matches!(parse_split("given").unwrap(), SplitChoice::Named(_)));
     }
 
