@@ -70,14 +70,15 @@ impl Block {
     }
 
     /// The same with its edges by source.
-    fn both_ways(self) -> Block {
+    #[must_use]
+    pub fn both_ways(self) -> Block {
         let Csr { offsets, columns } = self.forward();
         let (offsets, columns) = transpose_pattern(self.sources, offsets, columns);
         Block { reverse: Arc::new(Lines { offsets, columns }), ..self }
     }
 
-    /// The edges into the first destinations, all of which start from the first sources. What is known of an edge by
-    /// destination is shared with this block; by source it is known anew.
+    /// The edges into the first destinations, all of which start from the first sources, for passes that go forward
+    /// alone. What is known of an edge is shared with this block.
     ///
     /// # Panics
     ///
@@ -88,7 +89,7 @@ impl Block {
         let head = Block { sources, destinations, reverse: Arc::default(), positions: OnceLock::new(), ..self.clone() };
         let begins = |&source: &u32| (source as usize) < sources;
         assert!(head.forward().columns.iter().all(begins), "an edge starts beyond source row {sources}");
-        head.both_ways()
+        head
     }
 
     /// The same for passes that go forward alone: it has no edges by source.

@@ -48,7 +48,7 @@ pub use layer::{
     Absence, At, Closing, Layer, LayerSpec, Nodes, Product, Senders, Side, Slot, Sources, State, Undivided, Wanted,
     Whole, layer_kind,
 };
-pub use matrix::{Matrix, Operand, Precision, Rows, Span, SparseRows};
+pub use matrix::{Matrix, Operand, Precision, Rows, Span, SparseRows, SparseSpan};
 pub use network::{Network, Unit};
 pub use registry::Registry;
 pub use threads::Compute;

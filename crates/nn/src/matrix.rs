@@ -1,13 +1,16 @@
 //! Dense and sparse matrices, rows are nodes. Values are `f32`; dense rows may be stored as [`Bf16`].
 
 mod precision;
+mod rows;
 mod sparse;
 
 use std::ops::Range;
 
 pub(crate) use precision::each_value;
 pub use precision::{Bf16, Precision, Value, Values};
-pub use sparse::SparseRows;
+pub use rows::Rows;
+pub(crate) use rows::Stored;
+pub use sparse::{SparseRows, SparseSpan};
 pub(crate) use sparse::{transpose_pattern, transposed_positions};
 
 /// A dense row-major matrix. It keeps the [`Precision`] that it was made with, whatever shape it is given.
@@ -339,58 +342,6 @@ pub enum Operand {
     Sparse(SparseRows),
 }
 
-/// Borrowed rows that a product reads.
-#[derive(Debug, Clone, Copy)]
-pub enum Rows<'a> {
-    /// The rows of a dense matrix.
-    Dense(&'a Matrix),
-    /// Some rows of one.
-    Span(Span<'a>),
-    /// The rows of a sparse matrix.
-    Sparse(&'a SparseRows),
-}
-
-/// Rows by how they are stored.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Stored<'a> {
-    Dense(Span<'a>),
-    Sparse(&'a SparseRows),
-}
-
-impl<'a> Rows<'a> {
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        match self.stored() {
-            Stored::Dense(span) => span.rows(),
-            Stored::Sparse(s) => s.rows(),
-        }
-    }
-
-    /// The number of columns.
-    pub fn columns(&self) -> usize {
-        match self.stored() {
-            Stored::Dense(span) => span.columns(),
-            Stored::Sparse(s) => s.columns(),
-        }
-    }
-
-    /// How values are stored; those of sparse rows are `f32`.
-    pub fn precision(&self) -> Precision {
-        match self.stored() {
-            Stored::Dense(span) => span.precision(),
-            Stored::Sparse(_) => Precision::F32,
-        }
-    }
-
-    pub(crate) fn stored(&self) -> Stored<'a> {
-        match *self {
-            Rows::Dense(m) => Stored::Dense(m.span(0..m.rows())),
-            Rows::Span(span) => Stored::Dense(span),
-            Rows::Sparse(s) => Stored::Sparse(s),
-        }
-    }
-}
-
 impl Operand {
     /// Its matrix; sparse rows are dropped for an empty one.
     pub fn dense_mut(&mut self) -> &mut Matrix {
@@ -407,7 +358,7 @@ impl Operand {
     pub fn view(&self) -> Rows<'_> {
         match self {
             Operand::Dense(m) => Rows::Dense(m),
-            Operand::Sparse(s) => Rows::Sparse(s),
+            Operand::Sparse(s) => Rows::Sparse(s.all()),
         }
     }
 

@@ -292,29 +292,34 @@ pub(crate) fn column_bits(row: (u32, u32), column: u32) -> u32 {
 }
 
 /// `out = mask ⊙ x / (1 − p)` for dense or sparse rows, `out` of the same kind and pattern as `x`.
-pub fn drop_out(compute: &Compute, out: &mut Operand, x: &Operand, dropout: Dropout, nodes: NodeIds<'_>) {
-    match (x, out) {
-        (Operand::Dense(x), Operand::Dense(out)) => {
+pub fn drop_out(compute: &Compute, out: &mut Operand, x: Rows<'_>, dropout: Dropout, nodes: NodeIds<'_>) {
+    match (x.stored(), out) {
+        (Stored::Dense(x), Operand::Dense(out)) => {
             out.reshape(x.rows(), x.columns());
             let (width, rooms) = (x.columns().max(1), compute.rooms());
             pieces(compute, out, Access::Write, |first, out| {
                 let rows = first..first + out.len() / width;
-                read(&rooms, x.all(), rows.clone(), |x| drop_piece(out, x, width, &dropout, &nodes[rows]));
+                read(&rooms, x, rows.clone(), |x| drop_piece(out, x, width, &dropout, &nodes[rows]));
             });
         }
-        (Operand::Sparse(x), Operand::Sparse(out)) => {
+        (Stored::Sparse(x), Operand::Sparse(out)) => {
             let (threshold, scale) = (dropout.threshold(), dropout.scale());
             let (offsets, indices, values) = out.parts_mut();
+            let first = x.offsets()[0];
             for (row, &node) in nodes.iter().enumerate().take(offsets.len() - 1) {
                 let bits = dropout.row(node);
                 for entry in offsets[row]..offsets[row + 1] {
                     let keep = column_bits(bits, indices[entry]) >= threshold;
-                    values[entry] = if keep { x.values()[entry] * scale } else { 0.0 };
+                    values[entry] = if keep { x.values()[first + entry] * scale } else { 0.0 };
                 }
             }
         }
-        (x, out) => {
-            *out = x.clone();
+        (Stored::Dense(rows), out) => {
+            *out = Operand::Dense(Matrix::stored(rows.precision()));
+            drop_out(compute, out, x, dropout, nodes);
+        }
+        (Stored::Sparse(rows), out) => {
+            *out = Operand::Sparse(rows.copied());
             drop_out(compute, out, x, dropout, nodes);
         }
     }
@@ -400,7 +405,7 @@ mod tests {
         let x = Operand::Dense(Matrix::from_vec(rows, columns, vec![1.0; rows * columns]));
         let mut out = Operand::Dense(Matrix::default());
         let nodes: Vec<u64> = (0..rows as u64).collect();
-        drop_out(&Compute::new(2), &mut out, &x, dropout(0.3), &nodes);
+        drop_out(&Compute::new(2), &mut out, x.view(), dropout(0.3), &nodes);
         let Operand::Dense(out) = out else { panic!("dense in, dense out") };
         for column in 0..columns {
             let kept = (0..rows).filter(|&r| out.row(r)[column] != 0.0).count();
@@ -448,9 +453,9 @@ mod tests {
         let (dense, sparse) = (Operand::Dense(x.clone()), Operand::compact(x));
         let compute = Compute::new(1);
         let (mut a, mut b, mut c) = (dense.clone(), sparse.clone(), dense.clone());
-        drop_out(&compute, &mut a, &dense, dropout(0.5), &[10, 11, 12]);
-        drop_out(&compute, &mut b, &sparse, dropout(0.5), &[10, 11, 12]);
-        drop_out(&compute, &mut c, &dense.gather(&[2, 0, 1]), dropout(0.5), &[12, 10, 11]);
+        drop_out(&compute, &mut a, dense.view(), dropout(0.5), &[10, 11, 12]);
+        drop_out(&compute, &mut b, sparse.view(), dropout(0.5), &[10, 11, 12]);
+        drop_out(&compute, &mut c, dense.gather(&[2, 0, 1]).view(), dropout(0.5), &[12, 10, 11]);
         let (Operand::Dense(a), Operand::Sparse(b), Operand::Dense(c)) = (a, b, c) else { panic!("kinds stay") };
         let (mut in_place, mut sparse_in_place) = (dense.clone(), sparse.clone());
         drop_out_in_place(&compute, &mut in_place, dropout(0.5), &[10, 11, 12]);

@@ -14,7 +14,7 @@ use super::product_tiles::{
     Coming, LeftSide, Words, columns_to_left, columns_to_right, multiply_words, rows_to_left, rows_to_right,
 };
 use super::stored::{Access, pieces, pieces_of, read_values};
-use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, SparseRows, Stored, Value, Values, each_value};
+use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, SparseRows, SparseSpan, Stored, Value, Values, each_value};
 use crate::threads::{Compute, Rooms, row_pieces};
 
 /// Rows of a dense product that a thread takes at once: so many that what faer packs anew for each of them is below a
@@ -248,7 +248,7 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
 }
 
 /// `out (=|+=) x · W` for sparse rows: they add up rows of W, which is inputs × outputs.
-fn sum_sparse(compute: &Compute, (out, store): (&mut Matrix, Store), x: &SparseRows, weight: &[f32]) {
+fn sum_sparse(compute: &Compute, (out, store): (&mut Matrix, Store), x: SparseSpan<'_>, weight: &[f32]) {
     let (outputs, pattern) = (out.columns(), ((x.offsets(), x.indices()), Weights::Direct(x.values())));
     pieces(compute, out, store.into(), |first, out| sum_some_rows(out, outputs, store, first, pattern, weight));
 }
@@ -304,14 +304,14 @@ pub fn add_product_gradient(compute: &mut Compute, gradient: &mut [f32], x: Rows
     assert_eq!((dz.rows(), gradient.len()), (x.rows(), x.columns() * dz.columns()));
     match x.stored() {
         Stored::Dense(x) => dense_weight_gradient(compute, gradient, x, dz.all()),
-        Stored::Sparse(x) => {
+        Stored::Sparse(x) => by_column(x, |x| {
             let columns = x.by_column();
             let (pattern, weights) =
                 ((&columns.offsets[..], &columns.rows[..]), Weights::Indexed(x.values(), &columns.positions));
             each_value!(dz.values(), |values| {
                 sum_rows(compute, gradient, dz.columns(), Store::Add, pattern, weights, values);
             });
-        }
+        }),
     }
 }
 
@@ -325,7 +325,15 @@ pub fn add_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Mat
     assert_eq!((dz.rows(), gradient.len()), (x.rows(), outputs * inputs));
     match x.stored() {
         Stored::Dense(x) => dense_weight_gradient(compute, gradient, dz.all(), x),
-        Stored::Sparse(x) => sparse_weight_gradient(compute, gradient, dz, x),
+        Stored::Sparse(x) => by_column(x, |x| sparse_weight_gradient(compute, gradient, dz, x)),
+    }
+}
+
+/// `task` on rows whose columns are known: those of a matrix, or of a copy where they are some of its rows.
+fn by_column(x: SparseSpan<'_>, task: impl FnOnce(&SparseRows)) {
+    match x.whole() {
+        Some(x) => task(x),
+        None => task(&x.copied()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sparse rows of `f32`, in both orders.
 
+use std::ops::Range;
+
 /// Compressed sparse rows, with the transposed pattern that the weight gradient walks.
 #[derive(Debug, Clone, Default)]
 pub struct SparseRows {
@@ -70,6 +72,11 @@ impl SparseRows {
         (&self.offsets, &self.indices, &mut self.values)
     }
 
+    /// All rows, borrowed.
+    pub fn all(&self) -> SparseSpan<'_> {
+        SparseSpan { of: self, first: 0, rows: self.rows() }
+    }
+
     pub(crate) fn by_column(&self) -> &ByColumn {
         &self.by_column
     }
@@ -85,6 +92,63 @@ impl SparseRows {
             offsets.push(indices.len());
         }
         SparseRows::new(self.columns, offsets, indices, values)
+    }
+}
+
+/// Rows of a sparse matrix that follow each other, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub struct SparseSpan<'a> {
+    of: &'a SparseRows,
+    first: usize,
+    rows: usize,
+}
+
+impl<'a> SparseSpan<'a> {
+    /// Some of its rows.
+    ///
+    /// # Panics
+    ///
+    /// If they lie beyond it.
+    #[must_use]
+    pub fn span(&self, rows: Range<usize>) -> SparseSpan<'a> {
+        assert!(rows.start <= rows.end && rows.end <= self.rows, "rows {rows:?} of {}", self.rows);
+        SparseSpan { of: self.of, first: self.first + rows.start, rows: rows.len() }
+    }
+
+    /// The matrix, where these are all of its rows.
+    pub fn whole(&self) -> Option<&'a SparseRows> {
+        (self.rows == self.of.rows()).then_some(self.of)
+    }
+
+    /// The same rows as a matrix of their own.
+    pub fn copied(&self) -> SparseRows {
+        let rows: Vec<u32> = (self.first as u32..(self.first + self.rows) as u32).collect();
+        self.of.gather(&rows)
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.of.columns
+    }
+
+    /// Row boundaries in [`SparseSpan::indices`]; rows + 1 entries.
+    pub fn offsets(&self) -> &'a [usize] {
+        &self.of.offsets[self.first..=self.first + self.rows]
+    }
+
+    /// The column of each stored value of the matrix.
+    pub fn indices(&self) -> &'a [u32] {
+        &self.of.indices
+    }
+
+    /// The stored values of the matrix, row after row.
+    pub fn values(&self) -> &'a [f32] {
+        &self.of.values
     }
 }
 

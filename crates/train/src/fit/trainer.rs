@@ -20,10 +20,11 @@ use crate::config::{SelectBy, TrainConfig};
 use crate::error::{Result, TrainError};
 use crate::exchange::widths;
 use crate::pass::inputs::Inputs;
+use crate::pass::narrowed::Narrowed;
 use crate::pass::network::Pass;
 use crate::pass::reveal::Reveal;
 use crate::pass::walk::{PassContext, Walk};
-use crate::plan::Plan;
+use crate::plan::{Plan, Reader};
 use crate::saved::{Remembers, Saved};
 use crate::schedule::Stage;
 use crate::worker::Worker;
@@ -51,6 +52,8 @@ pub struct Fit<'a> {
     /// The rows that rounds run over.
     batches: Box<dyn Batches>,
     task: Box<dyn Task>,
+    /// Which rows evaluations put out, where not all.
+    asked: Option<Narrowed>,
     /// The memory of passes over all own rows: evaluations, and rounds of full batches.
     pass: Pass,
     gradient: Vec<f32>,
@@ -82,7 +85,11 @@ impl<'a> Fit<'a> {
     /// If the codec of parameters cannot be made, or the system starts no thread for making batches.
     pub fn new(worker: &Worker, at: StageRun<'a>, material: StageInputs) -> Result<Fit<'a>> {
         let batches = batch::of(worker, at.stage, &material.inputs)?;
-        Ok(Fit { batches, ..Fit::without_rounds(worker, at, material)? })
+        let graph = worker.whole_graph();
+        let rows = graph.nodes.ids.len();
+        let rows = worker.plan.rows_put_out(at.stage, Reader::Figures, rows, &worker.within.evaluation);
+        let asked = Narrowed::new(graph, &rows, false);
+        Ok(Fit { batches, asked, ..Fit::without_rounds(worker, at, material)? })
     }
 
     /// A stage that is only run, of which no training rows are kept apart.
@@ -100,6 +107,7 @@ impl<'a> Fit<'a> {
             inputs,
             reveal,
             eval_inputs,
+            asked: None,
             pass: Pass::default(),
             gradient: Vec::with_capacity(network.len()),
             seen: Vec::new(),
@@ -335,6 +343,16 @@ impl<'a> Fit<'a> {
     /// # Errors
     /// If another worker does not answer.
     pub fn infer(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<&mut Pass> {
+        if self.asked.is_some() {
+            // What evaluations have left is too small.
+            self.pass = Pass::default();
+        }
+        self.infer_rows(worker, parameters, (round, false))?;
+        Ok(&mut self.pass)
+    }
+
+    /// Logits of all own rows, or only of those that are `asked` for.
+    fn infer_rows(&mut self, worker: &mut Worker, p: &[f32], (round, asked): (u32, bool)) -> Result<()> {
         let (network, context) = (self.network(), self.context(worker, round, false));
         let (pass, in_batches) = (&mut self.pass, worker.plan.batching.is_some());
         if in_batches {
@@ -342,14 +360,10 @@ impl<'a> Fit<'a> {
         }
         let (mut peers, graph) = worker.split_whole();
         let inputs = self.eval_inputs.as_ref().unwrap_or(&self.inputs);
-        let mut walk = Walk { peers: &mut peers, graph, narrowed: None, network, p: parameters, inputs, context };
+        let narrowed = self.asked.as_ref().filter(|_| asked);
+        let mut walk = Walk { peers: &mut peers, graph, narrowed, network, p, inputs, context };
         // Where training is in batches for its memory's sake, evaluations must not ask for more.
-        if in_batches {
-            pass.infer(&mut walk)?
-        } else {
-            pass.forward(&mut walk)?
-        }
-        Ok(pass)
+        if in_batches { pass.infer(&mut walk) } else { pass.forward(&mut walk) }
     }
 
     /// The same as training sees them; `None` where evaluations see no more.
@@ -398,7 +412,7 @@ impl<'a> Fit<'a> {
 
     fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(Scores, u64)> {
         let (start, aside) = (Instant::now(), worker.aside());
-        self.infer(worker, parameters, round)?;
+        self.infer_rows(worker, parameters, (round, true))?;
         let result = self.task.evaluate(worker, parameters, self.pass.logits(), round);
         if worker.plan.batching.is_some() {
             self.pass = Pass::default();

@@ -38,7 +38,7 @@ use laconic_nn::{Absence, Layer};
 
 use super::amounts::FLOAT;
 use crate::error::{Result, TrainError};
-use crate::plan::Plan;
+use crate::plan::{Plan, Reader};
 use crate::schedule::Stage;
 
 /// What a machine has to be good at.
@@ -137,10 +137,10 @@ impl Seen {
                 seen.all.edges += count(part, row);
             }
         }
-        let Some(most) = plan.steps_of_training() else { return seen };
+        let Some(most) = plan.steps_to(Reader::Loss) else { return seen };
         // By id, over how many edges a node is read by one that trains.
         let ids = || parts.iter().flat_map(|part| part.nodes.iter().map(|&id| id as usize));
-        let mut steps = vec![u8::MAX; ids().max().map_or(0, |last| last + 1)];
+        let mut steps = vec![u16::MAX; ids().max().map_or(0, |last| last + 1)];
         let mut within = Count::default();
         for step in 0..=most {
             for part in parts {
@@ -174,7 +174,7 @@ impl Seen {
             let train = self.train as f64;
             return vec![Size { read: train, rows: train, edges: self.all.edges as f64 }; layers];
         }
-        let narrow = plan.layers_that_narrow(stage);
+        let narrow = plan.layers_that_narrow(stage, Reader::Loss);
         let of = |steps: usize| self.within.get(steps).copied().filter(|_| steps < narrow).unwrap_or(self.all);
         let size = |layer: usize| {
             let (steps, first) = (layers - 1 - layer, layer == 0);

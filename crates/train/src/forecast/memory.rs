@@ -10,9 +10,9 @@ use super::frames::frames;
 use super::passes::{Keeping, Over, messages_are_rows, most_bytes, most_halo_bytes};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
-use crate::plan::{Plan, RankedAmong};
+use crate::plan::{Plan, RankedAmong, Reader};
 use crate::sample::WINDOW;
-use crate::schedule::Stage;
+use crate::schedule::{HandOn, Stage};
 use crate::worker::evaluate::Evaluator;
 
 /// An account in the maps of a ledger, with its share of their nodes.
@@ -156,16 +156,18 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let over = |over: Over<'_>, keeping| most_bytes(over, (stage, plan.precision()), keeping);
     let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
     let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
-    let all = vec![rows; stage.network.units().len()];
+    let asked = put_out(shapes, plan, stage, if keeping == Keeping::Nothing { None } else { Some(Reader::Figures) });
     if keeping == Keeping::Nothing || !plan.trains_on_rows_alone(stage) {
         let crosses = shapes.links.iter().any(|link| link.send + link.receive > 0);
-        let evaluation = Over { rows, put_out: &all, copies, crosses };
-        let put_out = put_out(shapes, plan, stage);
+        let evaluation = Over { rows, put_out: &asked, copies, crosses };
+        let put_out = put_out(shapes, plan, stage, Some(Reader::Loss));
         let round = Over { put_out: &put_out, ..evaluation };
         let passes = over(evaluation, Keeping::Nothing);
         let of_rounds = if keeping == Keeping::Nothing { 0 } else { over(round, keeping) };
         let again = if folds && !stage.freezes() { folding } else { 0 };
-        bytes("training rows", if put_out[0] < rows { put_out[0] * each } else { 0 }, each_input);
+        // Sparse ones are copied.
+        let is_copied = put_out[0] < rows && stage.first_layer == 0 && stored < rows * first.inputs();
+        bytes("training rows", if is_copied { put_out[0] * each } else { 0 }, each_input);
         // What layers that leave out rows put out in rounds is too small for evaluations, and stays beside theirs.
         let units = stage.network.units().iter().zip(&put_out).filter(|(_, of)| **of < rows && of_rounds > 0);
         let beside =
@@ -175,27 +177,37 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     }
     let (train, of_round) = training_rows(shapes, plan);
     let batch = if plan.batching.is_some() { of_round * each } else { 0 };
-    let over = |rows: usize, keeping| {
-        let put_out = vec![rows; all.len()];
-        over(Over { rows, put_out: &put_out, copies: 0, crosses: true }, keeping)
-    };
-    let (round, evaluation) = (over(of_round, keeping), over(rows, Keeping::Nothing));
+    let over =
+        |rows: usize, put_out: &[usize], keeping| over(Over { rows, put_out, copies: 0, crosses: true }, keeping);
+    let (round, evaluation) =
+        (over(of_round, &vec![of_round; asked.len()], keeping), over(rows, &asked, Keeping::Nothing));
     bytes("training rows", train * each + batch, each_input);
     bytes("activations", (round + evaluation).max(folding), 1);
     memory
 }
 
-/// How many rows each layer of a stage puts out in a round, at most: who reads what over how many edges is not known
-/// before it starts.
-fn put_out(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Vec<usize> {
-    let within = |steps: usize| if steps == 0 || plan.inductive { shapes.split_rows[0] } else { shapes.rows };
-    plan.rows_put_out(stage, shapes.rows, within)
+/// How many rows each layer of a stage puts out for a round or for an evaluation, at most: who reads what over how many
+/// edges is not known before it starts. All of them where the stage is to hand rows on.
+fn put_out(shapes: &Shapes, plan: &Plan, stage: &Stage, reader: Option<Reader>) -> Vec<usize> {
+    let (rows, [train, others @ ..]) = (shapes.rows, shapes.split_rows);
+    let layers = stage.network.units().len();
+    let of_rounds = if plan.inductive { vec![train; layers] } else { vec![train] };
+    match reader {
+        Some(Reader::Loss) => plan.rows_put_out(stage, Reader::Loss, rows, &of_rounds),
+        Some(Reader::Figures) if stage.hand_on == HandOn::Nothing => {
+            // Rounds that leave out rows have those that they read over several edges before others.
+            let goes_far = !plan.inductive && plan.steps_to(Reader::Loss) > Some(0);
+            let before = if goes_far && plan.leaves_out(Reader::Loss, rows, &of_rounds) { rows } else { train };
+            plan.rows_put_out(stage, Reader::Figures, rows, &[before + others.iter().sum::<usize>()])
+        }
+        _ => vec![rows; layers],
+    }
 }
 
 /// Bytes of what is folded by source a second time, in layers that leave out rows.
 fn narrowed_edges(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
     let edges = shapes.edges.iter().sum::<usize>() as f64;
-    let put_out = put_out(shapes, plan, stage);
+    let put_out = put_out(shapes, plan, stage, Some(Reader::Loss));
     let narrowed = stage.network.units().iter().zip(&put_out).skip(1).filter(|(_, rows)| **rows < shapes.rows);
     let of = |(unit, &rows): (&Unit, &usize)| {
         let numbers = if plan.weighted || unit.layer.reads_positions() { 2 } else { 1 };

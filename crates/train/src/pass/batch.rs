@@ -258,9 +258,7 @@ fn head<'a>(rows: Rows<'a>, count: usize, own: &'a Option<Operand>) -> Rows<'a> 
 
 fn copied_head(rows: Rows<'_>, count: usize) -> Option<Operand> {
     match rows {
-        Rows::Sparse(sparse) if count < sparse.rows() => {
-            Some(Operand::Sparse(sparse.gather(&(0..count as u32).collect::<Vec<u32>>())))
-        }
+        Rows::Sparse(sparse) if count < sparse.rows() => Some(Operand::Sparse(sparse.span(0..count).copied())),
         _ => None,
     }
 }

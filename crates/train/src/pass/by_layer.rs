@@ -114,7 +114,8 @@ fn folds<'a>(walk: &mut Walk<'_, '_>, index: usize, x: Rows<'a>) -> Result<Folds
     if layer.message_width() == 0 {
         return Ok(Folds::Nothing);
     }
-    let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes);
+    // The first reads inputs of all rows.
+    let (p, nodes) = (&walk.p[walk.network.ranges(index).layer.clone()], walk.graph.nodes.head(x.rows()));
     let mut messages = Messages { rows: rows_as_messages(layer, &nodes, x), ..Messages::default() };
     let Messages { rows, made, halo, state } = &mut messages;
     if rows.is_none() {
@@ -137,11 +138,12 @@ fn folds<'a>(walk: &mut Walk<'_, '_>, index: usize, x: Rows<'a>) -> Result<Folds
     Ok(Folds::Messages(messages))
 }
 
-/// Folds and closes piece after piece, and sets `out` to what the next unit reads.
+/// Folds and closes piece after piece, and sets `out` to what the next unit reads, of the rows that this one puts out.
 fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Folds<'_>), out: &mut Matrix) {
     let unit = &walk.network.units()[index];
     let (layer, p) = (unit.layer.as_ref(), &walk.p[walk.network.ranges(index).layer.clone()]);
-    let (network, compute, count) = (walk.network, &mut *walk.peers.compute, x.rows());
+    let graph = walk.graph_of(index);
+    let (network, compute, count) = (walk.network, &mut *walk.peers.compute, graph.nodes.ids.len());
     let between = Between { network, p: walk.p, context: walk.context, index, weight: None };
     out.reshape(count, layer.outputs());
     let [mut folded_piece, mut nothing, mut z, mut next]: [Matrix; 4] = Default::default();
@@ -149,54 +151,24 @@ fn pieces(walk: &mut Walk<'_, '_>, index: usize, (x, mut folds): (Rows<'_>, Fold
     let mut nobody = State::default();
     for start in (0..count).step_by(PIECE) {
         let piece = start..count.min(start + PIECE);
-        let nodes = rows_of(walk.graph.nodes, piece.clone());
-        let made;
+        let nodes = rows_of(graph.nodes, piece.clone());
         let folded = match &mut folds {
             Folds::Nothing => {
                 nothing.reshape(piece.len(), 0);
                 Rows::Dense(&nothing)
             }
-            Folds::Kept(folded) => {
-                made = cut(folded.view(), piece.clone());
-                made.view()
-            }
+            Folds::Kept(folded) => folded.view().span(piece.clone()),
             Folds::Messages(messages) => {
-                fold(compute, layer, (p, nodes), walk.graph, piece.clone(), messages, &mut folded_piece);
+                fold(compute, layer, (p, nodes), graph, piece.clone(), messages, &mut folded_piece);
                 Rows::Dense(&folded_piece)
             }
         };
         let state = if let Folds::Messages(messages) = &mut folds { &mut messages.state } else { &mut nobody };
-        let own = cut(x, piece.clone());
-        layer.close(&mut At { compute, p, nodes, state }, Closing { x: own.view(), folded }, &mut z);
+        let own = x.span(piece.clone());
+        layer.close(&mut At { compute, p, nodes, state }, Closing { x: own, folded }, &mut z);
         between.forward(compute, nodes.ids, (&z, &mut statistics), &mut next);
         let width = next.columns();
         out.data_mut()[piece.start * width..piece.end * width].copy_from_slice(next.data());
-    }
-}
-
-/// Some rows that follow each other: dense ones where they stand, sparse ones in a copy.
-enum Cut<'a> {
-    Here(Rows<'a>),
-    Copied(Operand),
-}
-
-impl Cut<'_> {
-    fn view(&self) -> Rows<'_> {
-        match self {
-            Cut::Here(rows) => *rows,
-            Cut::Copied(rows) => rows.view(),
-        }
-    }
-}
-
-fn cut(x: Rows<'_>, rows: Range<usize>) -> Cut<'_> {
-    match x {
-        Rows::Dense(matrix) => Cut::Here(Rows::Span(matrix.span(rows))),
-        Rows::Span(span) => Cut::Here(Rows::Span(span.span(rows))),
-        Rows::Sparse(sparse) => {
-            let rows: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
-            Cut::Copied(Operand::Sparse(sparse.gather(&rows)))
-        }
     }
 }
 

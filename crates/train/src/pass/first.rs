@@ -4,7 +4,7 @@ use laconic_key::Purpose;
 use laconic_nn::{At, Closing, Layer, Rows, Senders, Side, Sources, Wanted};
 use laconic_wire::Direction;
 
-use super::inputs::Neighbours;
+use super::inputs::{Neighbours, first_rows};
 use super::neighbourhood::{Neighbourhood, Returning};
 use super::network::{FirstInputs, Pass, Tape};
 use super::walk::Walk;
@@ -29,18 +29,21 @@ impl Pass {
         let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
         let after_fold = walk.context.dropout(Purpose::AggregateDropout, 0, unit.dropout);
         let own_dropout = dropout.filter(|_| reads_rows(layer));
-        let x = own.view(walk.peers.compute, &inputs.x, own_dropout, nodes.ids, &mut self.spare);
+        let rows = nodes.ids.len();
+        let x = own.view(walk.peers.compute, first_rows(&inputs.x, rows), own_dropout, nodes.ids, &mut self.spare);
         // `None` where the fold stands on the tape.
         let folded = match &inputs.neighbours {
             Neighbours::Nobody => {
-                nothing.reshape(nodes.ids.len(), 0);
+                nothing.reshape(rows, 0);
                 Some(Rows::Dense(nothing))
             }
             Neighbours::Folded(frozen) => {
+                let frozen = first_rows(frozen, rows);
                 Some(folded.view(walk.peers.compute, frozen, after_fold, nodes.ids, &mut self.spare))
             }
             Neighbours::Copies(copies) => {
-                let copies = halo.view(walk.peers.compute, copies, dropout, graph.halo_nodes.ids, &mut self.spare);
+                let copies =
+                    halo.view(walk.peers.compute, copies.view(), dropout, graph.halo_nodes.ids, &mut self.spare);
                 tape.near.fold_copies(walk, (x, copies), &mut self.spare);
                 None
             }
@@ -54,7 +57,7 @@ impl Pass {
                 let into = refolded.dense_mut();
                 into.store_as(walk.context.precision);
                 refolding.fold(walk.peers, graph, layer, (inputs.x.view(), tag), into)?;
-                Some(folded.view(walk.peers.compute, refolded, after_fold, nodes.ids, &mut self.spare))
+                Some(folded.view(walk.peers.compute, refolded.view(), after_fold, nodes.ids, &mut self.spare))
             }
         };
         let Tape { near: Neighbourhood { folded: own_fold, state, .. }, z, .. } = tape;
@@ -89,16 +92,16 @@ impl Pass {
         let after_fold = walk.context.dropout(Purpose::AggregateDropout, 0, unit.dropout);
         let own_dropout = dropout.filter(|_| reads_rows(unit.layer.as_ref()));
         let (ids, spare) = (graph.nodes.ids, &mut self.spare);
-        own.view(compute, &inputs.x, own_dropout, ids, spare);
+        own.view(compute, first_rows(&inputs.x, ids.len()), own_dropout, ids, spare);
         match &inputs.neighbours {
             Neighbours::Folded(frozen) => {
-                folded.view(compute, frozen, after_fold, ids, spare);
+                folded.view(compute, first_rows(frozen, ids.len()), after_fold, ids, spare);
             }
             Neighbours::Copies(copies) => {
-                halo.view(compute, copies, dropout, graph.halo_nodes.ids, spare);
+                halo.view(compute, copies.view(), dropout, graph.halo_nodes.ids, spare);
             }
             Neighbours::Exchanged if !unit.layer.message_has_parameters() => {
-                folded.view(compute, refolded, after_fold, ids, spare);
+                folded.view(compute, refolded.view(), after_fold, ids, spare);
             }
             Neighbours::Nobody | Neighbours::Exchanged => {}
         }
@@ -114,11 +117,11 @@ impl Pass {
         let FirstInputs { own, folded: kept, halo, refolded, nothing, .. } = &self.first;
         let (Tape { near, z, .. }, returning) = (&mut self.tapes[0], &mut self.returning);
         let (in_place, makes_messages_again) = (walk.puts_out_folds(0), walk.makes_messages_again(0));
-        let x = own.last(&inputs.x);
+        let x = own.last(first_rows(&inputs.x, nodes.ids.len()));
         let folded = match &inputs.neighbours {
             Neighbours::Nobody => Rows::Dense(nothing),
-            Neighbours::Folded(frozen) => kept.last(frozen),
-            Neighbours::Exchanged if !layer.message_has_parameters() => kept.last(refolded),
+            Neighbours::Folded(frozen) => kept.last(first_rows(frozen, nodes.ids.len())),
+            Neighbours::Exchanged if !layer.message_has_parameters() => kept.last(refolded.view()),
             _ => Rows::Dense(if in_place { z } else { &near.folded }),
         };
         let (input, dz) = (Closing { x, folded }, &mut self.gradient);
@@ -155,7 +158,7 @@ impl Pass {
         self.spare.shape(dm, (messages.rows(), messages.columns()));
         layer.fold_adjoint(at, g, own_sources, dfolded, dm);
         self.spare.take(dfolded);
-        let senders = Senders { side: Side::Halo, x: halo.last(copies), messages: halo_messages };
+        let senders = Senders { side: Side::Halo, x: halo.last(copies.view()), messages: halo_messages };
         at.nodes = graph.halo_nodes;
         layer.message_adjoint(at, g, senders, dhalo, None);
         at.nodes = nodes;

@@ -152,6 +152,12 @@ impl Inputs {
             if layer.message_has_parameters() { Neighbours::Copies(rows) } else { Neighbours::Folded(rows) };
     }
 
+    /// Whether any of its rows are sparse.
+    pub fn has_sparse(&self) -> bool {
+        let is_sparse = |rows: &Operand| matches!(rows, Operand::Sparse(_));
+        is_sparse(&self.x) || matches!(&self.neighbours, Neighbours::Folded(folded) if is_sparse(folded))
+    }
+
     /// The inputs of these rows alone, where no graph is touched any more; `None` where one is.
     pub fn gather(&self, rows: &[u32]) -> Option<Inputs> {
         let neighbours = match &self.neighbours {
@@ -273,6 +279,12 @@ impl Refolding {
     }
 }
 
+/// The first rows of an operand; all of them as they stand.
+pub(super) fn first_rows(x: &Operand, count: usize) -> Rows<'_> {
+    let all = x.view();
+    if count < all.rows() { all.span(0..count) } else { all }
+}
+
 /// A copy of rows with dropout, in memory that is used again.
 #[derive(Default)]
 pub struct Dropped {
@@ -286,25 +298,24 @@ impl Dropped {
     pub(super) fn view<'a>(
         &'a mut self,
         compute: &Compute,
-        x: &'a Operand,
+        x: Rows<'a>,
         dropout: Option<Dropout>,
         ids: &[u64],
         spare: &mut Spare,
     ) -> Rows<'a> {
         self.active = dropout.is_some();
-        let Some(dropout) = dropout else { return x.view() };
+        let Some(dropout) = dropout else { return x };
         // Only values are written to a sparse copy. In batches other rows are stored each time.
-        if let (Some(Operand::Sparse(copy)), Operand::Sparse(x)) = (&self.copy, x)
-            && (copy.offsets() != x.offsets() || copy.indices() != x.indices())
+        if let (Some(Operand::Sparse(copy)), Rows::Sparse(x)) = (&self.copy, x)
+            && (copy.offsets() != x.offsets() || Some(copy.indices()) != x.indices().get(..copy.indices().len()))
         {
             self.copy = None;
         }
         let copy = self.copy.get_or_insert_with(|| match x {
-            Operand::Dense(_) => Operand::Dense(Matrix::default()),
-            Operand::Sparse(_) => x.clone(),
+            Rows::Dense(_) | Rows::Span(_) => Operand::Dense(Matrix::default()),
+            Rows::Sparse(x) => Operand::Sparse(x.copied()),
         });
         if let Operand::Dense(copy) = copy {
-            let x = x.view();
             spare.shape_as(copy, (x.rows(), x.columns()), x.precision());
         }
         drop_out(compute, copy, x, dropout, ids);
@@ -319,7 +330,7 @@ impl Dropped {
     }
 
     /// The rows as the last [`Dropped::view`] gave them.
-    pub fn last<'a>(&'a self, x: &'a Operand) -> Rows<'a> {
-        self.copy.as_ref().filter(|_| self.active).unwrap_or(x).view()
+    pub fn last<'a>(&'a self, x: Rows<'a>) -> Rows<'a> {
+        self.copy.as_ref().filter(|_| self.active).map_or(x, Operand::view)
     }
 }

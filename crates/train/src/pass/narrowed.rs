@@ -1,6 +1,6 @@
-//! Passes of training in which the last layers put out only the rows that somebody reads: the loss reads training rows,
-//! the layer before it is read by these and their neighbours, and so on down the network. What is left out has a
-//! gradient of zero, so nothing is learned differently.
+//! Passes in which the last layers put out only the rows that somebody reads: the loss reads training rows and figures
+//! those of all splits, the layer before is read by these and their neighbours, and so on down the network. What is
+//! left out has a gradient of zero, so nothing is learned differently.
 //!
 //! Own rows stand in the order of who reads them ([`laconic_graph::narrow`]), so that what a layer puts out are the
 //! first rows there are. Rows that others need are always put out: what crosses is the same, and so are bytes.
@@ -22,8 +22,9 @@ struct Unit {
 
 impl Narrowed {
     /// The edges of `graph` for units that put out so many rows each, none more than the one before it; `None` where
-    /// all put out all. The first reads inputs of as many rows as it puts out.
-    pub fn new(graph: LocalGraph<'_>, rows: &[usize]) -> Option<Narrowed> {
+    /// all put out all. The first reads inputs of as many rows as it puts out. Edges are known by source as well where
+    /// a pass `goes_back`.
+    pub fn new(graph: LocalGraph<'_>, rows: &[usize], goes_back: bool) -> Option<Narrowed> {
         let all = graph.nodes.ids.len();
         if rows.iter().all(|&rows| rows == all) {
             return None;
@@ -31,7 +32,8 @@ impl Narrowed {
         let before = rows.first().into_iter().chain(rows);
         let unit = |(index, (&rows, &before)): (usize, (&usize, &usize))| {
             let narrows = index > 0 && rows < all;
-            let blocks = narrows.then(|| [graph.own.head(rows, before), graph.halo.head(rows, graph.halo.sources())]);
+            let heads = || [graph.own.head(rows, before), graph.halo.head(rows, graph.halo.sources())];
+            let blocks = narrows.then(|| if goes_back { heads().map(Block::both_ways) } else { heads() });
             Unit { rows, blocks }
         };
         Some(Narrowed { units: rows.iter().zip(before).enumerate().map(unit).collect() })

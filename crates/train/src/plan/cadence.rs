@@ -2,6 +2,7 @@
 
 use laconic_wire::{Direction, Kind, Tag};
 
+use super::ROUNDS_MAX;
 use crate::config::Config;
 
 /// The rounds in which something happens besides a step.
@@ -63,6 +64,11 @@ impl Cadence {
     /// Whether round `done` of `rounds` (from 1) is evaluated.
     pub fn evaluates(&self, done: u32, rounds: u32) -> bool {
         !self.is_alone && (done == rounds || self.is_due(self.eval_every, done, rounds))
+    }
+
+    /// Rounds for each evaluation; very many where there is one at the end.
+    pub fn rounds_an_evaluation(&self) -> u32 {
+        if self.eval_every > 0 { self.eval_every } else { ROUNDS_MAX as u32 }
     }
 
     /// Whether a checkpoint is due after round `done` of `rounds` (from 1), besides the one at the end.

@@ -37,6 +37,7 @@ pub use cadence::Cadence;
 pub(crate) use check::ROUNDS_MAX;
 pub use links::{LinkPlan, LinkSets, RankedAmong};
 pub use members::Members;
+pub use narrow::Reader;
 pub use trainers::TrainersPlan;
 
 /// A run, resolved.

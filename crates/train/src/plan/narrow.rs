@@ -1,4 +1,4 @@
-//! How many rows layers put out in rounds of training over all own rows: those that the loss reads, those that these
+//! How many rows layers put out in passes over all own rows: those that the loss or figures read, those that these
 //! read, and so on down the network; see [`crate::pass::narrowed`].
 
 use super::Plan;
@@ -7,21 +7,27 @@ use crate::schedule::Stage;
 /// A layer puts out all rows unless it can leave out one of four: what it folds by source is a second time in memory.
 const MOST: [usize; 2] = [3, 4];
 
-/// Inputs of some rows are a copy, which is made where these are half of all at most.
-const MOST_COPIED: [usize; 2] = [1, 2];
+/// Who reads what the last layer puts out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// The loss: rows of training nodes.
+    Loss,
+    /// The figures of evaluations: rows of all splits.
+    Figures,
+}
 
 impl Plan {
-    /// How many edges away from training nodes rows may be that some layer need not put out, at most; `None` where
-    /// every layer puts out all of them.
-    pub fn steps_of_training(&self) -> Option<u8> {
-        let layers = self.stages.iter().map(|stage| self.layers_that_narrow(stage)).max()?;
-        layers.checked_sub(1).map(|steps| u8::try_from(steps).unwrap_or(u8::MAX - 1))
+    /// How many edges away from rows that are read in the end rows may be that some layer need not put out, at most;
+    /// `None` where every layer puts out all of them.
+    pub fn steps_to(&self, reader: Reader) -> Option<u16> {
+        let layers = self.stages.iter().map(|stage| self.layers_that_narrow(stage, reader)).max()?;
+        layers.checked_sub(1).map(|steps| u16::try_from(steps).unwrap_or(u16::MAX - 1))
     }
 
-    /// Whether any layer leaves out any of so many `rows`, of which so many are `within` some steps of training nodes.
-    pub fn leaves_out(&self, rows: usize, within: &[usize]) -> bool {
-        let of_steps = |steps: usize| within.get(steps).copied().unwrap_or(rows);
-        self.stages.iter().any(|stage| self.rows_put_out(stage, rows, of_steps).iter().any(|&count| count < rows))
+    /// Whether any layer leaves out any of so many `rows`, of which so many are `within` some steps of those that are
+    /// read in the end.
+    pub fn leaves_out(&self, reader: Reader, rows: usize, within: &[usize]) -> bool {
+        self.stages.iter().any(|stage| self.rows_put_out(stage, reader, rows, within).iter().any(|&count| count < rows))
     }
 
     /// Whether rounds of a stage run over training rows that are kept apart, because no neighbour is read any more.
@@ -32,9 +38,11 @@ impl Plan {
     }
 
     /// How many of a stage's last layers may leave out rows.
-    pub fn layers_that_narrow(&self, stage: &Stage) -> usize {
-        // Batches have rows of their own, and so have rounds that read no neighbours; edges to learn from are anywhere.
-        if self.batching.is_some() || self.links.is_some() || self.trains_on_rows_alone(stage) {
+    pub fn layers_that_narrow(&self, stage: &Stage, reader: Reader) -> usize {
+        // Batches have rows of their own, and so have rounds that read no neighbours.
+        let has_own = reader == Reader::Loss && (self.batching.is_some() || self.trains_on_rows_alone(stage));
+        // Edges to learn from or to be judged by are anywhere.
+        if has_own || self.links.is_some() {
             return 0;
         }
         // What is put together for the last layer is of all rows.
@@ -46,25 +54,25 @@ impl Plan {
         1 + before_last.take_while(|unit| !unit.after.normalises_columns()).count()
     }
 
-    /// How many of `rows` own rows each layer of a stage puts out, where so many are `within` some steps of training
-    /// nodes.
-    pub fn rows_put_out(&self, stage: &Stage, rows: usize, within: impl Fn(usize) -> usize) -> Vec<usize> {
-        let layers = stage.network.units().len();
-        let narrow = self.layers_that_narrow(stage);
-        let is_within = |count: usize, [share, of]: [usize; 2]| of * count <= share * rows;
-        let put_out = |layer: usize| {
-            let steps = layers - 1 - layer;
-            let count = if steps < narrow { within(steps) } else { rows };
-            let most = if layer > 0 { Some(MOST) } else { self.keeps_folds(stage).then_some(MOST_COPIED) };
-            if most.is_some_and(|most| is_within(count, most)) { count } else { rows }
-        };
-        (0..layers).map(put_out).collect()
+    /// How many of `rows` own rows each layer of a stage puts out, where so many are `within` some steps of those that
+    /// are read in the end: all of them behind the last.
+    pub fn rows_put_out(&self, stage: &Stage, reader: Reader, rows: usize, within: &[usize]) -> Vec<usize> {
+        let (narrow, units) = (self.layers_that_narrow(stage, reader), stage.network.units());
+        let is_few = |count: usize| MOST[1] * count <= MOST[0] * rows;
+        // What the first layer reads of neighbours stands row by row, or it puts out all.
+        let may = |steps: usize| steps < narrow && (steps + 1 < units.len() || self.keeps_folds(stage));
+        let few =
+            (0..units.len()).map_while(|steps| within.get(steps).copied().filter(|&count| may(steps) && is_few(count)));
+        let mut put_out: Vec<usize> = few.collect();
+        put_out.resize(units.len(), rows);
+        put_out.reverse();
+        put_out
     }
 
-    /// Whether all that the first layer reads of neighbours is kept from the start, row by row.
+    /// Whether all that the first layer reads of neighbours is kept, row by row.
     fn keeps_folds(&self, stage: &Stage) -> bool {
         let first = stage.first();
-        let is_kept = stage.freezes() && !first.message_has_parameters() && !self.reveals(stage);
+        let is_kept = stage.freezes() && !first.message_has_parameters();
         (is_kept || first.message_width() == 0) && !self.keeps_halo_apart(stage)
     }
 }

@@ -11,13 +11,12 @@ pub mod evaluate;
 pub mod judged;
 pub mod local;
 mod stop;
+pub mod within;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use laconic_graph::dataset::Split;
 use laconic_graph::links::Links;
-use laconic_graph::narrow::Steps;
 use laconic_graph::order::Order;
 use laconic_graph::part::Part;
 use laconic_graph::plan::{HaloPlan, Topology};
@@ -49,6 +48,7 @@ use evaluate::{Evaluator, Scores};
 use local::{Local, Subset};
 
 pub use stop::StopSignal;
+use within::Within;
 
 /// Everything that training on one worker needs.
 pub struct Worker {
@@ -60,9 +60,8 @@ pub struct Worker {
     pub compute: Compute,
     /// Own rows with their edges and targets.
     pub local: Local,
-    /// For each number of edges from 0 on, how many own rows training nodes read over so many at most: the first ones.
-    /// Nothing where no layer leaves out any.
-    pub within: Vec<usize>,
+    /// How many own rows are read over how many edges.
+    pub within: Within,
     /// The halo exchange.
     pub halo: Halo,
     /// What evaluations see, where training sees a part of the graph: own rows with all their edges, and the exchange
@@ -166,22 +165,19 @@ fn seen_by_training(
 type Graphs = ((HaloPlan, Topology), Option<(HaloPlan, Topology)>);
 
 /// Puts own rows into the places that they stay in, once everything is known that peers ask for by id. Says as well how
-/// many of them training nodes read over how many edges.
+/// many of them are read over how many edges.
 fn in_places(
     plan: &Plan,
     part: &mut Part,
     whole: (HaloPlan, Topology),
     seen: Option<(HaloPlan, Topology)>,
-) -> (Graphs, Vec<usize>) {
-    let (links, topology) = seen.as_ref().unwrap_or(&whole);
-    let is_read =
-        |row: usize| part.roles.get(row).is_some_and(|role| role & Split::TRAIN != 0) && part.labels.known(row) > 0;
-    let steps = plan.steps_of_training().map(|most| Steps::to(is_read, &topology.own, links, most));
-    let steps = steps.filter(|steps| plan.leaves_out(part.rows(), &steps.within()));
-    let within = steps.as_ref().map(Steps::within).unwrap_or_default();
-    // Features in their file stay where they are: moved, they would be in memory. Batches ask for no order.
-    let stays = part.features_are_in_file();
-    let order = if stays { None } else { plan.order.of(&whole.1) };
+) -> (Graphs, Within) {
+    // Features in their file stay where they are: moved, they would be in memory.
+    if part.features_are_in_file() {
+        return ((whole, seen), Within::default());
+    }
+    let (steps, within) = Within::of(plan, part, &whole, seen.as_ref().unwrap_or(&whole));
+    let order = plan.order.of(&whole.1);
     let order = match &steps {
         Some(steps) => Order::by_steps(order, steps),
         None => order,
@@ -374,6 +370,11 @@ impl Worker {
     /// The same on the whole graph.
     pub fn split_whole(&mut self) -> (Peers<'_>, LocalGraph<'_>) {
         self.split_at(true)
+    }
+
+    /// The whole graph alone.
+    pub fn whole_graph(&self) -> LocalGraph<'_> {
+        self.whole.as_deref().map_or(&self.local, |(local, _)| local).graph()
     }
 
     fn split_at(&mut self, whole: bool) -> (Peers<'_>, LocalGraph<'_>) {

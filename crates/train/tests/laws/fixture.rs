@@ -19,6 +19,7 @@ use laconic_train::plan::Members;
 use laconic_train::record::observer::Observer;
 use laconic_train::run::source::{Source, assign};
 use laconic_train::run::{Options, Outcome, run_threads};
+use laconic_train::worker::evaluate::Scores;
 
 /// Feature columns of every graph here.
 pub const FEATURES: usize = 12;
@@ -42,6 +43,13 @@ pub fn graph(nodes: usize, classes: usize) -> Dataset {
 /// The same with a weight on every edge.
 pub fn weighted(nodes: usize, classes: usize) -> Dataset {
     directed(nodes, classes, true)
+}
+
+/// The same nodes, of which one of so many alone is in any split.
+pub fn few_in_splits(mut dataset: Dataset, every: usize) -> Dataset {
+    let roles = dataset.splits[0].roles.iter_mut().enumerate();
+    roles.filter(|(node, _)| node % every > 0).for_each(|(_, role)| *role = 0);
+    dataset
 }
 
 /// The same with edges of three relations.
@@ -195,6 +203,23 @@ pub fn first_gradient(keys: &[&str], dataset: &Dataset, count: u32) -> Vec<f64> 
     };
     let (before, after) = (after("train.epochs=0"), after("train.epochs=1"));
     before.iter().zip(&after).map(|(before, after)| f64::from(*before) - f64::from(*after)).collect()
+}
+
+/// Notes the figures of every evaluation.
+struct Figures(Arc<Mutex<Vec<Scores>>>);
+
+impl Observer for Figures {
+    fn round(&mut self, report: &RoundReport) {
+        self.0.lock().expect("nobody panics with it").extend(report.scores.clone());
+    }
+}
+
+/// The figures of every evaluation.
+pub fn figures(keys: &[&str], dataset: &Dataset, count: u32) -> Vec<Scores> {
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let options = Options { observer: Box::new(Figures(found.clone())), ..Options::default() };
+    try_run(&config(keys), dataset, count, options).expect("a run");
+    found.lock().expect("nobody panics with it").clone()
 }
 
 /// Notes the loss of every round.

@@ -7,6 +7,7 @@ use crate::fit::task::Learning;
 use crate::pass::inputs::Inputs;
 use crate::pass::narrowed::Narrowed;
 use crate::pass::walk::Walk;
+use crate::plan::Reader;
 use crate::schedule::Stage;
 use crate::worker::Worker;
 
@@ -14,7 +15,7 @@ use crate::worker::Worker;
 #[derive(Default)]
 pub(super) struct AllRows {
     narrowed: Option<Narrowed>,
-    /// What the first layer reads, where it leaves out rows, too.
+    /// A copy of what the first layer reads, where it leaves out rows, too, and reads sparse ones.
     inputs: Option<Inputs>,
 }
 
@@ -22,14 +23,11 @@ impl AllRows {
     /// All rows, without those that nobody reads.
     pub fn narrowed(worker: &Worker, stage: &Stage, inputs: &Inputs) -> AllRows {
         let (all, graph) = (worker.local.ids.len(), worker.local.graph());
-        let within = |steps: usize| worker.within.get(steps).copied().unwrap_or(all);
-        let mut rows = worker.plan.rows_put_out(stage, all, within);
-        let copied = rows.first().filter(|&&first| first < all).map(|&first| first as u32);
-        let inputs = copied.and_then(|first| inputs.gather(&(0..first).collect::<Vec<u32>>()));
-        if inputs.is_none() {
-            rows[..1].fill(all);
-        }
-        AllRows { narrowed: Narrowed::new(graph, &rows), inputs }
+        let rows = worker.plan.rows_put_out(stage, Reader::Loss, all, &worker.within.training);
+        // The gradient of weights reads sparse rows by column, where all are together.
+        let first = rows.first().copied().filter(|&first| first < all && inputs.has_sparse());
+        let inputs = first.and_then(|first| inputs.gather(&(0..first as u32).collect::<Vec<u32>>()));
+        AllRows { narrowed: Narrowed::new(graph, &rows, true), inputs }
     }
 }
 

@@ -53,5 +53,5 @@ pub(super) fn measure(bench: &mut Bench<'_>, nodes: usize) {
         });
     }
     let (x, mut out) = (Operand::Dense(std::mem::take(&mut z)), Operand::Dense(Matrix::default()));
-    bench.kernel(DROPOUT, WIDTH, once, &mut |compute| drop_out(compute, &mut out, &x, half, &ids));
+    bench.kernel(DROPOUT, WIDTH, once, &mut |compute| drop_out(compute, &mut out, x.view(), half, &ids));
 }
