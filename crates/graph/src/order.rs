@@ -72,6 +72,12 @@ impl Order {
         Some(Order::new(rows))
     }
 
+    /// What puts rows back that it has moved.
+    #[must_use]
+    pub fn inverse(&self) -> Order {
+        Order { rows: self.places.clone(), places: self.rows.clone() }
+    }
+
     /// For each place the row that goes there.
     pub fn rows(&self) -> &[u32] {
         &self.rows

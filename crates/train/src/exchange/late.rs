@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use laconic_graph::order::Order;
 use laconic_nn::kernels::Store;
 use laconic_nn::kernels::elementwise::{blend, copy_scaled};
 use laconic_nn::{Compute, Matrix, Rows};
@@ -27,6 +28,9 @@ pub struct Late {
     /// What crosses: rows, or their products with weights.
     pub carries: Carried,
     streams: BTreeMap<(u16, Direction), Stream>,
+    /// What puts own rows into the order of ids, in which they are saved, whichever a resumed run has them in; `None`
+    /// where they stand so.
+    by_id: Option<Order>,
 }
 
 #[derive(Default)]
@@ -41,9 +45,9 @@ struct Stream {
 }
 
 impl Late {
-    /// Nothing under way.
-    pub fn new(Lateness { smoothing, carries, .. }: Lateness) -> Late {
-        Late { smoothing, carries, streams: BTreeMap::new() }
+    /// Nothing under way among own rows that this order puts by id.
+    pub fn new(Lateness { smoothing, carries, .. }: Lateness, by_id: Option<Order>) -> Late {
+        Late { smoothing, carries, streams: BTreeMap::new(), by_id }
     }
 
     /// Notes an exchange that was started.
@@ -123,8 +127,11 @@ impl Remembers for Late {
     fn save(&self, saved: &mut Saved) {
         for (place, stream) in &self.streams {
             let mut put = |what: &str, matrix: &Matrix| {
-                let shape = vec![matrix.rows(), matrix.columns()];
-                saved.put_shaped(Name::of(what, *place, None), shape, matrix.data());
+                let (shape, mut values) = ([matrix.rows(), matrix.columns()], matrix.data().to_vec());
+                if let Some(order) = self.by_id.as_ref().filter(|_| place.1 == Direction::Reverse) {
+                    order.move_rows(&mut values, shape[1]);
+                }
+                saved.put_shaped(Name::of(what, *place, None), shape.to_vec(), &values);
             };
             if let Some((rows, _)) = &stream.arrived {
                 put(ARRIVED, rows);
@@ -139,12 +146,19 @@ impl Remembers for Late {
     }
 
     fn restore(&mut self, saved: &mut Saved) -> Result<()> {
+        let places = self.by_id.as_ref().map(Order::inverse);
         for what in [ARRIVED, AVERAGE] {
-            for (stream, shape, values) in saved.take_streams(what)? {
+            for (stream, shape, mut values) in saved.take_streams(what)? {
                 let place = (stream.layer, stream.direction);
                 let [rows, columns] = shape[..] else {
                     return Err(odd(&Name::of(what, place, stream.end), "something that is no matrix"));
                 };
+                if let Some(places) = places.as_ref().filter(|_| stream.direction == Direction::Reverse) {
+                    if rows != places.rows().len() {
+                        return Err(odd(&Name::of(what, place, stream.end), "rows of another part"));
+                    }
+                    places.move_rows(&mut values, columns);
+                }
                 let matrix = Matrix::from_vec(rows, columns, values);
                 let presence = saved.take(&Name::of(PRESENCE, place, None))?.map(Arc::new);
                 let stream = self.streams.entry(place).or_default();
@@ -178,5 +192,52 @@ impl Stream {
         let average = self.average.get_or_insert_with(|| Matrix::zeros(arrived.rows(), arrived.columns()));
         blend(compute, average.data_mut(), arrived.data(), m);
         average
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing under way among rows of these ids.
+    fn late(ids: &[u64]) -> Late {
+        let lateness = Lateness { smoothing: [0.5; 2], carries: Carried::Rows, refresh: None };
+        let mut rows: Vec<u32> = (0..ids.len() as u32).collect();
+        rows.sort_by_key(|&row| ids[row as usize]);
+        Late::new(lateness, (!ids.is_sorted()).then(|| Order::new(rows)))
+    }
+
+    /// Two columns of what stands for each id.
+    fn rows(ids: &[u64]) -> Matrix {
+        Matrix::from_vec(ids.len(), 2, ids.iter().flat_map(|&id| [id as f32, -(id as f32)]).collect())
+    }
+
+    #[test]
+    fn what_has_come_for_own_rows_goes_with_their_nodes_into_another_order() {
+        let ids = [[30, 10, 20], [20, 30, 10], [10, 20, 30]];
+        for from in ids {
+            let mut before = late(&from);
+            for direction in [Direction::Forward, Direction::Reverse] {
+                let stream = before.streams.entry((1, direction)).or_default();
+                (stream.arrived, stream.average) = (Some((rows(&from), None)), Some(rows(&from)));
+            }
+            for to in ids {
+                let (mut saved, mut after) = (Saved::default(), late(&to));
+                before.save(&mut saved);
+                after.restore(&mut saved).expect("the same part");
+                for (direction, expected) in [(Direction::Forward, from), (Direction::Reverse, to)] {
+                    let Stream { arrived, average, .. } = &after.streams[&(1, direction)];
+                    let arrived = arrived.as_ref().map(|(arrived, _)| arrived.data());
+                    assert_eq!(arrived, Some(rows(&expected).data()), "{from:?} to {to:?}");
+                    assert_eq!(average.as_ref().map(Matrix::data), Some(rows(&expected).data()));
+                }
+            }
+        }
+        let mut saved = Saved::default();
+        let mut before = late(&ids[0]);
+        before.streams.entry((1, Direction::Reverse)).or_default().average = Some(rows(&ids[0][1..]));
+        before.by_id = None;
+        before.save(&mut saved);
+        assert!(late(&ids[0]).restore(&mut saved).is_err(), "rows of another part");
     }
 }

@@ -299,7 +299,8 @@ impl Worker {
 
     /// Forgets what the messages of another stage have left behind.
     pub fn begin(&mut self, stage: &Stage) {
-        self.late = stage.late.filter(|late| late.refresh.is_none()).map(Late::new);
+        let late = stage.late.filter(|late| late.refresh.is_none());
+        self.late = late.map(|late| Late::new(late, self.local.by_id.order().cloned()));
         self.stale = Stale::of(stage);
         self.halos().for_each(|halo| halo.coders.forget());
     }
