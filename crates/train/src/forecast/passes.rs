@@ -2,7 +2,7 @@
 
 use laconic_nn::{Layer, Nodes, Precision};
 
-use crate::pass::spare::widest;
+use crate::pass::spare::{LENT, widest};
 use crate::pass::walk::{puts_out_folds, reads_weighted_rows, undivided};
 use crate::schedule::Stage;
 
@@ -12,7 +12,7 @@ pub(super) fn messages_are_rows(layer: &dyn Layer) -> bool {
 }
 
 /// The memory that goes from one matrix to another, as [`crate::pass::spare::Spare`] deals with it: what is given back
-/// is lent to what needs half of it at least and is stored alike, and is never freed.
+/// is lent to what needs a third of it at least and is stored alike, and is never freed.
 #[derive(Default)]
 struct Held {
     /// How a pass stores its rows. Those of [`Held::take_exact`] are `f32` whatever it says.
@@ -51,7 +51,7 @@ impl Held {
 
 /// How many values have to be new, where so many are wanted.
 fn lack(free: &mut Vec<usize>, values: usize) -> usize {
-    let fits = |(_, free): &(usize, &usize)| (values..=2 * values).contains(*free);
+    let fits = |(_, free): &(usize, &usize)| (values..=LENT * values).contains(*free);
     let best = free.iter().enumerate().filter(fits).min_by_key(|(_, free)| **free);
     match best.map(|(place, _)| place) {
         Some(place) => {
@@ -109,7 +109,7 @@ pub(super) struct Over<'a> {
 }
 
 /// The most bytes that a pass over a stage's network holds, besides its inputs, what layers keep, and the halo's rows.
-/// Memory goes from one matrix to the next ([`crate::pass::spare`]), and matrices of half of the size of the largest
+/// Memory goes from one matrix to the next ([`crate::pass::spare`]), and matrices of a third of the size of the largest
 /// have its room.
 pub(super) fn most_bytes(
     Over { rows, put_out, copies, crosses }: Over<'_>,
@@ -119,7 +119,7 @@ pub(super) fn most_bytes(
     let units = stage.network.units();
     let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
     let largest = rows * widest(&stage.network);
-    let room = |values: usize| if 2 * values >= largest { values.max(largest) } else { values };
+    let room = |values: usize| if LENT * values >= largest { values.max(largest) } else { values };
     let sizes = |(index, layer): (usize, &dyn Layer)| {
         let live = layer.message_has_parameters();
         // The first reads inputs of as many rows as it puts out.

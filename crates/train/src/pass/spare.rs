@@ -2,12 +2,16 @@
 //! fills.
 //!
 //! A pass asks in the same order in every round, so from the second round on everything fits and nothing is allocated.
-//! What is lent is at most twice as large as what it is lent for: a narrow matrix that held the memory of a wide one
-//! would have the next wide one ask for more.
+//! What is lent is at most three times as large as what it is lent for: a narrow matrix that held the memory of a wide
+//! one would have the next wide one ask for more.
 
 use laconic_nn::matrix::{Bf16, Value, Values};
 use laconic_nn::network::Network;
 use laconic_nn::{Matrix, Precision};
+
+/// What is lent is so many times as large as what it is lent for, at most. Features of 100 columns have the memory of
+/// rows of 256 so: it would be theirs alone, and idle while rows are made.
+pub const LENT: usize = 3;
 
 /// Memory of matrices that nobody reads any more.
 #[derive(Default)]
@@ -64,8 +68,8 @@ pub fn widest(network: &Network) -> usize {
 }
 
 impl Spare {
-    /// Makes what is new and has half of the size of the largest matrix of a pass as large as that one, so that it can
-    /// be lent to it, and stores values so.
+    /// Makes what is new and has a third of the size of the largest matrix of a pass as large as that one, so that it
+    /// can be lent to it, and stores values so.
     pub fn expect(&mut self, largest: usize, precision: Precision) {
         (self.largest, self.precision) = (largest, precision);
     }
@@ -102,13 +106,13 @@ fn lend<T: Value>(vectors: &mut Vec<Vec<T>>, own: Vec<T>, needed: usize, largest
     let mut vector = own;
     if vector.capacity() < needed {
         put(vectors, vector);
-        let fits = |(_, vector): &(usize, &Vec<T>)| (needed..=2 * needed).contains(&vector.capacity());
+        let fits = |(_, vector): &(usize, &Vec<T>)| (needed..=LENT * needed).contains(&vector.capacity());
         let best = vectors.iter().enumerate().filter(fits).min_by_key(|(_, vector)| vector.capacity());
         vector = best.map(|(at, _)| at).map_or_else(Vec::new, |at| vectors.swap_remove(at));
     }
     if vector.capacity() < needed {
         // What grew would be copied.
-        let is_large = 2 * needed >= largest;
+        let is_large = LENT * needed >= largest;
         vector = Vec::with_capacity(if is_large { needed.max(largest) } else { needed });
     }
     vector.resize(needed, T::default());
