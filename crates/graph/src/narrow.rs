@@ -18,8 +18,12 @@ impl Steps {
     pub fn to(wanted: impl Fn(usize) -> bool, own: &Edges<u32>, links: &HaloPlan, most: u16) -> Steps {
         let beyond = most.saturating_add(1);
         let mut of_rows: Vec<u16> = (0..own.rows()).map(|row| if wanted(row) { 0 } else { beyond }).collect();
+        let mut left = of_rows.iter().filter(|&&steps| steps == beyond).count();
         let mut reached: Vec<u32> = (0..own.rows() as u32).filter(|&row| of_rows[row as usize] == 0).collect();
         for step in 1..=most {
+            if left == 0 {
+                break;
+            }
             let mut next = Vec::new();
             let mut reach = |row: u32| {
                 if of_rows[row as usize] == beyond {
@@ -31,6 +35,7 @@ impl Steps {
             if step == 1 {
                 links.links.iter().flat_map(|link| &link.send).for_each(|&row| reach(row));
             }
+            left -= next.len();
             reached = next;
         }
         Steps { of_rows, most }

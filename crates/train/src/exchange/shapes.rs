@@ -6,7 +6,7 @@ use laconic_graph::plan::{HaloPlan, Link, Topology, count_needed, encode_ids, ne
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::plan::{LinkSets, Plan};
+use crate::plan::{LinkSets, Plan, Within};
 
 /// How many rows travel between this worker and one peer in one exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -50,6 +50,9 @@ pub struct Shapes {
     pub features_in_file: bool,
     /// What training sees of all that, where it is less.
     pub training: Option<TrainingShapes>,
+    /// How many rows are read over how many edges, once somebody has looked; nobody else is told.
+    #[serde(skip)]
+    pub within: Option<Within>,
 }
 
 fn is_nothing(given: &[usize; 2]) -> bool {
@@ -217,6 +220,7 @@ impl Shapes {
                 feature_values: counts.feature_values as usize,
                 features_in_file: false,
                 training: None,
+                within: None,
             }
         };
         Some(entries.iter().enumerate().map(shapes).collect())
@@ -230,11 +234,19 @@ impl Shapes {
         let plans = plan_all(parts, plan.self_loops)?;
         let of = |(part, (plan, topology)): (&Part, &(HaloPlan, Topology))| Shapes::of(part, plan, topology);
         let mut shapes: Vec<Shapes> = parts.iter().zip(&plans).map(of).collect();
-        if plan.inductive {
-            let induced = plan_training(parts, plan.self_loops)?;
-            for ((shapes, part), (asked, plan, topology)) in shapes.iter_mut().zip(parts).zip(&induced) {
-                shapes.training = Some(TrainingShapes::of(part, asked, plan, topology));
-            }
+        let induced = if plan.inductive { plan_training(parts, plan.self_loops)? } else { Vec::new() };
+        for ((shapes, part), (asked, plan, topology)) in shapes.iter_mut().zip(parts).zip(&induced) {
+            shapes.training = Some(TrainingShapes::of(part, asked, plan, topology));
+        }
+        for (index, (shapes, whole)) in shapes.iter_mut().zip(&plans).enumerate() {
+            let whole = (&whole.0, &whole.1);
+            let seen = induced.get(index).map_or(whole, |(_, links, topology)| (links, topology));
+            let alone = plan.deletes_edges.then(|| (seen.0.own_alone(), seen.1.own_alone()));
+            let seen = alone.as_ref().map_or(seen, |(links, topology)| (links, topology));
+            // Rows whose features stay in their file are in no other order.
+            let stays = parts[index].features_are_in_file();
+            let within = (!stays).then(|| Within::of(plan, &parts[index], whole, seen).1);
+            shapes.within = Some(within.unwrap_or_default());
         }
         Ok(shapes)
     }
@@ -255,6 +267,7 @@ impl Shapes {
             feature_values: feature_values(part),
             features_in_file: part.features_are_in_file(),
             training: None,
+            within: None,
         }
     }
 }

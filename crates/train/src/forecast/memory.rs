@@ -153,7 +153,7 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let made = if folds && messages_are_rows(first) { 0 } else { rows };
     let folding = if folds { (made + halo) * width * each_input } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
-    let over = |over: Over<'_>, keeping| most_bytes(over, (stage, plan.precision()), keeping);
+    let over = |passes: &[(Over<'_>, Keeping)]| most_bytes(passes.iter().copied(), (stage, plan.precision()));
     let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
     let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
     let asked = put_out(shapes, plan, stage, if keeping == Keeping::Nothing { None } else { Some(Reader::Figures) });
@@ -162,45 +162,53 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
         let evaluation = Over { rows, put_out: &asked, copies, crosses };
         let put_out = put_out(shapes, plan, stage, Some(Reader::Loss));
         let round = Over { put_out: &put_out, ..evaluation };
-        let passes = over(evaluation, Keeping::Nothing);
-        let of_rounds = if keeping == Keeping::Nothing { 0 } else { over(round, keeping) };
+        // What rounds leave is lent to evaluations where it is not too small for them.
+        let passes = match keeping {
+            Keeping::Nothing => over(&[(evaluation, keeping)]),
+            _ => over(&[(round, keeping), (evaluation, Keeping::Nothing)]),
+        };
         let again = if folds && !stage.freezes() { folding } else { 0 };
         // Sparse ones are copied.
         let is_copied = put_out[0] < rows && stage.first_layer == 0 && stored < rows * first.inputs();
         bytes("training rows", if is_copied { put_out[0] * each } else { 0 }, each_input);
-        // What layers that leave out rows put out in rounds is too small for evaluations, and stays beside theirs.
-        let units = stage.network.units().iter().zip(&put_out).filter(|(_, of)| **of < rows && of_rounds > 0);
-        let beside =
-            units.map(|(unit, of)| FLOAT * of * (unit.layer.outputs() + unit.layer.fold_width())).sum::<usize>();
-        bytes("activations", (passes.max(of_rounds) + beside + again).max(folding), 1);
+        // What layers that leave out rows fold and put out may be too small for evaluations, and stays beside theirs.
+        let units = stage.network.units().iter().zip(&put_out).filter(|(_, of)| **of < rows);
+        let beside = units.map(|(unit, of)| FLOAT * of * (unit.layer.outputs() + unit.layer.fold_width())).sum();
+        let beside: usize = if keeping == Keeping::Nothing { 0 } else { beside };
+        bytes("activations", (passes + beside + again).max(folding), 1);
         return memory;
     }
     let (train, of_round) = training_rows(shapes, plan);
     let batch = if plan.batching.is_some() { of_round * each } else { 0 };
-    let over =
-        |rows: usize, put_out: &[usize], keeping| over(Over { rows, put_out, copies: 0, crosses: true }, keeping);
-    let (round, evaluation) =
-        (over(of_round, &vec![of_round; asked.len()], keeping), over(rows, &asked, Keeping::Nothing));
+    let of =
+        |rows: usize, put_out: &[usize], keeping| over(&[(Over { rows, put_out, copies: 0, crosses: true }, keeping)]);
+    let round = of(of_round, &vec![of_round; asked.len()], keeping);
+    let evaluation = of(rows, &asked, Keeping::Nothing);
     bytes("training rows", train * each + batch, each_input);
     bytes("activations", (round + evaluation).max(folding), 1);
     memory
 }
 
-/// How many rows each layer of a stage puts out for a round or for an evaluation, at most: who reads what over how many
-/// edges is not known before it starts. All of them where the stage is to hand rows on.
+/// How many rows each layer of a stage puts out for a round or for an evaluation; at most, where nobody has looked who
+/// reads what over how many edges. All of them where the stage is to hand rows on.
 fn put_out(shapes: &Shapes, plan: &Plan, stage: &Stage, reader: Option<Reader>) -> Vec<usize> {
     let (rows, [train, others @ ..]) = (shapes.rows, shapes.split_rows);
     let layers = stage.network.units().len();
+    let reader = reader.filter(|&reader| reader == Reader::Loss || stage.hand_on == HandOn::Nothing);
+    if let (Some(within), Some(reader)) = (&shapes.within, reader) {
+        let of_reader = if reader == Reader::Loss { &within.training } else { &within.evaluation };
+        return plan.rows_put_out(stage, reader, rows, of_reader);
+    }
     let of_rounds = if plan.inductive { vec![train; layers] } else { vec![train] };
     match reader {
         Some(Reader::Loss) => plan.rows_put_out(stage, Reader::Loss, rows, &of_rounds),
-        Some(Reader::Figures) if stage.hand_on == HandOn::Nothing => {
+        Some(Reader::Figures) => {
             // Rounds that leave out rows have those that they read over several edges before others.
             let goes_far = !plan.inductive && plan.steps_to(Reader::Loss) > Some(0);
             let before = if goes_far && plan.leaves_out(Reader::Loss, rows, &of_rounds) { rows } else { train };
             plan.rows_put_out(stage, Reader::Figures, rows, &[before + others.iter().sum::<usize>()])
         }
-        _ => vec![rows; layers],
+        None => vec![rows; layers],
     }
 }
 

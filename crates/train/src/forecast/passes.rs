@@ -19,13 +19,22 @@ struct Held {
     precision: Precision,
     free: Vec<usize>,
     exact: Vec<usize>,
+    /// All that was ever new of either kind.
+    all: [Vec<usize>; 2],
     /// In bytes.
     most: usize,
 }
 
 impl Held {
     fn take(&mut self, values: usize) {
-        self.most += self.precision.bytes() * lack(&mut self.free, values);
+        let new = lack(&mut self.free, values);
+        self.all[0].extend((new > 0).then_some(new));
+        self.most += self.precision.bytes() * new;
+    }
+
+    /// Goes on to another pass: nobody reads anything of the one before.
+    fn start_again(&mut self) {
+        [self.free, self.exact] = self.all.clone();
     }
 
     fn give(&mut self, values: usize) {
@@ -35,7 +44,11 @@ impl Held {
     fn take_exact(&mut self, values: usize) {
         match self.precision {
             Precision::F32 => self.take(values),
-            Precision::Bf16 => self.most += Precision::F32.bytes() * lack(&mut self.exact, values),
+            Precision::Bf16 => {
+                let new = lack(&mut self.exact, values);
+                self.all[1].extend((new > 0).then_some(new));
+                self.most += Precision::F32.bytes() * new;
+            }
         }
     }
 
@@ -108,14 +121,23 @@ pub(super) struct Over<'a> {
     pub crosses: bool,
 }
 
-/// The most bytes that a pass over a stage's network holds, besides its inputs, what layers keep, and the halo's rows.
-/// Memory goes from one matrix to the next ([`crate::pass::spare`]), and matrices of a third of the size of the largest
-/// have its room.
-pub(super) fn most_bytes(
-    Over { rows, put_out, copies, crosses }: Over<'_>,
+/// The most bytes that passes over a stage's network hold, one after the other in the same memory, besides its
+/// inputs, what layers keep, and the halo's rows. Memory goes from one matrix to the next ([`crate::pass::spare`]),
+/// and matrices of a third of the size of the largest have its room.
+pub(super) fn most_bytes<'a>(
+    passes: impl IntoIterator<Item = (Over<'a>, Keeping)>,
     (stage, precision): (&Stage, Precision),
-    keeping: Keeping,
 ) -> usize {
+    let mut held = Held { precision, ..Held::default() };
+    for (over, keeping) in passes {
+        held.start_again();
+        hold(&mut held, over, stage, keeping);
+    }
+    held.most
+}
+
+/// One of these passes.
+fn hold(held: &mut Held, Over { rows, put_out, copies, crosses }: Over<'_>, stage: &Stage, keeping: Keeping) {
     let units = stage.network.units();
     let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
     let largest = rows * widest(&stage.network);
@@ -153,13 +175,11 @@ pub(super) fn most_bytes(
     // What is put together for the last unit is read by all, so nothing is made again, and all is kept.
     let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
     let joined = stage.network.joined().map_or(0, |_| 3 * room(rows * units[units.len() - 1].layer.inputs()));
-    let mut held = Held { precision, ..Held::default() };
     dropped.into_iter().chain([joined]).for_each(|values| held.take(values));
-    forward(&sizes, keeping, &mut held, &dropped);
+    forward(&sizes, keeping, held, &dropped);
     if keeping != Keeping::Nothing {
-        backward(&sizes, keeping, &mut held, &dropped);
+        backward(&sizes, keeping, held, &dropped);
     }
-    held.most
 }
 
 /// The most bytes of the messages of `halo` rows and of their gradients: what the way back reads stays until it has

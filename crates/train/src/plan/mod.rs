@@ -14,6 +14,7 @@ mod narrow;
 mod notes;
 mod precision;
 pub(crate) mod trainers;
+mod within;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ pub use links::{LinkPlan, LinkSets, RankedAmong};
 pub use members::Members;
 pub use narrow::Reader;
 pub use trainers::TrainersPlan;
+pub use within::Within;
 
 /// A run, resolved.
 #[derive(Clone)]

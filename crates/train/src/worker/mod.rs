@@ -11,7 +11,6 @@ pub mod evaluate;
 pub mod judged;
 pub mod local;
 mod stop;
-pub mod within;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +39,7 @@ use crate::exchange::widths;
 use crate::messages::coders::Coders;
 use crate::messages::coding::WidthCounts;
 use crate::pass::inputs::LocalGraph;
-use crate::plan::{LinkSets, Plan};
+use crate::plan::{LinkSets, Plan, Within};
 use crate::schedule::Stage;
 use class_weights::class_weights;
 use discover::{discover, discover_training};
@@ -48,7 +47,6 @@ use evaluate::{Evaluator, Scores};
 use local::{Local, Subset};
 
 pub use stop::StopSignal;
-use within::Within;
 
 /// Everything that training on one worker needs.
 pub struct Worker {
@@ -176,7 +174,8 @@ fn in_places(
     if part.features_are_in_file() {
         return ((whole, seen), Within::default());
     }
-    let (steps, within) = Within::of(plan, part, &whole, seen.as_ref().unwrap_or(&whole));
+    let (links, topology) = seen.as_ref().unwrap_or(&whole);
+    let (steps, within) = Within::of(plan, part, (&whole.0, &whole.1), (links, topology));
     let order = plan.order.of(&whole.1);
     let order = match &steps {
         Some(steps) => Order::by_steps(order, steps),
@@ -233,6 +232,7 @@ impl Worker {
         let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;
         let evaluator = Evaluator::new(&plan.metrics, &part.global);
         let (((links, topology), seen), within) = in_places(&plan, &mut part, (links, topology), seen);
+        shapes.within = Some(within.clone());
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
         let class_weights = class_weights(&plan, &mut transport, &local)?;
         let own_pairs = plan.deletes_edges || plan.cadence.is_alone();

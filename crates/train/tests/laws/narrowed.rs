@@ -10,9 +10,8 @@ use laconic_graph::order::Order;
 use laconic_graph::part::Part;
 use laconic_graph::plan::{HaloPlan, Topology, plan_all};
 use laconic_train::Plan;
-use laconic_train::plan::Reader;
+use laconic_train::plan::{Reader, Within};
 use laconic_train::run::verify::relative_difference;
-use laconic_train::worker::within::Within;
 
 use crate::batches::assert_close;
 use crate::fixture::{config, few_in_splits, figures, graph, losses, parts, related, run, weighted};
@@ -138,7 +137,7 @@ fn the_first_rows_have_all_that_is_read_over_so_many_edges() {
         let parts = parts(&config, &dataset, workers);
         let plan = Plan::of(&config, &parts[0].global).expect("a plan");
         for (part, graph) in parts.iter().zip(plan_all(&parts, plan.self_loops).expect("plans")) {
-            let (steps, within) = Within::of(&plan, part, &graph, &graph);
+            let (steps, within) = Within::of(&plan, part, (&graph.0, &graph.1), (&graph.0, &graph.1));
             let steps = steps.expect("an order");
             let order = Order::by_steps(None, &steps).map_or((0..part.rows() as u32).collect(), |o| o.rows().to_vec());
             let (links, topology) = &graph;
