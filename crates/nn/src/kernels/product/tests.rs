@@ -148,3 +148,29 @@ fn products_of_no_rows_are_empty() {
     add_weight_gradient(&mut compute, &mut dw, &z, Rows::Dense(&x));
     assert_eq!(dw, [1.0; 6]);
 }
+
+/// Dense rows of the same values have kernels of their own.
+#[test]
+fn some_rows_of_a_sparse_matrix_count_as_the_same_dense_ones() {
+    let (n, inputs, outputs) = (30, 40, 7);
+    let mut dense = Matrix::zeros(n, inputs);
+    (0..n).for_each(|row| dense.row_mut(row)[row * 7 % inputs] = row as f32 - 11.5);
+    let sparse = Operand::compact(dense.clone());
+    assert!(matches!(sparse, Operand::Sparse(_)));
+    let compute = &mut Compute::new(2);
+    for rows in [0..30, 0..12, 5..5, 9..30, 29..30] {
+        let both = [sparse.view().span(rows.clone()), Rows::Span(dense.span(rows.clone()))];
+        let (weight, dz) = (random(outputs, inputs, 1), random(rows.len(), outputs, 2));
+        let [found, expected] = both.map(|x| {
+            let mut z = random(rows.len(), outputs, 3);
+            times_weight_transposed(compute, &mut z, Store::Add, x, weight.data());
+            let mut of_weight = vec![0.5; outputs * inputs];
+            add_weight_gradient(compute, &mut of_weight, &dz, x);
+            let mut of_product = vec![0.5; outputs * inputs];
+            add_product_gradient(compute, &mut of_product, x, &dz);
+            [z.data(), &of_weight, &of_product].concat()
+        });
+        assert!(found.iter().zip(&expected).all(|(a, b)| close(*a, f64::from(*b))), "{rows:?}");
+        assert_eq!(found.len(), expected.len());
+    }
+}
