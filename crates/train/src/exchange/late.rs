@@ -6,6 +6,7 @@
 //! stands in for what arrived, separately for features and gradients; it starts from zero, without correction, as in
 //! the paper.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -127,11 +128,11 @@ impl Remembers for Late {
     fn save(&self, saved: &mut Saved) {
         for (place, stream) in &self.streams {
             let mut put = |what: &str, matrix: &Matrix| {
-                let (shape, mut values) = ([matrix.rows(), matrix.columns()], matrix.data().to_vec());
+                let mut values = Cow::Borrowed(matrix.data());
                 if let Some(order) = self.by_id.as_ref().filter(|_| place.1 == Direction::Reverse) {
-                    order.move_rows(&mut values, shape[1]);
+                    order.move_rows(values.to_mut(), matrix.columns());
                 }
-                saved.put_shaped(Name::of(what, *place, None), shape.to_vec(), &values);
+                saved.put_shaped(Name::of(what, *place, None), vec![matrix.rows(), matrix.columns()], &values);
             };
             if let Some((rows, _)) = &stream.arrived {
                 put(ARRIVED, rows);
