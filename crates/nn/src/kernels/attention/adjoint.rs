@@ -207,31 +207,25 @@ pub(super) fn add_and_multiply_picked<T: Value>(
     }
 }
 
-/// `out += alpha · a`, and ⟨a, b⟩, in one pass over a.
+/// `out += alpha · a`, and ⟨a, b⟩, a few values of a at a time: products are added up in as many lanes as `wide` has, and
+/// these as it does.
 #[inline(always)]
 fn add_and_multiply<T: Value>(out: &mut [f32], a: &[T], b: &[f32], alpha: f32) -> f32 {
     let mut lanes = [0.0f32; wide::LANES];
-    let (mut out_runs, a_runs) = (out.chunks_exact_mut(wide::LANES), a.chunks_exact(wide::LANES));
-    let b_runs = b.chunks_exact(wide::LANES);
-    let (a_rest, b_rest) = (a_runs.remainder(), b_runs.remainder());
-    for ((out, a), b) in (&mut out_runs).zip(a_runs).zip(b_runs) {
-        for lane in 0..wide::LANES {
-            out[lane] += alpha * a[lane].get();
-            lanes[lane] += a[lane].get() * b[lane];
+    let runs = out.chunks_mut(wide::LANES).zip(a.chunks(wide::LANES)).zip(b.chunks(wide::LANES));
+    for ((out, a), b) in runs {
+        // Two loops: of one the compiler makes hardly any vectors.
+        out.iter_mut().zip(a).for_each(|(out, a)| *out += alpha * a.get());
+        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += a.get() * b;
         }
     }
-    let mut rest = 0.0;
-    for ((out, a), b) in out_runs.into_remainder().iter_mut().zip(a_rest).zip(b_rest) {
-        *out += alpha * a.get();
-        rest += a.get() * b;
-    }
-    // As `wide` adds lanes up.
     for half in [8, 4, 2, 1] {
         for lane in 0..half {
             lanes[lane] += lanes[lane + half];
         }
     }
-    lanes[0] + rest
+    lanes[0]
 }
 
 /// Adds the gradients of the scores to those of the destinations' halves; run after [`attention_adjoint`] on the same
