@@ -1,5 +1,7 @@
 //! From a list of edges to a [`Graph`].
 
+mod plain;
+
 use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
@@ -56,9 +58,10 @@ impl Graph {
 /// Edges of different relations are never duplicates of each other. With `symmetrise` the other direction of an edge
 /// of relation r is one of relation r + R, where R relations were given, since it means something else.
 ///
-/// Two counting sorts (by source, then by destination, which keeps the sources in order) instead of a comparison sort:
-/// O(nodes + edges) time, and at most three arrays of one `u32` an edge are alive at once (four with `symmetrise`),
-/// as many again of `f32` with weights.
+/// Where nothing but their ends is known of edges these are sorted bucket by bucket, on all threads of the rayon pool that
+/// this is called in; four arrays of one `u32` an edge are alive at once. Else by two counting sorts (by source, then by
+/// destination, which keeps the sources in order): O(nodes + edges) time, and at most three such arrays are alive at once
+/// (four with `symmetrise`), as many again of `f32` with weights.
 ///
 /// # Errors
 ///
@@ -89,10 +92,32 @@ pub fn build_graph(
     }
 
     affordable([nodes, edges], options.symmetrise, &data)?;
+    let (mut graph, removed) = if data == EdgeData::default() {
+        plain::sorted(nodes, sources, targets, options.keep_self_loops)
+    } else {
+        counted(nodes, (sources, targets), data, options.keep_self_loops)
+    };
+    if options.symmetrise {
+        let mut other = transpose(&graph);
+        if let (Some(here), Some(back)) = (&mut graph.data.relations, &mut other.data.relations) {
+            back.reverse(here)?;
+        }
+        graph = union(&graph, &other);
+    }
+    Ok((graph, removed))
+}
+
+/// The graph of edges of which more is known than their ends.
+fn counted(
+    nodes: usize,
+    (sources, targets): (Vec<u32>, Vec<u32>),
+    data: EdgeData,
+    keep_self_loops: bool,
+) -> (Graph, Removed) {
     let mut removed = Removed::default();
     let mut offsets = vec![0u64; nodes + 1];
     for (&s, &t) in sources.iter().zip(&targets) {
-        if s == t && !options.keep_self_loops {
+        if s == t && !keep_self_loops {
             removed.self_loops += 1;
         } else {
             offsets[s as usize + 1] += 1;
@@ -102,7 +127,7 @@ pub fn build_graph(
     let kept = offsets[nodes] as usize;
     let mut by_source = Graph { offsets, sources: vec![0; kept], data: data.blank(kept) };
     for (edge, (&s, &t)) in sources.iter().zip(&targets).enumerate() {
-        if s != t || options.keep_self_loops {
+        if s != t || keep_self_loops {
             let place = &mut by_source.offsets[s as usize];
             by_source.sources[*place as usize] = t;
             by_source.data.set(*place as usize, &data, edge);
@@ -115,14 +140,7 @@ pub fn build_graph(
     let mut graph = transpose(&by_source);
     drop(by_source);
     removed.duplicates = merge_duplicates(&mut graph);
-    if options.symmetrise {
-        let mut other = transpose(&graph);
-        if let (Some(here), Some(back)) = (&mut graph.data.relations, &mut other.data.relations) {
-            back.reverse(here)?;
-        }
-        graph = union(&graph, &other);
-    }
-    Ok((graph, removed))
+    (graph, removed)
 }
 
 /// Refuses to build a graph for whose copies, two or with both directions three at a time, there is no memory.

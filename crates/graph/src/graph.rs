@@ -1,5 +1,9 @@
 //! The graph itself: compressed sparse rows by destination.
 
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
 use crate::edges::Edges;
 use crate::error::{GraphError, Result};
 use crate::rules::offsets_violation;
@@ -54,12 +58,59 @@ impl Graph {
         self.rows()
     }
 
-    /// Whether some edge has no other that leads back. Looks no further than the first.
+    /// Whether some edge has no other that leads back. Looks no further than the first, on all threads of the pool.
     pub fn has_one_way_edges(&self) -> bool {
-        let leads_back = |node: usize, &source: &u32| {
+        let leads_back = |node: usize, source: u32| {
             let back = self.in_neighbours(source as usize);
             back.binary_search(&(node as u32)).is_ok()
         };
-        (0..self.nodes()).any(|node| !self.in_neighbours(node).iter().all(|source| leads_back(node, source)))
+        // How many come from nodes before this one, each of which has an edge back, and how many from nodes behind it.
+        let of_node = |node: usize| {
+            let (mut before, mut behind) = (0u64, 0u64);
+            for of_source in self.in_neighbours(node).chunk_by(|a, b| a == b) {
+                match (of_source[0] as usize).cmp(&node) {
+                    Ordering::Less if !leads_back(node, of_source[0]) => return None,
+                    Ordering::Less => before += 1,
+                    Ordering::Equal => {}
+                    Ordering::Greater => behind += 1,
+                }
+            }
+            Some((before, behind))
+        };
+        let both = (0..self.nodes()).into_par_iter().map(of_node);
+        // What leads back from a node before is an edge from one behind: where there are no others, those lead back, too.
+        both.try_reduce(|| (0, 0), |a, b| Some((a.0 + b.0, a.1 + b.1))).is_none_or(|(before, behind)| before != behind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    use crate::build::{BuildOptions, build_graph};
+    use crate::edges::{EdgeData, Relations};
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default()
+        })]
+        /// By looking each edge up in the list; of several relations an edge of any leads back.
+        #[test]
+        fn one_way_edges_are_found_wherever_they_are(
+            pairs in prop::collection::vec((0u32..7, 0u32..7, 0u16..2), 0..20),
+            alone in prop::collection::vec((0u32..7, 0u32..7, 0u16..2), 0..2),
+            typed: bool,
+        ) {
+            let back = pairs.iter().map(|&(s, t, relation)| (t, s, 1 - relation));
+            let edges: Vec<_> = pairs.iter().copied().chain(back).chain(alone).collect();
+            let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
+            let relations = Relations { count: 2, of: edges.iter().map(|e| e.2).collect() };
+            let data = EdgeData { relations: typed.then_some(relations), ..EdgeData::default() };
+            let options = BuildOptions { keep_self_loops: true, ..BuildOptions::default() };
+            let (graph, _) = build_graph(7, sources, targets, data, options).unwrap();
+            let is_there = |s: u32, t: u32| edges.iter().any(|edge| (edge.0, edge.1) == (s, t));
+            prop_assert_eq!(graph.has_one_way_edges(), edges.iter().any(|&(s, t, _)| !is_there(t, s)));
+        }
     }
 }
