@@ -58,10 +58,10 @@ impl Graph {
 /// Edges of different relations are never duplicates of each other. With `symmetrise` the other direction of an edge
 /// of relation r is one of relation r + R, where R relations were given, since it means something else.
 ///
-/// Where nothing but their ends is known of edges these are sorted bucket by bucket, on all threads of the rayon pool that
-/// this is called in; four arrays of one `u32` an edge are alive at once. Else by two counting sorts (by source, then by
-/// destination, which keeps the sources in order): O(nodes + edges) time, and at most three such arrays are alive at once
-/// (four with `symmetrise`), as many again of `f32` with weights.
+/// Where nothing but their ends is known of edges these are sorted bucket by bucket, on all threads of the rayon pool
+/// that this is called in; four arrays of one `u32` an edge are alive at once. Else by two counting sorts (by source,
+/// then by destination, which keeps the sources in order): O(nodes + edges) time, and at most three such arrays are
+/// alive at once (four with `symmetrise`), as many again of `f32` with weights.
 ///
 /// # Errors
 ///

@@ -78,7 +78,7 @@ impl Graph {
             Some((before, behind))
         };
         let both = (0..self.nodes()).into_par_iter().map(of_node);
-        // What leads back from a node before is an edge from one behind: where there are no others, those lead back, too.
+        // What leads back from a node before is an edge from one behind: where there are no others, those lead back.
         both.try_reduce(|| (0, 0), |a, b| Some((a.0 + b.0, a.1 + b.1))).is_none_or(|(before, behind)| before != behind)
     }
 }

@@ -1,7 +1,8 @@
-//! Sums of rows at random places in the registers of AVX-512, and attention's in those of AVX2 as well. What the compiler
-//! makes of the plain loops loads and stores a sum for every few rows and goes through what is left of a row value by
-//! value; here the sum of a row of up to 256 columns stays in sixteen registers from its first entry to its last, and
-//! the last vector has a mask. Of a sum and a product in one loop the compiler makes hardly any vectors for AVX2.
+//! Sums of rows at random places in the registers of AVX-512, and attention's in those of AVX2 as well. What the
+//! compiler makes of the plain loops loads and stores a sum for every few rows and goes through what is left of a row
+//! value by value; here the sum of a row of up to 256 columns stays in sixteen registers from its first entry to its
+//! last, and the last vector has a mask. Of a sum and a product in one loop the compiler makes hardly any vectors for
+//! AVX2.
 //!
 //! The order of sums is that of the plain loops, and products are rounded before they are added, as there: not one bit
 //! differs.

@@ -207,8 +207,8 @@ pub(super) fn add_and_multiply_picked<T: Value>(
     }
 }
 
-/// `out += alpha · a`, and ⟨a, b⟩, a few values of a at a time: products are added up in as many lanes as `wide` has, and
-/// these as it does.
+/// `out += alpha · a`, and ⟨a, b⟩, a few values of a at a time: products are added up in as many lanes as `wide` has,
+/// and these as it does.
 #[inline(always)]
 fn add_and_multiply<T: Value>(out: &mut [f32], a: &[T], b: &[f32], alpha: f32) -> f32 {
     let mut lanes = [0.0f32; wide::LANES];
