@@ -93,7 +93,16 @@ fn word<T: Value>(low: T, high: T) -> f32 {
 #[inline(always)]
 fn join<T: Value>(words: &mut [f32], (low, high): (&[T], Option<&[T]>), of: Words) {
     match (of, high) {
-        (Words::Values | Words::Eights, _) => words.iter_mut().zip(low).for_each(|(to, low)| *to = low.get()),
+        (Words::Values | Words::Eights, _) => {
+            // As many as a vector has at a time: of one loop over all the compiler makes a call, which costs as much
+            // as what it copies.
+            for (to, low) in words.chunks_mut(LANES).zip(low.chunks(LANES)) {
+                match (<&mut [f32; LANES]>::try_from(&mut *to), <&[T; LANES]>::try_from(low)) {
+                    (Ok(to), Ok(low)) => to.iter_mut().zip(low).for_each(|(to, low)| *to = low.get()),
+                    _ => to.iter_mut().zip(low).for_each(|(to, low)| *to = low.get()),
+                }
+            }
+        }
         (Words::Pairs, None) => words.iter_mut().zip(low).for_each(|(to, low)| *to = word(*low, T::default())),
         (Words::Pairs, Some(high)) => {
             for ((to, low), high) in words.iter_mut().zip(low).zip(high) {
