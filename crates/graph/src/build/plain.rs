@@ -3,9 +3,7 @@
 //! Each thread deals its share of the edges out to buckets of consecutive destinations, and each bucket is sorted by
 //! itself while it lies in a cache: what is read and written moves from front to back, where a counting sort over all
 //! nodes waits for a line of memory with every edge. Takes 8 bytes an edge beside what goes in, and 12 when that has
-//! gone.
-
-use std::mem::take;
+//! gone. `external/rows.rs` does the same on the disk.
 
 use rayon::prelude::*;
 
@@ -26,13 +24,18 @@ fn key(source: u32, target: u32) -> u64 {
 /// The graph of these edges, each once and in ascending rows, and what was left out. All ends are nodes.
 pub(super) fn sorted(nodes: usize, sources: Vec<u32>, targets: Vec<u32>, keep_self_loops: bool) -> (Graph, Removed) {
     let given = sources.len();
-    let rows = (nodes / BUCKETS).next_power_of_two().max(ROWS);
+    let rows = nodes.div_ceil(BUCKETS).next_power_of_two().max(ROWS);
     let (mut keys, buckets) = dealt((nodes, rows), sources, targets, keep_self_loops);
     let distinct: Vec<usize> = cut(&mut keys, &buckets).into_par_iter().map(sort_and_merge).collect();
     let edges = distinct.iter().sum();
     let (mut offsets, mut ends) = (vec![0u64; nodes + 1], vec![0u32; edges]);
-    let mut before = 0;
-    let starts: Vec<u64> = distinct.iter().map(|edges| (before, before += *edges as u64).0).collect();
+    let starts: Vec<u64> = distinct
+        .iter()
+        .scan(0, |until, &edges| {
+            *until += edges as u64;
+            Some(*until - edges as u64)
+        })
+        .collect();
     let of_rows = offsets[1..].par_chunks_mut(rows).zip(cut(&mut ends, &distinct)).enumerate();
     of_rows.zip(cut(&mut keys, &buckets)).zip(starts).for_each(|(((bucket, (offsets, ends)), keys), start)| {
         for (end, key) in ends.iter_mut().zip(keys) {
@@ -93,17 +96,14 @@ fn dealt(
 /// Values in pieces of these lengths.
 fn cut<'a, T>(values: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T]> {
     let mut rest = values;
-    let mut piece = |length: &usize| {
-        let (piece, after) = take(&mut rest).split_at_mut(*length);
-        rest = after;
-        piece
-    };
-    lengths.iter().map(&mut piece).collect()
+    let piece = |&length: &usize| rest.split_off_mut(..length).expect("values of all pieces");
+    lengths.iter().map(piece).collect()
 }
 
 /// Puts values in order, each once before what is left over; says how many there are.
 fn sort_and_merge(keys: &mut [u64]) -> usize {
-    keys.sort_unstable();
+    // One that has a hub's edges is for all threads.
+    keys.par_sort_unstable();
     let mut end = 0;
     for at in 0..keys.len() {
         if end == 0 || keys[end - 1] != keys[at] {
