@@ -1,6 +1,8 @@
-//! The order in which a worker keeps its own rows: as they are given, or such that rows which read the same rows stand
-//! near each other, so that what one has read is still in the cache when the next one reads it.
+//! The order in which a worker keeps its own rows: as they are given; such that rows which read the same rows stand
+//! near each other, so that what one has read is still in the cache when the next one reads it; or at random, to see
+//! what any other order is worth, or how far the order of sums alone leads.
 
+use laconic_key::{Key, Purpose};
 use rayon::prelude::*;
 
 use crate::dataset::{Features, Labels};
@@ -19,14 +21,23 @@ pub struct OrderKind {
 }
 
 /// All of them; the first is the one that nobody has to ask for.
-pub const ORDERS: [OrderKind; 2] =
-    [OrderKind { name: "given", make: None }, OrderKind { name: "locality", make: Some(by_locality) }];
+pub const ORDERS: [OrderKind; 3] = [
+    OrderKind { name: "given", make: None },
+    OrderKind { name: "locality", make: Some(by_locality) },
+    OrderKind { name: "random", make: Some(at_random) },
+];
 
 impl OrderKind {
     /// The one of this name.
     pub fn from_name(name: &str) -> Option<&'static OrderKind> {
         const KINDS: &[OrderKind] = &ORDERS;
         KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// One of another name, at random if this one is not.
+    pub fn other_than(name: &str) -> &'static OrderKind {
+        const KINDS: &[OrderKind] = &ORDERS;
+        KINDS.iter().rev().find(|kind| kind.name != name).expect("several orders")
     }
 
     /// The order of a part's own rows, which depends on its edges alone; `None` where they stay as they are.
@@ -185,6 +196,13 @@ impl Order {
             }
         }
     }
+}
+
+/// An order that knows nothing of the graph; always the same one for as many rows.
+fn at_random(topology: &Topology) -> Order {
+    let mut rows: Vec<u32> = (0..topology.own.rows() as u32).collect();
+    Key::new(0, Purpose::RowOrder).shuffle(&mut rows);
+    Order::new(rows)
 }
 
 /// No cluster gets more nodes: so many rows of 256 values are 4 MB, which a cache has room for.

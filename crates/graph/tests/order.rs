@@ -100,22 +100,27 @@ fn assert_nothing_is_lost(dataset: &Dataset, parts: u32, self_loops: bool) {
     let assignment: Vec<u32> = (0..dataset.graph.rows() as u32).map(|node| node * 7 / 3 % parts).collect();
     let parts = cut(dataset, Some(0), &assignment, parts).expect("parts");
     for (part, (plan, topology)) in parts.iter().zip(plan_all(&parts, self_loops).expect("plans")) {
-        let order = locality().of(&topology).expect("an order");
-        let mut rows = order.rows().to_vec();
-        rows.sort_unstable();
-        assert!(rows.iter().copied().eq(0..part.rows() as u32), "{:?} are not all rows once", order.rows());
-        let mut moved = part.clone();
-        order.move_nodes(&mut moved);
-        assert!(moved.nodes.iter().zip(order.rows()).all(|(&id, &row)| id == part.nodes[row as usize]));
-        assert_eq!(known(&moved), known(part));
-        let blocks = order.blocks(topology.clone());
-        assert_eq!(edges(&moved.nodes, &blocks), edges(&part.nodes, &topology));
-        assert_eq!(blocks.halo_ids, topology.halo_ids);
-        let links = order.links(plan.clone());
-        assert_eq!(sent(&moved, &links), sent(part, &plan));
-        let received = |plan: &HaloPlan| plan.links.iter().map(|link| link.receive.clone()).collect::<Vec<_>>();
-        assert_eq!(received(&links), received(&plan));
+        for order in ORDERS.iter().filter_map(|kind| kind.of(&topology)) {
+            assert_keeps(&order, part, (&plan, &topology));
+        }
     }
+}
+
+fn assert_keeps(order: &Order, part: &Part, (plan, topology): (&HaloPlan, &Topology)) {
+    let mut rows = order.rows().to_vec();
+    rows.sort_unstable();
+    assert!(rows.iter().copied().eq(0..part.rows() as u32), "{:?} are not all rows once", order.rows());
+    let mut moved = part.clone();
+    order.move_nodes(&mut moved);
+    assert!(moved.nodes.iter().zip(order.rows()).all(|(&id, &row)| id == part.nodes[row as usize]));
+    assert_eq!(known(&moved), known(part));
+    let blocks = order.blocks(topology.clone());
+    assert_eq!(edges(&moved.nodes, &blocks), edges(&part.nodes, topology));
+    assert_eq!(blocks.halo_ids, topology.halo_ids);
+    let links = order.links(plan.clone());
+    assert_eq!(sent(&moved, &links), sent(part, plan));
+    let received = |plan: &HaloPlan| plan.links.iter().map(|link| link.receive.clone()).collect::<Vec<_>>();
+    assert_eq!(received(&links), received(plan));
 }
 
 proptest! {
@@ -221,5 +226,6 @@ fn orders_are_found_by_their_names_and_the_first_changes_nothing() {
         assert_eq!(OrderKind::from_name(kind.name).map(|found| found.name), Some(kind.name));
     }
     assert!(OrderKind::from_name("nowhere").is_none());
+    assert!(ORDERS.iter().all(|kind| OrderKind::other_than(kind.name).name != kind.name));
     assert!(ORDERS[0].of(&Topology { own: empty_halo(3), halo: empty_halo(3), halo_ids: Vec::new() }).is_none());
 }

@@ -56,6 +56,10 @@ pub enum Purpose {
     EdgeSplit = 17,
     /// Pairs of nodes that stand for edges that are not.
     Negatives = 18,
+    /// Orders of a worker's own rows.
+    RowOrder = 19,
+    /// Which values differ in their last bit, where it is asked what rounding does.
+    LastBits = 20,
 }
 
 /// A point in the space of random streams; see the crate documentation.

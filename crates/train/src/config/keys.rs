@@ -60,8 +60,9 @@ keys! {
     "partition.clusterer": "super_node: makes clusters by multilevel | streaming (multilevel)",
     "partition.rule": "super_node, streaming: streaming places nodes by clusters | fennel | ldg (clusters)",
     "partition.passes": "super_node, streaming: times streaming goes through the edges (10)",
-    "partition.order": "given | locality: how a worker orders its own rows; locality puts those that read the same \
-        rows near each other, which is faster where rows of all nodes are more than a cache holds (given)",
+    "partition.order": "given | locality | random: how a worker orders its own rows; locality puts those that read the \
+        same rows near each other, which is faster where rows of all nodes are more than a cache holds; random is to \
+        compare with (given)",
     "partition.file": "given: the assignment, one part number a line, or npy",
     "model.arch": "gcn | sage | gin | gat | rgcn | mlp (sage)",
     "model.layers": "number of layers (2)",

@@ -27,7 +27,7 @@ pub struct PartitionConfig {
     pub balance_edges: bool,
     /// How much larger than the mean `multilevel` and `streaming` may make a part, or a cluster (0.05: 5 %).
     pub imbalance: f64,
-    /// How a worker orders its own rows: `given` or `locality`.
+    /// How a worker orders its own rows: `given`, `locality` or `random`.
     #[serde(skip_serializing_if = "is_given")]
     pub order: String,
     /// The assignment for `given`: one part number a node.

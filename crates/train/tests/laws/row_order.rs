@@ -20,14 +20,20 @@ use crate::same_bits::{assert_goes_on, assert_same, bits};
 
 const ORDERED: &str = "partition.order=locality";
 
+const SHUFFLED: &str = "partition.order=random";
+
 /// Single precision rounds at 6e-8, and ten steps multiply that by less than a thousand.
 const TOLERANCE: f64 = 1e-4;
 
 /// Losses and parameters with rows as they are given and in the other order.
 fn assert_learns_the_same(dataset: &Dataset, keys: &[&str], workers: u32, tolerance: f64) {
+    assert_learns_the_same_in(ORDERED, dataset, keys, workers, tolerance);
+}
+
+fn assert_learns_the_same_in(order: &str, dataset: &Dataset, keys: &[&str], workers: u32, tolerance: f64) {
     let keys = [keys, &["train.eval_every=0"]].concat();
-    let ordered = [&keys[..], &[ORDERED]].concat();
-    let what = (workers, &keys);
+    let ordered = [&keys[..], &[order]].concat();
+    let what = (workers, &ordered);
     assert_close(&losses(&ordered, dataset, workers), &losses(&keys, dataset, workers), tolerance, &what);
     let [found, expected] = [&ordered, &keys].map(|keys| run(&config(keys), dataset, workers).swap_remove(0).trained);
     assert_eq!(found.chosen.len(), expected.chosen.len());
@@ -45,12 +51,13 @@ fn assert_learns_the_same(dataset: &Dataset, keys: &[&str], workers: u32, tolera
 #[test]
 fn the_other_order_is_another_one() {
     let dataset = graph(180, 4);
-    let kind = OrderKind::from_name("locality").expect("an order");
-    for workers in [1, 3] {
-        for (_, topology) in plan_all(&parts(&config(&[]), &dataset, workers), false).expect("plans") {
-            let order = kind.of(&topology).expect("an order of rows");
-            let stay = order.rows().iter().zip(0..).filter(|&(&row, place)| row == place).count();
-            assert!(stay < order.rows().len() / 4, "{stay} of {} rows stay", order.rows().len());
+    for kind in ["locality", "random"].map(|name| OrderKind::from_name(name).expect("an order")) {
+        for workers in [1, 3] {
+            for (_, topology) in plan_all(&parts(&config(&[]), &dataset, workers), false).expect("plans") {
+                let order = kind.of(&topology).expect("an order of rows");
+                let stay = order.rows().iter().zip(0..).filter(|&(&row, place)| row == place).count();
+                assert!(stay < order.rows().len() / 4, "{stay} of {} rows stay", order.rows().len());
+            }
         }
     }
     assert!(
@@ -87,6 +94,7 @@ fn rows_in_another_order_learn_the_same() {
             }
         }
         assert_learns_the_same(&sets, &[*arch, &["train.epochs=6"]].concat(), 3, TOLERANCE);
+        assert_learns_the_same_in(SHUFFLED, &plain, &[*arch, &["train.epochs=6"]].concat(), 3, TOLERANCE);
     }
     for workers in [1, 3] {
         let keys = ["model.arch=rgcn", "model.bases=2", "train.epochs=6"];
