@@ -1,34 +1,34 @@
 //! Adam (Kingma and Ba, 2015, algorithm 1) with L2 penalty, and AdamW (Loshchilov and Hutter, 2019) with decoupled
-//! decay; the operations in PyTorch's order, β = (0.9, 0.999), ε = 1e-8.
+//! decay; the operations in PyTorch's order, β = (0.9, 0.999).
 
-use super::{Optimiser, OptimiserKind};
+use super::{Optimiser, OptimiserKind, OptimiserSpec};
 
 pub(super) const KIND: OptimiserKind =
-    OptimiserKind { name: "adam", options: &[], build: |len, spec| Box::new(Adam::new(len, spec.weight_decay, false)) };
+    OptimiserKind { name: "adam", options: &["epsilon"], build: |len, spec| Box::new(Adam::new(len, spec, false)) };
 
 pub(super) const DECOUPLED: OptimiserKind =
-    OptimiserKind { name: "adamw", options: &[], build: |len, spec| Box::new(Adam::new(len, spec.weight_decay, true)) };
+    OptimiserKind { name: "adamw", options: &["epsilon"], build: |len, spec| Box::new(Adam::new(len, spec, true)) };
 
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
-const EPSILON: f32 = 1e-8;
 
 pub(super) struct Adam {
     steps: u64,
     first: Vec<f32>,
     second: Vec<f32>,
-    weight_decay: f32,
+    spec: OptimiserSpec,
     decoupled: bool,
 }
 
 impl Adam {
-    pub fn new(len: usize, weight_decay: f32, decoupled: bool) -> Self {
-        Adam { steps: 0, first: vec![0.0; len], second: vec![0.0; len], weight_decay, decoupled }
+    pub fn new(len: usize, spec: OptimiserSpec, decoupled: bool) -> Self {
+        Adam { steps: 0, first: vec![0.0; len], second: vec![0.0; len], spec, decoupled }
     }
 }
 
 impl Optimiser for Adam {
     fn step(&mut self, parameters: &mut [f32], gradients: &mut [f32], rate: f32) {
+        let OptimiserSpec { weight_decay, epsilon, .. } = self.spec;
         self.steps += 1;
         let power = self.steps.min(1 << 24) as i32;
         let correction1 = 1.0 - f64::from(BETA1).powi(power);
@@ -37,13 +37,13 @@ impl Optimiser for Adam {
         let moments = self.first.iter_mut().zip(&mut self.second);
         for ((x, g), (m, v)) in parameters.iter_mut().zip(gradients).zip(moments) {
             if self.decoupled {
-                *x *= 1.0 - rate * self.weight_decay;
+                *x *= 1.0 - rate * weight_decay;
             } else {
-                *g += self.weight_decay * *x;
+                *g += weight_decay * *x;
             }
             *m = BETA1 * *m + (1.0 - BETA1) * *g;
             *v = BETA2 * *v + (1.0 - BETA2) * *g * *g;
-            *x -= size * *m / (v.sqrt() / correction2 + EPSILON);
+            *x -= size * *m / (v.sqrt() / correction2 + epsilon);
         }
     }
 

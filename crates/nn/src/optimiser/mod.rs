@@ -34,6 +34,8 @@ pub struct OptimiserSpec {
     pub weight_decay: f32,
     /// The share of the last step that the next one keeps (sgd).
     pub momentum: f32,
+    /// What is added to the size of gradients that a step is divided by (adam, adamw).
+    pub epsilon: f32,
 }
 
 /// A kind of optimiser: how it is called, which options it reads, how it is built.
@@ -77,7 +79,7 @@ pub fn clip(gradients: &mut [f32], norm_max: f32) -> f32 {
 mod tests {
     use super::*;
 
-    const NONE: OptimiserSpec = OptimiserSpec { weight_decay: 0.0, momentum: 0.0 };
+    const NONE: OptimiserSpec = OptimiserSpec { weight_decay: 0.0, momentum: 0.0, epsilon: 1e-8 };
 
     fn build(name: &str, len: usize, spec: OptimiserSpec) -> Box<dyn Optimiser> {
         (OptimiserRegistry::default().get(name).expect("a known name").build)(len, spec)
@@ -119,8 +121,19 @@ mod tests {
     }
 
     #[test]
+    fn a_gradient_far_below_epsilon_makes_a_step_in_proportion() {
+        let spec = OptimiserSpec { epsilon: 1e-3, ..NONE };
+        for gradient in [1e-9f32, -2e-7] {
+            let mut x = vec![0.0f32];
+            build("adam", 1, spec).step(&mut x, &mut [gradient], 0.1);
+            let expected = -0.1 * gradient / (gradient.abs() + 1e-3);
+            assert!((x[0] / expected - 1.0).abs() < 1e-5, "{} instead of {expected}", x[0]);
+        }
+    }
+
+    #[test]
     fn decoupled_decay_shrinks_parameters_without_gradients_and_coupled_decay_enters_the_gradient() {
-        let spec = OptimiserSpec { weight_decay: 0.1, momentum: 0.0 };
+        let spec = OptimiserSpec { weight_decay: 0.1, ..NONE };
         let mut x = vec![2.0f32];
         build("adamw", 1, spec).step(&mut x, &mut [0.0], 0.5);
         assert!((x[0] - 2.0 * (1.0 - 0.05)).abs() < 1e-6);
@@ -140,7 +153,7 @@ mod tests {
     #[test]
     fn restored_state_continues_with_the_same_bits() {
         for name in OptimiserRegistry::default().names() {
-            let spec = OptimiserSpec { weight_decay: 0.01, momentum: 0.9 };
+            let spec = OptimiserSpec { weight_decay: 0.01, momentum: 0.9, ..NONE };
             let mut first = build(name, 2, spec);
             let (mut x, gradient) = (vec![1.0f32, -1.0], [0.3f32, 0.7]);
             first.step(&mut x, &mut gradient.clone(), 0.1);

@@ -101,6 +101,7 @@ keys! {
     "train.weight_decay": "L2 penalty; decoupled decay with adamw (0.0005)",
     "train.optimiser": "adam | adamw | sgd (adam)",
     "train.momentum": "sgd: momentum (0.9)",
+    "train.epsilon": "adam, adamw: what is added to the size of gradients that a step is divided by (1e-8)",
     "train.lr_schedule": "constant | linear | cosine | step (constant)",
     "train.lr_step": "step: rounds between two falls of the rate (100)",
     "train.lr_factor": "step: what multiplies the rate then (0.1)",

@@ -121,6 +121,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "train.lr",
             "train.weight_decay",
             "train.momentum",
+            "train.epsilon",
             "train.lr_schedule",
             "train.lr_step",
             "train.lr_factor",

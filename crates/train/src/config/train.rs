@@ -17,6 +17,8 @@ pub struct TrainConfig {
     pub optimiser: String,
     /// Momentum of sgd.
     pub momentum: f32,
+    /// What adam and adamw add to the size of gradients before they divide by it.
+    pub epsilon: f32,
     /// `constant`, `linear`, `cosine`, `step`.
     pub lr_schedule: String,
     /// Rounds between two falls of `step`.
@@ -76,6 +78,7 @@ impl Default for TrainConfig {
             weight_decay: 5e-4,
             optimiser: "adam".to_owned(),
             momentum: 0.9,
+            epsilon: 1e-8,
             lr_schedule: "constant".to_owned(),
             lr_step: 100,
             lr_factor: 0.1,

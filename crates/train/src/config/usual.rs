@@ -18,6 +18,7 @@ pub const KEYS_ELSEWHERE: &[(&str, &[&str])] = &[
     ("dataset", &["data.path"]),
     ("dtype", &["train.precision"]),
     ("early_stopping", &["train.patience"]),
+    ("eps", &["train.epsilon"]),
     ("eval_steps", &["train.eval_every"]),
     ("fanout", &["batch.fanouts"]),
     ("fp16", &["train.precision"]),

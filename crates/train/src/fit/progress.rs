@@ -7,6 +7,7 @@ use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
 use super::report::RoundReport;
+use crate::config::TrainConfig;
 use crate::config::ramp::Reading;
 use crate::error::{Result, TrainError};
 use crate::plan::Plan;
@@ -96,7 +97,8 @@ impl Progress {
     pub fn new(plan: &Plan, network: &Network, stage: usize) -> Progress {
         let train = &plan.config.train;
         let key = Key::new(train.seed, Purpose::Initialise).with(stage as u64);
-        let spec = OptimiserSpec { weight_decay: train.weight_decay, momentum: train.momentum };
+        let &TrainConfig { weight_decay, momentum, epsilon, .. } = train;
+        let spec = OptimiserSpec { weight_decay, momentum, epsilon };
         let optimiser = (plan.optimiser.build)(network.trained(), spec);
         let parameters = network.initial(key);
         Progress {

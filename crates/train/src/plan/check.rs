@@ -78,6 +78,7 @@ impl Members {
         positive("train.lr", train.lr.into())?;
         at_least_0("train.weight_decay", train.weight_decay.into())?;
         at_least_0("train.momentum", train.momentum.into())?;
+        positive("train.epsilon", train.epsilon.into())?;
         at_least_0("train.clip", train.clip.into())?;
         at_least_0("train.lr_factor", train.lr_factor.into())?;
         within("train.epochs", train.epochs as usize, 0..=ROUNDS_MAX)?;
