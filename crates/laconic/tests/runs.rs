@@ -137,24 +137,42 @@ fn verify_agrees_and_its_exit_code_says_so() {
     assert_eq!(ran.code, 1, "{}", ran.err);
 }
 
-/// Gradients of a deep decoder nearly vanish at first, and Adam's steps make much of how sums of them are rounded:
-/// fewer rounds are compared then, and as strictly. A tolerance that no rounding keeps is not kept for that reason.
+/// Units of a deep decoder that change sides make much of how sums are rounded, in time: fewer rounds are compared
+/// then, and as strictly. A tolerance that no rounding keeps is not kept for that reason.
 #[test]
 fn verify_compares_as_many_rounds_as_rounding_leaves_alike() {
     let place = Place::new();
     place.json("data synth sbm --nodes 300 --features 16 --classes 4 --out graph.npz");
     place.write("run.toml", "data = { path = \"graph.npz\" }\nmodel = { hidden = 64 }\npartition = { parts = 3 }\n");
     let deep = "--set task.kind=link_prediction --set task.decoder=mlp --set task.decoder_layers=3";
-    let found = place.json(&format!("verify run.toml --rounds 24 {deep}"));
+    let found = place.json(&format!("verify run.toml --rounds 60 {deep}"));
     let number = |field: &str| found[field].as_f64().expect("a number");
-    assert!(number("worst") <= 1e-4 && (1.0..24.0).contains(&number("rounds")), "{found}");
+    assert!(number("worst") <= 1e-4 && (1.0..60.0).contains(&number("rounds")), "{found}");
     assert!(number("rounding") > 1e-5, "{found}");
     // Plain steps make nothing of it.
     let plain = place.json(&format!("verify run.toml --rounds 24 {deep} --set train.optimiser=sgd"));
-    assert!(plain["rounds"] == 24 && plain["rounding"].is_null(), "{plain}");
+    assert!(plain["rounds"] == 24 && plain["rounding"].is_null() && plain["epsilon"].is_null(), "{plain}");
     let strict = place.run(&format!("verify run.toml --rounds 4 --tolerance 1e-12 {deep} --json"));
     let found: serde_json::Value = serde_json::from_str(&strict.out).expect("JSON");
     assert_eq!((strict.code, &found["rounds"]), (1, &1.into()), "{found}");
+}
+
+/// With Adam's own ε two of these five seeds end 5e-4 and 1e-3 from one worker, in three and in six rounds, for the
+/// sake of biases whose gradients are what rounding leaves of a sum.
+#[test]
+fn verify_does_not_take_the_rounding_of_sums_that_cancel_for_a_mistake() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 300 --features 16 --classes 4 --out graph.npz");
+    place.write("run.toml", "data = { path = \"graph.npz\" }\nmodel = { hidden = 64 }\npartition = { parts = 3 }\n");
+    let deep = "--set task.kind=link_prediction --set task.decoder=mlp --set task.decoder_layers=3";
+    for seed in [22, 27, 35, 40, 41] {
+        let found = place.json(&format!("verify run.toml --rounds 6 {deep} --set train.seed={seed}"));
+        let epsilon = found["epsilon"].as_f64().expect("a number");
+        assert!(found["worst"].as_f64().is_some_and(|worst| worst <= 1e-4), "seed {seed}: {found}");
+        assert!((epsilon - 1e-3).abs() < 1e-9, "{found}");
+    }
+    let more = place.json(&format!("verify run.toml --rounds 1 {deep} --set train.epsilon=0.5"));
+    assert_eq!(more["epsilon"], 0.5, "{more}");
 }
 
 #[test]

@@ -10,7 +10,11 @@ use crate::output::Output;
 
 /// Arguments of `verify`.
 #[derive(Args)]
-#[command(after_help = "Example: laconic verify run.toml --set partition.parts=7 --rounds 10")]
+#[command(
+    after_help = "Adam steps as far for a gradient of nothing but rounding as for any other. So both train with a \
+                        train.epsilon of 0.001 at least, which they can be compared by.\n\n\
+                        Example: laconic verify run.toml --set partition.parts=7 --rounds 10"
+)]
 pub struct Verify {
     #[command(flatten)]
     run: RunFile,
@@ -35,8 +39,9 @@ pub fn run(arguments: Verify, output: &Output) -> Result<u8> {
 
 fn describe(found: &Verification) -> String {
     use std::fmt::Write;
+    let epsilon = found.epsilon.map(|epsilon| format!(" with train.epsilon = {epsilon}")).unwrap_or_default();
     let mut text = format!(
-        "1 worker against {}, {} rounds a stage; relative differences of parameters:\n",
+        "1 worker against {}, {} rounds a stage{epsilon}; relative differences of parameters:\n",
         found.workers, found.rounds
     );
     let _ = writeln!(text, "  stage   {:<26} {:>8} {:>8}", "parameter", "by norm", "at most");
@@ -53,8 +58,8 @@ fn describe(found: &Verification) -> String {
     if let Some(rounding) = found.rounding {
         let _ = write!(
             text,
-            "\none worker on features that differ in the last bit ends {rounding:.2e} from itself; where that is more \
-             than a tenth of the tolerance, fewer rounds are compared"
+            "\none worker with its rows in another order, on features that differ in the last bits, ends \
+             {rounding:.2e} from itself; where that is more than a tenth of the tolerance, fewer rounds are compared"
         );
     }
     if found.is_lossy && found.worst > found.tolerance {

@@ -1,7 +1,9 @@
 //! One = many: the same run on one worker and on K, compared parameter by parameter.
 
 use laconic_graph::dataset::{Dataset, Features};
+use laconic_graph::order::OrderKind;
 use laconic_graph::part::{Part, cut};
+use laconic_key::{Key, Purpose};
 use serde::Serialize;
 
 use crate::config::{Config, TransportKind};
@@ -17,14 +19,16 @@ pub struct Verification {
     pub workers: u32,
     /// Rounds of each stage: those asked for, or fewer where training makes too much of rounding errors.
     pub rounds: u32,
+    /// `train.epsilon` that both trained with; `None` where the optimiser does not read it.
+    pub epsilon: Option<f32>,
     /// Per parameter the largest difference, relative to its largest value.
     pub differences: Vec<Difference>,
     /// The largest of them.
     pub worst: f64,
     /// The largest difference that passes.
     pub tolerance: f64,
-    /// Where something differed: how far one worker ended from itself on features that differ in the last bit, in the
-    /// fewest rounds for which that was looked at.
+    /// Where something differed: how far one worker ended from itself with rows in another order and features that
+    /// differ in the last bits, in the fewest rounds for which that was looked at.
     pub rounding: Option<f64>,
     /// Whether the ledgers of the run on many workers were as predicted (exactly, or within the bound where the
     /// prediction is one), and senders and receivers agree.
@@ -56,14 +60,26 @@ impl Verification {
 /// What training may make of a rounding error before nothing can be said any more, as a share of the tolerance.
 const ROUNDING: f64 = 0.1;
 
+/// How many times what the last bit of 1 is worth features differ at most: sums over neighbours and over columns
+/// average it away again, while their own rounding, which one worker repeats and several do not, stays.
+const LAST_BITS: u64 = 8;
+
+/// How often is looked for a run that makes more of rounding than that, before nothing but a mistake is left.
+const SAMPLES: u64 = 12;
+
+/// `train.epsilon` of both runs at least. Adam steps as far for a gradient of 1e-9 as for one of 1, so that where
+/// gradients cancel each other out the order of their sum decides where a parameter goes; with this it does not.
+const EPSILON: f32 = 1e-3;
+
 /// Runs `config` for `rounds` rounds a stage, in batches to the end of that epoch, on one worker and on its own number.
 /// Rounds are not selected by validation: a tie decided by a rounding error would compare different rounds. With
 /// `force` they start although they may need more memory than there is.
 ///
-/// Sums of several workers are rounded otherwise than those of one, and where gradients nearly vanish, or units change
-/// sides, training makes more of that in each round: Adam steps as far for a gradient of 1e-9 as for one of 1. So where
-/// the two differ, one worker is compared with itself on features some of which differ in the last bit, three times;
-/// while that ends further from itself than a tenth of the tolerance, half as many rounds are compared instead.
+/// Both train with a `train.epsilon` of 1e-3 at least, where the optimiser reads it. Sums of several workers are
+/// rounded otherwise than those of one, and where units change sides training makes more of that in each round. So
+/// where the two differ, one worker is compared with itself with its rows in another order, so that sums over rows are
+/// rounded otherwise in each round, and on features that differ in the last bits; while that ends further from itself
+/// than a tenth of the tolerance, if only once in a dozen times, half as many rounds are compared instead.
 ///
 /// # Errors
 /// If the data are parts, or one of the runs fails.
@@ -76,6 +92,9 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, f
     config.train.eval_every = 0;
     config.train.patience = 0;
     config.transport.kind = TransportKind::Threads;
+    if reads_epsilon(members, &config)? {
+        config.train.epsilon = config.train.epsilon.max(EPSILON);
+    }
     if crate::run::source::is_part_folder(&config.data.path) {
         let hint = "verification needs the whole graph: give the dataset that the parts were cut from";
         return Err(TrainError::config(format!("{}: {hint}", config.data.path.display())));
@@ -103,6 +122,10 @@ pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, f
     Ok(found)
 }
 
+fn reads_epsilon(members: &Members, config: &Config) -> Result<bool> {
+    Ok(members.optimiser(config)?.options.contains(&"epsilon"))
+}
+
 /// One worker and several, on the same data.
 struct Pair<'a> {
     members: &'a Members,
@@ -117,9 +140,9 @@ impl Pair<'_> {
         Plan::with(self.members, &self.config, &self.parts[1][0].global)
     }
 
-    fn run(&self, parts: &[Part]) -> Result<Vec<Outcome>> {
+    fn run(&self, config: &Config, parts: &[Part]) -> Result<Vec<Outcome>> {
         let options = Options { members: self.members.clone(), force: self.force, ..Options::default() };
-        run_threads(&self.config, Source::of(parts.to_vec()), options)
+        run_threads(config, Source::of(parts.to_vec()), options)
     }
 
     /// Sets so many rounds, or those of the epochs that have them, and returns how many epochs these are.
@@ -136,12 +159,13 @@ impl Pair<'_> {
     fn compare(&self) -> Result<(Verification, Vec<Vec<f32>>)> {
         let plan = self.plan()?;
         let [one, many] = &self.parts;
-        let one = self.run(one)?.swap_remove(0).trained.chosen;
-        let many = self.run(many)?;
+        let one = self.run(&self.config, one)?.swap_remove(0).trained.chosen;
+        let many = self.run(&self.config, many)?;
         let differences = differences(&plan, &many[0].trained.chosen, &one);
         let found = Verification {
             workers: many.len() as u32,
             rounds: self.config.train.epochs * plan.batching.as_ref().map_or(1, |batching| batching.batches),
+            epsilon: reads_epsilon(self.members, &self.config)?.then_some(self.config.train.epsilon),
             worst: worst(&differences),
             differences,
             tolerance: self.tolerance,
@@ -152,19 +176,28 @@ impl Pair<'_> {
         Ok((found, one))
     }
 
-    /// How far one worker ends from itself if some values of its features differ in the last bit: every other, and the
-    /// others, and every third. Which gradients of nearly nothing change their sign is chance.
+    /// How far one worker ends from itself with its rows in another order and features that differ by as much as sums
+    /// over them are rounded. Which units change sides is chance, so it tries again and again until training makes too
+    /// much of it, or never has.
     fn rounding(&self, one: &[Vec<f32>]) -> Result<f64> {
+        let mut config = self.config.clone();
+        config.partition.order = OrderKind::other_than(&config.partition.order).name.to_owned();
         let mut most = 0.0f64;
-        for (first, step) in [(0, 2), (1, 2), (0, 3)] {
+        for sample in 0..SAMPLES {
             let mut parts = self.parts[0].clone();
             for part in &mut parts {
                 if let Features::Dense { values, .. } | Features::Sparse { values, .. } = &mut part.features {
-                    values.iter_mut().skip(first).step_by(step).for_each(|value| *value = value.next_up());
+                    let key = Key::new(config.train.seed, Purpose::LastBits).with(sample);
+                    let last_bits = |at| key.number(at) % (2 * LAST_BITS + 1);
+                    let factor = |at| 1.0 + (last_bits(at) as f32 - LAST_BITS as f32) * f32::EPSILON;
+                    values.iter_mut().zip(0..).for_each(|(value, at)| *value *= factor(at));
                 }
             }
-            let other = self.run(&parts)?.swap_remove(0).trained.chosen;
+            let other = self.run(&config, &parts)?.swap_remove(0).trained.chosen;
             most = most.max(worst(&differences(&self.plan()?, &other, one)));
+            if most > ROUNDING * self.tolerance {
+                break;
+            }
         }
         Ok(most)
     }

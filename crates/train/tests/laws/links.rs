@@ -26,6 +26,7 @@ pub fn unlabelled() -> Dataset {
     Dataset { labels: Labels::None, ..graph(180, 4) }
 }
 
+/// With an ε that does not make steps of what rounding leaves of gradients that cancel.
 #[test]
 fn links_on_many_workers_are_links_on_one() {
     let dataset = graph(180, 4);
@@ -36,7 +37,8 @@ fn links_on_many_workers_are_links_on_one() {
             &["model.arch=gat", "model.layers=3"],
             &["model.arch=gcn", "schedule.kind=lazy"],
         ] {
-            let keys = keys(&[decoder, more, &["train.epochs=10", "train.eval_every=0"]].concat());
+            let keys =
+                keys(&[decoder, more, &["train.epochs=10", "train.eval_every=0", "train.epsilon=1e-3"]].concat());
             let one = run(&config(&keys), &dataset, 1);
             for workers in [2, 3, 5] {
                 for method in ["partition.method=random", "partition.method=multilevel"] {
