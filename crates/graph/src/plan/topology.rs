@@ -1,5 +1,9 @@
 //! The two blocks of a part's graph: own → own and halo → own.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
 use crate::edges::{EdgeData, Edges};
 use crate::part::Part;
 use crate::plan::index::IdIndex;
@@ -27,54 +31,102 @@ impl Topology {
     }
 }
 
-/// Splits the edges of `part`; `halo_rows[i]` is the halo row of the `i`-th id of `needed`.
+/// Splits the edges of `part`, on all threads of the pool; `halo_rows[i]` is the halo row of the `i`-th id of `needed`.
 pub(super) fn split(part: &Part, needed: &[u64], halo_rows: &[u32], self_loops: bool) -> (Edges<u32>, Edges<u32>) {
-    let (own_index, halo_index) = (IdIndex::new(&part.nodes), IdIndex::new(needed));
-    let edges = &part.edges;
-    let (mut own, mut halo) = (empty(edges), empty(edges));
-    // By column, with the edge that stands there: none where a loop is put in.
-    let mut row_own: Vec<(u32, Option<usize>)> = Vec::new();
-    let mut row_halo: Vec<(u32, Option<usize>)> = Vec::new();
-    for row in 0..part.rows() {
-        row_own.clear();
-        row_halo.clear();
-        let mut last_loop = None;
-        for edge in edges.in_edges(row) {
-            let id = edges.sources[edge];
-            match own_index.row(id) {
-                Some(column) if self_loops && column as usize == row => last_loop = Some(edge),
-                Some(column) => row_own.push((column, Some(edge))),
-                None => {
-                    let at = halo_index.row(id).expect("every source that is not owned is needed");
-                    row_halo.push((halo_rows[at as usize], Some(edge)));
-                }
-            }
-        }
-        if self_loops {
-            let place = row_own.partition_point(|&(column, _)| (column as usize) < row);
-            row_own.insert(place, (row as u32, last_loop));
-        }
-        // Stable, so that parallel edges keep their order.
-        row_halo.sort_by_key(|&(column, _)| column);
-        push_row(&mut own, &row_own, &edges.data);
-        push_row(&mut halo, &row_halo, &edges.data);
+    let splitter =
+        Splitter { part, own: IdIndex::new(&part.nodes), needed: IdIndex::new(needed), halo_rows, self_loops };
+    let pieces: Vec<_> = pieces(&part.edges).into_par_iter().map(|rows| splitter.rows(rows)).collect();
+    let sizes = pieces.iter().map(|(own, halo)| (own.edges(), halo.edges()));
+    let (of_own, of_halo) = sizes.fold((0, 0), |(own, halo), (more_own, more_halo)| (own + more_own, halo + more_halo));
+    let (mut own, mut halo) = (empty(&part.edges, of_own), empty(&part.edges, of_halo));
+    for (of_own, of_halo) in pieces {
+        append(&mut own, of_own);
+        append(&mut halo, of_halo);
     }
     (own, halo)
 }
 
-fn empty(edges: &Edges<u64>) -> Edges<u32> {
-    let mut offsets = Vec::with_capacity(edges.offsets.len());
-    offsets.push(0);
-    Edges { offsets, sources: Vec::new(), data: edges.data.like(0) }
+/// Rows in pieces of about as many edges, several for each thread.
+fn pieces(edges: &Edges<u64>) -> Vec<Range<usize>> {
+    let count = 8 * rayon::current_num_threads();
+    let first_row = |piece: usize| {
+        let edge = (edges.edges() as u128 * piece as u128 / count as u128) as u64;
+        edges.offsets.partition_point(|&offset| offset < edge)
+    };
+    let bounds: Vec<usize> = (1..count).map(first_row).collect();
+    let starts = std::iter::once(0).chain(bounds.iter().copied());
+    starts.zip(bounds.iter().copied().chain([edges.rows()])).map(|(start, end)| start..end.max(start)).collect()
 }
 
-fn push_row(into: &mut Edges<u32>, row: &[(u32, Option<usize>)], from: &EdgeData) {
-    into.sources.extend(row.iter().map(|&(column, _)| column));
-    for &(_, edge) in row {
-        match edge {
-            Some(edge) => into.data.extend(from, edge..edge + 1),
-            None => into.data.push_plain(),
+/// Who owns the sources of a part's edges.
+struct Splitter<'a> {
+    part: &'a Part,
+    own: IdIndex<'a>,
+    needed: IdIndex<'a>,
+    halo_rows: &'a [u32],
+    self_loops: bool,
+}
+
+impl Splitter<'_> {
+    /// The edges that end at some rows, one offset a row and the first.
+    fn rows(&self, rows: Range<usize>) -> (Edges<u32>, Edges<u32>) {
+        let edges = &self.part.edges;
+        let (mut own, mut halo) = (empty(edges, 0), empty(edges, 0));
+        // By halo row, with the edge that starts there.
+        let mut row_halo: Vec<(u32, usize)> = Vec::new();
+        for row in rows {
+            // The loop that is put in: of the edges that are, the last; columns ascend, so all loops stand together.
+            let (mut is_put, mut last_loop) = (!self.self_loops, None);
+            for edge in edges.in_edges(row) {
+                let id = edges.sources[edge];
+                let Some(column) = self.own.row(id) else {
+                    let at = self.needed.row(id).expect("every source that is not owned is needed");
+                    row_halo.push((self.halo_rows[at as usize], edge));
+                    continue;
+                };
+                if !is_put && column as usize == row {
+                    last_loop = Some(edge);
+                    continue;
+                }
+                if !is_put && column as usize > row {
+                    push(&mut own, row as u32, &edges.data, last_loop);
+                    is_put = true;
+                }
+                push(&mut own, column, &edges.data, Some(edge));
+            }
+            if !is_put {
+                push(&mut own, row as u32, &edges.data, last_loop);
+            }
+            // Parallel edges keep their order.
+            row_halo.sort_unstable();
+            for (column, edge) in row_halo.drain(..) {
+                push(&mut halo, column, &edges.data, Some(edge));
+            }
+            own.offsets.push(own.sources.len() as u64);
+            halo.offsets.push(halo.sources.len() as u64);
         }
+        (own, halo)
     }
-    into.offsets.push(into.sources.len() as u64);
+}
+
+/// No row yet, with room for so many edges.
+fn empty(like: &Edges<u64>, edges: usize) -> Edges<u32> {
+    Edges { offsets: vec![0], sources: Vec::with_capacity(edges), data: like.data.like(edges) }
+}
+
+/// Appends an edge that `from` knows of, or one that is like any other.
+fn push(into: &mut Edges<u32>, source: u32, from: &EdgeData, edge: Option<usize>) {
+    into.sources.push(source);
+    match edge {
+        Some(edge) => into.data.extend(from, edge..edge + 1),
+        None => into.data.push_plain(),
+    }
+}
+
+/// Appends the rows of a piece.
+fn append(into: &mut Edges<u32>, piece: Edges<u32>) {
+    let before = into.edges() as u64;
+    into.offsets.extend(piece.offsets[1..].iter().map(|offset| before + offset));
+    into.data.extend(&piece.data, 0..piece.edges());
+    into.sources.extend_from_slice(&piece.sources);
 }

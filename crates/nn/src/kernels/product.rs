@@ -120,7 +120,7 @@ impl By {
     pub fn rows_of_gradient(self) -> usize {
         match self {
             By::Library => 512,
-            By::Tiles(Words::Values | Words::Eights) => 64,
+            By::Tiles(Words::Values | Words::Eights) => 128,
             By::Tiles(Words::Pairs) => 256,
         }
     }
