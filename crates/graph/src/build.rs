@@ -97,7 +97,9 @@ pub fn build_graph(
     } else {
         counted(nodes, (sources, targets), data, options.keep_self_loops)
     };
-    if options.symmetrise {
+    if options.symmetrise && graph.data == EdgeData::default() {
+        graph = plain::both_directions(&graph);
+    } else if options.symmetrise {
         let mut other = transpose(&graph);
         if let (Some(here), Some(back)) = (&mut graph.data.relations, &mut other.data.relations) {
             back.reverse(here)?;
@@ -251,8 +253,11 @@ fn key(graph: &Graph, edge: usize) -> (u32, u16) {
     (graph.sources[edge], graph.data.relation(edge))
 }
 
-/// The edges of a graph in both directions, and nothing else of them.
+/// The edges of a graph in both directions, and nothing else of them; of several relations as many as there are.
 pub(crate) fn both_directions(graph: &Graph) -> Graph {
+    if graph.data.relations.is_none() {
+        return plain::both_directions(graph);
+    }
     let plain = Graph::new(graph.offsets.clone(), graph.sources.clone());
     union(&plain, &transpose(&plain))
 }

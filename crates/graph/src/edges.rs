@@ -66,6 +66,16 @@ impl<Id> Edges<Id> {
         self.offsets[row] as usize..self.offsets[row + 1] as usize
     }
 
+    /// Rows in so many pieces of about as many edges, one at least.
+    pub(crate) fn pieces(&self, count: usize) -> Vec<Range<usize>> {
+        let bound = |piece: usize| {
+            let edge = (self.edges() as u128 * piece as u128 / count as u128) as u64;
+            self.offsets[..self.rows()].partition_point(|&offset| offset < edge)
+        };
+        let end = |piece: usize| if piece < count { bound(piece) } else { self.rows() };
+        (0..count).map(|piece| bound(piece)..end(piece + 1)).collect()
+    }
+
     /// The sources of the edges that end at `row`.
     pub fn in_neighbours(&self, row: usize) -> &[Id] {
         &self.sources[self.in_edges(row)]

@@ -5,6 +5,8 @@
 //! nodes waits for a line of memory with every edge. Takes 8 bytes an edge beside what goes in, and 12 when that has
 //! gone. `external/rows.rs` does the same on the disk.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::Removed;
@@ -24,73 +26,130 @@ fn key(source: u32, target: u32) -> u64 {
 /// The graph of these edges, each once and in ascending rows, and what was left out. All ends are nodes.
 pub(super) fn sorted(nodes: usize, sources: Vec<u32>, targets: Vec<u32>, keep_self_loops: bool) -> (Graph, Removed) {
     let given = sources.len();
-    let rows = nodes.div_ceil(BUCKETS).next_power_of_two().max(ROWS);
-    let (mut keys, buckets) = dealt((nodes, rows), sources, targets, keep_self_loops);
-    let distinct: Vec<usize> = cut(&mut keys, &buckets).into_par_iter().map(sort_and_merge).collect();
-    let edges = distinct.iter().sum();
-    let (mut offsets, mut ends) = (vec![0u64; nodes + 1], vec![0u32; edges]);
-    let starts: Vec<u64> = distinct
-        .iter()
-        .scan(0, |until, &edges| {
-            *until += edges as u64;
-            Some(*until - edges as u64)
-        })
-        .collect();
-    let of_rows = offsets[1..].par_chunks_mut(rows).zip(cut(&mut ends, &distinct)).enumerate();
-    of_rows.zip(cut(&mut keys, &buckets)).zip(starts).for_each(|(((bucket, (offsets, ends)), keys), start)| {
-        for (end, key) in ends.iter_mut().zip(keys) {
-            *end = *key as u32;
-            offsets[(*key >> 32) as usize - bucket * rows] += 1;
-        }
-        let mut until = start;
-        for offset in offsets {
-            until += *offset;
-            *offset = until;
-        }
+    let size = given.div_ceil(rayon::current_num_threads()).max(1);
+    let shares: Vec<_> = sources.chunks(size).zip(targets.chunks(size)).collect();
+    let dealt = Dealt::of(nodes, &shares, |(sources, targets)| {
+        let ends = sources.iter().zip(*targets).map(|(&source, &target)| (source, target));
+        ends.filter(|(source, target)| keep_self_loops || source != target)
     });
-    let kept: usize = buckets.iter().sum();
-    let removed = Removed { self_loops: (given - kept) as u64, duplicates: (kept - edges) as u64 };
-    (Graph::new(offsets, ends), removed)
+    drop((sources, targets));
+    let kept = dealt.keys.len();
+    let graph = dealt.sorted();
+    let removed = Removed { self_loops: (given - kept) as u64, duplicates: (kept - graph.edges()) as u64 };
+    (graph, removed)
 }
 
-/// The keys of all edges that are kept, bucket by bucket of so many rows, and how many each has.
-fn dealt(
-    (nodes, rows): (usize, usize),
-    sources: Vec<u32>,
-    targets: Vec<u32>,
-    keep_self_loops: bool,
-) -> (Vec<u64>, Vec<usize>) {
-    let (buckets, shift) = (nodes.div_ceil(rows), rows.trailing_zeros());
-    let size = sources.len().div_ceil(rayon::current_num_threads()).max(1);
-    let shares = || sources.par_chunks(size).zip(targets.par_chunks(size));
-    let is_kept = |source: u32, target: u32| keep_self_loops || source != target;
-    let counts: Vec<Vec<usize>> = shares()
-        .map(|(sources, targets)| {
-            let mut counts = vec![0; buckets];
-            for (&source, &target) in sources.iter().zip(targets) {
-                counts[(target >> shift) as usize] += usize::from(is_kept(source, target));
-            }
-            counts
-        })
-        .collect();
-    let of_buckets: Vec<usize> = (0..buckets).map(|bucket| counts.iter().map(|counts| counts[bucket]).sum()).collect();
-    let mut keys = vec![0; of_buckets.iter().sum()];
-    let mut places: Vec<Vec<&mut [u64]>> = counts.iter().map(|_| Vec::with_capacity(buckets)).collect();
-    for (bucket, keys) in cut(&mut keys, &of_buckets).into_iter().enumerate() {
-        let of_shares: Vec<usize> = counts.iter().map(|counts| counts[bucket]).collect();
-        places.iter_mut().zip(cut(keys, &of_shares)).for_each(|(places, keys)| places.push(keys));
+/// The edges of a graph that has each once in both directions, each once.
+pub(super) fn both_directions(graph: &Graph) -> Graph {
+    let shares = graph.pieces(rayon::current_num_threads());
+    let turned = Dealt::of(graph.nodes(), &shares, |rows| {
+        let of_row = |row: usize| graph.in_neighbours(row).iter().map(move |&source| (row as u32, source));
+        rows.clone().flat_map(of_row)
+    });
+    union(graph, &turned.sorted())
+}
+
+/// All edges of two graphs with ascending rows, each once in either.
+fn union(a: &Graph, b: &Graph) -> Graph {
+    let nodes = a.nodes();
+    let mut offsets = vec![0u64; nodes + 1];
+    offsets[1..].par_iter_mut().enumerate().with_min_len(ROWS).for_each(|(row, count)| {
+        merge(a.in_neighbours(row), b.in_neighbours(row), |_| *count += 1);
+    });
+    for row in 0..nodes {
+        offsets[row + 1] += offsets[row];
     }
-    shares().zip(places).for_each(|((sources, targets), mut places)| {
-        let mut next = vec![0; buckets];
-        for (&source, &target) in sources.iter().zip(targets) {
-            if is_kept(source, target) {
+    let mut sources = vec![0u32; offsets[nodes] as usize];
+    let pieces: Vec<Range<usize>> = (0..nodes).step_by(ROWS).map(|row| row..nodes.min(row + ROWS)).collect();
+    let lengths: Vec<usize> = pieces.iter().map(|rows| (offsets[rows.end] - offsets[rows.start]) as usize).collect();
+    cut(&mut sources, &lengths).into_par_iter().zip(pieces).for_each(|(sources, rows)| {
+        let mut places = sources.iter_mut();
+        for row in rows {
+            merge(a.in_neighbours(row), b.in_neighbours(row), |source| {
+                *places.next().expect("as many as were counted") = source;
+            });
+        }
+    });
+    Graph::new(offsets, sources)
+}
+
+/// Calls `each` for all sources of two ascending lists, once for one that is in both.
+fn merge(mut a: &[u32], mut b: &[u32], mut each: impl FnMut(u32)) {
+    while let (Some(&of_a), Some(&of_b)) = (a.first(), b.first()) {
+        each(of_a.min(of_b));
+        a = &a[usize::from(of_a <= of_b)..];
+        b = &b[usize::from(of_b <= of_a)..];
+    }
+    a.iter().chain(b).for_each(|&source| each(source));
+}
+
+/// Edges as keys, bucket by bucket of consecutive destinations.
+struct Dealt {
+    nodes: usize,
+    /// Destinations of a bucket.
+    rows: usize,
+    keys: Vec<u64>,
+    /// How many keys each bucket has.
+    buckets: Vec<usize>,
+}
+
+impl Dealt {
+    /// Those that each of the `shares` has `ends` of, as source and destination; a share is for one thread, which goes
+    /// through it twice.
+    fn of<S: Sync, E: Iterator<Item = (u32, u32)>>(nodes: usize, shares: &[S], ends: impl Fn(&S) -> E + Sync) -> Dealt {
+        let rows = nodes.div_ceil(BUCKETS).next_power_of_two().max(ROWS);
+        let (count, shift) = (nodes.div_ceil(rows), rows.trailing_zeros());
+        let of_share = |share: &S| {
+            let mut counts = vec![0; count];
+            ends(share).for_each(|(_, target)| counts[(target >> shift) as usize] += 1);
+            counts
+        };
+        let counts: Vec<Vec<usize>> = shares.par_iter().map(of_share).collect();
+        let buckets: Vec<usize> = (0..count).map(|bucket| counts.iter().map(|counts| counts[bucket]).sum()).collect();
+        let mut keys = vec![0; buckets.iter().sum()];
+        let mut places: Vec<Vec<&mut [u64]>> = counts.iter().map(|_| Vec::with_capacity(count)).collect();
+        for (bucket, keys) in cut(&mut keys, &buckets).into_iter().enumerate() {
+            let of_shares: Vec<usize> = counts.iter().map(|counts| counts[bucket]).collect();
+            places.iter_mut().zip(cut(keys, &of_shares)).for_each(|(places, keys)| places.push(keys));
+        }
+        shares.par_iter().zip(places).for_each(|(share, mut places)| {
+            let mut next = vec![0; count];
+            for (source, target) in ends(share) {
                 let bucket = (target >> shift) as usize;
                 places[bucket][next[bucket]] = key(source, target);
                 next[bucket] += 1;
             }
-        }
-    });
-    (keys, of_buckets)
+        });
+        Dealt { nodes, rows, keys, buckets }
+    }
+
+    /// The graph of these edges, each once.
+    fn sorted(self) -> Graph {
+        let Dealt { nodes, rows, mut keys, buckets } = self;
+        let distinct: Vec<usize> = cut(&mut keys, &buckets).into_par_iter().map(sort_and_merge).collect();
+        let edges = distinct.iter().sum();
+        let (mut offsets, mut ends) = (vec![0u64; nodes + 1], vec![0u32; edges]);
+        let starts: Vec<u64> = distinct
+            .iter()
+            .scan(0, |until, &edges| {
+                *until += edges as u64;
+                Some(*until - edges as u64)
+            })
+            .collect();
+        let of_rows = offsets[1..].par_chunks_mut(rows).zip(cut(&mut ends, &distinct)).enumerate();
+        of_rows.zip(cut(&mut keys, &buckets)).zip(starts).for_each(|(((bucket, (offsets, ends)), keys), start)| {
+            for (end, key) in ends.iter_mut().zip(keys) {
+                *end = *key as u32;
+                offsets[(*key >> 32) as usize - bucket * rows] += 1;
+            }
+            let mut until = start;
+            for offset in offsets {
+                until += *offset;
+                *offset = until;
+            }
+        });
+        Graph::new(offsets, ends)
+    }
 }
 
 /// Values in pieces of these lengths.
@@ -146,6 +205,11 @@ mod tests {
                     let kept = listed().count() as u64;
                     let expected = Removed { self_loops: edges - kept, duplicates: kept - set.len() as u64 };
                     assert_eq!(removed, expected);
+                    let both = pool.install(|| both_directions(&graph));
+                    both.check().unwrap();
+                    let of_row = |row: usize| both.in_neighbours(row).iter().map(move |&source| (row as u32, source));
+                    let turned: BTreeSet<(u32, u32)> = set.iter().flat_map(|&(t, s)| [(t, s), (s, t)]).collect();
+                    assert!((0..both.nodes()).flat_map(of_row).eq(turned), "{nodes} nodes in both directions");
                 }
             }
         }

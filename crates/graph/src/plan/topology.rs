@@ -35,7 +35,8 @@ impl Topology {
 pub(super) fn split(part: &Part, needed: &[u64], halo_rows: &[u32], self_loops: bool) -> (Edges<u32>, Edges<u32>) {
     let splitter =
         Splitter { part, own: IdIndex::new(&part.nodes), needed: IdIndex::new(needed), halo_rows, self_loops };
-    let pieces: Vec<_> = pieces(&part.edges).into_par_iter().map(|rows| splitter.rows(rows)).collect();
+    let pieces = part.edges.pieces(8 * rayon::current_num_threads());
+    let pieces: Vec<_> = pieces.into_par_iter().map(|rows| splitter.rows(rows)).collect();
     let sizes = pieces.iter().map(|(own, halo)| (own.edges(), halo.edges()));
     let (of_own, of_halo) = sizes.fold((0, 0), |(own, halo), (more_own, more_halo)| (own + more_own, halo + more_halo));
     let (mut own, mut halo) = (empty(&part.edges, of_own), empty(&part.edges, of_halo));
@@ -44,18 +45,6 @@ pub(super) fn split(part: &Part, needed: &[u64], halo_rows: &[u32], self_loops: 
         append(&mut halo, of_halo);
     }
     (own, halo)
-}
-
-/// Rows in pieces of about as many edges, several for each thread.
-fn pieces(edges: &Edges<u64>) -> Vec<Range<usize>> {
-    let count = 8 * rayon::current_num_threads();
-    let first_row = |piece: usize| {
-        let edge = (edges.edges() as u128 * piece as u128 / count as u128) as u64;
-        edges.offsets.partition_point(|&offset| offset < edge)
-    };
-    let bounds: Vec<usize> = (1..count).map(first_row).collect();
-    let starts = std::iter::once(0).chain(bounds.iter().copied());
-    starts.zip(bounds.iter().copied().chain([edges.rows()])).map(|(start, end)| start..end.max(start)).collect()
 }
 
 /// Who owns the sources of a part's edges.
