@@ -171,10 +171,7 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
         // Sparse ones are copied.
         let is_copied = put_out[0] < rows && stage.first_layer == 0 && stored < rows * first.inputs();
         bytes("training rows", if is_copied { put_out[0] * each } else { 0 }, each_input);
-        // What layers that leave out rows fold and put out may be too small for evaluations, and stays beside theirs.
-        let units = stage.network.units().iter().zip(&put_out).filter(|(_, of)| **of < rows);
-        let beside = units.map(|(unit, of)| FLOAT * of * (unit.layer.outputs() + unit.layer.fold_width())).sum();
-        let beside: usize = if keeping == Keeping::Nothing { 0 } else { beside };
+        let beside = if keeping == Keeping::Nothing { 0 } else { left_beside(rows, &put_out, stage) };
         bytes("activations", (passes + beside + again).max(folding), 1);
         return memory;
     }
@@ -187,6 +184,17 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     bytes("training rows", train * each + batch, each_input);
     bytes("activations", (round + evaluation).max(folding), 1);
     memory
+}
+
+/// Bytes of what layers that leave out some of `rows` fold and put out in rounds: it may be too small for evaluations,
+/// and stays beside theirs.
+fn left_beside(rows: usize, put_out: &[usize], stage: &Stage) -> usize {
+    // What the first layer folds once stands among its inputs.
+    let folds = |index: usize| index > 0 || stage.first().message_has_parameters();
+    let columns =
+        |(index, unit): (usize, &Unit)| unit.layer.outputs() + if folds(index) { unit.layer.fold_width() } else { 0 };
+    let narrowed = stage.network.units().iter().enumerate().zip(put_out).filter(|(_, of)| **of < rows);
+    narrowed.map(|(unit, of)| FLOAT * of * columns(unit)).sum()
 }
 
 /// How many rows each layer of a stage puts out for a round or for an evaluation; at most, where nobody has looked who
