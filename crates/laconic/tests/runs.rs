@@ -157,8 +157,8 @@ fn verify_compares_as_many_rounds_as_rounding_leaves_alike() {
     assert_eq!((strict.code, &found["rounds"]), (1, &1.into()), "{found}");
 }
 
-/// With Adam's own ε two of these five seeds end 5e-4 and 1e-3 from one worker, in three and in six rounds, for the
-/// sake of biases whose gradients are what rounding leaves of a sum.
+/// Biases whose gradients are what rounding leaves of a sum go where rounding says, with Adam's own ε: two of these
+/// five seeds were refused for it.
 #[test]
 fn verify_does_not_take_the_rounding_of_sums_that_cancel_for_a_mistake() {
     let place = Place::new();

@@ -39,7 +39,7 @@ pub(super) fn sorted(nodes: usize, sources: Vec<u32>, targets: Vec<u32>, keep_se
     (graph, removed)
 }
 
-/// The edges of a graph that has each once in both directions, each once.
+/// The edges of a graph in both directions, each once; the graph has none twice.
 pub(super) fn both_directions(graph: &Graph) -> Graph {
     let shares = graph.pieces(rayon::current_num_threads());
     let turned = Dealt::of(graph.nodes(), &shares, |rows| {
