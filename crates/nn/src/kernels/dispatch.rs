@@ -4,7 +4,8 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The instructions that kernels are compiled for, from the narrowest. What they compute has the same bits with each.
+/// The instructions that kernels are compiled for, from the narrowest. What they compute has the same bits with each,
+/// products of bfloat16 excepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Instructions {
     /// What every processor of the kind has.
@@ -13,6 +14,8 @@ pub enum Instructions {
     Avx2,
     /// Sixteen values at a time on x86-64.
     Avx512,
+    /// The same, and squares of bfloat16 multiplied at once (AMX), with which alone sums have other bits.
+    Amx,
 }
 
 /// The variable of the environment that names the widest instructions to be used.
@@ -25,7 +28,8 @@ const UNKNOWN: u8 = u8::MAX;
 
 impl Instructions {
     /// Each of them once, from the narrowest.
-    pub const ALL: [Instructions; 3] = [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
+    pub const ALL: [Instructions; 4] =
+        [Instructions::Portable, Instructions::Avx2, Instructions::Avx512, Instructions::Amx];
 
     /// The name in the environment: that of the variant, in small letters.
     pub fn name(self) -> String {
@@ -38,7 +42,7 @@ impl Instructions {
         {
             let has_avx2 = std::arch::is_x86_feature_detected!("avx2");
             if has_avx2 && has_avx512() {
-                return Instructions::Avx512;
+                return if has_amx() { Instructions::Amx } else { Instructions::Avx512 };
             }
             if has_avx2 {
                 return Instructions::Avx2;
@@ -70,13 +74,14 @@ impl Instructions {
             0 => Instructions::Portable,
             1 => Instructions::Avx2,
             2 => Instructions::Avx512,
+            3 => Instructions::Amx,
             _ => Instructions::choose(),
         }
     }
 
     #[cold]
     fn choose() -> Instructions {
-        Instructions::asked_for().ok().flatten().unwrap_or(Instructions::Avx512).limit();
+        Instructions::asked_for().ok().flatten().unwrap_or(Instructions::Amx).limit();
         Instructions::in_use()
     }
 }
@@ -108,7 +113,7 @@ macro_rules! per_processor {
                 use crate::kernels::dispatch::Instructions;
                 match Instructions::in_use() {
                     // SAFETY: the processor was asked for every feature that `avx512` enables.
-                    Instructions::Avx512 => return unsafe { avx512($($argument),*) },
+                    Instructions::Avx512 | Instructions::Amx => return unsafe { avx512($($argument),*) },
                     // SAFETY: the processor was asked for the feature that `avx2` enables.
                     Instructions::Avx2 => return unsafe { avx2($($argument),*) },
                     Instructions::Portable => {}
@@ -147,17 +152,70 @@ pub(crate) fn has_avx2_and_fma() -> bool {
     }
 }
 
+/// What the processor tells of itself.
+#[cfg(target_arch = "x86_64")]
+fn told(leaf: u32, of: u32) -> std::arch::x86_64::CpuidResult {
+    // Unsafe to call for the oldest Rust that is supported, safe for later ones.
+    let ask: unsafe fn(u32, u32) -> std::arch::x86_64::CpuidResult = std::arch::x86_64::__cpuid_count;
+    // SAFETY: every processor with 64 bits tells.
+    unsafe { ask(leaf, of) }
+}
+
 /// Whether kernels may multiply pairs of bfloat16 by the processor's own instruction for them (AVX512_BF16), which adds
-/// the products up in `f32`.
-pub(crate) fn multiplies_bf16() -> bool {
+/// the products up in `f32`, and gain by it: Intel's take twice as long for it as for the same products of `f32`.
+pub(crate) fn multiplies_pairs() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        Instructions::in_use() == Instructions::Avx512 && std::arch::is_x86_feature_detected!("avx512bf16")
+        const OF_INTEL: u32 = u32::from_le_bytes(*b"Genu");
+        Instructions::in_use() >= Instructions::Avx512
+            && std::arch::is_x86_feature_detected!("avx512bf16")
+            && told(0, 0).ebx != OF_INTEL
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
         false
     }
+}
+
+/// Whether kernels may multiply squares of bfloat16 (AMX).
+pub(crate) fn multiplies_squares() -> bool {
+    Instructions::in_use() == Instructions::Amx
+}
+
+/// Whether the processor multiplies squares of bfloat16, and the system lets this process do so.
+#[cfg(target_arch = "x86_64")]
+fn has_amx() -> bool {
+    static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        const AMX_BF16_AND_TILE: u32 = 1 << 22 | 1 << 24;
+        const STATE_OF_TILES: u64 = 1 << 17 | 1 << 18;
+        #[target_feature(enable = "xsave")]
+        fn states_in_use() -> u64 {
+            // SAFETY: register 0 of XGETBV is there wherever the instruction is.
+            unsafe { std::arch::x86_64::_xgetbv(0) }
+        }
+        std::arch::is_x86_feature_detected!("xsave")
+            && told(0, 0).eax >= 7
+            && told(7, 0).edx & AMX_BF16_AND_TILE == AMX_BF16_AND_TILE
+            // SAFETY: the processor was just asked for the feature.
+            && unsafe { states_in_use() } & STATE_OF_TILES == STATE_OF_TILES
+            && may_use_tiles()
+    })
+}
+
+/// Asks the system for the registers' room in each thread's state, which it gives only to those who ask.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn may_use_tiles() -> bool {
+    const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
+    const TILE_DATA: libc::c_long = 18;
+    // SAFETY: the call changes nothing but what this process is permitted.
+    unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0 }
+}
+
+/// Other systems have other ways to ask, which nobody has tried.
+#[cfg(all(target_arch = "x86_64", not(target_os = "linux")))]
+fn may_use_tiles() -> bool {
+    false
 }
 
 /// Zeroes the upper halves of the vector registers, which compiled code expects to find clean and which hand-written
@@ -189,7 +247,7 @@ pub(crate) fn vector_registers_are_dirty() -> Option<bool> {
         unsafe { std::arch::x86_64::_xgetbv(1) & UPPER_HALVES_OF_YMM_AND_ZMM != 0 }
     }
     let told = std::arch::is_x86_feature_detected!("xsave")
-        && std::arch::x86_64::__cpuid_count(0xd, 1).eax & 1 << 2 != 0
+        && self::told(0xd, 1).eax & 1 << 2 != 0
         && std::arch::is_x86_feature_detected!("avx");
     // SAFETY: the processor was just asked for the feature that `upper_halves_in_use` enables.
     told.then(|| unsafe { upper_halves_in_use() })

@@ -98,12 +98,12 @@ pub(super) enum By {
 }
 
 impl By {
-    /// How matrices that are stored so are multiplied: in pairs of bfloat16 where one of them is, as far as the
-    /// processor has an instruction for it. Else such rows are widened.
+    /// How matrices that are stored so are multiplied: in squares or pairs of bfloat16 where one of them is, as far as
+    /// the processor has an instruction for it that pays. Else such rows are widened.
     pub fn of(matrices: impl IntoIterator<Item = Precision>) -> By {
         let is_short = matrices.into_iter().any(|precision| precision == Precision::Bf16);
-        let ways =
-            if is_short { &[Words::Pairs, Words::Values, Words::Eights][..] } else { &[Words::Values, Words::Eights] };
+        let ways = [Words::Squares, Words::Pairs, Words::Values, Words::Eights];
+        let ways = &ways[if is_short { 0 } else { 2 }..];
         ways.iter().find(|words| words.are_multiplied()).map_or(By::Library, |&words| By::Tiles(words))
     }
 
@@ -112,7 +112,7 @@ impl By {
         match self {
             By::Library => PRODUCT_ROWS,
             By::Tiles(Words::Values | Words::Eights) => 192,
-            By::Tiles(Words::Pairs) => 96,
+            By::Tiles(Words::Pairs | Words::Squares) => 96,
         }
     }
 
@@ -121,7 +121,7 @@ impl By {
         match self {
             By::Library => 512,
             By::Tiles(Words::Values | Words::Eights) => 128,
-            By::Tiles(Words::Pairs) => 256,
+            By::Tiles(Words::Pairs | Words::Squares) => 256,
         }
     }
 }
@@ -169,19 +169,18 @@ impl Factor<'_> {
                     });
                 })
             }
-            Factor::Tiles { words: Words::Pairs, right, depth, columns } => {
-                let right = (right, Words::Pairs.of(depth));
-                let out = (out, columns, store);
+            Factor::Tiles { words: words @ (Words::Pairs | Words::Squares), right, depth, columns } => {
+                let (right, out) = ((right, words.of(depth)), (out, columns, store));
                 match x {
-                    Values::Bf16(x) if depth % 2 == 0 => {
-                        multiply_words(Words::Pairs, out, LeftSide::Stored(x, depth), right, coming);
+                    Values::Bf16(x) if depth == 2 * right.1 => {
+                        multiply_words(words, out, LeftSide::Stored(x, depth), right, coming);
                     }
                     x => each_value!(x, |x| rooms.lend(|room| {
                         let len = x.len() / depth.max(1) * right.1;
                         room.resize(room.len().max(len), 0.0);
-                        rows_to_left(&mut room[..len], x, depth);
+                        rows_to_left(&mut room[..len], x, depth, right.1);
                         let left = LeftSide::Rows(&room[..len], right.1);
-                        multiply_words(Words::Pairs, out, left, right, coming);
+                        multiply_words(words, out, left, right, coming);
                     })),
                 }
             }
@@ -376,8 +375,8 @@ pub(super) fn with_left(rooms: &Rooms, dz: Span<'_>, by: By, task: impl FnOnce(T
         By::Tiles(words) => rooms.lend(|room| {
             let len = words.left_len(rows, columns);
             room.resize(room.len().max(len), 0.0);
-            columns_to_left(&mut room[..len], dz, columns, words);
-            task(Transposed::Words(words, LeftSide::Columns(&room[..len], columns), rows));
+            let left = columns_to_left(&mut room[..len], dz, columns, words);
+            task(Transposed::Words(words, left, rows));
         }),
         By::Library => read_values(rooms, dz, |dz| task(Transposed::Plain(dz, columns))),
     });

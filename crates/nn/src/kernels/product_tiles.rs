@@ -1,7 +1,8 @@
 //! Products in tiles whose sums stay in the registers of AVX-512 or AVX2: of `f32` by multiplying and adding at once,
-//! and of bfloat16 by the instruction that multiplies pairs of them (`VDPBF16PS`), twice as many a cycle. No library
-//! that is kept up has the latter for rows of a graph; of the former faer's are as fast with AVX-512 on rows that lie
-//! in caches, but wait for those that do not, where these ask for the next rows while they multiply.
+//! and of bfloat16 by the instruction that multiplies pairs of them (`VDPBF16PS`), twice as many a cycle, or by those
+//! that multiply squares of pairs ([`amx`]). No library that is kept up has the latter two for rows of a graph; of the
+//! former faer's are as fast with AVX-512 on rows that lie in caches, but wait for those that do not, where these ask
+//! for the next rows while they multiply.
 //!
 //! Both sides are made of words that follow each other along the sum: values, or pairs of bfloat16. The left side
 //! stands row by row, as rows of a matrix do anyway, the right side in panels of 64 columns, or of 16 for AVX2. A sum
@@ -10,18 +11,16 @@
 #![allow(unsafe_code)]
 
 use super::Store;
-use super::dispatch::{has_avx2_and_fma, has_avx512, multiplies_bf16, per_processor, prefetch};
+use super::dispatch::{has_avx2_and_fma, has_avx512, multiplies_pairs, multiplies_squares, per_processor, prefetch};
 use crate::matrix::{Bf16, Span, Value, each_value};
+
+#[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 
 /// Values of a vector of AVX-512, or of two of AVX2.
 const LANES: usize = 16;
-
-/// Rows of a tile: with the vectors of a panel each, their sums and what they are made of fill the registers.
-const TILE: usize = 6;
-
-/// Rows that are multiplied by one panel before the next: they and what comes of them leave room for the panels in the
-/// second cache.
-const BLOCK: usize = 8 * TILE;
 
 /// What the words of a product are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +31,12 @@ pub(super) enum Words {
     Eights,
     /// Two bfloat16 each.
     Pairs,
+    /// Two bfloat16 each, multiplied in squares of sixteen by sixteen: each sum has as many as whole squares have.
+    Squares,
 }
+
+/// Rows of a square, and words of each of them.
+const SQUARE: usize = 16;
 
 impl Words {
     /// Whether the processor has the instructions. Those of `f32` do not go by what kernels are limited to: where they
@@ -41,7 +45,8 @@ impl Words {
         match self {
             Words::Values => has_avx512(),
             Words::Eights => has_avx2_and_fma(),
-            Words::Pairs => multiplies_bf16(),
+            Words::Pairs => multiplies_pairs(),
+            Words::Squares => multiplies_squares(),
         }
     }
 
@@ -49,6 +54,7 @@ impl Words {
     fn panel(self) -> usize {
         match self {
             Words::Values | Words::Pairs => 4 * LANES,
+            Words::Squares => 2 * LANES,
             Words::Eights => LANES,
         }
     }
@@ -57,13 +63,14 @@ impl Words {
     fn values(self) -> usize {
         match self {
             Words::Values | Words::Eights => 1,
-            Words::Pairs => 2,
+            Words::Pairs | Words::Squares => 2,
         }
     }
 
-    /// How many words so many values make.
+    /// How many words a sum of so many products has.
     pub fn of(self, depth: usize) -> usize {
-        depth.div_ceil(self.values())
+        let words = depth.div_ceil(self.values());
+        if self == Words::Squares { words.next_multiple_of(SQUARE) } else { words }
     }
 
     /// Words of a right side of this depth and so many columns.
@@ -73,7 +80,7 @@ impl Words {
 
     /// Words of a left side that is made of so many rows by [`columns_to_left`].
     pub fn left_len(self, depth: usize, columns: usize) -> usize {
-        self.of(depth) * stride_of(columns)
+        self.of(depth) * if self == Words::Squares { columns } else { stride_of(columns) }
     }
 }
 
@@ -85,7 +92,7 @@ fn stride_of(columns: usize) -> usize {
 
 #[inline(always)]
 fn word<T: Value>(low: T, high: T) -> f32 {
-    let [low, high] = [low, high].map(|value| u32::from(Bf16::round(value.get()).bits()));
+    let [low, high] = [low, high].map(|value| u32::from(value.rounded().bits()));
     f32::from_bits(high << 16 | low)
 }
 
@@ -103,8 +110,10 @@ fn join<T: Value>(words: &mut [f32], (low, high): (&[T], Option<&[T]>), of: Word
                 }
             }
         }
-        (Words::Pairs, None) => words.iter_mut().zip(low).for_each(|(to, low)| *to = word(*low, T::default())),
-        (Words::Pairs, Some(high)) => {
+        (Words::Pairs | Words::Squares, None) => {
+            words.iter_mut().zip(low).for_each(|(to, low)| *to = word(*low, T::default()))
+        }
+        (Words::Pairs | Words::Squares, Some(high)) => {
             for ((to, low), high) in words.iter_mut().zip(low).zip(high) {
                 *to = word(*low, *high);
             }
@@ -126,6 +135,7 @@ per_processor! {
                 to[count..].fill(0.0);
                 join(to, (&low[first..][..count], high.get(first..first + count)), of);
             }
+            panel[depth.div_ceil(of.values()) * width..].fill(0.0);
         }
     }
 }
@@ -148,7 +158,7 @@ per_processor! {
                     for (to, values) in panel.chunks_exact_mut(width).zip(row.chunks(of.values())) {
                         to[column] = match of {
                             Words::Values | Words::Eights => values[0],
-                            Words::Pairs => word(values[0], values.get(1).copied().unwrap_or(0.0)),
+                            Words::Pairs | Words::Squares => word(values[0], values.get(1).copied().unwrap_or(0.0)),
                         };
                     }
                 }
@@ -157,9 +167,21 @@ per_processor! {
     }
 }
 
+/// The left side of `xᵀ · y`, made in `left`, x being depth × columns.
+pub(super) fn columns_to_left<'a, T: Value>(left: &'a mut [f32], x: &[T], columns: usize, of: Words) -> LeftSide<'a> {
+    #[cfg(target_arch = "x86_64")]
+    if of == Words::Squares {
+        assert!(of.are_multiplied(), "the processor multiplies {of:?}");
+        // SAFETY: the processor was asked.
+        unsafe { amx::columns_to_rows(left, x, columns) }
+        return LeftSide::Rows(left, of.of(x.len() / columns.max(1)));
+    }
+    join_columns(left, x, columns, of);
+    LeftSide::Columns(left, columns)
+}
+
 per_processor! {
-    /// Makes the left side of `xᵀ · y` ready, x being depth × columns.
-    pub(super) fn columns_to_left<T: Value>(left: &mut [f32], x: &[T], columns: usize, of: Words) {
+    fn join_columns<T: Value>(left: &mut [f32], x: &[T], columns: usize, of: Words) {
         let stride = stride_of(columns);
         for (words, rows) in left.chunks_exact_mut(stride).zip(x.chunks(of.values() * columns)) {
             let (low, high) = rows.split_at(columns);
@@ -169,12 +191,14 @@ per_processor! {
 }
 
 per_processor! {
-    /// Makes the left side of `x · W` ready in pairs, x having rows of this depth.
-    pub(super) fn rows_to_left<T: Value>(left: &mut [f32], x: &[T], depth: usize) {
-        for (words, row) in left.chunks_exact_mut(depth.div_ceil(2)).zip(x.chunks_exact(depth)) {
-            for (to, values) in words.iter_mut().zip(row.chunks(2)) {
-                *to = word(values[0], values.get(1).copied().unwrap_or_default());
-            }
+    /// Makes the left side of `x · W` ready in pairs, x having rows of this depth, which become so many words each.
+    pub(super) fn rows_to_left<T: Value>(left: &mut [f32], x: &[T], depth: usize, words: usize) {
+        for (to, row) in left.chunks_exact_mut(words).zip(x.chunks_exact(depth)) {
+            let (pairs, last) = row.as_chunks::<2>();
+            let (to, rest) = to.split_at_mut(pairs.len());
+            to.iter_mut().zip(pairs).for_each(|(to, [low, high])| *to = word(*low, *high));
+            rest.fill(0.0);
+            rest.iter_mut().zip(last).for_each(|(to, low)| *to = word(*low, T::default()));
         }
     }
 }
@@ -186,7 +210,7 @@ pub(super) enum LeftSide<'a> {
     Stored(&'a [Bf16], usize),
     /// Rows of so many words.
     Rows(&'a [f32], usize),
-    /// What [`columns_to_left`] has made of rows of so many columns, each of which is a row of the product.
+    /// Words one below the other, of rows of so many columns, each of which is a row of the product.
     Columns(&'a [f32], usize),
 }
 
@@ -261,203 +285,15 @@ pub(super) fn multiply_words(
     assert!(right.len() >= words * columns.next_multiple_of(LANES), "the right side has all words");
     #[cfg(target_arch = "x86_64")]
     {
-        let panels = columns.div_ceil(of.panel());
-        let (mut done, tiles) = (0, rows.div_ceil(TILE) * panels);
-        for block in (0..rows).step_by(BLOCK) {
-            let after = (block + BLOCK).min(rows)..(block + 2 * BLOCK).min(rows);
-            let (first_tile, tiles_of_block) = (done, BLOCK.min(rows - block).div_ceil(TILE) * panels);
-            for first in (0..columns).step_by(of.panel()) {
-                let count = of.panel().min(columns - first);
-                let vectors = count.div_ceil(LANES);
-                let mask = u16::MAX >> (vectors * LANES - count);
-                let panel = &right[first * words..];
-                for row in (block..rows.min(block + BLOCK)).step_by(TILE) {
-                    // The next rows on both sides of the product are on their way while these are multiplied.
-                    let share = (done - first_tile, tiles_of_block);
-                    if let LeftSide::Rows(left, words) = left {
-                        ask_for(&left[after.start * words..after.end * words], share);
-                    }
-                    ask_for(&out[after.start * columns..after.end * columns], share);
-                    coming.ask_for((done, tiles));
-                    done += 1;
-                    let at = x86::Tile {
-                        left: left.start().wrapping_add(row * of_row),
-                        of_row,
-                        of_word,
-                        right: panel.as_ptr(),
-                        words,
-                        out: out[row * columns + first..].as_mut_ptr(),
-                        stride: columns,
-                        mask,
-                        adds: store == Store::Add,
-                    };
-                    // SAFETY: the processor was asked for the instructions; all words of both sides and all values of
-                    // `out` that a tile of so many rows and vectors reads or writes lie within their slices, as
-                    // asserted above.
-                    unsafe { x86::tile(of, TILE.min(rows - row), vectors, &at) }
-                }
-            }
+        let (out, right) = ((out, columns, store == Store::Add), (right, words));
+        // SAFETY: the processor was asked for the instructions, and all words and values are there, as asserted above.
+        match of {
+            Words::Squares => unsafe { amx::multiply(out, left, right, coming) },
+            _ => unsafe { vectors::multiply(of, out, left, right, coming) },
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (store, right, coming);
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use std::arch::x86_64::*;
-
-    use super::Words;
-
-    /// A tile of a product: where it begins on each side, and how far it is to what follows.
-    pub struct Tile {
-        pub left: *const u32,
-        pub of_row: usize,
-        pub of_word: usize,
-        pub right: *const f32,
-        pub words: usize,
-        pub out: *mut f32,
-        pub stride: usize,
-        /// Which columns of the last vector there are.
-        pub mask: u16,
-        pub adds: bool,
-    }
-
-    /// A tile of so many rows and vectors.
-    ///
-    /// # Safety
-    ///
-    /// The processor has the instructions, and everything that the tile names is there.
-    pub unsafe fn tile(of: Words, rows: usize, vectors: usize, at: &Tile) {
-        macro_rules! sizes {
-            ($run:ident: $($rows:literal)*) => {
-                // SAFETY: as of this function.
-                unsafe {
-                    match (rows, vectors) {
-                        $(($rows, 1) => $run::<$rows, 1>(at),
-                        ($rows, 2) => $run::<$rows, 2>(at),
-                        ($rows, 3) => $run::<$rows, 3>(at),
-                        ($rows, _) => $run::<$rows, 4>(at),)*
-                        _ => unreachable!("a tile has at most six rows"),
-                    }
-                }
-            };
-        }
-        macro_rules! rows {
-            ($($rows:literal)*) => {
-                // SAFETY: as of this function.
-                unsafe {
-                    match rows {
-                        $($rows => eights::<$rows>(at),)*
-                        _ => unreachable!("a tile has at most six rows"),
-                    }
-                }
-            };
-        }
-        match of {
-            Words::Values => sizes!(values: 1 2 3 4 5 6),
-            Words::Eights => rows!(1 2 3 4 5 6),
-            Words::Pairs => sizes!(pairs: 1 2 3 4 5 6),
-        }
-    }
-
-    /// A tile of this size, with this to add a product of words to sums.
-    macro_rules! run {
-        ($at:ident, $ROWS:ident, $VECTORS:ident, |$sum:ident, $left:ident, $right:ident| $multiply:expr) => {
-            // SAFETY: everything that the tile names is there; vectors of bfloat16 are 64 bytes as all others are.
-            unsafe {
-                let mut sums = [[_mm512_setzero_ps(); $VECTORS]; $ROWS];
-                for word in 0..$at.words {
-                    let words = $at.right.add(word * $VECTORS * super::LANES);
-                    let mut right = [_mm512_setzero_ps(); $VECTORS];
-                    for (vector, right) in right.iter_mut().enumerate() {
-                        *right = _mm512_loadu_ps(words.add(vector * super::LANES));
-                    }
-                    for (row, sums) in sums.iter_mut().enumerate() {
-                        let left = $at.left.add(row * $at.of_row + word * $at.of_word).read_unaligned();
-                        let $left = _mm512_set1_ps(f32::from_bits(left));
-                        for ($sum, $right) in sums.iter_mut().zip(right) {
-                            *$sum = $multiply;
-                        }
-                    }
-                }
-                for (row, sums) in sums.iter().enumerate() {
-                    for (vector, sum) in sums.iter().enumerate() {
-                        let mask = if vector + 1 == $VECTORS { $at.mask } else { u16::MAX };
-                        let to = $at.out.add(row * $at.stride + vector * super::LANES);
-                        let sum = match $at.adds {
-                            true => _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to), *sum),
-                            false => *sum,
-                        };
-                        _mm512_mask_storeu_ps(to, mask, sum);
-                    }
-                }
-            }
-        };
-    }
-
-    /// # Safety
-    ///
-    /// As [`tile`], for a tile of this size.
-    #[target_feature(enable = "avx512f")]
-    unsafe fn values<const ROWS: usize, const VECTORS: usize>(at: &Tile) {
-        run!(at, ROWS, VECTORS, |sum, left, right| _mm512_fmadd_ps(left, right, *sum));
-    }
-
-    /// Which of eight columns there are, as AVX2 wants it: the highest bit of each lane.
-    #[target_feature(enable = "avx2")]
-    fn lanes(mask: u16) -> __m256i {
-        let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-        _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(i32::from(mask)), bits), bits)
-    }
-
-    /// # Safety
-    ///
-    /// As [`tile`], for a tile of so many rows and two vectors of eight.
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn eights<const ROWS: usize>(at: &Tile) {
-        // SAFETY: everything that the tile names is there.
-        unsafe {
-            let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
-            for word in 0..at.words {
-                let words = at.right.add(word * super::LANES);
-                let right = [_mm256_loadu_ps(words), _mm256_loadu_ps(words.add(8))];
-                for (row, sums) in sums.iter_mut().enumerate() {
-                    let left = at.left.add(row * at.of_row + word * at.of_word).read_unaligned();
-                    let left = _mm256_set1_ps(f32::from_bits(left));
-                    for (sum, right) in sums.iter_mut().zip(right) {
-                        *sum = _mm256_fmadd_ps(left, right, *sum);
-                    }
-                }
-            }
-            let masks = [lanes(at.mask), lanes(at.mask >> 8)];
-            for (row, sums) in sums.iter().enumerate() {
-                for (vector, (sum, mask)) in sums.iter().zip(masks).enumerate() {
-                    let to = at.out.add(row * at.stride).wrapping_add(vector * 8);
-                    let sum = match at.adds {
-                        true => _mm256_add_ps(_mm256_maskload_ps(to, mask), *sum),
-                        false => *sum,
-                    };
-                    if at.mask == u16::MAX {
-                        _mm256_storeu_ps(to, sum);
-                    } else {
-                        _mm256_maskstore_ps(to, mask, sum);
-                    }
-                }
-            }
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As [`tile`], for a tile of this size.
-    #[target_feature(enable = "avx512f,avx512bf16")]
-    unsafe fn pairs<const ROWS: usize, const VECTORS: usize>(at: &Tile) {
-        run!(at, ROWS, VECTORS, |sum, left, right| {
-            let of = |words: __m512| std::mem::transmute::<__m512, __m512bh>(words);
-            _mm512_dpbf16_ps(*sum, of(left), of(right))
-        });
-    }
 }
 
 #[cfg(test)]

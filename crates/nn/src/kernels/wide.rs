@@ -25,7 +25,7 @@ const WIDEST: usize = 16 * LANES;
 
 /// Whether there are instructions for this here, and they are in use.
 fn is_there() -> bool {
-    cfg!(target_arch = "x86_64") && Instructions::in_use() == Instructions::Avx512
+    cfg!(target_arch = "x86_64") && Instructions::in_use() >= Instructions::Avx512
 }
 
 /// Sets or adds up sums of rows, if they can be here: says whether.

@@ -74,6 +74,12 @@ pub trait Value: Copy + Default + Send + Sync + 'static {
     /// The nearest that can be stored.
     fn of(value: f32) -> Self;
 
+    /// The nearest bfloat16.
+    #[inline(always)]
+    fn rounded(self) -> Bf16 {
+        Bf16::round(self.get())
+    }
+
     /// Values that are stored as `f32`, as these; `None` for others.
     fn plain(stored: &[Self]) -> Option<&[f32]> {
         let _ = stored;
@@ -122,6 +128,11 @@ impl Value for Bf16 {
     #[inline(always)]
     fn of(value: f32) -> Bf16 {
         Bf16::round(value)
+    }
+
+    #[inline(always)]
+    fn rounded(self) -> Bf16 {
+        self
     }
 
     fn short(stored: &[Bf16]) -> Option<&[Bf16]> {

@@ -80,7 +80,7 @@ fn instructions_change_no_bit() {
             [&["model.layers=3", "model.norm=batch"][..], &["model.layers=2", "batch.size=40", "batch.fanouts=[3, 2]"]]
         {
             let keys = [arch, others, &["train.epochs=3"]].concat();
-            let asked = Instructions::asked_for().expect("a name").unwrap_or(Instructions::Avx512);
+            let asked = Instructions::asked_for().expect("a name").unwrap_or(Instructions::Amx);
             let ends: Vec<Bits> = Instructions::ALL
                 .into_iter()
                 .filter(|of| *of <= asked)

@@ -215,7 +215,7 @@ fn picked_rows_have_the_same_bits_by_the_widest_vectors_and_by_plain_loops() {
         }
     }
     let expected = match Instructions::in_use() {
-        Instructions::Avx512 => SHAPES.len(),
+        Instructions::Avx512 | Instructions::Amx => SHAPES.len(),
         // Heads wider than 64 columns are for the longest vectors.
         Instructions::Avx2 => SHAPES.iter().filter(|(_, width)| *width <= 64).count(),
         Instructions::Portable => 0,
