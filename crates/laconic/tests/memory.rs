@@ -50,6 +50,17 @@ fn averaged_heads_take_what_is_said() {
     }
 }
 
+/// The first layer leaves out rows that nobody reads, too, and its fold is kept for all rounds: it is there once.
+#[test]
+fn a_kept_fold_beside_fewer_rows_is_counted_once() {
+    let line = "bench epoch --rounds 1 --seconds 0 --array 2MB --threads 2 --layers 2 --hidden 32 --graph rmat \
+                --nodes 200000 --edges 1000000 --features 128 --classes 10 --arch sage";
+    let found = Place::new().json(line);
+    compare(line, &found);
+    let [peak, said] = ["peak_bytes", "predicted_bytes"].map(|name| found[name].as_f64().expect("a number"));
+    assert!(said <= 1.1 * peak, "{peak} bytes, {said} said: a fold more are 134 MB");
+}
+
 /// What is forgotten on the way forward is not held by what is narrow.
 #[test]
 fn rows_that_are_made_again_take_what_is_said() {
