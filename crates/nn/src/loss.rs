@@ -3,6 +3,7 @@
 //! A loss is a sum over own rows divided by a *global* count, so that gradients summed over workers are those of one
 //! process.
 
+use crate::kernels::exponential::exponentials;
 use crate::matrix::Matrix;
 use crate::threads::{Compute, ROWS_PER_PIECE};
 
@@ -31,23 +32,33 @@ pub fn loss(
     counts: &[bool],
     scale: f32,
 ) -> f64 {
-    let classes = logits.columns();
-    if let Some(gradient) = gradient {
-        gradient.reshape(logits.rows(), classes);
-        compute.rows(gradient.rows_mut(), |row, gradient| {
-            if counts[row] {
-                row_gradient(gradient, logits.row(row), (targets, weights), row, scale);
-            } else {
-                gradient.fill(0.0);
-            }
-        });
-    }
+    let (classes, rooms) = (logits.columns(), compute.rooms());
+    let of_row = |gradient: &mut [f32], row| row_loss(gradient, logits.row(row), (targets, weights), row, scale);
     // Partial sums of fixed pieces, added in order.
     let mut sums = vec![0.0f64; logits.rows().div_ceil(ROWS_PER_PIECE)];
-    compute.chunks(&mut sums, 1, |piece, sum| {
-        let rows = piece * ROWS_PER_PIECE..((piece + 1) * ROWS_PER_PIECE).min(logits.rows());
-        sum[0] = rows.filter(|&row| counts[row]).map(|row| row_loss(logits.row(row), (targets, weights), row)).sum();
-    });
+    match gradient {
+        Some(gradient) => {
+            gradient.reshape(logits.rows(), classes);
+            let gradients = (gradient.data_mut(), ROWS_PER_PIECE * classes);
+            compute.chunks2(gradients, (&mut sums, 1), |piece, gradients, sum| {
+                for (line, gradient) in gradients.chunks_exact_mut(classes.max(1)).enumerate() {
+                    let row = piece * ROWS_PER_PIECE + line;
+                    if counts[row] {
+                        sum[0] += of_row(gradient, row);
+                    } else {
+                        gradient.fill(0.0);
+                    }
+                }
+            });
+        }
+        None => compute.chunks(&mut sums, 1, |piece, sum| {
+            rooms.lend(|room| {
+                room.resize(room.len().max(classes), 0.0);
+                let rows = piece * ROWS_PER_PIECE..((piece + 1) * ROWS_PER_PIECE).min(logits.rows());
+                sum[0] = rows.filter(|&row| counts[row]).map(|row| of_row(&mut room[..classes], row)).sum();
+            });
+        }),
+    }
     sums.iter().sum::<f64>() * f64::from(scale)
 }
 
@@ -56,57 +67,45 @@ fn weight(weights: &[f32], class: usize) -> f32 {
     weights.get(class).copied().unwrap_or(1.0)
 }
 
-fn row_gradient(
+/// The loss of a row, and its gradient times `scale`.
+fn row_loss(
     gradient: &mut [f32],
     logits: &[f32],
     (targets, weights): (Targets<'_>, &[f32]),
     row: usize,
     scale: f32,
-) {
+) -> f64 {
     match targets {
         Targets::Classes(classes) => {
-            let scale = scale * weight(weights, classes[row] as usize);
-            let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let mut sum = 0.0;
-            for (g, l) in gradient.iter_mut().zip(logits) {
-                *g = (l - largest).exp();
-                sum += *g;
-            }
-            gradient.iter_mut().for_each(|g| *g *= scale / sum);
-            gradient[classes[row] as usize] -= scale;
+            let class = classes[row] as usize;
+            let weight = weight(weights, class);
+            let (mut sum, mut largest) = (0.0, 0.0);
+            exponentials(gradient, &mut sum, &mut largest, logits);
+            let factor = scale * weight / sum as f32;
+            gradient.iter_mut().for_each(|g| *g *= factor);
+            gradient[class] -= scale * weight;
+            f64::from(weight) * (sum.ln() - f64::from(logits[class] - largest))
         }
         Targets::Sets(sets) => {
             let width = logits.len();
-            for (class, ((g, l), t)) in gradient.iter_mut().zip(logits).zip(&sets[row * width..]).enumerate() {
-                let slope = match t {
-                    0 => 1.0 / (1.0 + (-l).exp()),
-                    1 => (1.0 / (1.0 + (-l).exp()) - 1.0) * weight(weights, class),
-                    _ => 0.0,
+            let mut sum = 0.0;
+            for (class, ((g, &logit), t)) in gradient.iter_mut().zip(logits).zip(&sets[row * width..]).enumerate() {
+                let probability = 1.0 / (1.0 + (-logit).exp());
+                let l = f64::from(logit);
+                // ln(1 + e^l) − t·l without overflow.
+                let cost = |t: f64| l.max(0.0) + (-l.abs()).exp().ln_1p() - t * l;
+                let (slope, cost) = match t {
+                    0 => (probability, cost(0.0)),
+                    1 => {
+                        let weight = weight(weights, class);
+                        ((probability - 1.0) * weight, cost(1.0) * f64::from(weight))
+                    }
+                    _ => (0.0, 0.0),
                 };
                 *g = slope * scale / width as f32;
+                sum += cost;
             }
-        }
-    }
-}
-
-fn row_loss(logits: &[f32], (targets, weights): (Targets<'_>, &[f32]), row: usize) -> f64 {
-    match targets {
-        Targets::Classes(classes) => {
-            let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let sum: f64 = logits.iter().map(|l| f64::from((l - largest).exp())).sum();
-            let class = classes[row] as usize;
-            f64::from(weight(weights, class)) * (sum.ln() - f64::from(logits[class] - largest))
-        }
-        Targets::Sets(sets) => {
-            let width = logits.len();
-            let known = logits.iter().zip(&sets[row * width..]).enumerate().filter(|(_, (_, t))| **t <= 1);
-            let each = known.map(|(class, (&l, &t))| {
-                let l = f64::from(l);
-                // ln(1 + e^l) − t·l without overflow.
-                let value = l.max(0.0) + (-l.abs()).exp().ln_1p() - f64::from(t) * l;
-                if t == 1 { f64::from(weight(weights, class)) * value } else { value }
-            });
-            each.sum::<f64>() / width as f64
+            sum / width as f64
         }
     }
 }

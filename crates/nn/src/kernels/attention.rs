@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use super::dispatch::{per_processor, prefetch, prefetch_row};
 use super::elementwise::{add_values, dot};
+use super::exponential::exp;
 use super::stored::{Access, pieces2, read};
 use super::wide::{self, Picked};
 use crate::block::Block;
@@ -401,26 +402,6 @@ per_processor! {
 #[inline(always)]
 fn leaky(score: f32) -> f32 {
     if score > 0.0 { score } else { SLOPE * score }
-}
-
-/// e^x for x ≤ 0 to two units in the last place: reduction to |r| ≤ ln 2 / 2 and a polynomial of degree 6 (Cephes'
-/// coefficients). Branch-free, so that it vectorises, and without the system's mathematics library, so that every
-/// machine gets the same bits. Adding 1.5 · 2²³ rounds to a whole number, which then stands in the lowest bits.
-#[inline(always)]
-fn exp(x: f32) -> f32 {
-    const WHOLE: f32 = 12_582_912.0;
-    let x = x.clamp(-87.0, 87.0);
-    let shifted = x * std::f32::consts::LOG2_E + WHOLE;
-    let n = shifted - WHOLE;
-    let r = x - n * 0.693_359_4 + n * 2.121_944_4e-4;
-    let mut p = 1.987_569_1e-4;
-    p = p * r + 1.398_199_9e-3;
-    p = p * r + 8.333_452e-3;
-    p = p * r + 4.166_579_6e-2;
-    p = p * r + 1.666_666_5e-1;
-    p = p * r + 5.000_000_3e-1;
-    let value = p * r * r + r + 1.0;
-    value * f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23))
 }
 
 #[cfg(test)]

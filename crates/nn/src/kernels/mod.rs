@@ -10,6 +10,7 @@ pub mod batch_norm;
 pub mod columns;
 pub mod dispatch;
 pub mod elementwise;
+pub(crate) mod exponential;
 pub mod fold;
 pub mod heads;
 pub mod joining;

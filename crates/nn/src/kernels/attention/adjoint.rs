@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{
-    AHEAD, HALVES_AHEAD, HEADS_MAX, RUN, SLOPE, Scores, Softmax, after, each_heads, exp, heads_of, leaky, quarters,
+    AHEAD, HALVES_AHEAD, HEADS_MAX, RUN, SLOPE, Scores, Softmax, after, each_heads, heads_of, leaky, quarters,
 };
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::back::Back;
 use crate::kernels::dispatch::{per_processor, prefetch_for_writing, prefetch_row};
+use crate::kernels::exponential::exp;
 use crate::kernels::stored::{Access, pieces2, read, rows, widen};
 use crate::kernels::wide::{self, Picked};
 use crate::matrix::{Matrix, Value, each_value};
