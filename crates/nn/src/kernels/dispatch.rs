@@ -14,7 +14,7 @@ pub enum Instructions {
     Avx2,
     /// Sixteen values at a time on x86-64.
     Avx512,
-    /// The same, and squares of bfloat16 multiplied at once (AMX), with which alone sums have other bits.
+    /// The same, and squares of bfloat16 multiplied at once (AMX).
     Amx,
 }
 
@@ -36,13 +36,22 @@ impl Instructions {
         format!("{self:?}").to_lowercase()
     }
 
-    /// The widest that this processor has.
+    /// The widest that this processor has; the system is asked to permit those that it does not give to everybody.
     pub fn of_processor() -> Instructions {
+        #[cfg(target_arch = "x86_64")]
+        if Instructions::for_everybody() == Instructions::Avx512 && has_amx() {
+            return Instructions::Amx;
+        }
+        Instructions::for_everybody()
+    }
+
+    /// The widest that this processor has of those that need no permission.
+    fn for_everybody() -> Instructions {
         #[cfg(target_arch = "x86_64")]
         {
             let has_avx2 = std::arch::is_x86_feature_detected!("avx2");
             if has_avx2 && has_avx512() {
-                return if has_amx() { Instructions::Amx } else { Instructions::Avx512 };
+                return Instructions::Avx512;
             }
             if has_avx2 {
                 return Instructions::Avx2;
@@ -64,7 +73,11 @@ impl Instructions {
 
     /// Lets kernels of this process use none wider than these from now on.
     pub fn limit(self) {
-        IN_USE.store(self.min(Instructions::of_processor()) as u8, Ordering::Relaxed);
+        let widest = match self {
+            Instructions::Amx => Instructions::of_processor(),
+            _ => Instructions::for_everybody(),
+        };
+        IN_USE.store(self.min(widest) as u8, Ordering::Relaxed);
     }
 
     /// Those that kernels use: none that the processor lacks.
@@ -161,15 +174,11 @@ fn told(leaf: u32, of: u32) -> std::arch::x86_64::CpuidResult {
     unsafe { ask(leaf, of) }
 }
 
-/// Whether kernels may multiply pairs of bfloat16 by the processor's own instruction for them (AVX512_BF16), which adds
-/// the products up in `f32`, and gain by it: Intel's take twice as long for it as for the same products of `f32`.
-pub(crate) fn multiplies_pairs() -> bool {
+/// Whether the processor multiplies pairs of bfloat16 (AVX512_BF16), and adds the products up in `f32`.
+pub(crate) fn has_pairs() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        const OF_INTEL: u32 = u32::from_le_bytes(*b"Genu");
-        Instructions::in_use() >= Instructions::Avx512
-            && std::arch::is_x86_feature_detected!("avx512bf16")
-            && told(0, 0).ebx != OF_INTEL
+        has_avx512() && std::arch::is_x86_feature_detected!("avx512bf16")
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -177,14 +186,40 @@ pub(crate) fn multiplies_pairs() -> bool {
     }
 }
 
-/// Whether kernels may multiply squares of bfloat16 (AMX).
+/// Whether kernels multiply pairs of bfloat16 so: where the processor can, and they may and gain by it.
+pub(crate) fn multiplies_pairs() -> bool {
+    Instructions::in_use() >= Instructions::Avx512 && has_pairs() && pairs_pay()
+}
+
+/// Intel's processors with AVX512_FP16 (Sapphire Rapids and what followed) take twice as long for pairs as for the same
+/// products of `f32`; that was measured on one of them.
+fn pairs_pay() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // Asked once: a virtual machine's processor stops for each question.
+        static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+        *ANSWER.get_or_init(|| {
+            const OF_INTEL: u32 = u32::from_le_bytes(*b"Genu");
+            const AVX512_FP16: u32 = 1 << 23;
+            let vendor = told(0, 0);
+            vendor.ebx != OF_INTEL || vendor.eax < 7 || told(7, 0).edx & AVX512_FP16 == 0
+        })
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
+/// Whether kernels multiply squares of bfloat16.
 pub(crate) fn multiplies_squares() -> bool {
     Instructions::in_use() == Instructions::Amx
 }
 
-/// Whether the processor multiplies squares of bfloat16, and the system lets this process do so.
+/// Whether the processor multiplies squares of bfloat16 (AMX), and the system lets this process do so, which it is asked
+/// once.
 #[cfg(target_arch = "x86_64")]
-fn has_amx() -> bool {
+pub(crate) fn has_amx() -> bool {
     static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *ANSWER.get_or_init(|| {
         const AMX_BF16_AND_TILE: u32 = 1 << 22 | 1 << 24;

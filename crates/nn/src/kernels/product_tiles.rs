@@ -1,17 +1,22 @@
 //! Products in tiles whose sums stay in the registers of AVX-512 or AVX2: of `f32` by multiplying and adding at once,
 //! and of bfloat16 by the instruction that multiplies pairs of them (`VDPBF16PS`), twice as many a cycle, or by those
-//! that multiply squares of pairs ([`amx`]). No library that is kept up has the latter two for rows of a graph; of the
+//! that multiply squares of pairs (`amx`). No library that is kept up has the latter two for rows of a graph; of the
 //! former faer's are as fast with AVX-512 on rows that lie in caches, but wait for those that do not, where these ask
 //! for the next rows while they multiply.
 //!
 //! Both sides are made of words that follow each other along the sum: values, or pairs of bfloat16. The left side
-//! stands row by row, as rows of a matrix do anyway, the right side in panels of 64 columns, or of 16 for AVX2. A sum
-//! runs over its words in their order whatever else is multiplied with it, so that no bit depends on how rows are cut
-//! into pieces, nor on how long vectors are.
+//! stands row by row, as rows of a matrix do anyway, the right side in panels of 64 columns, of 32 for squares, of 16
+//! for AVX2. A sum runs over its words in one order whatever else is multiplied with it, so that no bit depends on how
+//! rows are cut into pieces; nor on how long vectors of `f32` are. In a square the processor adds up the halves of
+//! pairs apart.
 #![allow(unsafe_code)]
 
 use super::Store;
-use super::dispatch::{has_avx2_and_fma, has_avx512, multiplies_pairs, multiplies_squares, per_processor, prefetch};
+#[cfg(target_arch = "x86_64")]
+use super::dispatch::has_amx;
+use super::dispatch::{
+    has_avx2_and_fma, has_avx512, has_pairs, multiplies_pairs, multiplies_squares, per_processor, prefetch,
+};
 use crate::matrix::{Bf16, Span, Value, each_value};
 
 #[cfg(target_arch = "x86_64")]
@@ -39,12 +44,24 @@ pub(super) enum Words {
 const SQUARE: usize = 16;
 
 impl Words {
-    /// Whether the processor has the instructions. Those of `f32` do not go by what kernels are limited to: where they
-    /// are missing faer takes their place, which goes by the processor as well.
-    pub fn are_multiplied(self) -> bool {
+    /// Whether the processor has the instructions.
+    fn can_be_multiplied(self) -> bool {
         match self {
             Words::Values => has_avx512(),
             Words::Eights => has_avx2_and_fma(),
+            Words::Pairs => has_pairs(),
+            #[cfg(target_arch = "x86_64")]
+            Words::Squares => has_amx(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Words::Squares => false,
+        }
+    }
+
+    /// Whether they are in use. Those of `f32` do not go by what kernels are limited to: where they are missing faer
+    /// takes their place, which goes by the processor as well.
+    pub fn are_multiplied(self) -> bool {
+        match self {
+            Words::Values | Words::Eights => self.can_be_multiplied(),
             Words::Pairs => multiplies_pairs(),
             Words::Squares => multiplies_squares(),
         }
@@ -171,7 +188,7 @@ per_processor! {
 pub(super) fn columns_to_left<'a, T: Value>(left: &'a mut [f32], x: &[T], columns: usize, of: Words) -> LeftSide<'a> {
     #[cfg(target_arch = "x86_64")]
     if of == Words::Squares {
-        assert!(of.are_multiplied(), "the processor multiplies {of:?}");
+        assert!(of.can_be_multiplied(), "the processor multiplies {of:?}");
         // SAFETY: the processor was asked.
         unsafe { amx::columns_to_rows(left, x, columns) }
         return LeftSide::Rows(left, of.of(x.len() / columns.max(1)));
@@ -274,7 +291,7 @@ pub(super) fn multiply_words(
     (right, words): (&[f32], usize),
     coming: Coming<'_>,
 ) {
-    assert!(of.are_multiplied(), "the processor multiplies {of:?}");
+    assert!(of.can_be_multiplied(), "the processor multiplies {of:?}");
     let rows = out.len() / columns.max(1);
     if rows == 0 {
         return;

@@ -2,8 +2,8 @@
 //! however slow the link, and wherever the run was stopped and resumed.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use laconic_graph::dataset::Dataset;
 use laconic_nn::kernels::dispatch::Instructions;
@@ -60,7 +60,12 @@ pub fn bits(outcomes: &[Outcome]) -> Bits {
     }
 }
 
+/// Held for writing by whoever changes the instructions of the whole process, and else for reading: with rows in bf16
+/// other instructions end with other bits.
+static INSTRUCTIONS: RwLock<()> = RwLock::new(());
+
 pub fn assert_same(dataset: &Dataset, workers: u32, keys: &[&str], variants: &[&[&str]]) {
+    let _unchanged = INSTRUCTIONS.read().unwrap_or_else(PoisonError::into_inner);
     let expected = bits(&run(&config(keys), dataset, workers));
     for variant in variants {
         let skips = variant.iter().any(|key| key.starts_with("messages.skip"));
@@ -74,6 +79,7 @@ pub fn assert_same(dataset: &Dataset, workers: u32, keys: &[&str], variants: &[&
 /// Whatever the processor has, and whatever it is asked not to use.
 #[test]
 fn instructions_change_no_bit() {
+    let _alone = INSTRUCTIONS.write().unwrap_or_else(PoisonError::into_inner);
     let dataset = graph(180, 4);
     for arch in crate::methods::ARCHS {
         for others in

@@ -7,9 +7,19 @@ use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_tr
 use crate::matrix::{Matrix, Precision, Rows};
 use crate::threads::Compute;
 
-/// Rows, columns of the left side, columns that come out: odd and even, below and above a tile and a panel.
-const SHAPES: [(usize, usize, usize); 7] =
-    [(2100, 37, 11), (1, 1, 1), (1025, 5, 3), (0, 4, 2), (300, 256, 40), (131, 64, 70), (97, 130, 256)];
+/// Rows, columns of the left side, columns that come out: odd and even, below and above a tile and a panel, and a
+/// square and a half.
+const SHAPES: [(usize, usize, usize); 9] = [
+    (2100, 37, 11),
+    (1, 1, 1),
+    (1025, 5, 3),
+    (0, 4, 2),
+    (300, 256, 40),
+    (131, 64, 70),
+    (97, 130, 256),
+    (97, 50, 24),
+    (65, 31, 17),
+];
 
 /// The values of a matrix, stored so, as f64 row after row.
 fn exact(m: &Matrix) -> Vec<f64> {
