@@ -1,4 +1,4 @@
-//! e^x for many values at once, and the softmax of a row.
+//! e^x for many values at once: the powers of a softmax.
 
 use super::dispatch::per_processor;
 
@@ -56,6 +56,7 @@ per_processor! {
     ///
     /// If there are not as many values in both.
     pub(crate) fn exponentials(out: &mut [f32], sum: &mut f64, largest: &mut f32, values: &[f32]) {
+        assert_eq!(out.len(), values.len(), "a power of each value");
         let (whole, rest) = values.as_chunks::<LANES>();
         let mut most = [f32::NEG_INFINITY; LANES];
         raise(&mut most, &in_lanes(rest, f32::NEG_INFINITY));
