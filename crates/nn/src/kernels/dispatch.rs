@@ -216,7 +216,7 @@ pub(crate) fn multiplies_squares() -> bool {
     Instructions::in_use() == Instructions::Amx
 }
 
-/// Whether the processor multiplies squares of bfloat16 (AMX), and the system lets this process do so, which it is asked
+/// Whether the processor multiplies squares of bfloat16 (AMX), and the system lets this process do so. Either is asked
 /// once.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn has_amx() -> bool {

@@ -118,7 +118,17 @@ pub(super) unsafe fn multiply(
             }
         }
     }
-    // SAFETY: the processor has the instruction. Left in use, the registers would be saved at every change of threads.
+    // SAFETY: as of this function.
+    unsafe { release() }
+}
+
+/// Gives the registers back: left in use, they would be saved at every change of threads.
+///
+/// # Safety
+///
+/// The processor has the instruction.
+unsafe fn release() {
+    // SAFETY: as of this function.
     unsafe {
         asm!(
             "tilerelease",
