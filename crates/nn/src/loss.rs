@@ -3,6 +3,9 @@
 //! A loss is a sum over own rows divided by a *global* count, so that gradients summed over workers are those of one
 //! process.
 
+use std::ops::Range;
+
+use crate::kernels::cross_entropy::cross_entropies;
 use crate::kernels::exponential::exponentials;
 use crate::matrix::Matrix;
 use crate::threads::{Compute, ROWS_PER_PIECE};
@@ -24,6 +27,10 @@ pub enum Targets<'a> {
 /// `weights` is empty, or has a number for each class. For classes it is what a row of that class counts for, so that
 /// with a `scale` of one by the sum of these it is PyTorch's `CrossEntropyLoss(weight)`; for sets what a class that is
 /// there counts for against one that is not, PyTorch's `BCEWithLogitsLoss(pos_weight)`.
+///
+/// # Panics
+///
+/// If there are targets or counts for fewer rows than there are, or weights for other classes.
 pub fn loss(
     compute: &Compute,
     gradient: Option<&mut Matrix>,
@@ -33,81 +40,87 @@ pub fn loss(
     scale: f32,
 ) -> f64 {
     let (classes, rooms) = (logits.columns(), compute.rooms());
-    let of_row = |gradient: &mut [f32], row| row_loss(gradient, logits.row(row), (targets, weights), row, scale);
+    assert!(weights.is_empty() || weights.len() == classes, "a weight for each class");
+    let rows_of = |piece: usize| piece * ROWS_PER_PIECE..((piece + 1) * ROWS_PER_PIECE).min(logits.rows());
+    // Rows that count and follow each other are made together, since what stands in them follows, too.
+    let of_piece = |gradient: &mut [f32], piece: usize| {
+        let (mut first, mut rest, mut sum) = (rows_of(piece).start, gradient, 0.0);
+        for alike in counts[rows_of(piece)].chunk_by(|a, b| a == b) {
+            let rows = first..first + alike.len();
+            let (gradient, behind) = rest.split_at_mut(rows.len() * classes);
+            (first, rest) = (rows.end, behind);
+            match alike[0] {
+                true => sum += loss_of_rows(gradient, logits, (targets, weights), rows, scale),
+                false => gradient.fill(0.0),
+            }
+        }
+        sum
+    };
     // Partial sums of fixed pieces, added in order.
     let mut sums = vec![0.0f64; logits.rows().div_ceil(ROWS_PER_PIECE)];
     match gradient {
         Some(gradient) => {
             gradient.reshape(logits.rows(), classes);
             let gradients = (gradient.data_mut(), ROWS_PER_PIECE * classes);
-            compute.chunks2(gradients, (&mut sums, 1), |piece, gradients, sum| {
-                for (line, gradient) in gradients.chunks_exact_mut(classes.max(1)).enumerate() {
-                    let row = piece * ROWS_PER_PIECE + line;
-                    if counts[row] {
-                        sum[0] += of_row(gradient, row);
-                    } else {
-                        gradient.fill(0.0);
-                    }
-                }
-            });
+            compute.chunks2(gradients, (&mut sums, 1), |piece, gradient, sum| sum[0] = of_piece(gradient, piece));
         }
         None => compute.chunks(&mut sums, 1, |piece, sum| {
             rooms.lend(|room| {
-                room.resize(room.len().max(classes), 0.0);
-                let rows = piece * ROWS_PER_PIECE..((piece + 1) * ROWS_PER_PIECE).min(logits.rows());
-                sum[0] = rows.filter(|&row| counts[row]).map(|row| of_row(&mut room[..classes], row)).sum();
+                let values = rows_of(piece).len() * classes;
+                room.resize(room.len().max(values), 0.0);
+                sum[0] = of_piece(&mut room[..values], piece);
             });
         }),
     }
     sums.iter().sum::<f64>() * f64::from(scale)
 }
 
-/// What a class counts for.
-fn weight(weights: &[f32], class: usize) -> f32 {
-    weights.get(class).copied().unwrap_or(1.0)
-}
-
-/// The loss of a row, and its gradient times `scale`.
-fn row_loss(
+/// The loss of rows that follow each other, all of which count, and its gradient times `scale`.
+fn loss_of_rows(
     gradient: &mut [f32],
-    logits: &[f32],
+    logits: &Matrix,
     (targets, weights): (Targets<'_>, &[f32]),
-    row: usize,
+    rows: Range<usize>,
     scale: f32,
 ) -> f64 {
+    let width = logits.columns();
+    let share = scale / width as f32;
+    let of_rows = rows.clone().zip(gradient.chunks_exact_mut(width.max(1)));
     match targets {
-        Targets::Classes(classes) => {
-            let class = classes[row] as usize;
-            let weight = weight(weights, class);
-            let (mut sum, mut largest) = (0.0, 0.0);
-            exponentials(gradient, &mut sum, &mut largest, logits);
-            let factor = scale * weight / sum as f32;
-            gradient.iter_mut().for_each(|g| *g *= factor);
-            gradient[class] -= scale * weight;
-            f64::from(weight) * (sum.ln() - f64::from(logits[class] - largest))
+        Targets::Classes(classes) => of_rows
+            .map(|(row, gradient)| loss_of_class(gradient, logits.row(row), classes[row] as usize, weights, scale))
+            .sum(),
+        // Where classes count differently each row has the weights of all of them.
+        Targets::Sets(sets) if weights.len() > 1 => {
+            let sets = sets.chunks_exact(width.max(1)).skip(rows.start);
+            let of_row = |((row, gradient), set)| loss_of_sets(gradient, logits.row(row), set, weights, share);
+            of_rows.zip(sets).map(of_row).sum::<f64>() / width as f64
         }
         Targets::Sets(sets) => {
-            let width = logits.len();
-            let mut sum = 0.0;
-            for (class, ((g, &logit), t)) in gradient.iter_mut().zip(logits).zip(&sets[row * width..]).enumerate() {
-                let probability = 1.0 / (1.0 + (-logit).exp());
-                let l = f64::from(logit);
-                // ln(1 + e^l) − t·l without overflow.
-                let cost = |t: f64| l.max(0.0) + (-l.abs()).exp().ln_1p() - t * l;
-                let (slope, cost) = match t {
-                    0 => (probability, cost(0.0)),
-                    1 => {
-                        let weight = weight(weights, class);
-                        ((probability - 1.0) * weight, cost(1.0) * f64::from(weight))
-                    }
-                    _ => (0.0, 0.0),
-                };
-                *g = slope * scale / width as f32;
-                sum += cost;
-            }
-            sum / width as f64
+            let values = rows.start * width..rows.end * width;
+            let (weights, logits) = (if weights.is_empty() { &[1.0] } else { weights }, &logits.data()[values.clone()]);
+            loss_of_sets(gradient, logits, &sets[values], weights, share) / width as f64
         }
     }
+}
+
+/// The loss of a row of that class, and its gradient times `scale`.
+fn loss_of_class(gradient: &mut [f32], logits: &[f32], class: usize, weights: &[f32], scale: f32) -> f64 {
+    let weight = weights.get(class).copied().unwrap_or(1.0);
+    let (mut sum, mut largest) = (0.0, 0.0);
+    exponentials(gradient, &mut sum, &mut largest, logits);
+    let factor = scale * weight / sum as f32;
+    gradient.iter_mut().for_each(|g| *g *= factor);
+    gradient[class] -= scale * weight;
+    f64::from(weight) * (sum.ln() - f64::from(logits[class] - largest))
+}
+
+/// The loss of some entries, summed, and its gradient times `scale`.
+fn loss_of_sets(gradient: &mut [f32], logits: &[f32], truths: &[u8], weights: &[f32], scale: f32) -> f64 {
+    let mut sum = 0.0;
+    cross_entropies(gradient, &mut sum, logits, truths, weights);
+    gradient.iter_mut().for_each(|g| *g *= scale);
+    sum
 }
 
 #[cfg(test)]

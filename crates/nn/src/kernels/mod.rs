@@ -8,6 +8,7 @@ pub mod attention;
 mod back;
 pub mod batch_norm;
 pub mod columns;
+pub(crate) mod cross_entropy;
 pub mod dispatch;
 pub mod elementwise;
 pub(crate) mod exponential;
