@@ -92,9 +92,10 @@ fn loss_of_rows(
             .sum(),
         // Where classes count differently each row has the weights of all of them.
         Targets::Sets(sets) if weights.len() > 1 => {
-            let sets = sets.chunks_exact(width.max(1)).skip(rows.start);
-            let of_row = |((row, gradient), set)| loss_of_sets(gradient, logits.row(row), set, weights, share);
-            of_rows.zip(sets).map(of_row).sum::<f64>() / width as f64
+            let of_row = |(row, gradient): (usize, _)| {
+                loss_of_sets(gradient, logits.row(row), &sets[row * width..(row + 1) * width], weights, share)
+            };
+            of_rows.map(of_row).sum::<f64>() / width as f64
         }
         Targets::Sets(sets) => {
             let values = rows.start * width..rows.end * width;

@@ -1,10 +1,7 @@
 //! Binary cross-entropies of many logits at once, with their slopes.
 
 use super::dispatch::per_processor;
-use super::exponential::exp;
-
-/// Values that are computed side by side.
-const LANES: usize = 16;
+use super::exponential::{LANES, exp, in_lanes};
 
 /// ln(1 + t) for t between 0 and 1, to three units in the last place: 1 + t or half of it is 1 + x with |x| ≤ √2 − 1,
 /// and its logarithm a polynomial of x (Cephes' coefficients). Branch-free, so that it vectorises, and without the
@@ -25,14 +22,6 @@ fn ln_1p(t: f32) -> f32 {
     let squared = x * x;
     let of_one_x = x + (p * x * squared - 0.5 * squared);
     if halved { of_one_x + std::f32::consts::LN_2 } else { of_one_x }
-}
-
-/// What stands in a run of values: theirs, and `missing` behind them.
-#[inline(always)]
-fn in_lanes<T: Copy>(values: &[T], missing: T) -> [T; LANES] {
-    let mut lanes = [missing; LANES];
-    lanes[..values.len()].copy_from_slice(values);
-    lanes
 }
 
 /// The costs of up to sixteen logits, and their slopes.

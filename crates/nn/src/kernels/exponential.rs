@@ -2,8 +2,8 @@
 
 use super::dispatch::per_processor;
 
-/// Values that are added up side by side.
-const LANES: usize = 16;
+/// Values that are computed side by side.
+pub(super) const LANES: usize = 16;
 
 /// e^x to two units in the last place, between −87 and 87 and as of these beyond: reduction to |r| ≤ ln 2 / 2 and a
 /// polynomial of degree 6 (Cephes' coefficients). Branch-free, so that it vectorises, and without the system's
@@ -28,7 +28,7 @@ pub(crate) fn exp(x: f32) -> f32 {
 
 /// A few values in lanes, and something else where there are none.
 #[inline(always)]
-fn in_lanes(values: &[f32], missing: f32) -> [f32; LANES] {
+pub(super) fn in_lanes<T: Copy>(values: &[T], missing: T) -> [T; LANES] {
     let mut lanes = [missing; LANES];
     lanes[..values.len()].copy_from_slice(values);
     lanes
