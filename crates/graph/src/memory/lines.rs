@@ -12,6 +12,10 @@ const LINE: usize = 64;
 /// Arrays of so many bytes begin a line: rows of many nodes, not what comes and goes.
 pub(super) const LARGE: usize = 64 << 10;
 
+/// A huge page of x86-64, and of aarch64 with pages of 4 KiB.
+#[cfg(target_os = "linux")]
+const HUGE_PAGE: usize = 2 << 20;
+
 /// The system's allocator, but that large arrays begin a line of the cache.
 ///
 /// A row of 256 values of four bytes that stands so lies in 16 lines. The C library begins large arrays 16 bytes behind
@@ -19,6 +23,9 @@ pub(super) const LARGE: usize = 64 << 10;
 ///
 /// The system is asked for a line more, and where its answer begins is noted before the array. Asked for aligned memory
 /// itself it would cut both ends off: a piece that was given back would then be too small for the next of its size.
+///
+/// The kernel is told that large arrays of several huge pages may have some (`madvise`): a virtual machine takes some
+/// microseconds to hand out each page of memory for the first time, and 512 of them are then one.
 ///
 /// It gives out maps of files, too, for arrays that are to be these, wherever they begin.
 ///
@@ -62,6 +69,35 @@ unsafe fn line_in(memory: *mut u8) -> *mut u8 {
     }
 }
 
+/// Memory that the system has given, with the kernel told that its pages may be huge ones. Those that lie in it whole are
+/// advised, so that no other array's are. It is advice: whoever does not take it gives memory as ever.
+///
+/// # Safety
+///
+/// `memory` is null, or the system's, of `bytes` bytes.
+#[cfg(target_os = "linux")]
+#[inline]
+unsafe fn in_huge_pages(memory: *mut u8, bytes: usize) -> *mut u8 {
+    if bytes >= 2 * HUGE_PAGE && !memory.is_null() {
+        let before = memory.align_offset(HUGE_PAGE);
+        let whole = bytes.saturating_sub(before) / HUGE_PAGE * HUGE_PAGE;
+        // SAFETY: the pages are the caller's; what they hold stays.
+        unsafe { libc::madvise(memory.add(before).cast(), whole, libc::MADV_HUGEPAGE) };
+    }
+    memory
+}
+
+/// As it is: other systems have no such advice.
+///
+/// # Safety
+///
+/// None is needed.
+#[cfg(not(target_os = "linux"))]
+#[inline]
+unsafe fn in_huge_pages(memory: *mut u8, _bytes: usize) -> *mut u8 {
+    memory
+}
+
 /// Where the system's memory begins in which [`line_in`] found a line.
 ///
 /// # Safety
@@ -102,7 +138,7 @@ unsafe impl GlobalAlloc for Lines {
         }
         match with_a_line(layout) {
             // SAFETY: its size is not 0, and there is room for a line behind what is asked for.
-            Some(more) => unsafe { line_in(System.alloc(more)) },
+            Some(more) => unsafe { line_in(in_huge_pages(System.alloc(more), more.size())) },
             // SAFETY: the caller's.
             None => unsafe { System.alloc(layout) },
         }
@@ -112,7 +148,7 @@ unsafe impl GlobalAlloc for Lines {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         match with_a_line(layout) {
             // SAFETY: as in `alloc`; the note is written before what is asked for.
-            Some(more) => unsafe { line_in(System.alloc_zeroed(more)) },
+            Some(more) => unsafe { line_in(in_huge_pages(System.alloc_zeroed(more), more.size())) },
             // SAFETY: the caller's.
             None => unsafe { System.alloc_zeroed(layout) },
         }
@@ -147,7 +183,7 @@ unsafe impl GlobalAlloc for Lines {
             (Some(more), Some(again)) => unsafe {
                 let start = noted(memory);
                 let behind = memory as usize - start as usize;
-                let moved = System.realloc(start, more, again.size());
+                let moved = in_huge_pages(System.realloc(start, more, again.size()), again.size());
                 if moved.is_null() {
                     return moved;
                 }
