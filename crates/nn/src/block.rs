@@ -183,7 +183,7 @@ impl Block {
     /// source.
     pub fn positions(&self) -> &[u32] {
         let is_one_way = self.reverse.offsets.is_empty();
-        let make = || transposed_positions(&self.reverse.offsets, self.forward().columns);
+        let make = || transposed_positions(self.sources, self.forward().columns);
         self.positions.get_or_init(|| if is_one_way { Vec::new() } else { make() })
     }
 

@@ -3,6 +3,7 @@
 mod precision;
 mod rows;
 mod sparse;
+mod transpose;
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ pub use precision::{Bf16, Precision, Value, Values};
 pub use rows::Rows;
 pub(crate) use rows::Stored;
 pub use sparse::{SparseRows, SparseSpan};
-pub(crate) use sparse::{transpose_pattern, transposed_positions};
+pub(crate) use transpose::{transpose_pattern, transposed_positions};
 
 /// A dense row-major matrix. It keeps the [`Precision`] that it was made with, whatever shape it is given.
 #[derive(Debug, Clone, PartialEq)]

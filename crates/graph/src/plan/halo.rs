@@ -130,26 +130,38 @@ struct Foreign {
 }
 
 impl Foreign {
-    /// Those of a part, where ids are those of a graph's rows: takes two bits a node of the graph, which stay in a
-    /// cache where a list of ids would not.
+    /// Those of a part, where ids are those of a graph's rows: takes a bit a node of the graph, and one more on each
+    /// thread, which stay in a cache where a list of ids would not.
     fn of(part: &Part) -> Option<Foreign> {
         let nodes = part.global.nodes;
         let is_small = nodes / 32 <= (part.rows() + part.edges.sources.len()) as u64;
-        if !is_small || part.edges.sources.iter().chain(&part.nodes).any(|&id| id >= nodes) {
+        let is_beyond = |&id: &u64| id >= nodes;
+        if !is_small || part.nodes.iter().any(is_beyond) || part.edges.sources.par_iter().any(is_beyond) {
             return None;
         }
         let bits = || vec![0u64; nodes as usize / 64 + 1];
-        let (mut own, mut seen) = (bits(), bits());
         let at = |id: u64| ((id / 64) as usize, 1u64 << (id % 64));
+        let mut own = bits();
         for (word, bit) in part.nodes.iter().map(|&id| at(id)) {
             own[word] |= bit;
         }
-        let mut edges = 0;
-        for (word, bit) in part.edges.sources.iter().map(|&id| at(id)) {
-            if own[word] & bit == 0 {
-                seen[word] |= bit;
-                edges += 1;
+        // Bits of its own for each thread.
+        let size = part.edges.sources.len().div_ceil(rayon::current_num_threads()).max(1);
+        let of_share = |sources: &[u64]| {
+            let (mut seen, mut edges) = (bits(), 0);
+            for (word, bit) in sources.iter().map(|&id| at(id)) {
+                // Whose the next is nobody foresees, so nothing hangs on it but what is written.
+                let foreign = bit & !own[word];
+                seen[word] |= foreign;
+                edges += usize::from(foreign != 0);
             }
+            (seen, edges)
+        };
+        let shares: Vec<_> = part.edges.sources.par_chunks(size).map(of_share).collect();
+        let (mut seen, mut edges) = (bits(), 0);
+        for (of_share, more) in shares {
+            seen.iter_mut().zip(of_share).for_each(|(seen, of_share)| *seen |= of_share);
+            edges += more;
         }
         Some(Foreign { seen, edges })
     }

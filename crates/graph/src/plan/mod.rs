@@ -17,6 +17,7 @@ mod ids;
 pub(crate) mod index;
 mod induced;
 mod memory;
+mod sides;
 mod topology;
 
 pub use counts::{Counting, check_counts};

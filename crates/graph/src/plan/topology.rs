@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::edges::{EdgeData, Edges};
 use crate::part::Part;
-use crate::plan::index::IdIndex;
+use crate::plan::sides::{Divided, Sides};
 
 /// The edges that end at own nodes, split by who owns the source.
 ///
@@ -33,26 +33,24 @@ impl Topology {
 
 /// Splits the edges of `part`, on all threads of the pool; `halo_rows[i]` is the halo row of the `i`-th id of `needed`.
 pub(super) fn split(part: &Part, needed: &[u64], halo_rows: &[u32], self_loops: bool) -> (Edges<u32>, Edges<u32>) {
-    let splitter =
-        Splitter { part, own: IdIndex::new(&part.nodes), needed: IdIndex::new(needed), halo_rows, self_loops };
+    let in_order = (0..).zip(halo_rows).all(|(at, &row): (u32, _)| at == row);
+    let splitter = Splitter {
+        part,
+        sides: Sides::new(&part.nodes, needed),
+        halo_rows: (!in_order).then_some(halo_rows),
+        self_loops,
+    };
     let pieces = part.edges.pieces(8 * rayon::current_num_threads());
-    let pieces: Vec<_> = pieces.into_par_iter().map(|rows| splitter.rows(rows)).collect();
-    let sizes = pieces.iter().map(|(own, halo)| (own.edges(), halo.edges()));
-    let (of_own, of_halo) = sizes.fold((0, 0), |(own, halo), (more_own, more_halo)| (own + more_own, halo + more_halo));
-    let (mut own, mut halo) = (empty(&part.edges, of_own), empty(&part.edges, of_halo));
-    for (of_own, of_halo) in pieces {
-        append(&mut own, of_own);
-        append(&mut halo, of_halo);
-    }
-    (own, halo)
+    let pieces: (Vec<_>, Vec<_>) = pieces.into_par_iter().map(|rows| splitter.rows(rows)).unzip();
+    (joined(&part.edges, pieces.0), joined(&part.edges, pieces.1))
 }
 
 /// Who owns the sources of a part's edges.
 struct Splitter<'a> {
     part: &'a Part,
-    own: IdIndex<'a>,
-    needed: IdIndex<'a>,
-    halo_rows: &'a [u32],
+    sides: Sides<'a>,
+    /// Nothing where needed ids have their halo rows in order, as those of one peer do.
+    halo_rows: Option<&'a [u32]>,
     self_loops: bool,
 }
 
@@ -60,19 +58,18 @@ impl Splitter<'_> {
     /// The edges that end at some rows, one offset a row and the first.
     fn rows(&self, rows: Range<usize>) -> (Edges<u32>, Edges<u32>) {
         let edges = &self.part.edges;
-        let (mut own, mut halo) = (empty(edges, 0), empty(edges, 0));
-        // By halo row, with the edge that starts there.
-        let mut row_halo: Vec<(u32, usize)> = Vec::new();
+        // Room for all on either side, of which none is taken that is not written to.
+        let most = (edges.offsets[rows.end] - edges.offsets[rows.start]) as usize;
+        let loops = if self.self_loops { rows.len() } else { 0 };
+        let (mut own, mut halo) = (empty(edges, most + loops), empty(edges, most));
+        let mut divided = Divided::default();
         for row in rows {
+            let of_row = edges.in_edges(row);
+            self.sides.divide(&edges.sources[of_row.clone()], &mut divided);
             // The loop that is put in: of the edges that are, the last; columns ascend, so all loops stand together.
             let (mut is_put, mut last_loop) = (!self.self_loops, None);
-            for edge in edges.in_edges(row) {
-                let id = edges.sources[edge];
-                let Some(column) = self.own.row(id) else {
-                    let at = self.needed.row(id).expect("every source that is not owned is needed");
-                    row_halo.push((self.halo_rows[at as usize], edge));
-                    continue;
-                };
+            for &(column, edge) in divided.own() {
+                let edge = of_row.start + edge as usize;
                 if !is_put && column as usize == row {
                     last_loop = Some(edge);
                     continue;
@@ -86,10 +83,14 @@ impl Splitter<'_> {
             if !is_put {
                 push(&mut own, row as u32, &edges.data, last_loop);
             }
-            // Parallel edges keep their order.
-            row_halo.sort_unstable();
-            for (column, edge) in row_halo.drain(..) {
-                push(&mut halo, column, &edges.data, Some(edge));
+            let of_halo = divided.halo();
+            if let Some(halo_rows) = self.halo_rows {
+                of_halo.iter_mut().for_each(|(column, _)| *column = halo_rows[*column as usize]);
+                // Parallel edges keep their order.
+                of_halo.sort_unstable();
+            }
+            for &(column, edge) in &*of_halo {
+                push(&mut halo, column, &edges.data, Some(of_row.start + edge as usize));
             }
             own.offsets.push(own.sources.len() as u64);
             halo.offsets.push(halo.sources.len() as u64);
@@ -112,10 +113,25 @@ fn push(into: &mut Edges<u32>, source: u32, from: &EdgeData, edge: Option<usize>
     }
 }
 
-/// Appends the rows of a piece.
-fn append(into: &mut Edges<u32>, piece: Edges<u32>) {
-    let before = into.edges() as u64;
-    into.offsets.extend(piece.offsets[1..].iter().map(|offset| before + offset));
-    into.data.extend(&piece.data, 0..piece.edges());
-    into.sources.extend_from_slice(&piece.sources);
+/// Pieces one behind the other, copied on all threads.
+fn joined(like: &Edges<u64>, pieces: Vec<Edges<u32>>) -> Edges<u32> {
+    let (rows, edges) = (pieces.iter().map(Edges::rows).sum::<usize>(), pieces.iter().map(Edges::edges).sum());
+    let mut data = like.data.like(edges);
+    pieces.iter().for_each(|piece| data.extend(&piece.data, 0..piece.edges()));
+    let (mut offsets, mut sources) = (vec![0; rows + 1], vec![0; edges]);
+    let (mut rest, mut rest_of_sources, mut before) = (&mut offsets[1..], &mut sources[..], 0);
+    let mut places = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let (offsets, more) = rest.split_at_mut(piece.rows());
+        let (sources, more_sources) = rest_of_sources.split_at_mut(piece.edges());
+        (rest, rest_of_sources) = (more, more_sources);
+        let edges = piece.edges() as u64;
+        places.push((piece, before, offsets, sources));
+        before += edges;
+    }
+    places.into_par_iter().for_each(|(piece, before, offsets, sources)| {
+        offsets.iter_mut().zip(&piece.offsets[1..]).for_each(|(offset, own)| *offset = before + own);
+        sources.copy_from_slice(&piece.sources);
+    });
+    Edges { offsets, sources, data }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::transpose::{transpose_pattern, transposed_positions};
+
 /// Compressed sparse rows, with the transposed pattern that the weight gradient walks.
 #[derive(Debug, Clone, Default)]
 pub struct SparseRows {
@@ -33,7 +35,7 @@ impl SparseRows {
         assert_eq!(indices.len(), values.len());
         assert!(indices.iter().all(|&c| (c as usize) < columns), "a column lies beyond {columns}");
         let (by_offsets, rows) = transpose_pattern(columns, &offsets, &indices);
-        let positions = transposed_positions(&by_offsets, &indices);
+        let positions = transposed_positions(columns, &indices);
         SparseRows { columns, offsets, indices, values, by_column: ByColumn { offsets: by_offsets, rows, positions } }
     }
 
@@ -150,36 +152,4 @@ impl<'a> SparseSpan<'a> {
     pub fn values(&self) -> &'a [f32] {
         &self.of.values
     }
-}
-
-/// For each column, the rows that have an entry in it, in ascending order, and where each column's begin.
-pub(crate) fn transpose_pattern(columns: usize, offsets: &[usize], indices: &[u32]) -> (Vec<usize>, Vec<u32>) {
-    assert!(u32::try_from(indices.len()).is_ok(), "{} entries exceed 2^32 in one block", indices.len());
-    let mut by_offsets = vec![0usize; columns + 1];
-    for &column in indices {
-        by_offsets[column as usize + 1] += 1;
-    }
-    for column in 0..columns {
-        by_offsets[column + 1] += by_offsets[column];
-    }
-    let (mut next, mut rows) = (by_offsets.clone(), vec![0u32; indices.len()]);
-    for row in 0..offsets.len() - 1 {
-        for &column in &indices[offsets[row]..offsets[row + 1]] {
-            let slot = &mut next[column as usize];
-            rows[*slot] = row as u32;
-            *slot += 1;
-        }
-    }
-    (by_offsets, rows)
-}
-
-/// Where each entry of a transposed pattern, whose columns begin at `by_offsets`, stands in the pattern.
-pub(crate) fn transposed_positions(by_offsets: &[usize], indices: &[u32]) -> Vec<u32> {
-    let (mut next, mut positions) = (by_offsets.to_vec(), vec![0u32; indices.len()]);
-    for (position, &column) in indices.iter().enumerate() {
-        let slot = &mut next[column as usize];
-        positions[*slot] = position as u32;
-        *slot += 1;
-    }
-    positions
 }
