@@ -95,11 +95,19 @@ pub(crate) fn rows(hash: &mut blake3::Hasher, features: &Features, labels: &Labe
     }
 }
 
+/// From so many bytes on, all threads of the pool take part.
+const LARGE: usize = 1 << 20;
+
 /// Name and length go in front, so that no two lists of arrays read the same. Bytes are those of a little-endian
 /// machine.
 pub(crate) fn array<T: NoUninit>(hash: &mut blake3::Hasher, name: &str, values: &[T]) {
     head(hash, name, values.len() as u64);
-    hash.update(bytemuck::cast_slice(values));
+    let bytes: &[u8] = bytemuck::cast_slice(values);
+    if bytes.len() < LARGE {
+        hash.update(bytes);
+    } else {
+        hash.update_rayon(bytes);
+    }
 }
 
 /// What goes in front of so many values.

@@ -69,8 +69,8 @@ unsafe fn line_in(memory: *mut u8) -> *mut u8 {
     }
 }
 
-/// Memory that the system has given, with the kernel told that its pages may be huge ones. Those that lie in it whole are
-/// advised, so that no other array's are. It is advice: whoever does not take it gives memory as ever.
+/// Memory that the system has given, with the kernel told that its pages may be huge ones: those that lie in it whole,
+/// so that no other array's are. It is advice: whoever does not take it gives memory as ever.
 ///
 /// # Safety
 ///

@@ -1,5 +1,7 @@
 //! Cutting a dataset into parts along an assignment of its nodes.
 
+use rayon::prelude::*;
+
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::digest::{digest, digest_of_assignment};
 use crate::edges::Edges;
@@ -8,6 +10,9 @@ use crate::given::GivenPairs;
 use crate::graph::Graph;
 use crate::info::overlapping_roles;
 use crate::part::{GlobalCounts, Part};
+
+/// Nodes whose rows one thread copies at once.
+const AT_ONCE: usize = 1 << 14;
 
 /// Cuts `dataset` into `parts` parts: node `v` goes to part `assignment[v]`, each edge to the part of its target.
 /// `split` chooses one of [`Dataset::splits`].
@@ -105,12 +110,19 @@ fn edges_into(graph: &Graph, members: &[u32]) -> Edges<u64> {
         edges += graph.in_edges(node as usize).len();
         offsets.push(edges as u64);
     }
-    let mut sources = Vec::with_capacity(edges);
     let mut data = graph.data.like(edges);
-    for &node in members {
-        sources.extend(graph.in_neighbours(node as usize).iter().map(|&source| u64::from(source)));
-        data.extend(&graph.data, graph.in_edges(node as usize));
+    members.iter().for_each(|&node| data.extend(&graph.data, graph.in_edges(node as usize)));
+    let mut sources = vec![0u64; edges];
+    let mut rest = &mut sources[..];
+    let mut pieces = Vec::new();
+    for members in members.chunks(AT_ONCE) {
+        let edges = members.iter().map(|&node| graph.in_edges(node as usize).len()).sum();
+        pieces.push((members, rest.split_off_mut(..edges).expect("edges of all members")));
     }
+    pieces.into_par_iter().for_each(|(members, sources)| {
+        let all = members.iter().flat_map(|&node| graph.in_neighbours(node as usize));
+        sources.iter_mut().zip(all).for_each(|(into, &source)| *into = u64::from(source));
+    });
     Edges { offsets, sources, data }
 }
 
@@ -145,10 +157,13 @@ fn label_rows(labels: &Labels, members: &[u32]) -> Labels {
 }
 
 /// The rows `members` of a matrix of `width` columns.
-fn gather<T: Copy>(values: &[T], width: usize, members: &[u32]) -> Vec<T> {
-    let mut rows = Vec::with_capacity(members.len() * width);
-    for &node in members {
-        rows.extend_from_slice(&values[node as usize * width..(node as usize + 1) * width]);
-    }
+fn gather<T: Copy + Default + Send + Sync>(values: &[T], width: usize, members: &[u32]) -> Vec<T> {
+    let mut rows = vec![T::default(); members.len() * width];
+    let pieces = rows.par_chunks_mut((AT_ONCE * width).max(1)).zip(members.par_chunks(AT_ONCE));
+    pieces.for_each(|(rows, members)| {
+        for (into, &node) in rows.chunks_exact_mut(width).zip(members) {
+            into.copy_from_slice(&values[node as usize * width..(node as usize + 1) * width]);
+        }
+    });
     rows
 }
