@@ -1,6 +1,7 @@
 //! What goes where: results for machines on standard output, words for people on standard error.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,13 +13,14 @@ use crate::waiting::Waiting;
 /// How often nothing but a line says that something is still at work, at most.
 const WAITING_MIN: Duration = Duration::from_millis(100);
 
-/// The two streams.
+/// The two streams. Copies share the one document.
+#[derive(Clone)]
 pub struct Output {
     json: bool,
     quiet: bool,
     every: Duration,
     /// Whether standard output has its one document.
-    has_result: AtomicBool,
+    has_result: Arc<AtomicBool>,
 }
 
 /// An error as JSON: the only document on standard output where there is no result.
@@ -38,7 +40,7 @@ impl Output {
     /// `json`: the result as JSON on standard output; `quiet`: nothing but errors on standard error; `every`: the time
     /// between two lines about something long where there is no terminal.
     pub fn new(json: bool, quiet: bool, every: Duration) -> Output {
-        Output { json, quiet, every, has_result: AtomicBool::new(false) }
+        Output { json, quiet, every, has_result: Arc::default() }
     }
 
     /// Whether progress bars make sense.

@@ -2,6 +2,9 @@
 
 mod program;
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use program::Place;
 use serde_json::Value;
 
@@ -189,6 +192,30 @@ fn rows_that_are_finished_are_printed_before_an_error() {
     // Nothing is printed where nothing was finished.
     let ran = place.run(&line.replace("BUDGET", "1kB"));
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+}
+
+/// Stopped in its third size or a later one, the command has printed the rows before, and why there are no more.
+#[test]
+fn rows_that_are_finished_are_printed_when_the_command_is_stopped() {
+    for signal in ["-INT", "-TERM"] {
+        let place = Place::new();
+        let line = "bench scale --graph sbm --from 1000 --to 1000000000000 --features 4 --hidden 4 --rounds 1 --json";
+        let mut command = Command::new(env!("CARGO_BIN_EXE_laconic"));
+        command.args(line.split(' ')).env("TMPDIR", place.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut job = command.spawn().expect("the program starts");
+        let mut said = BufReader::new(job.stderr.take().expect("it is piped")).lines();
+        let third = said.by_ref().map(|line| line.expect("text")).filter(|line| line.ends_with(" edges")).nth(2);
+        assert!(third.is_some(), "it ended by itself");
+        assert!(Command::new("kill").args([signal, &job.id().to_string()]).status().expect("kill is there").success());
+        // What it says still is read, so that it does not wait for that.
+        said.for_each(drop);
+        let ran = job.wait_with_output().expect("it ends");
+        assert_eq!(ran.status.code(), Some(130));
+        let found: Value = serde_json::from_slice(&ran.stdout).expect("one document");
+        assert!(list(&found, "rows").len() >= 2, "{found}");
+        assert_eq!(list(&found, "stopped")[0]["reason"], "stopped");
+        assert!(place.names().is_empty(), "{:?} stay", place.names());
+    }
 }
 
 #[test]

@@ -15,6 +15,9 @@ const GRACE: std::time::Duration = std::time::Duration::from_secs(3);
 /// How long the last round of a job that ends may take: `mpirun` kills after a second.
 const ROUND: std::time::Duration = std::time::Duration::from_millis(300);
 
+/// How often a folder is taken away that somebody still writes to.
+const TRIES: usize = 100;
+
 /// The exit code of what the user stopped.
 pub const STOPPED: u8 = 130;
 
@@ -60,9 +63,17 @@ impl Signals {
 
 /// Starts to listen while a command writes one file, or folder: stopped, it leaves nothing half-written behind.
 pub fn clean_up(file: &Path) -> Result<()> {
+    clean_up_and(file, || ())
+}
+
+/// The same; stopped, the command also does this at last.
+pub fn clean_up_and(file: &Path, mut at_last: impl FnMut() + Send + 'static) -> Result<()> {
     let part = part_of(file);
     listen(move |_| {
-        let _ = std::fs::remove_file(&part).or_else(|_| std::fs::remove_dir_all(&part));
+        at_last();
+        // What still writes may put another file into a folder while it goes, but none once it has gone.
+        let gone = |_: &usize| std::fs::remove_file(&part).or_else(|_| std::fs::remove_dir_all(&part)).is_ok();
+        let _ = (0..TRIES).find(gone);
         std::process::exit(STOPPED.into());
     })
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -25,7 +26,7 @@ use super::roofline::copied;
 use super::trained::{count_anew, train};
 use super::{THREADS_MAX, afford};
 use crate::bytes::{human_bytes, separated};
-use crate::command::signals::clean_up;
+use crate::command::signals::clean_up_and;
 use crate::output::Output;
 
 /// Arguments of `bench scale`.
@@ -34,8 +35,8 @@ use crate::output::Output;
   laconic bench scale --to 16000000
   laconic bench scale --graph rmat --from 1000000 --to 100000000 --arch gcn --json
 
-The table ends before the size for which there is no memory, and says so. Where anything else goes wrong it is printed
-as far as it has come, and the command fails.")]
+The table ends before the size for which there is no memory, and says so. Where anything else goes wrong, or the
+command is stopped, it is printed as far as it has come, and the command fails.")]
 pub struct Scale {
     /// Generators of graphs (otherwise all)
     #[arg(long, value_enum, value_name = "NAME")]
@@ -82,7 +83,7 @@ pub struct Scale {
 }
 
 /// What was measured.
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 struct Measured {
     arch: String,
     workers: u32,
@@ -91,6 +92,11 @@ struct Measured {
     rows: Vec<Row>,
     /// Where the table ends before its end.
     stopped: Vec<Stopped>,
+    /// Generator and size that is being measured.
+    #[serde(skip)]
+    now: Option<(&'static str, usize)>,
+    #[serde(skip)]
+    is_printed: bool,
 }
 
 /// One size.
@@ -136,56 +142,79 @@ pub fn run(arguments: &Scale, output: &Output) -> Result<u8> {
         bail!("--degree {degree} --rounds {rounds} --workers {workers}: expected 1 or more, and at most 100000 rounds");
     }
     let config = configuration(arguments)?;
-    let place = place()?;
-    let file = place.path().join("graph.npz");
     let kinds = if arguments.graph.is_empty() { vec![Kind::Sbm, Kind::Rmat] } else { arguments.graph.clone() };
     let copies = copy_rate()?;
-    let mut found = Measured {
-        arch: config.model.arch.clone(),
-        workers: *workers,
-        copy_bytes_per_second: copies,
-        rows: Vec::new(),
-        stopped: Vec::new(),
-    };
+    let (arch, workers) = (config.model.arch.clone(), *workers);
+    let found = Found::of(Measured { arch, workers, copy_bytes_per_second: copies, ..Measured::default() });
+    let place = place(&found, output)?;
+    let file = place.path().join("graph.npz");
     for kind in kinds {
         let (mut edges, mut before): (usize, Option<u64>) = (*from, None);
         while edges <= *to {
             output.say(format!("{}: {} edges", kind.name(), separated(edges as u64)));
+            found.lock().now = Some((kind.name(), edges));
             let ends = |error: &anyhow::Error| Stopped { graph: kind.name(), edges, reason: error.to_string() };
             if let Err(error) = enough(before) {
-                found.stopped.push(ends(&error));
+                found.lock().stopped.push(ends(&error));
                 break;
             }
             match row((arguments, &config), (kind, edges), (&file, copies), output) {
                 Ok(row) => {
                     before = Some(row.peak_bytes.max(row.prepare_peak_bytes));
-                    found.rows.push(row);
+                    found.lock().rows.push(row);
                 }
                 Err(error) => {
-                    found.stopped.push(ends(&error));
-                    return given_up(error, &found, output);
+                    found.lock().stopped.push(ends(&error));
+                    if !found.lock().rows.is_empty() {
+                        found.print(output)?;
+                    }
+                    return Err(error);
                 }
             }
             edges = edges.saturating_mul(2);
         }
     }
-    output.result(table(&found), &found)?;
+    found.print(output)?;
     Ok(0)
 }
 
-/// Prints what was measured before something went wrong, and goes on with that.
-fn given_up(error: anyhow::Error, found: &Measured, output: &Output) -> Result<u8> {
-    if !found.rows.is_empty() {
-        output.result(table(found), found)?;
+/// What was measured so far, for who stops the command as well.
+#[derive(Clone)]
+struct Found(Arc<Mutex<Measured>>);
+
+impl Found {
+    fn of(measured: Measured) -> Found {
+        Found(Arc::new(Mutex::new(measured)))
     }
-    Err(error)
+
+    fn lock(&self) -> MutexGuard<'_, Measured> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prints it once.
+    fn print(&self, output: &Output) -> Result<()> {
+        let mut found = self.lock();
+        match std::mem::replace(&mut found.is_printed, true) {
+            true => Ok(()),
+            false => output.result(table(&found), &*found),
+        }
+    }
 }
 
-/// A folder for files of graphs, which goes when the command ends, stopped or not.
-fn place() -> Result<TempDir> {
+/// A folder for files of graphs, which goes when the command ends. Stopped, it prints what it has found.
+fn place(found: &Found, output: &Output) -> Result<TempDir> {
     let folder = std::env::temp_dir();
     let named = folder.join(format!("laconic-scale-{}", std::process::id()));
-    clean_up(&named)?;
+    let (found, output) = (found.clone(), output.clone());
+    clean_up_and(&named, move || {
+        let now = found.lock().now;
+        let stopped = now.map(|(graph, edges)| Stopped { graph, edges, reason: "stopped".to_owned() });
+        found.lock().stopped.extend(stopped);
+        // Who has closed standard output reads nothing.
+        let _ = found.print(&output);
+        // What is still at work has nothing to say of the folder that goes.
+        std::mem::forget(found.lock());
+    })?;
     let name = part_of(&named).file_name().unwrap_or_default().to_owned();
     let made = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(&folder);
     Ok(made.map_err(|source| TrainError::io(folder, source))?)
