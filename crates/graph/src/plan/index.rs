@@ -29,7 +29,7 @@ struct Word {
 }
 
 /// So many times as many ids as there are there could be for a bit each.
-const SPARSE: u64 = 32;
+pub(super) const SPARSE: u64 = 32;
 
 impl<'a> IdIndex<'a> {
     /// An index over `ids`.

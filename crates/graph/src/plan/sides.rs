@@ -1,6 +1,6 @@
 //! Which side of a part's border an edge starts on, and at which row there.
 
-use super::index::IdIndex;
+use super::index::{IdIndex, SPARSE};
 
 /// The own nodes of a part and those that it needs of others, to be told apart.
 pub(super) enum Sides<'a> {
@@ -18,9 +18,6 @@ pub(super) struct Word {
     own_before: u32,
     needed_before: u32,
 }
-
-/// So many times as many ids as there are there could be for a word of each 64.
-const SPARSE: u64 = 32;
 
 /// The edges into a row by the side that they start on: the row there, and which of the edges it is.
 #[derive(Default)]
@@ -95,6 +92,7 @@ impl<'a> Sides<'a> {
     }
 }
 
+/// A word for each 64 ids from `first` to `last`.
 fn words(own: &[u64], needed: &[u64], first: u64, last: u64) -> Vec<Word> {
     let mut words = vec![Word::default(); ((last - first) / 64) as usize + 1];
     let at = |id: u64| (((id - first) / 64) as usize, 1u64 << ((id - first) % 64));
