@@ -41,6 +41,13 @@ pub struct Relations {
     pub of: Vec<u16>,
 }
 
+/// Values in pieces of these lengths, for a thread each.
+pub(crate) fn in_pieces<'a, T>(values: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T]> {
+    let mut rest = values;
+    let piece = |&length: &usize| rest.split_off_mut(..length).expect("values of all pieces");
+    lengths.iter().map(piece).collect()
+}
+
 impl<Id> Edges<Id> {
     /// Edges of which nothing else is known.
     pub fn new(offsets: Vec<u64>, sources: Vec<Id>) -> Self {

@@ -10,6 +10,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Removed;
+use crate::edges::in_pieces;
 use crate::graph::Graph;
 
 /// Buckets at most, so that the lines that each of them is written to lie in a first cache.
@@ -62,7 +63,7 @@ fn union(a: &Graph, b: &Graph) -> Graph {
     let mut sources = vec![0u32; offsets[nodes] as usize];
     let pieces: Vec<Range<usize>> = (0..nodes).step_by(ROWS).map(|row| row..nodes.min(row + ROWS)).collect();
     let lengths: Vec<usize> = pieces.iter().map(|rows| (offsets[rows.end] - offsets[rows.start]) as usize).collect();
-    cut(&mut sources, &lengths).into_par_iter().zip(pieces).for_each(|(sources, rows)| {
+    in_pieces(&mut sources, &lengths).into_par_iter().zip(pieces).for_each(|(sources, rows)| {
         let mut places = sources.iter_mut();
         for row in rows {
             merge(a.in_neighbours(row), b.in_neighbours(row), |source| {
@@ -108,9 +109,9 @@ impl Dealt {
         let buckets: Vec<usize> = (0..count).map(|bucket| counts.iter().map(|counts| counts[bucket]).sum()).collect();
         let mut keys = vec![0; buckets.iter().sum()];
         let mut places: Vec<Vec<&mut [u64]>> = counts.iter().map(|_| Vec::with_capacity(count)).collect();
-        for (bucket, keys) in cut(&mut keys, &buckets).into_iter().enumerate() {
+        for (bucket, keys) in in_pieces(&mut keys, &buckets).into_iter().enumerate() {
             let of_shares: Vec<usize> = counts.iter().map(|counts| counts[bucket]).collect();
-            places.iter_mut().zip(cut(keys, &of_shares)).for_each(|(places, keys)| places.push(keys));
+            places.iter_mut().zip(in_pieces(keys, &of_shares)).for_each(|(places, keys)| places.push(keys));
         }
         shares.par_iter().zip(places).for_each(|(share, mut places)| {
             let mut next = vec![0; count];
@@ -126,7 +127,7 @@ impl Dealt {
     /// The graph of these edges, each once.
     fn sorted(self) -> Graph {
         let Dealt { nodes, rows, mut keys, buckets } = self;
-        let distinct: Vec<usize> = cut(&mut keys, &buckets).into_par_iter().map(sort_and_merge).collect();
+        let distinct: Vec<usize> = in_pieces(&mut keys, &buckets).into_par_iter().map(sort_and_merge).collect();
         let edges = distinct.iter().sum();
         let (mut offsets, mut ends) = (vec![0u64; nodes + 1], vec![0u32; edges]);
         let starts: Vec<u64> = distinct
@@ -136,27 +137,22 @@ impl Dealt {
                 Some(*until - edges as u64)
             })
             .collect();
-        let of_rows = offsets[1..].par_chunks_mut(rows).zip(cut(&mut ends, &distinct)).enumerate();
-        of_rows.zip(cut(&mut keys, &buckets)).zip(starts).for_each(|(((bucket, (offsets, ends)), keys), start)| {
-            for (end, key) in ends.iter_mut().zip(keys) {
-                *end = *key as u32;
-                offsets[(*key >> 32) as usize - bucket * rows] += 1;
-            }
-            let mut until = start;
-            for offset in offsets {
-                until += *offset;
-                *offset = until;
-            }
-        });
+        let of_rows = offsets[1..].par_chunks_mut(rows).zip(in_pieces(&mut ends, &distinct)).enumerate();
+        of_rows.zip(in_pieces(&mut keys, &buckets)).zip(starts).for_each(
+            |(((bucket, (offsets, ends)), keys), start)| {
+                for (end, key) in ends.iter_mut().zip(keys) {
+                    *end = *key as u32;
+                    offsets[(*key >> 32) as usize - bucket * rows] += 1;
+                }
+                let mut until = start;
+                for offset in offsets {
+                    until += *offset;
+                    *offset = until;
+                }
+            },
+        );
         Graph::new(offsets, ends)
     }
-}
-
-/// Values in pieces of these lengths.
-fn cut<'a, T>(values: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T]> {
-    let mut rest = values;
-    let piece = |&length: &usize| rest.split_off_mut(..length).expect("values of all pieces");
-    lengths.iter().map(piece).collect()
 }
 
 /// Puts values in order, each once before what is left over; says how many there are.

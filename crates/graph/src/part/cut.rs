@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::digest::{digest, digest_of_assignment};
-use crate::edges::Edges;
+use crate::edges::{Edges, in_pieces};
 use crate::error::{GraphError, Result};
 use crate::given::GivenPairs;
 use crate::graph::Graph;
@@ -113,13 +113,12 @@ fn edges_into(graph: &Graph, members: &[u32]) -> Edges<u64> {
     let mut data = graph.data.like(edges);
     members.iter().for_each(|&node| data.extend(&graph.data, graph.in_edges(node as usize)));
     let mut sources = vec![0u64; edges];
-    let mut rest = &mut sources[..];
-    let mut pieces = Vec::new();
-    for members in members.chunks(AT_ONCE) {
-        let edges = members.iter().map(|&node| graph.in_edges(node as usize).len()).sum();
-        pieces.push((members, rest.split_off_mut(..edges).expect("edges of all members")));
-    }
-    pieces.into_par_iter().for_each(|(members, sources)| {
+    let lengths = members.chunks(AT_ONCE).map(|members| {
+        let edges = members.iter().map(|&node| graph.in_edges(node as usize).len());
+        edges.sum()
+    });
+    let pieces = in_pieces(&mut sources, &lengths.collect::<Vec<usize>>());
+    members.par_chunks(AT_ONCE).zip(pieces).for_each(|(members, sources)| {
         let all = members.iter().flat_map(|&node| graph.in_neighbours(node as usize));
         sources.iter_mut().zip(all).for_each(|(into, &source)| *into = u64::from(source));
     });

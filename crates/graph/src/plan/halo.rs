@@ -130,8 +130,8 @@ struct Foreign {
 }
 
 impl Foreign {
-    /// Those of a part, where ids are those of a graph's rows: takes a bit a node of the graph, and one more on each
-    /// thread, which stay in a cache where a list of ids would not.
+    /// Those of a part, where ids are those of a graph's rows: takes a bit a node of the graph, and another for each
+    /// thread where edges are many, which stay in a cache where a list of ids would not.
     fn of(part: &Part) -> Option<Foreign> {
         let nodes = part.global.nodes;
         let is_small = nodes / 32 <= (part.rows() + part.edges.sources.len()) as u64;
@@ -145,8 +145,10 @@ impl Foreign {
         for (word, bit) in part.nodes.iter().map(|&id| at(id)) {
             own[word] |= bit;
         }
-        // Bits of its own for each thread.
-        let size = part.edges.sources.len().div_ceil(rayon::current_num_threads()).max(1);
+        // Bits of its own for each share, which together take an eighth of the memory of sources at most.
+        let sources = &part.edges.sources;
+        let count = rayon::current_num_threads().min(sources.len() / own.len() / 8).max(1);
+        let size = sources.len().div_ceil(count).max(1);
         let of_share = |sources: &[u64]| {
             let (mut seen, mut edges) = (bits(), 0);
             for (word, bit) in sources.iter().map(|&id| at(id)) {
@@ -157,7 +159,7 @@ impl Foreign {
             }
             (seen, edges)
         };
-        let shares: Vec<_> = part.edges.sources.par_chunks(size).map(of_share).collect();
+        let shares: Vec<_> = sources.par_chunks(size).map(of_share).collect();
         let (mut seen, mut edges) = (bits(), 0);
         for (of_share, more) in shares {
             seen.iter_mut().zip(of_share).for_each(|(seen, of_share)| *seen |= of_share);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::edges::{EdgeData, Edges};
+use crate::edges::{EdgeData, Edges, in_pieces};
 use crate::part::Part;
 use crate::plan::sides::{Divided, Sides};
 
@@ -119,18 +119,13 @@ fn joined(like: &Edges<u64>, pieces: Vec<Edges<u32>>) -> Edges<u32> {
     let mut data = like.data.like(edges);
     pieces.iter().for_each(|piece| data.extend(&piece.data, 0..piece.edges()));
     let (mut offsets, mut sources) = (vec![0; rows + 1], vec![0; edges]);
-    let (mut rest, mut rest_of_sources, mut before) = (&mut offsets[1..], &mut sources[..], 0);
-    let mut places = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        let (offsets, more) = rest.split_at_mut(piece.rows());
-        let (sources, more_sources) = rest_of_sources.split_at_mut(piece.edges());
-        (rest, rest_of_sources) = (more, more_sources);
-        let edges = piece.edges() as u64;
-        places.push((piece, before, offsets, sources));
-        before += edges;
-    }
-    places.into_par_iter().for_each(|(piece, before, offsets, sources)| {
-        offsets.iter_mut().zip(&piece.offsets[1..]).for_each(|(offset, own)| *offset = before + own);
+    let lengths = |of: fn(&Edges<u32>) -> usize| pieces.iter().map(of).collect::<Vec<usize>>();
+    let of_rows = in_pieces(&mut offsets[1..], &lengths(Edges::rows));
+    let of_edges = in_pieces(&mut sources, &lengths(Edges::edges));
+    let mut starts = vec![0; pieces.len()];
+    (1..pieces.len()).for_each(|at| starts[at] = starts[at - 1] + pieces[at - 1].edges() as u64);
+    pieces.into_par_iter().zip(starts).zip(of_rows).zip(of_edges).for_each(|(((piece, start), offsets), sources)| {
+        offsets.iter_mut().zip(&piece.offsets[1..]).for_each(|(offset, end)| *offset = start + end);
         sources.copy_from_slice(&piece.sources);
     });
     Edges { offsets, sources, data }

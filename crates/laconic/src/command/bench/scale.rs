@@ -193,11 +193,12 @@ impl Found {
 
     /// Prints it once.
     fn print(&self, output: &Output) -> Result<()> {
-        let mut found = self.lock();
-        match std::mem::replace(&mut found.is_printed, true) {
-            true => Ok(()),
-            false => output.result(table(&found), &*found),
+        let found = std::mem::replace(&mut *self.lock(), Measured { is_printed: true, ..Measured::default() });
+        if found.is_printed {
+            return Ok(());
         }
+        // Nobody waits for who reads it.
+        output.result(table(&found), &found)
     }
 }
 
