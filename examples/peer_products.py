@@ -4,10 +4,10 @@ usage: peer_products.py LACONIC [TURNS [THREADS [SECONDS]]]
 
 LACONIC is the program. Of each shape (columns of the rows, columns of what they become) the three products of a linear layer:
 forward, gradient of the inputs, gradient of the weights, into memory that is there. Each turn is a process of its own for each
-library, in random order, and of each the best time of all turns counts: the last two columns are Laconic's rate by that of the
-faster library, of the best times and of the medians of all turns' medians.
+library, in random order. The last two columns are Laconic's rate by that of the faster library: by the best time of all turns, and by
+the median of the turns' medians.
 
-Needs torch and numpy; what is missing is left out.
+Needs numpy; torch is left out where it is missing.
 """
 
 import json
@@ -93,6 +93,8 @@ def main():
                 found = json.loads(run.stdout)
             for key, pair in found.items():
                 times.setdefault(key, {}).setdefault(who, []).append(pair)
+    if any(len(whose) < 2 for whose in times.values()):
+        sys.exit("there is no library to compare with")
     print(f"{rows} rows, {threads} threads, {turns} turns; best (median) GFLOP/s")
     for key, whose in times.items():
         best = {who: min(pair[0] for pair in pairs) for who, pairs in whose.items()}
