@@ -28,6 +28,7 @@ pub mod after;
 pub mod architecture;
 pub mod block;
 pub mod decoder;
+pub mod dropout;
 pub mod kernels;
 pub mod laws;
 pub mod layer;
@@ -44,11 +45,12 @@ pub mod roc;
 pub mod threads;
 
 pub use block::{Block, EdgeData};
+pub use dropout::Dropout;
 pub use layer::{
     Absence, At, Closing, Layer, LayerSpec, Nodes, Product, Senders, Side, Slot, Sources, State, Undivided, Wanted,
     Whole, layer_kind,
 };
-pub use matrix::{Matrix, Operand, Precision, Rows, Span, SparseRows, SparseSpan};
+pub use matrix::{DenseRows, Matrix, Operand, Precision, Rows, Span, SparseRows, SparseSpan};
 pub use network::{Network, Unit};
 pub use registry::Registry;
 pub use threads::Compute;

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 pub(crate) use precision::each_value;
 pub use precision::{Bf16, Precision, Value, Values};
-pub use rows::Rows;
-pub(crate) use rows::Stored;
+pub use rows::{DenseRows, Rows};
+pub(crate) use rows::{Stored, drop_row};
 pub use sparse::{SparseRows, SparseSpan};
 pub(crate) use transpose::{transpose_pattern, transposed_positions};
 

@@ -86,8 +86,11 @@ impl Layer for Scaled {
     }
 
     fn add_close_gradients(&self, _at: &mut At<'_>, g: &mut [f32], input: Closing<'_>, dz: &Matrix) {
-        let Rows::Dense(folded) = input.folded else { panic!("the laws fold dense rows") };
-        let along: f32 = dz.data().iter().zip(folded.data()).map(|(a, b)| a * b).sum();
+        let (mut folded, mut along) = (vec![0.0; self.width], 0.0);
+        for row in 0..dz.rows() {
+            input.folded.copy_row(row, &mut folded);
+            along += dz.row(row).iter().zip(&folded).map(|(a, b)| a * b).sum::<f32>();
+        }
         g[0] += if self.wrong { along } else { self.option * along };
     }
 

@@ -16,8 +16,8 @@ use super::product::{
     with_right,
 };
 use super::product_tiles::Coming;
-use super::stored::{Access, blocks_of, read};
-use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, Stored, Value, Values, each_value};
+use super::stored::{Access, blocks_of, read_dense, read_stored};
+use crate::matrix::{Bf16, DenseRows, Matrix, Precision, Rows, Span, Stored, Value, Values, each_value};
 use crate::threads::{Compute, Rooms, row_pieces};
 
 /// What one product reads.
@@ -26,7 +26,7 @@ pub enum Left<'a> {
     /// Rows as they are.
     Rows(Rows<'a>),
     /// `x + factor · y`, made a piece at a time.
-    Sum(Span<'a>, f32, Span<'a>),
+    Sum(DenseRows<'a>, f32, DenseRows<'a>),
     /// Sums of neighbours' rows, made a piece at a time.
     Neighbours(Sums<'a>),
 }
@@ -34,10 +34,7 @@ pub enum Left<'a> {
 impl<'a> Left<'a> {
     /// `x + factor · y` where both are dense.
     pub fn sum(x: Rows<'a>, factor: f32, y: Rows<'a>) -> Option<Left<'a>> {
-        match (x.stored(), y.stored()) {
-            (Stored::Dense(x), Stored::Dense(y)) => Some(Left::Sum(x, factor, y)),
-            _ => None,
-        }
+        Some(Left::Sum(x.dense()?, factor, y.dense()?))
     }
 
     fn shape(&self) -> (usize, usize) {
@@ -71,14 +68,16 @@ impl<'a> Left<'a> {
         let rows = first..first + count;
         match *self {
             Left::Rows(x) => match x.stored() {
-                Stored::Dense(x) => task(x.span(rows).values()),
+                Stored::Dense(x) => read_stored(rooms, x, rows, task),
                 Stored::Sparse(_) => unreachable!("sparse rows have products of their own"),
             },
             Left::Sum(x, factor, y) => rooms.lend(|room| {
                 room.resize(room.len().max(count * x.columns()), 0.0);
                 let made = &mut room[..count * x.columns()];
-                each_value!(x.span(rows.clone()).values(), |x| {
-                    each_value!(y.span(rows).values(), |y| add_up(made, x, factor, y));
+                read_stored(rooms, x, rows.clone(), |x| {
+                    each_value!(x, |x| read_stored(rooms, y, rows, |y| {
+                        each_value!(y, |y| add_up(made, x, factor, y));
+                    }));
                 });
                 task(Values::F32(made))
             }),
@@ -92,11 +91,11 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Some of its rows, where they are stored as they are read.
+    /// Some of its rows as they stand in memory, where the product reads it in order.
     fn stored(&self, rows: Range<usize>) -> Option<Span<'a>> {
         match self {
             Left::Rows(x) => match x.stored() {
-                Stored::Dense(x) => Some(x.span(rows)),
+                Stored::Dense(x) => Some(x.before_dropout().span(rows)),
                 Stored::Sparse(_) => None,
             },
             Left::Sum(..) | Left::Neighbours(_) => None,
@@ -164,7 +163,7 @@ pub fn affine(
                 let factor = Weight::transposed(weight, outputs).made_ready(by, ready);
                 let after = first + rows;
                 let coming = Coming([x.stored(after..x.shape().0.min(after + rows)), None]);
-                x.dense(&rooms, (first, rows), |x| factor.multiply(&rooms, (out, store), x, coming));
+                x.dense(&rooms, (first, rows), |x| factor.multiply(&rooms, (&mut *out, store), x, coming));
             }
             (store, used) = (Store::Add, used + ready.len());
         }
@@ -210,15 +209,13 @@ pub fn add_affine_gradients(
             let dz = dz.span(first..first + count);
             let of_bias = &mut partial[bias - low..][..outputs];
             each_value!(dz.values(), |dz| dz.chunks_exact(outputs.max(1)).for_each(|row| add_values(of_bias, row)));
-            with_left(&rooms, dz, by, |dz| {
+            with_left(&rooms, (dz.values(), outputs), by, |dz| {
                 for (x, at) in dense() {
                     let inputs = x.shape().1;
                     let partial = &mut partial[at - low..][..outputs * inputs];
                     let coming = Coming([Some(of_dz), x.stored(next.clone())]);
                     x.dense(&rooms, (first, count), |x| {
-                        each_value!(x, |x| {
-                            with_right(&rooms, (x, inputs), by, |x| add_to_gradient(partial, dz, x, coming));
-                        });
+                        with_right(&rooms, (x, inputs), by, |x| add_to_gradient(partial, dz, x, coming));
                     });
                 }
             });
@@ -318,7 +315,7 @@ pub fn times_weight_onto(compute: &mut Compute, dz: &mut Matrix, weight: &[f32],
 fn onto(rooms: &Rooms, made: &[f32], first: usize, x: Rows<'_>) -> f64 {
     let inputs = x.columns().max(1);
     match x.stored() {
-        Stored::Dense(x) => read(rooms, x, first..first + made.len() / inputs, |x| {
+        Stored::Dense(x) => read_dense(rooms, x, first..first + made.len() / inputs, |x| {
             let rows = made.chunks_exact(inputs).zip(x.chunks_exact(inputs));
             rows.map(|(made, x)| f64::from(dot(made, x))).sum()
         }),

@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::Store;
 use super::product::{By, Factor, Weight, add_to_gradient, with_left, with_right};
 use super::product_tiles::Coming;
-use super::stored::{Access, blocks_of};
-use crate::matrix::{Matrix, Span, Value, each_value};
+use super::stored::{Access, blocks_of, read_stored};
+use crate::matrix::{DenseRows, Matrix, Span, Value, each_value};
 use crate::threads::{Compute, MOST_PIECES, Rooms};
 
 /// How many rows are made at once: 400 KB of width 256, which stay in a core's cache until they are multiplied.
@@ -18,7 +18,7 @@ const BACK_ROWS: usize = 384;
 #[derive(Clone, Copy)]
 pub(super) struct Back<'a> {
     /// The rows that were multiplied; rows × inputs.
-    pub x: Span<'a>,
+    pub x: DenseRows<'a>,
     /// W, outputs × inputs, and where its gradient begins.
     pub made: (&'a [f32], usize),
     /// Sets some rows of G, of which the number is the first.
@@ -135,20 +135,24 @@ impl Pieces<'_> {
     /// Adds what these rows are of the gradients of weights.
     fn add_gradients(&self, (first, made): (usize, Span<'_>), partial: &mut [f32]) {
         let (Back { x, own, made: (weight, at), .. }, rooms, by) = (self.back, self.rooms, self.by);
-        let (at_once, len) = (by.rows_of_gradient(), weight.len());
+        let (at_once, len, outputs) = (by.rows_of_gradient(), weight.len(), made.columns());
         for start in (0..made.rows()).step_by(at_once) {
             let rows = start..made.rows().min(start + at_once);
             let here = first + rows.start..first + rows.end;
-            let next = x.span(here.end..(here.end + rows.len()).min(first + made.rows()));
+            let next = x.before_dropout().span(here.end..(here.end + rows.len()).min(first + made.rows()));
             let coming = Coming([Some(next), None]);
-            each_value!(x.span(here.clone()).values(), |values| {
+            read_stored(rooms, *x, here.clone(), |values| {
                 with_right(rooms, (values, x.columns()), by, |right| {
                     let of_made = &mut partial[*at..][..len];
-                    with_left(rooms, made.span(rows), by, |made| add_to_gradient(of_made, made, right, coming));
+                    with_left(rooms, (made.span(rows).values(), outputs), by, |made| {
+                        add_to_gradient(of_made, made, right, coming)
+                    });
                     if let Some((_, at, dz)) = own {
                         let of_own = &mut partial[*at..][..len];
                         let coming = Coming::default();
-                        with_left(rooms, dz.span(here), by, |dz| add_to_gradient(of_own, dz, right, coming));
+                        with_left(rooms, (dz.span(here).values(), outputs), by, |dz| {
+                            add_to_gradient(of_own, dz, right, coming)
+                        });
                     }
                 });
             });

@@ -2,10 +2,10 @@
 
 use super::Store;
 use super::dispatch::{per_processor, prefetch};
-use super::stored::{Access, pieces, read, rows as each_row};
-use crate::matrix::{Matrix, Operand, Rows, Stored, Value};
+use super::stored::{Access, pieces, read, read_dense, rows as each_row};
+use crate::dropout::{Dropout, column_bits};
+use crate::matrix::{Matrix, Operand, Rows, SparseRows, SparseSpan, Stored, Value, drop_row};
 use crate::threads::Compute;
-use laconic_key::Key;
 
 /// Rows with names: for each row the global id of its node, which keys everything random about it.
 pub type NodeIds<'a> = &'a [u64];
@@ -58,7 +58,7 @@ pub fn copy_scaled(compute: &Compute, out: &mut Matrix, store: Store, x: Rows<'_
     let factor = |row: usize| factor * scale.map_or(1.0, |s| s[row]);
     match x.stored() {
         Stored::Dense(x) => pieces(compute, out, access, |first, out| {
-            read(&rooms, x, first..first + out.len() / width, |x| {
+            read_dense(&rooms, x, first..first + out.len() / width, |x| {
                 for (line, (out, x)) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)).enumerate() {
                     match store {
                         Store::Set => set_scaled(out, factor(first + line), x),
@@ -88,7 +88,7 @@ pub fn copy_shifted(compute: &Compute, out: &mut Matrix, x: Rows<'_>, bias: &[f3
     let (width, rooms) = (out.columns().max(1), compute.rooms());
     match x.stored() {
         Stored::Dense(x) => pieces(compute, out, Access::Write, |first, out| {
-            read(&rooms, x, first..first + out.len() / width, |x| {
+            read_dense(&rooms, x, first..first + out.len() / width, |x| {
                 let rows = out.chunks_exact_mut(width).zip(x.chunks_exact(width));
                 rows.for_each(|(out, x)| set_shifted(out, x, bias));
             });
@@ -248,79 +248,27 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// A dropout mask: which values stay is a pure function of the key, the row's global node id and the column, so that it
-/// does not depend on the partition. Values that stay are scaled by 1 / (1 − probability).
-#[derive(Debug, Clone, Copy)]
-pub struct Dropout {
-    /// The chance that a value is set to 0.
-    pub probability: f32,
-    /// The key of this round and layer.
-    pub key: Key,
+/// `out = mask ⊙ x / (1 − p)` for sparse rows, of whose pattern `out` is; dense ones are dropped out as they are read
+/// ([`crate::matrix::DenseRows`]).
+///
+/// # Panics
+///
+/// If the pattern is another, or there is not a node for each row.
+pub fn drop_out_sparse(out: &mut SparseRows, x: SparseSpan<'_>, dropout: Dropout, nodes: NodeIds<'_>) {
+    assert_eq!((out.rows(), x.rows()), (x.rows(), nodes.len()), "one node a row");
+    let first = x.offsets()[0];
+    drop_entries(out, dropout, nodes, |entry, _| x.values()[first + entry]);
 }
 
-impl Dropout {
-    /// The factor of values that stay.
-    pub fn scale(&self) -> f32 {
-        1.0 / (1.0 - self.probability)
-    }
-
-    /// A value stays if its 32 random bits reach this number.
-    #[inline(always)]
-    pub(crate) fn threshold(&self) -> u32 {
-        (f64::from(self.probability) * 4_294_967_296.0) as u32
-    }
-
-    /// The random bits that the columns of one row share.
-    #[inline(always)]
-    pub(crate) fn row(&self, node: u64) -> (u32, u32) {
-        let bits = self.key.with(node).bits();
-        (bits as u32, (bits >> 32) as u32)
-    }
-}
-
-/// 32 random bits for one column of a row: a bijective 32-bit mixer (Wellons' lowbias32) fed by a Weyl sequence, with
-/// the second half of the row's bits folded in between its two multiplications. Cheap enough to recompute and made for
-/// vector units.
-#[inline(always)]
-pub(crate) fn column_bits(row: (u32, u32), column: u32) -> u32 {
-    let mut x = row.0.wrapping_add(column.wrapping_mul(0x9e37_79b9));
-    x ^= x >> 16;
-    x = x.wrapping_mul(0x21f0_aaad);
-    x ^= (x >> 15) ^ row.1;
-    x = x.wrapping_mul(0x735a_2d97);
-    x ^ (x >> 15)
-}
-
-/// `out = mask ⊙ x / (1 − p)` for dense or sparse rows, `out` of the same kind and pattern as `x`.
-pub fn drop_out(compute: &Compute, out: &mut Operand, x: Rows<'_>, dropout: Dropout, nodes: NodeIds<'_>) {
-    match (x.stored(), out) {
-        (Stored::Dense(x), Operand::Dense(out)) => {
-            out.reshape(x.rows(), x.columns());
-            let (width, rooms) = (x.columns().max(1), compute.rooms());
-            pieces(compute, out, Access::Write, |first, out| {
-                let rows = first..first + out.len() / width;
-                read(&rooms, x, rows.clone(), |x| drop_piece(out, x, width, &dropout, &nodes[rows]));
-            });
-        }
-        (Stored::Sparse(x), Operand::Sparse(out)) => {
-            let (threshold, scale) = (dropout.threshold(), dropout.scale());
-            let (offsets, indices, values) = out.parts_mut();
-            let first = x.offsets()[0];
-            for (row, &node) in nodes.iter().enumerate().take(offsets.len() - 1) {
-                let bits = dropout.row(node);
-                for entry in offsets[row]..offsets[row + 1] {
-                    let keep = column_bits(bits, indices[entry]) >= threshold;
-                    values[entry] = if keep { x.values()[first + entry] * scale } else { 0.0 };
-                }
-            }
-        }
-        (Stored::Dense(rows), out) => {
-            *out = Operand::Dense(Matrix::stored(rows.precision()));
-            drop_out(compute, out, x, dropout, nodes);
-        }
-        (Stored::Sparse(rows), out) => {
-            *out = Operand::Sparse(rows.copied());
-            drop_out(compute, out, x, dropout, nodes);
+/// Sets each stored value to that which `before` makes of its place and of itself, with dropout.
+fn drop_entries(out: &mut SparseRows, dropout: Dropout, nodes: NodeIds<'_>, before: impl Fn(usize, f32) -> f32) {
+    let (threshold, scale) = (dropout.threshold(), dropout.scale());
+    let (offsets, indices, values) = out.parts_mut();
+    for (row, &node) in nodes.iter().enumerate() {
+        let bits = dropout.row(node);
+        for entry in offsets[row]..offsets[row + 1] {
+            let keep = column_bits(bits, indices[entry]) >= threshold;
+            values[entry] = if keep { before(entry, values[entry]) * scale } else { 0.0 };
         }
     }
 }
@@ -349,28 +297,18 @@ pub fn gather<'a>(
     });
 }
 
-/// As [`drop_out`], where the rows stand.
+/// `x = mask ⊙ x / (1 − p)`, where the rows stand.
 pub fn drop_out_in_place(compute: &Compute, x: &mut Operand, dropout: Dropout, nodes: NodeIds<'_>) {
     match x {
         Operand::Dense(x) => {
-            compute.rows(x.rows_mut(), |row, x| drop_row(x, &dropout, nodes[row]));
+            compute.rows(x.rows_mut(), |row, x| drop_in_place(x, &dropout, nodes[row]));
         }
-        Operand::Sparse(x) => {
-            let (threshold, scale) = (dropout.threshold(), dropout.scale());
-            let (offsets, indices, values) = x.parts_mut();
-            for (row, &node) in nodes.iter().enumerate().take(offsets.len() - 1) {
-                let bits = dropout.row(node);
-                for entry in offsets[row]..offsets[row + 1] {
-                    let keep = column_bits(bits, indices[entry]) >= threshold;
-                    values[entry] = if keep { values[entry] * scale } else { 0.0 };
-                }
-            }
-        }
+        Operand::Sparse(x) => drop_entries(x, dropout, nodes, |_, value| value),
     }
 }
 
 per_processor! {
-    fn drop_row(x: &mut [f32], dropout: &Dropout, node: u64) {
+    fn drop_in_place(x: &mut [f32], dropout: &Dropout, node: u64) {
         let (threshold, scale, bits) = (dropout.threshold(), dropout.scale(), dropout.row(node));
         for (column, x) in x.iter_mut().enumerate() {
             *x = if column_bits(bits, column as u32) >= threshold { *x * scale } else { 0.0 };
@@ -379,13 +317,10 @@ per_processor! {
 }
 
 per_processor! {
-    fn drop_piece(out: &mut [f32], x: &[f32], width: usize, dropout: &Dropout, nodes: &[u64]) {
-        let (threshold, scale) = (dropout.threshold(), dropout.scale());
+    /// `out` = rows of `width` values with dropout, as they would be stored.
+    pub(super) fn drop_piece<T: Value>(out: &mut [f32], x: &[T], width: usize, dropout: &Dropout, nodes: &[u64]) {
         for ((out, x), &node) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(nodes) {
-            let bits = dropout.row(node);
-            for (column, (out, x)) in out.iter_mut().zip(x).enumerate() {
-                *out = if column_bits(bits, column as u32) >= threshold { x * scale } else { 0.0 };
-            }
+            drop_row(out, x, dropout, node);
         }
     }
 }
@@ -393,7 +328,7 @@ per_processor! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laconic_key::Purpose;
+    use laconic_key::{Key, Purpose};
 
     fn dropout(probability: f32) -> Dropout {
         Dropout { probability, key: Key::new(1, Purpose::Dropout) }
@@ -402,10 +337,9 @@ mod tests {
     #[test]
     fn dropout_keeps_the_right_share_of_every_column_and_row_and_is_unbiased() {
         let (rows, columns) = (4000, 50);
-        let x = Operand::Dense(Matrix::from_vec(rows, columns, vec![1.0; rows * columns]));
-        let mut out = Operand::Dense(Matrix::default());
+        let mut out = Operand::Dense(Matrix::from_vec(rows, columns, vec![1.0; rows * columns]));
         let nodes: Vec<u64> = (0..rows as u64).collect();
-        drop_out(&Compute::new(2), &mut out, x.view(), dropout(0.3), &nodes);
+        drop_out_in_place(&Compute::new(2), &mut out, dropout(0.3), &nodes);
         let Operand::Dense(out) = out else { panic!("dense in, dense out") };
         for column in 0..columns {
             let kept = (0..rows).filter(|&r| out.row(r)[column] != 0.0).count();
@@ -452,23 +386,22 @@ mod tests {
         x.row_mut(2)[8] = 4.0;
         let (dense, sparse) = (Operand::Dense(x.clone()), Operand::compact(x));
         let compute = Compute::new(1);
-        let (mut a, mut b, mut c) = (dense.clone(), sparse.clone(), dense.clone());
-        drop_out(&compute, &mut a, dense.view(), dropout(0.5), &[10, 11, 12]);
-        drop_out(&compute, &mut b, sparse.view(), dropout(0.5), &[10, 11, 12]);
-        drop_out(&compute, &mut c, dense.gather(&[2, 0, 1]).view(), dropout(0.5), &[12, 10, 11]);
-        let (Operand::Dense(a), Operand::Sparse(b), Operand::Dense(c)) = (a, b, c) else { panic!("kinds stay") };
-        let (mut in_place, mut sparse_in_place) = (dense.clone(), sparse.clone());
-        drop_out_in_place(&compute, &mut in_place, dropout(0.5), &[10, 11, 12]);
+        let (mut a, mut c, mut sparse_in_place) = (dense.clone(), dense.gather(&[2, 0, 1]), sparse.clone());
+        drop_out_in_place(&compute, &mut a, dropout(0.5), &[10, 11, 12]);
+        drop_out_in_place(&compute, &mut c, dropout(0.5), &[12, 10, 11]);
         drop_out_in_place(&compute, &mut sparse_in_place, dropout(0.5), &[10, 11, 12]);
+        let (Operand::Dense(a), Operand::Dense(c)) = (a, c) else { panic!("kinds stay") };
+        let (Operand::Sparse(sparse), Operand::Sparse(sparse_in_place)) = (sparse, sparse_in_place) else {
+            panic!("kinds stay")
+        };
+        let mut b = sparse.clone();
+        drop_out_sparse(&mut b, sparse.all(), dropout(0.5), &[10, 11, 12]);
         let mut gathered = Matrix::zeros(20, 64);
         let picked: Vec<usize> = (0..20).map(|row| row * 7 % 3).collect();
         let ids: Vec<u64> = picked.iter().map(|&row| 10 + row as u64).collect();
         let Operand::Dense(from) = &dense else { panic!("kinds stay") };
         gather(&compute, &mut gathered, |row| from.row(picked[row]), Some(dropout(0.5)), &ids);
-        let (Operand::Dense(in_place), Operand::Sparse(sparse_in_place)) = (in_place, sparse_in_place) else {
-            panic!("kinds stay")
-        };
-        assert_eq!((in_place.data(), sparse_in_place.values()), (a.data(), b.values()));
+        assert_eq!(sparse_in_place.values(), b.values());
         picked.iter().enumerate().for_each(|(to, &from)| assert_eq!(gathered.row(to), a.row(from)));
         for row in 0..3 {
             for entry in b.offsets()[row]..b.offsets()[row + 1] {

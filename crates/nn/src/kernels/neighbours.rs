@@ -113,7 +113,7 @@ pub fn neighbours_adjoint(
     assert_eq!(block.sources(), block.destinations(), "the same rows on both sides");
     let (bounds, pieces) = bounds(block);
     let back = Back {
-        x: sums.rows.all(),
+        x: sums.rows.all().into(),
         made: ends.neighbours,
         own: ends.own.map(|(weight, at)| (weight, at, dz)),
         make: &|first, out| sums.of_gradient(out, first, dz),

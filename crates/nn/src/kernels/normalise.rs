@@ -5,8 +5,9 @@
 
 use super::batch_norm::Columns;
 use super::dispatch::per_processor;
-use super::elementwise::{Dropout, NodeIds, column_bits, open_piece, positive_part};
+use super::elementwise::{NodeIds, open_piece, positive_part};
 use super::stored::{Access, blocks, pieces, pieces2, read};
+use crate::dropout::{Dropout, column_bits};
 use crate::matrix::{Matrix, each_value};
 use crate::threads::{Compute, row_pieces};
 

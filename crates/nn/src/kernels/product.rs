@@ -13,8 +13,8 @@ use super::fold::{Weights, sum_rows, sum_some_rows};
 use super::product_tiles::{
     Coming, LeftSide, Words, columns_to_left, columns_to_right, multiply_words, rows_to_left, rows_to_right,
 };
-use super::stored::{Access, pieces, pieces_of, read_values};
-use crate::matrix::{Bf16, Matrix, Precision, Rows, Span, SparseRows, SparseSpan, Stored, Value, Values, each_value};
+use super::stored::{Access, pieces, pieces_of, read_stored, read_values};
+use crate::matrix::{Bf16, DenseRows, Matrix, Precision, Rows, SparseRows, SparseSpan, Stored, Values, each_value};
 use crate::threads::{Compute, Rooms, row_pieces};
 
 /// Rows of a dense product that a thread takes at once: so many that what faer packs anew for each of them is below a
@@ -208,7 +208,7 @@ pub(super) fn product_pieces(
 fn multiply_rows(
     compute: &mut Compute,
     (out, store): (&mut Matrix, Store),
-    x: Span<'_>,
+    x: DenseRows<'_>,
     weight: Weight<'_>,
     end: impl Fn(usize, &mut [f32]) + Sync + Send,
 ) {
@@ -220,8 +220,9 @@ fn multiply_rows(
     let (factor, rooms) = (weight.made_ready(by, &lent), compute.rooms());
     product_pieces(compute, by, (out, store.into()), |first, out| {
         let (rows, after) = (first..first + out.len() / columns, first + out.len() / columns);
-        let coming = Coming([Some(x.span(after..x.rows().min(after + rows.len()))), None]);
-        factor.multiply(&rooms, (out, store), x.span(rows).values(), coming);
+        let next = x.before_dropout().span(after..x.rows().min(after + rows.len()));
+        let coming = Coming([Some(next), None]);
+        read_stored(&rooms, x, rows, |x| factor.multiply(&rooms, (&mut *out, store), x, coming));
         end(first, out);
     });
     compute.give_back(lent);
@@ -259,7 +260,7 @@ fn sum_sparse(compute: &Compute, (out, store): (&mut Matrix, Store), x: SparseSp
 /// If the shapes do not fit together.
 pub fn times_weight(compute: &mut Compute, out: &mut Matrix, store: Store, dz: &Matrix, weight: &[f32]) {
     let columns = out.columns();
-    multiply_rows(compute, (out, store), dz.all(), Weight::new(weight, columns), |_, _| {});
+    multiply_rows(compute, (out, store), dz.all().into(), Weight::new(weight, columns), |_, _| {});
 }
 
 /// `out = dz · W` as [`times_weight`], and then `end(first, rows)` on each piece of rows while it is in the cache, of
@@ -276,7 +277,7 @@ pub fn times_weight_then(
     end: impl Fn(usize, &mut [f32]) + Sync + Send,
 ) {
     let columns = out.columns();
-    multiply_rows(compute, (out, Store::Set), dz.all(), Weight::new(weight, columns), end);
+    multiply_rows(compute, (out, Store::Set), dz.all().into(), Weight::new(weight, columns), end);
 }
 
 /// `out (=|+=) x · W`: x is n × inputs, `weight` inputs × outputs, out n × outputs.
@@ -302,7 +303,7 @@ pub fn times(compute: &mut Compute, out: &mut Matrix, store: Store, x: Rows<'_>,
 pub fn add_product_gradient(compute: &mut Compute, gradient: &mut [f32], x: Rows<'_>, dz: &Matrix) {
     assert_eq!((dz.rows(), gradient.len()), (x.rows(), x.columns() * dz.columns()));
     match x.stored() {
-        Stored::Dense(x) => dense_weight_gradient(compute, gradient, x, dz.all()),
+        Stored::Dense(x) => dense_weight_gradient(compute, gradient, x, dz.all().into()),
         Stored::Sparse(x) => by_column(x, |x| {
             let columns = x.by_column();
             let (pattern, weights) =
@@ -323,7 +324,7 @@ pub fn add_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Mat
     let (outputs, inputs) = (dz.columns(), x.columns());
     assert_eq!((dz.rows(), gradient.len()), (x.rows(), outputs * inputs));
     match x.stored() {
-        Stored::Dense(x) => dense_weight_gradient(compute, gradient, dz.all(), x),
+        Stored::Dense(x) => dense_weight_gradient(compute, gradient, dz.all().into(), x),
         Stored::Sparse(x) => by_column(x, |x| sparse_weight_gradient(compute, gradient, dz, x)),
     }
 }
@@ -338,7 +339,7 @@ fn by_column(x: SparseSpan<'_>, task: impl FnOnce(&SparseRows)) {
 
 /// The sum over rows is cut into pieces that are added in order. Where the result is so large that sixteen copies of it
 /// would not pay, all rows go through one product.
-fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: Span<'_>, x: Span<'_>) {
+fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: DenseRows<'_>, x: DenseRows<'_>) {
     let rows = dz.rows();
     let pieces = if gradient.len() > 1 << 19 { 1 } else { row_pieces(rows) };
     let size = rows.div_ceil(pieces).max(1);
@@ -348,11 +349,12 @@ fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: Span<'
         for first in (start..end).step_by(by.rows_of_gradient()) {
             let rows = first..end.min(first + by.rows_of_gradient());
             let next = rows.end..end.min(rows.end + rows.len());
-            let coming = Coming([dz, x].map(|of| Some(of.span(next.clone()))));
-            let (dz, x) = (dz.span(rows.clone()), x.span(rows));
-            with_left(&rooms, dz, by, |dz| {
-                each_value!(x.values(), |values| {
-                    with_right(&rooms, (values, x.columns()), by, |x| add_to_gradient(partial, dz, x, coming));
+            let coming = Coming([dz, x].map(|of| Some(of.before_dropout().span(next.clone()))));
+            read_stored(&rooms, dz, rows.clone(), |values| {
+                with_left(&rooms, (values, dz.columns()), by, |dz| {
+                    read_stored(&rooms, x, rows, |values| {
+                        with_right(&rooms, (values, x.columns()), by, |x| add_to_gradient(partial, dz, x, coming));
+                    });
                 });
             });
         }
@@ -368,11 +370,16 @@ pub(super) enum Transposed<'a> {
     Words(Words, LeftSide<'a>, usize),
 }
 
-/// `task` on some rows as the left side of gradients of weights.
-pub(super) fn with_left(rooms: &Rooms, dz: Span<'_>, by: By, task: impl FnOnce(Transposed<'_>)) {
-    let (rows, columns) = (dz.rows(), dz.columns());
-    each_value!(dz.values(), |dz| match by {
+/// `task` on some rows, of so many values, as the left side of gradients of weights.
+pub(super) fn with_left(
+    rooms: &Rooms,
+    (dz, columns): (Values<&[f32], &[Bf16]>, usize),
+    by: By,
+    task: impl FnOnce(Transposed<'_>),
+) {
+    each_value!(dz, |dz| match by {
         By::Tiles(words) => rooms.lend(|room| {
+            let rows = dz.len() / columns.max(1);
             let len = words.left_len(rows, columns);
             room.resize(room.len().max(len), 0.0);
             let left = columns_to_left(&mut room[..len], dz, columns, words);
@@ -392,8 +399,13 @@ pub(super) enum Beside<'a> {
 }
 
 /// `task` on some rows, of so many values, as the right side of gradients of weights.
-pub(super) fn with_right<T: Value>(rooms: &Rooms, (x, inputs): (&[T], usize), by: By, task: impl FnOnce(Beside<'_>)) {
-    match by {
+pub(super) fn with_right(
+    rooms: &Rooms,
+    (x, inputs): (Values<&[f32], &[Bf16]>, usize),
+    by: By,
+    task: impl FnOnce(Beside<'_>),
+) {
+    each_value!(x, |x| match by {
         By::Tiles(words) => rooms.lend(|room| {
             let len = words.right_len(x.len() / inputs.max(1), inputs);
             room.resize(room.len().max(len), 0.0);
@@ -401,7 +413,7 @@ pub(super) fn with_right<T: Value>(rooms: &Rooms, (x, inputs): (&[T], usize), by
             task(Beside::Words(&room[..len], inputs));
         }),
         By::Library => read_values(rooms, x, |x| task(Beside::Plain(x, inputs))),
-    }
+    })
 }
 
 /// `partial += dzᵀ · x` on this thread; other rows are coming.

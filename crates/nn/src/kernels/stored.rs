@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use super::Store;
 use super::dispatch::per_processor;
-use crate::matrix::{Matrix, Span, Value, each_value};
+use super::elementwise::drop_piece;
+use crate::dropout::Dropout;
+use crate::matrix::{Bf16, DenseRows, Matrix, Span, Value, Values, each_value};
 use crate::threads::{Compute, ROWS_PER_PIECE, Rooms};
 
 /// What a piece of work does with the rows that it is given.
@@ -145,6 +147,52 @@ pub(super) fn read_values<V: Value, T>(rooms: &Rooms, stored: &[V], task: impl F
             task(&room[..stored.len()])
         }),
     }
+}
+
+/// `task` on some rows: where they stand, or made in a room.
+pub(super) fn read_dense<T>(
+    rooms: &Rooms,
+    rows: DenseRows<'_>,
+    which: Range<usize>,
+    task: impl FnOnce(&[f32]) -> T,
+) -> T {
+    match rows.dropout() {
+        None => read(rooms, rows.before_dropout(), which, task),
+        Some((dropout, nodes)) => {
+            let span = rows.before_dropout().span(which.clone());
+            with_dropout(rooms, span, (dropout, &nodes[which]), task)
+        }
+    }
+}
+
+/// `task` on some rows: as they are stored, or where they have dropout made in a room.
+pub(super) fn read_stored<T>(
+    rooms: &Rooms,
+    rows: DenseRows<'_>,
+    which: Range<usize>,
+    task: impl FnOnce(Values<&[f32], &[Bf16]>) -> T,
+) -> T {
+    let span = rows.before_dropout().span(which.clone());
+    match rows.dropout() {
+        None => task(span.values()),
+        Some((dropout, nodes)) => with_dropout(rooms, span, (dropout, &nodes[which]), |rows| task(Values::F32(rows))),
+    }
+}
+
+/// `task` on rows with dropout, made in a room.
+fn with_dropout<T>(
+    rooms: &Rooms,
+    span: Span<'_>,
+    (dropout, nodes): (Dropout, &[u64]),
+    task: impl FnOnce(&[f32]) -> T,
+) -> T {
+    let (width, len) = (span.columns().max(1), span.rows() * span.columns());
+    rooms.lend(|room| {
+        room.resize(room.len().max(len), 0.0);
+        let made = &mut room[..len];
+        each_value!(span.values(), |values| drop_piece(made, values, width, &dropout, nodes));
+        task(made)
+    })
 }
 
 per_processor! {

@@ -283,7 +283,7 @@ impl Layer for Gat {
         let views = self.views(p);
         if side == Side::Own {
             let halves = &state.own.get::<Memory>().destination_gradient;
-            if let Rows::Dense(x) = x {
+            if let Some(x) = x.dense() {
                 let of = Transformed { x, weight: views.weight, messages, destination: views.destination };
                 let dx = dx.map(|(dx, store)| {
                     dx.reshape(x.rows(), self.inputs);

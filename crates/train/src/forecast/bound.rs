@@ -19,11 +19,10 @@
 //! - **streams**, rows that are read and written once in a pass that joins all that is done row by row: norm,
 //!   activation and dropout behind a unit read and write n·o values forward, and read the gradient and what they had
 //!   read and write a gradient backward (3·n·o). Norms over columns need their sums first, one reading more forward
-//!   and two backward. Dropout of the network's inputs reads and writes them and the kept fold, as far as a layer
-//!   reads them. Rows of several layers that are put together are read and written once in each direction. The loss
-//!   reads scores and writes their gradient (2·n·o), and a step reads parameters and gradient and writes parameters (3
-//!   values each). What a product reads and writes passes while it computes, and what multiplies its result by a
-//!   number or adds a bias can be done to it on its way.
+//!   and two backward. Rows of several layers that are put together are read and written once in each direction.
+//!   The loss reads scores and writes their gradient (2·n·o), and a step reads parameters and gradient and writes
+//!   parameters (3 values each). What a product reads and writes passes while it computes: dropout of what it reads,
+//!   and a number or a bias for what it writes, can be done on the way.
 //!
 //! Rows and edges are those without which the loss could not be computed: of the last layer training nodes and the
 //! edges into them, of the one before these and what they read, and so on, as far as the schedule and norms over all
@@ -33,7 +32,7 @@
 use laconic_graph::dataset::Split;
 use laconic_graph::part::Part;
 use laconic_nn::after::After;
-use laconic_nn::network::{Network, Unit};
+use laconic_nn::network::Network;
 use laconic_nn::{Absence, Layer};
 
 use super::amounts::FLOAT;
@@ -287,9 +286,6 @@ impl RoundOf<'_> {
 
     fn passes(&mut self, index: usize, network: &Network) {
         let unit = &network.units()[index];
-        if index == 0 && unit.dropout > 0.0 {
-            self.stream(index, Moment::Forward, 2 * self.masked(unit));
-        }
         let is_last = index + 1 == network.units().len();
         if !is_last && unit.after != After::Nothing {
             let sums = usize::from(unit.after.normalises_columns());
@@ -300,14 +296,6 @@ impl RoundOf<'_> {
             self.stream(index, Moment::Forward, 2 * unit.layer.inputs());
             self.stream(index, Moment::Backward, 2 * unit.layer.inputs());
         }
-    }
-
-    /// The values a row that the dropout of a network's inputs masks: own rows, and the kept fold.
-    fn masked(&self, first: &Unit) -> usize {
-        let layer = first.layer.as_ref();
-        let own = layer.reads_own_row() || layer.message_has_parameters();
-        let folded = layer.message_width() > 0 && !layer.message_has_parameters();
-        (if own { layer.inputs() } else { 0 }) + if folded { layer.fold_width() } else { 0 }
     }
 }
 

@@ -124,10 +124,14 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     given + of_relations + 40 * of_round + 8 * listed + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
 }
 
-/// Bytes of a value of a stage's inputs, and of folds of these: sparse rows have `f32` whatever the precision.
+/// Whether a stage's inputs are sparse, and so folds of these.
+fn reads_sparse(shapes: &Shapes, stage: &Stage) -> bool {
+    stage.first_layer == 0 && shapes.feature_values != shapes.rows * stage.first().inputs()
+}
+
+/// Bytes of a value of them: sparse rows have `f32` whatever the precision.
 fn of_inputs(shapes: &Shapes, plan: &Plan, stage: &Stage) -> usize {
-    let is_dense = stage.first_layer > 0 || shapes.feature_values == shapes.rows * stage.first().inputs();
-    if is_dense { plan.precision().bytes() } else { FLOAT }
+    if reads_sparse(shapes, stage) { FLOAT } else { plan.precision().bytes() }
 }
 
 /// The inputs that do not change while a stage trains, and what passes over its rows hold.
@@ -153,13 +157,14 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let made = if folds && messages_are_rows(first) { 0 } else { rows };
     let folding = if folds { (made + halo) * width * each_input } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
+    let is_sparse = reads_sparse(shapes, stage);
     let over = |passes: &[(Over<'_>, Keeping)]| most_bytes(passes.iter().copied(), (stage, plan.precision()));
     let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
     let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
     let asked = put_out(shapes, plan, stage, if keeping == Keeping::Nothing { None } else { Some(Reader::Figures) });
     if keeping == Keeping::Nothing || !plan.trains_on_rows_alone(stage) {
         let crosses = shapes.links.iter().any(|link| link.send + link.receive > 0);
-        let evaluation = Over { rows, put_out: &asked, copies, crosses };
+        let evaluation = Over { rows, put_out: &asked, copies, crosses, is_sparse };
         let put_out = put_out(shapes, plan, stage, Some(Reader::Loss));
         let round = Over { put_out: &put_out, ..evaluation };
         // What rounds leave is lent to evaluations where it is not too small for them.
@@ -177,8 +182,9 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     }
     let (train, of_round) = training_rows(shapes, plan);
     let batch = if plan.batching.is_some() { of_round * each } else { 0 };
-    let of =
-        |rows: usize, put_out: &[usize], keeping| over(&[(Over { rows, put_out, copies: 0, crosses: true }, keeping)]);
+    let of = |rows: usize, put_out: &[usize], keeping| {
+        over(&[(Over { rows, put_out, copies: 0, crosses: true, is_sparse }, keeping)])
+    };
     let round = of(of_round, &vec![of_round; asked.len()], keeping);
     let evaluation = of(rows, &asked, Keeping::Nothing);
     bytes("training rows", train * each + batch, each_input);

@@ -119,6 +119,8 @@ pub(super) struct Over<'a> {
     pub copies: usize,
     /// Whether rows cross.
     pub crosses: bool,
+    /// Whether inputs are sparse.
+    pub is_sparse: bool,
 }
 
 /// The most bytes that passes over a stage's network hold, one after the other in the same memory, besides its
@@ -137,7 +139,12 @@ pub(super) fn most_bytes<'a>(
 }
 
 /// One of these passes.
-fn hold(held: &mut Held, Over { rows, put_out, copies, crosses }: Over<'_>, stage: &Stage, keeping: Keeping) {
+fn hold(
+    held: &mut Held,
+    Over { rows, put_out, copies, crosses, is_sparse }: Over<'_>,
+    stage: &Stage,
+    keeping: Keeping,
+) {
     let units = stage.network.units();
     let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
     let largest = rows * widest(&stage.network);
@@ -169,16 +176,20 @@ fn hold(held: &mut Held, Over { rows, put_out, copies, crosses }: Over<'_>, stag
     let own = if first.reads_own_row() || live { put_out[0] * inputs } else { 0 };
     let folded = if first.message_width() > 0 && !live { put_out[0] * inputs } else { 0 };
     let drops = units[0].dropout > 0.0 && keeping != Keeping::Nothing;
-    // Only where they are lent to others is all of their room used.
-    let copy = |values: usize| if drops && keeping == Keeping::Least { room(values) } else { values };
-    let dropped = if drops { [own, folded, copies * inputs].map(copy) } else { [0; 3] };
+    // Dense inputs are dropped out as they are read; where they are sent each time, so that others can read them.
+    let are_sent = crosses && live && !stage.freezes();
+    let dropped = match (drops, is_sparse) {
+        (true, true) => [own, folded, copies * inputs],
+        (true, false) if are_sent => [own, 0, 0],
+        _ => [0; 3],
+    };
     // What is put together for the last unit is read by all, so nothing is made again, and all is kept.
     let keeping = if stage.network.joined().is_some() { Keeping::All } else { keeping };
     let joined = stage.network.joined().map_or(0, |_| 3 * room(rows * units[units.len() - 1].layer.inputs()));
     dropped.into_iter().chain([joined]).for_each(|values| held.take(values));
-    forward(&sizes, keeping, held, &dropped);
+    forward(&sizes, keeping, held);
     if keeping != Keeping::Nothing {
-        backward(&sizes, keeping, held, &dropped);
+        backward(&sizes, keeping, held);
     }
 }
 
@@ -215,7 +226,7 @@ fn of_halo(units: &[(usize, bool)], keeping: Keeping, held: &mut Held) {
     }
 }
 
-fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]) {
+fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held) {
     for (index, of) in sizes.iter().enumerate() {
         let is_last = index + 1 == sizes.len();
         let put_out = |held: &mut Held| if is_last { held.take_exact(of.z) } else { held.take(of.z) };
@@ -234,8 +245,7 @@ fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]
         }
         match keeping {
             Keeping::All => {}
-            Keeping::Least if index == 0 => dropped.iter().for_each(|values| held.give(*values)),
-            Keeping::Least if is_last => {}
+            Keeping::Least if index == 0 || is_last => {}
             Keeping::Least => {
                 held.give(of.x);
                 held.give(if of.live { 0 } else { of.folded });
@@ -254,7 +264,7 @@ fn forward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]
     }
 }
 
-fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize]) {
+fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held) {
     let least = keeping == Keeping::Least;
     // The gradient by the last unit's outputs.
     held.start_back(sizes.last().map_or(0, |of| of.z));
@@ -288,9 +298,6 @@ fn backward(sizes: &[Sizes], keeping: Keeping, held: &mut Held, dropped: &[usize
         }
         held.give(of.x);
         held.give(if before.in_place { 0 } else { before.z });
-    }
-    if least {
-        dropped.iter().for_each(|values| held.take(*values));
     }
     if let Some(first) = sizes.first().filter(|first| first.live) {
         let makes_again = least && sizes.len() > 1;
@@ -353,9 +360,9 @@ mod tests {
 
     fn most(sizes: &[Sizes], keeping: Keeping) -> usize {
         let mut held = Held::default();
-        forward(sizes, keeping, &mut held, &[]);
+        forward(sizes, keeping, &mut held);
         if keeping != Keeping::Nothing {
-            backward(sizes, keeping, &mut held, &[]);
+            backward(sizes, keeping, &mut held);
         }
         held.most / Precision::F32.bytes()
     }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use laconic_key::Purpose;
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::{Dropout, add, gather};
+use laconic_nn::kernels::elementwise::{add, gather};
 use laconic_nn::kernels::normalise::{Activated, Statistics};
 use laconic_nn::network::Network;
 use laconic_nn::{
-    At, Block, Closing, Compute, Layer, Matrix, Nodes, Operand, Rows, Senders, Side, Sources, State, Wanted,
+    At, Block, Closing, Compute, Dropout, Layer, Matrix, Nodes, Operand, Rows, Senders, Side, Sources, State, Wanted,
 };
 
 use super::between::Between;

@@ -1,7 +1,7 @@
 //! The first unit of a network, whose inputs are frozen: five ways to know the neighbours, forward and backward.
 
 use laconic_key::Purpose;
-use laconic_nn::{At, Closing, Layer, Rows, Senders, Side, Sources, Wanted};
+use laconic_nn::{At, Closing, Dropout, Layer, Rows, Senders, Side, Sources, Wanted};
 use laconic_wire::Direction;
 
 use super::inputs::{Neighbours, first_rows};
@@ -15,6 +15,12 @@ fn reads_rows(layer: &dyn Layer) -> bool {
     layer.reads_own_row() || layer.message_has_parameters()
 }
 
+/// What the rows of a network's inputs are dropped out with, and kept folds of them.
+fn dropouts(walk: &Walk<'_, '_>) -> (Option<Dropout>, Option<Dropout>) {
+    let of = |purpose| walk.context.dropout(purpose, 0, walk.network.units()[0].dropout);
+    (of(Purpose::Dropout), of(Purpose::AggregateDropout))
+}
+
 impl Pass {
     pub(super) fn first_forward(&mut self, walk: &mut Walk<'_, '_>) -> Result<()> {
         let unit = &walk.network.units()[0];
@@ -26,25 +32,18 @@ impl Pass {
         if in_place {
             self.spare.take(&mut tape.z);
         }
-        let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
-        let after_fold = walk.context.dropout(Purpose::AggregateDropout, 0, unit.dropout);
-        let own_dropout = dropout.filter(|_| reads_rows(layer));
-        let rows = nodes.ids.len();
-        let x = own.view(walk.peers.compute, first_rows(&inputs.x, rows), own_dropout, nodes.ids, &mut self.spare);
+        let (dropout, after_fold) = dropouts(walk);
+        let (rows, halo_ids) = (nodes.ids.len(), graph.halo_nodes.ids);
+        let x = own.view(first_rows(&inputs.x, rows), dropout.filter(|_| reads_rows(layer)), nodes.ids);
         // `None` where the fold stands on the tape.
         let folded = match &inputs.neighbours {
             Neighbours::Nobody => {
                 nothing.reshape(rows, 0);
                 Some(Rows::Dense(nothing))
             }
-            Neighbours::Folded(frozen) => {
-                let frozen = first_rows(frozen, rows);
-                Some(folded.view(walk.peers.compute, frozen, after_fold, nodes.ids, &mut self.spare))
-            }
+            Neighbours::Folded(frozen) => Some(folded.view(first_rows(frozen, rows), after_fold, nodes.ids)),
             Neighbours::Copies(copies) => {
-                let copies =
-                    halo.view(walk.peers.compute, copies.view(), dropout, graph.halo_nodes.ids, &mut self.spare);
-                tape.near.fold_copies(walk, (x, copies), &mut self.spare);
+                tape.near.fold_copies(walk, (x, halo.view(copies.view(), dropout, halo_ids)), &mut self.spare);
                 None
             }
             Neighbours::Exchanged if layer.message_has_parameters() => {
@@ -57,7 +56,7 @@ impl Pass {
                 let into = refolded.dense_mut();
                 into.store_as(walk.context.precision);
                 refolding.fold(walk.peers, graph, layer, (inputs.x.view(), tag), into)?;
-                Some(folded.view(walk.peers.compute, refolded.view(), after_fold, nodes.ids, &mut self.spare))
+                Some(folded.view(refolded.view(), after_fold, nodes.ids))
             }
         };
         let Tape { near: Neighbourhood { folded: own_fold, state, .. }, z, .. } = tape;
@@ -71,57 +70,23 @@ impl Pass {
             };
             layer.close(&mut At { compute: walk.peers.compute, p, nodes, state }, Closing { x, folded }, z);
         }
-        if walk.context.recompute {
-            self.release_inputs();
-        }
         Ok(())
     }
 
-    /// Gives the memory of inputs with dropout to who needs some, an evaluation among them, which has none.
-    pub(super) fn release_inputs(&mut self) {
-        let FirstInputs { own, folded, halo, .. } = &mut self.first;
-        [own, folded, halo].into_iter().for_each(|dropped| dropped.release(&mut self.spare));
-    }
-
-    /// Makes what [`Pass::first_forward`] has released again.
-    fn drop_again(&mut self, walk: &Walk<'_, '_>) {
-        let unit = &walk.network.units()[0];
-        let (inputs, graph, compute) = (walk.inputs, walk.graph_of(0), &*walk.peers.compute);
-        let FirstInputs { own, folded, halo, refolded, .. } = &mut self.first;
-        let dropout = walk.context.dropout(Purpose::Dropout, 0, unit.dropout);
-        let after_fold = walk.context.dropout(Purpose::AggregateDropout, 0, unit.dropout);
-        let own_dropout = dropout.filter(|_| reads_rows(unit.layer.as_ref()));
-        let (ids, spare) = (graph.nodes.ids, &mut self.spare);
-        own.view(compute, first_rows(&inputs.x, ids.len()), own_dropout, ids, spare);
-        match &inputs.neighbours {
-            Neighbours::Folded(frozen) => {
-                folded.view(compute, first_rows(frozen, ids.len()), after_fold, ids, spare);
-            }
-            Neighbours::Copies(copies) => {
-                halo.view(compute, copies.view(), dropout, graph.halo_nodes.ids, spare);
-            }
-            Neighbours::Exchanged if !unit.layer.message_has_parameters() => {
-                folded.view(compute, refolded.view(), after_fold, ids, spare);
-            }
-            Neighbours::Nobody | Neighbours::Exchanged => {}
-        }
-    }
-
     pub(super) fn first_backward(&mut self, walk: &mut Walk<'_, '_>, g: &mut [f32]) -> Result<()> {
-        if walk.context.recompute {
-            self.drop_again(walk);
-        }
         let (layer, inputs, graph) = (walk.network.units()[0].layer.as_ref(), walk.inputs, walk.graph_of(0));
         let range = walk.network.ranges(0).layer.clone();
         let (p, g, nodes) = (&walk.p[range.clone()], &mut g[range], graph.nodes);
         let FirstInputs { own, folded: kept, halo, refolded, nothing, .. } = &self.first;
         let (Tape { near, z, .. }, returning) = (&mut self.tapes[0], &mut self.returning);
         let (in_place, makes_messages_again) = (walk.puts_out_folds(0), walk.makes_messages_again(0));
-        let x = own.last(first_rows(&inputs.x, nodes.ids.len()));
+        let (dropout, after_fold) = dropouts(walk);
+        let (ids, rows, halo_ids) = (nodes.ids, nodes.ids.len(), graph.halo_nodes.ids);
+        let x = own.last(first_rows(&inputs.x, rows), dropout.filter(|_| reads_rows(layer)), ids);
         let folded = match &inputs.neighbours {
             Neighbours::Nobody => Rows::Dense(nothing),
-            Neighbours::Folded(frozen) => kept.last(first_rows(frozen, nodes.ids.len())),
-            Neighbours::Exchanged if !layer.message_has_parameters() => kept.last(refolded.view()),
+            Neighbours::Folded(frozen) => kept.last(first_rows(frozen, rows), after_fold, ids),
+            Neighbours::Exchanged if !layer.message_has_parameters() => kept.last(refolded.view(), after_fold, ids),
             _ => Rows::Dense(if in_place { z } else { &near.folded }),
         };
         let (input, dz) = (Closing { x, folded }, &mut self.gradient);
@@ -158,7 +123,8 @@ impl Pass {
         self.spare.shape(dm, (messages.rows(), messages.columns()));
         layer.fold_adjoint(at, g, own_sources, dfolded, dm);
         self.spare.take(dfolded);
-        let senders = Senders { side: Side::Halo, x: halo.last(copies.view()), messages: halo_messages };
+        let copies = halo.last(copies.view(), dropout, halo_ids);
+        let senders = Senders { side: Side::Halo, x: copies, messages: halo_messages };
         at.nodes = graph.halo_nodes;
         layer.message_adjoint(at, g, senders, dhalo, None);
         at.nodes = nodes;

@@ -5,8 +5,10 @@
 //! after the fold, which keeps it unbiased.
 
 use laconic_nn::kernels::Store;
-use laconic_nn::kernels::elementwise::{Dropout, copy_scaled, drop_out, fill_rows, scale_and_shift};
-use laconic_nn::{Absence, At, Block, Compute, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, State};
+use laconic_nn::kernels::elementwise::{copy_scaled, drop_out_sparse, fill_rows, scale_and_shift};
+use laconic_nn::{
+    Absence, At, Block, Compute, Dropout, Layer, Matrix, Nodes, Operand, Rows, Side, Sources, SparseRows, State,
+};
 use laconic_wire::{Kind, Tag};
 
 use crate::error::Result;
@@ -14,7 +16,6 @@ use crate::exchange::drawn::Presence;
 use crate::exchange::halo::Request;
 use crate::exchange::peers::Peers;
 use crate::exchange::widths;
-use crate::pass::spare::Spare;
 use crate::selection::Scope;
 
 /// The rows and edges that a pass runs over.
@@ -285,52 +286,33 @@ pub(super) fn first_rows(x: &Operand, count: usize) -> Rows<'_> {
     if count < all.rows() { all.span(0..count) } else { all }
 }
 
-/// A copy of rows with dropout, in memory that is used again.
+/// Rows with dropout: dense ones have it made whenever they are read, sparse ones are copied into memory that is used
+/// again.
 #[derive(Default)]
-pub struct Dropped {
-    copy: Option<Operand>,
-    /// Whether the last view was the copy; the copy's memory stays for the next round either way.
-    active: bool,
-}
+pub struct Dropped(Option<SparseRows>);
 
 impl Dropped {
-    /// `x` itself without dropout, else a copy with it.
-    pub(super) fn view<'a>(
-        &'a mut self,
-        compute: &Compute,
-        x: Rows<'a>,
-        dropout: Option<Dropout>,
-        ids: &[u64],
-        spare: &mut Spare,
-    ) -> Rows<'a> {
-        self.active = dropout.is_some();
-        let Some(dropout) = dropout else { return x };
-        // Only values are written to a sparse copy. In batches other rows are stored each time.
-        if let (Some(Operand::Sparse(copy)), Rows::Sparse(x)) = (&self.copy, x)
-            && (copy.offsets() != x.offsets() || Some(copy.indices()) != x.indices().get(..copy.indices().len()))
-        {
-            self.copy = None;
+    /// `x` itself without dropout, else with it; `ids` are the global ids of its rows.
+    pub(super) fn view<'a>(&'a mut self, x: Rows<'a>, dropout: Option<Dropout>, ids: &'a [u64]) -> Rows<'a> {
+        if let (Some(dropout), Rows::Sparse(x)) = (dropout, x) {
+            // Only values are written to a copy. In batches other rows are stored each time.
+            let is_of = |copy: &SparseRows| {
+                copy.offsets() == x.offsets() && Some(copy.indices()) == x.indices().get(..copy.indices().len())
+            };
+            if !self.0.as_ref().is_some_and(is_of) {
+                self.0 = None;
+            }
+            drop_out_sparse(self.0.get_or_insert_with(|| x.copied()), x, dropout, ids);
         }
-        let copy = self.copy.get_or_insert_with(|| match x {
-            Rows::Dense(_) | Rows::Span(_) => Operand::Dense(Matrix::default()),
-            Rows::Sparse(x) => Operand::Sparse(x.copied()),
-        });
-        if let Operand::Dense(copy) = copy {
-            spare.shape_as(copy, (x.rows(), x.columns()), x.precision());
-        }
-        drop_out(compute, copy, x, dropout, ids);
-        copy.view()
-    }
-
-    /// Gives the memory of a dense copy to who needs some; [`Dropped::view`] makes it again.
-    pub(super) fn release(&mut self, spare: &mut Spare) {
-        if let Some(Operand::Dense(copy)) = &mut self.copy {
-            spare.take(copy);
-        }
+        self.last(x, dropout, ids)
     }
 
     /// The rows as the last [`Dropped::view`] gave them.
-    pub fn last<'a>(&'a self, x: Rows<'a>) -> Rows<'a> {
-        self.copy.as_ref().filter(|_| self.active).map_or(x, Operand::view)
+    pub fn last<'a>(&'a self, x: Rows<'a>, dropout: Option<Dropout>, ids: &'a [u64]) -> Rows<'a> {
+        match (dropout, x.dense(), &self.0) {
+            (Some(dropout), Some(rows), _) => Rows::Dropped(rows.with_dropout(dropout, ids)),
+            (Some(_), None, Some(copy)) => Rows::Sparse(copy.all()),
+            _ => x,
+        }
     }
 }

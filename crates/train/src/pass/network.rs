@@ -196,11 +196,7 @@ impl Pass {
                 self.spare.take(&mut self.tapes[index - 1].z);
             }
         }
-        self.first_backward(walk, g)?;
-        if walk.context.recompute {
-            self.release_inputs();
-        }
-        Ok(())
+        self.first_backward(walk, g)
     }
 
     /// Stores the gradient that the way back starts from as the others are.

@@ -1,9 +1,8 @@
 //! One pass on its way: what it is for, what it runs over, and the way to the peers.
 
 use laconic_key::{Key, Purpose};
-use laconic_nn::kernels::elementwise::Dropout;
 use laconic_nn::network::Network;
-use laconic_nn::{Layer, Nodes, Precision, Undivided};
+use laconic_nn::{Dropout, Layer, Nodes, Precision, Undivided};
 use laconic_wire::{Direction, Kind, Tag};
 
 use super::between::Between;

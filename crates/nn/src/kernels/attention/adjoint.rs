@@ -12,7 +12,7 @@ use crate::kernels::dispatch::{per_processor, prefetch_for_writing, prefetch_row
 use crate::kernels::exponential::exp;
 use crate::kernels::stored::{Access, pieces2, read, rows, widen};
 use crate::kernels::wide::{self, Picked};
-use crate::matrix::{Matrix, Value, each_value};
+use crate::matrix::{DenseRows, Matrix, Value, each_value};
 use crate::threads::{Compute, row_bounds};
 
 /// Buffers of the backward pass through one block.
@@ -280,7 +280,7 @@ pub fn add_vector_gradient(compute: &mut Compute, gradient: &mut [f32], halves: 
 #[derive(Clone, Copy)]
 pub struct Transformed<'a> {
     /// The rows; sources × inputs.
-    pub x: &'a Matrix,
+    pub x: DenseRows<'a>,
     /// W, (heads · width) × inputs.
     pub weight: &'a [f32],
     /// The messages; sources × (heads · width).
@@ -311,7 +311,7 @@ pub fn transformed_adjoint(
     let rooms = compute.rooms();
     let (bounds, pieces) = row_bounds(of.x.rows());
     let back = Back {
-        x: of.x.all(),
+        x: of.x,
         made: (of.weight, 0),
         own: None,
         make: &|first, out| {

@@ -240,7 +240,12 @@ fn what_is_left_of_the_way_back_is_the_same_in_one_reading() {
         {
             let [x, messages, dmessages, mut into] =
                 [&x, &messages, &dmessages, &begun].map(|matrix| matrix.clone().converted(precision));
-            let of = Transformed { x: &x, weight: weight.data(), messages: &messages, destination: destination.data() };
+            let of = Transformed {
+                x: x.all().into(),
+                weight: weight.data(),
+                messages: &messages,
+                destination: destination.data(),
+            };
             let mut gradient = vec![0.5; expected.len()];
             let (mut compute, vector) = (Compute::new(threads), columns * inputs);
             let wanted = Some((&mut into, Store::Add));

@@ -1,6 +1,12 @@
 //! Products against nested loops.
 
+use laconic_key::{Key, Purpose};
+
 use super::*;
+use crate::dropout::Dropout;
+use crate::kernels::affine::{Left, add_affine_gradients, affine, times_weight_onto};
+use crate::kernels::attention::{Transformed, transformed_adjoint};
+use crate::kernels::elementwise::{copy_scaled, copy_shifted, drop_out_in_place};
 use crate::matrix::Operand;
 
 /// Faer's products too, which the others leave to processors without these instructions.
@@ -25,8 +31,8 @@ fn products_by_the_library_and_in_tiles_agree_with_nested_loops() {
             let z = multiply(Weight::transposed(w.data(), outputs), &x, Store::Set, outputs);
             let dx = multiply(Weight::new(w.data(), inputs), &dz, Store::Add, inputs);
             let mut dw = vec![0.25; outputs * inputs];
-            with_left(&rooms, dz.all(), by, |dz| {
-                with_right(&rooms, (x.data(), inputs), by, |x| add_to_gradient(&mut dw, dz, x, Coming::default()));
+            with_left(&rooms, (dz.values(), outputs), by, |dz| {
+                with_right(&rooms, (x.values(), inputs), by, |x| add_to_gradient(&mut dw, dz, x, Coming::default()));
             });
             let begun = random(n, inputs, 4);
             for row in 0..n {
@@ -47,7 +53,6 @@ fn products_by_the_library_and_in_tiles_agree_with_nested_loops() {
         }
     }
 }
-use laconic_key::{Key, Purpose};
 
 pub(in crate::kernels) fn random(rows: usize, columns: usize, stream: u64) -> Matrix {
     let key = Key::new(stream, Purpose::Test);
@@ -173,4 +178,68 @@ fn some_rows_of_a_sparse_matrix_count_as_the_same_dense_ones() {
         assert!(found.iter().zip(&expected).all(|(a, b)| close(*a, f64::from(*b))), "{rows:?}");
         assert_eq!(found.len(), expected.len());
     }
+}
+
+/// A copy that has been dropped out beforehand takes the same way through the same kernels, so every bit is the same.
+#[test]
+fn rows_that_are_dropped_out_as_they_are_read_count_as_a_copy_of_which_that_was_made() {
+    let (n, inputs, outputs) = (700, 37, 21);
+    let (dropout, nodes) = (Dropout { probability: 0.4, key: Key::new(3, Purpose::Dropout) }, 100..100 + n as u64);
+    let (nodes, compute) = (nodes.collect::<Vec<u64>>(), &mut Compute::new(2));
+    for precision in Precision::ALL {
+        let [x, y] = [1, 2].map(|seed| Operand::Dense(random(n, inputs, seed).converted(precision)));
+        let mut copy = x.clone().converted(Precision::F32);
+        drop_out_in_place(compute, &mut copy, dropout, &nodes);
+        let copy = copy.converted(precision);
+        let lazy = Rows::Dropped(x.view().dense().expect("a matrix").with_dropout(dropout, &nodes));
+        for rows in [0..n, 5..5, 3..650] {
+            let both = [lazy.span(rows.clone()), copy.view().span(rows.clone())];
+            let (y, count) = (y.view().span(rows.clone()), rows.len());
+            let [found, expected] = both.map(|x| all_that_reads(compute, x, y, outputs));
+            assert!(found.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{rows:?} {precision:?}");
+            assert_eq!(found.len(), expected.len());
+            assert!(count == 0 || expected.iter().any(|value| *value != 0.0));
+        }
+    }
+}
+
+/// What the kernels that read rows make of these, one after the other.
+fn all_that_reads(compute: &mut Compute, x: Rows<'_>, y: Rows<'_>, outputs: usize) -> Vec<f32> {
+    let (n, inputs) = (x.rows(), x.columns());
+    let (weight, dz, bias) = (random(outputs, inputs, 3), random(n, outputs, 4), random(1, outputs, 5));
+    let square = random(inputs, inputs, 6);
+    let [mut z, mut across, mut affine_z] = [(); 3].map(|()| random(n, outputs, 7));
+    let [mut scaled, mut shifted] = [(); 2].map(|()| random(n, inputs, 8));
+    times_weight_transposed(compute, &mut z, Store::Add, x, weight.data());
+    times(compute, &mut across, Store::Set, x, weight.data());
+    copy_scaled(compute, &mut scaled, Store::Add, x, 0.5, None);
+    copy_shifted(compute, &mut shifted, x, &square.data()[..inputs]);
+    let [mut of_weight, mut of_product] = [(); 2].map(|()| vec![0.5; outputs * inputs]);
+    add_weight_gradient(compute, &mut of_weight, &dz, x);
+    add_product_gradient(compute, &mut of_product, x, &dz);
+    let sum = Left::sum(y, 1.5, x).expect("both are dense");
+    let terms = [(Left::Rows(x), weight.data()), (sum, weight.data())];
+    affine(compute, &mut affine_z, &terms, bias.data(), |_, _| {});
+    let values = outputs * inputs;
+    let mut of_affine = vec![0.5; 2 * values + outputs];
+    let terms = [(Left::Rows(x), 0), (sum, values + outputs)];
+    add_affine_gradients(compute, &mut of_affine, values, &dz, &terms);
+    let onto = times_weight_onto(compute, &mut dz.clone(), weight.data(), x, false);
+    let mut of_back = vec![0.5; values + outputs];
+    let (heads, destination) = (random(n, 1, 9), random(1, outputs, 10));
+    let of = Transformed {
+        x: x.dense().expect("they are dense"),
+        weight: weight.data(),
+        messages: &z,
+        destination: destination.data(),
+    };
+    transformed_adjoint(compute, (&mut of_back, values), of, &heads, &dz, None);
+    let row_by_row = (0..n).flat_map(|row| {
+        let mut of_row = vec![f32::NAN; inputs];
+        x.copy_row(row, &mut of_row);
+        of_row
+    });
+    let made = [z.data(), across.data(), affine_z.data(), scaled.data(), shifted.data()].concat();
+    let gradients = [&of_weight[..], &of_product, &of_affine, &of_back, &[onto]].concat();
+    made.into_iter().chain(gradients).chain(row_by_row).collect()
 }

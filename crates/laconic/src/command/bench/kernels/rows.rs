@@ -1,13 +1,13 @@
-//! Passes over rows: norm, activation and dropout in one, their adjoint, and dropout alone.
+//! Passes over rows: norm, activation and dropout in one, their adjoint, and a copy with dropout, as batches make it.
 
 use std::cell::RefCell;
 
 use laconic_key::{Key, Purpose};
-use laconic_nn::kernels::elementwise::{Dropout, drop_out};
+use laconic_nn::kernels::elementwise::gather;
 use laconic_nn::kernels::normalise::{
     Activated, Activation, Affine, Gradients, Norm, Statistics, activate, activate_adjoint,
 };
-use laconic_nn::{Matrix, Operand};
+use laconic_nn::{Dropout, Matrix};
 
 use super::Bench;
 
@@ -33,7 +33,7 @@ pub(super) fn measure(bench: &mut Bench<'_>, nodes: usize) {
     let (once, back) = (bench.streamed(2.0 * bytes), bench.streamed(3.0 * bytes));
     let key = Key::new(1, Purpose::Dropout);
     let z: Vec<f32> = (0..nodes * WIDTH).map(|value| (value % 17) as f32 - 8.0).collect();
-    let (mut z, ids) = (Matrix::from_vec(nodes, WIDTH, z), (0..nodes as u64).collect::<Vec<u64>>());
+    let (z, ids) = (Matrix::from_vec(nodes, WIDTH, z), (0..nodes as u64).collect::<Vec<u64>>());
     let (ones, zeros) = (vec![1.0; WIDTH], vec![0.0; WIDTH]);
     let half = Dropout { probability: 0.5, key };
     for ([name, adjoint], has_norm, drops) in PASSES {
@@ -52,6 +52,6 @@ pub(super) fn measure(bench: &mut Bench<'_>, nodes: usize) {
             activate_adjoint(compute, &mut gradient.borrow_mut(), between, done, &ids, gradients);
         });
     }
-    let (x, mut out) = (Operand::Dense(std::mem::take(&mut z)), Operand::Dense(Matrix::default()));
-    bench.kernel(DROPOUT, WIDTH, once, &mut |compute| drop_out(compute, &mut out, x.view(), half, &ids));
+    let mut out = Matrix::zeros(nodes, WIDTH);
+    bench.kernel(DROPOUT, WIDTH, once, &mut |compute| gather(compute, &mut out, |row| z.row(row), Some(half), &ids));
 }
