@@ -1,5 +1,6 @@
 //! Memory of a worker, forecast from shapes: what is allocated once and kept, by what it is for.
 
+use laconic_nn::Precision;
 use laconic_nn::network::Unit;
 
 use super::amounts::FLOAT;
@@ -176,7 +177,7 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
         // Sparse ones are copied.
         let is_copied = put_out[0] < rows && stage.first_layer == 0 && stored < rows * first.inputs();
         bytes("training rows", if is_copied { put_out[0] * each } else { 0 }, each_input);
-        let beside = if keeping == Keeping::Nothing { 0 } else { left_beside(rows, &put_out, stage) };
+        let beside = if keeping == Keeping::Nothing { 0 } else { left_beside(rows, &put_out, (stage, plan.precision())) };
         bytes("activations", (passes + beside + again).max(folding), 1);
         return memory;
     }
@@ -194,13 +195,18 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
 
 /// Bytes of what layers that leave out some of `rows` fold and put out in rounds: it may be too small for evaluations,
 /// and stays beside theirs.
-fn left_beside(rows: usize, put_out: &[usize], stage: &Stage) -> usize {
+fn left_beside(rows: usize, put_out: &[usize], (stage, precision): (&Stage, Precision)) -> usize {
+    let units = stage.network.units();
     // What the first layer folds once stands among its inputs.
     let folds = |index: usize| index > 0 || stage.first().message_has_parameters();
-    let columns =
-        |(index, unit): (usize, &Unit)| unit.layer.outputs() + if folds(index) { unit.layer.fold_width() } else { 0 };
-    let narrowed = stage.network.units().iter().enumerate().zip(put_out).filter(|(_, of)| **of < rows);
-    narrowed.map(|(unit, of)| FLOAT * of * columns(unit)).sum()
+    // The last layer's outputs are `f32` in either precision.
+    let of_output = |index: usize| if index + 1 == units.len() { FLOAT } else { precision.bytes() };
+    let each = |(index, unit): (usize, &Unit)| {
+        let of_folds = if folds(index) { unit.layer.fold_width() * precision.bytes() } else { 0 };
+        of_output(index) * unit.layer.outputs() + of_folds
+    };
+    let narrowed = units.iter().enumerate().zip(put_out).filter(|(_, of)| **of < rows);
+    narrowed.map(|(unit, of)| of * each(unit)).sum()
 }
 
 /// How many rows each layer of a stage puts out for a round or for an evaluation; at most, where nobody has looked who
