@@ -18,17 +18,13 @@ impl Dropout {
         1.0 / (1.0 - self.probability)
     }
 
-    /// A value stays if its 32 random bits reach this number.
+    /// What becomes of a value in some column of a node's row. A value stays if its 32 random bits reach a threshold.
     #[inline(always)]
-    pub(crate) fn threshold(&self) -> u32 {
-        (f64::from(self.probability) * 4_294_967_296.0) as u32
-    }
-
-    /// The random bits that the columns of one row share.
-    #[inline(always)]
-    pub(crate) fn row(&self, node: u64) -> (u32, u32) {
+    pub(crate) fn of_row(&self, node: u64) -> impl Fn(usize, f32) -> f32 + use<> {
+        let (threshold, scale) = ((f64::from(self.probability) * 4_294_967_296.0) as u32, self.scale());
         let bits = self.key.with(node).bits();
-        (bits as u32, (bits >> 32) as u32)
+        let halves = (bits as u32, (bits >> 32) as u32);
+        move |column, value| if column_bits(halves, column as u32) >= threshold { value * scale } else { 0.0 }
     }
 }
 
@@ -36,7 +32,7 @@ impl Dropout {
 /// the second half of the row's bits folded in between its two multiplications. Cheap enough to recompute and made for
 /// vector units.
 #[inline(always)]
-pub(crate) fn column_bits(row: (u32, u32), column: u32) -> u32 {
+fn column_bits(row: (u32, u32), column: u32) -> u32 {
     let mut x = row.0.wrapping_add(column.wrapping_mul(0x9e37_79b9));
     x ^= x >> 16;
     x = x.wrapping_mul(0x21f0_aaad);

@@ -3,7 +3,7 @@
 use super::Store;
 use super::dispatch::{per_processor, prefetch};
 use super::stored::{Access, pieces, read, read_dense, rows as each_row};
-use crate::dropout::{Dropout, column_bits};
+use crate::dropout::Dropout;
 use crate::matrix::{Matrix, Operand, Rows, SparseRows, SparseSpan, Stored, Value, drop_row};
 use crate::threads::Compute;
 
@@ -262,13 +262,11 @@ pub fn drop_out_sparse(out: &mut SparseRows, x: SparseSpan<'_>, dropout: Dropout
 
 /// Sets each stored value to that which `before` makes of its place and of itself, with dropout.
 fn drop_entries(out: &mut SparseRows, dropout: Dropout, nodes: NodeIds<'_>, before: impl Fn(usize, f32) -> f32) {
-    let (threshold, scale) = (dropout.threshold(), dropout.scale());
     let (offsets, indices, values) = out.parts_mut();
     for (row, &node) in nodes.iter().enumerate() {
-        let bits = dropout.row(node);
+        let kept = dropout.of_row(node);
         for entry in offsets[row]..offsets[row + 1] {
-            let keep = column_bits(bits, indices[entry]) >= threshold;
-            values[entry] = if keep { before(entry, values[entry]) * scale } else { 0.0 };
+            values[entry] = kept(indices[entry] as usize, before(entry, values[entry]));
         }
     }
 }
@@ -309,10 +307,8 @@ pub fn drop_out_in_place(compute: &Compute, x: &mut Operand, dropout: Dropout, n
 
 per_processor! {
     fn drop_in_place(x: &mut [f32], dropout: &Dropout, node: u64) {
-        let (threshold, scale, bits) = (dropout.threshold(), dropout.scale(), dropout.row(node));
-        for (column, x) in x.iter_mut().enumerate() {
-            *x = if column_bits(bits, column as u32) >= threshold { *x * scale } else { 0.0 };
-        }
+        let kept = dropout.of_row(node);
+        x.iter_mut().enumerate().for_each(|(column, x)| *x = kept(column, *x));
     }
 }
 

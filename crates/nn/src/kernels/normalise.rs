@@ -7,7 +7,7 @@ use super::batch_norm::Columns;
 use super::dispatch::per_processor;
 use super::elementwise::{NodeIds, open_piece, positive_part};
 use super::stored::{Access, blocks, pieces, pieces2, read};
-use crate::dropout::{Dropout, column_bits};
+use crate::dropout::Dropout;
 use crate::matrix::{Matrix, each_value};
 use crate::threads::{Compute, row_pieces};
 
@@ -142,35 +142,41 @@ fn activate_rows(
     let rows = out.chunks_exact_mut(width).zip(z.chunks_exact(width)).zip(nodes);
     let rows = rows.zip(statistics.chunks_exact_mut(2));
     for (row, (((out, z), &node), statistics)) in rows.enumerate() {
+        let kept = dropout.map(|dropout| dropout.of_row(node));
         match norm {
             Some(Norm::Rows(Affine { weight, bias })) => {
                 let mean = lane_sum(z, |v| v) / width as f32;
                 let variance = lane_sum(z, |v| (v - mean) * (v - mean)) / width as f32;
                 let reciprocal = 1.0 / (variance + EPSILON).sqrt();
                 statistics.copy_from_slice(&[mean, reciprocal]);
-                for (((out, z), weight), bias) in out.iter_mut().zip(z).zip(*weight).zip(*bias) {
-                    *out = activation((z - mean) * reciprocal * weight + bias);
-                }
+                let values = z.iter().zip(*weight).zip(*bias);
+                let of = |((z, weight), bias): ((&f32, &f32), &f32)| (z - mean) * reciprocal * weight + bias;
+                set_row(out, values.map(|value| activation(of(value))), kept);
             }
             Some(Norm::Columns(Affine { weight, bias })) => {
                 let scales = columns.means.iter().zip(&columns.reciprocals);
-                let values = out.iter_mut().zip(z).zip(scales).zip(weight.iter().zip(*bias));
-                for (((out, z), (mean, reciprocal)), (weight, bias)) in values {
-                    *out = activation((z - mean) * reciprocal * weight + bias);
-                }
+                let values = z.iter().zip(scales).zip(weight.iter().zip(*bias)).map(|values| {
+                    let ((z, (mean, reciprocal)), (weight, bias)) = values;
+                    activation((z - mean) * reciprocal * weight + bias)
+                });
+                set_row(out, values, kept);
             }
-            None => out.iter_mut().zip(z).for_each(|(out, z)| *out = activation(*z)),
-        }
-        if let Some(dropout) = dropout {
-            let (threshold, scale, bits) = (dropout.threshold(), dropout.scale(), dropout.row(node));
-            for (column, out) in out.iter_mut().enumerate() {
-                *out = if column_bits(bits, column as u32) >= threshold { *out * scale } else { 0.0 };
-            }
+            None => set_row(out, z.iter().map(|z| activation(*z)), kept),
         }
         if let Some(factors) = factors {
             let factor = factors[row];
             out.iter_mut().for_each(|out| *out *= factor);
         }
+    }
+}
+
+/// Sets a row, with dropout where there is one.
+#[inline(always)]
+fn set_row(out: &mut [f32], values: impl Iterator<Item = f32>, kept: Option<impl Fn(usize, f32) -> f32>) {
+    let row = out.iter_mut().zip(values);
+    match kept {
+        Some(kept) => row.enumerate().for_each(|(column, (out, value))| *out = kept(column, value)),
+        None => row.for_each(|(out, value)| *out = value),
     }
 }
 
@@ -305,7 +311,7 @@ fn adjoint_rows(
             *of_bias += open;
             *g = open * weight;
         }
-        let average = lane_sum(gradient, |g| g) / width as f32;
+        let average = lane_sum2(gradient, gradient, |g, _| g) / width as f32;
         let slope = lane_sum2(gradient, z, |g, z| g * (z - mean) * reciprocal) / width as f32;
         for (g, z) in gradient.iter_mut().zip(z) {
             *g = reciprocal * (*g - average - (z - mean) * reciprocal * slope);
@@ -357,10 +363,8 @@ per_processor! {
                 gradient.iter_mut().for_each(|gradient| *gradient *= factors[row]);
             }
             if let Some(dropout) = dropout {
-                let (threshold, scale, bits) = (dropout.threshold(), dropout.scale(), dropout.row(node));
-                for (column, gradient) in gradient.iter_mut().enumerate() {
-                    *gradient = if column_bits(bits, column as u32) >= threshold { *gradient * scale } else { 0.0 };
-                }
+                let kept = dropout.of_row(node);
+                gradient.iter_mut().enumerate().for_each(|(column, gradient)| *gradient = kept(column, *gradient));
             }
             for (column, (gradient, z)) in gradient.iter_mut().zip(z).enumerate() {
                 let value = match norm {
@@ -381,12 +385,26 @@ per_processor! {
     }
 }
 
-/// The sum of `f` over a row in sixteen lanes, in a fixed order.
+/// The sum of `f` over a row in 64 lanes, and over what is left in sixteen, in a fixed order: an addition takes as long
+/// as several take to begin, so several vectors have to be on their way.
 #[inline(always)]
 fn lane_sum(row: &[f32], f: impl Fn(f32) -> f32) -> f32 {
-    lane_sum2(row, row, |v, _| f(v))
+    let (mut lanes, runs) = ([0.0f32; 64], row.chunks_exact(64));
+    let rest = lane_sum2(runs.remainder(), runs.remainder(), |v, _| f(v));
+    for run in runs {
+        for lane in 0..64 {
+            lanes[lane] += f(run[lane]);
+        }
+    }
+    for half in [32, 16, 8, 4, 2, 1] {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+    }
+    rest + lanes[0]
 }
 
+/// The same of two rows, in sixteen lanes.
 #[inline(always)]
 fn lane_sum2(a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [0.0f32; 16];

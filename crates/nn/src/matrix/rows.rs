@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Matrix, Precision, Span, SparseSpan, Value, each_value};
-use crate::dropout::{Dropout, column_bits};
+use crate::dropout::Dropout;
 
 /// Borrowed rows that a product reads.
 #[derive(Debug, Clone, Copy)]
@@ -171,12 +171,15 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// `out` = the row with dropout, in the precision that it is stored in.
+/// `out` = the row with dropout, in the precision that it is stored in. What is stored shorter is widened in a loop of
+/// its own, since compilers make vectors of neither where values of two lengths meet a choice.
 #[inline(always)]
 pub(crate) fn drop_row<T: Value>(out: &mut [f32], x: &[T], dropout: &Dropout, node: u64) {
-    let (threshold, scale, bits) = (dropout.threshold(), dropout.scale(), dropout.row(node));
-    for (column, (out, x)) in out.iter_mut().zip(x).enumerate() {
-        let kept = if column_bits(bits, column as u32) >= threshold { x.get() * scale } else { 0.0 };
-        *out = T::of(kept).get();
+    let kept = dropout.of_row(node);
+    if let Some(x) = T::plain(x) {
+        return out.iter_mut().zip(x).enumerate().for_each(|(column, (out, x))| *out = kept(column, *x));
     }
+    out.iter_mut().zip(x).for_each(|(out, x)| *out = x.get());
+    out.iter_mut().enumerate().for_each(|(column, out)| *out = kept(column, *out));
+    out.iter_mut().for_each(|out| *out = T::of(*out).get());
 }

@@ -177,7 +177,8 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
         // Sparse ones are copied.
         let is_copied = put_out[0] < rows && stage.first_layer == 0 && stored < rows * first.inputs();
         bytes("training rows", if is_copied { put_out[0] * each } else { 0 }, each_input);
-        let beside = if keeping == Keeping::Nothing { 0 } else { left_beside(rows, &put_out, (stage, plan.precision())) };
+        let beside =
+            if keeping == Keeping::Nothing { 0 } else { left_beside(rows, &put_out, (stage, plan.precision())) };
         bytes("activations", (passes + beside + again).max(folding), 1);
         return memory;
     }
