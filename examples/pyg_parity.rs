@@ -341,6 +341,7 @@ fn one_worker(
         hand_on,
         first_layer: 0,
         rounds,
+        span: rounds,
         lr,
     };
     let plan = Plan::of(config, &part.global)?;

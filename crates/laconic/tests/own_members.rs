@@ -67,6 +67,7 @@ fn in_turn(blueprint: &Blueprint<'_>) -> Vec<Stage> {
         hand_on: if index + 1 == architecture.layers { HandOn::Nothing } else { HandOn::Hidden },
         first_layer: index as u16,
         rounds: config.train.epochs,
+        span: config.train.epochs,
         lr: first_lr.filter(|_| index == 0).map_or(config.train.lr, |lr| lr as f32),
     };
     (0..architecture.layers).map(stage).collect()

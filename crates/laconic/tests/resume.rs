@@ -35,6 +35,33 @@ fn a_resumed_run_writes_down_what_it_was_set_to_and_goes_on_with_it() {
     assert!(page.contains("lr = 0.02"), "the report shows the run that was made");
 }
 
+/// The rate of each round that is written down.
+fn rates(place: &Place) -> Vec<f64> {
+    let lines = std::fs::read_to_string(place.path("run/metrics.jsonl")).expect("rounds");
+    let rate = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["lr"].as_f64();
+    lines.lines().map(|line| rate(line).expect("a rate")).collect()
+}
+
+#[test]
+fn a_run_with_more_rounds_than_it_had_keeps_its_rates_unless_it_is_asked_for_others() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 200 --features 8 --out graph.npz");
+    place.write("run.toml", RUN);
+    place.json("train run.toml --out run --set train.lr_schedule=cosine --set train.lr=0.1 --set train.epochs=10");
+    let said = place.run("resume run --set train.epochs=20");
+    assert!(said.code == 0 && said.err.contains("train.horizon=[\"10 epochs\"]"), "{}", said.err);
+    let cosine = |round: usize, of: usize| 0.05 * (1.0 + (std::f64::consts::PI * round as f64 / of as f64).cos());
+    for (round, rate) in rates(&place).into_iter().enumerate() {
+        let expected = cosine(round.min(9), 10);
+        assert!((rate - expected).abs() < 1e-6, "round {round}: {rate} and not {expected}");
+    }
+    // It stays so the next time, until somebody asks.
+    place.json("resume run --set train.epochs=22");
+    assert!((rates(&place)[21] - cosine(9, 10)).abs() < 1e-6);
+    place.json("resume run --set train.epochs=40 --set train.horizon=[]");
+    assert!((rates(&place)[30] - cosine(30, 40)).abs() < 1e-6);
+}
+
 #[test]
 fn what_may_not_change_in_a_resumed_run_is_refused_with_its_key() {
     let place = crashed();

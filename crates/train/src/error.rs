@@ -73,20 +73,19 @@ pub enum TrainError {
         rank: u32,
     },
     /// Too few trainers were left for a mean.
-    #[error(
-        "{answered} of the {wanted} trainers that a mean is taken of have answered in time (schedule.quorum, \
-         transport.deadline_s); the run goes on from mean {means} with `laconic resume`"
-    )]
+    #[error("{}", too_few(*answered, *wanted, *gathering, *means))]
     NoQuorum {
         /// How many have answered.
         answered: usize,
         /// How many a mean is taken of at least.
         wanted: usize,
+        /// Whether they were still to come, rather than to answer.
+        gathering: bool,
         /// Means that were taken.
         means: u32,
     },
     /// Nobody takes means any more.
-    #[error("the aggregator was lost; the run goes on from mean {means} with `laconic resume`")]
+    #[error("the aggregator was lost; {}", from_mean(*means))]
     AggregatorLost {
         /// Means that were taken.
         means: u32,
@@ -113,6 +112,24 @@ fn named(process: &str) -> String {
 
 /// The result of anything in a run.
 pub type Result<T> = std::result::Result<T, TrainError>;
+
+/// That too few trainers were left for a mean.
+fn too_few(answered: usize, wanted: usize, gathering: bool, means: u32) -> String {
+    let (what, keys) = match gathering {
+        true => ("come", "schedule.quorum, transport.start_deadline_s"),
+        false => ("answered", "schedule.quorum, transport.deadline_s"),
+    };
+    let so_many = format!("{answered} of the {wanted} trainers that a mean is taken of");
+    format!("{so_many} have {what} in time ({keys}); {}", from_mean(means))
+}
+
+/// What is left of a run of trainers on their own that has ended after so many means.
+fn from_mean(means: u32) -> String {
+    match means {
+        0 => "no mean had been taken, so the run can only begin anew".to_owned(),
+        means => format!("the run goes on from mean {means} with `laconic resume`"),
+    }
+}
 
 impl TrainError {
     /// A configuration error.

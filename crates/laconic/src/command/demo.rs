@@ -45,7 +45,7 @@ struct Line {
     method: &'static str,
     test_accuracy: f64,
     bytes: u64,
-    predicted: u64,
+    predicted: Option<u64>,
     /// The bytes by what they are for.
     #[serde(flatten)]
     purposes: Purposes,

@@ -61,9 +61,11 @@ pub fn describe(summary: &Summary, out: &Path) -> String {
 /// What was predicted of the bytes, if anything was.
 fn predicted(summary: &Summary) -> String {
     let bytes = &summary.bytes;
-    match &summary.averaging {
-        Some(AveragingSummary { means_predicted: None, .. }) => "which nobody could predict".to_owned(),
-        _ => format!("predicted {}{}", if bytes.is_bound { "at most " } else { "" }, human_bytes(bytes.predicted)),
+    match bytes.predicted {
+        None => "which nobody could predict".to_owned(),
+        Some(predicted) => {
+            format!("predicted {}{}", if bytes.is_bound { "at most " } else { "" }, human_bytes(predicted))
+        }
     }
 }
 

@@ -81,6 +81,9 @@ pub struct Resume {
     force: bool,
 }
 
+/// The key of the end that rates and ramps run towards.
+const HORIZON: &str = "train.horizon";
+
 /// Trains as the file says and writes the run's folder.
 pub fn train(arguments: Train, output: &Output) -> Result<u8> {
     let mut config = arguments.run.load(output)?;
@@ -113,8 +116,19 @@ pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
     }
     refuse_no_rounds(&config)?;
     let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
-    let changes = Some(arguments.set.iter().map(key).collect());
-    start(&config, changes, (arguments.force, output))
+    let mut changes: Vec<String> = arguments.set.iter().map(key).collect();
+    // Rates and ramps that are spread anew would jump; who names their keys wants them so.
+    if !["train.lr_schedule", HORIZON].iter().any(|asked| changes.iter().any(|key| key == asked)) {
+        let kept = Members::default().keeping_horizon(config.clone(), &before)?;
+        if kept.train.horizon != config.train.horizon {
+            changes.push(HORIZON.to_owned());
+            let ends: Vec<String> = kept.train.horizon.iter().map(ToString::to_string).collect();
+            let what = "train.lr_schedule and ramps of messages run towards the end that they had, and stay there";
+            output.say(format!("{what}: {HORIZON}={ends:?}; with --set {HORIZON}=[] they run to the new end, anew"));
+            config = kept;
+        }
+    }
+    start(&config, Some(changes), (arguments.force, output))
 }
 
 /// What starts processes that belong together tells each how many they are; the last is Slurm's `srun`.

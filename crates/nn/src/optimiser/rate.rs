@@ -72,14 +72,26 @@ pub struct RateSchedule {
 }
 
 impl RateSchedule {
-    /// The factor in round `round` of `rounds`, counted from 0, after a linear rise over the first `warmup` rounds.
+    /// The factor in round `round` of `rounds`, counted from 0, after a linear rise over the first `warmup` rounds. In
+    /// rounds behind these the share of what is over stays that of the last of them.
     pub fn factor(&self, round: u32, rounds: u32, warmup: u32) -> f32 {
+        let last = rounds.saturating_sub(1).max(warmup);
+        let share = f64::from(round.min(last).saturating_sub(warmup)) / f64::from(rounds.saturating_sub(warmup).max(1));
+        self.factor_at(round, share, warmup)
+    }
+
+    /// The same where something else than rounds says which share of the stage is over, from 0 to 1.
+    pub fn factor_at(&self, round: u32, share: f64, warmup: u32) -> f32 {
         if round < warmup {
             return (round + 1) as f32 / warmup as f32;
         }
-        let done = round - warmup;
-        let share = f64::from(done) / f64::from(rounds.saturating_sub(warmup).max(1));
-        (self.kind.factor)(&self.spec, Elapsed { rounds: done, share })
+        (self.kind.factor)(&self.spec, Elapsed { rounds: round - warmup, share })
+    }
+
+    /// Whether the factor depends on how much of a stage is over, and not on rounds alone.
+    pub fn follows_the_share(&self) -> bool {
+        let at = |share| (self.kind.factor)(&self.spec, Elapsed { rounds: 0, share });
+        at(0.0) != at(0.5) || at(0.0) != at(0.75)
     }
 }
 
@@ -99,5 +111,10 @@ mod tests {
         assert_eq!(factor("step", 6, 0), 0.25);
         assert_eq!(factor("linear", 0, 4), 0.25);
         assert_eq!(factor("linear", 4, 4), 1.0);
+        // Behind the last round it stays as it was there; what falls every so many rounds goes on falling.
+        assert_eq!(factor("linear", 25, 0), factor("linear", 9, 0));
+        assert!((factor("linear", 25, 0) - 0.1).abs() < 1e-6);
+        assert_eq!(factor("cosine", 25, 4), factor("cosine", 9, 4));
+        assert_eq!(factor("step", 12, 0), 0.0625);
     }
 }

@@ -34,8 +34,9 @@ pub enum Action {
     Keep(Box<Kept>),
     /// Judge this mean, while trainers go on; then tell ([`Event::Judged`]).
     Judge(u32, Model),
-    /// Correct the mean of this number, which trainers wait for; then tell ([`Event::Corrected`]).
-    Correct(u32, Model),
+    /// Correct the mean of this number, which trainers wait for and set out for when this share of what the learning
+    /// rate runs towards was over; then tell ([`Event::Corrected`]).
+    Correct(u32, Model, f64),
     /// Something for the log, about a trainer.
     Note(usize, Noted),
     /// It is over.
@@ -66,6 +67,8 @@ pub struct Kept {
     pub elapsed: Duration,
     /// Steps of each trainer that have entered means so far.
     pub steps: Vec<u64>,
+    /// The share of what the learning rate runs towards that was over when trainers set out for it.
+    pub share: f64,
     /// Whether it is the last.
     pub last: bool,
 }

@@ -82,9 +82,10 @@ fn of_aggregator(message: &ToTrainer) -> Vec<Content<'_>> {
         std::iter::once(said(tag, bytes)).chain(model).collect()
     };
     match message {
-        ToTrainer::Go { number, taken: Taken { before, here }, model } => {
+        ToTrainer::Go { number, taken: Taken { before, here, share }, model } => {
             let model = model.as_ref().map(|model| sent(Direction::Reverse, *number, model));
-            with(Step::TrainerGoes.tag(*number), &[*before, *here], model)
+            let words: Vec<u64> = [*before, *here].into_iter().chain(share.map(f64::to_bits)).collect();
+            with(Step::TrainerGoes.tag(*number), &words, model)
         }
         ToTrainer::Call { number } => vec![said(Step::TrainerCalled.tag(*number), Vec::new())],
         ToTrainer::End { chosen } => {
@@ -257,8 +258,16 @@ fn odd(what: &'static str) -> WireError {
 }
 
 fn taken(bytes: &[u8]) -> std::result::Result<Taken, WireError> {
-    let [before, here] = words(bytes)?;
-    Ok(Taken { before, here })
+    if bytes.len() == 16 {
+        let [before, here] = words(bytes)?;
+        return Ok(Taken { before, here, share: None });
+    }
+    let [before, here, share] = words(bytes)?;
+    let share = f64::from_bits(share);
+    if !(0.0..=1.0).contains(&share) {
+        return Err(odd("a share that is none"));
+    }
+    Ok(Taken { before, here, share: Some(share) })
 }
 
 fn words<const N: usize>(bytes: &[u8]) -> std::result::Result<[u64; N], WireError> {
@@ -288,6 +297,10 @@ mod tests {
         Sent::Whole(values.as_slice().into())
     }
 
+    fn taken(before: u64, here: u64, share: Option<f64>) -> Taken {
+        Taken { before, here, share }
+    }
+
     #[test]
     fn every_message_reads_back_as_itself() {
         let said = [
@@ -306,8 +319,8 @@ mod tests {
         let said = [
             ToTrainer::Go { number: 0, taken: Taken::default(), model: None },
             ToTrainer::Call { number: 4 },
-            ToTrainer::Go { number: 4, taken: Taken { before: 7, here: 1 << 40 }, model: Some(whole([1.0, 2.0, 3.0])) },
-            ToTrainer::Go { number: 5, taken: Taken { before: 0, here: 9 }, model: Some(change([9, 8, 7, 6, 5])) },
+            ToTrainer::Go { number: 4, taken: taken(7, 1 << 40, Some(0.25)), model: Some(whole([1.0, 2.0, 3.0])) },
+            ToTrainer::Go { number: 5, taken: taken(0, 9, None), model: Some(change([9, 8, 7, 6, 5])) },
             ToTrainer::End { chosen: Some([3.0f32, 2.0, 1.0].as_slice().into()) },
             ToTrainer::End { chosen: None },
         ];
@@ -353,7 +366,10 @@ mod tests {
             (goes, of(0, 0), false),
             (goes, of(1, 0), false),
             (goes, of(1, 15), false),
-            (goes, of(0, 24), false),
+            // With the share of a time that is over.
+            (goes, of(0, 24), true),
+            (goes, [&of(0, 16)[..], &1.5f64.to_le_bytes()].concat(), false),
+            (goes, of(0, 32), false),
             (goes, of(2, 16), false),
             (dismissed, of(0, 0), true),
             (dismissed, of(1, 0), true),

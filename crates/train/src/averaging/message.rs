@@ -30,12 +30,14 @@ pub enum FromTrainer {
 
 /// Steps of a trainer that have entered means. Its next ones are behind them, also where it begins anew: schedules of
 /// the learning rate, batches and dropout go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Taken {
     /// In stages before this one.
     pub before: u64,
     /// In this stage.
     pub here: u64,
+    /// Where the learning rate runs towards a time: the share of it that is over, from 0 to 1.
+    pub share: Option<f64>,
 }
 
 /// What a trainer leaves with.

@@ -102,11 +102,12 @@ pub trait Judge {
     /// The figure that chooses the best: more is better. `None` where nothing was measured.
     fn worth(&self, verdict: &Self::Verdict) -> Option<f64>;
 
-    /// Takes this many steps of its own on the mean of this number (LLCG), by an optimiser that it keeps.
+    /// Takes this many steps of its own on the mean of this number (LLCG), by an optimiser that it keeps; this `share`
+    /// of what the learning rate runs towards was over when trainers set out for it.
     ///
     /// # Errors
     /// As [`Learner::step`].
-    fn correct(&mut self, number: u32, model: &[f32], steps: u32) -> Result<Vec<f32>>;
+    fn correct(&mut self, number: u32, model: &[f32], steps: u32, share: f64) -> Result<Vec<f32>>;
 }
 
 #[cfg(test)]

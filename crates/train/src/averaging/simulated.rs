@@ -442,9 +442,9 @@ impl<L: Learner, J: Judge> World<'_, L, J> {
                     let at = self.now.saturating_add(self.conditions.verdict);
                     self.put(at, Coming::Verdict { number, worth, verdict });
                 }
-                Action::Correct(number, model) => {
+                Action::Correct(number, model, share) => {
                     let steps = self.terms.corrections;
-                    let corrected = self.judge.correct(number, &model, steps)?;
+                    let corrected = self.judge.correct(number, &model, steps, share)?;
                     let takes = Duration::from_secs_f64(f64::from(steps) / self.conditions.correction_speed);
                     self.put(self.now.saturating_add(takes), Coming::Corrected(corrected.into()));
                 }

@@ -13,6 +13,8 @@ pub struct Terms {
     pub interval: Pace,
     /// The end of the run.
     pub limit: Pace,
+    /// What the learning rate runs towards, where it depends on how much of that is over.
+    pub horizon: Option<Pace>,
     /// What each model counts for.
     pub weighting: Weighting,
     /// Without so many models there is no mean.

@@ -83,7 +83,7 @@ impl Judge for Distance {
         Some(-verdict)
     }
 
-    fn correct(&mut self, _: u32, model: &[f32], steps: u32) -> Result<Vec<f32>> {
+    fn correct(&mut self, _: u32, model: &[f32], steps: u32, _: f64) -> Result<Vec<f32>> {
         Ok(model.iter().map(|value| value + steps as f32).collect())
     }
 }
@@ -117,6 +117,7 @@ fn terms(trainers: usize, interval: Pace, limit: Pace) -> Terms {
         trainers,
         interval,
         limit,
+        horizon: None,
         weighting: Weighting::Uniform,
         quorum: trainers / 2 + 1,
         grace: 5 * SECOND,

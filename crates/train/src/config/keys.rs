@@ -74,8 +74,9 @@ keys! {
     "model.learn_epsilon": "gin: whether it learns its epsilon (true)",
     "model.bases": "rgcn: of how many bases relations are mixed, 0: a weight for each relation (0)",
     "model.dropout": "share of each layer's input values dropped in training (0.3)",
-    "model.norm": "none | layer | batch: LayerNorm after hidden layers, or BatchNorm over the rows of all workers, \
-        with running statistics in evaluations (layer)",
+    "model.norm": "none | layer | batch: LayerNorm after hidden layers, or BatchNorm over the rows of all workers \
+        (of each by itself with train.sync_every or trainers on their own), with running statistics in evaluations \
+        (layer)",
     "model.activation": "relu | prelu, whose slope below 0 is learned (relu)",
     "model.jumping_knowledge": "none | last | cat | max: what a linear map behind the last layer reads: the last \
         hidden rows, or those of all layers side by side, or the largest of each column (none)",
@@ -106,6 +107,9 @@ keys! {
     "train.lr_step": "step: rounds between two falls of the rate (100)",
     "train.lr_factor": "step: what multiplies the rate then (0.1)",
     "train.warmup": "rounds over which the rate first rises (0)",
+    "train.horizon": "the end, of each stage, that train.lr_schedule and ramps of messages run towards, such as \
+        [\"200 epochs\"]; behind it they stay as they ended; `resume` with another end keeps that of before, and \
+        train.horizon=[] spreads them anew ([]: the end of the stage: train.epochs, schedule.rounds or schedule.limit)",
     "train.recompute": "without batches: make rows, folds and messages that the way back reads again rather than \
         keep them; less memory, same bits (false)",
     "train.precision": "f32 | bf16: how features, rows between layers and their gradients are stored; bf16 takes \
@@ -118,16 +122,17 @@ keys! {
     "train.patience": "evaluations without a better one that end a stage, 0: never (0)",
     "train.select_by": "metric | loss: which of the validation nodes' chooses the best round; patience waits for it \
         (metric)",
-    "train.class_weights": "what classes count for in the loss of training: balanced (all alike together; workers tell \
-        each other how many training nodes of each they have), or a number a class in the order of their numbers; with \
+    "train.class_weights": "what classes count for in the loss of training: balanced (all alike together, by how \
+        many training nodes of each all workers have), or a number a class in the order of their numbers; with \
         several labels a node, a label that is there against one that is not (all 1)",
     "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc | roc_auc_exact; of links mrr | hits@10, 20, 50, 100 | \
         roc_auc; the first is the one that may choose \
         the best round; roc_auc is from counts in bins of the score, roc_auc_exact sends every labelled node's scores \
         and labels to every worker",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",
-    "batch.size": "training nodes, or edges to predict, of a batch over all workers, about; 0: all at once. A round is \
-        then a batch; train.epochs and train.eval_every count epochs (0)",
+    "batch.size": "training nodes, or edges to predict, of a batch over all workers, about; of trainers on their own \
+        (averaging, psgd_pa, llcg) of each one's. 0: all at once. A round is then a batch; train.epochs and \
+        train.eval_every count epochs (0)",
     "batch.kind": "neighbours | clusters: what a batch reads: drawn in-neighbours, or clusters of a worker's nodes \
         with the edges between them (neighbours)",
     "batch.fanouts": "neighbours: in-neighbours drawn for each layer, the first layer's first, -1: all ([]: 10 each)",
@@ -150,7 +155,8 @@ keys! {
     "schedule.lr": "lazy, averaging: learning rate of each stage ([]: train.lr)",
     "schedule.interval": "averaging, psgd_pa, llcg: from one mean to the next: a time (\"2min\"), or steps or epochs \
         of each trainer (\"500 steps\", \"1 epoch\") (1 epoch)",
-    "schedule.limit": "averaging, psgd_pa, llcg: the end: a time, steps or epochs (train.epochs epochs)",
+    "schedule.limit": "averaging, psgd_pa, llcg: the end: a time, or steps or epochs of \
+        whichever trainer has had them first (train.epochs epochs)",
     "schedule.mean": "averaging, llcg: what a model counts for: uniform | rows | steps: alike, by training rows, by \
         steps since the last mean (uniform)",
     "schedule.quorum": "averaging, psgd_pa, llcg: models that a mean is taken of at least (0: more than half)",

@@ -95,6 +95,34 @@ impl Config {
         self.schedule.rounds.get(index).copied().unwrap_or(self.train.epochs)
     }
 
+    /// The end of stage `index`: trainers' own, or so many epochs as belong to it.
+    pub fn end_of(&self, index: usize) -> Pace {
+        self.schedule.limit.unwrap_or(Pace::Epochs(self.rounds_of(index).into()))
+    }
+
+    /// The end that the learning rate and ramps of stage `index` run towards.
+    pub fn horizon_of(&self, index: usize) -> Pace {
+        let given = &self.train.horizon;
+        given.get(index).or(given.last()).copied().unwrap_or_else(|| self.end_of(index))
+    }
+
+    /// The same run, which goes on behind where `before` would have ended, with the rates and ramps of that one: they
+    /// stay as they ended, since spread anew they would jump.
+    #[must_use]
+    pub fn keeping_horizon(mut self, before: &Config) -> Config {
+        // A stage a layer, and one before them.
+        let stages = 0..self.model.layers + 1;
+        let is_other = |index| self.end_of(index) != before.horizon_of(index);
+        // What has never gone has no rates to keep.
+        if stages.clone().any(is_other) && stages.clone().all(|index| before.horizon_of(index) != Pace::Epochs(0)) {
+            self.train.horizon = stages.map(|index| before.horizon_of(index)).collect();
+            while self.train.horizon.len() > 1 && self.train.horizon.iter().nth_back(1) == self.train.horizon.last() {
+                self.train.horizon.pop();
+            }
+        }
+        self
+    }
+
     /// Learning rate of stage `index`.
     pub fn lr_of(&self, index: usize) -> f32 {
         self.schedule.lr.get(index).copied().unwrap_or(self.train.lr)

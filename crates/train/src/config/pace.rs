@@ -113,7 +113,7 @@ impl TryFrom<String> for Span {
     type Error = String;
 
     fn try_from(text: String) -> Result<Span, String> {
-        let what = || format!("expected a time such as \"10 s\", \"2min\" or \"1.5 h\", found {text:?}");
+        let what = || format!("expected a time above 0 such as \"10 s\", \"2min\" or \"1.5 h\", found {text:?}");
         parse_duration(&text).map(Span).ok_or_else(what)
     }
 }

@@ -126,6 +126,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "train.lr_step",
             "train.lr_factor",
             "train.warmup",
+            "train.horizon",
             "train.clip",
             "train.eval_every",
             "train.patience",

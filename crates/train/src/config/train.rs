@@ -3,6 +3,8 @@
 use laconic_nn::Precision;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::pace::Pace;
+
 /// `[train]`: how the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -27,6 +29,11 @@ pub struct TrainConfig {
     pub lr_factor: f32,
     /// Rounds over which the rate first rises.
     pub warmup: u32,
+    /// The end that falling rates and ramps of messages run towards, of each stage, the last for all further ones:
+    /// epochs, and of trainers on their own steps or a time as well. Empty: the end of the stage. A run that is resumed
+    /// with another end keeps that of before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub horizon: Vec<Pace>,
     /// The largest norm of the gradient; 0 for none.
     pub clip: f32,
     /// Whether rows and folds that the way back could read are made again rather than kept: less memory, more time, and
@@ -83,6 +90,7 @@ impl Default for TrainConfig {
             lr_step: 100,
             lr_factor: 0.1,
             warmup: 0,
+            horizon: Vec::new(),
             clip: 0.0,
             recompute: false,
             precision: Stored::F32,

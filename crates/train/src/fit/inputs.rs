@@ -93,7 +93,7 @@ impl StageInputs {
             let inputs = reveal.inputs(peers.compute, graph, layer, x);
             return Ok(StageInputs { inputs, reveal: Some(reveal), eval_inputs });
         }
-        peers.halo.coders.turn(Reading { rounds: stage.rounds, ..Reading::default() });
+        peers.halo.coders.turn(Reading { rounds: stage.span, ..Reading::default() });
         let inputs = match plan.keeps_halo_apart(stage) {
             true => Inputs::copy(&mut peers, graph, layer, x, (tag, scope))?,
             false => Inputs::freeze(&mut peers, graph, layer, x, (tag, scope))?,

@@ -80,6 +80,7 @@ impl Learner for LocalTrainer<'_> {
 
     fn sets_out(&mut self, number: u32, taken: Taken) {
         self.0.goes_on_behind(taken.before, taken.here);
+        self.0.fit.rate_by_share(taken.share);
         if let Some(stale) = &mut self.0.worker.stale {
             stale.set_out(number);
         }
@@ -104,7 +105,9 @@ impl Learner for LocalTrainer<'_> {
     }
 
     fn rows(&self) -> f64 {
-        self.0.worker.own_rows[0]
+        // Whatever their classes weigh in the loss.
+        let Worker { links, own_rows, local, .. } = &*self.0.worker;
+        if links.is_some() { own_rows[0] } else { local.split_weights(&[])[0] }
     }
 
     fn steps_of_epoch(&self) -> u64 {
@@ -145,7 +148,8 @@ impl Judge for WholeJudge<'_> {
         worth(&self.0.worker.plan, verdict)
     }
 
-    fn correct(&mut self, number: u32, model: &[f32], steps: u32) -> Result<Vec<f32>> {
+    fn correct(&mut self, number: u32, model: &[f32], steps: u32, share: f64) -> Result<Vec<f32>> {
+        self.0.fit.rate_by_share(Some(share));
         self.0.goes_on_behind(0, u64::from(number.saturating_sub(1)) * u64::from(steps));
         self.0.progress.parameters.copy_from_slice(model);
         for _ in 0..steps {

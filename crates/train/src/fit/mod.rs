@@ -8,6 +8,7 @@ pub mod observe;
 mod pairs;
 pub mod progress;
 mod report;
+mod since;
 pub mod stages;
 pub mod task;
 pub mod trainer;

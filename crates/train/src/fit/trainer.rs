@@ -14,6 +14,7 @@ use super::batch::{self, Batches, Round, Training};
 use super::inputs::StageInputs;
 use super::observe::RoundReport;
 use super::progress::{Best, Clocks, Progress};
+use super::since::Since;
 use super::task::{self, Task};
 use crate::config::ramp::Reading;
 use crate::config::{SelectBy, TrainConfig};
@@ -63,6 +64,8 @@ pub struct Fit<'a> {
     agreement: Box<dyn Agreement>,
     /// Exchanges whose bits the assigner chooses, with their widths.
     adaptive: Vec<(Tag, usize)>,
+    /// Which share of the stage is over for the learning rate, where rounds do not say so.
+    share: Option<f64>,
     /// What has happened since workers last agreed.
     since: Since,
     started: Duration,
@@ -114,6 +117,7 @@ impl<'a> Fit<'a> {
             reduction: Reduction::new(&worker.plan, at.stage.first_layer)?,
             agreement: agreement::of(&worker.plan),
             adaptive: at.stage.live_exchanges().into_iter().filter(is_adaptive).collect(),
+            share: None,
             since: Since::default(),
             started: worker.now(),
             elapsed_before: 0.0,
@@ -123,6 +127,11 @@ impl<'a> Fit<'a> {
     /// Counts rounds of the run on from those of stages before.
     pub fn count_from(&mut self, rounds_before: u32) {
         self.at.rounds_before = rounds_before;
+    }
+
+    /// Takes the learning rate from now on by which share of the stage is over, or by rounds.
+    pub fn rate_by_share(&mut self, share: Option<f64>) {
+        self.share = share;
     }
 
     fn network(&self) -> &'a Network {
@@ -181,7 +190,7 @@ impl<'a> Fit<'a> {
     /// If another worker does not answer.
     pub fn catch_up(&mut self, worker: &mut Worker, rounds: u32) -> Result<()> {
         for done in 0..rounds {
-            let reading = Clocks::default().reading(done, self.rounds());
+            let reading = Clocks::default().reading(done, self.at.stage.span);
             self.reveal(worker, self.at.rounds_before + done + 1, &reading)?;
         }
         Ok(())
@@ -198,12 +207,12 @@ impl<'a> Fit<'a> {
 
     /// What happens before a round's pass: controllers turn, bits are assigned, frozen inputs are revealed further.
     fn prepare(&mut self, worker: &mut Worker, progress: &Progress, round: u32) -> Result<()> {
-        let rounds = self.rounds();
+        let span = self.at.stage.span;
         let bytes = worker.plan.bytes_before(self.at.index).get(progress.done as usize).copied().unwrap_or(0.0);
-        let reading = Reading { bytes, ..progress.clocks.reading(progress.done, rounds) };
+        let reading = Reading { bytes, ..progress.clocks.reading(progress.done, span) };
         worker.turn(reading);
         let messages = &worker.plan.messages;
-        let is_due = |(tag, _): &&(Tag, usize)| widths::is_due(progress.done, messages.coding(*tag).period(rounds));
+        let is_due = |(tag, _): &&(Tag, usize)| widths::is_due(progress.done, messages.coding(*tag).period(span));
         let due: Vec<(Tag, usize)> = self.adaptive.iter().filter(is_due).copied().collect();
         if !due.is_empty() {
             // What is under way was coded with the bits of before.
@@ -278,6 +287,7 @@ impl<'a> Fit<'a> {
     /// Agrees on the gradient, or after the step on the parameters, and takes the step; returns its learning rate.
     fn step(&mut self, worker: &mut Worker, progress: &mut Progress, extras: &mut Extras, round: u32) -> Result<f32> {
         let (plan, rounds) = (worker.plan.clone(), self.rounds());
+        let (span, share) = (self.at.stage.span, self.share);
         let Fit { gradient, seen, reduction, agreement, .. } = self;
         let mut turn = Turn { worker, progress, gradient, extras, reduction, round };
         agreement.before_step(&mut turn)?;
@@ -285,7 +295,12 @@ impl<'a> Fit<'a> {
             optimiser::clip(turn.gradient, plan.config.train.clip);
         }
         let progress = &mut *turn.progress;
-        let lr = self.at.stage.lr * plan.rate.factor(progress.done.min(rounds), rounds, plan.config.train.warmup);
+        let (done, warmup) = (progress.done, plan.config.train.warmup);
+        let lr = self.at.stage.lr
+            * match share {
+                Some(share) => plan.rate.factor_at(done, share, warmup),
+                None => plan.rate.factor(done, span, warmup),
+            };
         let (parameters, running) = progress.parameters.split_at_mut(self.at.stage.network.trained());
         progress.optimiser.step(parameters, turn.gradient, lr);
         blend(&turn.worker.compute, running, seen, 1.0 - MOMENTUM);
@@ -455,30 +470,6 @@ pub fn keep_best(plan: &Plan, best: &mut Option<Best>, (round, scores, parameter
         *best = Some(Best { round, scores: scores.clone(), parameters: kept });
     }
     is_better
-}
-
-/// What has happened on this worker since workers last agreed.
-#[derive(Debug, Clone, Copy, Default)]
-struct Since {
-    loss: f64,
-    rounds: u32,
-    /// What the own rows of the last round count for.
-    rows: f64,
-}
-
-impl Since {
-    fn add(&mut self, loss: f64) {
-        (self.loss, self.rounds) = (self.loss + loss, self.rounds + 1);
-    }
-
-    fn extras(&self, worker: &Worker, elapsed: Duration) -> Extras {
-        Extras {
-            loss: self.loss / f64::from(self.rounds),
-            stop: f64::from(u8::from(worker.is_interrupted())),
-            seconds: elapsed.as_secs_f64(),
-            rows: self.rows,
-        }
-    }
 }
 
 /// Figures that are no numbers can neither be compared nor written down.

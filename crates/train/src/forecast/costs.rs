@@ -9,7 +9,7 @@ use laconic_wire::{Kind, Ledger, Rank, Row};
 use super::book::Book;
 use super::contents::Leaving;
 use super::traffic::{clocked, forecast_rungs, forecast_worker, on_best_rung};
-use super::trained::{shapes_among, trained, with_something_to_learn, without_trainer};
+use super::trained::{shapes_among, trained, unlike_epochs, with_something_to_learn, without_trainer};
 use super::trainers::TrainersForecast;
 use super::{Forecast, memory};
 use crate::config::ramp::Clock;
@@ -231,7 +231,12 @@ fn costs_of_trainers(
     }
     let is_known = !forecast.means.is_empty();
     let number = is_known.then(|| forecast.means.iter().sum());
-    let mut notes: Vec<String> = without_trainer(&could, &parts).collect();
+    let mut notes: Vec<String> = without_trainer(&could, &parts).chain(unlike_epochs(plan, &of_epoch)).collect();
+    if forecast.is_exact && of_epoch.len() > 1 {
+        let what = "bytes are those of trainers that keep up with each other: who is later than schedule.grace is \
+            called, with 24 bytes for each mean, or missed";
+        notes.push(what.to_owned());
+    }
     if !is_known {
         let what = "one of schedule.interval and schedule.limit is a time and the other is not: how many means there \
             will be is not known, and neither are their bytes; what is said of bytes leaves them out";

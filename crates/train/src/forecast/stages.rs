@@ -245,14 +245,14 @@ impl<'a> StageForecast<'a> {
 
     /// The same for what crosses once, for which no bytes have been sent yet.
     fn start(&self, done: u32) -> Reading {
-        Reading { done, rounds: self.stage().rounds, ..Reading::default() }
+        Reading { done, rounds: self.stage().span, ..Reading::default() }
     }
 
     fn occasion(&self, done: u32, live: &[(Tag, usize)]) -> Occasion {
         let (plan, rounds) = (self.forecast.plan, self.stage().rounds);
         let is_due = |tag: &Tag| {
             let coding = plan.messages.coding(*tag);
-            coding.is_adaptive() && widths::is_due(done - 1, coding.period(rounds))
+            coding.is_adaptive() && widths::is_due(done - 1, coding.period(self.stage().span))
         };
         Occasion {
             agrees: plan.cadence.agrees(done, rounds),

@@ -3,7 +3,7 @@
 use laconic_graph::dataset::Split;
 use laconic_graph::part::{GlobalCounts, Part};
 
-use crate::config::{Config, TaskChoice, TrainersHalo};
+use crate::config::{Config, Pace, TaskChoice, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Members, Plan, TrainersPlan};
@@ -19,12 +19,11 @@ pub fn with_something_to_learn(every: &[Part], parts: Vec<u32>, config: &Config)
     if config.task.kind == TaskChoice::LinkPrediction {
         return parts;
     }
-    let learns = |part: &Part| {
-        let mut roles = part.roles.iter().enumerate();
-        roles.any(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0)
-    };
-    let some: Vec<u32> =
-        every.iter().filter(|part| parts.contains(&part.index) && learns(part)).map(|part| part.index).collect();
+    let some: Vec<u32> = every
+        .iter()
+        .filter(|part| parts.contains(&part.index) && learns_from_nodes(part))
+        .map(|part| part.index)
+        .collect();
     if some.is_empty() { parts } else { some }
 }
 
@@ -34,7 +33,33 @@ pub fn without_trainer(could: &[u32], parts: &[u32]) -> impl Iterator<Item = Str
     none.map(|part| format!("part {part} has no trainer: no node of it is to learn from"))
 }
 
-/// What the trainers of these parts see, or the one at the place `only`, and the steps of each one's epoch: the graph
+/// What is said of trainers, with epochs of so many steps, that learn in batches or end by epochs.
+pub fn unlike_epochs(plan: &Plan, of_epoch: &[u64]) -> Vec<String> {
+    let Some(trainers) = &plan.trainers else { return Vec::new() };
+    let mut notes = Vec::new();
+    if plan.batching.is_some() && of_epoch.len() > 1 {
+        let (size, count) = (plan.config.batch.size, of_epoch.len());
+        let what = format!("is of each trainer's own, so that {count} of them read {count} times as much in a step");
+        notes.push(format!("batch.size = {size} {what} as workers that agree on every step (synchronous, ggs)"));
+    }
+    let (least, most) = (of_epoch.iter().min().copied().unwrap_or(1), of_epoch.iter().max().copied().unwrap_or(1));
+    for stage in 0..plan.stages.len() {
+        if let (Pace::Epochs(epochs), Pace::Steps(_), true) =
+            (plan.config.end_of(stage), trainers.interval, least < most)
+        {
+            let of_largest = epochs as f64 * least as f64 / most as f64;
+            notes.push(format!(
+                "the run ends when the first trainer has had {epochs} epochs: of {least} steps with the fewest to \
+                 learn from, and of {most} with the most, which then has had about {of_largest:.1}; schedule.interval in \
+                 epochs lets each have as many"
+            ));
+            break;
+        }
+    }
+    notes
+}
+
+/// What the trainers of these parts see, or the one at the place `only`, and the steps of everybody's epoch: the graph
 /// of its own nodes, or its part with the edges that come from nodes that somebody trains on.
 ///
 /// # Errors
@@ -53,10 +78,14 @@ pub fn trained(
         nodes.sort_unstable();
         nodes
     });
-    let wanted = |part: &u32| only.is_none_or(|only| parts.get(only) == Some(part));
     let (mut own, mut of_epoch) = (Vec::new(), Vec::new());
-    for part in every.into_iter().filter(|part| parts.contains(&part.index) && wanted(&part.index)) {
+    for part in every.into_iter().filter(|part| parts.contains(&part.index)) {
         let index = part.index;
+        let is_wanted = only.is_none_or(|only| parts.get(only) == Some(&index));
+        if !is_wanted && config.batch.size == 0 {
+            of_epoch.push(1);
+            continue;
+        }
         let part = match (meets, &there) {
             (false, _) => Part { index, ..part.induced() },
             (true, Some(there)) => part.keeping(&|id| there.binary_search(&id).is_ok()),
@@ -65,9 +94,36 @@ pub fn trained(
         let plan = Plan::with(members, config, &own_counts(&part))
             .map_err(|error| TrainError::config(format!("the trainer of part {index}: {error}")))?;
         of_epoch.push(plan.batching.as_ref().map_or(1, |batching| u64::from(batching.batches)));
-        own.push(part);
+        if is_wanted {
+            check_learns(&plan, &part)?;
+            own.push(part);
+        }
     }
     Ok((own, of_epoch))
+}
+
+/// Refuses a part that its trainer could learn nothing from.
+fn check_learns(plan: &Plan, part: &Part) -> Result<()> {
+    let learns = match plan.links {
+        Some(_) => {
+            let sets = plan.take_links(part.clone())?.1;
+            let own = |source: &u64| part.nodes.binary_search(source).is_ok();
+            sets.is_some_and(|sets| sets.train.pairs().any(|edge| own(&edge.source)))
+        }
+        None => learns_from_nodes(part),
+    };
+    if learns {
+        return Ok(());
+    }
+    let what = "no training node with a label that is known, or no edge, is among its nodes; averaging.drop leaves it \
+        out";
+    Err(TrainError::config(format!("part {} has nothing to train on: {what}", part.index)))
+}
+
+/// Whether a node of the part is to learn from.
+fn learns_from_nodes(part: &Part) -> bool {
+    let mut roles = part.roles.iter().enumerate();
+    roles.any(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0)
 }
 
 /// The shapes of trainers that meet, by their places among each other.

@@ -70,8 +70,8 @@ impl TrainersForecast {
         let forms = plan.stages.iter().enumerate().map(form).collect::<Result<Vec<Form>>>()?;
         let stage = |(index, form): (usize, &Form)| {
             let reached = StageReached::of(plan, index, from);
-            let paces = (of.interval, plan.limit_of(index));
-            let means = StageMeans::of(paces, of_epoch, *form, &reached)?;
+            let paces = (of.interval, plan.config.end_of(index));
+            let means = StageMeans::of(paces, of_epoch, (*form, taken_along(plan, index)), &reached)?;
             Some(StageMeans { hands_on: index + 1 < plan.stages.len(), ..means })
         };
         let stages = forms.iter().enumerate().map(stage).collect::<Option<Vec<_>>>().unwrap_or_default();
@@ -106,18 +106,25 @@ impl TrainersForecast {
         }
         let is_exact = !stages.is_empty() && stages.iter().all(|stage| stage.is_exact);
         let means = stages.iter().map(|stage| stage.means).collect();
-        let largest = forms.iter().max_by_key(|form| form.values);
-        let of_mean = largest.map_or(0, |form| bytes_of_mean(form, afar.len(), of.interval));
+        let largest = forms.iter().enumerate().max_by_key(|(_, form)| form.values);
+        let of_mean =
+            largest.map_or(0, |(stage, form)| bytes_of_mean((form, taken_along(plan, stage)), afar.len(), of.interval));
         Ok(TrainersForecast { books, is_exact, means, leaves, of_mean })
     }
 }
 
+/// What trainers are told with a mean of a stage, as far as its size goes.
+fn taken_along(plan: &Plan, stage: usize) -> Taken {
+    let by_time = matches!(plan.config.horizon_of(stage), Pace::Time(_)) && plan.rate.follows_the_share();
+    Taken { share: by_time.then_some(0.0), ..Taken::default() }
+}
+
 /// What a mean takes that is handed out to so many trainers, who are called for it where time decides.
-fn bytes_of_mean(form: &Form, trainers: usize, interval: Pace) -> u64 {
+fn bytes_of_mean((form, taken): (&Form, Taken), trainers: usize, interval: Pace) -> u64 {
     let model = form.empty();
     let call = matches!(interval, Pace::Time(_)).then(|| sizes_to_trainer(&ToTrainer::Call { number: 1 }));
     let there = sizes_from_trainer(&FromTrainer::Model { number: 1, steps: 0, loss: 0.0, model: model.clone() });
-    let back = sizes_to_trainer(&ToTrainer::Go { number: 1, taken: Taken::default(), model: Some(model) });
+    let back = sizes_to_trainer(&ToTrainer::Go { number: 1, taken, model: Some(model) });
     let frames = call.into_iter().chain([there, back]).flatten();
     trainers as u64 * frames.map(|(_, payload)| Count::of(1, payload as u64).framed).sum::<u64>()
 }
@@ -135,6 +142,8 @@ struct StageMeans {
     is_exact: bool,
     /// What models look like on their way.
     form: Form,
+    /// What trainers are told with them, as far as its size goes.
+    taken: Taken,
     /// Whether another stage follows, which trainers get the chosen model for.
     hands_on: bool,
 }
@@ -142,7 +151,12 @@ struct StageMeans {
 impl StageMeans {
     /// Of a stage whose trainers have epochs of so many steps; a time is divided by a time, steps by steps. Where one
     /// is a time and the other is not, nobody knows.
-    fn of(paces: (Pace, Pace), of_epoch: &[u64], form: Form, reached: &StageReached) -> Option<StageMeans> {
+    fn of(
+        paces: (Pace, Pace),
+        of_epoch: &[u64],
+        (form, taken): (Form, Taken),
+        reached: &StageReached,
+    ) -> Option<StageMeans> {
         let StageReached { before, is_passed, is_over, steps, elapsed } = reached;
         let steps = steps.iter().copied().chain(std::iter::repeat(0));
         let left = |(&of_epoch, steps): (&u64, u64)| means_left(paces, of_epoch, (steps, *elapsed));
@@ -150,7 +164,7 @@ impl StageMeans {
         let (left, is_exact) = left.into_iter().min()?;
         let left = if *is_passed || *is_over { 0 } else { left };
         let means = u64::from(*before).saturating_add(left);
-        Some(StageMeans { before: *before, is_passed: *is_passed, means, is_exact, form, hands_on: false })
+        Some(StageMeans { before: *before, is_passed: *is_passed, means, is_exact, form, taken, hands_on: false })
     }
 }
 
@@ -193,7 +207,7 @@ fn number(mean: u64) -> u32 {
 /// Enters what the aggregator, of rank 0, and these trainers behind it send in a stage. A round of the ledger is a
 /// mean.
 fn forecast_stage(stage: &StageMeans, trainers: &[usize], books: &mut [Book<'_>]) {
-    let (model, taken) = (stage.form.empty(), Taken::default());
+    let (model, taken) = (stage.form.empty(), stage.taken);
     let whole = || -> Model { vec![0.0; stage.form.values].into() };
     let (aggregator, others) = books.split_first_mut().expect("the aggregator has a book");
     let goes = stage.before == 0 || u64::from(stage.before) < stage.means;

@@ -222,6 +222,7 @@ impl Plan {
         let batches = batching.batches;
         for stage in std::sync::Arc::get_mut(&mut self.stages).into_iter().flat_map(|stages| stages.iter_mut()) {
             stage.rounds = stage.rounds.saturating_mul(batches);
+            stage.span = stage.span.saturating_mul(batches);
             if stage.rounds as usize > super::ROUNDS_MAX {
                 let what = format!("{} epochs of {batches} batches", self.config.train.epochs);
                 let most = super::ROUNDS_MAX;

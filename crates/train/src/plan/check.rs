@@ -9,7 +9,7 @@ use super::links::LinkPlan;
 use super::members::Members;
 use super::trainers::TrainersPlan;
 use crate::config::ramp::Clock;
-use crate::config::{ClassWeights, Config, HandOnChoice, SplitChoice, one_of};
+use crate::config::{ClassWeights, Config, HandOnChoice, Pace, SplitChoice, one_of};
 use crate::error::{Result, TrainError};
 use crate::messages::{ColumnsLeftOut, Messages};
 
@@ -108,6 +108,11 @@ impl Members {
         let schedule = &config.schedule;
         self.schedule(config)?;
         schedule.lr.iter().try_for_each(|&lr| positive("schedule.lr", lr.into()))?;
+        let (horizon, trainers) = (&config.train.horizon, self.schedule(config)?.trainers);
+        if let Some(pace) = horizon.iter().find(|pace| !trainers && !matches!(pace, Pace::Epochs(_))) {
+            let what = "expected epochs such as \"200 epochs\"; times and steps are those of trainers on their own";
+            return Err(TrainError::config(format!("train.horizon = \"{pace}\": {what}")));
+        }
         schedule.rounds.iter().try_for_each(|&r| within("schedule.rounds", r as usize, 0..=ROUNDS_MAX))?;
         if let Some(HandOnChoice::Columns(columns)) = schedule.hand_on {
             let hidden = config.model.architecture([1, 1].into()).hidden_width(self.layer(config)?);

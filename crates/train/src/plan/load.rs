@@ -6,10 +6,14 @@ use std::path::Path;
 use laconic_graph::part::{Provenance, open_meta};
 use laconic_graph::read::is_part_folder;
 
+use laconic_nn::optimiser::{RateSchedule, RateSpec};
+
 use super::members::{Axis, Members};
+use crate::config::ramp::Clock;
 use crate::config::typed::{malformed, misfit};
 use crate::config::{Config, apply, culprit, refuse_unknown};
 use crate::error::{Result, TrainError};
+use crate::messages::Messages;
 
 /// Larger configuration files are refused.
 const BYTES_MAX: u64 = 1 << 20;
@@ -61,6 +65,18 @@ impl Config {
 }
 
 impl Members {
+    /// A run that goes on from one of `before`, where it ends elsewhere: rates and ramps that follow how much of a run
+    /// is over go on towards the end that they had.
+    ///
+    /// # Errors
+    /// If the messages name a codec that there is not.
+    pub fn keeping_horizon(&self, config: Config, before: &Config) -> Result<Config> {
+        let rate = RateSchedule { kind: self.rate(&config)?, spec: RateSpec { step: 1, factor: 1.0 } };
+        let messages = Messages::of(&config.messages, &self.codecs, &[])?;
+        let runs_towards = rate.follows_the_share() || messages.follow(Clock::Epoch) || messages.are_adaptive();
+        Ok(if runs_towards { config.keeping_horizon(before) } else { config })
+    }
+
     /// Reads a configuration file and applies overrides of the form `key=value`.
     ///
     /// # Errors

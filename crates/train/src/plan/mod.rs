@@ -27,7 +27,7 @@ use laconic_nn::metric::Metric;
 use laconic_nn::network::{INPUTS, LIN};
 use laconic_nn::optimiser::{OptimiserKind, RateSchedule, RateSpec};
 
-use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, TaskChoice, Widths};
+use crate::config::{ClassWeights, Config, EvaluationInputs, MessagesConfig, Pace, TaskChoice, Widths};
 use crate::error::{Result, TrainError};
 use crate::messages::{Messages, evaluates_alone};
 use crate::schedule::{Blueprint, Stage};
@@ -199,7 +199,11 @@ impl Plan {
             stages = links.with_decoder(stages);
         }
         let messages = Messages::of(&config.messages, &members.codecs, &stages)?;
-        for stage in &mut stages {
+        for (index, stage) in stages.iter_mut().enumerate() {
+            // Steps of trainers on their own follow from their data, too.
+            if let (false, Pace::Epochs(epochs)) = (config.train.horizon.is_empty(), config.horizon_of(index)) {
+                stage.span = u32::try_from(epochs).unwrap_or(u32::MAX);
+            }
             stage.cache_inputs &= !(stage.redraws && messages.redraw(stage.input_tag(0)));
         }
         let selection = members.selection(config)?;

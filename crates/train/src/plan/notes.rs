@@ -30,6 +30,7 @@ impl Plan {
             .chain(self.idle_with_batches())
             .chain(self.idle_with_trainers())
             .chain(self.apart())
+            .chain(self.norms_apart())
             .chain(self.one_relation())
             .chain(self.passed_over())
             .collect()
@@ -66,6 +67,21 @@ impl Plan {
             ),
         };
         Some(format!("labels differ between parts, by {skew:.2} (0: not at all): {why}; random parts would not"))
+    }
+
+    /// Says so where each worker normalises by its own rows.
+    fn norms_apart(&self) -> Option<String> {
+        let norms = self.stages.iter().any(|stage| stage.network.normalises_columns());
+        let why = match (&self.trainers, self.config.train.sync_every) {
+            (Some(_), _) => "trainers on their own meet nobody between two means",
+            (None, every) if every > 1 => "workers meet nobody between two averages (train.sync_every)",
+            _ => return None,
+        };
+        norms.then(|| {
+            let what = "each normalises by its own rows, and evaluations use the mean of their running statistics, \
+                which leaves out how far parts differ from each other";
+            format!("model.norm = \"batch\": {why}, so {what}")
+        })
     }
 
     /// Says so where gradients come back in other columns than their rows went out in: then some are by entries that

@@ -36,6 +36,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "partition.order",
         "model.self_loops",
         "train.class_weights",
+        "train.horizon",
         "schedule.hand_on",
         "schedule.limit",
         "averaging.drop",

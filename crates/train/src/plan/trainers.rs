@@ -1,5 +1,6 @@
 //! Trainers on their own, as a configuration asks for them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use laconic_graph::links::NegativeScope;
@@ -138,6 +139,16 @@ pub fn means_left(
     }
 }
 
+/// The steps that a trainer with epochs of `own` steps takes until a pace that all run towards, where epochs of all
+/// take so many: whole intervals, as many as whoever is there first has. `None` where time decides.
+fn steps_until((interval, end): (Pace, Pace), of_epoch: &[u64], own: u64) -> Option<u64> {
+    let steps = end.steps(own)?;
+    let Some(every) = interval.steps(own) else { return Some(steps) };
+    let left = |&of_epoch: &u64| means_left((interval, end), of_epoch, (0, Duration::ZERO)).map(|(means, _)| means);
+    let means = of_epoch.iter().filter_map(left).min()?;
+    Some(means.saturating_mul(every))
+}
+
 /// Refuses a simulated network of workers that exchange rows, and what belongs to it elsewhere.
 fn check_transport(config: &Config, trainers: bool) -> Result<()> {
     let transport = &config.transport;
@@ -194,6 +205,23 @@ impl Plan {
         Plan { cadence: Cadence::alone(self.cadence), evaluation: Scope::Nothing, ..self }
     }
 
+    /// Spreads the learning rate over the steps that the trainer at this place, whose plan this is, will take, where
+    /// epochs of all take so many.
+    pub fn run_towards(&mut self, of_epoch: &[u64], place: usize) {
+        let steps: Vec<Option<u32>> =
+            (0..self.stages.len()).map(|stage| self.steps_of(stage, of_epoch, place)).collect();
+        if let Some(stages) = Arc::get_mut(&mut self.stages) {
+            stages.iter_mut().zip(steps).for_each(|(stage, steps)| stage.span = steps.unwrap_or(stage.span));
+        }
+    }
+
+    /// The steps that the rate of a stage is spread over at the trainer of this place; `None` where time decides.
+    pub fn steps_of(&self, stage: usize, of_epoch: &[u64], place: usize) -> Option<u32> {
+        let paces = (self.config.schedule.interval, self.config.horizon_of(stage));
+        let own = of_epoch.get(place).copied().unwrap_or(1);
+        steps_until(paces, of_epoch, own).map(|steps| u32::try_from(steps).unwrap_or(u32::MAX))
+    }
+
     /// Refuses messages that depend on those before them, which a trainer may not have read, or on a round, of which
     /// each trainer has its own.
     fn check_told_rows(&self) -> Result<()> {
@@ -212,12 +240,6 @@ impl Plan {
             return refuse("a ramp of messages", "each trainer counts its own rounds");
         }
         Ok(())
-    }
-
-    /// The end of a stage of trainers: the run's, or so many epochs as belong to this stage.
-    pub fn limit_of(&self, stage: usize) -> Pace {
-        let epochs = Pace::Epochs(self.config.rounds_of(stage).into());
-        self.config.schedule.limit.unwrap_or(epochs)
     }
 
     /// Refuses pairs with nodes that a trainer on its own does not have, and what trainers would have to meet for after

@@ -135,8 +135,8 @@ pub struct MetricsSummary {
 pub struct BytesSummary {
     /// Payload and framing, counted at the senders.
     pub total: u64,
-    /// What was predicted before the run.
-    pub predicted: u64,
+    /// What was predicted before the run; nothing where nobody could know it.
+    pub predicted: Option<u64>,
     /// Whether the prediction is a bound, because sizes depend on what happens during the run.
     #[serde(default)]
     pub is_bound: bool,
@@ -329,7 +329,7 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
     let by_kind = kinds.map(|count| count.framed);
     BytesSummary {
         total: total.framed,
-        predicted: facts.predicted.iter().map(|(_, bytes)| bytes).sum(),
+        predicted: Some(facts.predicted.iter().map(|(_, bytes)| bytes).sum()),
         is_bound: !facts.plan.is_predictable(),
         predicted_by_kind: by_name(facts.predicted),
         payload: total.payload,

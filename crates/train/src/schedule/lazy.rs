@@ -35,6 +35,7 @@ pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
         },
         first_layer: index as u16,
         rounds: config.rounds_of(index),
+        span: config.rounds_of(index),
         lr: config.lr_of(index),
     };
     (0..count).map(stage).collect()

@@ -25,6 +25,8 @@ pub struct Stage {
     pub first_layer: u16,
     /// Rounds at most.
     pub rounds: u32,
+    /// Rounds that the learning rate and ramps are spread over: all of them, unless `train.horizon` says otherwise.
+    pub span: u32,
     /// Base learning rate.
     pub lr: f32,
 }

@@ -25,6 +25,7 @@ pub(super) fn stages(blueprint: &Blueprint<'_>) -> Vec<Stage> {
         hand_on: HandOn::Nothing,
         first_layer: 0,
         rounds: config.train.epochs,
+        span: config.train.epochs,
         lr: config.train.lr,
     }]
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use laconic_graph::dataset::Labels;
+use laconic_graph::dataset::{Labels, Split};
+use laconic_graph::part::Part;
 use laconic_wire::{Ledger, Rank, Transport, collectives};
 
 use super::local::Local;
@@ -21,18 +22,31 @@ pub(super) fn class_weights(plan: &Plan, transport: &mut dyn Transport, local: &
         None => Ok(Arc::default()),
         Some(ClassWeights::Given(weights)) => Ok(weights.as_slice().into()),
         Some(ClassWeights::Counted(_)) => {
-            let mut counts = count(local, plan.class_counts);
+            let mut counts = vec![0.0; plan.class_counts];
+            count(&local.labels, &local.masks[0], &mut counts);
             collectives::all_reduce_f64(transport, Step::ClassCounts.tag(0), &mut counts)?;
             Ok(balanced(&counts, local.classes).into())
         }
     }
 }
 
-/// Own training nodes of each class; or those that have each label, and after them those that have it not.
-fn count(local: &Local, numbers: usize) -> Vec<f64> {
-    let mut counts = vec![0.0; numbers];
-    for row in (0..local.ids.len()).filter(|&row| local.masks[0][row]) {
-        match &local.labels {
+/// What each class counts for over all these parts together, where that follows from how many training nodes there are:
+/// for workers that each start alone with one of them.
+pub fn class_weights_over(plan: &Plan, parts: &[&Part]) -> Option<Vec<f32>> {
+    let Some(ClassWeights::Counted(_)) = plan.class_weights else { return None };
+    let mut counts = vec![0.0; plan.class_counts];
+    for part in parts {
+        let roles = part.roles.iter().enumerate();
+        let learns = roles.map(|(row, roles)| roles & Split::TRAIN != 0 && part.labels.known(row) > 0);
+        count(&part.labels, &learns.collect::<Vec<bool>>(), &mut counts);
+    }
+    Some(balanced(&counts, parts.first().map_or(0, |part| part.global.classes)))
+}
+
+/// Adds the training nodes of each class; or those that have each label, and after them those that have it not.
+fn count(labels: &Labels, learns: &[bool], counts: &mut [f64]) {
+    for row in (0..learns.len()).filter(|&row| learns[row]) {
+        match labels {
             Labels::Single { values, .. } => counts[values[row] as usize] += 1.0,
             Labels::Multi { classes, values } => {
                 for (class, &label) in values[row * classes..][..*classes].iter().enumerate() {
@@ -44,7 +58,6 @@ fn count(local: &Local, numbers: usize) -> Vec<f64> {
             Labels::None => {}
         }
     }
-    counts
 }
 
 /// All / (classes · those of the class), or without / with; 1 where there are none to weigh.

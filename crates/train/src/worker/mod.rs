@@ -54,6 +54,8 @@ pub struct Worker {
     pub plan: Arc<Plan>,
     /// This worker's metered end of the network.
     pub transport: Metered,
+    /// The number of the part that batches of clusters are drawn for: its rank, but for a trainer that meets nobody.
+    pub part: u32,
     /// Compute threads with their scratch memory.
     pub compute: Compute,
     /// Own rows with their edges and targets.
@@ -254,6 +256,7 @@ impl Worker {
         halo.timeline = Timeline::new(clock.clone().unwrap_or_else(|| Arc::new(WallClock::new())));
         let worker = Worker {
             plan,
+            part: transport.rank().0,
             transport,
             compute,
             local,

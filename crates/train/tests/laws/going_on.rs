@@ -1,12 +1,16 @@
 //! Trainers that go on: with the steps behind them that entered means, whoever was lost meanwhile.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use laconic_train::TrainError;
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Options, run_threads};
 
-use crate::averaging::{KINDS, averaging, dataset, dealt, simulated};
+use crate::averaging::{KINDS, averaging, dataset, dealt, simulated, trainers};
 use crate::fixture::{folder, into_folder};
+use crate::hosted::Until;
 use crate::same_bits::{bits, log};
 
 /// By SGD, which remembers nothing, so that nothing is lost with a process but steps that entered no mean.
@@ -52,6 +56,27 @@ fn a_run_that_lost_its_aggregator_ends_as_one_that_did_not() {
             assert_eq!(lines(out.path()), lines(straight.path()), "{what}");
             let [before, after] = [&calm, &resumed].map(|of| averaging(of).trainers.iter().map(|of| of.steps));
             assert!(before.eq(after), "{what}: steps");
+        }
+    }
+}
+
+/// By steps a run that is asked to stop leaves its last whole mean.
+#[test]
+fn a_run_that_was_stopped_between_two_means_ends_as_one_that_was_not() {
+    for keys in [&[][..], &["schedule.halo=frozen"], &["batch.size=9"], &["train.eval_every=3"]] {
+        for kind in ["transport.kind=simulated", "transport.kind=threads"] {
+            let all = [keys, BY_STEP, &["schedule.limit=24 steps", kind]].concat();
+            let source = || Source::of(dealt(&dataset(keys), 3));
+            let straight = run_threads(&trainers(&all), source(), Options::default()).expect("a run");
+            let (out, flag) = (folder(), Arc::new(AtomicBool::new(false)));
+            let observer = Box::new(Until { means: 3, flag: flag.clone() });
+            let options = Options { interrupt: flag, observer, ..into_folder(out.path()) };
+            let stopped = run_threads(&trainers(&all), source(), options).expect("a run");
+            assert!(stopped[0].trained.interrupted || keys.contains(&"train.eval_every=3"), "{all:?}");
+            let options = Options { resume: true, ..into_folder(out.path()) };
+            let resumed = run_threads(&trainers(&all), source(), options).expect("it goes on");
+            assert!(bits(&resumed) == bits(&straight), "{all:?}");
+            assert_eq!(averaging(&resumed).means, averaging(&straight).means, "{all:?}");
         }
     }
 }

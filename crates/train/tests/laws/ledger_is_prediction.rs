@@ -37,7 +37,11 @@ pub fn assert_exact(outcomes: &[Outcome], what: &str) {
         }
     }
     let bytes = &outcomes[0].summary.as_ref().expect("worker 0 sums up").bytes;
-    assert_eq!((bytes.total, bytes.received), (bytes.predicted, bytes.predicted), "{what}: the summary's bytes");
+    assert_eq!(
+        (Some(bytes.total), Some(bytes.received)),
+        (bytes.predicted, bytes.predicted),
+        "{what}: the summary's bytes"
+    );
     assert_eq!(bytes.by_kind.values().sum::<u64>(), bytes.total, "{what}: by kind");
 }
 

@@ -133,7 +133,7 @@ fn rounds_that_were_sent_again_are_in_the_ledger_as_often_as_they_were_sent() {
     let again = |start: u32| framed(rows.iter().filter(|row| row.start == start && row.entry.round > 4));
     assert_eq!(bytes.starts.iter().map(|start| start.repeated).collect::<Vec<_>>(), [again(0), again(1), 0]);
     assert_eq!(bytes.repeated, again(0) + again(1));
-    assert_eq!(bytes.predicted, bytes.total, "what was sent before, and what was still to come");
+    assert_eq!(bytes.predicted, Some(bytes.total), "what was sent before, and what was still to come");
 }
 
 /// Puts the checkpoint of round 4 where a crash has left a later one.
@@ -263,7 +263,7 @@ fn trainers_that_go_on_send_what_was_predicted_when_they_did() {
                     assert!(differences.is_empty(), "{what}: rank {}: {differences:?}", outcome.rank);
                 }
                 assert_agrees(&bytes, &rows, &what);
-                assert_eq!((bytes.predicted, bytes.is_bound), (bytes.total, false), "{what}");
+                assert_eq!((bytes.predicted, bytes.is_bound), (Some(bytes.total), false), "{what}");
                 // Behind the last mean every trainer that is elsewhere is told the end, and takes its leave.
                 let elsewhere = u64::from(WORKERS) - u64::from(keys.iter().any(|key| key.contains("aggregator")));
                 let end = Count::of(1, 1).framed + Count::of(1, 16).framed;

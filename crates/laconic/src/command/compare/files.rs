@@ -44,7 +44,7 @@ fn csv(comparison: &Comparison) -> String {
                 purposes.start_up,
                 run.training,
                 run.bytes,
-                run.predicted,
+                run.predicted.map(|predicted| predicted.to_string()).unwrap_or_default(),
                 run.skipped,
                 run.rounds,
                 run.seconds,

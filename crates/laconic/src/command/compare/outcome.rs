@@ -161,8 +161,8 @@ pub struct Run {
     /// Messages that `messages.skip` left out.
     #[serde(default)]
     pub skipped: u64,
-    /// What was predicted.
-    pub predicted: u64,
+    /// What was predicted; nothing where nobody could know it.
+    pub predicted: Option<u64>,
     /// Rounds done, over all stages.
     pub rounds: u32,
     /// Seconds from start to end, on the clock that the comparison says.

@@ -113,7 +113,7 @@ fn every_run(comparison: &Comparison, runs: &[Run]) -> Page {
             run.recorded.test().map_or("-".to_owned(), |test| format!("{test:.4}")),
             human_bytes(bytes.total),
             separated(bytes.total),
-            traffic::difference(bytes.predicted, bytes.total),
+            bytes.predicted.map_or("-".to_owned(), |predicted| traffic::difference(predicted, bytes.total)),
             separated(summary.metrics.best_round.into()),
             if summary.interrupted { format!("{rounds}, interrupted") } else { rounds },
             format!("{:.2}", run.recorded.seconds(comparison.link.is_some())),

@@ -86,7 +86,10 @@ pub fn prediction(run: &Run) -> Table {
     let bytes = &run.recorded.summary.bytes;
     let config = run.config();
     let mut table = Table::new(&["what", "predicted", "sent", "difference"]);
-    table.rows.push(compared("all", bytes.predicted, bytes.total));
+    match bytes.predicted {
+        Some(predicted) => table.rows.push(compared("all", predicted, bytes.total)),
+        None => table.rows.push(vec!["all".to_owned(), "-".to_owned(), separated(bytes.total), "-".to_owned()]),
+    }
     for kind in Kind::ALL {
         let of = |sums: &BTreeMap<String, u64>| sums.get(kind.name()).copied().unwrap_or(0);
         let (predicted, sent) = (of(&bytes.predicted_by_kind), of(&bytes.by_kind));

@@ -241,13 +241,14 @@ fn outcome(run: &Run) -> String {
 fn sent(run: &Run) -> String {
     let bytes = &run.recorded.summary.bytes;
     let averaging = run.recorded.summary.averaging.as_ref();
-    let predicted = match (bytes.predicted == bytes.total, bytes.is_bound) {
-        _ if averaging.is_some_and(|averaging| averaging.means_predicted.is_none()) => {
+    let predicted = match bytes.predicted {
+        None if averaging.is_some_and(|averaging| averaging.means_predicted.is_none()) => {
             "nobody could predict it, since one of interval and limit is a time and the other is not".to_owned()
         }
-        (true, _) => "exactly what was predicted before the first round".to_owned(),
-        (false, true) => format!("of at most {} that were predicted", human_bytes(bytes.predicted)),
-        (false, false) => format!("{} had been predicted", human_bytes(bytes.predicted)),
+        None => "nobody could predict it, since trainers began anew".to_owned(),
+        Some(predicted) if predicted == bytes.total => "exactly what was predicted before the first round".to_owned(),
+        Some(predicted) if bytes.is_bound => format!("of at most {} that were predicted", human_bytes(predicted)),
+        Some(predicted) => format!("{} had been predicted", human_bytes(predicted)),
     };
     let starts = if bytes.starts.len() > 1 { format!(", in {} starts", bytes.starts.len()) } else { String::new() };
     format!(

@@ -11,6 +11,7 @@ use super::message::{FromTrainer, Taken, ToTrainer};
 use super::phase::{Phase, Standing};
 use super::terms::Terms;
 use super::{Model, check_numbers};
+use crate::config::Pace;
 
 /// The one who takes means. It never waits for a trainer that is gone, and for one that stalls only as long as its
 /// terms say; what it does follows from what it is told and when.
@@ -53,6 +54,10 @@ pub struct Aggregator {
     hands_on: bool,
     /// Whether the user wants an end.
     stopping: bool,
+    /// The share of what the learning rate runs towards that was over when trainers set out.
+    share: f64,
+    /// The number of the last mean that is to be judged, until it is.
+    unjudged: Option<u32>,
 }
 
 impl Aggregator {
@@ -89,6 +94,8 @@ impl Aggregator {
             owes: reached.owes,
             hands_on: false,
             stopping: false,
+            share: 0.0,
+            unjudged: None,
         }
     }
 
@@ -99,8 +106,10 @@ impl Aggregator {
         Aggregator { hands_on: true, ..self }
     }
 
+    /// Whether anybody is here who has not fallen silent.
     fn is_anybody_here(&self) -> bool {
-        self.standing.iter().any(|of| matches!(of, Standing::Working | Standing::Answered))
+        let here = |(of, silent): (&Standing, &bool)| matches!(of, Standing::Working | Standing::Answered) && !silent;
+        self.standing.iter().zip(&self.silent).any(here)
     }
 
     fn count(&self, standing: Standing) -> usize {
@@ -200,6 +209,7 @@ impl Aggregator {
     /// All trainers that are here begin.
     fn begin(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.begun = now;
+        self.share = self.share_at(now);
         actions.push(Action::Begin);
         for trainer in (0..self.terms.trainers).filter(|&trainer| self.standing[trainer] != Standing::Working) {
             actions.push(Action::Note(trainer, Noted::NotCome));
@@ -223,6 +233,7 @@ impl Aggregator {
     fn judge(&mut self, model: Model, last: bool, actions: &mut Vec<Action>) {
         let every = self.terms.judge_every;
         if last || (every > 0 && self.number.is_multiple_of(every)) {
+            self.unjudged = Some(self.number);
             actions.push(Action::Judge(self.number, model));
         }
         if last {
@@ -246,7 +257,8 @@ impl Aggregator {
         (self.standing[trainer], self.called[trainer]) = (Standing::Working, false);
         let model = self.replicas.next(trainer, self.number, self.model.as_ref());
         let before = self.entered.get(trainer).copied().unwrap_or(0);
-        let taken = Taken { before, here: self.steps[trainer] };
+        let by_time = matches!(self.terms.horizon, Some(Pace::Time(_)));
+        let taken = Taken { before, here: self.steps[trainer], share: by_time.then_some(self.share) };
         actions.push(Action::Say(trainer, ToTrainer::Go { number: self.number, taken, model }));
     }
 
@@ -272,10 +284,16 @@ impl Aggregator {
         }
     }
 
-    /// The user's wish: one last mean of those who are here.
+    /// The user's wish: by time one last mean of those who are here. By steps the last that was taken is the last: one
+    /// of half an interval would have a run that goes on take others than one that was not stopped.
     fn stop(&mut self, now: Duration, actions: &mut Vec<Action>) {
         self.stopping = true;
+        let by_steps = !matches!(self.terms.interval, Pace::Time(_));
         match &mut self.phase {
+            Phase::Working(_) | Phase::Collecting { called: false, .. } if by_steps => {
+                self.awaits = self.awaits.or(self.unjudged);
+                self.close(now, Ending::Stopped, actions);
+            }
             Phase::Gathering { .. } => {
                 self.judge_owed(true, actions);
                 self.close(now, Ending::Stopped, actions);
@@ -322,7 +340,7 @@ impl Aggregator {
         (self.members, self.loss) = (members, loss);
         if self.terms.corrections > 0 {
             self.phase = Phase::Correcting { last };
-            actions.push(Action::Correct(self.number, model));
+            actions.push(Action::Correct(self.number, model, self.share));
         } else {
             self.hand_out(now, model, last, actions);
         }
@@ -337,6 +355,27 @@ impl Aggregator {
         self.steps.iter().zip(&self.told).any(is_at_its)
     }
 
+    /// Which share of what the learning rate runs towards is over now: of the trainer that has come furthest, where
+    /// that is steps.
+    fn share_at(&self, now: Duration) -> f64 {
+        let share = match self.terms.horizon {
+            None => 0.0,
+            Some(Pace::Time(end)) => self.elapsed(now).as_secs_f64() / end.as_secs_f64(),
+            Some(end) => {
+                let of = |(steps, told): (&u64, &Option<(f64, u64)>)| {
+                    told.and_then(|(_, of_epoch)| end.steps(of_epoch)).map_or(0.0, |end| *steps as f64 / end as f64)
+                };
+                self.steps.iter().zip(&self.told).map(of).fold(0.0, f64::max)
+            }
+        };
+        share.clamp(0.0, 1.0)
+    }
+
+    /// How long the run has gone on.
+    fn elapsed(&self, now: Duration) -> Duration {
+        self.before.saturating_add(now.saturating_sub(self.begun))
+    }
+
     /// Hands the mean out to those who wait for it.
     fn hand_out(&mut self, now: Duration, model: Model, last: bool, actions: &mut Vec<Action>) {
         let last = last || self.is_at_its_limit() || self.ends_at().is_some_and(|end| now >= end);
@@ -345,8 +384,9 @@ impl Aggregator {
         let model = if last { model } else { self.replicas.as_read(self.number, before, model) };
         self.model = Some(model.clone());
         let mean = Mean { number: self.number, members: self.members.clone(), loss: self.loss, model: model.clone() };
-        let elapsed = self.before.saturating_add(now.saturating_sub(self.begun));
-        actions.push(Action::Keep(Box::new(Kept { mean, elapsed, steps: self.steps.clone(), last })));
+        let (elapsed, steps, share) = (self.elapsed(now), self.steps.clone(), self.share);
+        actions.push(Action::Keep(Box::new(Kept { mean, elapsed, steps, share, last })));
+        self.share = self.share_at(now);
         self.judge(model, last, actions);
         if last {
             let ending = match (self.stopping, self.is_out_of_patience()) {
@@ -370,8 +410,8 @@ impl Aggregator {
         let (best, since) = self.best;
         let is_better = best.zip(worth).is_none_or(|(best, worth)| worth > best);
         self.best = if is_better { (worth, 0) } else { (best, since + 1) };
-        if self.awaits == Some(number) {
-            self.awaits = None;
+        for asked in [&mut self.awaits, &mut self.unjudged] {
+            asked.take_if(|asked| *asked == number);
         }
         let is_out_of_patience = self.is_out_of_patience();
         match &mut self.phase {

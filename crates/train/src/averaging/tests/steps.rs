@@ -20,7 +20,7 @@ fn who_comes_back_goes_on_behind_its_steps_that_entered_means() {
             let here = log.kept.iter().find(|(_, kept)| kept.mean.number == *number);
             let here = here.map_or(0, |(_, kept)| kept.steps[trainer]);
             let before = [70, 80, 0][trainer];
-            assert_eq!(*taken, Taken { before, here }, "trainer {trainer} behind mean {number}");
+            assert_eq!(*taken, Taken { before, here, share: None }, "trainer {trainer} behind mean {number}");
         }
     }
     // Two means of ten steps each were taken before it was killed, and it was away for the two after these.

@@ -147,9 +147,9 @@ fn a_model_that_is_no_number_enters_no_mean() {
     assert!(!aggregator.on(64 * SECOND, Event::Tick).iter().any(|action| matches!(action, Action::Keep(_))));
 }
 
-/// The user's wish for an end reaches also those who have half of an interval before them.
+/// A mean of half an interval would have the run go on with others than one that was not stopped.
 #[test]
-fn an_end_that_is_wanted_while_models_are_collected_calls_the_others() {
+fn an_end_that_is_wanted_between_two_means_by_steps_leaves_the_last_whole_one() {
     let terms = terms(3, Pace::Steps(1000), Pace::Steps(5000));
     let mut aggregator = Aggregator::new(terms, &Reached::default(), (None, vec![0.0; 2].into()), Duration::ZERO);
     for trainer in 0..3 {
@@ -160,12 +160,39 @@ fn an_end_that_is_wanted_while_models_are_collected_calls_the_others() {
         FromTrainer::Model { number: 1, steps, loss: 1.0, model }
     };
     assert!(aggregator.on(10 * SECOND, Event::Heard(2, model(1000))).is_empty());
-    let called = aggregator.on(11 * SECOND, Event::Stopped);
-    let call = |trainer| Action::Say(trainer, ToTrainer::Call { number: 1 });
-    assert_eq!(called, [call(0), call(1)]);
-    aggregator.on(12 * SECOND, Event::Heard(0, model(300)));
-    let end = aggregator.on(12 * SECOND, Event::Heard(1, model(400)));
-    assert!(end.iter().any(|action| matches!(action, Action::Keep(kept) if kept.last)), "{end:?}");
+    let told = aggregator.on(11 * SECOND, Event::Stopped);
+    assert_eq!(told, (0..3).map(|of| Action::Say(of, ToTrainer::End { chosen: None })).collect::<Vec<_>>());
+    let bye = |trainer| Event::Heard(trainer, FromTrainer::Bye(Leave::default()));
+    let last: Vec<Action> = (0..3).flat_map(|trainer| aggregator.on(12 * SECOND, bye(trainer))).collect();
+    assert_eq!(last, [Action::Finish(Ending::Stopped)], "no mean was taken");
+}
+
+/// Who has been missing from a mean, and has said nothing since, holds up nobody at the end.
+#[test]
+fn who_has_fallen_silent_is_not_waited_for_when_the_run_ends() {
+    let terms = terms(3, Pace::Steps(10), Pace::Steps(20));
+    let mut aggregator = Aggregator::new(terms, &Reached::default(), (None, vec![0.0; 2].into()), Duration::ZERO);
+    for trainer in 0..3 {
+        aggregator.on(SECOND, Event::Heard(trainer, FromTrainer::Came { steps_of_epoch: 10, rows: 1.0 }));
+    }
+    let model = |number| {
+        let model = Sent::Whole(vec![1.0; 2].into());
+        FromTrainer::Model { number, steps: 10, loss: 1.0, model }
+    };
+    let mut heard = |at: u32, trainer, said| aggregator.on(at * SECOND, Event::Heard(trainer, said));
+    (0..2).for_each(|trainer| drop(heard(2, trainer, model(1))));
+    // A grace, a call, another grace: the third is missed.
+    aggregator.on(8 * SECOND, Event::Tick);
+    let taken = aggregator.on(14 * SECOND, Event::Tick);
+    assert!(taken.contains(&Action::Note(2, Noted::Missing(1))), "{taken:?}");
+    let mut heard = |trainer, said| aggregator.on(15 * SECOND, Event::Heard(trainer, said));
+    let mut all = Vec::new();
+    (0..2).for_each(|trainer| all.extend(heard(trainer, model(2))));
+    all.extend(aggregator.on(15 * SECOND, Event::Judged(1, Some(0.1))));
+    all.extend(aggregator.on(15 * SECOND, Event::Judged(2, Some(0.2))));
+    let bye = |trainer| Event::Heard(trainer, FromTrainer::Bye(Leave::default()));
+    (0..2).for_each(|trainer| all.extend(aggregator.on(15 * SECOND, bye(trainer))));
+    assert_eq!(all.last(), Some(&Action::Finish(Ending::Limit)), "{all:?}");
 }
 
 /// No mean that had its quorum is lost to a verdict that ends the run meanwhile.

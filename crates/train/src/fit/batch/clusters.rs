@@ -80,7 +80,7 @@ impl Batches for ClusterBatches {
     fn turn(&mut self, worker: &mut Worker, round: Round, inputs: &Inputs) -> Result<f64> {
         let epoch = round.first_of_epoch(self.batches);
         if self.groups.0 != Some(epoch) {
-            let (seed, part) = (worker.plan.config.train.seed, worker.rank().0);
+            let (seed, part) = (worker.plan.config.train.seed, worker.part);
             let groups = self.clusters.group(seed, epoch.into(), part, self.batches as usize);
             self.groups = (Some(epoch), groups);
         }

@@ -105,8 +105,8 @@ impl SampledBatches {
                 Some(links) => Of::Edges(EdgeBatches::new(links.clone(), batching.batches)),
                 None => Of::Rows(training_rows(worker)),
             },
-            // A trainer on its own goes on until it is told that it is over.
-            rounds: if plan.cadence.is_alone() { u32::MAX } else { stage.rounds },
+            // A trainer on its own goes on until it is told that it is over, and who corrects means as long as they do.
+            rounds: if plan.trainers.is_some() { u32::MAX } else { stage.rounds },
             window: Window::new(draws, known, batching.ahead)?,
             open: 0..0,
             remote: fetches.then(|| RemoteRows::new(stage, columns, batching.cache)),

@@ -8,14 +8,15 @@ use laconic_wire::{Count, Entry, Ledger, Rank, Tag};
 use super::desk::Desk;
 use super::real::Chair;
 use super::{Opened, Setup};
-use crate::averaging::{Ending, Leave, Played};
+use crate::averaging::link::sizes_to_trainer;
+use crate::averaging::{Ending, Leave, Played, ToTrainer};
 use crate::config::TransportKind;
 use crate::error::{Result, TrainError};
 use crate::forecast::memory;
 use crate::record::card::Card;
 use crate::record::folder::write_results;
 use crate::record::report::{Memory, Seconds, WorkerReport};
-use crate::record::summary::{AveragingSummary, RunFacts, Summary};
+use crate::record::summary::{AveragingSummary, BytesSummary, RunFacts, Summary};
 use crate::record::weights;
 use crate::run::options::Outcome;
 
@@ -127,7 +128,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
         one_process: setup.process.is_shared,
     };
     let mut summary = Summary::of(&facts, reports(setup, [&sent, &received], (digest, times), &leaves))?;
-    summary.bytes.is_bound = !setup.forecast.is_exact;
+    foretell(&mut summary.bytes, setup, &mut desk);
     let means = &setup.forecast.means;
     let means_predicted = (!means.is_empty()).then(|| means.iter().sum());
     let hosted_part = setup.trainers.hosted;
@@ -151,6 +152,30 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     Ok(ledgers.enumerate().map(outcome).collect())
 }
 
+/// What the prediction was worth: nothing where nobody knew how many means there would be. Where steps decide that, it
+/// is of trainers that keep up with each other; of others it is a bound with a call of each for every mean, unless
+/// somebody has begun anew, whom nobody had foreseen.
+fn foretell(bytes: &mut BytesSummary, setup: &Setup, desk: &mut Desk) {
+    let forecast = &setup.forecast;
+    bytes.is_bound = !forecast.is_exact;
+    if forecast.means.is_empty() {
+        bytes.predicted = None;
+        return;
+    }
+    let Some(predicted) = bytes.predicted.filter(|predicted| forecast.is_exact && *predicted != bytes.total) else {
+        return;
+    };
+    let call = sizes_to_trainer(&ToTrainer::Call { number: 1 });
+    let call: u64 = call.iter().map(|(_, payload)| Count::of(1, *payload as u64).framed).sum();
+    let means: u64 = forecast.means.iter().sum();
+    let most = predicted.saturating_add(call.saturating_mul(means).saturating_mul(setup.parts.len() as u64));
+    bytes.is_bound = true;
+    bytes.predicted = (bytes.total <= most).then_some(most);
+    let most = bytes.predicted.map(|most| format!("; with a call of each for every mean it is at most {most}"));
+    let what = "bytes were predicted for trainers that keep up with each other and do not fail, which not all did";
+    desk.say(format!("{predicted} {what}{}", most.unwrap_or_default()));
+}
+
 fn simulated(setup: &Setup) -> bool {
     setup.config.transport.kind == TransportKind::Simulated
 }
@@ -167,7 +192,7 @@ fn word(setup: &Setup, desk: &Desk, ending: Option<Ending>) -> Result<&'static s
         Some(Ending::Stopped) => Ok("stopped"),
         Some(Ending::NoQuorum { answered }) => {
             let wanted = setup.trainers.quorum(setup.parts.len());
-            Err(TrainError::NoQuorum { answered, wanted, means })
+            Err(TrainError::NoQuorum { answered, wanted, gathering: !desk.has_begun, means })
         }
         None => Err(TrainError::AggregatorLost { means }),
     }

@@ -7,7 +7,7 @@ use laconic_wire::transport::by_hand::ByHand;
 use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
 
 use super::{Data, Setup};
-use crate::config::TrainersHalo;
+use crate::config::{ClassWeights, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::stale::{Mesh, Stale};
 use crate::fit::trainer::StageRun;
@@ -29,16 +29,18 @@ impl Hand {
     /// The trainer of a part, as it stands in the graph or, if it meets the others to `exchange` inputs, in the whole.
     ///
     /// # Errors
-    /// If the part cannot be trained on, or another trainer does not answer.
+    /// If the part cannot be read as one, or another trainer does not answer.
     pub fn trainer(setup: &Setup, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<Hand> {
-        let index = part.index;
-        let plan = Plan::with(&setup.plan.members, &setup.config, &own_counts(&part))?.alone();
-        let hand = Hand::of(setup, plan, part, exchange)?;
-        if hand.worker.own_rows[0] == 0.0 {
-            let what = "no training node with a label that is known, or no edge, is among its nodes; averaging.drop \
-                leaves it out";
-            return Err(TrainError::config(format!("part {index} has nothing to train on: {what}")));
+        let place = setup.parts.iter().position(|index| *index == part.index).unwrap_or_default();
+        let mut plan = Plan::with(&setup.plan.members, &setup.config, &own_counts(&part))?.alone();
+        plan.run_towards(&setup.of_epoch, place);
+        if let (None, Some(weights)) = (&exchange, &setup.class_weights) {
+            // Whoever meets nobody cannot add counts up with the others.
+            (plan.class_weights, plan.class_counts) = (Some(ClassWeights::Given(weights.clone())), 0);
         }
+        let index = part.index;
+        let mut hand = Hand::of(setup, plan, part, exchange)?;
+        hand.worker.part = index;
         Ok(hand)
     }
 

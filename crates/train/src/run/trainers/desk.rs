@@ -19,6 +19,7 @@ use crate::plan::Plan;
 use crate::record::aside::write_aside;
 use crate::record::claim::LANES;
 use crate::record::ledger::PartFile;
+use crate::record::observer::Stand;
 use crate::record::recorder::FolderRecorder;
 use crate::record::summary::{AveragingSummary, Curve, TrainerSummary};
 use crate::worker::StopSignal;
@@ -30,6 +31,8 @@ pub(super) struct Desk {
     pub recorder: FolderRecorder,
     /// The number of the part of each trainer.
     parts: Vec<u32>,
+    /// Steps of each trainer's epoch.
+    of_epoch: Vec<u64>,
     pub finished: Vec<Finished>,
     /// The state of the stage: the last mean, the best that was judged.
     pub progress: Progress,
@@ -47,6 +50,8 @@ pub(super) struct Desk {
     begun: Duration,
     /// The same, once another stage has begun.
     gathered: Duration,
+    /// Whether trainers have gone in this stage.
+    pub has_begun: bool,
     /// By finished stage, the time of its last mean, in a run that was resumed.
     ends: Vec<Duration>,
     /// Bytes sent before the run was resumed, by kind.
@@ -73,7 +78,13 @@ pub(super) struct Desk {
 const NOTES_MAX: usize = 1000;
 
 impl Desk {
-    pub fn new(plan: Arc<Plan>, mut recorder: FolderRecorder, parts: Vec<u32>, stop: StopSignal) -> Desk {
+    /// A desk for trainers of these parts, with epochs of so many steps.
+    pub fn new(
+        plan: Arc<Plan>,
+        mut recorder: FolderRecorder,
+        (parts, of_epoch): (Vec<u32>, Vec<u64>),
+        stop: StopSignal,
+    ) -> Desk {
         let earlier = recorder.earlier();
         let progress = Progress::new(&plan, &plan.stages[0].network, 0);
         let trainers = parts.iter().map(|part| TrainerSummary { part: *part, ..TrainerSummary::default() }).collect();
@@ -82,6 +93,7 @@ impl Desk {
             plan,
             recorder,
             parts,
+            of_epoch,
             finished: Vec::new(),
             progress,
             rounds_before: 0,
@@ -90,6 +102,7 @@ impl Desk {
             before: Duration::ZERO,
             resumed: Duration::ZERO,
             begun: Duration::MAX,
+            has_begun: false,
             gathered: Duration::ZERO,
             ends: Vec::new(),
             sent_before,
@@ -120,6 +133,20 @@ impl Desk {
             let judged = report.judged.and_then(|at| Duration::try_from_secs_f64(at).ok()).unwrap_or(at);
             self.curve.push((judged, crate::fit::trainer::worth(&self.plan, scores)));
         }
+    }
+
+    /// The learning rate of the last step before a mean, of the trainer that has taken most.
+    fn rate(&self, kept: &Kept) -> f32 {
+        let (index, warmup) = (self.finished.len(), self.plan.config.train.warmup);
+        let stage = &self.plan.stages[index];
+        let furthest = (0..self.parts.len()).max_by_key(|of| kept.steps.get(*of)).unwrap_or_default();
+        let steps = kept.steps.get(furthest).copied().unwrap_or_default();
+        let before = u32::try_from(steps.saturating_sub(1)).unwrap_or(u32::MAX);
+        let factor = match self.plan.steps_of(index, &self.of_epoch, furthest) {
+            Some(span) => self.plan.rate.factor(before, span, warmup),
+            None => self.plan.rate.factor_at(before, kept.share, warmup),
+        };
+        stage.lr * factor
     }
 
     /// Counts a mean, which trainers of these parts took part in.
@@ -162,7 +189,7 @@ impl Desk {
         let before = self.entered.clone();
         self.progress.averaged = (!before.is_empty()).then(|| Averaged { before, ..Averaged::default() });
         self.rounds_before = self.finished.iter().map(|(_, rounds)| rounds).sum();
-        self.last = Duration::ZERO;
+        (self.last, self.has_begun) = (Duration::ZERO, false);
         if self.begun != Duration::MAX {
             // Trainers have gone, and whatever passes now passes on the run's clock.
             self.gathered += std::mem::take(&mut self.begun);
@@ -206,6 +233,7 @@ impl Desk {
             elapsed: Duration::try_from_secs_f64(averaged.elapsed).unwrap_or_default(),
             // One a trainer, whatever a file says.
             steps: (0..self.parts.len()).map(|of| averaged.steps.get(of).copied().unwrap_or(0)).collect(),
+            share: 0.0,
             last: false,
         });
         let owes = !self.unwritten.is_empty();
@@ -364,6 +392,11 @@ impl Desk {
         Ok(())
     }
 
+    /// Gives a sign of life, in a stage.
+    pub fn stands(&mut self) {
+        self.recorder.observer().stands(if self.has_begun { Stand::Leads } else { Stand::Gathers });
+    }
+
     /// Something to be said at the end as well.
     pub fn say(&mut self, what: String) {
         self.recorder.observer().noted(&what);
@@ -375,6 +408,7 @@ impl Desk {
 
 impl Watch<Scores> for Desk {
     fn began(&mut self, now: Duration) {
+        self.has_begun = true;
         if self.begun == Duration::MAX {
             self.begun = now;
         }
@@ -392,7 +426,7 @@ impl Watch<Scores> for Desk {
             round: self.rounds_before + mean.number,
             stage: self.finished.len(),
             loss: mean.loss,
-            lr: self.plan.stages[self.finished.len()].lr,
+            lr: self.rate(kept),
             scores: None,
             bytes: Some(before + self.sent_besides + told + sent),
             seconds: elapsed.saturating_sub(self.last).as_secs_f64(),

@@ -28,7 +28,7 @@ use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::fit::progress::Snapshot;
 use crate::forecast::memory::{self, Memory};
-use crate::forecast::trained::{shapes_among, trained, with_something_to_learn, without_trainer};
+use crate::forecast::trained::{shapes_among, trained, unlike_epochs, with_something_to_learn, without_trainer};
 use crate::forecast::trainers::TrainersForecast;
 use crate::plan::identity::Identity;
 use crate::plan::{Plan, TrainersPlan};
@@ -41,6 +41,7 @@ use crate::record::observer::{Observer, Silent};
 use crate::record::recorder::{Destination, FolderRecorder};
 use crate::record::traffic::Earlier;
 use crate::worker::StopSignal;
+use crate::worker::class_weights::class_weights_over;
 
 /// Everything that is known of a run before it starts.
 pub(super) struct Setup {
@@ -52,6 +53,10 @@ pub(super) struct Setup {
     /// Which trainer lives in the aggregator's process, where one does.
     pub guest: Option<usize>,
     pub config: Config,
+    /// Steps of each trainer's epoch.
+    pub of_epoch: Vec<u64>,
+    /// What classes count for over all trainers, where that follows from how many training nodes there are.
+    pub class_weights: Option<Vec<f32>>,
     pub process: Process,
     pub forecast: TrainersForecast,
     /// Set when everybody is to give up at once.
@@ -90,11 +95,12 @@ impl Setup {
     /// What trainers and aggregator agree on for a stage.
     pub fn terms(&self, stage: usize) -> Terms {
         let TrainersPlan { interval, weighting, grace, corrections, .. } = self.trainers;
-        let train = &self.config.train;
+        let (train, rate) = (&self.config.train, &self.plan.rate);
         Terms {
             trainers: self.parts.len(),
             interval,
-            limit: self.plan.limit_of(stage),
+            limit: self.config.end_of(stage),
+            horizon: rate.follows_the_share().then(|| self.config.horizon_of(stage)),
             weighting,
             quorum: self.trainers.quorum(self.parts.len()),
             grace,
@@ -144,7 +150,9 @@ fn prepare(
     let dropped = trainers.parts(all)?;
     let parts = with_something_to_learn(&every, dropped.clone(), &config);
     without_trainer(&dropped, &parts).for_each(|note| observer.noted(&note));
+    let class_weights = weights_among(&plan, &every, &parts);
     let (own, of_epoch) = trained((&options.members, &config), every, (&trainers, &parts), None)?;
+    unlike_epochs(&plan, &of_epoch).iter().for_each(|note| observer.noted(note));
     let mut data = Data { parts: own, whole };
     let Options { out, resume, changes, interrupt, abort, keep_accounts: keeps_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
@@ -163,7 +171,8 @@ fn prepare(
     let forecast = TrainersForecast::of(&plan, (&of_epoch, guest), &shapes, opening.snapshot())?;
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
     let over = StopSignal::default();
-    let setup = Setup { plan, trainers, parts, guest, config, process, forecast, give_up, over };
+    let setup =
+        Setup { plan, trainers, parts, guest, config, of_epoch, class_weights, process, forecast, give_up, over };
     if setup.config.transport.kind == TransportKind::Simulated {
         // Before the folder of an earlier run is touched.
         simulated::conditions(&setup)?;
@@ -173,6 +182,12 @@ fn prepare(
     data.parts.retain(|_| places.next().is_some_and(is_here));
     let opened = opening.begin(&setup, observer)?;
     Ok((setup, data, opened))
+}
+
+/// What classes count for over all trainers, of these parts.
+fn weights_among(plan: &Plan, every: &[Part], parts: &[u32]) -> Option<Vec<f32>> {
+    let trained: Vec<&Part> = every.iter().filter(|part| parts.contains(&part.index)).collect();
+    class_weights_over(plan, &trained)
 }
 
 /// Compute threads of each: all cores where one is at work at a time, else its share of them.
@@ -269,7 +284,8 @@ impl Opening {
         plan.notes().iter().for_each(|note| watch.noted(note));
         watch.stages(&means);
         watch.predicted(&by_kind, process.memory, means.iter().fold(0, |sum, means| sum.saturating_add(*means)));
-        let desk = Desk::new(plan.clone(), recorder, setup.parts.clone(), process.stop.clone());
+        let desk =
+            Desk::new(plan.clone(), recorder, (setup.parts.clone(), setup.of_epoch.clone()), process.stop.clone());
         Ok(Opened { desk, card, earlier, snapshot, by_kind, start })
     }
 }

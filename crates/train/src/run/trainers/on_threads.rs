@@ -13,6 +13,7 @@ use crate::averaging::Ending;
 use crate::error::{Result, TrainError};
 use crate::fit::local::LocalTrainer;
 use crate::fit::trainer::StageRun;
+use crate::record::observer::Stand;
 use crate::run::options::Outcome;
 use crate::run::threads::panicked;
 
@@ -66,6 +67,7 @@ pub(super) fn preside(
     for (index, stage) in stages.iter().enumerate() {
         let desk = &mut opened.desk;
         let at = StageRun { stage, index, rounds_before: desk.finished.iter().map(|(_, rounds)| rounds).sum() };
+        desk.recorder.observer().stands(Stand::Prepares);
         let inputs = hand.inputs(at)?;
         desk.begin(index);
         if let Some((chosen, rounds)) = snapshot.as_ref().and_then(|of| of.finished.get(index)).cloned() {
@@ -88,6 +90,7 @@ pub(super) fn preside(
             break;
         }
     }
+    opened.desk.recorder.observer().stands(Stand::Ends);
     chair.transport.finish()?;
     Ok((ending, chair))
 }

@@ -102,8 +102,7 @@ impl Post {
                 Answer::Nothing => {}
                 Answer::Say(said) => self.say(&said)?,
                 Answer::Leave(chosen) => {
-                    let memory = memory::peak_bytes();
-                    self.say(&FromTrainer::Bye(Leave { steps: self.steps, memory }))?;
+                    self.say(&FromTrainer::Bye(Leave { steps: self.steps, memory: memory::peak_bytes() }))?;
                     return Ok(chosen);
                 }
             }
@@ -114,7 +113,7 @@ impl Post {
 /// What the judge is asked, in this order.
 enum Asked {
     Judge(u32, Model),
-    Correct(u32, Model),
+    Correct(u32, Model, f64),
 }
 
 /// What it answers.
@@ -132,7 +131,7 @@ fn sit(judge: &mut WholeJudge<'_>, corrections: u32, asked: &Receiver<Asked>, to
                 let worth = judge.worth(&scores);
                 Told::Verdict(number, scores, worth)
             }),
-            Asked::Correct(number, model) => judge.correct(number, &model, corrections).map(Told::Corrected),
+            Asked::Correct(number, model, at) => judge.correct(number, &model, corrections, at).map(Told::Corrected),
         };
         if told.send(answer.unwrap_or_else(Told::Failed)).is_err() {
             return;
@@ -164,8 +163,8 @@ const WAITING_MAX: usize = 4;
 impl Chair {
     pub fn new(transport: Metered, give_up: StopSignal) -> Chair {
         let trainers = transport.size() - 1;
-        let (leaves, from) = (vec![None; trainers], vec![Ledger::new(); trainers]);
-        let (gone, shut_out, come) = (vec![false; trainers], vec![false; trainers], vec![false; trainers]);
+        let (leaves, from, nobody) = (vec![None; trainers], vec![Ledger::new(); trainers], vec![false; trainers]);
+        let (gone, shut_out, come) = (nobody.clone(), nobody.clone(), nobody);
         Chair { transport, give_up, gone, shut_out, early: Vec::new(), come, leaves, from }
     }
 
@@ -224,7 +223,6 @@ impl Chair {
                         events.push(Event::Lost(trainer));
                     }
                 }
-                // Frames go one way only here, so none is kept for another that would be sent.
             }
         }
         Ok(events)
@@ -383,6 +381,7 @@ impl Leading<'_> {
         let mut stopped = false;
         loop {
             self.chair.check()?;
+            self.desk.stands();
             let mut events = std::mem::take(&mut self.later);
             events.extend(self.chair.listen(&mut inboxes)?);
             events.extend(self.verdicts(began)?);
@@ -483,13 +482,14 @@ impl Leading<'_> {
                 // By steps all are judged, and no more of them are kept than that.
                 while self.waiting.len() > WAITING_MAX && !self.chair.give_up.is_set() {
                     std::thread::sleep(REST);
+                    self.desk.stands();
                     let events = self.verdicts(began)?;
                     self.later.extend(events);
                 }
             }
-            Action::Correct(number, model) => {
+            Action::Correct(number, model, share) => {
                 // All trainers wait for it, and for verdicts nobody.
-                self.waiting.push_front(Asked::Correct(number, model));
+                self.waiting.push_front(Asked::Correct(number, model, share));
                 self.ask_next();
             }
             Action::Note(trainer, what) => self.desk.noted(began.elapsed(), trainer, what),

@@ -47,6 +47,7 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
     if index >= parts.len() {
         return Ok(None);
     }
+    let class_weights = super::weights_among(&plan, &every, &parts);
     let (mut data, of_epoch) = trained((&options.members, &config), every, (&trainers, &parts), Some(index))?;
     let part = data.pop().ok_or_else(|| TrainError::config("there are more trainers than parts"))?;
     let Options { interrupt, abort, .. } = options;
@@ -65,7 +66,8 @@ pub(in crate::run) fn take(config: &Config, seat: &Seat, options: Options) -> Re
     };
     let (plan, forecast) = (Arc::new(plan), TrainersForecast::unknown(of_epoch.len() + 1));
     let over = StopSignal::default();
-    let setup = Setup { plan, trainers, parts, guest, config, process, forecast, give_up, over };
+    let setup =
+        Setup { plan, trainers, parts, guest, config, of_epoch, class_weights, process, forecast, give_up, over };
     let exchange = meet(&setup, seat, index)?;
     let seat = Seat { rank: index as u32 + 1, ..seat.clone() };
     let mut arm = StarTransport::arm(&seat, &patience(&setup), setup.config.deadline())?;
