@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use laconic_train::config::{AggregatorPlace, TransportKind};
+use laconic_train::record::observer::Stand;
 use laconic_train::{Config, Members, Observer, RoundReport};
 use laconic_wire::PerKind;
 
 use crate::bytes::{human_bytes, plural};
+use crate::command::child::{SIGN_EVERY, give_sign};
 use crate::output::{Output, say};
 use crate::visible::visible;
 use crate::waiting::Waiting;
@@ -39,6 +41,8 @@ pub struct Progress {
     whose: String,
     /// What a round is called: trainers on their own have means.
     unit: &'static str,
+    /// Where a parent wants signs of life: the last that was given, and when.
+    signs: Option<(Option<Stand>, Instant)>,
 }
 
 impl Progress {
@@ -59,7 +63,14 @@ impl Progress {
             val: String::new(),
             whose: String::new(),
             unit: "round",
+            signs: None,
         }
+    }
+
+    /// The same in a process whose parent wants signs of life.
+    #[must_use]
+    pub fn with_signs(self) -> Progress {
+        Progress { signs: Some((None, Instant::now())), ..self }
     }
 
     /// Progress of one of several runs: rounds alone, under the run's name.
@@ -131,6 +142,14 @@ impl Observer for Progress {
         }
         self.introduce(&format!("{workers} workers"));
         self.whose = if shares && workers > 1 { format!("{workers} workers") } else { "worker 0".to_owned() };
+    }
+
+    fn stands(&mut self, at: Stand) {
+        let Some((last, given)) = &mut self.signs else { return };
+        if *last != Some(at) || given.elapsed() > SIGN_EVERY {
+            (*last, *given) = (Some(at), Instant::now());
+            give_sign(&format!("{at:?}"));
+        }
     }
 
     fn warned(&mut self, what: &str) {

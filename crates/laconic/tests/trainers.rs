@@ -54,7 +54,11 @@ fn children(job: &Child) -> Vec<String> {
 }
 
 fn kill(process: &str) {
-    assert!(Command::new("kill").args(["-9", process]).status().expect("kill is there").success());
+    signal("-KILL", process);
+}
+
+fn signal(name: &str, process: &str) {
+    assert!(Command::new("kill").args([name, process]).status().expect("kill is there").success());
 }
 
 fn said(done: &Output) -> String {
@@ -107,6 +111,43 @@ fn a_trainer_that_is_killed_is_missed_comes_back_and_the_run_ends_as_well_as_ano
         let all = summary["averaging"]["trainers"].as_array().expect("trainers").clone();
         assert!(all.iter().all(|trainer| trainer["means"].as_u64() > Some(0)), "{all:?}");
     }
+}
+
+/// Its link stays open, and its trainers would wait for ever.
+#[test]
+fn an_aggregator_that_is_stopped_is_named_and_the_run_ends() {
+    let place = place();
+    let (job, processes) = under_way_with(&place, "200s", &["transport.deadline_s=1"]);
+    signal("-STOP", &processes[0]);
+    let done = job.wait_with_output().expect("the run ends");
+    let text = said(&done);
+    assert_eq!(done.status.code(), Some(4), "{text}");
+    let who = format!("worker 0, process {}, the aggregator, has given no sign of life", processes[0]);
+    assert!(text.matches(&who).count() == 2 && text.contains("transport.deadline_s"), "a line, then the end: {text}");
+    are_gone(&processes);
+    assert_eq!(place.json("resume run --set schedule.limit=1s")["averaging"]["ending"], "limit");
+}
+
+/// The others would wait for it until the start's deadline is over.
+#[test]
+fn a_trainer_that_is_killed_while_trainers_meet_is_named_and_the_run_ends() {
+    let place = place();
+    let line =
+        "train run.toml --out run --set transport.kind=processes --set schedule.halo=frozen --set train.threads=1";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_laconic"));
+    command.args(line.split_whitespace()).current_dir(place.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (job, start) = (command.spawn().expect("the program starts"), Instant::now());
+    let mut processes = children(&job);
+    while processes.len() < 4 {
+        assert!(start.elapsed() < Duration::from_secs(30), "{processes:?}");
+        processes = children(&job);
+    }
+    kill(&processes[3]);
+    let done = job.wait_with_output().expect("the run ends");
+    let text = said(&done);
+    assert!(done.status.code() == Some(4) && start.elapsed() < Duration::from_secs(40), "{text}");
+    assert!(text.contains(&format!("worker 3, process {}, ended without a word: signal", processes[3])), "{text}");
+    are_gone(&processes);
 }
 
 /// Waits until none of these processes is there.

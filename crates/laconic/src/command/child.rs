@@ -3,13 +3,13 @@
 //! The parent writes one line of JSON to a child's standard input and reads one from its standard output. That the
 //! input ends asks the child to stop after the round, whether the parent wants so or is gone.
 
-use std::io::{BufRead, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -43,6 +43,19 @@ pub struct Child {
     process: std::process::Child,
     input: Option<ChildStdin>,
     said: Option<JoinHandle<std::io::Result<String>>>,
+    /// The last sign of life, and when it came; at first that it was started.
+    sign: Arc<Mutex<(String, Instant)>>,
+}
+
+/// What a line begins with that is a sign of life, and no answer.
+const SIGN: &str = "sign ";
+
+/// How often a child gives one.
+pub const SIGN_EVERY: Duration = Duration::from_millis(50);
+
+/// The child's side: a sign of life. A parent that is gone reads nothing.
+pub fn give_sign(what: &str) {
+    let _ = writeln!(std::io::stdout(), "{SIGN}{what}");
 }
 
 impl Child {
@@ -50,15 +63,32 @@ impl Child {
     pub fn start(command: &str, task: &impl Serialize, told: &Output) -> Result<Child> {
         let mut process = spawn(command, told)?;
         let (input, output) = (process.stdin.take(), process.stdout.take());
-        let (mut input, mut output) = input.zip(output).context("a process without standard input and output")?;
+        let (mut input, output) = input.zip(output).context("a process without standard input and output")?;
         let line = serde_json::to_string(task)? + "\n";
         // One that cannot read has ended, which is seen later.
         let _ = input.write_all(line.as_bytes());
+        let sign = Arc::new(Mutex::new((String::new(), Instant::now())));
+        let last = sign.clone();
         let read = move || {
             let mut text = String::new();
-            output.read_to_string(&mut text).map(|_| text)
+            for line in BufReader::new(output).lines() {
+                let line = line?;
+                match line.strip_prefix(SIGN) {
+                    Some(what) => {
+                        *last.lock().unwrap_or_else(PoisonError::into_inner) = (what.to_owned(), Instant::now());
+                    }
+                    None => text += &line,
+                }
+            }
+            Ok(text)
         };
-        Ok(Child { process, input: Some(input), said: Some(std::thread::spawn(read)) })
+        Ok(Child { process, input: Some(input), said: Some(std::thread::spawn(read)), sign })
+    }
+
+    /// The last sign of life, empty where none has come, and how long ago it came, or the process was started.
+    pub fn sign(&self) -> (String, Duration) {
+        let sign = self.sign.lock().unwrap_or_else(PoisonError::into_inner);
+        (sign.0.clone(), sign.1.elapsed())
     }
 
     /// The number of its process.

@@ -1,7 +1,7 @@
 //! The commands.
 
 pub mod bench;
-mod child;
+pub mod child;
 pub mod compare;
 pub mod data;
 pub mod demo;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use laconic_train::config::{AggregatorPlace, TrainersHalo};
+use laconic_train::record::observer::Stand;
 use laconic_train::run::source::Source;
 use laconic_train::run::{Failed, root_cause, run_seated};
 use laconic_train::{Config, Members, Options, Summary, TrainError};
@@ -151,7 +152,10 @@ pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
     }
     let grace = GRACE.min(Duration::from_secs_f64(task.config.transport.deadline_s));
     match trainers {
-        Some(trainers) => trainers.watch(&mut started, &start, signals, told)?,
+        Some(trainers) => {
+            let deadlines = [task.config.transport.deadline_s, task.config.transport.start_deadline_s];
+            Watch::new(trainers, deadlines, told).run(&mut started, &start, signals)?;
+        }
         None => wait(&mut started, grace, signals)?,
     }
     how_it_ended(started, trainers.is_some())
@@ -214,45 +218,96 @@ impl Trainers {
         let come_back = config.schedule.halo == TrainersHalo::None;
         Ok(Some(Trainers { ranks: kept.len() as u32 + 1, guest, come_back }))
     }
+}
+
+/// Who watches trainers on their own and their aggregator.
+struct Watch<'a> {
+    trainers: Trainers,
+    /// How long the aggregator may say nothing while it takes means, and while it prepares something.
+    deadlines: [Duration; 2],
+    told: &'a Output,
+    /// When whoever is left is ended.
+    until: Option<Instant>,
+    /// Whether it was said that the aggregator says nothing.
+    warned: bool,
+}
+
+impl Watch<'_> {
+    fn new(trainers: Trainers, deadlines: [f64; 2], told: &Output) -> Watch<'_> {
+        Watch { trainers, deadlines: deadlines.map(Duration::from_secs_f64), told, until: None, warned: false }
+    }
 
     /// Waits until the aggregator has ended; a trainer that ends without a word is started again.
-    fn watch(
-        self,
-        workers: &mut [Worker],
-        start: &dyn Fn(u32) -> Result<Worker>,
-        signals: &Signals,
-        told: &Output,
-    ) -> Result<()> {
+    fn run(mut self, workers: &mut [Worker], start: &dyn Fn(u32) -> Result<Worker>, signals: &Signals) -> Result<()> {
         let mut lives = vec![1u32; workers.len()];
-        let mut until: Option<Instant> = None;
         loop {
             workers.iter_mut().try_for_each(Worker::look)?;
+            let wants_an_end = signals.interrupt.load(Ordering::Relaxed);
+            self.look_at_the_aggregator(&mut workers[0], wants_an_end);
             let over = workers[0].ended.is_some();
-            if over {
-                until.get_or_insert(Instant::now() + GRACE);
+            if over || self.is_in_vain(workers) {
+                self.until.get_or_insert(Instant::now() + GRACE);
             }
             if workers.iter().all(|worker| worker.ended.is_some()) {
                 return Ok(());
             }
-            let gives_up = signals.abort.load(Ordering::Relaxed) || until.is_some_and(|until| Instant::now() > until);
+            let is_late = self.until.is_some_and(|until| Instant::now() > until);
+            let gives_up = signals.abort.load(Ordering::Relaxed) || is_late;
             for (worker, lives) in workers.iter_mut().zip(&mut lives) {
                 if worker.ended.is_none() {
-                    if signals.interrupt.load(Ordering::Relaxed) && worker.rank == 0 {
+                    if wants_an_end && worker.rank == 0 {
                         worker.process.ask_to_stop();
                     }
                     if gives_up {
                         worker.process.kill();
                         worker.ended = Some(Ended::Done(None));
                     }
-                } else if worker.is_lost() && !over && self.come_back && *lives < LIVES_MAX {
+                } else if worker.is_lost() && !over && self.trainers.come_back && *lives < LIVES_MAX {
                     if let Some(Ended::Failed { text, .. }) = &worker.ended {
-                        told.say(format!("{text}; started again"));
+                        self.told.say(format!("{text}; started again"));
                     }
                     *worker = start(worker.rank)?;
                     *lives += 1;
                 }
             }
             std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Whether a trainer was lost while trainers meet, which then wait for it in vain.
+    fn is_in_vain(&self, workers: &[Worker]) -> bool {
+        let (sign, _) = workers[0].process.sign();
+        let meets = sign.is_empty() || [Stand::Prepares, Stand::Gathers].iter().any(|at| sign == format!("{at:?}"));
+        meets && !self.trainers.come_back && workers.iter().any(|worker| worker.rank > 0 && worker.is_lost())
+    }
+
+    /// Says so when the aggregator gives no sign of life, and ends it when it goes on like that. The links to a process
+    /// that is stopped, or waits for its disk, stay open, and its trainers would wait for ever.
+    fn look_at_the_aggregator(&mut self, aggregator: &mut Worker, wants_an_end: bool) {
+        let (sign, silence) = aggregator.process.sign();
+        if aggregator.ended.is_some() {
+            return;
+        }
+        let takes_means = [Stand::Gathers, Stand::Leads].iter().any(|at| sign == format!("{at:?}"));
+        let [deadline, start] = self.deadlines;
+        let (key, patience) = match (takes_means, wants_an_end) {
+            (true, true) => ("transport.deadline_s", deadline),
+            (true, false) => ("transport.deadline_s", deadline * 2),
+            (false, _) => ("transport.start_deadline_s", start + deadline),
+        };
+        let who = format!("worker 0, process {}, the aggregator", aggregator.process.id());
+        let seconds = silence.as_secs_f64();
+        if silence > deadline && takes_means && !std::mem::replace(&mut self.warned, true) {
+            let more = deadline.as_secs_f64();
+            self.told.say(format!("{who}, has given no sign of life for {seconds:.0} s; the run ends in {more:.0} s"));
+        }
+        self.warned &= silence > deadline;
+        if silence > patience {
+            let why = "it is stopped, or waits for its disk";
+            let text = format!("network: {who}, has given no sign of life for {seconds:.0} s ({key}): {why}");
+            aggregator.process.kill();
+            let failed = Failed { rank: 0, is_consequence: false, waited_for: None };
+            (aggregator.ended, aggregator.silent) = (Some(Ended::Failed { text, code: NETWORK, failed }), true);
         }
     }
 }
@@ -290,7 +345,9 @@ pub fn worker(output: &Output) -> Result<u8> {
     let signals = Signals::install(false)?;
     let Seated { task, seat } = task_of_parent(&signals)?;
     let waiting = if seat.rank == 0 { output.begins(reading(&task.config.data)) } else { Waiting::nothing() };
-    let options = task.options(&signals, Progress::new(output, waiting));
+    let progress = Progress::new(output, waiting);
+    let progress = if seat.rank == 0 { progress.with_signs() } else { progress };
+    let options = task.options(&signals, progress);
     let ended = match run_seated(&task.config, &seat, options) {
         Ok(summary) => Ended::Done(summary.map(Box::new)),
         Err(error) => {
