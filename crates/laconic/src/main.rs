@@ -7,6 +7,7 @@ mod output;
 mod plot;
 mod progress;
 mod recorded;
+mod sign;
 mod typed;
 mod usage;
 mod visible;

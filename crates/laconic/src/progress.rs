@@ -10,8 +10,8 @@ use laconic_train::{Config, Members, Observer, RoundReport};
 use laconic_wire::PerKind;
 
 use crate::bytes::{human_bytes, plural};
-use crate::command::child::{SIGN_EVERY, give_sign};
 use crate::output::{Output, say};
+use crate::sign;
 use crate::visible::visible;
 use crate::waiting::Waiting;
 
@@ -146,9 +146,9 @@ impl Observer for Progress {
 
     fn stands(&mut self, at: Stand) {
         let Some((last, given)) = &mut self.signs else { return };
-        if *last != Some(at) || given.elapsed() > SIGN_EVERY {
+        if *last != Some(at) || given.elapsed() > sign::EVERY {
             (*last, *given) = (Some(at), Instant::now());
-            give_sign(&format!("{at:?}"));
+            sign::give(&format!("{at:?}"));
         }
     }
 

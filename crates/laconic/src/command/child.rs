@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::signals::Signals;
 use crate::output::Output;
+use crate::sign::SIGN;
 
 /// How often a parent looks whether a child has ended.
 pub const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -45,17 +46,6 @@ pub struct Child {
     said: Option<JoinHandle<std::io::Result<String>>>,
     /// The last sign of life, and when it came; at first that it was started.
     sign: Arc<Mutex<(String, Instant)>>,
-}
-
-/// What a line begins with that is a sign of life, and no answer.
-const SIGN: &str = "sign ";
-
-/// How often a child gives one.
-pub const SIGN_EVERY: Duration = Duration::from_millis(50);
-
-/// The child's side: a sign of life. A parent that is gone reads nothing.
-pub fn give_sign(what: &str) {
-    let _ = writeln!(std::io::stdout(), "{SIGN}{what}");
 }
 
 impl Child {

@@ -1,7 +1,7 @@
 //! The commands.
 
 pub mod bench;
-pub mod child;
+mod child;
 pub mod compare;
 pub mod data;
 pub mod demo;

@@ -50,8 +50,8 @@ pub fn unlike_epochs(plan: &Plan, of_epoch: &[u64]) -> Vec<String> {
             let of_largest = epochs as f64 * least as f64 / most as f64;
             notes.push(format!(
                 "the run ends when the first trainer has had {epochs} epochs: of {least} steps with the fewest to \
-                 learn from, and of {most} with the most, which then has had about {of_largest:.1}; schedule.interval in \
-                 epochs lets each have as many"
+                 learn from, and of {most} with the most, which then has had about {of_largest:.1}; schedule.interval \
+                 in epochs lets each have as many"
             ));
             break;
         }

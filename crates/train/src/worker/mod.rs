@@ -211,6 +211,12 @@ fn count_rows(sets: Option<&LinkSets>, local: &Local, class_weights: &[f32], sha
     sets.counts().map(|count| count as f64)
 }
 
+/// The exchange along these links between own rows and others'.
+fn exchange(plan: &Plan, links: HaloPlan, local: &Local) -> Halo {
+    let (seed, rows) = (plan.config.train.seed, local.ids.len());
+    Halo::new(links, rows, Coders::new(&plan.messages, seed), seed, plan.selection.clone())
+}
+
 impl Worker {
     /// Finds the worker's place among the others, who run the same thing: plan, blocks, global counts. Returns its own
     /// features apart, since the first stage consumes them.
@@ -241,15 +247,11 @@ impl Worker {
         let sets = sets.map(|sets| if own_pairs { own_alone(sets, local.ascending_ids()) } else { sets });
         let own_rows = count_rows(sets.as_ref(), &local, &class_weights, &mut shapes);
         let global_rows = added_up(&mut transport, own_rows)?;
-        let exchange = |links: HaloPlan, local: &Local| {
-            let (seed, rows) = (plan.config.train.seed, local.ids.len());
-            Halo::new(links, rows, Coders::new(&plan.messages, seed), seed, plan.selection.clone())
-        };
         let (mut halo, local, whole) = match seen {
-            None => (exchange(links, &local), local, None),
+            None => (exchange(&plan, links, &local), local, None),
             Some((training_links, topology)) => {
-                let (training, whole) = (local.over(topology), exchange(links, &local));
-                let halo = exchange(training_links, &training);
+                let (training, whole) = (local.over(topology), exchange(&plan, links, &local));
+                let halo = exchange(&plan, training_links, &training);
                 (halo, training, plan.evaluates_whole_graph().then(|| Box::new((local, whole))))
             }
         };

@@ -232,3 +232,30 @@ fn a_part_that_nothing_can_be_learned_from_is_refused_before_an_earlier_run_move
     let moved = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with(&format!("{name}."))).count();
     assert_eq!(moved, 0);
 }
+
+#[test]
+fn a_prediction_is_a_bound_where_a_trainer_does_not_keep_up_and_none_where_nobody_knows() {
+    let graph = graph(60, 3);
+    let bytes = |keys: &[&str]| run(&simulated(keys), &graph, 3)[0].summary.as_ref().unwrap().bytes.clone();
+    for (grace, keeps_up) in
+        [("schedule.grace=0.1s", false), ("schedule.grace=1s", false), ("schedule.grace=10s", true)]
+    {
+        let keys =
+            ["schedule.interval=4 steps", "schedule.limit=20 steps", "transport.speeds=[10.0, 1.0, 10.0]", grace];
+        let found = bytes(&keys);
+        assert_eq!(found.is_bound, !keeps_up, "{grace}");
+        assert!(
+            found.predicted.is_some_and(|most| most >= found.total),
+            "{grace}: {} {:?}",
+            found.total,
+            found.predicted
+        );
+        assert!(!keeps_up || found.predicted == Some(found.total), "{grace}");
+    }
+    let unknown = bytes(&["schedule.interval=2s", "schedule.limit=20 steps"]);
+    assert_eq!((unknown.predicted, unknown.is_bound), (None, true));
+    // Who comes again is sent what nobody had foreseen.
+    let fault = "transport.faults=[{ who = 1, at = \"5 s\", kind = \"killed\", back = \"1 s\" }]";
+    let again = bytes(&["schedule.interval=4 steps", "schedule.limit=20 steps", fault]);
+    assert!(again.is_bound && again.predicted.is_none_or(|most| most >= again.total), "{again:?}");
+}

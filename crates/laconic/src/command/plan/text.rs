@@ -133,7 +133,11 @@ fn what_leaves(text: &mut String, costs: &Costs, worker: Option<u32>) {
             let _ = writeln!(text, "nothing leaves {whom}");
             continue;
         }
-        let _ = writeln!(text, "what leaves {whom}, {most}in the whole run:");
+        if !is_known {
+            let _ = writeln!(text, "what leaves {whom} in the whole run is not known, but for what crosses once");
+        } else {
+            let _ = writeln!(text, "what leaves {whom}, {most}in the whole run:");
+        }
         let width = if costs.averaging.is_some() { "to aggregator".len() } else { 8 };
         for (words, [peers, bytes]) in all {
             let _ = writeln!(text, "  {peers:<width$} {bytes:>11}  {words}");

@@ -90,7 +90,6 @@ pub(super) fn preside(
             break;
         }
     }
-    opened.desk.recorder.observer().stands(Stand::Ends);
     chair.transport.finish()?;
     Ok((ending, chair))
 }

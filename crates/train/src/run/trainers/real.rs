@@ -24,6 +24,7 @@ use crate::fit::local::{LocalTrainer, WholeJudge};
 use crate::fit::trainer::StageRun;
 use crate::fit::{Handed, StageInputs};
 use crate::forecast::memory;
+use crate::record::observer::Stand;
 use crate::worker::evaluate::Scores;
 use crate::worker::{StopSignal, Worker};
 
@@ -329,10 +330,9 @@ impl Chair {
             let leading = Leading { chair: self, terms, desk, ask, told, waiting, busy: 0, later, lanes };
             let led = leading.run(changes, hands_on).and_then(|ending| {
                 let goes_on = hands_on && matches!(ending, Ending::Limit | Ending::Patience);
-                let of_stage = if goes_on { Some(desk.finish_stage()?) } else { None };
-                if let Some(of_stage) = &of_stage {
-                    self.dismiss(terms.trainers, of_stage)?;
-                }
+                desk.recorder.observer().stands(if goes_on { Stand::Prepares } else { Stand::Ends });
+                let of_stage = goes_on.then(|| desk.finish_stage()).transpose()?;
+                of_stage.as_ref().map_or(Ok(()), |of_stage| self.dismiss(terms.trainers, of_stage))?;
                 let _ = choose.send(of_stage);
                 Ok(ending)
             });
