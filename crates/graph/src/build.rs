@@ -1,13 +1,15 @@
 //! From a list of edges to a [`Graph`].
 
+mod merge;
 mod plain;
+
+pub use merge::Duplicates;
 
 use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
 use crate::graph::Graph;
 use crate::memory::afford;
 use std::cmp::Ordering;
-use std::ops::Range;
 
 /// How [`build_graph`] treats the edges it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,6 +18,8 @@ pub struct BuildOptions {
     pub symmetrise: bool,
     /// Keeps edges from a node to itself; the usual models add their own.
     pub keep_self_loops: bool,
+    /// The weight of an edge that is listed several times, in either direction where both are made.
+    pub duplicates: Duplicates,
 }
 
 /// What [`build_graph`] left out.
@@ -25,6 +29,12 @@ pub struct Removed {
     pub self_loops: u64,
     /// Edges that had been there already, in the same direction.
     pub duplicates: u64,
+    /// Of weighted edges that got their other direction: pairs of nodes that were listed in both, and whose weights
+    /// became one.
+    pub reciprocal: u64,
+    /// Whether other directions of weighted edges were asked for and each was there already, with the same weight: then
+    /// the weights are as they were.
+    pub both_ways: bool,
 }
 
 impl Graph {
@@ -51,9 +61,9 @@ impl Graph {
 
 /// Sorts edges `sources[i] → targets[i]` into compressed sparse rows by destination, sources ascending, each edge once.
 ///
-/// Duplicates are merged; their weights are summed, and an edge is held out if one of them is. With `symmetrise` an
-/// edge given in one direction gets the same weight in the other, and an edge given in both directions with different
-/// weights gets their mean.
+/// Duplicates are merged; their weights become one as [`BuildOptions::duplicates`] says, and an edge is held out if one
+/// of them is. With `symmetrise` the same rule holds for all edges that join two nodes, whichever way they are listed,
+/// and both directions get that weight; but where every edge is listed both ways with one weight, weights stay.
 ///
 /// Edges of different relations are never duplicates of each other. With `symmetrise` the other direction of an edge
 /// of relation r is one of relation r + R, where R relations were given, since it means something else.
@@ -92,57 +102,24 @@ pub fn build_graph(
     }
 
     affordable([nodes, edges], options.symmetrise, &data)?;
-    let (mut graph, removed) = if data == EdgeData::default() {
-        plain::sorted(nodes, sources, targets, options.keep_self_loops)
-    } else {
-        counted(nodes, (sources, targets), data, options.keep_self_loops)
-    };
-    if options.symmetrise && graph.data == EdgeData::default() {
-        graph = plain::both_directions(&graph);
-    } else if options.symmetrise {
+    if data == EdgeData::default() {
+        let (graph, removed) = plain::sorted(nodes, sources, targets, options.keep_self_loops);
+        return Ok((if options.symmetrise { plain::both_directions(&graph) } else { graph }, removed));
+    }
+    if options.symmetrise && data.weights.is_some() && data.relations.is_none() {
+        return Ok(merge::both_directions(nodes, (sources, targets), data, options));
+    }
+    let (by_source, self_loops) = merge::by_source((nodes, false), (&sources, &targets), &data, options);
+    drop((sources, targets, data));
+    let (mut graph, duplicates) = merge::merged(by_source, options.duplicates);
+    if options.symmetrise {
         let mut other = transpose(&graph);
         if let (Some(here), Some(back)) = (&mut graph.data.relations, &mut other.data.relations) {
             back.reverse(here)?;
         }
         graph = union(&graph, &other);
     }
-    Ok((graph, removed))
-}
-
-/// The graph of edges of which more is known than their ends.
-fn counted(
-    nodes: usize,
-    (sources, targets): (Vec<u32>, Vec<u32>),
-    data: EdgeData,
-    keep_self_loops: bool,
-) -> (Graph, Removed) {
-    let mut removed = Removed::default();
-    let mut offsets = vec![0u64; nodes + 1];
-    for (&s, &t) in sources.iter().zip(&targets) {
-        if s == t && !keep_self_loops {
-            removed.self_loops += 1;
-        } else {
-            offsets[s as usize + 1] += 1;
-        }
-    }
-    prefix_sums(&mut offsets);
-    let kept = offsets[nodes] as usize;
-    let mut by_source = Graph { offsets, sources: vec![0; kept], data: data.blank(kept) };
-    for (edge, (&s, &t)) in sources.iter().zip(&targets).enumerate() {
-        if s != t || keep_self_loops {
-            let place = &mut by_source.offsets[s as usize];
-            by_source.sources[*place as usize] = t;
-            by_source.data.set(*place as usize, &data, edge);
-            *place += 1;
-        }
-    }
-    rewind(&mut by_source.offsets);
-    drop((sources, targets, data));
-
-    let mut graph = transpose(&by_source);
-    drop(by_source);
-    removed.duplicates = merge_duplicates(&mut graph);
-    (graph, removed)
+    Ok((graph, Removed { self_loops, duplicates, ..Removed::default() }))
 }
 
 /// Refuses to build a graph for whose copies, two or with both directions three at a time, there is no memory.
@@ -188,66 +165,6 @@ fn rewind(offsets: &mut [u64]) {
     offsets[0] = 0;
 }
 
-/// Merges edges of one relation that follow each other in ascending rows, in place, adding their weights; returns how
-/// many went. Edges of one source come out by relation.
-fn merge_duplicates(graph: &mut Graph) -> u64 {
-    let before = graph.edges();
-    let mut end = 0;
-    for row in 0..graph.nodes() {
-        let edges = graph.in_edges(row);
-        sort_by_relation(graph, edges.clone());
-        // Boundaries to the right of `row` still hold; those to the left are already the new ones.
-        let start = end;
-        graph.offsets[row] = start as u64;
-        for edge in edges {
-            if end > start && key(graph, end - 1) == key(graph, edge) {
-                if let Some(weights) = &mut graph.data.weights {
-                    weights[end - 1] += weights[edge];
-                }
-                if let Some(held) = &mut graph.data.held {
-                    held[end - 1] = held[end - 1].max(held[edge]);
-                }
-            } else {
-                graph.sources[end] = graph.sources[edge];
-                graph.data.shift(end, edge);
-                end += 1;
-            }
-        }
-    }
-    *graph.offsets.last_mut().expect("a graph has nodes + 1 row boundaries") = end as u64;
-    if end < before {
-        graph.sources.truncate(end);
-        graph.sources.shrink_to_fit();
-        graph.data.truncate(end);
-    }
-    (before - end) as u64
-}
-
-/// Orders the edges of a row that start at the same node by their relations, where there are several.
-fn sort_by_relation(graph: &mut Graph, row: Range<usize>) {
-    let Some(relations) = &mut graph.data.relations else { return };
-    for run in graph.sources[row.clone()].chunk_by(|a, b| a == b).scan(row.start, |start, run| {
-        *start += run.len();
-        Some(*start - run.len()..*start)
-    }) {
-        if relations.of[run.clone()].is_sorted() {
-            continue;
-        }
-        let mut order: Vec<usize> = run.clone().collect();
-        order.sort_by_key(|&edge| relations.of[edge]);
-        let sorted: Vec<u16> = order.iter().map(|&edge| relations.of[edge]).collect();
-        relations.of[run.clone()].copy_from_slice(&sorted);
-        if let Some(weights) = &mut graph.data.weights {
-            let sorted: Vec<f32> = order.iter().map(|&edge| weights[edge]).collect();
-            weights[run.clone()].copy_from_slice(&sorted);
-        }
-        if let Some(held) = &mut graph.data.held {
-            let sorted: Vec<u8> = order.iter().map(|&edge| held[edge]).collect();
-            held[run].copy_from_slice(&sorted);
-        }
-    }
-}
-
 /// What tells the edges of a row apart: source and relation.
 fn key(graph: &Graph, edge: usize) -> (u32, u16) {
     (graph.sources[edge], graph.data.relation(edge))
@@ -262,7 +179,7 @@ pub(crate) fn both_directions(graph: &Graph) -> Graph {
     union(&plain, &transpose(&plain))
 }
 
-/// All edges of two graphs with ascending rows; the mean weight where both have the edge.
+/// All edges of two graphs with ascending rows and no weights that both have an edge with.
 fn union(a: &Graph, b: &Graph) -> Graph {
     let nodes = a.nodes();
     let mut offsets = vec![0u64; nodes + 1];
@@ -279,11 +196,6 @@ fn union(a: &Graph, b: &Graph) -> Graph {
             let (from, edge) = i.map_or_else(|| (b, j.expect("one of the rows has the edge")), |i| (a, i));
             sources.push(from.sources[edge]);
             data.extend(&from.data, edge..edge + 1);
-            let both = (i.zip(j), &mut data.weights, &b.data.weights);
-            if let (Some((_, j)), Some(weights), Some(other)) = both {
-                let one = weights.last_mut().expect("a weight was pushed");
-                *one += (other[j] - *one) / 2.0;
-            }
             let both = (i.zip(j), &mut data.held, &b.data.held);
             if let (Some((_, j)), Some(held), Some(other)) = both {
                 let one = held.last_mut().expect("a role was pushed");
@@ -318,22 +230,31 @@ mod tests {
     use proptest::test_runner::RngSeed;
     use std::collections::BTreeMap;
 
-    const SYMMETRISE: BuildOptions = BuildOptions { symmetrise: true, keep_self_loops: false };
+    const SYMMETRISE: BuildOptions =
+        BuildOptions { symmetrise: true, keep_self_loops: false, duplicates: Duplicates::Sum };
 
-    /// The plain version: (target, source) → (forward weight, backward weight).
+    /// The plain version: (target, source) → the weights that are listed, in their order.
     fn oracle(edges: &[(u32, u32, f32)], options: BuildOptions) -> Vec<(u32, u32, f32)> {
-        let mut found: BTreeMap<(u32, u32), [Option<f32>; 2]> = BTreeMap::new();
-        for &(s, t, w) in edges.iter().filter(|e| e.0 != e.1 || options.keep_self_loops) {
-            *found.entry((t, s)).or_default()[0].get_or_insert(0.0) += w;
-            if options.symmetrise {
-                *found.entry((s, t)).or_default()[1].get_or_insert(0.0) += w;
+        let listed = |both: bool| {
+            let mut found: BTreeMap<(u32, u32), Vec<f32>> = BTreeMap::new();
+            for &(s, t, w) in edges.iter().filter(|e| e.0 != e.1 || options.keep_self_loops) {
+                found.entry((t, s)).or_default().push(w);
+                if both && s != t {
+                    found.entry((s, t)).or_default().push(w);
+                }
             }
-        }
-        let weight = |w: [Option<f32>; 2]| match w {
-            [Some(a), Some(b)] => (a + b) / 2.0,
-            [a, b] => a.or(b).expect("one of them put it there"),
+            let weight = |w: Vec<f32>| match options.duplicates {
+                Duplicates::Sum => w.iter().sum(),
+                Duplicates::Mean => (w.iter().map(|&w| f64::from(w)).sum::<f64>() / w.len() as f64) as f32,
+                Duplicates::Max => w.into_iter().fold(f32::NEG_INFINITY, f32::max),
+                Duplicates::First => w[0],
+            };
+            found.into_iter().map(|(ends, w)| (ends, weight(w))).collect::<BTreeMap<_, _>>()
         };
-        found.into_iter().map(|((t, s), w)| (t, s, weight(w))).collect()
+        let one_way = listed(false);
+        let is_both_ways = one_way.iter().all(|((t, s), w)| one_way.get(&(*s, *t)) == Some(w));
+        let found = if options.symmetrise && !is_both_ways { listed(true) } else { one_way };
+        found.into_iter().map(|((t, s), w)| (t, s, w)).collect()
     }
 
     fn list(graph: &Graph) -> Vec<(u32, u32, f32)> {
@@ -353,11 +274,12 @@ mod tests {
             symmetrise: bool,
             keep_self_loops: bool,
             weighted: bool,
+            rule in prop::sample::select(&Duplicates::ALL),
         ) {
-            // Small integers, so that sums and means are exact in any order.
+            // Small integers, so that sums are exact in any order.
             let weight = |w: u32| if weighted { w as f32 } else { 1.0 };
             let edges: Vec<_> = edges.into_iter().map(|(s, t, w)| (s, t, weight(w))).collect();
-            let options = BuildOptions { symmetrise, keep_self_loops };
+            let options = BuildOptions { symmetrise, keep_self_loops, duplicates: rule };
             let weights = weighted.then(|| edges.iter().map(|e| e.2).collect());
             let (sources, targets) = (edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect());
             let (graph, removed) = build_graph(12, sources, targets, weights, options).unwrap();
@@ -368,7 +290,7 @@ mod tests {
             prop_assert_eq!(list(&graph), expected);
             let loops = edges.iter().filter(|e| e.0 == e.1).count() as u64;
             prop_assert_eq!(removed.self_loops, if keep_self_loops { 0 } else { loops });
-            let distinct = oracle(&edges, BuildOptions { symmetrise: false, keep_self_loops }).len() as u64;
+            let distinct = oracle(&edges, BuildOptions { symmetrise: false, ..options }).len() as u64;
             prop_assert_eq!(removed.duplicates, edges.len() as u64 - removed.self_loops - distinct);
         }
     }
@@ -403,7 +325,7 @@ mod tests {
                 let data = EdgeData { weights, relations: typed.then_some(relations), held: None };
                 build_graph(6, sources, targets, data, options)
             };
-            let options = BuildOptions { symmetrise, keep_self_loops: true };
+            let options = BuildOptions { symmetrise, keep_self_loops: true, ..BuildOptions::default() };
             let (graph, removed) = built(&|_| true, true, options).unwrap();
             graph.check().unwrap();
             let mut duplicates = 0;

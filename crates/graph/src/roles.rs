@@ -1,5 +1,7 @@
 //! What became of each column of the user's tables: ids, labels, features, or nothing.
 
+use crate::build::Removed;
+use crate::read::ReadOptions;
 use serde::Serialize;
 use std::fmt;
 
@@ -102,6 +104,24 @@ impl TableRoles<'_> {
     /// One role with something that may not be meant.
     pub(crate) fn doubtful(&mut self, role: Role, columns: &[&str], text: impl Into<String>, warning: String) {
         self.push(role, columns, text.into(), Some(warning));
+    }
+
+    /// What became of the weights of edges that are listed several times; nothing where there are none.
+    pub(crate) fn merged(&mut self, removed: &Removed, options: &ReadOptions) {
+        let rule = options.duplicates;
+        let Removed { duplicates, reciprocal, both_ways, .. } = *removed;
+        let by = format!("{} (duplicates = {})", rule.said(), rule.name());
+        if duplicates > 0 {
+            self.line(Role::Weight, &[], format!("{duplicates} edges are listed again in the same direction: {by}"));
+        }
+        if reciprocal > 0 {
+            let what = format!("{reciprocal} pairs of nodes are listed in both directions: {by}");
+            self.line(Role::Weight, &[], what);
+        }
+        if both_ways {
+            let what = "every edge is listed in both directions with equal weights, which stay as they are";
+            self.line(Role::Weight, &[], what);
+        }
     }
 
     /// A column that is left out, with the reason.

@@ -36,7 +36,8 @@ pub(super) fn sorted(nodes: usize, sources: Vec<u32>, targets: Vec<u32>, keep_se
     drop((sources, targets));
     let kept = dealt.keys.len();
     let graph = dealt.sorted();
-    let removed = Removed { self_loops: (given - kept) as u64, duplicates: (kept - graph.edges()) as u64 };
+    let (self_loops, duplicates) = ((given - kept) as u64, (kept - graph.edges()) as u64);
+    let removed = Removed { self_loops, duplicates, ..Removed::default() };
     (graph, removed)
 }
 
@@ -199,7 +200,8 @@ mod tests {
                     assert!((0..graph.nodes()).flat_map(of_row).eq(set.iter().copied()), "{nodes} nodes");
                     assert_eq!(graph.nodes() as u64, nodes);
                     let kept = listed().count() as u64;
-                    let expected = Removed { self_loops: edges - kept, duplicates: kept - set.len() as u64 };
+                    let (self_loops, duplicates) = (edges - kept, kept - set.len() as u64);
+                    let expected = Removed { self_loops, duplicates, ..Removed::default() };
                     assert_eq!(removed, expected);
                     let both = pool.install(|| both_directions(&graph));
                     both.check().unwrap();

@@ -254,7 +254,7 @@ mod tests {
 
     /// Two nodes joined both ways, a training and a test node of different classes, one more class and node.
     fn sound() -> Dataset {
-        let options = BuildOptions { symmetrise: true, keep_self_loops: false };
+        let options = BuildOptions { symmetrise: true, ..BuildOptions::default() };
         Dataset {
             name: String::new(),
             graph: build_graph(3, vec![0, 1], vec![1, 2], None, options).unwrap().0,
@@ -300,7 +300,7 @@ mod tests {
                 "warning: 1 nodes have an edge to themselves; \
                  models without self-loops of their own count them among their own neighbours",
                 |d| {
-                    let options = BuildOptions { symmetrise: true, keep_self_loops: true };
+                    let options = BuildOptions { symmetrise: true, keep_self_loops: true, ..BuildOptions::default() };
                     d.graph = build_graph(3, vec![0, 1, 2], vec![1, 2, 2], None, options).unwrap().0;
                 },
             ),

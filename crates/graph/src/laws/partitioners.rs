@@ -138,7 +138,7 @@ fn clusters(rings: u32, size: u32) -> Result<Graph> {
         inside.chain([(ring * size, (ring + 1) % rings * size)])
     };
     let (sources, targets) = (0..rings).flat_map(ring).unzip();
-    let options = BuildOptions { symmetrise: true, keep_self_loops: false };
+    let options = BuildOptions { symmetrise: true, ..BuildOptions::default() };
     Ok(build_graph((rings * size) as usize, sources, targets, None, options)?.0)
 }
 

@@ -43,6 +43,7 @@ impl Reader for Arrays {
         let how = BuildOptions {
             symmetrise: options.symmetrise || !folder.about().directed,
             keep_self_loops: options.keep_self_loops,
+            duplicates: options.duplicates,
         };
         let graph = build_graph(nodes, sources, targets, None, how)?.0;
         let mut values = Vec::new();

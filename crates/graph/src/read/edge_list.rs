@@ -86,7 +86,11 @@ impl Reader for EdgeList {
         drop((index, columns_of_ids));
         let weights = columns.weight.map(|column| read_weights(&*table, column)).transpose()?;
         let built = build_graph(count, sources, targets, weights, options.build());
-        let graph = built.map_err(|error| GraphError::format(&edges_path, "edges", error.to_string()))?.0;
+        let built = built.map_err(|error| GraphError::format(&edges_path, "edges", error.to_string()));
+        let (graph, removed) = built?;
+        if graph.data.weights.is_some() {
+            roles.of_table(&edges_path).merged(&removed, options);
+        }
         let (features, labels, splits, about) = match nodes {
             Some(nodes) => (nodes.features, nodes.labels, nodes.splits, nodes.about),
             None => (Features::None, Labels::None, Vec::new(), About::default()),

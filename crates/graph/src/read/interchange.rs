@@ -17,7 +17,7 @@ use super::held::{self, Held, Listed};
 use super::typed::TYPES_MAX;
 use super::{ReadOptions, Reader, dataset_name, extension, features, labels};
 use crate::about::About;
-use crate::build::build_graph;
+use crate::build::{Removed, build_graph};
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::edges::{EdgeData, Relations};
 use crate::error::Result;
@@ -61,7 +61,7 @@ impl Reader for Interchange {
         let are_several = data.kinds() > usize::from(!(undirected || options.symmetrise));
         let listed = Listed { sources: &sources, targets: &targets, data: &data, undirected, are_several };
         let negatives = given::read(&mut npz, (held.as_ref(), listed), nodes, limits)?;
-        let graph = build(&npz, (nodes, undirected), (sources, targets, data, held), options)?;
+        let (graph, removed) = build(&npz, (nodes, undirected), (sources, targets, data, held), options)?;
         about.name_reverses(graph.data.kinds());
         let mut features = features::npz_features(&mut npz, nodes, limits)?;
         if options.typed {
@@ -71,7 +71,10 @@ impl Reader for Interchange {
         let splits = read_splits(&mut npz, nodes, limits)?;
         let ids = read_ids(&mut npz, nodes, limits)?;
         let dataset = Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about, negatives };
-        let roles = roles(&mut npz, path, (dataset.graph.edges(), options.typed))?;
+        let mut roles = roles(&mut npz, path, (dataset.graph.edges(), options.typed))?;
+        if dataset.graph.data.weights.is_some() {
+            roles.of_table(path).merged(&removed, options);
+        }
         Ok((dataset.checked()?, roles))
     }
 }
@@ -221,19 +224,19 @@ fn edge_data(
     Ok(EdgeData { weights, relations, held: None })
 }
 
-/// The graph of so many nodes.
+/// The graph of so many nodes, and what was left out of it.
 fn build(
     npz: &Npz,
     (nodes, undirected): (usize, bool),
     (mut sources, mut targets, mut data, held): (Vec<u32>, Vec<u32>, EdgeData, Option<Held>),
     options: &ReadOptions,
-) -> Result<Graph> {
+) -> Result<(Graph, Removed)> {
     let how = if undirected { options.build_undirected() } else { options.build() };
     if let Some(held) = held {
         held.join((&mut sources, &mut targets, &mut data), undirected).map_err(|(name, what)| npz.error(name, what))?;
     }
     let built = build_graph(nodes, sources, targets, data, how);
-    Ok(built.map_err(|error| npz.error("edge_index", error.to_string()))?.0)
+    built.map_err(|error| npz.error("edge_index", error.to_string()))
 }
 
 /// `edge_type`, and how many there are: `num_relations`, or as many as have names, or one more than the largest, of

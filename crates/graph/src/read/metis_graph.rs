@@ -11,6 +11,7 @@ use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
+use crate::roles::Roles;
 use std::path::Path;
 
 /// The reader of METIS graphs.
@@ -26,6 +27,10 @@ impl Reader for MetisGraph {
     }
 
     fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
+        Ok(self.read_with_roles(path, options)?.0)
+    }
+
+    fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
         let limits = &options.limits;
         let mut lines = Lines::open(path, limits)?;
         let header = match next(&mut lines)? {
@@ -59,9 +64,13 @@ impl Reader for MetisGraph {
         }
         let weights = header.edge_weights.then_some(weights);
         let built = build_graph(nodes, sources, targets, weights, options.build());
-        let graph = built.map_err(|e| GraphError::format(path, "edges", e.to_string()))?.0;
+        let (graph, removed) = built.map_err(|e| GraphError::format(path, "edges", e.to_string()))?;
+        let mut roles = Roles::default();
+        if graph.data.weights.is_some() {
+            roles.of_table(path).merged(&removed, options);
+        }
         let (features, labels) = (Features::None, Labels::None);
-        Dataset {
+        let dataset = Dataset {
             name: dataset_name(path),
             graph,
             features,
@@ -70,8 +79,8 @@ impl Reader for MetisGraph {
             ids: Ids::Row,
             about: About::default(),
             negatives: None,
-        }
-        .checked()
+        };
+        Ok((dataset.checked()?, roles))
     }
 }
 

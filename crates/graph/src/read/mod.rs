@@ -42,7 +42,7 @@ mod values;
 mod words;
 
 use crate::about::About;
-use crate::build::BuildOptions;
+use crate::build::{BuildOptions, Duplicates};
 use crate::dataset::{Dataset, Features};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
@@ -61,6 +61,8 @@ pub struct ReadOptions {
     pub symmetrise: bool,
     /// Keeps edges from a node to itself. The usual models add their own, so they go by default.
     pub keep_self_loops: bool,
+    /// The weight of an edge that is listed several times, in either direction where both are made.
+    pub duplicates: Duplicates,
     /// Tells types of edges and nodes apart where the data have them.
     pub typed: bool,
     /// The node table that belongs to an edge list.
@@ -150,12 +152,13 @@ pub enum Dates {
 impl ReadOptions {
     /// How to build the graph of a format that stores both directions, or whose edges have one.
     fn build(&self) -> BuildOptions {
-        BuildOptions { symmetrise: self.symmetrise, keep_self_loops: self.keep_self_loops }
+        let ReadOptions { symmetrise, keep_self_loops, duplicates, .. } = *self;
+        BuildOptions { symmetrise, keep_self_loops, duplicates }
     }
 
     /// How to build the graph of a format that stores each undirected edge in any way.
     fn build_undirected(&self) -> BuildOptions {
-        BuildOptions { symmetrise: true, keep_self_loops: self.keep_self_loops }
+        BuildOptions { symmetrise: true, ..self.build() }
     }
 }
 

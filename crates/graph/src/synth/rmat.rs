@@ -64,7 +64,7 @@ pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
     let edge = |edge| drawing.edge(edge as u64).into();
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
     (0..edges).into_par_iter().map(edge).unzip_into_vecs(&mut sources, &mut targets);
-    let options = BuildOptions { symmetrise: spec.symmetric, keep_self_loops: false };
+    let options = BuildOptions { symmetrise: spec.symmetric, ..BuildOptions::default() };
     let (graph, _) = build_graph(nodes, sources, targets, None, options)?;
     let labelled = spec.classes > 0;
     Dataset {

@@ -78,7 +78,7 @@ pub fn sbm(spec: &SbmSpec) -> Result<Dataset> {
     let edge = |edge| blocks.edge(spec.homophily, key.with(edge as u64));
     (0..pairs).into_par_iter().map(edge).unzip_into_vecs(&mut sources, &mut targets);
     drop(blocks);
-    let options = BuildOptions { symmetrise: true, keep_self_loops: false };
+    let options = BuildOptions { symmetrise: true, ..BuildOptions::default() };
     let (graph, _) = build_graph(spec.nodes, sources, targets, None, options)?;
     let features = if spec.features == 0 {
         Features::None

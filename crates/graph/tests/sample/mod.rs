@@ -14,7 +14,7 @@ pub fn rich(nodes: usize, seed: u64) -> Dataset {
     // A quarter of the nodes, those with large ids, have no in-edges.
     let targets = (0..edges).map(|edge| if edge % 50 == 0 { sources[edge] } else { end(edge, 1) * 3 / 4 }).collect();
     let weights = (0..edges).map(|edge| key.with(2).with(edge as u64).unit() as f32 + 0.5).collect();
-    let options = BuildOptions { symmetrise: false, keep_self_loops: true };
+    let options = BuildOptions { keep_self_loops: true, ..BuildOptions::default() };
     let (graph, _) = build_graph(nodes, sources, targets, Some(weights), options).unwrap();
     let (mut offsets, mut indices) = (vec![0], Vec::new());
     for node in 0..nodes as u64 {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use laconic_graph::build::Duplicates;
 use laconic_graph::prepare::{Amount, SplitSpec};
 use laconic_graph::read::{Cells, Columns, Dates, Header, Missing, ReadOptions};
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,9 @@ pub struct DataConfig {
     pub header: Header,
     /// Whether every edge also gets its reverse.
     pub symmetrise: bool,
+    /// The weight of an edge that is listed several times, in either direction where both are made.
+    #[serde(skip_serializing_if = "is_default")]
+    pub duplicates: Duplicates,
     /// Whether edges from a node to itself stay.
     #[serde(skip_serializing_if = "is_default")]
     pub keep_self_loops: bool,
@@ -105,6 +109,7 @@ impl Default for DataConfig {
             categories: Cells::default().categories_max,
             header: Header::default(),
             symmetrise: false,
+            duplicates: Duplicates::default(),
             keep_self_loops: false,
             typed: false,
             features: FeaturePreparation::Given,
@@ -129,6 +134,7 @@ impl DataConfig {
     pub fn read_options(&self) -> ReadOptions {
         ReadOptions {
             symmetrise: self.symmetrise,
+            duplicates: self.duplicates,
             keep_self_loops: self.keep_self_loops,
             typed: self.typed,
             nodes: self.nodes_path.clone(),

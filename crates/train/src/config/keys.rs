@@ -40,6 +40,8 @@ keys! {
     "data.categories": "node table: a column of texts becomes a feature column a text, if there are no more (64)",
     "data.header": "text tables: yes | no | auto: whether the first line names the columns (auto)",
     "data.symmetrise": "add the reverse of every edge (false)",
+    "data.duplicates": "sum | mean | max | first: the weight of an edge that is listed several times, in either direction \
+        where both are made (symmetrise, `directed` 0) (sum)",
     "data.keep_self_loops": "keep edges from a node to itself (false)",
     "data.typed": "tell types of edges and nodes apart, where the data have them (false)",
     "data.features": "given | row-normalised | standardised (given)",

@@ -31,6 +31,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "data.categories",
             "data.header",
             "data.symmetrise",
+            "data.duplicates",
             "data.keep_self_loops",
             "data.typed",
             "data.features",

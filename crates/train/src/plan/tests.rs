@@ -28,6 +28,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "data.dates",
         "data.categories",
         "data.header",
+        "data.duplicates",
         "data.keep_self_loops",
         "data.typed",
         "partition.balance_edges",

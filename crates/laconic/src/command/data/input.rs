@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use laconic_graph::build::Duplicates;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::prepare::fill_missing;
 use laconic_graph::read::{READERS, ReadOptions, Reader, edge_list, read_with_roles};
@@ -30,6 +31,9 @@ pub(in crate::command) struct Reading {
     /// Add the other direction of every edge
     #[arg(long, help_heading = READING)]
     symmetrise: bool,
+    /// The weight of an edge that is listed several times, in either direction where both are made [default: sum]
+    #[arg(long, value_name = "RULE", value_parser = Duplicates::ALL.map(Duplicates::name), help_heading = READING)]
+    duplicates: Option<String>,
     /// Keep edges from a node to itself, which are left out otherwise
     #[arg(long, help_heading = READING)]
     keep_self_loops: bool,
@@ -111,6 +115,7 @@ impl Reading {
     /// What is said in place of what a configuration says; its files are other data's.
     pub fn over(&self, mut data: DataConfig) -> DataConfig {
         data.symmetrise |= self.symmetrise;
+        data.duplicates = self.duplicates.as_deref().and_then(Duplicates::from_name).unwrap_or(data.duplicates);
         data.keep_self_loops |= self.keep_self_loops;
         data.typed |= self.typed;
         (data.features_path, data.nodes_path) = (self.features.clone(), self.nodes.clone());

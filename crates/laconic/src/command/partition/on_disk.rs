@@ -11,6 +11,7 @@ use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input, NpzPasses};
 use laconic_graph::read::{Reader, edge_list, interchange};
 use laconic_graph::roles::Roles;
 use laconic_graph::skew::LabelSkew;
+use laconic_train::config::DataConfig;
 use laconic_train::{Config, Members};
 use serde::Serialize;
 
@@ -58,7 +59,8 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
         bail!("--method {} needs the graph in memory; with --memory there are {}{cure}", kind.name, names.join(", "));
     }
     let data = input(config, memory)?;
-    let how = BuildOptions { symmetrise: config.data.symmetrise, keep_self_loops: config.data.keep_self_loops };
+    let DataConfig { symmetrise, keep_self_loops, duplicates, .. } = config.data;
+    let how = BuildOptions { symmetrise, keep_self_loops, duplicates };
     let tell = |text: &str| output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));
     let job = Job {
         data: &*data,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use laconic_graph::build::Duplicates;
 use laconic_train::config::{DataConfig, FeaturePreparation, SplitChoice};
 
 use super::split::parse_split;
@@ -14,6 +15,9 @@ pub(super) struct Preparation {
     /// Add the other direction of every edge
     #[arg(long, help_heading = HEADING)]
     symmetrise: bool,
+    /// The weight of an edge that is listed several times, in either direction where both are made [default: sum]
+    #[arg(long, value_name = "RULE", value_parser = Duplicates::ALL.map(Duplicates::name), help_heading = HEADING)]
+    duplicates: Option<String>,
     /// Keep edges from a node to itself, which are left out otherwise
     #[arg(long, help_heading = HEADING)]
     keep_self_loops: bool,
@@ -76,6 +80,7 @@ impl Preparation {
             features_path: self.features_path.clone(),
             nodes_path: self.nodes.clone(),
             symmetrise: self.symmetrise,
+            duplicates: self.duplicates.as_deref().and_then(Duplicates::from_name).unwrap_or_default(),
             keep_self_loops: self.keep_self_loops,
             typed: self.typed,
             split_column: self.split_column.clone(),
