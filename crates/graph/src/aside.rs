@@ -25,7 +25,7 @@ impl Held {
     /// If the system refuses, or a link is in the file's place.
     pub fn take(path: &Path) -> io::Result<Option<Held>> {
         loop {
-            let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+            let file = open_no_link(path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -63,6 +63,23 @@ impl Held {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
+
+/// Opens a file, which is made if it is not there; a link in its place is refused, and nothing made where it leads.
+fn open_no_link(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+    }
+    options.open(path).map_err(|error| match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => {
+            io::Error::new(ErrorKind::AlreadyExists, format!("expected a file at {}, found a link", path.display()))
+        }
+        _ => error,
+    })
 }
 
 #[cfg(unix)]
@@ -230,6 +247,11 @@ mod tests {
         std::os::unix::fs::symlink(&precious, part_of(&path)).unwrap();
         assert!(write_aside::<io::Error>(&path, |file| file.write_all(b"x")).is_err());
         assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
+        // Nor is a file made where a link leads to none.
+        let (dangling, target) = (folder.path().join("b.txt"), folder.path().join("target"));
+        std::os::unix::fs::symlink(&target, part_of(&dangling)).unwrap();
+        let error = write_aside::<io::Error>(&dangling, |file| file.write_all(b"x")).unwrap_err();
+        assert!(error.to_string().contains("found a link") && !target.exists(), "{error}");
     }
 
     #[test]

@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
+use blake3::Hasher;
+
+use super::written::Written;
 use crate::error::{GraphError, Result};
 
 /// Files to append to.
@@ -16,19 +19,23 @@ struct Growing {
     path: PathBuf,
     bytes: Vec<u8>,
     length: u64,
+    hasher: Hasher,
 }
 
 /// Bytes that wait to be written, over all files that grow at the same time.
 pub(super) const BUFFERS: u64 = 64 << 20;
 
 impl Appending {
-    /// Files of these lengths, cut off there or made empty, for which at most so many bytes wait; but 4 KiB a file.
-    pub(super) fn to(paths: impl IntoIterator<Item = (PathBuf, u64)>, waiting: u64) -> Result<Appending> {
+    /// Files that begin with what was written, cut off there or made empty, for which at most so many bytes wait; but
+    /// 4 KiB a file.
+    pub(super) fn to(paths: impl IntoIterator<Item = (PathBuf, Written)>, waiting: u64) -> Result<Appending> {
         let mut files = Vec::new();
-        for (path, length) in paths {
+        for (path, written) in paths {
+            let hasher = written.hashed(&path)?;
+            let hasher = hasher.ok_or_else(|| GraphError::format(&path, "file", "expected what was written there"))?;
             let set = File::options().create(true).write(true).truncate(false).open(&path);
-            set.and_then(|file| file.set_len(length)).map_err(|source| GraphError::io(&path, source))?;
-            files.push(Growing { path, bytes: Vec::new(), length });
+            set.and_then(|file| file.set_len(written.bytes)).map_err(|source| GraphError::io(&path, source))?;
+            files.push(Growing { path, bytes: Vec::new(), length: written.bytes, hasher });
         }
         let buffer = (waiting as usize / files.len().max(1)).clamp(1 << 12, 1 << 20);
         Ok(Appending { files, buffer })
@@ -49,9 +56,10 @@ impl Appending {
         Ok(())
     }
 
-    /// Writes all that waits; the lengths of the files.
-    pub(super) fn flush(&mut self) -> Result<Vec<u64>> {
-        self.files.iter_mut().map(|growing| growing.flush().map(|()| growing.length)).collect()
+    /// Writes all that waits; what is in the files.
+    pub(super) fn flush(&mut self) -> Result<Vec<Written>> {
+        let flush = |growing: &mut Growing| growing.flush().map(|()| Written::of(growing.length, &growing.hasher));
+        self.files.iter_mut().map(flush).collect()
     }
 }
 
@@ -67,6 +75,7 @@ impl Growing {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let appended = File::options().append(true).open(&self.path).and_then(|mut file| file.write_all(bytes));
         appended.map_err(|source| GraphError::io(&self.path, source))?;
+        self.hasher.update(bytes);
         self.length += bytes.len() as u64;
         Ok(())
     }
@@ -81,7 +90,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = |file: usize| place.path().join(file.to_string());
         let (files, waiting) = (5usize, 64 << 10);
-        let mut appending = Appending::to((0..files).map(|file| (path(file), 0)), waiting).unwrap();
+        let mut appending = Appending::to((0..files).map(|file| (path(file), Written::default())), waiting).unwrap();
         let mut expected = vec![Vec::new(); files];
         for step in 0..2000usize {
             // Some are larger than what may wait for a file.
@@ -93,7 +102,8 @@ mod tests {
         }
         let lengths = appending.flush().unwrap();
         for (file, expected) in expected.iter().enumerate() {
-            assert!(std::fs::read(path(file)).unwrap() == *expected && lengths[file] == expected.len() as u64);
+            assert!(std::fs::read(path(file)).unwrap() == *expected && lengths[file].bytes == expected.len() as u64);
+            assert!(lengths[file].is(&path(file)).unwrap());
         }
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::append::{Appending, BUFFERS};
 use super::rows::RowFiles;
 use super::state;
+use super::written::Written;
 use crate::error::{GraphError, Result};
 use crate::read::passes::Input;
 
@@ -23,10 +24,10 @@ pub(super) struct Dealt {
 struct Done {
     /// Buckets of rows that have been dealt out.
     buckets: usize,
-    /// The lengths of each part's files of degrees and of sources after these.
-    lengths: [Vec<u64>; 2],
-    /// Whether features have been dealt out.
-    features: bool,
+    /// Each part's files of degrees and of sources after these.
+    written: [Vec<Written>; 2],
+    /// Each part's file of features, once all have been dealt out; empty without features.
+    features: Option<Vec<Written>>,
 }
 
 const DONE: &str = "done.json";
@@ -44,20 +45,40 @@ impl Dealt {
     ) -> Result<Dealt> {
         std::fs::create_dir_all(folder).map_err(|source| GraphError::io(folder, source))?;
         let mut dealt = Dealt { folder: folder.to_owned(), done: state::load(&folder.join(DONE)) };
-        if dealt.done.lengths.iter().any(|lengths| lengths.len() != parts as usize) {
-            let nothing = vec![0; parts as usize];
-            dealt.done = Done { lengths: [nothing.clone(), nothing], ..Done::default() };
+        if dealt.done.written.iter().any(|written| written.len() != parts as usize) {
+            let nothing = vec![Written::default(); parts as usize];
+            dealt.done = Done { written: [nothing.clone(), nothing], ..Done::default() };
         }
         if dealt.done.buckets < rows.buckets() {
             dealt.rows(rows, assignment, tell)?;
         }
-        if !dealt.done.features {
+        if dealt.done.features.is_none() {
             tell("dealing features out to parts");
-            dealt.features(data, (assignment, parts))?;
-            dealt.done.features = true;
+            dealt.done.features = Some(dealt.features(data, (assignment, parts))?);
             dealt.store()?;
         }
         Ok(dealt)
+    }
+
+    /// Whether all has been dealt out: then rows are not needed any more.
+    pub(super) fn is_complete(folder: &Path) -> bool {
+        state::load::<Done>(&folder.join(DONE)).features.is_some()
+    }
+
+    /// Whether the files in `folder`, but those of parts that are `finished`, are as they were written.
+    pub(super) fn is_sound(folder: &Path, finished: &dyn Fn(u32) -> bool) -> Result<bool> {
+        let dealt = Dealt { folder: folder.to_owned(), done: state::load(&folder.join(DONE)) };
+        let none = Vec::new();
+        let kinds = [DEGREES, SOURCES, FEATURES];
+        let lists = [&dealt.done.written[0], &dealt.done.written[1], dealt.done.features.as_ref().unwrap_or(&none)];
+        for (kind, written) in kinds.into_iter().zip(lists) {
+            for (part, written) in (0..).zip(written) {
+                if !finished(part) && !written.is(&dealt.file(kind, part))? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn store(&self) -> Result<()> {
@@ -69,12 +90,12 @@ impl Dealt {
     }
 
     fn rows(&mut self, rows: &RowFiles, assignment: &[u32], tell: &dyn Fn(&str)) -> Result<()> {
-        let open = |kind: &str, lengths: &[u64]| {
-            let files = lengths.iter().enumerate();
-            Appending::to(files.map(|(part, &length)| (self.file(kind, part as u32), length)), BUFFERS / 2)
+        let open = |kind: &str, written: &[Written]| {
+            let files = (0..).zip(written);
+            Appending::to(files.map(|(part, written)| (self.file(kind, part), written.clone())), BUFFERS / 2)
         };
-        let mut degrees = open(DEGREES, &self.done.lengths[0])?;
-        let mut sources = open(SOURCES, &self.done.lengths[1])?;
+        let mut degrees = open(DEGREES, &self.done.written[0])?;
+        let mut sources = open(SOURCES, &self.done.written[1])?;
         rows.pass_from(self.done.buckets, &mut |bucket, rows_of| {
             tell(&format!("dealing bucket {} of {} out to parts", bucket + 1, rows.buckets()));
             for (node, row) in rows_of.iter() {
@@ -82,18 +103,19 @@ impl Dealt {
                 degrees.add(part, &(row.len() as u32).to_le_bytes())?;
                 sources.add(part, bytemuck::cast_slice(row))?;
             }
-            self.done.lengths = [degrees.flush()?, sources.flush()?];
+            self.done.written = [degrees.flush()?, sources.flush()?];
             self.done.buckets = bucket + 1;
             self.store()
         })
     }
 
-    fn features(&self, data: &dyn Input, (assignment, parts): (&[u32], u32)) -> Result<()> {
+    fn features(&self, data: &dyn Input, (assignment, parts): (&[u32], u32)) -> Result<Vec<Written>> {
         let columns = data.columns();
         if columns == 0 {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let mut files = Appending::to((0..parts).map(|part| (self.file(FEATURES, part), 0)), BUFFERS)?;
+        let empty = (0..parts).map(|part| (self.file(FEATURES, part), Written::default()));
+        let mut files = Appending::to(empty, BUFFERS)?;
         let mut node = 0;
         data.features(&mut |values| {
             for row in values.chunks_exact(columns) {
@@ -102,12 +124,12 @@ impl Dealt {
             }
             Ok(())
         })?;
-        files.flush().map(drop)
+        files.flush()
     }
 
     /// The number of edges of the part that has most.
     pub(super) fn edges_most(&self) -> u64 {
-        self.done.lengths[1].iter().max().map_or(0, |bytes| bytes / 4)
+        self.done.written[1].iter().map(|written| written.bytes / 4).max().unwrap_or(0)
     }
 
     /// The boundaries of a part's rows.

@@ -2,15 +2,17 @@
 //! sorted by itself.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
+use blake3::Hasher;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::append::{Appending, BUFFERS};
 use super::state;
+use super::written::Written;
 use crate::build::BuildOptions;
 use crate::error::{GraphError, Result};
 use crate::source::{EachRows, EdgeSource, RowSource, Rows};
@@ -26,10 +28,12 @@ pub(super) struct RowFiles {
 struct Done {
     /// The first node of each bucket, and one beyond the last of all.
     bounds: Vec<u64>,
-    /// Whether all edges are in their buckets.
-    spilled: bool,
+    /// The edges of each bucket in any order, once all are there.
+    spilled: Vec<Written>,
     /// The number of edges of each bucket that has been sorted.
     edges: Vec<u64>,
+    /// The rows of each of these.
+    sorted: Vec<Written>,
 }
 
 /// How many edges end at each node, as they come and in both directions where that is asked for.
@@ -106,17 +110,17 @@ impl RowFiles {
     ) -> Result<RowFiles> {
         std::fs::create_dir_all(folder).map_err(|source| GraphError::io(folder, source))?;
         let mut rows = RowFiles { folder: folder.to_owned(), done: state::load(&folder.join(STATE)) };
-        if !rows.done.spilled {
+        if rows.done.spilled.is_empty() {
             rows.done = Done { bounds: degrees()?.bounds(edges_max), ..Done::default() };
             tell(&format!("putting edges into {} buckets", rows.buckets()));
-            rows.spill(source, how)?;
-            rows.done.spilled = true;
+            rows.done.spilled = rows.spill(source, how)?;
             rows.store()?;
         }
         for bucket in rows.done.edges.len()..rows.buckets() {
             tell(&format!("sorting bucket {} of {}", bucket + 1, rows.buckets()));
-            let edges = rows.sort(bucket)?;
+            let (edges, written) = rows.sort(bucket)?;
             rows.done.edges.push(edges);
+            rows.done.sorted.push(written);
             rows.store()?;
             // Not before it is written down that nobody needs it.
             let _ = std::fs::remove_file(rows.spilled(bucket));
@@ -126,6 +130,24 @@ impl RowFiles {
 
     fn store(&self) -> Result<()> {
         state::store(&self.folder.join(STATE), &self.done)
+    }
+
+    /// Whether what has been written down in `folder` fits together and all of its files are as they were written.
+    pub(super) fn is_sound(folder: &Path) -> Result<bool> {
+        let rows = RowFiles { folder: folder.to_owned(), done: state::load(&folder.join(STATE)) };
+        let Done { bounds, spilled, edges, sorted } = &rows.done;
+        if spilled.is_empty() {
+            return Ok(true);
+        }
+        let fits = spilled.len() + 1 == bounds.len() && sorted.len() == edges.len() && edges.len() <= spilled.len();
+        if !fits || !bounds.is_sorted() {
+            return Ok(false);
+        }
+        let written = |bucket: usize| match sorted.get(bucket) {
+            Some(sorted) => sorted.is(&rows.sorted(bucket)),
+            None => spilled[bucket].is(&rows.spilled(bucket)),
+        };
+        (0..spilled.len()).try_fold(true, |sound, bucket| Ok(sound && written(bucket)?))
     }
 
     /// How many buckets there are.
@@ -142,9 +164,10 @@ impl RowFiles {
     }
 
     /// Puts each edge, its target counted from the bucket's first node, into its bucket.
-    fn spill(&self, source: &dyn EdgeSource, how: BuildOptions) -> Result<()> {
+    fn spill(&self, source: &dyn EdgeSource, how: BuildOptions) -> Result<Vec<Written>> {
         let bounds = &self.done.bounds;
-        let mut files = Appending::to((0..self.buckets()).map(|bucket| (self.spilled(bucket), 0)), BUFFERS)?;
+        let empty = (0..self.buckets()).map(|bucket| (self.spilled(bucket), Written::default()));
+        let mut files = Appending::to(empty, BUFFERS)?;
         let places = Places::new(bounds);
         source.pass(&mut |pairs| {
             each_edge(pairs, how, |source, target| {
@@ -153,11 +176,11 @@ impl RowFiles {
                 files.add(bucket, &edge.to_le_bytes())
             })
         })?;
-        files.flush().map(drop)
+        files.flush()
     }
 
-    /// Sorts a bucket, each edge once; returns how many edges it has.
-    fn sort(&self, bucket: usize) -> Result<u64> {
+    /// Sorts a bucket, each edge once; returns how many edges it has, and what was written.
+    fn sort(&self, bucket: usize) -> Result<(u64, Written)> {
         let path = self.spilled(bucket);
         let io = |source| GraphError::io(&path, source);
         let mut file = File::open(&path).map_err(io)?;
@@ -173,14 +196,21 @@ impl RowFiles {
             *row.ok_or_else(|| GraphError::format(&path, "bucket", "expected edges of its nodes"))? += 1;
         }
         let path = self.sorted(bucket);
-        let written = || -> std::io::Result<()> {
-            let mut file = BufWriter::with_capacity(1 << 20, File::create(&path)?);
-            file.write_all(bytemuck::cast_slice(&degrees))?;
-            edges.iter().try_for_each(|&edge| file.write_all(&(edge as u32).to_le_bytes()))?;
-            file.flush()
+        let count = edges.len() as u64;
+        let sources: Vec<u32> = edges.into_iter().map(|edge| edge as u32).collect();
+        let mut hasher = Hasher::new();
+        let pieces: [&[u8]; 2] = [bytemuck::cast_slice(&degrees), bytemuck::cast_slice(&sources)];
+        let mut written = || -> std::io::Result<()> {
+            let mut file = File::create(&path)?;
+            for piece in pieces {
+                hasher.update(piece);
+                file.write_all(piece)?;
+            }
+            file.sync_all()
         };
         written().map_err(|source| GraphError::io(&path, source))?;
-        Ok(edges.len() as u64)
+        let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+        Ok((count, Written::of(bytes, &hasher)))
     }
 
     /// The boundaries of a bucket's rows and their sources.

@@ -17,12 +17,12 @@ use crate::read::{ReadOptions, read};
 use crate::skew::LabelCounts;
 use crate::synth::{RmatSpec, rmat, rmat_arrays};
 
-fn spec(symmetric: bool) -> RmatSpec {
+pub(super) fn spec(symmetric: bool) -> RmatSpec {
     RmatSpec { scale: 11, edge_factor: 8, features: 3, classes: 4, seed: 5, symmetric, ..RmatSpec::default() }
 }
 
 /// Every file below `dir` by its path there.
-fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -40,7 +40,11 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Cuts in memory, as `laconic partition` does, and returns the files.
-fn in_memory(dataset: &Dataset, (method, options): (&str, &PartitionOptions), parts: u32) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn in_memory(
+    dataset: &Dataset,
+    (method, options): (&str, &PartitionOptions),
+    parts: u32,
+) -> BTreeMap<String, Vec<u8>> {
     let roles = dataset.splits.first().map(|split| &split.roles[..]);
     let partitioner = PartitionerRegistry::default().get(method).unwrap().build(options).unwrap();
     let input = PartitionInput { graph: &dataset.graph, roles, parts, seed: 2 };
@@ -61,7 +65,7 @@ fn in_memory(dataset: &Dataset, (method, options): (&str, &PartitionOptions), pa
     files(&dir)
 }
 
-fn job<'a>(
+pub(super) fn job<'a>(
     data: &'a ArrayFolder,
     (method, options): (&str, &'a PartitionOptions),
     parts: u32,

@@ -2,20 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::cut::Job;
-use super::deal::{Dealt, read};
+use super::deal::Dealt;
 use super::digest::digest;
 use super::finish::{Nodes, count, part};
 use super::rows::RowFiles;
 use super::state;
-use crate::aside::{Held, write_aside};
+use super::written::{read_numbers, write_numbers};
+use crate::aside::Held;
 use crate::error::{GraphError, Result};
-use crate::part::{FolderToBe, GlobalCounts, OLD, PartEntry, Provenance, clear, may_replace, take_back};
+use crate::files::parent;
+use crate::part::{FolderToBe, GlobalCounts, OLD, PartEntry, Provenance};
+use crate::part::{clear, may_replace, own_folder, take_back};
 use crate::partition::{PartQuality, Quality};
 
 /// The folder, which one process at a time holds, and what has been done in it.
@@ -50,18 +53,21 @@ impl Work {
         may_replace(out, overwrite)?;
         let folder = beside(out);
         let refused = |source| GraphError::io(&folder, source);
-        std::fs::create_dir_all(&folder).map_err(refused)?;
+        std::fs::create_dir_all(parent(&folder)).map_err(refused)?;
+        own_folder(&folder, &is_ours)?;
         let busy = || refused(std::io::Error::new(ErrorKind::ResourceBusy, "another process is writing it"));
         let held = Held::take(&folder.join(HELD)).map_err(refused)?.ok_or_else(busy)?;
         take_back(&folder, out)?;
         may_replace(out, overwrite)?;
         let what = job.what()?;
         let mut done: Done = state::load(&folder.join(DONE));
-        // Parts that are in their final place already are nothing to go on from.
-        let has_parts = done.parts.keys().all(|&part| FolderToBe::has(&folder.join(PARTS), part));
-        if done.what == what && has_parts && done.memory <= job.memory {
+        let is_same = done.what == what && done.memory <= job.memory;
+        if is_same && done.is_sound(&folder)? {
             (job.tell)(&format!("going on with what {} has", folder.display()));
         } else {
+            if is_same {
+                (job.tell)(&format!("beginning anew: not all in {} is as it was written", folder.display()));
+            }
             clear(&folder, HELD).map_err(refused)?;
             done = Done { what, memory: job.memory, ..Done::default() };
         }
@@ -94,15 +100,12 @@ impl Work {
 
     /// The assignment, if there is one already.
     pub(super) fn assignment(&self) -> Result<Option<Vec<u32>>> {
-        let path = self.path(ASSIGNMENT);
-        if path.exists() { read(&path).map(Some) } else { Ok(None) }
+        read_numbers(&self.path(ASSIGNMENT))
     }
 
     /// Keeps it.
     pub(super) fn keep_assignment(&self, assignment: &[u32]) -> Result<()> {
-        let path = self.path(ASSIGNMENT);
-        let written = write_aside::<std::io::Error>(&path, |file| file.write_all(bytemuck::cast_slice(assignment)));
-        written.map_err(|source| GraphError::io(&path, source))
+        write_numbers(&self.path(ASSIGNMENT), &[assignment])
     }
 
     /// The digest of the data.
@@ -156,6 +159,34 @@ impl Work {
         folder.finish((out, overwrite), &self.path(OLD), entries.collect(), label_skew)?;
         std::fs::remove_dir_all(&self.folder).map_err(|source| GraphError::io(&self.folder, source))
     }
+}
+
+impl Done {
+    /// Whether all that is needed to go on is as it was written. Parts that are in their final place already are nothing
+    /// to go on from.
+    fn is_sound(&self, folder: &Path) -> Result<bool> {
+        for (&part, (entry, _)) in &self.parts {
+            if !FolderToBe::has(&folder.join(PARTS), part, entry)? {
+                return Ok(false);
+            }
+        }
+        let (rows, dealt) = (folder.join("rows"), folder.join("dealt"));
+        let are_dealt = Dealt::is_complete(&dealt);
+        if are_dealt && read_numbers(&folder.join(ASSIGNMENT))?.is_none() {
+            return Ok(false);
+        }
+        let is_finished = |part| self.parts.contains_key(&part);
+        Ok((are_dealt || RowFiles::is_sound(&rows)?)
+            && RowFiles::is_sound(&folder.join("neighbours"))?
+            && Dealt::is_sound(&dealt, &is_finished)?)
+    }
+}
+
+/// Whether a cut makes something of this name in its folder.
+fn is_ours(name: &str) -> bool {
+    let names = [DONE, HELD, PARTS, ASSIGNMENT, OLD, "rows", "neighbours", "dealt", "passes"];
+    let of_part = name.strip_prefix('.').and_then(|name| name.strip_suffix(".part"));
+    names.contains(&of_part.unwrap_or(name))
 }
 
 /// `.NAME.cut` beside the folder `NAME`.

@@ -3,7 +3,7 @@
 use crate::build::transpose;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::info::defects::{broken_features, broken_weights, overlapping_roles};
-use crate::info::summary::{empty_classes, unknown_labels};
+use crate::info::summary::{empty_classes, one_hot, unknown_labels};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
@@ -139,9 +139,7 @@ impl Findings {
         if *labels == Labels::None {
             return;
         }
-        if let Some(what) = empty_classes(labels) {
-            self.warning(what);
-        }
+        empty_classes(labels).into_iter().chain(one_hot(labels)).for_each(|what| self.warning(what));
         let unknown = unknown_labels(labels);
         if unknown > 0 {
             let all = labels.per_node() * nodes;
@@ -281,7 +279,7 @@ mod tests {
     #[test]
     fn each_defect_is_found() {
         type Defect = (&'static str, fn(&mut Dataset));
-        let defects: [Defect; 16] = [
+        let defects: [Defect; 17] = [
             ("error: 1 labels for 3 nodes", |d| d.labels = Labels::Single { classes: 1, values: vec![0] }),
             ("error: split 0: 1 nodes have more than one role, the first is node 5", |d| {
                 d.splits[0].roles[0] |= Split::TEST
@@ -324,6 +322,12 @@ mod tests {
             ("warning: 1 of 3 classes have no nodes", |d| {
                 d.labels = Labels::Single { classes: 3, values: vec![0, 1, 1] };
             }),
+            (
+                "warning: the labels are one-hot, exactly one of 2 classes for each of 3 nodes, and they are taken for \
+                 several labels a node: a sigmoid for each class, and micro F1; where a node is of one class, give its \
+                 number (labels.argmax(1)), or one column of names in a table",
+                |d| d.labels = Labels::Multi { classes: 2, values: vec![0, 1, 1, 0, 0, 1] },
+            ),
             ("error: 3 nodes have only 2 different ids", |d| d.ids = Ids::Integers(vec![5, 5, 9])),
             ("warning: 2 of 4 pairs that are given as no edges for testing are edges", |d| {
                 let (sources, targets, others) = (vec![0, 2], vec![1, 1], vec![2, 1, 0, 1]);

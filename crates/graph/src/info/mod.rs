@@ -7,4 +7,4 @@ mod summary;
 pub use check::{Finding, Severity, check};
 pub use defects::unusable;
 pub(crate) use defects::{broken_features, overlapping_roles};
-pub use summary::{Degrees, FeatureInfo, Info, SplitInfo, empty_classes};
+pub use summary::{Degrees, FeatureInfo, Info, SplitInfo, empty_classes, one_hot};

@@ -193,6 +193,32 @@ fn count_labels(labels: &Labels) -> (Vec<usize>, usize) {
     }
 }
 
+/// Labels of any number of classes a node of which each known row has exactly one: what they are taken for, and what to
+/// write where one class a node is meant.
+pub fn one_hot(labels: &Labels) -> Option<String> {
+    let Labels::Multi { classes: classes @ 2.., values } = labels else { return None };
+    let known = values.chunks_exact(*classes).filter(|row| row.iter().any(|&value| value != Labels::UNKNOWN));
+    let is_one = |row: &[u8]| {
+        let ones = row.iter().filter(|&&value| value == 1).count();
+        ones == 1 && !row.contains(&Labels::UNKNOWN)
+    };
+    let mut rows = 0;
+    for row in known {
+        if !is_one(row) {
+            return None;
+        }
+        rows += 1;
+    }
+    (rows > 0).then(|| {
+        let taken = "they are taken for several labels a node: a sigmoid for each class, and micro F1";
+        let cure =
+            "where a node is of one class, give its number (labels.argmax(1)), or one column of names in a table";
+        format!(
+            "the labels are one-hot, exactly one of {classes} classes for each of {rows} nodes, and {taken}; {cure}"
+        )
+    })
+}
+
 /// Says how many classes no node has, as where labels are numbers with gaps.
 pub fn empty_classes(labels: &Labels) -> Option<String> {
     let (counts, _) = count_labels(labels);

@@ -23,7 +23,7 @@ const SEED: u64 = 11;
 /// - Every node gets a part below [`PartitionInput::parts`], in a graph with clusters, in one without edges, with
 ///   training nodes and without a split.
 /// - The same input and options give the same parts, also from a partitioner that is built anew.
-/// - With one part, all nodes are in it.
+/// - With one part, all nodes are in it; no part is empty where there are as many nodes.
 /// - No parts at all are an error. More parts than nodes are an error, or some of them are empty.
 /// - An empty graph is an error, or its assignment is empty.
 /// - Options that the kind does not list in [`PartitionerKind::options`] change nothing, and neither does the seed
@@ -49,6 +49,8 @@ pub fn check(kind: &PartitionerKind, options: &dyn Fn(usize, u32) -> PartitionOp
         Case { what: "a graph in one part", graph: clustered.clone(), parts: 1 },
         Case { what: "a graph without edges", graph: edgeless(50), parts: 3 },
         Case { what: "a single node", graph: edgeless(1), parts: 1 },
+        Case { what: "as many parts as nodes", graph: edgeless(40), parts: 40 },
+        Case { what: "hardly more nodes than parts", graph: clusters(1, 12)?, parts: 9 },
     ];
     for Case { what, graph, parts } in &cases {
         let wishes = options(graph.nodes(), *parts);
@@ -59,6 +61,9 @@ pub fn check(kind: &PartitionerKind, options: &dyn Fn(usize, u32) -> PartitionOp
             let assignment = partitioner.assign(&input)?;
             if let Some(law) = misfit(&assignment, graph.nodes(), *parts) {
                 return fails(law);
+            }
+            if let Some(empty) = (0..*parts).find(|part| !assignment.contains(part)) {
+                return fails(format!("expected a node in every part, found none in part {empty}"));
             }
             if assignment != partitioner.assign(&input)? || assignment != assign(kind, &wishes, &input)? {
                 return fails("expected the same parts from the same input".to_owned());

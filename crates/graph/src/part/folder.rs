@@ -457,10 +457,7 @@ impl Aside {
         fs::create_dir_all(parent).map_err(|source| GraphError::io(parent, source))?;
         let folder = part_of(place);
         let refused = |source| GraphError::io(&folder, source);
-        match fs::create_dir(&folder) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && is_own_folder(&folder) => {}
-            made => made.map_err(refused)?,
-        }
+        own_folder(&folder, &|name| [HELD, NEW, OLD, META].contains(&name) || name.starts_with("part-"))?;
         let busy = || refused(std::io::Error::new(ErrorKind::ResourceBusy, "another process is writing it"));
         let held = Held::take(&folder.join(HELD)).map_err(refused)?.ok_or_else(busy)?;
         take_back(&folder, place)?;
@@ -481,9 +478,26 @@ impl Drop for Aside {
     }
 }
 
-/// Whether it is a folder, and no link to one.
-fn is_own_folder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+/// Makes a folder for work under a fixed name, or takes the one that is there if it is a folder, no link to one, in
+/// which everything is called as `ours` is: anything else is somebody's, and will not be cleared away.
+pub(crate) fn own_folder(folder: &Path, ours: &dyn Fn(&str) -> bool) -> Result<()> {
+    let refused = |source| GraphError::io(folder, source);
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        made => return made.map_err(refused),
+    }
+    if !fs::symlink_metadata(folder).map_err(refused)?.is_dir() {
+        let what = "this name is needed for a folder of work, and something else has it: move it away";
+        return Err(GraphError::format(folder, "folder", what));
+    }
+    for entry in fs::read_dir(folder).map_err(refused)? {
+        let name = entry.map_err(refused)?.file_name();
+        if !name.to_str().is_some_and(ours) {
+            let what = format!("it holds {name:?}, which is not of this program's work: move the folder away");
+            return Err(GraphError::format(folder, "folder", what));
+        }
+    }
+    Ok(())
 }
 
 fn remove(entry: &fs::DirEntry) -> std::io::Result<()> {

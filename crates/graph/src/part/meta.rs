@@ -7,8 +7,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::edges::Relations;
 use crate::error::{GraphError, Result};
-use crate::limits::read_limited;
+use crate::limits::{Limits, read_limited};
 use crate::part::{GlobalCounts, PartCounts};
 
 /// The name in [`Meta::format`].
@@ -16,7 +17,10 @@ pub const FORMAT: &str = "laconic-parts";
 /// The version that this program writes, and the only one it reads.
 pub const VERSION: u32 = 1;
 
-/// More than the meta data of a million parts.
+/// No graph is cut into more parts.
+pub const PARTS_MAX: u32 = 4096;
+
+/// More than the meta data of that many parts.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// The content of `meta.json`. Unknown fields are errors: they would be from another version, which changes
@@ -132,6 +136,12 @@ impl Meta {
         if meta.blake3 != meta.checksum() {
             return bad("blake3 checksum", format!("expected {}, found {}", meta.checksum(), meta.blake3));
         }
+        if !(1..=PARTS_MAX).contains(&meta.parts) {
+            return bad("parts", format!("expected 1 to {PARTS_MAX} parts, found {}", meta.parts));
+        }
+        if let Some((what, found, most)) = meta.count_beyond() {
+            return bad("global", format!("expected at most {most} {what} in all parts, found {found}"));
+        }
         if let Some((&part, _)) = meta.files.iter().next_back().filter(|(part, _)| **part >= meta.parts) {
             return bad("files", format!("expected parts below {}, found {part}", meta.parts));
         }
@@ -155,6 +165,17 @@ impl Meta {
         text.push(b'\n');
         let written = File::create(path).and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
         written.map_err(|source| GraphError::io(path, source))
+    }
+
+    /// A count beyond what any graph has that is read, since room is made for what is counted.
+    fn count_beyond(&self) -> Option<(&'static str, u64, u64)> {
+        let (global, limits) = (&self.global, Limits::default());
+        let counts = [
+            ("columns", global.columns as u64, limits.columns_max),
+            ("classes", global.classes as u64, limits.classes_max),
+            ("relations", global.relations as u64, Relations::MOST as u64),
+        ];
+        counts.into_iter().find(|(_, found, most)| found > most)
     }
 
     fn checksum(&self) -> String {

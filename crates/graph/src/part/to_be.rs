@@ -22,9 +22,23 @@ impl FolderToBe {
         Ok(FolderToBe { folder: folder.to_owned(), meta: Meta::new(parts, provenance, global) })
     }
 
-    /// Whether this part's folder is there.
-    pub(crate) fn has(folder: &Path, part: u32) -> bool {
-        folder.join(part_name(part)).is_dir()
+    /// Whether this part's folder is there with its files as they were written.
+    pub(crate) fn has(folder: &Path, part: u32, entry: &PartEntry) -> Result<bool> {
+        let place = folder.join(part_name(part));
+        for (name, expected) in &entry.files {
+            let path = place.join(name);
+            let is_there = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() == expected.bytes);
+            if !is_there {
+                return Ok(false);
+            }
+            let mut hasher = blake3::Hasher::new();
+            let hashed = fs::File::open(&path).and_then(|file| hasher.update_reader(file).map(drop));
+            hashed.map_err(|source| GraphError::io(&path, source))?;
+            if hasher.finalize().to_hex().as_str() != expected.blake3 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Writes a part in the place of what a killed process has left of it; its files.

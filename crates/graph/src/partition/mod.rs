@@ -5,6 +5,7 @@
 //! all of them promise.
 
 mod given;
+mod limits;
 mod multilevel;
 mod partitioner;
 mod quality;

@@ -1,6 +1,7 @@
 //! What a partitioner is and what it is given.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::path::PathBuf;
 
 use crate::error::GraphError;
@@ -61,26 +62,70 @@ pub(super) fn fits(nodes: usize, parts: u32) -> Result<()> {
     Ok(())
 }
 
-/// Who is asked for nothing that it would refuse.
-pub(super) struct Checked(pub Box<dyn Partitioner>);
+/// Who is asked for nothing that it would refuse, and leaves no part empty where there are enough nodes, unless it is
+/// told the parts.
+pub(super) struct Checked {
+    /// Who assigns nodes.
+    pub partitioner: Box<dyn Partitioner>,
+    /// Whether parts that it leaves empty stay so.
+    pub as_given: bool,
+}
+
+impl Checked {
+    fn filled(&self, mut assignment: Vec<u32>, parts: u32) -> Vec<u32> {
+        if !self.as_given {
+            fill_empty(&mut assignment, parts);
+        }
+        assignment
+    }
+}
 
 impl Partitioner for Checked {
     fn check(&self, nodes: usize, parts: u32) -> Result<()> {
-        self.0.check(nodes, parts)
+        self.partitioner.check(nodes, parts)
     }
 
     fn assign(&self, input: &PartitionInput) -> Result<Vec<u32>> {
         self.check(input.graph.nodes(), input.parts)?;
-        self.0.assign(input)
+        Ok(self.filled(self.partitioner.assign(input)?, input.parts))
     }
 
     fn assign_rows(&self, input: &RowsInput) -> Result<Vec<u32>> {
         self.check(input.rows.nodes(), input.parts)?;
-        self.0.assign_rows(input)
+        Ok(self.filled(self.partitioner.assign_rows(input)?, input.parts))
     }
 
     fn memory(&self, nodes: u64, parts: u32) -> u64 {
-        self.0.memory(nodes, parts)
+        self.partitioner.memory(nodes, parts)
+    }
+}
+
+/// Gives parts without nodes as many as the mean, one after the other the last node of the part that has most. Nothing
+/// moves where every part has a node, there are fewer nodes than parts, or a number is none of a part.
+fn fill_empty(assignment: &mut [u32], parts: u32) {
+    let mut sizes = vec![0usize; parts as usize];
+    for &part in assignment.iter() {
+        match sizes.get_mut(part as usize) {
+            Some(size) => *size += 1,
+            None => return,
+        }
+    }
+    if assignment.len() < sizes.len() || !sizes.contains(&0) {
+        return;
+    }
+    let mut members: Vec<Vec<u32>> = sizes.iter().map(|&size| Vec::with_capacity(size)).collect();
+    assignment.iter().enumerate().for_each(|(node, &part)| members[part as usize].push(node as u32));
+    let mean = assignment.len() / sizes.len();
+    // The largest first, of equal ones the first.
+    let mut largest: BinaryHeap<_> =
+        members.iter().enumerate().map(|(part, of)| (of.len(), Reverse(part))).filter(|(size, _)| *size > 0).collect();
+    for part in (0..sizes.len()).filter(|&part| sizes[part] == 0) {
+        for _ in 0..mean {
+            let Some((size, Reverse(from))) = largest.pop() else { return };
+            let node = members[from].pop().expect("the largest part has a node");
+            assignment[node as usize] = part as u32;
+            largest.push((size - 1, Reverse(from)));
+        }
     }
 }
 
@@ -236,5 +281,26 @@ impl Objective {
     /// The objective of this name.
     pub fn from_name(name: &str) -> Option<Objective> {
         Objective::ALL.into_iter().find(|objective| objective.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill_empty;
+
+    fn filled(mut assignment: Vec<u32>, parts: u32) -> Vec<u32> {
+        fill_empty(&mut assignment, parts);
+        assignment
+    }
+
+    #[test]
+    fn empty_parts_get_the_mean_from_the_largest_and_no_other_node_moves() {
+        assert_eq!(filled(vec![0, 0, 0, 0, 2, 2], 3), [0, 0, 1, 1, 2, 2]);
+        assert_eq!(filled(vec![3; 5], 5), [3, 4, 2, 1, 0]);
+        assert_eq!(filled(vec![0; 7], 2), [0, 0, 0, 0, 1, 1, 1]);
+        // As they are: no part is empty, fewer nodes than parts, a part that is not there, no parts.
+        for (assignment, parts) in [(vec![1, 0, 0], 2), (vec![0, 0], 3), (vec![0, 7], 2), (vec![], 1), (vec![0], 0)] {
+            assert_eq!(filled(assignment.clone(), parts), assignment);
+        }
     }
 }

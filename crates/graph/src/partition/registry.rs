@@ -31,12 +31,14 @@ pub enum Reads {
 
 impl PartitionerKind {
     /// Makes a partitioner that follows `options`, and refuses what [`Partitioner::check`] does before anything else.
+    /// Parts that it leaves empty get nodes of the largest ones, where there are as many nodes as parts; `given` ones
+    /// are as they are given.
     ///
     /// # Errors
     ///
     /// If an option that it reads is missing or has a value it cannot follow.
     pub fn build(&self, options: &PartitionOptions) -> Result<Box<dyn Partitioner>> {
-        Ok(Box::new(Checked((self.build)(options)?)))
+        Ok(Box::new(Checked { partitioner: (self.build)(options)?, as_given: self.name == given::KIND.name }))
     }
 
     /// Whether it reads the option called `key`.

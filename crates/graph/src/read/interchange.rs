@@ -316,17 +316,28 @@ pub(super) fn read_labels(npz: &mut Npz, nodes: usize, limits: &Limits) -> Resul
     let Some(array) = npz.optional::<f64>(name, limits.features_values_max)? else {
         return Ok(Labels::None);
     };
-    // One column of 0 and 1 is a multi-label set with one class only if its writer said so.
-    let classes = match npz.optional::<u32>("num_classes", 1)? {
-        Some(classes) => classes.values.first().copied().unwrap_or(0) as usize,
-        None => 0,
-    };
+    let told = npz.optional::<u32>("num_classes", 1)?.and_then(|array| array.values.first().copied());
+    let classes = told.unwrap_or(0) as usize;
     let labels = match array.shape[..] {
+        // One column of 0 and 1 is a multi-label set with one class only if its writer said so.
         [rows, 1] if rows == nodes && classes == 1 => labels::multi(&array.values, 1),
-        [rows] if rows == nodes => labels::single(&array.values, classes, limits),
+        [rows] | [rows, 1] if rows == nodes => labels::single(&array.values, classes, limits),
         _ => labels::from_array(&array.shape, &array.values, nodes, limits),
     };
-    labels.map_err(|what| npz.error(name, what))
+    let labels = labels.map_err(|what| npz.error(name, what))?;
+    let found = labels.classes();
+    let agree = match labels {
+        Labels::Multi { .. } => found == classes,
+        _ => found <= classes,
+    };
+    if told.is_some() && !agree {
+        let there = match labels {
+            Labels::Multi { .. } => format!("{name} have {found} columns, one a class"),
+            _ => format!("the largest of the {name} is {}", found - 1),
+        };
+        return Err(npz.error("num_classes", format!("expected num_classes = {found}, found {classes}: {there}")));
+    }
+    Ok(labels)
 }
 
 pub(super) fn read_ids(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Ids> {

@@ -7,6 +7,7 @@ use laconic_graph::error::Result;
 use laconic_graph::given::GivenPairs;
 use laconic_graph::graph::Graph;
 use laconic_graph::info::{Info, check};
+use laconic_graph::limits::Limits;
 use laconic_graph::read::{Columns, READERS, ReadOptions, read};
 use std::path::PathBuf;
 
@@ -179,6 +180,33 @@ fn interchange_holds_arcs_weights_and_sparse_features() {
     assert_eq!(got.labels, Labels::Multi { classes: 2, values: vec![1, 1, 0, 0, 0, 1] });
     let both = read_with(&fixture, |options, _| options.symmetrise = true).unwrap();
     assert_eq!(arcs(&both.graph), both_ways(&[(0, 1), (1, 2), (2, 0)]));
+}
+
+#[test]
+fn fewer_classes_than_labels_are_refused_and_more_are_classes_without_nodes() {
+    let labelled = |labels: Vec<u8>, classes: i64| {
+        let mut members = vec![("edge_index", fixtures::int64(&[2, 2], &[0, 1, 1, 2])), ("labels", labels)];
+        members.push(("num_classes", fixtures::int64(&[1], &[classes])));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph.npz");
+        std::fs::write(&path, fixtures::npz(&members)).unwrap();
+        let passes = laconic_graph::read::passes::NpzPasses::open(&path, &Limits::default()).map(drop);
+        let read = read(&path, &ReadOptions::default()).map(|dataset| dataset.labels);
+        (read.map_err(|error| error.to_string()), passes.map_err(|error| error.to_string()))
+    };
+    for shape in [&[3][..], &[3, 1]] {
+        let single = || fixtures::int64(shape, &[0, 2, -1]);
+        assert_eq!(labelled(single(), 5).0.unwrap(), Labels::Single { classes: 5, values: vec![0, 2, -1] });
+        let (read, passes) = labelled(single(), 2);
+        assert!(read.unwrap_err().contains("num_classes = 3, found 2: the largest of the labels is 2"), "{shape:?}");
+        assert!(passes.unwrap_err().contains("'num_classes'"), "{shape:?}");
+    }
+    let several = || fixtures::uint8(&[3, 2], &[0, 1, 1, 1, 0, 0]);
+    assert_eq!(labelled(several(), 2).0.unwrap().classes(), 2);
+    for classes in [1, 3] {
+        let error = labelled(several(), classes).0.unwrap_err();
+        assert!(error.contains(&format!("num_classes = 2, found {classes}: labels have 2 columns")), "{error}");
+    }
 }
 
 #[test]

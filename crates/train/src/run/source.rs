@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use laconic_graph::about::{About, Scale};
 use laconic_graph::dataset::{Dataset, Features, Split};
 use laconic_graph::error::GraphError;
-use laconic_graph::info::{empty_classes, unusable};
+use laconic_graph::info::{empty_classes, one_hot, unusable};
 use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, FeaturesIn, Meta, Part, features_bytes};
-use laconic_graph::partition::PartitionInput;
+use laconic_graph::partition::{PartitionInput, quality};
 use laconic_graph::plan::check_counts;
 use laconic_graph::prepare;
 pub use laconic_graph::read::is_part_folder;
@@ -93,8 +93,11 @@ impl Source {
             let assignment = assign(members, config, (&dataset, split), parts)?;
             let one_way = "some edges have one direction only; data.symmetrise adds the other";
             let mut notes: Vec<String> = roles.notes().collect();
-            notes.extend(empty_classes(&dataset.labels));
+            notes.extend(empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)));
             notes.extend(dataset.graph.has_one_way_edges().then(|| one_way.to_owned()));
+            let roles = split.map(|index| dataset.splits[index].roles.as_slice());
+            let figures = quality(&dataset.graph, &assignment, parts, roles, dataset.features.columns())?;
+            notes.extend(figures.not_kept(members.partitioner(config)?, &config.partition.options()));
             Source::Cut(part::cut(&dataset, split, &assignment, parts)?.into_iter().map(Some).collect(), notes)
         };
         match workers {
@@ -158,7 +161,8 @@ impl Source {
             Source::Folder(dir, meta, held) => {
                 let part = part::open_part_with(dir, index, held.features_in)?;
                 if let Some(counts) = meta.files.get(&index).and_then(|entry| entry.counts.as_ref()) {
-                    check_counts(&part, counts)?;
+                    let of_folder = |error: GraphError| GraphError::format(dir, "meta.json", error.to_string());
+                    check_counts(&part, counts).map_err(of_folder)?;
                 }
                 held.add(&part)?;
                 Ok(part)

@@ -336,6 +336,21 @@ fn what_is_said_about_the_whole_is_compared_with_what_the_parts_hold() {
 }
 
 #[test]
+fn a_number_of_parts_that_no_graph_is_cut_into_is_refused_before_room_is_made_for_them() {
+    let folder = written(&parts(&dataset()));
+    let path = folder.dir.join("meta.json");
+    for count in [0, 4097, 4_000_000_000] {
+        let mut meta = open_meta(&folder.dir).unwrap();
+        meta.parts = count;
+        meta.write(&path).unwrap();
+        let message = open_meta(&folder.dir).unwrap_err().to_string();
+        assert!(message.contains(&format!("meta.json: parts: expected 1 to 4096 parts, found {count}")), "{message}");
+        meta.parts = 3;
+        meta.write(&path).unwrap();
+    }
+}
+
+#[test]
 fn a_node_with_two_roles_is_in_no_part() {
     let twice = Dataset { splits: vec![Split { roles: vec![1, 2, 4, 0, 5] }], ..dataset() };
     let message = cut(&twice, Some(0), &[0, 2, 0, 2, 2], 3).unwrap_err().to_string();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use anyhow::Result;
-use laconic_graph::info::empty_classes;
+use laconic_graph::info::{empty_classes, one_hot};
 use laconic_graph::roles::Roles;
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
     }
     args.file.check()?;
     let (dataset, roles) = args.input.read(output)?;
-    if let Some(what) = empty_classes(&dataset.labels) {
+    for what in empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)) {
         output.say(format_args!("note: {what}"));
     }
     output.say("writing");

@@ -14,6 +14,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use laconic_graph::dataset::{Dataset, Split};
+use laconic_graph::info::one_hot;
 use laconic_graph::part::Provenance;
 use laconic_graph::partition::{Objective, PartitionerKind, PartitionerRegistry, Quality, RULES, clusterers, quality};
 use laconic_graph::roles::Roles;
@@ -138,7 +139,8 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let waiting = output.begins(format_args!("reading {}", args.data.display()));
     let Prepared { dataset, split, roles } = prepared(&config.data)?;
     waiting.end();
-    roles.notes().for_each(|note| output.say(format_args!("note: {note}")));
+    let notes = roles.notes().chain(one_hot(&dataset.labels));
+    notes.for_each(|note| output.say(format_args!("note: {note}")));
     let learned_from = split.map_or(0, |index| dataset.splits[index].count(Split::TRAIN));
     if config.partition.balance_train && learned_from == 0 {
         bail!("--balance-train: {} has no training nodes; --split draws some", args.data.display());
@@ -152,6 +154,7 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let assignment = assign(&Members::default(), &config, (&dataset, split), args.parts).with_context(about)?;
     waiting.end();
     let quality = measure(&dataset, split, &assignment, args.parts).with_context(about)?;
+    say_not_kept(&config, &quality, output)?;
     let labels = label_skew(&dataset, split, &assignment, args.parts);
     let waiting = args.measure.then(|| output.begins("measuring"));
     let measured = match &waiting {
@@ -181,6 +184,14 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     };
     output.result(&result, &result)?;
     Ok(0)
+}
+
+/// Says what parts were to be and are not.
+fn say_not_kept(config: &Config, quality: &Quality, output: &Output) -> Result<()> {
+    let kind = Members::default().partitioner(config)?;
+    let notes = quality.not_kept(kind, &config.partition.options());
+    notes.iter().for_each(|note| output.say(format_args!("note: {note}")));
+    Ok(())
 }
 
 fn label_skew(dataset: &Dataset, split: Option<usize>, assignment: &[u32], parts: u32) -> Option<LabelSkew> {

@@ -74,6 +74,7 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
     };
     let about = || format!("{} in {} parts", path.display(), args.parts);
     let Cut { quality, labels, memory } = cut(&job).map_err(not_written).with_context(about)?;
+    super::say_not_kept(config, &quality, output)?;
     let result = OnDisk {
         data: data.name(),
         nodes: data.nodes(),
