@@ -174,6 +174,7 @@ fn read_case(path: &std::path::Path) -> Result<Case> {
         splits: vec![Split { roles }],
         ids: Ids::Row,
         about: About::default(),
+        exact: Default::default(),
         negatives: None,
     };
     let [links, residual, largest] = ["links", "residual", "largest"].map(|flag| names.iter().any(|name| name == flag));

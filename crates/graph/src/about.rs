@@ -56,7 +56,7 @@ pub struct TableColumn {
     /// What stands for a missing cell in each feature column that this one becomes; `None` where a missing cell is an
     /// error. Categories need none: a missing one is none of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fill: Option<Vec<f32>>,
+    pub fill: Option<Vec<f64>>,
     /// Whether one more feature column follows that is 1 where the cell is missing and 0 elsewhere.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub indicator: bool,
@@ -110,6 +110,9 @@ pub enum Scale {
         means: Vec<f64>,
         /// The (population) standard deviation of each column; 1 where it is constant.
         deviations: Vec<f64>,
+        /// What `f64` leaves out of each mean, as of integers beyond 2^53; empty where that is nothing.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rests: Vec<f64>,
     },
 }
 
@@ -121,13 +124,16 @@ impl Scale {
 
     /// A number for each column, of which none makes what it is applied to infinite.
     fn violation(&self, columns: usize) -> Option<Violation> {
-        let Scale::Standardised { means, deviations } = self else { return None };
+        let Scale::Standardised { means, deviations, rests } = self else { return None };
         let (mean, deviation) = ("about.scale.means", "about.scale.deviations");
         let bad_mean = means.iter().position(|mean| !mean.is_finite());
+        let (rest, bad_rest) = ("about.scale.rests", rests.iter().position(|rest| !rest.is_finite()));
         let bad_deviation = deviations.iter().position(|deviation| !(deviation.is_finite() && *deviation > 0.0));
         let odd = |what, at: usize, found: f64| format!("expected {what}, found {found} for column {at}");
         length_violation(mean, means.len(), columns)
             .or_else(|| length_violation(deviation, deviations.len(), columns))
+            .or_else(|| (!rests.is_empty()).then(|| length_violation(rest, rests.len(), columns)).flatten())
+            .or_else(|| bad_rest.map(|at| (rest, odd("finite numbers", at, rests[at]))))
             .or_else(|| bad_mean.map(|at| (mean, odd("finite numbers", at, means[at]))))
             .or_else(|| bad_deviation.map(|at| (deviation, odd("finite numbers above 0", at, deviations[at]))))
     }
@@ -182,8 +188,8 @@ impl About {
             let values = if let Reading::Category { values } = &column.reading { texts(values) } else { 0 };
             column.name.len() + 64 + values + 16 * column.fill.as_ref().map_or(0, Vec::len)
         };
-        let scale = if let Scale::Standardised { means, deviations } = &self.scale {
-            24 * (means.len() + deviations.len())
+        let scale = if let Scale::Standardised { means, deviations, rests } = &self.scale {
+            24 * (means.len() + deviations.len() + rests.len())
         } else {
             0
         };
@@ -243,14 +249,15 @@ mod tests {
             node_types: Vec::new(),
             features: words(&["age", "colour=green", "colour=red", "colour missing"]),
             columns: vec![number("age"), colour],
-            scale: Scale::Standardised { means: vec![0.0; 4], deviations: vec![1.0; 4] },
+            scale: Scale::Standardised { means: vec![0.0; 4], deviations: vec![1.0; 4], rests: Vec::new() },
         };
         assert_eq!(about.violation(4, 2), None);
         assert_eq!(About::default().violation(7, 3), None);
         assert_eq!(about.violation(4, 3).map(|(array, _)| array), Some("about.classes"));
         assert_eq!(about.violation(5, 2).map(|(array, _)| array), Some("about.features"));
         let of = |means: &[f64], deviations: &[f64]| {
-            let scale = Scale::Standardised { means: means.to_vec(), deviations: deviations.to_vec() };
+            let scale =
+                Scale::Standardised { means: means.to_vec(), deviations: deviations.to_vec(), rests: Vec::new() };
             About { scale, ..About::default() }.violation(2, 2).map(|(field, what)| format!("{field}: {what}"))
         };
         assert_eq!(of(&[0.0, -1.0], &[1.0, 2.0]), None);

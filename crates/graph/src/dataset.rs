@@ -2,6 +2,7 @@
 
 use crate::about::About;
 use crate::error::{GraphError, Result};
+use crate::exact::{Exact, ExactColumn};
 use crate::given::{GivenNegatives, NAMES};
 use crate::graph::Graph;
 use crate::rules::{Violation, length_violation, offsets_violation};
@@ -18,6 +19,9 @@ pub struct Dataset {
     pub graph: Graph,
     /// Features of the nodes, if there are any.
     pub features: Features,
+    /// Columns of dense features as they were given, where `f32` does not hold them well enough; whoever prepares
+    /// features reads these, and what is prepared has none.
+    pub exact: Exact,
     /// Labels of the nodes, if there are any.
     pub labels: Labels,
     /// The splits found, most datasets have none or one; training chooses one.
@@ -55,8 +59,8 @@ impl Dataset {
         labels: Labels,
         splits: Vec<Split>,
     ) -> Result<Dataset> {
-        let (name, ids, about) = (name.into(), Ids::Row, About::default());
-        Dataset { name, graph, features, labels, splits, ids, about, negatives: None }.checked()
+        let (name, ids, about, exact) = (name.into(), Ids::Row, About::default(), Exact::default());
+        Dataset { name, graph, features, exact, labels, splits, ids, about, negatives: None }.checked()
     }
 
     /// The dataset with the user's own names of the nodes.
@@ -85,7 +89,9 @@ impl Dataset {
         let roles = |(number, split): (usize, &Split)| {
             role_violation(&split.roles, nodes).map(|(array, what)| (array, format!("split {number}: {what}")))
         };
+        let exact = |of: &ExactColumn| length_violation("exact features", of.values.len(), nodes);
         let violation = feature_violation(&self.features, nodes)
+            .or_else(|| self.exact.columns.iter().find_map(exact))
             .or_else(|| label_violation(&self.labels, nodes))
             .or_else(|| self.splits.iter().enumerate().find_map(roles))
             .or_else(|| id_violation(&self.ids, nodes))
@@ -306,7 +312,7 @@ pub(crate) fn id_violation(ids: &Ids, rows: usize) -> Option<Violation> {
 
 #[cfg(test)]
 mod tests {
-    use super::{About, Dataset, Features, Ids, Labels, Split};
+    use super::{About, Dataset, Exact, Features, Ids, Labels, Split};
     use crate::graph::Graph;
 
     /// Two nodes, an edge each way, and one of everything.
@@ -320,6 +326,7 @@ mod tests {
                 indices: vec![0, 2, 1],
                 values: vec![1.0; 3],
             },
+            exact: Exact::default(),
             labels: Labels::Single { classes: 2, values: vec![1, -1] },
             splits: vec![Split { roles: vec![Split::TRAIN, Split::VAL | Split::TEST] }],
             ids: Ids::Integers(vec![7, 5]),

@@ -49,6 +49,7 @@ pub mod digest;
 mod disk;
 pub mod edges;
 pub mod error;
+pub mod exact;
 pub mod external;
 mod files;
 pub mod given;

@@ -1,7 +1,6 @@
 //! What became of each column of the user's tables: ids, labels, features, or nothing.
 
-use crate::build::Removed;
-use crate::read::ReadOptions;
+use crate::build::{Duplicates, Removed};
 use serde::Serialize;
 use std::fmt;
 
@@ -107,8 +106,7 @@ impl TableRoles<'_> {
     }
 
     /// What became of the weights of edges that are listed several times; nothing where there are none.
-    pub(crate) fn merged(&mut self, removed: &Removed, options: &ReadOptions) {
-        let rule = options.duplicates;
+    pub(crate) fn merged(&mut self, removed: &Removed, rule: Duplicates) {
         let Removed { duplicates, reciprocal, both_ways, .. } = *removed;
         let by = format!("{} (duplicates = {})", rule.said(), rule.name());
         if duplicates > 0 {

@@ -3,6 +3,7 @@
 use crate::aside::write_aside;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
+use crate::exact::Exact;
 use crate::given::GivenPairs;
 use crate::node_types::types_of;
 use crate::npy::write_header;
@@ -79,6 +80,7 @@ item!(u8, "|u1");
 item!(i32, "<i4");
 item!(i64, "<i8");
 item!(f32, "<f4");
+item!(f64, "<f8");
 
 struct Archive<W: Write + Seek>(zip::ZipWriter<W>);
 
@@ -114,7 +116,7 @@ impl<W: Write + Seek> Archive<W> {
         if let Some(types) = types_of(&dataset.features, &dataset.about) {
             self.array("node_type", &[types.len()], types.into_iter().map(i32::from))?;
         }
-        self.features(&dataset.features, nodes)?;
+        self.features((&dataset.features, &dataset.exact), nodes)?;
         self.labels(&dataset.labels, nodes)?;
         self.masks(&dataset.splits, nodes)?;
         if !dataset.about.is_empty() {
@@ -171,9 +173,19 @@ impl<W: Write + Seek> Archive<W> {
         self.array(&format!("{split}_edge_index"), &[2, edges.len()], ends(&edges))
     }
 
-    fn features(&mut self, features: &Features, nodes: usize) -> io::Result<()> {
+    /// As `f64` where `f32` does not hold all of them.
+    fn features(&mut self, (features, exact): (&Features, &Exact), nodes: usize) -> io::Result<()> {
         match features {
             Features::None => Ok(()),
+            Features::Dense { columns, values } if !exact.is_empty() => {
+                let mut kept = vec![None; *columns];
+                exact.columns.iter().for_each(|of| kept[of.column] = Some(&of.values));
+                let number = |(at, &value): (usize, &f32)| {
+                    let (row, column) = (at / columns, at % columns);
+                    kept[column].map_or(f64::from(value), |of| of[row].value)
+                };
+                self.array("features", &[nodes, *columns], values.iter().enumerate().map(number))
+            }
             Features::Dense { columns, values } => self.array("features", &[nodes, *columns], values.iter().copied()),
             Features::Sparse { columns, offsets, indices, values } => {
                 self.array("features_data", &[values.len()], values.iter().copied())?;
@@ -315,7 +327,8 @@ mod tests {
             let about = if weighted { named } else { About::default() };
             let name = "data.v1".to_owned();
             let negatives = graph.data.held.is_some().then(|| given(&graph));
-            let written = Dataset { name, graph, features, labels, splits, ids, about, negatives };
+            let exact = Exact::default();
+            let written = Dataset { name, graph, features, exact, labels, splits, ids, about, negatives };
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("data.v1.npz");
             write_interchange(&path, &written).unwrap();
@@ -346,6 +359,7 @@ mod tests {
             splits: vec![],
             ids: Ids::Row,
             about: About::default(),
+            exact: Exact::default(),
             negatives: None,
         };
         assert!(write_interchange(&path, &dataset).is_err());

@@ -46,6 +46,7 @@ fn dataset(nodes: usize, edges: &[(u32, u32)], sparse: bool) -> Dataset {
         splits: vec![Split { roles }],
         ids: Ids::Row,
         about: About::default(),
+        exact: Default::default(),
         negatives: None,
     }
     .checked()

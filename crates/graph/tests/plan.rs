@@ -154,6 +154,7 @@ fn four_nodes() -> Vec<Part> {
         splits: Vec::new(),
         ids: Ids::Row,
         about: laconic_graph::about::About::default(),
+        exact: Default::default(),
         negatives: None,
     };
     cut(&dataset, None, &[0, 1, 0, 1], 2).unwrap()

@@ -3,6 +3,7 @@
 use crate::build::transpose;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::info::defects::{broken_features, broken_weights, overlapping_roles};
+use crate::info::scales::unlike_scales;
 use crate::info::summary::{empty_classes, one_hot, unknown_labels};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -45,6 +46,12 @@ pub fn check(dataset: &Dataset) -> Vec<Finding> {
     if findings.0.is_empty() {
         findings.graph(dataset);
         findings.features(&dataset.features, &dataset.ids, dataset.graph.nodes());
+        // Those of tables are standardised unless somebody says otherwise.
+        if dataset.about.columns.is_empty() && dataset.about.scale.is_given() {
+            let names = &dataset.about.features;
+            let lost = dataset.exact.lost(names).into_iter();
+            lost.chain(unlike_scales(&dataset.features, names)).for_each(|what| findings.warning(what));
+        }
         findings.labels(&dataset.labels, dataset.graph.nodes());
         for (number, split) in dataset.splits.iter().enumerate() {
             findings.split(number, split, dataset);
@@ -261,6 +268,7 @@ mod tests {
             splits: vec![Split { roles: vec![Split::TRAIN, Split::TRAIN, Split::TEST] }],
             ids: Ids::Integers(vec![5, 7, 9]),
             about: crate::about::About::default(),
+            exact: Default::default(),
             negatives: None,
         }
     }

@@ -2,9 +2,11 @@
 
 mod check;
 mod defects;
+mod scales;
 mod summary;
 
 pub use check::{Finding, Severity, check};
 pub use defects::unusable;
 pub(crate) use defects::{broken_features, overlapping_roles};
+pub use scales::unlike_scales;
 pub use summary::{Degrees, FeatureInfo, Info, SplitInfo, empty_classes, one_hot};

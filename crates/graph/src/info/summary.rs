@@ -348,6 +348,7 @@ mod tests {
             splits: vec![Split { roles: vec![Split::TRAIN, Split::TEST, 0, Split::VAL] }],
             ids: Ids::Row,
             about: crate::about::About::default(),
+            exact: Default::default(),
             negatives: None,
         };
         let info = Info::of(&dataset);

@@ -1,62 +1,75 @@
 //! Features on one scale.
 
-use crate::about::Scale;
+use crate::about::{About, Reading, Scale};
 use crate::dataset::{Features, Split};
 use crate::error::{GraphError, Result};
+use crate::exact::{Exact, ExactColumn, Wide};
 use crate::limits::Limits;
 use crate::memory::afford;
 
-/// Divides each row by its sum, as papers do with bags of words.
+/// Divides each row by its sum, as papers do with bags of words; `exact` has columns of these features as they are.
 ///
 /// Rows whose sum is not positive stay: PyG's `NormalizeFeatures` clamps sums to at least 1, and a division by a
 /// negative sum would turn the signs round.
-pub fn row_normalise(features: &mut Features) {
+pub fn row_normalise(features: &mut Features, exact: &Exact) {
     match features {
         Features::None => {}
-        Features::Dense { columns, values } => values.chunks_exact_mut((*columns).max(1)).for_each(divide_by_sum),
+        Features::Dense { columns, values } => {
+            for (row, values) in values.chunks_exact_mut((*columns).max(1)).enumerate() {
+                divide_by_sum(values, &|column| exact.at(row, column));
+            }
+        }
         Features::Sparse { offsets, values, .. } => {
             for row in offsets.windows(2) {
-                divide_by_sum(&mut values[row[0] as usize..row[1] as usize]);
+                divide_by_sum(&mut values[row[0] as usize..row[1] as usize], &|_| None);
             }
         }
     }
 }
 
-fn divide_by_sum(row: &mut [f32]) {
-    let sum: f64 = row.iter().map(|&value| f64::from(value)).sum();
+fn divide_by_sum(row: &mut [f32], exact: &dyn Fn(usize) -> Option<Wide>) {
+    let given = |(column, value): (usize, f32)| exact(column).map_or(f64::from(value), |wide| wide.value);
+    let sum: f64 = row.iter().copied().enumerate().map(given).sum();
     if sum > 0.0 {
-        row.iter_mut().for_each(|value| *value = (f64::from(*value) / sum) as f32);
+        row.iter_mut().enumerate().for_each(|(column, value)| *value = (given((column, *value)) / sum) as f32);
     }
 }
 
 /// Subtracts from each column its mean and divides by its (population) standard deviation, both over the nodes that
-/// have the role [`Split::TRAIN`] in `roles`, so that nothing is learned from the others.
+/// have the role [`Split::TRAIN`] in `roles`, so that nothing is learned from the others; over all nodes where there
+/// are no roles. Columns of which `exact` has the numbers as they are lose nothing before that.
 ///
-/// A column that is constant over the training nodes is divided by 1. Sparse features become dense, since zeros do not
-/// stay zeros; an error if that passes [`Limits::dense_values_max`]. Returns what [`rescale`] needs to do the same to
-/// other rows.
+/// A column that is constant over these nodes is divided by 1, and one that `stays` (of columns, or of none) is as it
+/// was. Sparse features become dense, since zeros do not stay zeros; an error if that passes
+/// [`Limits::dense_values_max`]. Returns what [`rescale`] needs to do the same to other rows.
 ///
 /// # Errors
 ///
 /// If there is not one role for each row, no node is for training, or sparse features would need more values than the
 /// limits allow.
-pub fn standardise(features: &mut Features, roles: &[u8], limits: &Limits) -> Result<Scale> {
+pub fn standardise(
+    (features, exact): (&mut Features, &Exact),
+    roles: Option<&[u8]>,
+    stays: &[bool],
+    limits: &Limits,
+) -> Result<Scale> {
     make_dense(features, limits)?;
     let Features::Dense { columns, values } = features else { return Ok(Scale::Given) };
     let columns = *columns;
     if columns == 0 {
         return Ok(Scale::Given);
     }
-    if values.len() != roles.len() * columns {
+    if let Some(roles) = roles.filter(|roles| values.len() != roles.len() * columns) {
         return Err(GraphError::invalid(format!(
             "{} roles for {} rows of features",
             roles.len(),
             values.len() / columns
         )));
     }
+    let trains = |row: usize| roles.is_none_or(|roles| roles[row] & Split::TRAIN != 0);
     let training = |values: &mut dyn FnMut(&[f32]), from: &[f32]| {
-        let rows = from.chunks_exact(columns).zip(roles).filter(|(_, role)| **role & Split::TRAIN != 0);
-        rows.for_each(|(row, _)| values(row));
+        let rows = from.chunks_exact(columns).enumerate().filter(|(row, _)| trains(*row));
+        rows.for_each(|(_, row)| values(row));
     };
     let mut count = 0u64;
     let mut means = vec![0.0f64; columns];
@@ -88,28 +101,80 @@ pub fn standardise(features: &mut Features, roles: &[u8], limits: &Limits) -> Re
         // Asked of the range: the rounding of the mean gives a constant column a tiny deviation.
         *deviation = if range.0 < range.1 { (*deviation / count as f64).sqrt() } else { 1.0 };
     }
-    shift(values, &means, &deviations);
-    Ok(Scale::Standardised { means, deviations })
+    let mut rests = vec![0.0f64; columns];
+    for of in &exact.columns {
+        let (mean, deviation) = of.moments(&trains);
+        (means[of.column], rests[of.column], deviations[of.column]) = (mean.value, mean.rest, deviation);
+    }
+    for column in (0..columns).filter(|&column| stays.get(column) == Some(&true)) {
+        (means[column], rests[column], deviations[column]) = (0.0, 0.0, 1.0);
+    }
+    if rests.iter().all(|&rest| rest == 0.0) {
+        rests.clear();
+    }
+    shift(values, exact, (&means, &rests, &deviations));
+    Ok(Scale::Standardised { means, deviations, rests })
 }
 
-fn shift(values: &mut [f32], means: &[f64], deviations: &[f64]) {
+impl ExactColumn {
+    /// Mean and deviation over the rows that count, the latter 1 where all are equal.
+    fn moments(&self, counts: &dyn Fn(usize) -> bool) -> (Wide, f64) {
+        let of = || self.values.iter().enumerate().filter(|(row, _)| counts(*row)).map(|(_, &number)| number);
+        let Some(first) = of().next() else { return (Wide::default(), 1.0) };
+        let (mut count, mut sum, mut range) = (0.0, 0.0, (0.0f64, 0.0f64));
+        for number in of() {
+            let step = number.minus(first);
+            (count, sum, range) = (count + 1.0, sum + step, (range.0.min(step), range.1.max(step)));
+        }
+        let mean = first.plus(sum / count);
+        let squares: f64 = of().map(|number| number.minus(mean).powi(2)).sum();
+        (mean, if range.0 < range.1 { (squares / count).sqrt() } else { 1.0 })
+    }
+}
+
+/// Which feature columns of a table no scale is put on: ones for categories and for gaps, and numbers that are 0 or 1
+/// for every node.
+pub fn unscaled(features: &Features, about: &About) -> Vec<bool> {
+    let Features::Dense { columns: width, values } = features else { return Vec::new() };
+    let mut stays = Vec::with_capacity(*width);
+    for column in &about.columns {
+        let is_category = matches!(column.reading, Reading::Category { .. });
+        let marks = usize::from(column.indicator);
+        stays.extend(std::iter::repeat_n(is_category, column.width() - marks));
+        stays.extend(std::iter::repeat_n(true, marks));
+    }
+    let mut are_flags = vec![true; *width];
+    for row in values.chunks_exact((*width).max(1)) {
+        row.iter().zip(&mut are_flags).for_each(|(value, flag)| *flag &= *value == 0.0 || *value == 1.0);
+    }
+    stays.iter_mut().zip(are_flags).for_each(|(stays, is_flag)| *stays |= is_flag);
+    stays
+}
+
+fn shift(values: &mut [f32], exact: &Exact, (means, rests, deviations): (&[f64], &[f64], &[f64])) {
     for row in values.chunks_exact_mut(means.len()) {
         for ((value, mean), deviation) in row.iter_mut().zip(means).zip(deviations) {
             *value = ((f64::from(*value) - mean) / deviation) as f32;
         }
     }
+    for ExactColumn { column, values: given } in &exact.columns {
+        let mean = Wide { value: means[*column], rest: rests.get(*column).copied().unwrap_or(0.0) };
+        for (row, number) in values.chunks_exact_mut(means.len()).zip(given) {
+            row[*column] = (number.minus(mean) / deviations[*column]) as f32;
+        }
+    }
 }
 
-/// Does to features what was done to those that a model was trained on.
+/// Does to features what was done to those that a model was trained on; `exact` has columns of them as they are.
 ///
 /// # Errors
 ///
 /// If there are other columns than means, or sparse features would need more values than the limits allow.
-pub fn rescale(features: &mut Features, scale: &Scale, limits: &Limits) -> Result<()> {
+pub fn rescale((features, exact): (&mut Features, &Exact), scale: &Scale, limits: &Limits) -> Result<()> {
     match scale {
         Scale::Given => {}
-        Scale::RowNormalised => row_normalise(features),
-        Scale::Standardised { means, deviations } => {
+        Scale::RowNormalised => row_normalise(features, exact),
+        Scale::Standardised { means, deviations, rests } => {
             let columns = features.columns();
             if columns != means.len() || columns != deviations.len() {
                 let known = means.len();
@@ -118,7 +183,7 @@ pub fn rescale(features: &mut Features, scale: &Scale, limits: &Limits) -> Resul
             }
             make_dense(features, limits)?;
             if let (Features::Dense { values, .. }, 1..) = (features, columns) {
-                shift(values, means, deviations);
+                shift(values, exact, (means, rests, deviations));
             }
         }
     }
@@ -151,16 +216,17 @@ fn make_dense(features: &mut Features, limits: &Limits) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::about::TableColumn;
 
     #[test]
     fn normalised_rows_sum_to_one_unless_their_sum_was_not_positive() {
         let mut dense = Features::Dense { columns: 2, values: vec![1.0, 3.0, 0.0, 0.0, -3.0, 1.0, 0.25, 0.25] };
-        row_normalise(&mut dense);
+        row_normalise(&mut dense, &Exact::default());
         assert_eq!(dense, Features::Dense { columns: 2, values: vec![0.25, 0.75, 0.0, 0.0, -3.0, 1.0, 0.5, 0.5] });
         let sparse =
             |values| Features::Sparse { columns: 9, offsets: vec![0, 2, 2, 3], indices: vec![1, 4, 0], values };
         let mut features = sparse(vec![1.0, 3.0, 5.0]);
-        row_normalise(&mut features);
+        row_normalise(&mut features, &Exact::default());
         assert_eq!(features, sparse(vec![0.25, 0.75, 1.0]));
     }
 
@@ -169,29 +235,84 @@ mod tests {
         let (train, test) = (Split::TRAIN, Split::TEST);
         let mut features = Features::Dense { columns: 2, values: vec![1.0, 0.1, 3.0, 0.1, 100.0, 1.1] };
         let mut again = features.clone();
-        let scale = standardise(&mut features, &[train, train, test], &Limits::default()).unwrap();
-        rescale(&mut again, &scale, &Limits::default()).unwrap();
+        let scale =
+            standardise((&mut features, &Exact::default()), Some(&[train, train, test]), &[], &Limits::default())
+                .unwrap();
+        rescale((&mut again, &Exact::default()), &scale, &Limits::default()).unwrap();
         assert_eq!(again, features, "what is done again has the same bits");
         let mut narrow = Features::Dense { columns: 1, values: vec![1.0] };
-        assert!(rescale(&mut narrow, &scale, &Limits::default()).is_err());
+        assert!(rescale((&mut narrow, &Exact::default()), &scale, &Limits::default()).is_err());
         let Features::Dense { values, .. } = features else { panic!("dense stays dense") };
         assert_eq!(values[..4], [-1.0, 0.0, 1.0, 0.0]);
         assert_eq!(values[4], 98.0);
         // The second column is constant over the training rows: shifted, not scaled.
         assert!((values[5] - 1.0).abs() < 1e-6);
-        assert!(
-            standardise(&mut Features::Dense { columns: 1, values: vec![1.0] }, &[test], &Limits::default()).is_err()
-        );
+        let mut one = Features::Dense { columns: 1, values: vec![1.0] };
+        assert!(standardise((&mut one, &Exact::default()), Some(&[test]), &[], &Limits::default()).is_err());
+        // Without roles all nodes count.
+        let scale = standardise((&mut one, &Exact::default()), None, &[], &Limits::default()).unwrap();
+        assert_eq!(scale, Scale::Standardised { means: vec![1.0], deviations: vec![1.0], rests: Vec::new() });
     }
 
     #[test]
     fn sparse_features_become_dense_within_the_limit_only() {
         let sparse = Features::Sparse { columns: 2, offsets: vec![0, 1, 1], indices: vec![1], values: vec![2.0] };
         let mut features = sparse.clone();
-        standardise(&mut features, &[Split::TRAIN; 2], &Limits::default()).unwrap();
+        standardise((&mut features, &Exact::default()), Some(&[Split::TRAIN; 2]), &[], &Limits::default()).unwrap();
         assert_eq!(features, Features::Dense { columns: 2, values: vec![0.0, 1.0, 0.0, -1.0] });
         let small = Limits { dense_values_max: 3, ..Limits::default() };
-        let error = standardise(&mut sparse.clone(), &[Split::TRAIN; 2], &small).unwrap_err().to_string();
+        let error = standardise((&mut sparse.clone(), &Exact::default()), Some(&[Split::TRAIN; 2]), &[], &small)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("2 rows × 2 columns pass the limit of 3"), "{error}");
+    }
+
+    /// A label of 0 or 1 on top of a number that `f32`, or even `f64`, cannot add 1 to.
+    #[test]
+    fn nothing_of_a_column_is_lost_before_its_mean_is_gone() {
+        let (train, test) = (Split::TRAIN, Split::TEST);
+        for far in [1_000_000_000i128, 1 << 60, i128::from(u64::MAX) - 9] {
+            let values: Vec<Wide> = [0, 1, 1, 0, 3].map(|label| Wide::integer(far + label)).to_vec();
+            let rounded = values.iter().map(|wide| wide.value as f32).collect();
+            let exact = Exact { columns: vec![ExactColumn { column: 0, values }] };
+            let mut features = Features::Dense { columns: 1, values: rounded };
+            let mut again = features.clone();
+            let roles = [train, train, train, train, test];
+            let scale = standardise((&mut features, &exact), Some(&roles), &[], &Limits::default()).unwrap();
+            assert_eq!(features, Features::Dense { columns: 1, values: vec![-1.0, 1.0, 1.0, -1.0, 5.0] }, "{far}");
+            rescale((&mut again, &exact), &scale, &Limits::default()).unwrap();
+            assert_eq!(again, features);
+            let about = About { scale, ..About::default() };
+            assert_eq!(serde_json::from_str::<About>(&serde_json::to_string(&about).unwrap()).unwrap(), about);
+        }
+    }
+
+    #[test]
+    fn sums_of_rows_are_of_the_numbers_as_they_are() {
+        let given = |far: f64| ExactColumn { column: 0, values: vec![Wide::from(far)] };
+        let mut features = Features::Dense { columns: 2, values: vec![1e9, -1e9] };
+        row_normalise(&mut features, &Exact { columns: vec![given(1e9 + 2.0)] });
+        let Features::Dense { values, .. } = features else { panic!("dense stays dense") };
+        assert_eq!(values, [(1e9 / 2.0 + 1.0) as f32, -5e8]);
+    }
+
+    #[test]
+    fn categories_marks_of_gaps_and_flags_stay_and_numbers_are_scaled() {
+        let column =
+            |name: &str, reading, indicator| TableColumn { name: name.to_owned(), reading, fill: None, indicator };
+        let colours = Reading::Category { values: vec!["green".to_owned(), "red".to_owned()] };
+        let columns = vec![
+            column("age", Reading::Number, true),
+            column("colour", colours, false),
+            column("vip", Reading::Number, false),
+        ];
+        let about = About { columns, ..About::default() };
+        let values = vec![20.0, 0.0, 1.0, 0.0, 1.0, 40.0, 1.0, 0.0, 1.0, 0.0];
+        let mut features = Features::Dense { columns: 5, values };
+        let stays = unscaled(&features, &about);
+        assert_eq!(stays, [false, true, true, true, true]);
+        standardise((&mut features, &Exact::default()), None, &stays, &Limits::default()).unwrap();
+        let values = vec![-1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0];
+        assert_eq!(features, Features::Dense { columns: 5, values });
     }
 }

@@ -6,6 +6,6 @@ mod missing;
 mod split;
 
 pub use clusters::feature_clusters;
-pub use features::{rescale, row_normalise, standardise};
+pub use features::{rescale, row_normalise, standardise, unscaled};
 pub use missing::fill_missing;
 pub use split::{Amount, SplitSpec, random_split};

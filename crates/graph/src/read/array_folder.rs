@@ -46,15 +46,12 @@ impl Reader for Arrays {
             duplicates: options.duplicates,
         };
         let graph = build_graph(nodes, sources, targets, None, how)?.0;
-        let mut values = Vec::new();
-        folder.features(&mut |piece| {
-            values.extend_from_slice(piece);
-            Ok(())
-        })?;
+        let (values, exact) = folder.features_whole()?;
         let (labels, roles) = (folder.labels()?, folder.roles()?);
         let dataset = Dataset {
             name: folder.about().name.clone(),
             graph,
+            exact,
             features: if columns == 0 { Features::None } else { Features::Dense { columns, values } },
             labels: match folder.about().classes as usize {
                 0 => Labels::None,

@@ -4,6 +4,7 @@ use crate::error::{GraphError, Result};
 use crate::limits::{Limits, not_opened, open_file};
 use crate::memory::afford;
 use crate::npy::{Header, Kind};
+pub use crate::read::element::Element;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -15,61 +16,6 @@ pub struct Array<T> {
     pub shape: Vec<usize>,
     /// The values in C order.
     pub values: Vec<T>,
-}
-
-/// A type that arrays can be read as, from whatever number type the file has, as long as no value is changed by it
-/// (floating-point values may be rounded to `f32`).
-pub trait Element: Copy {
-    /// What error messages call the values.
-    const NAME: &'static str;
-    /// The element equal to an integer.
-    fn from_integer(value: i64) -> Option<Self>;
-    /// The element equal to a floating-point number.
-    fn from_float(value: f64) -> Option<Self>;
-}
-
-/// Integers of this type; a floating-point number will do if it is whole.
-macro_rules! integer_element {
-    ($type:ty, $name:literal) => {
-        impl Element for $type {
-            const NAME: &'static str = $name;
-            fn from_integer(value: i64) -> Option<Self> {
-                <$type>::try_from(value).ok()
-            }
-            fn from_float(value: f64) -> Option<Self> {
-                // Beyond 2^53 a floating-point number does not say which integer is meant.
-                (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0)
-                    .then_some(value as i64)
-                    .and_then(Self::from_integer)
-            }
-        }
-    };
-}
-
-integer_element!(i64, "an integer of 64 bits");
-integer_element!(i32, "an integer of 32 bits");
-integer_element!(u32, "an id in 0..4294967296");
-integer_element!(u16, "an integer in 0..65536");
-integer_element!(u8, "an integer in 0..256");
-
-impl Element for f32 {
-    const NAME: &'static str = "a number";
-    fn from_integer(value: i64) -> Option<Self> {
-        Some(value as f32)
-    }
-    fn from_float(value: f64) -> Option<Self> {
-        Some(value as f32)
-    }
-}
-
-impl Element for f64 {
-    const NAME: &'static str = "a number";
-    fn from_integer(value: i64) -> Option<Self> {
-        Some(value as f64)
-    }
-    fn from_float(value: f64) -> Option<Self> {
-        Some(value)
-    }
 }
 
 /// Deflate cannot pack better than 1032 to 1, so a member that promises more than this lies.
@@ -129,12 +75,19 @@ impl Npz {
         let path = self.path.clone();
         let (header, mut member) = self.open_array(name, (Items::Numbers, values_max))?;
         let array = decode(&mut member, &header).map_err(|e| member_error(&path, name, &e))?;
-        // Reading to the end also makes the archive compare the checksum.
-        match member.read(&mut [0u8]) {
-            Ok(0) => Ok(array),
-            Ok(_) => Err(GraphError::format(&path, format!("array '{name}'"), "data goes on after the last value")),
-            Err(e) => Err(member_error(&path, name, &e)),
-        }
+        at_end(&mut member, (&path, name)).map(|()| array)
+    }
+
+    /// Calls `each` with the values of the array `name`, in the order of the file and some thousands at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`Npz::read`].
+    pub(super) fn each<T: Element>(&mut self, name: &str, values_max: u64, each: &mut dyn FnMut(&[T])) -> Result<()> {
+        let path = self.path.clone();
+        let (header, mut member) = self.open_array(name, (Items::Numbers, values_max))?;
+        decode_each(&mut member, &header, each).map_err(|e| member_error(&path, name, &e))?;
+        at_end(&mut member, (&path, name))
     }
 
     /// Whether the array `name` is there and holds text.
@@ -231,6 +184,22 @@ impl Npz {
 ///
 /// As [`Npz::read`], about the file.
 pub fn read_npy<T: Element>(path: &Path, limits: &Limits, values_max: u64) -> Result<Array<T>> {
+    let (header, mut file) = open_npy(path, limits, values_max)?;
+    decode(&mut file, &header).map_err(|e| member_error(path, "data", &e))
+}
+
+/// Calls `each` with the values of the `.npy` file `path`, in its order and some thousands at a time.
+pub(super) fn each_of_npy<T: Element>(
+    path: &Path,
+    (limits, values_max): (&Limits, u64),
+    each: &mut dyn FnMut(&[T]),
+) -> Result<()> {
+    let (header, mut file) = open_npy(path, limits, values_max)?;
+    decode_each(&mut file, &header, each).map_err(|e| member_error(path, "data", &e))
+}
+
+/// The header of a `.npy` file, which can be as large as it says, and the file, which goes on with its values.
+pub(super) fn open_npy(path: &Path, limits: &Limits, values_max: u64) -> Result<(Header, BufReader<File>)> {
     let file = open_limited(path, limits)?;
     let there = file.metadata().map_err(|e| GraphError::io(path, e))?.len();
     let mut file = BufReader::new(file);
@@ -240,7 +209,16 @@ pub fn read_npy<T: Element>(path: &Path, limits: &Limits, values_max: u64) -> Re
         let expected = format!("its shape {:?} needs {bytes} bytes, but the file has {there}", header.shape);
         return Err(GraphError::format(path, "array 'data'", expected));
     }
-    decode(&mut file, &header).map_err(|e| member_error(path, "data", &e))
+    Ok((header, file))
+}
+
+/// Refuses what comes after the last value; reading to the end also makes an archive compare the checksum.
+fn at_end(member: &mut impl Read, (path, name): (&Path, &str)) -> Result<()> {
+    match member.read(&mut [0u8]) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(GraphError::format(path, format!("array '{name}'"), "data goes on after the last value")),
+        Err(e) => Err(member_error(path, name, &e)),
+    }
 }
 
 /// Opens a file that is within the limits.
@@ -326,6 +304,21 @@ fn decode<T: Element>(from: &mut impl Read, header: &Header) -> io::Result<Array
     Ok(Array { shape, values })
 }
 
+/// Calls `each` with some values after the other.
+fn decode_each<T: Element>(from: &mut impl Read, header: &Header, each: &mut dyn FnMut(&[T])) -> io::Result<()> {
+    let mut left = (header.values().unwrap_or(u64::MAX) as usize).saturating_mul(header.item_bytes);
+    let (mut chunk, mut values) = (vec![0u8; 1 << 16], Vec::new());
+    while left > 0 {
+        let size = left.min(chunk.len());
+        from.read_exact(&mut chunk[..size])?;
+        values.clear();
+        decode_chunk(&mut values, &chunk[..size], header)?;
+        each(&values);
+        left -= size;
+    }
+    Ok(())
+}
+
 pub(crate) fn decode_chunk<T: Element>(values: &mut Vec<T>, chunk: &[u8], header: &Header) -> io::Result<()> {
     macro_rules! items {
         ($type:ty, $convert:expr) => {
@@ -346,7 +339,7 @@ pub(crate) fn decode_chunk<T: Element>(values: &mut Vec<T>, chunk: &[u8], header
         (Kind::Bool | Kind::Uint, 1) => items!(u8, |v| T::from_integer(i64::from(v))),
         (Kind::Uint, 2) => items!(u16, |v| T::from_integer(i64::from(v))),
         (Kind::Uint, 4) => items!(u32, |v| T::from_integer(i64::from(v))),
-        (Kind::Uint, 8) => items!(u64, |v| i64::try_from(v).ok().and_then(T::from_integer)),
+        (Kind::Uint, 8) => items!(u64, T::from_unsigned),
         (Kind::Int, 1) => items!(i8, |v| T::from_integer(i64::from(v))),
         (Kind::Int, 2) => items!(i16, |v| T::from_integer(i64::from(v))),
         (Kind::Int, 4) => items!(i32, |v| T::from_integer(i64::from(v))),
@@ -366,7 +359,7 @@ fn bad_value(value: impl std::fmt::Display, place: usize, expected: &str) -> io:
 }
 
 /// Fortran order to C order, any number of dimensions.
-fn c_order<T: Copy>(values: &[T], shape: &[usize]) -> Vec<T> {
+pub(super) fn c_order<T: Copy>(values: &[T], shape: &[usize]) -> Vec<T> {
     let mut strides = vec![1usize; shape.len()];
     for d in 1..shape.len() {
         strides[d] = strides[d - 1] * shape[d - 1];

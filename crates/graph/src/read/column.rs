@@ -41,7 +41,7 @@ pub enum Cell<'a> {
     /// A value of [`Kind::Text`].
     Text(&'a str),
     /// A value of [`Kind::List`]; what is missing in it is NaN.
-    List(&'a [f32]),
+    List(&'a [f64]),
 }
 
 /// A table on disk.

@@ -18,6 +18,7 @@ use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
+use crate::exact::Exact;
 use crate::roles::{Role, Roles};
 use std::path::{Path, PathBuf};
 
@@ -89,15 +90,15 @@ impl Reader for EdgeList {
         let built = built.map_err(|error| GraphError::format(&edges_path, "edges", error.to_string()));
         let (graph, removed) = built?;
         if graph.data.weights.is_some() {
-            roles.of_table(&edges_path).merged(&removed, options);
+            roles.of_table(&edges_path).merged(&removed, options.duplicates);
         }
-        let (features, labels, splits, about) = match nodes {
-            Some(nodes) => (nodes.features, nodes.labels, nodes.splits, nodes.about),
-            None => (Features::None, Labels::None, Vec::new(), About::default()),
+        let (features, exact, labels, splits, about) = match nodes {
+            Some(nodes) => (nodes.features, nodes.exact, nodes.labels, nodes.splits, nodes.about),
+            None => (Features::None, Exact::default(), Labels::None, Vec::new(), About::default()),
         };
         let ids = ids.map_or(Ids::Row, into_ids);
         let dataset =
-            Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about, negatives: None };
+            Dataset { name: dataset_name(path), graph, features, exact, labels, splits, ids, about, negatives: None };
         Ok((dataset.checked()?, roles))
     }
 }

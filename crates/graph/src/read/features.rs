@@ -1,20 +1,22 @@
 //! Features from arrays: dense, or compressed sparse rows.
 
-use super::arrays::{Npz, read_npy};
+use super::arrays::{Npz, c_order, each_of_npy, open_npy, read_npy};
 use crate::dataset::Features;
 use crate::error::{GraphError, Result};
+use crate::exact::{Exact, Spread, Wide};
 use crate::limits::Limits;
+use crate::memory::afford;
+use crate::npy::Kind;
 use std::path::Path;
 
 /// The features in `path`, an `.npz` with the members of [`npz_features`] or a `.npy`, for a graph of `nodes` nodes.
-pub fn read_features(path: &Path, nodes: usize, limits: &Limits) -> Result<Features> {
+pub fn read_features(path: &Path, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
     if super::extension(path) == "npy" {
-        let array = read_npy(path, limits, limits.features_values_max)?;
-        return dense(array.shape, array.values, nodes).map_err(|what| GraphError::format(path, "array", what));
+        return DenseArray::File(path).read(nodes, limits);
     }
     let mut npz = Npz::open(path, limits)?;
     match npz_features(&mut npz, nodes, limits)? {
-        Features::None => {
+        (Features::None, _) => {
             Err(GraphError::format(path, "archive", "expected the array 'features', 'features_data' or 'x'"))
         }
         features => Ok(features),
@@ -28,13 +30,91 @@ pub fn name(npz: &Npz) -> &'static str {
 
 /// The features of the interchange format: `features`, or the CSR parts `features_data`, `features_indices`,
 /// `features_indptr` and `features_shape`, or else `x`.
-pub fn npz_features(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<Features> {
+pub fn npz_features(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
     let name = name(npz);
     if npz.has(name) {
-        let array = npz.read(name, limits.features_values_max)?;
-        return dense(array.shape, array.values, nodes).map_err(|what| npz.error(name, what));
+        return DenseArray::Member(npz, name).read(nodes, limits);
     }
-    if npz.has("features_data") { npz_csr_features(npz, "features", nodes, limits) } else { Ok(Features::None) }
+    let features = match npz.has("features_data") {
+        true => npz_csr_features(npz, "features", nodes, limits)?,
+        false => Features::None,
+    };
+    Ok((features, Exact::default()))
+}
+
+/// A dense array of features.
+pub enum DenseArray<'a> {
+    /// In an archive.
+    Member(&'a mut Npz, &'a str),
+    /// In a file of its own.
+    File(&'a Path),
+}
+
+impl DenseArray<'_> {
+    /// Reads it, and of numbers that `f32` may round those columns apart of which too much would be lost. Goes through
+    /// it once more for these.
+    pub fn read(&mut self, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
+        let most = limits.features_values_max;
+        let header = match self {
+            DenseArray::Member(npz, name) => npz.values(name, most)?.header().clone(),
+            DenseArray::File(path) => open_npy(path, limits, most)?.0,
+        };
+        let shape: Vec<usize> = header.shape.iter().map(|&size| size as usize).collect();
+        let (rows, columns) = (shape.first().copied().unwrap_or(0), shape.get(1).copied().unwrap_or(1));
+        let is_narrow = header.item_bytes <= 2 || header.kind == Kind::Float && header.item_bytes == 4;
+        if is_narrow || rows != nodes || shape.len() > 2 || columns == 0 {
+            let array = match self {
+                DenseArray::Member(npz, name) => npz.read(name, most)?,
+                DenseArray::File(path) => read_npy(path, limits, most)?,
+            };
+            let features = dense(array.shape, array.values, nodes).map_err(|what| self.error(what))?;
+            return Ok((features, Exact::default()));
+        }
+        let copies = if header.fortran { 2 } else { 1 };
+        let bytes = ((rows * columns) as u64).saturating_mul(copies * size_of::<f32>() as u64);
+        afford(bytes).map_err(|what| self.error(what))?;
+        let place = |at: usize| if header.fortran { (at % rows, at / rows) } else { (at / columns, at % columns) };
+        let (mut values, mut spreads) = (Vec::with_capacity(rows * columns), vec![Spread::default(); columns]);
+        self.each((limits, most), &mut |numbers| {
+            for &number in numbers {
+                spreads[place(values.len()).1].add(number);
+                values.push(number.value as f32);
+            }
+        })?;
+        if header.fortran && shape.len() == 2 {
+            values = c_order(&values, &shape);
+        }
+        let mut exact = Exact::of(&spreads, rows);
+        if !exact.is_empty() {
+            let mut kept = vec![None; columns];
+            exact.columns.iter().enumerate().for_each(|(number, of)| kept[of.column] = Some(number));
+            let mut at = 0;
+            self.each((limits, most), &mut |numbers| {
+                for &number in numbers {
+                    let (row, column) = place(at);
+                    if let Some(kept) = kept[column] {
+                        exact.columns[kept].values[row] = number;
+                    }
+                    at += 1;
+                }
+            })?;
+        }
+        Ok((Features::Dense { columns, values }, exact))
+    }
+
+    fn each(&mut self, (limits, most): (&Limits, u64), each: &mut dyn FnMut(&[Wide])) -> Result<()> {
+        match self {
+            DenseArray::Member(npz, name) => npz.each(name, most, each),
+            DenseArray::File(path) => each_of_npy(path, (limits, most), each),
+        }
+    }
+
+    fn error(&self, what: String) -> GraphError {
+        match self {
+            DenseArray::Member(npz, name) => npz.error(name, what),
+            DenseArray::File(path) => GraphError::format(path, "array", what),
+        }
+    }
 }
 
 /// The CSR matrix `<name>_{data,indices,indptr,shape}`.

@@ -11,6 +11,7 @@ use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::Result;
+use crate::exact::Exact;
 use crate::limits::Limits;
 use std::path::Path;
 
@@ -33,12 +34,12 @@ impl Reader for GnnBenchmark {
         let (nodes, sources, targets) = read_adjacency(&mut npz, "adj_", limits)?;
         let built = build_graph(nodes, sources, targets, None, options.build_undirected());
         let graph = built.map_err(|error| npz.error("adj_indices", error.to_string()))?.0;
-        let features = if npz.has("attr_data") {
-            features::npz_csr_features(&mut npz, "attr", nodes, limits)?
-        } else if let Some(matrix) = npz.optional("attr_matrix", limits.features_values_max)? {
-            features::dense(matrix.shape, matrix.values, nodes).map_err(|what| npz.error("attr_matrix", what))?
+        let (features, exact) = if npz.has("attr_data") {
+            (features::npz_csr_features(&mut npz, "attr", nodes, limits)?, Exact::default())
+        } else if npz.has("attr_matrix") {
+            features::DenseArray::Member(&mut npz, "attr_matrix").read(nodes, limits)?
         } else {
-            Features::None
+            (Features::None, Exact::default())
         };
         let labels = match npz.optional::<f64>("labels", limits.features_values_max)? {
             Some(array) => labels::from_array(&array.shape, &array.values, nodes, limits)
@@ -49,6 +50,7 @@ impl Reader for GnnBenchmark {
             name: dataset_name(path),
             graph,
             features,
+            exact,
             labels,
             splits: Vec::new(),
             ids: Ids::Row,

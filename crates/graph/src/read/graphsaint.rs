@@ -4,13 +4,14 @@
 //! Edges go from the row to the column of the matrix. The matrix holds both directions already in the published sets.
 //! `feats.npy` may be missing; `adj_train.npz` is not needed, since the full graph and the roles say the same.
 
-use super::arrays::{Npz, open_limited, read_npy};
+use super::arrays::{Npz, open_limited};
 use super::gnn_benchmark::read_adjacency;
 use super::{ReadOptions, Reader, dataset_name, features, labels};
 use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
+use crate::exact::Exact;
 use crate::limits::Limits;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -37,12 +38,9 @@ impl Reader for GraphSaint {
         let graph = built.map_err(|error| npz.error("indices", error.to_string()))?.0;
 
         let feats = path.join("feats.npy");
-        let features = if feats.is_file() {
-            let array = read_npy(&feats, limits, limits.features_values_max)?;
-            features::dense(array.shape, array.values, nodes)
-                .map_err(|what| GraphError::format(&feats, "array", what))?
-        } else {
-            Features::None
+        let (features, exact) = match feats.is_file() {
+            true => features::read_features(&feats, nodes, limits)?,
+            false => (Features::None, Exact::default()),
         };
 
         let class_map = path.join("class_map.json");
@@ -57,6 +55,7 @@ impl Reader for GraphSaint {
             name: dataset_name(path),
             graph,
             features,
+            exact,
             labels,
             splits,
             ids: Ids::Row,

@@ -63,17 +63,19 @@ impl Reader for Interchange {
         let negatives = given::read(&mut npz, (held.as_ref(), listed), nodes, limits)?;
         let (graph, removed) = build(&npz, (nodes, undirected), (sources, targets, data, held), options)?;
         about.name_reverses(graph.data.kinds());
-        let mut features = features::npz_features(&mut npz, nodes, limits)?;
+        let (mut features, mut exact) = features::npz_features(&mut npz, nodes, limits)?;
         if options.typed {
             tell_apart((&mut features, &mut about), &mut npz, nodes, limits)?;
+            exact.columns.retain(|_| about.node_types.is_empty());
         }
         let labels = read_labels(&mut npz, nodes, limits)?;
         let splits = read_splits(&mut npz, nodes, limits)?;
         let ids = read_ids(&mut npz, nodes, limits)?;
-        let dataset = Dataset { name: dataset_name(path), graph, features, labels, splits, ids, about, negatives };
+        let name = dataset_name(path);
+        let dataset = Dataset { name, graph, features, exact, labels, splits, ids, about, negatives };
         let mut roles = roles(&mut npz, path, (dataset.graph.edges(), options.typed))?;
         if dataset.graph.data.weights.is_some() {
-            roles.of_table(path).merged(&removed, options);
+            roles.of_table(path).merged(&removed, options.duplicates);
         }
         Ok((dataset.checked()?, roles))
     }

@@ -67,7 +67,7 @@ impl Reader for MetisGraph {
         let (graph, removed) = built.map_err(|e| GraphError::format(path, "edges", e.to_string()))?;
         let mut roles = Roles::default();
         if graph.data.weights.is_some() {
-            roles.of_table(path).merged(&removed, options);
+            roles.of_table(path).merged(&removed, options.duplicates);
         }
         let (features, labels) = (Features::None, Labels::None);
         let dataset = Dataset {
@@ -78,6 +78,7 @@ impl Reader for MetisGraph {
             splits: Vec::new(),
             ids: Ids::Row,
             about: About::default(),
+            exact: Default::default(),
             negatives: None,
         };
         Ok((dataset.checked()?, roles))

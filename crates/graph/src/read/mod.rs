@@ -21,6 +21,7 @@ pub mod table;
 pub mod typed_tables;
 
 mod column;
+mod element;
 mod features;
 mod heading;
 mod held;
@@ -45,6 +46,7 @@ use crate::about::About;
 use crate::build::{BuildOptions, Duplicates};
 use crate::dataset::{Dataset, Features};
 use crate::error::{GraphError, Result};
+use crate::exact::Exact;
 use crate::limits::Limits;
 use crate::node_types::{apart, beside, types_of};
 use crate::roles::Roles;
@@ -224,7 +226,7 @@ pub fn read_with_roles(path: &Path, options: &ReadOptions) -> Result<(Dataset, R
     let (mut dataset, roles) = reader.read_with_roles(path, options)?;
     if let Some(from) = &options.features_path {
         let before = std::mem::replace(&mut dataset.features, Features::None);
-        dataset.features = features::read_features(from, dataset.graph.nodes(), &options.limits)?;
+        (dataset.features, dataset.exact) = features::read_features(from, dataset.graph.nodes(), &options.limits)?;
         // Features of a file of arrays have no names.
         let types = types_of(&before, &dataset.about);
         let About { classes, relations, node_types, .. } = std::mem::take(&mut dataset.about);
@@ -233,7 +235,7 @@ pub fn read_with_roles(path: &Path, options: &ReadOptions) -> Result<(Dataset, R
             let names = node_types.into_iter().map(|kind| kind.name).collect();
             let types = apart(&dataset.features, &[], &of, names);
             let (features, node_types, columns) = beside(&types, &of);
-            dataset.features = features;
+            (dataset.features, dataset.exact) = (features, Exact::default());
             (dataset.about.node_types, dataset.about.features) = (node_types, columns);
         }
     }

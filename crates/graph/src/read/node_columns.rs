@@ -158,7 +158,7 @@ impl Survey {
             Missing::Error => None,
             Missing::Zero => Some(vec![0.0; width]),
             // Means are taken when it is known who trains.
-            Missing::Mean => Some(vec![f32::NAN; width]),
+            Missing::Mean => Some(vec![f64::NAN; width]),
         };
         let indicator = self.missing > 0 && !category;
         Ok(Fate::Feature(TableColumn { name: info.name.clone(), reading, fill, indicator }))

@@ -6,6 +6,7 @@ use super::words::{days, is_missing};
 use crate::about::{Reading, TableColumn};
 use crate::dataset::Features;
 use crate::error::{GraphError, Result};
+use crate::exact::{Exact, ExactColumn, Spread, Wide};
 use crate::limits::Limits;
 use crate::memory::afford;
 
@@ -13,6 +14,8 @@ use crate::memory::afford;
 pub struct Matrix {
     /// A row a node.
     pub features: Features,
+    /// The columns of which `f32` loses too much, as they are.
+    pub exact: Exact,
     /// Of each column the cells without a value.
     pub missing: Vec<usize>,
     /// Of each column the cells with a text that is none of its categories, and the first such text.
@@ -25,7 +28,8 @@ struct Slot<'a> {
     start: usize,
 }
 
-/// Reads these columns of the table, each as its recipe says.
+/// Reads these columns of the table, each as its recipe says. Goes through those once more of whose numbers `f32` would
+/// lose too much.
 pub fn read_matrix(table: &dyn Table, columns: &[(usize, &TableColumn)], limits: &Limits) -> Result<Matrix> {
     let rows = table.rows();
     let mut width = 0;
@@ -41,14 +45,20 @@ pub fn read_matrix(table: &dyn Table, columns: &[(usize, &TableColumn)], limits:
     let refuse = |what: String| GraphError::format(table.path(), "columns of features", what);
     afford(count.saturating_mul(size_of::<f32>() as u64)).map_err(refuse)?;
     let mut values = vec![0.0; count as usize];
+    let mut spreads = vec![Spread::default(); width];
     let mut missing = vec![0; columns.len()];
     let mut unknown = vec![(0, String::new()); columns.len()];
     let kinds = columns.iter().map(|(place, column)| (*place, kind(&column.reading, table.columns()[*place].kind)));
-    table.scan(&kinds.collect::<Vec<_>>(), &mut |row, slot, cell| {
+    let kinds: Vec<_> = kinds.collect();
+    let mut numbers = Vec::new();
+    table.scan(&kinds, &mut |row, slot, cell| {
         let Slot { column, start } = slots[slot];
-        let into = &mut values[row * width + start..][..column.width()];
-        match put(column, cell, into)? {
-            Put::Value => {}
+        let put = put(column, cell, cleared(&mut numbers, column))?;
+        let into = &mut values[row * width + start..][..numbers.len()];
+        into.iter_mut().zip(&numbers).for_each(|(into, number)| *into = number.value as f32);
+        match put {
+            Put::Value if matches!(column.reading, Reading::Category { .. }) => {}
+            Put::Value => spreads[start..].iter_mut().zip(&numbers).for_each(|(spread, &number)| spread.add(number)),
             Put::Missing => missing[slot] += 1,
             Put::Unknown(text) => {
                 let seen = &mut unknown[slot];
@@ -60,13 +70,43 @@ pub fn read_matrix(table: &dyn Table, columns: &[(usize, &TableColumn)], limits:
         }
         Ok(())
     })?;
+    let mut exact = Exact::of(&spreads, rows);
+    read_exact(table, (&slots, &kinds), &mut exact)?;
     let features = if width == 0 { Features::None } else { Features::Dense { columns: width, values } };
-    Ok(Matrix { features, missing, unknown })
+    Ok(Matrix { features, exact, missing, unknown })
+}
+
+/// Reads the columns of which `f32` would lose too much as they are.
+fn read_exact(table: &dyn Table, (slots, kinds): (&[Slot], &[(usize, Kind)]), exact: &mut Exact) -> Result<()> {
+    let is_of = |slot: &Slot, of: &ExactColumn| (slot.start..slot.start + slot.column.width()).contains(&of.column);
+    let lost: Vec<usize> =
+        (0..slots.len()).filter(|&slot| exact.columns.iter().any(|of| is_of(&slots[slot], of))).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let wanted: Vec<_> = lost.iter().map(|&slot| kinds[slot]).collect();
+    let mut numbers = Vec::new();
+    table.scan(&wanted, &mut |row, at, cell| {
+        let slot = &slots[lost[at]];
+        put(slot.column, cell, cleared(&mut numbers, slot.column))?;
+        for of in exact.columns.iter_mut().filter(|of| is_of(slot, of)) {
+            of.values[row] = numbers[of.column - slot.start];
+        }
+        Ok(())
+    })
+}
+
+/// Room for what becomes of one cell, all 0.
+fn cleared<'a>(numbers: &'a mut Vec<Wide>, column: &TableColumn) -> &'a mut [Wide] {
+    numbers.clear();
+    numbers.resize(column.width(), Wide::default());
+    numbers
 }
 
 /// As what cells are asked for.
 fn kind(reading: &Reading, there: Kind) -> Kind {
     match reading {
+        Reading::Number if there == Kind::Integer => Kind::Integer,
         Reading::Number => Kind::Float,
         Reading::List { .. } => Kind::List,
         Reading::Category { .. } => Kind::Text,
@@ -82,34 +122,37 @@ enum Put<'a> {
 }
 
 /// Writes one cell into its feature columns, which are 0 before.
-fn put<'a>(column: &TableColumn, cell: Cell<'a>, into: &mut [f32]) -> std::result::Result<Put<'a>, String> {
+fn put<'a>(column: &TableColumn, cell: Cell<'a>, into: &mut [Wide]) -> std::result::Result<Put<'a>, String> {
     match (&column.reading, cell) {
-        (Reading::Number | Reading::Date, Cell::Float(value)) if !value.is_nan() => into[0] = value as f32,
+        (Reading::Number | Reading::Date, Cell::Float(value)) if !value.is_nan() => into[0] = value.into(),
+        (Reading::Number, Cell::Integer(value)) => into[0] = Wide::integer(value.into()),
         (Reading::List { width }, Cell::List(list)) if list.iter().all(|value| !value.is_nan()) => {
             if list.len() != *width {
                 return Err(format!("expected lists of {width} numbers, found one of {}", list.len()));
             }
-            into[..*width].copy_from_slice(list);
+            into.iter_mut().zip(list).for_each(|(into, &value)| *into = value.into());
         }
         (Reading::Category { values }, Cell::Text(text)) if !is_missing(text) => {
             match values.binary_search_by(|value| value.as_str().cmp(text)) {
-                Ok(place) => into[place] = 1.0,
+                Ok(place) => into[place] = Wide::from(1.0),
                 Err(_) => return Ok(Put::Unknown(text)),
             }
         }
         (Reading::Date, Cell::Text(text)) if !is_missing(text) => {
-            into[0] = days(text).ok_or_else(|| format!("expected a date, found '{}'", shorten(text)))? as f32;
+            into[0] = days(text).ok_or_else(|| format!("expected a date, found '{}'", shorten(text)))?.into();
         }
         (_, Cell::Integer(_)) => return Err("expected another kind of value".to_owned()),
         (reading, _) => {
             let values = into.len() - usize::from(column.indicator);
             match (&column.fill, reading) {
-                (Some(fill), _) if fill.len() == values => into[..values].copy_from_slice(fill),
+                (Some(fill), _) if fill.len() == values => {
+                    into.iter_mut().zip(fill).for_each(|(into, &fill)| *into = fill.into());
+                }
                 (_, Reading::Category { .. }) => {}
                 _ => return Err("a cell without a value, and there was none in training".to_owned()),
             }
             if column.indicator {
-                into[values] = 1.0;
+                into[values] = Wide::from(1.0);
             }
             return Ok(Put::Missing);
         }

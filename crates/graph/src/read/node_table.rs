@@ -11,6 +11,7 @@ use super::{Missing, ReadOptions};
 use crate::about::{About, Reading, TableColumn};
 use crate::dataset::{Features, Labels, Split};
 use crate::error::{GraphError, Result};
+use crate::exact::Exact;
 use crate::limits::Limits;
 use crate::roles::{Role, Roles, TableRoles, ranges};
 use std::path::Path;
@@ -37,6 +38,8 @@ pub struct NodeTable {
     pub nodes: usize,
     /// What columns became that are neither ids nor labels nor split.
     pub features: Features,
+    /// Columns of these of which `f32` loses too much, as they are.
+    pub exact: Exact,
     /// The labels; texts are numbered in their alphabetic order.
     pub labels: Labels,
     /// The split, if there is one.
@@ -98,7 +101,8 @@ impl NodeTable {
             (None, false) => vec![read_masks(&*table, &found.masks)?],
             (None, true) => Vec::new(),
         };
-        Ok(NodeTable { table, id: found.id, nodes, features: matrix.features, labels, splits, about })
+        let Matrix { features, exact, .. } = matrix;
+        Ok(NodeTable { table, id: found.id, nodes, features, exact, labels, splits, about })
     }
 
     /// Whether ids are there and are not all integers.

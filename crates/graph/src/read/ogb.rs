@@ -12,6 +12,7 @@ use crate::about::About;
 use crate::build::build_graph;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
+use crate::exact::Exact;
 use crate::limits::Limits;
 use std::path::{Path, PathBuf};
 
@@ -63,8 +64,8 @@ impl Reader for Ogb {
         let built = build_graph(nodes, sources, targets, None, how);
         let graph = built.map_err(|error| GraphError::format(&edge_path, "edges", error.to_string()))?.0;
         let splits = read_splits(&path.join("split"), None, nodes, limits)?;
-        Dataset { name, graph, features, labels, splits, ids: Ids::Row, about: About::default(), negatives: None }
-            .checked()
+        let (ids, about, exact) = (Ids::Row, About::default(), Exact::default());
+        Dataset { name, graph, features, exact, labels, splits, ids, about, negatives: None }.checked()
     }
 }
 

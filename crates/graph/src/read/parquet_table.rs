@@ -225,10 +225,10 @@ fn read_column(reader: ColumnReader, descr: &ColumnDescPtr, kind: Kind, emit: Em
     let optional = descr.max_def_level() > 0;
     if descr.max_rep_level() > 0 {
         return match reader {
-            ColumnReader::Int32ColumnReader(reader) => lists(reader, descr, emit, |&value| value as f32),
-            ColumnReader::Int64ColumnReader(reader) => lists(reader, descr, emit, |&value| value as f32),
-            ColumnReader::FloatColumnReader(reader) => lists(reader, descr, emit, |&value| value),
-            ColumnReader::DoubleColumnReader(reader) => lists(reader, descr, emit, |&value| value as f32),
+            ColumnReader::Int32ColumnReader(reader) => lists(reader, descr, emit, |&value| f64::from(value)),
+            ColumnReader::Int64ColumnReader(reader) => lists(reader, descr, emit, |&value| value as f64),
+            ColumnReader::FloatColumnReader(reader) => lists(reader, descr, emit, |&value| f64::from(value)),
+            ColumnReader::DoubleColumnReader(reader) => lists(reader, descr, emit, |&value| value),
             _ => Err("expected lists of numbers".to_owned()),
         };
     }
@@ -330,7 +330,7 @@ fn lists<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     descr: &ColumnDescPtr,
     emit: Emit,
-    number: impl Fn(&T::T) -> f32,
+    number: impl Fn(&T::T) -> f64,
 ) -> std::result::Result<(), String> {
     let there = descr.max_def_level();
     // From this level on there is an element, be it a missing one.
@@ -357,7 +357,7 @@ fn lists<T: DataType>(
             if definition == there {
                 list.push(number(present.next().ok_or_else(|| "fewer values than promised".to_owned())?));
             } else if definition >= element {
-                list.push(f32::NAN);
+                list.push(f64::NAN);
             }
         }
         emit(if list.is_empty() { Cell::Missing } else { Cell::List(&list) })?;

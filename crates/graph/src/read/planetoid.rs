@@ -78,6 +78,7 @@ impl Reader for Planetoid {
             splits: vec![Split { roles }],
             ids: Ids::Row,
             about: About::default(),
+            exact: Default::default(),
             negatives: None,
         }
         .checked()

@@ -84,7 +84,18 @@ pub fn together(
     let mut about = About { classes, relations, node_types, features: columns, ..About::default() };
     about.name_reverses(graph.data.kinds());
     let name = super::dataset_name(path);
-    Dataset { name, graph, features, labels, splits, ids: Ids::Strings(ids), about, negatives: None }.checked()
+    Dataset {
+        name,
+        graph,
+        features,
+        exact: Default::default(),
+        labels,
+        splits,
+        ids: Ids::Strings(ids),
+        about,
+        negatives: None,
+    }
+    .checked()
 }
 
 /// The first node of each type.

@@ -81,6 +81,7 @@ pub fn rmat(spec: &RmatSpec) -> Result<Dataset> {
         splits: labelled.then(|| nodes::split(0..nodes, TRAIN, VAL, spec.seed)).into_iter().collect(),
         ids: Ids::Row,
         about: About::default(),
+        exact: Default::default(),
         negatives: None,
     }
     .checked()

@@ -94,6 +94,7 @@ pub fn sbm(spec: &SbmSpec) -> Result<Dataset> {
         splits: vec![nodes::split(0..spec.nodes, spec.train, spec.val, spec.seed)],
         ids: Ids::Row,
         about: About::default(),
+        exact: Default::default(),
         negatives: None,
     }
     .checked()

@@ -110,7 +110,7 @@ fn survive(fixture: &Fixture) -> Option<Dataset> {
         let cells = Cells { missing: Missing::Mean, dates: Dates::Days, categories_max: 3 };
         let generous = fixture.reader.read(&path, &ReadOptions { cells, ..ReadOptions::default() });
         if let Ok(mut dataset) = generous {
-            fill_missing(&mut dataset.features, &mut dataset.about, None);
+            fill_missing((&mut dataset.features, &mut dataset.exact), &mut dataset.about, None);
             assert!(dataset.about.columns.iter().flat_map(|column| column.fill.iter().flatten()).all(|v| !v.is_nan()));
         }
     }

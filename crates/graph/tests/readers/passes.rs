@@ -40,6 +40,7 @@ fn in_passes(path: &Path) -> Result<Dataset> {
         splits: if roles.is_empty() { Vec::new() } else { vec![Split { roles }] },
         ids: if ids.is_empty() { Ids::Row } else { Ids::Integers(ids) },
         about: input.about(),
+        exact: Default::default(),
         negatives: None,
     })
 }

@@ -35,6 +35,7 @@ pub fn rich(nodes: usize, seed: u64) -> Dataset {
         splits: vec![split(7), split(8)],
         ids: Ids::Strings((0..nodes).map(|node| format!("Knoten-ä-{}", node * 17)).collect()),
         about: laconic_graph::about::About::default(),
+        exact: Default::default(),
         negatives: None,
     }
 }

@@ -112,7 +112,7 @@ impl Default for DataConfig {
             duplicates: Duplicates::default(),
             keep_self_loops: false,
             typed: false,
-            features: FeaturePreparation::Given,
+            features: FeaturePreparation::Auto,
             features_in: FeaturesPlace::Auto,
             split: SplitChoice::Named(NamedSplit::Given),
             split_index: 0,
@@ -181,9 +181,12 @@ impl DataConfig {
 }
 
 /// `data.features`: how features are prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeaturePreparation {
+    /// Standardised where they come from a node table, but for categories and flags; as they are otherwise.
+    #[default]
+    Auto,
     /// As they are.
     Given,
     /// Each row divided by its sum.

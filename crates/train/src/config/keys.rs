@@ -40,11 +40,12 @@ keys! {
     "data.categories": "node table: a column of texts becomes a feature column a text, if there are no more (64)",
     "data.header": "text tables: yes | no | auto: whether the first line names the columns (auto)",
     "data.symmetrise": "add the reverse of every edge (false)",
-    "data.duplicates": "sum | mean | max | first: the weight of an edge that is listed several times, in either direction \
-        where both are made (symmetrise, `directed` 0) (sum)",
+    "data.duplicates": "sum | mean | max | first: the weight of an edge that is listed several times, in either \
+        direction where both are made (symmetrise, `directed` 0) (sum)",
     "data.keep_self_loops": "keep edges from a node to itself (false)",
     "data.typed": "tell types of edges and nodes apart, where the data have them (false)",
-    "data.features": "given | row-normalised | standardised (given)",
+    "data.features": "auto | given | row-normalised | standardised: auto standardises the numbers of node tables, over \
+        training nodes, and leaves categories, 0/1 columns and other formats as they are (auto)",
     "data.features_in": "auto | memory | file: where features of a folder of parts are while batches read them; auto: \
                          their file where they would take more than half of the memory that there is (auto)",
     "data.split": "given, or { train = share or count per class, val, test = share or count, seed = 0 } (given)",

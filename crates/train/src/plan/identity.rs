@@ -171,8 +171,10 @@ fn meanings(counts: &GlobalCounts) -> Vec<(&'static str, String)> {
     match scale {
         Scale::Given => {}
         Scale::RowNormalised => enter("the data's scale", "row-normalised".to_owned()),
-        Scale::Standardised { means, deviations } => {
-            enter("the data's scale", format!("standardised by means {means:?} and deviations {deviations:?}"));
+        Scale::Standardised { means, deviations, rests } => {
+            let by = format!("means {means:?} and deviations {deviations:?}");
+            let rests = if rests.is_empty() { String::new() } else { format!(" and rests {rests:?}") };
+            enter("the data's scale", format!("standardised by {by}{rests}"));
         }
     }
     values

@@ -5,6 +5,7 @@ use std::path::Path;
 use laconic_graph::about::{About, Scale};
 use laconic_graph::dataset::Labels;
 use laconic_graph::error::GraphError;
+use laconic_graph::exact::Exact;
 use laconic_graph::info::unusable;
 use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, FeaturesIn, Part};
@@ -44,7 +45,7 @@ pub fn open_other(
         // From tables, what the model's own columns were made of.
         let classes = (0..card.classes).map(|class| card.about.class(class)).collect();
         let options = ReadOptions { like: Some(About { classes, ..card.about.clone() }), ..options.clone() };
-        cut((members, config), (path, &options), workers.unwrap_or(1))?
+        cut((members, config), (path, &options), workers.unwrap_or(1), card)?
     };
     notes.extend(parts.first().into_iter().flat_map(|part| unlike(part, card)));
     for part in &mut parts {
@@ -58,8 +59,15 @@ fn cut(
     (members, config): (&Members, &Config),
     (path, options): (&Path, &ReadOptions),
     workers: u32,
+    card: &Card,
 ) -> Result<(Vec<Part>, Vec<String>)> {
-    let (dataset, roles) = read_with_roles(path, options)?;
+    let (mut dataset, roles) = read_with_roles(path, options)?;
+    // Before anything is rounded to what parts hold.
+    let exact = std::mem::take(&mut dataset.exact);
+    if dataset.about.scale.is_given() && dataset.features.columns() == card.inputs {
+        prepare::rescale((&mut dataset.features, &exact), &card.about.scale, &options.limits)?;
+        dataset.about.scale = card.about.scale.clone();
+    }
     let split = (dataset.splits.len() == 1).then_some(0);
     if let Some(what) = unusable(&dataset, split) {
         return Err(GraphError::format(path, "data", what).into());
@@ -112,7 +120,8 @@ fn suit(part: &mut Part, card: &Card) -> std::result::Result<(), String> {
         }
     }
     if found.scale.is_given() {
-        let scaled = prepare::rescale(&mut part.features, &known.scale, &Limits::default());
+        let features = (&mut part.features, &Exact::default());
+        let scaled = prepare::rescale(features, &known.scale, &Limits::default());
         scaled.map_err(|error| error.to_string())?;
     } else if found.scale != known.scale {
         let how = if let Scale::RowNormalised = found.scale { "row-normalised" } else { "standardised" };

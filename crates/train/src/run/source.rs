@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use laconic_graph::about::{About, Scale};
+use laconic_graph::about::Scale;
 use laconic_graph::dataset::{Dataset, Features, Split};
 use laconic_graph::error::GraphError;
-use laconic_graph::info::{empty_classes, one_hot, unusable};
+use laconic_graph::info::{empty_classes, one_hot, unlike_scales, unusable};
 use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, FeaturesIn, Meta, Part, features_bytes};
 use laconic_graph::partition::{PartitionInput, quality};
@@ -85,14 +85,14 @@ impl Source {
                 let what = "features stay in the files of a folder of parts, as `laconic partition` writes it";
                 return Err(TrainError::config(format!("data.features_in = \"file\": {what}")));
             }
-            let Prepared { dataset, split, roles } = prepared(&config.data)?;
+            let Prepared { dataset, split, roles, notes: of_features } = prepared(&config.data)?;
             let parts = match config.partition.parts {
                 0 => workers.unwrap_or(PARTS_DEFAULT),
                 parts => parts,
             };
             let assignment = assign(members, config, (&dataset, split), parts)?;
             let one_way = "some edges have one direction only; data.symmetrise adds the other";
-            let mut notes: Vec<String> = roles.notes().collect();
+            let mut notes: Vec<String> = roles.notes().chain(of_features).collect();
             notes.extend(empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)));
             notes.extend(dataset.graph.has_one_way_edges().then(|| one_way.to_owned()));
             let roles = split.map(|index| dataset.splits[index].roles.as_slice());
@@ -258,6 +258,8 @@ pub struct Prepared {
     pub split: Option<usize>,
     /// What became of the columns of its tables.
     pub roles: Roles,
+    /// What was done to features, or should perhaps be, a line each.
+    pub notes: Vec<String>,
 }
 
 /// The first key about tables that data in another format do not read, and what that format is called.
@@ -293,36 +295,60 @@ pub fn prepared(config: &DataConfig) -> Result<Prepared> {
             Some(0)
         }
     };
-    let none = Split::default();
-    let trained = &split.map_or(&none, |index| &dataset.splits[index]).roles;
-    prepare::fill_missing(&mut dataset.features, &mut dataset.about, split.map(|_| trained.as_slice()));
+    let trained = split.map(|index| dataset.splits[index].roles.as_slice());
+    prepare::fill_missing((&mut dataset.features, &mut dataset.exact), &mut dataset.about, trained);
     if let Some(what) = unusable(&dataset, split) {
         return Err(GraphError::format(&config.path, "data", what).into());
     }
-    scale((&mut dataset.features, &mut dataset.about), trained, (config.features, &options.limits))?;
+    let notes = scale(&mut dataset, split, (config.features, &options.limits))?;
     dataset.about.check(dataset.features.columns(), dataset.labels.classes())?;
-    Ok(Prepared { dataset, split, roles })
+    Ok(Prepared { dataset, split, roles, notes })
 }
 
-/// Prepares the features as asked, and notes how.
+/// Prepares the features as asked, and notes how; what is to be said of that.
 fn scale(
-    (features, about): (&mut Features, &mut About),
-    roles: &[u8],
+    dataset: &mut Dataset,
+    split: Option<usize>,
     (how, limits): (FeaturePreparation, &Limits),
-) -> Result<()> {
-    if how != FeaturePreparation::Given && !about.scale.is_given() {
+) -> Result<Vec<String>> {
+    let Dataset { features, about, splits, .. } = dataset;
+    let exact = std::mem::take(&mut dataset.exact);
+    let is_given = about.scale.is_given();
+    if ![FeaturePreparation::Auto, FeaturePreparation::Given].contains(&how) && !is_given {
         let what = "the features of these data have been row-normalised or standardised already";
         return Err(TrainError::config(format!("data.features: {what}")));
     }
-    match how {
-        FeaturePreparation::Given => {}
-        FeaturePreparation::RowNormalised => {
-            prepare::row_normalise(features);
-            about.scale = Scale::RowNormalised;
+    let roles = split.map(|index| splits[index].roles.as_slice());
+    let as_given = |features: &Features, names: &[String]| -> Vec<String> {
+        let unlike = if is_given { unlike_scales(features, names) } else { None };
+        exact.lost(names).into_iter().chain(unlike).collect()
+    };
+    Ok(match how {
+        FeaturePreparation::Auto if is_given && !about.columns.is_empty() => {
+            let stays = prepare::unscaled(features, about);
+            let (columns, left) = (stays.len(), stays.iter().filter(|&&stays| stays).count());
+            if left == columns {
+                return Ok(Vec::new());
+            }
+            let trains = |roles: &&[u8]| roles.iter().any(|roles| roles & Split::TRAIN != 0);
+            let roles = roles.filter(trains);
+            about.scale = prepare::standardise((features, &exact), roles, &stays, limits)?;
+            let of = if roles.is_some() { "training nodes" } else { "all nodes" };
+            let turn_off = "data.features = \"given\" leaves them as they are";
+            let scaled = columns - left;
+            vec![format!("{scaled} of {columns} feature columns are standardised over {of}; {turn_off}")]
         }
-        FeaturePreparation::Standardised => about.scale = prepare::standardise(features, roles, limits)?,
-    }
-    Ok(())
+        FeaturePreparation::Auto | FeaturePreparation::Given => as_given(features, &about.features),
+        FeaturePreparation::RowNormalised => {
+            prepare::row_normalise(features, &exact);
+            about.scale = Scale::RowNormalised;
+            Vec::new()
+        }
+        FeaturePreparation::Standardised => {
+            about.scale = prepare::standardise((features, &exact), roles, &[], limits)?;
+            Vec::new()
+        }
+    })
 }
 
 /// Assigns every node to a part, as the configuration says.

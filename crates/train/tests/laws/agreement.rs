@@ -248,7 +248,11 @@ fn workers_whose_classes_or_features_mean_something_else_are_refused_with_what_d
     let (config, dataset) = (config(&[]), graph(60, 3));
     let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
     let features = (0..FEATURES).map(|column| format!("f{column}")).collect::<Vec<_>>();
-    let standardised = |mean: f64| Scale::Standardised { means: vec![mean; FEATURES], deviations: vec![1.0; FEATURES] };
+    let standardised = |mean: f64| Scale::Standardised {
+        means: vec![mean; FEATURES],
+        deviations: vec![1.0; FEATURES],
+        rests: Vec::new(),
+    };
     let about = About { classes: words(&["a", "b", "c"]), features, scale: standardised(0.1), ..About::default() };
     let column = |name: &str| {
         let reading = Reading::List { width: FEATURES };

@@ -2,8 +2,11 @@
 
 use laconic_graph::about::{About, Scale};
 use laconic_graph::dataset::{Dataset, Features, Split};
+use laconic_graph::read::{ReadOptions, read};
+use laconic_train::Members;
 use laconic_train::config::Config;
 use laconic_train::record::weights;
+use laconic_train::run::other::open_other;
 use laconic_train::run::source::prepared;
 
 use crate::fixture::{FEATURES, config, folder, graph, into_folder, multi_label, try_run, weighted};
@@ -47,11 +50,61 @@ fn the_scale_that_features_are_prepared_with_is_kept_with_the_data() {
     let Features::Dense { columns, values } = &dataset.features else { panic!("dense features") };
     let training = |row: &usize| dataset.splits[0].roles[*row] & Split::TRAIN != 0;
     let rows: Vec<usize> = (0..dataset.graph.nodes()).filter(training).collect();
-    let Scale::Standardised { means, deviations } = about("standardised").scale else { panic!("means") };
+    let Scale::Standardised { means, deviations, .. } = about("standardised").scale else { panic!("means") };
     for column in 0..*columns {
         let of_column: Vec<f64> = rows.iter().map(|row| f64::from(values[row * columns + column])).collect();
         let mean = of_column.iter().sum::<f64>() / of_column.len() as f64;
         let variance = of_column.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / of_column.len() as f64;
         assert!((means[column] - mean).abs() < 1e-12 && (deviations[column] - variance.sqrt()).abs() < 1e-12);
     }
+}
+
+/// Seconds since 1970, of which `f32` has one in 128; a category and a flag beside them. The same from the tables, from
+/// the npz that they are converted to, and from tables that a model is asked about.
+#[test]
+fn numbers_of_tables_are_standardised_before_they_are_rounded_and_new_ones_by_the_means_of_training() {
+    let place = folder();
+    let (edges, nodes) = (place.path().join("e.csv"), place.path().join("n.csv"));
+    let seconds = |row: i64| 1_764_230_400 + row * 77 % 600;
+    let line = |row: i64| {
+        let (colour, split) = (["red", "blue"][row as usize % 2], ["train", "val", "test"][row as usize % 3]);
+        format!("{row},{},{colour},{},{},{split}\n", seconds(row), i32::from(row % 5 == 0), row % 2)
+    };
+    let lines: String = (0..60).map(line).collect();
+    std::fs::write(&nodes, format!("id,when,colour,vip,label,split\n{lines}")).expect("written");
+    let lines: String = (0..60).map(|row| format!("{row},{}\n", (row + 1) % 60)).collect();
+    std::fs::write(&edges, format!("src,dst\n{lines}")).expect("written");
+    let options = ReadOptions { nodes: Some(nodes.clone()), symmetrise: true, ..ReadOptions::default() };
+    let npz = place.path().join("converted.npz");
+    laconic_graph::write::write_interchange(&npz, &read(&edges, &options).expect("tables")).expect("written");
+    let made = |path: &std::path::Path, more: &[String]| {
+        let keys: Vec<String> = [format!("data.path={}", path.display())].into_iter().chain(more.to_vec()).collect();
+        prepared(&Config::parse("", &keys).expect("keys").data).expect("a dataset")
+    };
+    let of_tables = [format!("data.nodes_path={}", nodes.display()), "data.symmetrise=true".to_owned()];
+    let tables = made(&edges, &of_tables);
+    let mean = (0..60).step_by(3).map(|row| (seconds(row) - seconds(0)) as f64).sum::<f64>() / 20.0;
+    let apart = |row: i64| (seconds(row) - seconds(0)) as f64 - mean;
+    let deviation = ((0..60).step_by(3).map(|row| apart(row).powi(2)).sum::<f64>() / 20.0).sqrt();
+    let Features::Dense { columns: 4, values } = &tables.dataset.features else { panic!("four columns") };
+    for (row, found) in (0i64..).zip(values.chunks_exact(4)) {
+        assert!((f64::from(found[0]) - apart(row) / deviation).abs() < 1e-6, "row {row}: {found:?}");
+        let flags = [row % 2 == 1, row % 2 == 0, row % 5 == 0].map(|is| f32::from(u8::from(is)));
+        assert_eq!(found[1..], flags, "blue, red, vip of row {row}");
+    }
+    assert!(tables.notes[0].contains("1 of 4 feature columns are standardised over training nodes"));
+    let converted = made(&npz, &[]).dataset;
+    assert_eq!((&converted.features, &converted.about), (&tables.dataset.features, &tables.dataset.about));
+    // One word turns it off, and what is lost is said.
+    let given = made(&npz, &["data.features=given".to_owned()]);
+    let Features::Dense { values, .. } = &given.dataset.features else { panic!("dense features") };
+    assert!(values[0] == 1_764_230_400.0 && given.dataset.about.scale.is_given());
+    assert!(given.notes.iter().any(|note| note.contains("60 different numbers of column 'when' fall together to 6")));
+    assert!(given.notes.iter().any(|note| note.contains("feature columns differ in scale")));
+    let out = place.path().join("run");
+    try_run(&config(&["train.epochs=1"]), &tables.dataset, 1, into_folder(&out)).expect("a run");
+    let card = weights::read_of_run(&out).expect("a model").card;
+    let here = (&Members::default(), &config(&[]));
+    let mut new = open_other(here, (&edges, &options), &card, (None, None)).expect("new data");
+    assert_eq!(new.take(0).expect("one part").features, tables.dataset.features);
 }

@@ -31,6 +31,7 @@ fn dataset() -> Dataset {
         splits: vec![Split { roles: vec![1, 2, 4, 0, 1] }],
         ids: Ids::Strings(["ä", "", "b c", "d\n", "日本"].map(str::to_owned).to_vec()),
         about: crate::about::About::default(),
+        exact: Default::default(),
         negatives: None,
     }
 }

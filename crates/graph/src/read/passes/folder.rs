@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::array::ArrayFile;
 use super::input::Input;
 use crate::error::{GraphError, Result};
+use crate::exact::{Exact, Spread, Wide};
 use crate::limits::{Limits, read_limited};
 use crate::source::{EachEdges, EdgeSource};
 
@@ -124,6 +125,39 @@ impl ArrayFolder {
     /// Edges as the files have them.
     pub fn edges_stored(&self) -> u64 {
         self.edges.iter().map(|file| file.rows).fold(0, u64::saturating_add)
+    }
+
+    /// All features, and those columns as they are of which `f32` loses too much; goes once more through these.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read.
+    pub fn features_whole(&self) -> Result<(Vec<f32>, Exact)> {
+        let columns = self.columns();
+        let (mut values, mut spreads) = (Vec::new(), vec![Spread::default(); columns]);
+        self.each_feature(&mut |number| {
+            spreads[values.len() % columns].add(number);
+            values.push(number.value as f32);
+        })?;
+        let mut exact = Exact::of(&spreads, values.len() / columns.max(1));
+        if !exact.is_empty() {
+            let mut at = 0;
+            self.each_feature(&mut |number| {
+                if let Some(of) = exact.columns.iter_mut().find(|of| of.column == at % columns) {
+                    of.values[at / columns] = number;
+                }
+                at += 1;
+            })?;
+        }
+        Ok((values, exact))
+    }
+
+    fn each_feature(&self, each: &mut dyn FnMut(Wide)) -> Result<()> {
+        let mut of_piece = |numbers: &[Wide]| {
+            numbers.iter().for_each(|&number| each(number));
+            Ok(())
+        };
+        self.features.iter().try_for_each(|file| file.pass(&mut of_piece))
     }
 
     fn all<T: crate::read::arrays::Element + std::fmt::Display>(

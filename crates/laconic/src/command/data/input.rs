@@ -64,7 +64,7 @@ impl Input {
         let _waiting = output.begins(format_args!("reading {}", self.path.display()));
         let (mut dataset, roles) = read_with_roles(&self.path, &self.reading.options())?;
         let trained = dataset.splits.first().map(|split| split.roles.as_slice());
-        fill_missing(&mut dataset.features, &mut dataset.about, trained);
+        fill_missing((&mut dataset.features, &mut dataset.exact), &mut dataset.about, trained);
         Ok((dataset, roles))
     }
 }

@@ -118,7 +118,7 @@ fn tensors(plan: &Plan, model: &Model) -> std::collections::BTreeMap<String, (Ve
             tensors.entry(format!("{layer}.eps")).or_insert_with(|| (vec![1], Numbers::F32(vec![0.0])));
         }
     }
-    if let Scale::Standardised { means, deviations } = &model.card.about.scale {
+    if let Scale::Standardised { means, deviations, .. } = &model.card.about.scale {
         for (name, values) in [("scale.mean", means), ("scale.deviation", deviations)] {
             tensors.insert(name.to_owned(), (vec![values.len()], Numbers::F64(values.clone())));
         }

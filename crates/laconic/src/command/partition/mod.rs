@@ -137,9 +137,9 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
         return on_disk::run(&args, &config, memory, output);
     }
     let waiting = output.begins(format_args!("reading {}", args.data.display()));
-    let Prepared { dataset, split, roles } = prepared(&config.data)?;
+    let Prepared { dataset, split, roles, notes } = prepared(&config.data)?;
     waiting.end();
-    let notes = roles.notes().chain(one_hot(&dataset.labels));
+    let notes = roles.notes().chain(notes).chain(one_hot(&dataset.labels));
     notes.for_each(|note| output.say(format_args!("note: {note}")));
     let learned_from = split.map_or(0, |index| dataset.splits[index].count(Split::TRAIN));
     if config.partition.balance_train && learned_from == 0 {

@@ -11,7 +11,7 @@ use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input, NpzPasses};
 use laconic_graph::read::{Reader, edge_list, interchange};
 use laconic_graph::roles::Roles;
 use laconic_graph::skew::LabelSkew;
-use laconic_train::config::DataConfig;
+use laconic_train::config::{DataConfig, FeaturePreparation};
 use laconic_train::{Config, Members};
 use serde::Serialize;
 
@@ -59,6 +59,9 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
         bail!("--method {} needs the graph in memory; with --memory there are {}{cure}", kind.name, names.join(", "));
     }
     let data = input(config, memory)?;
+    if config.data.features == FeaturePreparation::Auto && !data.about().columns.is_empty() {
+        output.say("note: features of the table stay as they are given: --memory standardises none");
+    }
     let DataConfig { symmetrise, keep_self_loops, duplicates, .. } = config.data;
     let how = BuildOptions { symmetrise, keep_self_loops, duplicates };
     let tell = |text: &str| output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));

@@ -31,8 +31,9 @@ pub(super) struct Preparation {
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     nodes: Option<PathBuf>,
     /// What is done to the features: row-normalised divides each row by its sum, standardised gives each column mean 0
-    /// and standard deviation 1 over the training nodes
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Features::Given, help_heading = HEADING)]
+    /// and standard deviation 1 over the training nodes, auto does so to the numbers of node tables and leaves other
+    /// features as they are given
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Features::Auto, help_heading = HEADING)]
     feature_preparation: Features,
     /// The data's own split, or a random one: train=0.6,val=0.2,seed=1 in shares of the labelled nodes, or
     /// train=20,val=500 with 20 of each class and 500 in all; what is left over tests, or test=1000 of it
@@ -53,6 +54,7 @@ const HEADING: &str = "Data preparation";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Features {
+    Auto,
     Given,
     RowNormalised,
     Standardised,
@@ -65,7 +67,7 @@ impl Preparation {
             ("--features-path", self.features_path.is_some()),
             ("--nodes", self.nodes.is_some()),
             ("--typed", self.typed),
-            ("--feature-preparation", !matches!(self.feature_preparation, Features::Given)),
+            ("--feature-preparation", !matches!(self.feature_preparation, Features::Auto | Features::Given)),
             ("--split", matches!(self.split, SplitChoice::Random(_))),
             ("--split-index", self.split_index > 0),
             ("--split-column", self.split_column.is_some()),
@@ -85,6 +87,7 @@ impl Preparation {
             typed: self.typed,
             split_column: self.split_column.clone(),
             features: match self.feature_preparation {
+                Features::Auto => FeaturePreparation::Auto,
                 Features::Given => FeaturePreparation::Given,
                 Features::RowNormalised => FeaturePreparation::RowNormalised,
                 Features::Standardised => FeaturePreparation::Standardised,
