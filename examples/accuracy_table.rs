@@ -105,7 +105,7 @@ fn main() -> Result<()> {
                     set.extend(arguments.set.iter().cloned());
                     let config = Config::parse("", &set)?;
                     let summary = train(&config, Data::Configured, Options::default())?.summary;
-                    figures.push(100.0 * summary.metrics.scores.test.get("accuracy").copied().unwrap_or(0.0));
+                    figures.push(100.0 * summary.metrics.scores.test.get("accuracy").copied().flatten().unwrap_or(0.0));
                     bytes = summary.bytes.total;
                     seconds += summary.seconds.total;
                 }

@@ -1,4 +1,4 @@
-//! The one way to print bytes, and counts that may be large.
+//! The one way to print bytes, counts that may be large, and figures.
 
 use indicatif::DecimalBytes;
 
@@ -23,6 +23,11 @@ pub fn separated(count: u64) -> String {
 /// A number with its noun.
 pub fn plural(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", separated(number)) }
+}
+
+/// A figure with four places; a dash where it is not defined.
+pub fn figure(figure: Option<f64>) -> String {
+    figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.4}"))
 }
 
 #[cfg(test)]

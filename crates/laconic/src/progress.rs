@@ -9,7 +9,7 @@ use laconic_train::record::observer::Stand;
 use laconic_train::{Config, Members, Observer, RoundReport};
 use laconic_wire::PerKind;
 
-use crate::bytes::{human_bytes, plural};
+use crate::bytes::{figure, human_bytes, plural};
 use crate::output::{Output, say};
 use crate::sign;
 use crate::visible::visible;
@@ -191,7 +191,7 @@ impl Observer for Progress {
     fn round(&mut self, report: &RoundReport) {
         if let Some(scores) = &report.scores {
             let mut figures = scores.val.iter().filter(|(name, _)| *name != "loss");
-            self.val = figures.next().map(|(name, value)| format!("{name} {value:.4}")).unwrap_or_default();
+            self.val = figures.next().map(|(name, value)| format!("{name} {}", figure(*value))).unwrap_or_default();
         }
         self.sent = report.bytes.or(self.sent);
         let begins = self.stage.replace(report.stage) != Some(report.stage);

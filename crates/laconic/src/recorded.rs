@@ -7,6 +7,7 @@ use std::path::Path;
 use laconic_nn::metric::Metric;
 use laconic_train::config::TaskChoice;
 use laconic_train::record::claim::METRICS;
+use laconic_train::worker::evaluate::Figures;
 use laconic_train::{RoundReport, Summary, TrainError};
 
 use crate::plot::thin;
@@ -82,7 +83,7 @@ impl Recorded {
 
     /// The test metric of the best round.
     pub fn test(&self) -> Option<f64> {
-        self.summary.metrics.scores.test.get(self.metric.as_ref()?).copied()
+        self.summary.metrics.scores.test.get(self.metric.as_ref()?).copied().flatten()
     }
 
     /// Seconds from start to end: the link model's clock, or real time. A resumed run's summary knows its last part
@@ -134,18 +135,20 @@ impl Curves {
         self.loss.push((round, report.loss));
         self.enter_members(report);
         let Some(scores) = &report.scores else { return };
-        self.train.extend(scores.train.get(metric).map(|train| (round, *train)));
-        self.val_loss.extend(scores.val.get("loss").map(|loss| (round, *loss)));
-        let val = scores.val.get(metric).copied();
+        let of = |figures: &Figures, name: &str| figures.get(name).copied().flatten();
+        self.train.extend(of(&scores.train, metric).map(|train| (round, train)));
+        let (val, val_loss) = (of(&scores.val, metric), of(&scores.val, "loss"));
+        self.val_loss.extend(val_loss.map(|loss| (round, loss)));
         if let Some(val) = val {
             self.val.push((round, val));
         }
-        let judged = if chosen.by_loss { scores.val.get("loss").map(|loss| -loss) } else { val };
+        // As training chooses: by the loss, too, where the metric is not defined.
+        let judged = val.filter(|_| !chosen.by_loss).or(val_loss.map(|loss| -loss));
         if let Some(judged) = judged.filter(|_| !report.members.is_empty()) {
             self.worth[0].extend(clock.map(|clock| (clock, judged)));
             self.worth[1].extend(report.bytes.map(|bytes| (bytes as f64, judged)));
         }
-        let Some(test) = scores.test.get(metric).copied() else { return };
+        let Some(test) = of(&scores.test, metric) else { return };
         let best = chosen.after(judged, test);
         if let Some(bytes) = report.bytes {
             self.test_by_bytes.push((bytes as f64, best));

@@ -114,6 +114,8 @@ fn place() -> Place {
     let people = |n: usize| format!("p{n},{n},{},{}\n", ["no", "yes"][n % 2], ["train", "val", "test"][n % 3]);
     let people: String = (0..24).map(people).collect();
     place.write("people.csv", &format!("id,x,label,split\n{people}"));
+    let alike: String = people.lines().map(|line| line.replace("yes,val", "no,val") + "\n").collect();
+    place.write("alike.csv", &format!("id,x,label,split\n{alike}"));
     place.write("people.toml", &RUN.replace("graph.npz\"", "calls.csv\"\nnodes_path = \"people.csv\""));
     let method = |name: &str, set: &str| format!("[[method]]\nname = \"{name}\"\nset = [{set}]\n");
     let [a, b] = [method("a", ""), method("b", "\"schedule.kind=lazy\"")];
@@ -207,10 +209,9 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     let noted = place.json(&format!("train run.toml --out noted {lossy} {shaped}"));
     let trained = place.json("train trainers.toml --out trained");
     let resumed = place.json("resume run --set train.epochs=5");
-    check(
-        "`laconic train`, `laconic resume`",
-        &[train, budget, noted, resumed, place.json("train people.toml --out people"), trained],
-    );
+    let areas = place.json("train people.toml --out areas --set data.nodes_path=alike.csv --set train.metrics=roc_auc");
+    let people = place.json("train people.toml --out people");
+    check("`laconic train`, `laconic resume`", &[train, budget, noted, resumed, people, trained, areas]);
     check("`laconic verify`", &[place.json("verify run.toml --rounds 2")]);
     let compared = place.json("compare run.toml --runs methods.toml --out compared --seeds 2");
     let linked = place.json("compare run.toml --runs methods.toml --out linked --link wan-100mbit-40ms");

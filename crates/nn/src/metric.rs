@@ -12,7 +12,7 @@ pub enum Metric {
     Accuracy,
     /// F1 of all decisions pooled over classes.
     MicroF1,
-    /// The mean over classes of each class's F1; a class that neither occurs nor is predicted counts 0.
+    /// The mean of each class's F1 over the classes that occur or are predicted; the others have none.
     MacroF1,
     /// The area under the ROC curve, from counts in bins of the score; for sets the mean over classes that have both
     /// values.
@@ -170,23 +170,34 @@ impl Tally {
         Tally { rows: flat[0], loss: flat[1], correct: flat[2], decisions: flat[3], classes }
     }
 
-    /// The mean loss of a row; 0 without rows.
-    pub fn mean_loss(&self) -> f64 {
-        if self.rows > 0.0 { self.loss / self.rows } else { 0.0 }
+    /// The mean loss of a row; `None` without rows.
+    pub fn mean_loss(&self) -> Option<f64> {
+        (self.rows > 0.0).then(|| self.loss / self.rows)
     }
 
-    /// The figure, 0 without rows. Areas do not follow from a tally: see [`mod@crate::roc`].
-    pub fn figure(&self, metric: Metric) -> f64 {
-        let f1 = |[tp, fp, fn_]: [f64; 3]| if tp > 0.0 { 2.0 * tp / (2.0 * tp + fp + fn_) } else { 0.0 };
+    /// The figure; `None` where it is not defined, because it would be 0/0. Areas do not follow from a tally: see
+    /// [`mod@crate::roc`].
+    pub fn figure(&self, metric: Metric) -> Option<f64> {
         match metric {
-            Metric::Accuracy if self.decisions > 0.0 => self.correct / self.decisions,
+            Metric::Accuracy => (self.decisions > 0.0).then(|| self.correct / self.decisions),
             Metric::MicroF1 => f1(self.classes.iter().fold([0.0; 3], |s, c| [s[0] + c[0], s[1] + c[1], s[2] + c[2]])),
-            Metric::MacroF1 if !self.classes.is_empty() => {
-                self.classes.iter().map(|&c| f1(c)).sum::<f64>() / self.classes.len() as f64
+            Metric::MacroF1 => {
+                let (mut sum, mut classes) = (0.0, 0.0);
+                for figure in self.classes.iter().filter_map(|&counts| f1(counts)) {
+                    (sum, classes) = (sum + figure, classes + 1.0);
+                }
+                (classes > 0.0).then(|| sum / classes)
             }
-            _ => 0.0,
+            _ => None,
         }
     }
+}
+
+/// F1 of true positives, false positives and false negatives; `None` where nothing is positive, neither in truth nor
+/// predicted.
+pub fn f1([tp, fp, fn_]: [f64; 3]) -> Option<f64> {
+    let positives = 2.0 * tp + fp + fn_;
+    (positives > 0.0).then(|| 2.0 * tp / positives)
 }
 
 /// The column of the largest value, the first of equals.
@@ -209,10 +220,11 @@ mod tests {
         let logits = Matrix::from_vec(5, 3, vec![1., 0., 0., 0., 2., 0., 0., 1., 3., 5., 0., 0., 0., 0., 9.]);
         let tally = Tally::of(&logits, Targets::Classes(&[0, 1, 1, 1, 2]), &[true, true, true, true, false], 0.0, true);
         // Predicted 0 1 2 0 against 0 1 1 1.
-        assert_eq!(tally.figure(Metric::Accuracy), 0.5);
-        assert_eq!(tally.figure(Metric::MicroF1), 0.5);
+        assert_eq!(tally.figure(Metric::Accuracy), Some(0.5));
+        assert_eq!(tally.figure(Metric::MicroF1), Some(0.5));
         let (f0, f1, f2) = (2.0 / 3.0, 0.5, 0.0);
-        assert!((tally.figure(Metric::MacroF1) - (f0 + f1 + f2) / 3.0).abs() < 1e-12);
+        let found = tally.figure(Metric::MacroF1).expect("three classes");
+        assert!((found - (f0 + f1 + f2) / 3.0).abs() < 1e-12);
         let mut flat = Vec::new();
         tally.flatten(&mut flat);
         assert_eq!(flat.len(), Tally::flat_len(3, true));
@@ -233,7 +245,24 @@ mod tests {
     fn sets_are_judged_at_logit_zero() {
         let logits = Matrix::from_vec(2, 2, vec![1.0, -1.0, -1.0, 1.0]);
         let tally = Tally::of(&logits, Targets::Sets(&[1, 1, 0, 1]), &[true, true], 0.0, true);
-        assert_eq!(tally.figure(Metric::Accuracy), 0.75);
-        assert_eq!(tally.figure(Metric::MicroF1), 4.0 / 5.0);
+        assert_eq!(tally.figure(Metric::Accuracy), Some(0.75));
+        assert_eq!(tally.figure(Metric::MicroF1), Some(4.0 / 5.0));
+    }
+
+    #[test]
+    fn what_would_be_nothing_by_nothing_is_no_figure() {
+        let decided = [Metric::Accuracy, Metric::MicroF1, Metric::MacroF1];
+        let none = Tally { classes: vec![[0.0; 3]; 4], ..Tally::default() };
+        assert!(decided.iter().all(|&metric| none.figure(metric).is_none()));
+        assert!(Tally::default().figure(Metric::MacroF1).is_none() && none.mean_loss().is_none());
+        // Classes 0 and 1 of five are all that occurs and is predicted: scikit-learn's mean is over these two.
+        let logits =
+            Matrix::from_vec(3, 5, [[1.0f32, 0., 0., 0., 0.], [0., 1., 0., 0., 0.], [1., 0., 0., 0., 0.]].concat());
+        let tally = Tally::of(&logits, Targets::Classes(&[0, 1, 1]), &[true; 3], 0.0, true);
+        assert_eq!(tally.figure(Metric::MacroF1), Some((2.0 / 3.0 + 2.0 / 3.0) / 2.0));
+        // No label anywhere and none predicted: right everywhere, and without an F1.
+        let logits = Matrix::from_vec(2, 2, vec![-1.0; 4]);
+        let tally = Tally::of(&logits, Targets::Sets(&[0; 4]), &[true; 2], 0.0, true);
+        assert_eq!(decided.map(|metric| tally.figure(metric)), [Some(1.0), None, None]);
     }
 }

@@ -83,18 +83,18 @@ impl Ranks {
         Ranks { edges: flat[0], reciprocal: flat[1], within: flat[2..].to_vec() }
     }
 
-    /// The mean reciprocal rank; 0 without edges.
-    pub fn mean_reciprocal(&self) -> f64 {
+    /// The mean reciprocal rank; `None` without edges.
+    pub fn mean_reciprocal(&self) -> Option<f64> {
         self.share(self.reciprocal)
     }
 
-    /// The share of edges with a rank among the best K, the `index`-th that was asked for; 0 without edges.
-    pub fn hits(&self, index: usize) -> f64 {
+    /// The share of edges with a rank among the best K, the `index`-th that was asked for; `None` without edges.
+    pub fn hits(&self, index: usize) -> Option<f64> {
         self.share(self.within[index])
     }
 
-    fn share(&self, count: f64) -> f64 {
-        if self.edges > 0.0 { count / self.edges } else { 0.0 }
+    fn share(&self, count: f64) -> Option<f64> {
+        (self.edges > 0.0).then(|| count / self.edges)
     }
 }
 
@@ -177,7 +177,8 @@ mod tests {
         assert_eq!(rank(0.5, &[0.5, 0.4, 0.6]), 3);
         let mut ranks = Ranks::new(&[1, 3]);
         ranks.add(3, &[1, 3]);
-        assert_eq!((ranks.mean_reciprocal(), ranks.hits(0), ranks.hits(1)), (1.0 / 3.0, 0.0, 1.0));
+        assert_eq!((ranks.mean_reciprocal(), ranks.hits(0), ranks.hits(1)), (Some(1.0 / 3.0), Some(0.0), Some(1.0)));
+        assert_eq!((Ranks::new(&[1]).mean_reciprocal(), Ranks::new(&[1]).hits(0)), (None, None));
         assert_eq!(rank(0.5, &[]), 1);
         assert_eq!(rank(f32::NAN, &[0.0, 1.0]), 3);
         assert_eq!(rank(1.0, &[f32::NAN, 0.0]), 2);
@@ -223,8 +224,8 @@ mod tests {
         }
         let ranks = Ranks::unflatten(&flat);
         assert_eq!(ranks.edges, 500.0);
-        assert!((ranks.mean_reciprocal() - reciprocal / 500.0).abs() < 1e-12);
-        (0..3).for_each(|index| assert_eq!(ranks.hits(index), within[index] / 500.0));
+        assert!((ranks.mean_reciprocal().expect("edges") - reciprocal / 500.0).abs() < 1e-12);
+        (0..3).for_each(|index| assert_eq!(ranks.hits(index), Some(within[index] / 500.0)));
     }
 
     /// OGB's `_eval_hits`: with fewer than K negatives 1, else the share strictly above the K-th best of all.

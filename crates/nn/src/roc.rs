@@ -29,14 +29,16 @@ pub struct Binned {
     pub negatives: u64,
     /// Pairs of one of each: 2 where the one that is has the larger bin, 1 where both share one.
     pub ordered: u128,
+    /// Those of them that share a bin.
+    pub tied: u128,
 }
 
 impl Binned {
     /// Of consecutive bins, each with its numbers of negatives and positives. Sums stay at the largest number there is.
     pub fn of(bins: impl IntoIterator<Item = [u64; 2]>) -> Binned {
         bins.into_iter().fold(Binned::default(), |below, [negatives, positives]| {
-            let ordered = u128::from(positives).saturating_mul(negatives.into());
-            below.then(Binned { positives, negatives, ordered })
+            let tied = u128::from(positives).saturating_mul(negatives.into());
+            below.then(Binned { positives, negatives, ordered: tied, tied })
         })
     }
 
@@ -48,14 +50,23 @@ impl Binned {
             positives: self.positives.saturating_add(above.positives),
             negatives: self.negatives.saturating_add(above.negatives),
             ordered: self.ordered.saturating_add(above.ordered).saturating_add(across),
+            tied: self.tied.saturating_add(above.tied),
         }
     }
 
     /// The area with pairs within a bin counted half; `None` unless both truths occur. The exact area is off it by
-    /// Σ positives · negatives of a bin / 2 / all pairs at most.
+    /// [`Binned::off`] at most.
     pub fn area(&self) -> Option<f64> {
-        let pairs = self.positives as f64 * self.negatives as f64;
-        (pairs > 0.0).then(|| self.ordered as f64 / 2.0 / pairs)
+        (self.pairs() > 0.0).then(|| self.ordered as f64 / 2.0 / self.pairs())
+    }
+
+    /// How far the exact area may be from [`Binned::area`], where there is one: half the share of pairs in one bin.
+    pub fn off(&self) -> f64 {
+        if self.pairs() > 0.0 { self.tied as f64 / 2.0 / self.pairs() } else { 0.0 }
+    }
+
+    fn pairs(&self) -> f64 {
+        self.positives as f64 * self.negatives as f64
     }
 }
 
@@ -165,6 +176,7 @@ mod tests {
             let exact = roc_auc(&mut scored).expect("both truths");
             let within: u64 = bins.iter().map(|[negatives, positives]| negatives * positives).sum();
             let bound = within as f64 / 2.0 / (all.positives as f64 * all.negatives as f64);
+            assert_eq!((all.off(), all.tied), (bound, within.into()), "{shape:?}");
             assert!((area - exact).abs() <= bound + 1e-12, "{shape:?}: {area} against {exact}, bound {bound}");
             assert!((area - exact).abs() <= near, "{shape:?}: {area} against {exact}");
         }
@@ -186,7 +198,7 @@ mod tests {
                 ranges.map(|range| Binned::of(range.iter().copied())).into_iter().fold(Binned::default(), Binned::then);
             assert_eq!(joined, all);
         }
-        let most = Binned { positives: u64::MAX, negatives: u64::MAX, ordered: u128::MAX };
+        let most = Binned { positives: u64::MAX, negatives: u64::MAX, ordered: u128::MAX, tied: u128::MAX };
         assert_eq!(most.then(most), most, "numbers that nobody can have counted do no harm");
     }
 }

@@ -176,7 +176,7 @@ fn line(method: &'static str, crosses: &'static str, first: u64, summary: &Summa
     let purposes = summary.bytes.by_purpose;
     Line {
         method,
-        test_accuracy: summary.metrics.scores.test.get("accuracy").copied().unwrap_or(0.0),
+        test_accuracy: summary.metrics.scores.test.get("accuracy").copied().flatten().unwrap_or(0.0),
         bytes: summary.bytes.total,
         predicted: summary.bytes.predicted,
         purposes,

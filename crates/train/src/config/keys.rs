@@ -123,15 +123,16 @@ keys! {
     "train.seed": "seed of initial values and dropout (0)",
     "train.eval_every": "rounds between two evaluations, 0: only after the last (1)",
     "train.patience": "evaluations without a better one that end a stage, 0: never (0)",
-    "train.select_by": "metric | loss: which of the validation nodes' chooses the best round; patience waits for it \
-        (metric)",
+    "train.select_by": "metric | loss: which of the validation nodes' chooses the best round; patience waits for it; \
+        where the metric is not defined, the loss does (metric)",
     "train.class_weights": "what classes count for in the loss of training: balanced (all alike together, by how \
         many training nodes of each all workers have), or a number a class in the order of their numbers; with \
         several labels a node, a label that is there against one that is not (all 1)",
     "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc | roc_auc_exact; of links mrr | hits@10, 20, 50, 100 | \
         roc_auc; the first is the one that may choose \
-        the best round; roc_auc is from counts in bins of the score, roc_auc_exact sends every labelled node's scores \
-        and labels to every worker",
+        the best round; macro_f1 is the mean over classes that occur or are predicted; roc_auc is from counts in bins \
+        of the score (a note says how far off it may be), roc_auc_exact sends every labelled node's scores and labels \
+        to every worker",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",
     "batch.size": "training nodes, or edges to predict, of a batch over all workers, about; of trainers on their own \
         (averaging, psgd_pa, llcg) of each one's. 0: all at once. A round is then a batch; train.epochs and \

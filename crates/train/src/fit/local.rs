@@ -2,10 +2,11 @@
 
 use laconic_wire::{Frame, Rank};
 
+use super::choice::worth;
 use super::inputs::{Handed, StageInputs};
 use super::progress::Progress;
 use super::stages::hand_on;
-use super::trainer::{Fit, StageRun, worth};
+use super::trainer::{Fit, StageRun};
 use crate::averaging::{Judge, Learner, Taken, check_numbers};
 use crate::error::Result;
 use crate::exchange::stale::Stale;

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod batch;
+pub mod choice;
 mod inputs;
 pub mod local;
 pub mod observe;

@@ -11,13 +11,14 @@ use laconic_wire::Tag;
 
 use super::agreement::{self, Agreement, Extras, Reduction, Turn};
 use super::batch::{self, Batches, Round, Training};
+use super::choice::select;
 use super::inputs::StageInputs;
 use super::observe::RoundReport;
-use super::progress::{Best, Clocks, Progress};
+use super::progress::{Clocks, Progress};
 use super::since::Since;
 use super::task::{self, Task};
+use crate::config::TrainConfig;
 use crate::config::ramp::Reading;
-use crate::config::{SelectBy, TrainConfig};
 use crate::error::{Result, TrainError};
 use crate::exchange::widths;
 use crate::pass::inputs::Inputs;
@@ -25,7 +26,7 @@ use crate::pass::narrowed::Narrowed;
 use crate::pass::network::Pass;
 use crate::pass::reveal::Reveal;
 use crate::pass::walk::{PassContext, Walk};
-use crate::plan::{Plan, Reader};
+use crate::plan::Reader;
 use crate::saved::{Remembers, Saved};
 use crate::schedule::Stage;
 use crate::worker::Worker;
@@ -437,45 +438,11 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// What chooses the best round: the validation metric, or the validation loss; more is better. `None` without
-/// validation nodes.
-pub fn worth(plan: &Plan, scores: &Scores) -> Option<f64> {
-    match plan.config.train.select_by {
-        SelectBy::Metric => scores.val.get(plan.metrics[0].name()).copied(),
-        SelectBy::Loss => scores.val.get("loss").map(|loss| -loss),
-    }
-}
-
-/// Keeps the parameters if they are the best so far, ties to the earlier. Without validation nodes the latest are the
-/// best.
-fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores) {
-    let Progress { best, parameters, since_best, stopped, .. } = progress;
-    if keep_best(plan, best, (round, scores, parameters)) {
-        *since_best = 0;
-    } else {
-        *since_best += 1;
-        let patience = plan.config.train.patience;
-        *stopped = patience > 0 && *since_best >= patience;
-    }
-}
-
-/// The same of parameters that may be older than the latest; whether they are the best.
-pub fn keep_best(plan: &Plan, best: &mut Option<Best>, (round, scores, parameters): (u32, &Scores, &[f32])) -> bool {
-    let old = best.as_ref().and_then(|best| worth(plan, &best.scores));
-    let is_better = old.zip(worth(plan, scores)).is_none_or(|(old, new)| new > old);
-    if is_better {
-        let mut kept = best.take().map(|best| best.parameters).unwrap_or_default();
-        kept.clear();
-        kept.extend_from_slice(parameters);
-        *best = Some(Best { round, scores: scores.clone(), parameters: kept });
-    }
-    is_better
-}
-
 /// Figures that are no numbers can neither be compared nor written down.
 fn refuse_infinite(scores: &Scores, round: u32) -> Result<()> {
-    for (split, figures) in SPLITS.iter().zip([&scores.train, &scores.val, &scores.test]) {
-        if let Some((name, figure)) = figures.iter().find(|(_, figure)| !figure.is_finite()) {
+    for (split, figures) in SPLITS.iter().zip(scores.splits()) {
+        let mut defined = figures.iter().filter_map(|(name, figure)| Some((name, (*figure)?)));
+        if let Some((name, figure)) = defined.find(|(_, figure)| !figure.is_finite()) {
             return Err(TrainError::Diverged { round, what: format!("{name} of the {split} nodes is {figure}") });
         }
     }

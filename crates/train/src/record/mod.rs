@@ -4,6 +4,7 @@ pub mod aside;
 pub mod card;
 pub mod checkpoint;
 pub mod claim;
+pub mod constant;
 pub mod earlier;
 pub mod folder;
 pub mod ledger;

@@ -11,6 +11,7 @@ use super::report::{Seconds, WorkerReport};
 use super::traffic::{Earlier, LinkBytes, StartBytes};
 use crate::config::{Config, MessagesConfig, WIDTHS};
 use crate::error::{Result, TrainError};
+use crate::fit::choice::fallback;
 use crate::fit::stages::Trained;
 use crate::plan::Plan;
 use crate::worker::evaluate::Scores;
@@ -262,6 +263,8 @@ impl Summary {
         notes.extend(plan.with_messages(&given.messages)?.notes());
         let bytes = bytes(facts, &reports);
         notes.extend(nothing_skipped(given, bytes.skipped));
+        notes.extend(trained.scores.notes.iter().cloned());
+        notes.extend(fallback(plan, &trained.scores));
         let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let chosen = &plan.config.messages;
         Ok(Summary {

@@ -78,9 +78,9 @@ impl Run {
     }
 
     /// A figure of the test nodes in the best round by validation, such as `accuracy`, `micro_f1` or `loss`; `None`
-    /// where no test node has a label, or it was not measured.
+    /// where no test node has a label, it was not measured, or it is not defined (0/0).
     pub fn test(&self, metric: &str) -> Option<f64> {
-        self.summary.metrics.scores.test.get(metric).copied()
+        self.summary.metrics.scores.test.get(metric).copied().flatten()
     }
 
     /// The weights of the best round, under PyTorch Geometric's names.

@@ -15,6 +15,65 @@ use crate::exchange::shapes::Shapes;
 pub(super) struct Areas {
     /// Scores of one row.
     pub width: usize,
+    /// Whether nodes may have several labels.
+    pub sets: bool,
+}
+
+/// One curve: its area, and what it is of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Curve {
+    /// The area; `None` unless both truths occur.
+    pub area: Option<f64>,
+    /// How far the exact area may be from it.
+    pub off: f64,
+    /// Things that are not, and things that are.
+    pub counts: [u64; 2],
+}
+
+/// The area of a split.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Area {
+    /// The mean over curves that have an area; `None` where none has.
+    pub mean: Option<f64>,
+    /// What is to be said of it, behind its name and split.
+    pub said: Option<String>,
+}
+
+impl Curve {
+    /// Of counts in bins.
+    pub fn binned(binned: &Binned) -> Curve {
+        Curve { area: binned.area(), off: binned.off(), counts: [binned.negatives, binned.positives] }
+    }
+
+    fn exact(scored: &mut [(f32, bool)]) -> Curve {
+        let positives = scored.iter().filter(|scored| scored.1).count();
+        let counts = [scored.len() - positives, positives].map(|count| count as u64);
+        Curve { area: roc_auc(scored), off: 0.0, counts }
+    }
+}
+
+impl Area {
+    /// The mean over the curves of a split that have an area; `why` says of the only curve why it has none.
+    pub fn of(curves: &[Curve], why: impl Fn([u64; 2]) -> String) -> Area {
+        let defined: Vec<(f64, f64)> = curves.iter().filter_map(|curve| Some((curve.area?, curve.off))).collect();
+        let (count, all) = (defined.len() as f64, curves.len());
+        let Some(first) = curves.first().filter(|_| defined.is_empty()) else {
+            let [area, off] = [0, 1].map(|which| {
+                let each = defined.iter().map(|of_curve| if which == 0 { of_curve.0 } else { of_curve.1 });
+                each.sum::<f64>() / count
+            });
+            let off = (off >= OFF_SAID)
+                .then(|| format!("comes from counts of scores in bins: the exact area is within {off:.4} of it"));
+            let some = (defined.len() < all).then(|| {
+                let labels = defined.len();
+                format!("is the mean over {labels} of {all} labels: of the others all nodes are alike")
+            });
+            let said: Vec<String> = some.into_iter().chain(off).collect();
+            return Area { mean: (all > 0).then_some(area), said: (!said.is_empty()).then(|| said.join(" and ")) };
+        };
+        let why = if all == 1 { why(first.counts) } else { "of each label all nodes are alike".to_owned() };
+        Area { mean: None, said: Some(format!("is not defined: {why}")) }
+    }
 }
 
 const NUMBER: usize = size_of::<u64>();
@@ -23,7 +82,9 @@ const SCORED: usize = 5;
 /// Bytes of how many of each truth are in a bin.
 const BIN: usize = 2 * size_of::<u32>();
 /// Bytes of what a range of bins comes to.
-const RANGE: usize = 2 * size_of::<u64>() + size_of::<u128>();
+const RANGE: usize = 2 * size_of::<u64>() + 2 * size_of::<u128>();
+/// From this on it is said how far an area from bins may be from the exact one: it shows in the third digit.
+const OFF_SAID: f64 = 5e-4;
 
 /// What frames of areas are about. Steps of rows of evaluations are below.
 #[derive(Clone, Copy)]
@@ -50,6 +111,11 @@ fn scored(local: &Local, logits: &Matrix, row: usize, class: usize) -> (f32, u8)
     }
 }
 
+/// Nodes that are all alike, as the beginning of a sentence.
+fn plural(nodes: u64) -> String {
+    if nodes == 1 { "the only node is".to_owned() } else { format!("all {nodes} nodes are") }
+}
+
 impl Areas {
     /// Curves: one for each split and class.
     fn curves(self) -> usize {
@@ -57,13 +123,17 @@ impl Areas {
     }
 
     /// The mean over classes, of each split.
-    fn means(self, of_curves: &[Option<f64>]) -> [f64; 3] {
-        let mut means = [0.0; 3];
-        for (mean, areas) in means.iter_mut().zip(of_curves.chunks_exact(self.width)) {
-            let count = areas.iter().flatten().count();
-            *mean = if count == 0 { 0.0 } else { areas.iter().flatten().sum::<f64>() / count as f64 };
-        }
-        means
+    fn means(self, of_curves: &[Curve]) -> [Area; 3] {
+        let why = |[negatives, positives]: [u64; 2]| match (self.sets, positives) {
+            (false, _) => {
+                let nodes = plural(negatives + positives);
+                format!("{nodes} of class {}", u8::from(positives > 0))
+            }
+            (true, 0) => "no node has the label".to_owned(),
+            (true, _) => "every node has the label".to_owned(),
+        };
+        let mut of_splits = of_curves.chunks_exact(self.width.max(1));
+        [(); 3].map(|()| of_splits.next().map_or_else(Area::default, |curves| Area::of(curves, why)))
     }
 
     /// Bytes that counting in bins takes on a worker: its own counts, those of others, and the frames.
@@ -73,7 +143,7 @@ impl Areas {
 
     /// The area of each split from counts. Every worker adds up a share of the bins over all workers, and what all
     /// shares come to is told to everybody: so no score leaves a worker, and no number of bytes depends on nodes.
-    pub fn binned(self, transport: &mut dyn Transport, at: (&Local, &Matrix), round: u32) -> Result<[f64; 3]> {
+    pub fn binned(self, transport: &mut dyn Transport, at: (&Local, &Matrix), round: u32) -> Result<[Area; 3]> {
         let (rank, size) = (transport.rank(), transport.size());
         let counts = self.count(at);
         let to = |peer: Rank| {
@@ -99,6 +169,7 @@ impl Areas {
             mine.extend(range.positives.to_le_bytes());
             mine.extend(range.negatives.to_le_bytes());
             mine.extend(range.ordered.to_le_bytes());
+            mine.extend(range.tied.to_le_bytes());
         }
         let step = tag(round, Step::Ranges);
         let mut all = vec![Binned::default(); self.curves()];
@@ -108,11 +179,12 @@ impl Areas {
             }
             for (below, bytes) in all.iter_mut().zip(bytes.chunks_exact(RANGE)) {
                 let number = |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-                let ordered = bytes.last_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes));
-                *below = below.then(Binned { positives: number(0), negatives: number(NUMBER), ordered });
+                let long = |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u128::from_le_bytes(*bytes));
+                let [ordered, tied] = [2 * NUMBER, 4 * NUMBER].map(long);
+                *below = below.then(Binned { positives: number(0), negatives: number(NUMBER), ordered, tied });
             }
         }
-        Ok(self.means(&all.iter().map(Binned::area).collect::<Vec<_>>()))
+        Ok(self.means(&all.iter().map(Curve::binned).collect::<Vec<_>>()))
     }
 
     /// Of every curve and bin how many own scores are in it, by their truth.
@@ -132,7 +204,7 @@ impl Areas {
     }
 
     /// The exact area of each split, for which every labelled row's scores and truth go to every worker.
-    pub fn exact(self, transport: &mut dyn Transport, at: (&Local, &Matrix), round: u32) -> Result<[f64; 3]> {
+    pub fn exact(self, transport: &mut dyn Transport, at: (&Local, &Matrix), round: u32) -> Result<[Area; 3]> {
         let ((local, logits), step) = (at, tag(round, Step::Scores));
         let rows = |mask: &Vec<bool>| mask.iter().filter(|&&is_in| is_in).count() as u64;
         let mut mine: Vec<u8> = local.masks.iter().flat_map(|mask| rows(mask).to_le_bytes()).collect();
@@ -167,7 +239,7 @@ impl Areas {
                 }
             }
         }
-        Ok(self.means(&all.iter_mut().map(|scored| roc_auc(scored)).collect::<Vec<_>>()))
+        Ok(self.means(&all.iter_mut().map(|scored| Curve::exact(scored)).collect::<Vec<_>>()))
     }
 
     /// Enters what [`Areas::binned`] sends.

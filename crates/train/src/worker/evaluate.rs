@@ -10,21 +10,52 @@ use laconic_nn::{Compute, Matrix};
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
 use serde::{Deserialize, Serialize};
 
-use super::areas::Areas;
+use super::areas::{Area, Areas};
 use super::local::Local;
 use crate::error::Result;
 use crate::exchange::shapes::Shapes;
 
-/// The figures of each split: metrics by name, and `loss`.
+/// The figures of a split: metrics by name, and `loss`. `None` where a figure is not defined, because it would be 0/0;
+/// empty where nothing is in the split.
+pub type Figures = BTreeMap<String, Option<f64>>;
+
+/// The figures of each split.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Scores {
     /// Figures of training nodes.
-    pub train: BTreeMap<String, f64>,
+    pub train: Figures,
     /// Figures of validation nodes.
-    pub val: BTreeMap<String, f64>,
+    pub val: Figures,
     /// Figures of test nodes.
-    pub test: BTreeMap<String, f64>,
+    pub test: Figures,
+    /// Why figures are not defined, and how far some may be from exact ones: a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
+
+/// The splits, as sentences call them.
+pub(super) const NAMES: [&str; 3] = ["training", "validation", "test"];
+
+impl Scores {
+    /// The figures of training, validation and testing.
+    pub fn splits(&self) -> [&Figures; 3] {
+        [&self.train, &self.val, &self.test]
+    }
+
+    /// Enters a figure of a split, with what is to be said of it behind its name.
+    pub(super) fn enter(&mut self, split: usize, metric: &str, figure: Option<f64>, said: Option<&str>) {
+        let into = [&mut self.train, &mut self.val, &mut self.test];
+        if let (Some(said), Some(name)) = (said, NAMES.get(split)) {
+            self.notes.push(format!("{metric} of {name} {said}"));
+        }
+        if let Some(into) = into.into_iter().nth(split) {
+            into.insert(metric.to_owned(), figure);
+        }
+    }
+}
+
+/// Why decisions that were counted have no F1.
+const NOTHING_POSITIVE: &str = "is not defined: no node has any label, and none is predicted";
 
 /// What is measured in an evaluation.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,12 +80,12 @@ impl Evaluator {
     }
 
     fn areas(&self) -> Areas {
-        Areas { width: if self.sets { self.classes } else { 1 } }
+        Areas { width: if self.sets { self.classes } else { 1 }, sets: self.sets }
     }
 
     /// Bytes that evaluations take besides a pass, at most.
     pub fn memory(metrics: &[Metric], classes: usize) -> u64 {
-        if metrics.contains(&Metric::RocAuc) { Areas { width: classes }.memory() } else { 0 }
+        if metrics.contains(&Metric::RocAuc) { Areas { width: classes, sets: true }.memory() } else { 0 }
     }
 
     fn tag(round: u32, step: u16) -> Tag {
@@ -84,26 +115,27 @@ impl Evaluator {
         let count = flat.pop().unwrap_or(0.0) as u64;
         let mut scores = Scores::default();
         let (areas, at) = (self.areas(), (local, logits));
-        let [mut binned, mut exact] = [[0.0; 3]; 2];
+        let (mut binned, mut exact) = (<[Area; 3]>::default(), <[Area; 3]>::default());
         if self.metrics.contains(&Metric::RocAuc) {
             binned = areas.binned(transport, at, round)?;
         }
         if self.metrics.contains(&Metric::RocAucExact) {
             exact = areas.exact(transport, at, round)?;
         }
-        let each = flat.chunks_exact(self.flat_len() / 3).enumerate();
-        for (into, (split, flat)) in [&mut scores.train, &mut scores.val, &mut scores.test].into_iter().zip(each) {
+        for (split, flat) in flat.chunks_exact(self.flat_len() / 3).enumerate() {
             let tally = Tally::unflatten(flat);
-            if tally.rows > 0.0 {
-                into.insert("loss".to_owned(), tally.mean_loss());
-                for &metric in &self.metrics {
-                    let figure = match metric {
-                        Metric::RocAuc => binned[split],
-                        Metric::RocAucExact => exact[split],
-                        counted => tally.figure(counted),
-                    };
-                    into.insert(metric.name().to_owned(), figure);
-                }
+            let Some(loss) = tally.mean_loss() else { continue };
+            scores.enter(split, "loss", Some(loss), None);
+            for &metric in &self.metrics {
+                let (figure, said) = match metric {
+                    Metric::RocAuc => (binned[split].mean, binned[split].said.as_deref()),
+                    Metric::RocAucExact => (exact[split].mean, exact[split].said.as_deref()),
+                    counted => {
+                        let figure = tally.figure(counted);
+                        (figure, figure.is_none().then_some(NOTHING_POSITIVE))
+                    }
+                };
+                scores.enter(split, metric.name(), figure, said);
             }
         }
         Ok((scores, count))

@@ -12,6 +12,7 @@ use laconic_nn::ranking::{Best, Pool, Ranks, rank};
 use laconic_nn::roc::{BINS, Binned, bin};
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError, collectives};
 
+use super::areas::{Area, Curve};
 use super::edges::EdgesAmong;
 use super::evaluate::Scores;
 use crate::error::Result;
@@ -21,8 +22,14 @@ use crate::plan::{LinkPlan, LinkSets, RankedAmong};
 /// Splits that are judged: validation and testing.
 const SPLITS: usize = 2;
 
-/// Numbers of a split besides those of metrics: ranked edges, Σ 1 / rank, Σ loss, pairs of the loss.
-const SUMS: usize = 4;
+/// Numbers of a split besides those of metrics: ranked edges, Σ 1 / rank, Σ loss, pairs of the loss, edges.
+const SUMS: usize = 5;
+
+/// The first of them among all splits.
+const FIRST: usize = 1;
+
+/// Why edges have no rank.
+const NO_PAIRS: &str = "there is no pair to set them against";
 
 /// What frames are about. Steps below are taken by evaluations of nodes.
 #[derive(Clone, Copy)]
@@ -185,10 +192,10 @@ fn softplus(x: f64) -> f64 {
 
 impl Judgement {
     /// An edge's score, then those of its pairs that are none: all of them belong to the pool where they are given,
-    /// and the first where they are drawn. An edge without any is ranked in a pool.
+    /// and the first where they are drawn. An edge without any is ranked in a pool, or has no rank.
     fn add(&mut self, scores: &[f32], is_given: bool) {
         let Some((&edge, others)) = scores.split_first() else { return };
-        if !is_given || !others.is_empty() {
+        if !others.is_empty() {
             self.ranks.add(rank(edge, others), &[]);
         }
         self.scores[0].push(edge);
@@ -223,28 +230,38 @@ impl Judgements {
         for (judgement, hits) in all.iter().zip(&hits) {
             judgement.ranks.flatten(&mut flat);
             flat.extend(judgement.loss);
-            flat.extend(hits);
+            flat.push(judgement.scores[0].len() as f64);
+            flat.extend(hits.iter().map(|hits| hits.unwrap_or_default()));
         }
         flat.push(count as f64);
         collectives::all_reduce_f64(transport, tag(round, Step::Sums), &mut flat)?;
-        let areas = if metrics.contains(&Metric::RocAuc) { areas(all, transport, round)? } else { [0.0; SPLITS] };
+        let areas = if metrics.contains(&Metric::RocAuc) { areas(all, transport, round)? } else { Default::default() };
         let count = flat.pop().unwrap_or(0.0) as u64;
         let mut scores = Scores::default();
-        let splits = [&mut scores.val, &mut scores.test].into_iter().zip(flat.chunks_exact(SUMS + tops.len()));
-        for ((into, flat), area) in splits.zip(areas) {
-            let ranks = Ranks::unflatten(&flat[..2]);
-            if ranks.edges == 0.0 {
+        let splits = flat.chunks_exact(SUMS + tops.len()).zip(areas).zip(&hits).enumerate();
+        for (split, ((flat, area), own_hits)) in splits {
+            let (split, ranks, edges) = (split + FIRST, Ranks::unflatten(&flat[..2]), flat[4]);
+            if edges == 0.0 {
                 continue;
             }
-            into.insert("loss".to_owned(), flat[2] / flat[3]);
-            let mut hits = flat[SUMS..].iter();
+            scores.enter(split, "loss", Some(flat[2] / flat[3]), None);
+            let mut hits = flat[SUMS..].iter().zip(own_hits);
             for metric in metrics {
                 let figure = match metric {
                     Metric::Mrr => ranks.mean_reciprocal(),
-                    Metric::RocAuc => area,
-                    _ => hits.next().map_or(0.0, |hits| hits / ranks.edges),
+                    Metric::RocAuc => area.mean,
+                    _ => hits.next().and_then(|(hits, own)| own.map(|_| hits / edges)),
                 };
-                into.insert(metric.name().to_owned(), figure);
+                let unranked = (edges - ranks.edges) as u64;
+                let said = match metric {
+                    Metric::RocAuc => area.said.clone(),
+                    _ if figure.is_none() => Some(format!("is not defined: {NO_PAIRS}")),
+                    Metric::Mrr if unranked > 0 => {
+                        Some(format!("is over {} of {edges} edges: for the others {NO_PAIRS}", ranks.edges))
+                    }
+                    _ => None,
+                };
+                scores.enter(split, metric.name(), figure, said.as_deref());
             }
         }
         Ok((scores, count))
@@ -255,14 +272,14 @@ impl Judgements {
         let own = |judgement: &Judgement, is_pool: bool| if is_pool { judgement.scores[1].clone() } else { Vec::new() };
         let (mut pools, mut ranked) = ([0, 1].map(|split| own(&self.of[split], self.pools[split])), self.pools);
         if !metrics.contains(&Metric::Mrr) {
-            // Nobody asks for ranks, but how many edges there are counts.
             ranked = [false; SPLITS];
         } else if self.pools.contains(&true) {
             pools = everybodys(&pools, usize::MAX, transport, tag(round, Step::PoolScores))?;
         }
-        for (((judgement, pool), is_pool), is_ranked) in self.of.iter_mut().zip(pools).zip(self.pools).zip(ranked) {
-            let pool = Pool::new(if is_ranked { pool } else { Vec::new() });
-            if is_pool {
+        for ((judgement, pool), is_ranked) in self.of.iter_mut().zip(pools).zip(ranked) {
+            let is_empty = pool.is_empty();
+            let pool = Pool::new(pool);
+            if is_ranked && !is_empty {
                 let Judgement { ranks, scores: [edges, _], .. } = judgement;
                 edges.iter().for_each(|&edge| ranks.add(pool.rank(edge), &[]));
             }
@@ -324,13 +341,13 @@ fn everybodys(
     Ok(pools)
 }
 
-/// For each split and K how many own edges score above the K-th best of everybody's pool.
+/// For each split and K how many own edges score above the K-th best of everybody's pool; `None` where it is empty.
 fn hits(
     all: &[Judgement; SPLITS],
     transport: &mut dyn Transport,
     tops: &[usize],
     round: u32,
-) -> Result<[Vec<f64>; SPLITS]> {
+) -> Result<[Vec<Option<f64>>; SPLITS]> {
     let Some(&most) = tops.iter().max() else { return Ok(Default::default()) };
     let own = |judgement: &Judgement| {
         let mut best = Best::new(most);
@@ -342,17 +359,17 @@ fn hits(
         let above = |&top: &usize| {
             let mut best = Best::new(top);
             best.extend(pool.iter().copied());
-            best.hits(&judgement.scores[0]) as f64
+            (!pool.is_empty()).then(|| best.hits(&judgement.scores[0]) as f64)
         };
         tops.iter().map(above).collect()
     };
-    let mut hits: [Vec<f64>; SPLITS] = Default::default();
+    let mut hits: [Vec<Option<f64>>; SPLITS] = Default::default();
     pools.iter().zip(all).map(count).zip(&mut hits).for_each(|(found, into)| *into = found);
     Ok(hits)
 }
 
 /// The area under the ROC curve of edges against the pool, from counts of scores in bins.
-fn areas(all: &[Judgement; SPLITS], transport: &mut dyn Transport, round: u32) -> Result<[f64; SPLITS]> {
+fn areas(all: &[Judgement; SPLITS], transport: &mut dyn Transport, round: u32) -> Result<[Area; SPLITS]> {
     let mut counts = vec![0.0; SPLITS * 2 * BINS];
     for (split, judgement) in all.iter().enumerate() {
         for (is_edge, scores) in [(1, &judgement.scores[0]), (0, &judgement.scores[1])] {
@@ -360,10 +377,10 @@ fn areas(all: &[Judgement; SPLITS], transport: &mut dyn Transport, round: u32) -
         }
     }
     collectives::all_reduce_f64(transport, tag(round, Step::Bins), &mut counts)?;
-    let mut areas = [0.0; SPLITS];
+    let mut areas: [Area; SPLITS] = Default::default();
     for (area, counts) in areas.iter_mut().zip(counts.chunks_exact(2 * BINS)) {
         let bins = counts.as_chunks::<2>().0.iter().map(|bin| bin.map(|count| count as u64));
-        *area = Binned::of(bins).area().unwrap_or(0.0);
+        *area = Area::of(&[Curve::binned(&Binned::of(bins))], |_| NO_PAIRS.to_owned());
     }
     Ok(areas)
 }

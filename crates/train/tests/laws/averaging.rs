@@ -224,7 +224,7 @@ fn a_mean_in_few_bits_costs_as_many_and_learns_as_well() {
     let of = |keys: &[&str]| {
         let outcomes = run(&simulated(&[&all[..], keys].concat()), &dataset, 3);
         let summary = outcomes[0].summary.as_ref().unwrap();
-        let accuracy = outcomes[0].trained.scores.val["accuracy"];
+        let accuracy = outcomes[0].trained.scores.val["accuracy"].expect("a figure");
         (accuracy, summary.bytes.by_kind["parameters"] as f64)
     };
     let (exact, bytes) = of(&[]);

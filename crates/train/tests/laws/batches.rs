@@ -330,7 +330,7 @@ fn predictions_of_a_run_in_batches_have_its_figures() {
         let plan = Plan::for_model(&Members::default(), &keys, [FEATURES, 3]).expect("a plan");
         let weights = weights(&plan.stages, &outcome.trained.chosen);
         let found = accuracy(&dataset, &logits(&keys, parts(&keys, &dataset, 3), &weights), Split::TEST).0;
-        assert_eq!(found, outcome.trained.scores.test["accuracy"], "{arch:?}");
+        assert_eq!(found, outcome.trained.scores.test["accuracy"].expect("a figure"), "{arch:?}");
         let summary = outcome.summary.as_ref().expect("worker 0 sums up");
         assert!(Some(summary.bytes.total) <= summary.bytes.predicted, "{arch:?}");
     }

@@ -45,11 +45,11 @@ fn largest(rounds: &[RoundReport], stage: usize, figure: impl Fn(&RoundReport) -
 }
 
 fn accuracy(report: &RoundReport) -> Option<f64> {
-    Some(report.scores.as_ref()?.val["accuracy"])
+    Some(report.scores.as_ref()?.val["accuracy"].expect("a figure"))
 }
 
 fn loss(report: &RoundReport) -> Option<f64> {
-    Some(-report.scores.as_ref()?.val["loss"])
+    Some(-report.scores.as_ref()?.val["loss"].expect("a figure"))
 }
 
 #[test]
@@ -64,7 +64,11 @@ fn the_best_round_is_that_of_the_largest_metric_or_of_the_smallest_loss() {
         let (outcome, rounds) = logged(&keys);
         let best = largest(&rounds, stage, loss);
         assert_eq!(outcome.trained.best_round, best, "{keys:?}");
-        assert_eq!(Some(-outcome.trained.scores.val["loss"]), loss(&rounds[best as usize - 1]), "{keys:?}");
+        assert_eq!(
+            Some(-outcome.trained.scores.val["loss"].expect("a figure")),
+            loss(&rounds[best as usize - 1]),
+            "{keys:?}"
+        );
         others += u32::from(best != largest(&rounds, stage, accuracy));
     }
     assert!(others > 0, "loss and accuracy chose the same rounds everywhere");

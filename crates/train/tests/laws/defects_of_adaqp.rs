@@ -87,7 +87,7 @@ fn rows_of_more_than_1024_columns_are_coded_like_others() {
     };
     let exact = run(&config(&keys), &dataset, 2);
     assert!(bits(&with(32)) == bits(&exact), "32 bits are exact");
-    let loss = |outcomes: &[Outcome]| outcomes[0].trained.scores.train["loss"];
+    let loss = |outcomes: &[Outcome]| outcomes[0].trained.scores.train["loss"].expect("a figure");
     let (eight, exact_loss) = (loss(&with(8)), loss(&exact));
     // A step of 1/255 of the range is far below what two rounds of training change.
     assert!((eight - exact_loss).abs() < 0.02 * exact_loss, "{eight} with 8 bits, {exact_loss} exactly");

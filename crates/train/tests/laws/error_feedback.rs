@@ -10,7 +10,7 @@ fn one_bit_with_feedback_learns_beside_the_exact_run() {
         let keys = ["train.epochs=200", "train.eval_every=10", "model.dropout=0.0", every];
         let accuracy = |more: &[&str]| {
             let outcomes = run(&config(&[&keys[..], more].concat()), &dataset, 3);
-            outcomes[0].trained.scores.val["accuracy"]
+            outcomes[0].trained.scores.val["accuracy"].expect("a figure")
         };
         let exact = accuracy(&[]);
         for bits in [1, 2] {

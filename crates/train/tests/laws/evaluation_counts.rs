@@ -58,7 +58,7 @@ fn areas_from_counts_are_near_the_exact_ones_and_the_same_for_any_number_of_work
         };
         let alone = scores(1);
         for split in [&alone.train, &alone.val, &alone.test] {
-            let (counted, exact) = (split["roc_auc"], split["roc_auc_exact"]);
+            let [counted, exact] = ["roc_auc", "roc_auc_exact"].map(|name| split[name].expect("a figure"));
             assert!(counted > 0.0 && (counted - exact).abs() < 5e-3, "{counted} against {exact}");
         }
         for workers in [2, 3, 5] {

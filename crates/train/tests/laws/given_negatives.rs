@@ -109,7 +109,7 @@ fn figures_among_given_pairs_are_those_of_a_plain_oracle_on_any_number_of_worker
                     "loss" => 1e-5,
                     _ => 1e-6,
                 };
-                let found = found[name];
+                let found = found[name].expect("a figure");
                 assert!((found - expected).abs() < near, "{workers} workers, {split} {name}: {found}, not {expected}");
             }
         }

@@ -210,7 +210,7 @@ fn rows_that_evaluations_alone_have_seen_are_handed_on_to_evaluations_alone() {
             let chosen = |evaluation: &str| {
                 let keys = [&alone[..], &way, &[arch, evaluation]].concat();
                 let trained = run(&config(&keys), &dataset, 3).swap_remove(0).trained;
-                (trained.chosen, trained.scores.test["loss"])
+                (trained.chosen, trained.scores.test["loss"].expect("a figure"))
             };
             let (seeing, blind) = (chosen("messages.evaluation=exact"), chosen("messages.evaluation=none"));
             assert!(seeing.0 == blind.0, "{way:?}, {arch}: what evaluations see has changed the parameters");

@@ -145,9 +145,16 @@ fn a_model_of_the_training_nodes_own_dataset_is_judged_alike_on_the_whole() {
                 let weights = weights(&plan.stages, &outcome.trained.chosen);
                 accuracy(&whole, &logits(&plain, parts(&plain, &whole, 3), &weights), Split::TEST).0
             };
-            assert_eq!(of(&found), found.trained.scores.test["accuracy"], "{keys:?}: predictions against evaluation");
+            assert_eq!(
+                of(&found),
+                found.trained.scores.test["accuracy"].expect("a figure"),
+                "{keys:?}: predictions against evaluation"
+            );
             // A near-tie may fall the other way.
-            assert!((of(&expected) - found.trained.scores.test["accuracy"]).abs() < 0.02, "{keys:?}");
+            assert!(
+                (of(&expected) - found.trained.scores.test["accuracy"].expect("a figure")).abs() < 0.02,
+                "{keys:?}"
+            );
         }
     }
 }

@@ -131,7 +131,7 @@ fn links_of_several_relations_on_many_workers_are_links_on_one() {
                     assert!(difference <= 1e-4, "{keys:?}, {workers} workers: {difference:.1e}");
                 }
                 for (name, value) in &many.scores.val {
-                    let expected = one.scores.val[name];
+                    let (value, expected) = (value.expect("a figure"), one.scores.val[name].expect("a figure"));
                     assert!((value - expected).abs() <= 2e-3, "{keys:?}: {name} {value} against {expected}");
                 }
             }
@@ -185,8 +185,9 @@ fn losses_and_figures_are_those_of_a_plain_oracle_with_a_vector_a_relation() {
             let outcomes = run(&config(&keys), &dataset, workers);
             let found = &outcomes[0].trained.scores.test;
             let mrr = reciprocal / tests.len() as f64;
-            assert!((found["mrr"] - mrr).abs() < 2e-3, "{filter}: mrr {} against {mrr}", found["mrr"]);
-            assert!((found["hits@10"] - hits).abs() < 0.011, "{filter}: hits {} against {hits}", found["hits@10"]);
+            let found = |name: &str| found[name].expect("a figure");
+            assert!((found("mrr") - mrr).abs() < 2e-3, "{filter}: mrr {} against {mrr}", found("mrr"));
+            assert!((found("hits@10") - hits).abs() < 0.011, "{filter}: hits {} against {hits}", found("hits@10"));
             assert_within(&outcomes, filter);
         }
     }

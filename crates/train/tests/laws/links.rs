@@ -48,10 +48,13 @@ fn links_on_many_workers_are_links_on_one() {
                         assert!(difference <= 1e-4, "{keys:?}, {workers} workers: {difference:.1e}");
                     }
                     let (found, expected) = (&many[0].trained.scores, &one[0].trained.scores);
-                    assert!(found.val["loss"] > 0.0 && found.test.contains_key("hits@50"), "{found:?}");
+                    assert!(
+                        found.val["loss"].is_some_and(|loss| loss > 0.0) && found.test.contains_key("hits@50"),
+                        "{found:?}"
+                    );
                     for (name, value) in &found.val {
-                        let near = (value - expected.val[name]).abs() <= 2e-3;
-                        assert!(near, "{keys:?}: {name} {value} against {}", expected.val[name]);
+                        let [value, expected] = [*value, expected.val[name]].map(|figure| figure.expect("a figure"));
+                        assert!((value - expected).abs() <= 2e-3, "{keys:?}: {name} {value} against {expected}");
                     }
                 }
             }
@@ -113,7 +116,8 @@ fn figures_are_those_of_a_plain_oracle() {
             ("hits@100", hits(100), 0.011),
             ("roc_auc", ordered / (edges.len() * pool.len()) as f64, 0.02),
         ] {
-            assert!((found[name] - expected).abs() < near, "{role:?} {name}: {} against {expected}", found[name]);
+            let found = found[name].expect("a figure");
+            assert!((found - expected).abs() < near, "{role:?} {name}: {found} against {expected}");
         }
         assert!(edges.len() > 50, "{} edges", edges.len());
     }
@@ -181,7 +185,8 @@ fn training_ranks_edges_above_pairs_that_are_none() {
     let more = ["model.arch=gcn", "train.epochs=60", "train.eval_every=20", "model.dropout=0.0", "model.norm=none"];
     let trained = run(&config(&keys(&more)), &dataset, 3).swap_remove(0).trained;
     let untrained = run(&config(&keys(&[&more[..], &["train.epochs=1", "train.lr=1e-30"]].concat())), &dataset, 3);
-    let [after, before] = [&trained.scores, &untrained[0].trained.scores].map(|scores| scores.test["loss"]);
+    let [after, before] =
+        [&trained.scores, &untrained[0].trained.scores].map(|scores| scores.test["loss"].expect("a figure"));
     assert!(after < before - 0.02, "{after} after training, {before} before");
 }
 

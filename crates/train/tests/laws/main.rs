@@ -55,4 +55,5 @@ mod row_order;
 mod same_bits;
 mod same_bits_of_methods;
 mod unbiased;
+mod undefined_figures;
 mod unknown_labels;

@@ -132,7 +132,7 @@ fn the_best_round_s_statistics_are_in_the_model_and_give_its_figures_again() {
         assert!(weights["norms.0.running_var"].1.iter().all(|value| *value > 0.0 && *value != 1.0), "{keys:?}");
         let logits = logits(&config, parts(&config, &dataset, 3), &weights);
         let found = accuracy(&dataset, &logits, Split::TEST).0;
-        assert_eq!(found, outcomes[0].trained.scores.test["accuracy"], "{keys:?}");
+        assert_eq!(found, outcomes[0].trained.scores.test["accuracy"].expect("a figure"), "{keys:?}");
     }
 }
 

@@ -193,7 +193,8 @@ fn evaluations_leave_out_what_no_figure_reads_and_say_the_same() {
             assert!(!found.is_empty() && found.len() == expected.len());
             for (found, expected) in found.iter().zip(&expected) {
                 let both = [(&found.train, &expected.train), (&found.val, &expected.val)];
-                let of = |name: &str| both.map(|(found, expected)| [found[name], expected[name]]);
+                let each = |figure: Option<f64>| figure.expect("a figure");
+                let of = |name: &str| both.map(|(found, expected)| [each(found[name]), each(expected[name])]);
                 let far = |[found, expected]: [f64; 2]| (found - expected).abs() > TOLERANCE * expected.abs();
                 assert!(!of("loss").into_iter().any(far), "{workers} {keys:?}: {:?}", of("loss"));
                 // Training sums in another order, which may turn one close call.

@@ -53,7 +53,7 @@ pub fn compare(dataset: &Dataset, keys: &[&str], workers: &[u32]) -> f64 {
                     worst = worst.max(difference);
                 }
             }
-            let losses = |outcomes: &[Outcome]| outcomes[0].trained.scores.train["loss"];
+            let losses = |outcomes: &[Outcome]| outcomes[0].trained.scores.train["loss"].expect("a figure");
             let (found, expected) = (losses(&many), losses(&one));
             assert!((found - expected).abs() <= TOLERANCE * expected, "{keys:?}: loss {found} instead of {expected}");
         }

@@ -82,7 +82,7 @@ fn figures_are_those_of_the_known_labels() {
             {
                 let known = known(&dataset, &logits, role);
                 for (name, expected) in figures(&known, 3) {
-                    let found = scores[name];
+                    let found = scores[name].expect("a figure");
                     assert!((found - expected).abs() < 1e-6, "{schedule:?}, {name}: {found} instead of {expected}");
                 }
             }

@@ -1,7 +1,6 @@
 //! `laconic compare`: methods and seeds on one graph and one partition.
 
 pub mod alone;
-mod constant;
 pub mod figures;
 mod files;
 mod front;

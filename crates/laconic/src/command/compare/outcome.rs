@@ -8,10 +8,10 @@ use laconic_graph::part::Part;
 use laconic_train::TrainError;
 use laconic_train::config::TaskChoice;
 use laconic_train::record::aside::write_aside;
+use laconic_train::record::constant::best_constant;
 use laconic_train::record::purposes::Purposes;
 use serde::{Deserialize, Serialize};
 
-use super::constant::best_constant;
 use super::front::front;
 use super::matrix::{Matrix, Method};
 use super::paired::Against;

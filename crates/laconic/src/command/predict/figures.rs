@@ -7,8 +7,8 @@ use laconic_nn::loss::Targets;
 use laconic_nn::metric::{Metric, Tally};
 use laconic_train::run::predict::Predictions;
 
-/// Metrics by split; `labelled` are all nodes whose label is known.
-pub type Figures = BTreeMap<&'static str, BTreeMap<&'static str, f64>>;
+/// Metrics by split, `None` where one is not defined; `labelled` are all nodes whose label is known.
+pub type Figures = BTreeMap<&'static str, BTreeMap<&'static str, Option<f64>>>;
 
 /// The names of splits in [`Figures`], in their usual order.
 pub const SPLITS: [&str; 4] = ["train", "val", "test", "labelled"];

@@ -31,7 +31,7 @@ use self::relations::Relations;
 use self::table::Table;
 use super::data::{Reading, refuse_occupied};
 use super::signals::clean_up;
-use crate::bytes::human_bytes;
+use crate::bytes::{figure, human_bytes};
 use crate::output::Output;
 use crate::recorded::read_text;
 
@@ -294,7 +294,7 @@ fn describe(written: &Written) -> String {
     let mut text = format!("{nodes} nodes in {} ({})", path.display(), human_bytes(*bytes));
     let figures = SPLITS.iter().filter_map(|split| figures.get_key_value(split));
     for (split, figures) in figures {
-        let figures: Vec<String> = figures.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
+        let figures: Vec<String> = figures.iter().map(|(name, value)| format!("{name} {}", figure(*value))).collect();
         text += &format!("\n  {split:<8} {}", figures.join("  "));
     }
     let how = match messages {

@@ -6,7 +6,7 @@ use super::page::Page;
 use super::run::Run;
 use super::table::Table;
 use super::traffic;
-use crate::bytes::{human_bytes, separated};
+use crate::bytes::{figure, human_bytes, separated};
 use crate::command::compare::figures::{self, Cost};
 use crate::command::compare::outcome::{Comparison, Line};
 use crate::plot::{Dots, Figure, NARROW, Row, Scale, Unit, key};
@@ -110,7 +110,7 @@ fn every_run(comparison: &Comparison, runs: &[Run]) -> Page {
         table.keys.push(key(run.style));
         table.rows.push(vec![
             run.name.clone(),
-            run.recorded.test().map_or("-".to_owned(), |test| format!("{test:.4}")),
+            figure(run.recorded.test()),
             human_bytes(bytes.total),
             separated(bytes.total),
             bytes.predicted.map_or("-".to_owned(), |predicted| traffic::difference(predicted, bytes.total)),

@@ -6,7 +6,7 @@ use super::page::Page;
 use super::run::Run;
 use super::table::Table;
 use super::{curves, traffic, trainers, words};
-use crate::bytes::{human_bytes, separated};
+use crate::bytes::{figure, human_bytes, separated};
 use crate::plot::{NARROW, WIDE};
 use crate::typed::command_line;
 
@@ -70,11 +70,11 @@ pub fn html(run: &Run) -> String {
 /// Every figure of the best round, a row for each.
 fn figures(run: &Run) -> Table {
     let scores = &run.recorded.summary.metrics.scores;
-    let sets = [&scores.train, &scores.val, &scores.test];
+    let sets = scores.splits();
     let names: BTreeSet<&String> = sets.iter().flat_map(|set| set.keys()).collect();
     let mut table = Table::new(&["best round", "training", "validation", "test"]);
     for name in names {
-        let figures = sets.iter().map(|set| set.get(name).map_or("-".to_owned(), |figure| format!("{figure:.4}")));
+        let figures = sets.iter().map(|set| figure(set.get(name).copied().flatten()));
         table.rows.push(std::iter::once(name.clone()).chain(figures).collect());
     }
     table

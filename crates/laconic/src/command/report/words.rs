@@ -1,12 +1,13 @@
 //! A run in words: what was trained how, what crossed in which form, and what came of it.
 
 use laconic_nn::architecture::Handed;
+use laconic_train::worker::evaluate::Figures;
 use laconic_train::{Config, Members};
 use laconic_wire::Kind;
 use serde_json::Value;
 
 use super::run::Run;
-use crate::bytes::{human_bytes, separated};
+use crate::bytes::{figure, human_bytes, separated};
 
 /// Names of classes that are said.
 const CLASSES_SAID: usize = 30;
@@ -219,14 +220,13 @@ fn outcome(run: &Run) -> String {
         ("loss", _) | (_, None) => "loss".to_owned(),
         (_, Some(metric)) => metric.clone(),
     };
-    let figure = |scores: &std::collections::BTreeMap<String, f64>| {
-        run.recorded.metric.as_ref().and_then(|metric| scores.get(metric)).map(|figure| format!("{figure:.4}"))
+    let figure_of = |scores: &Figures| {
+        run.recorded.metric.as_ref().and_then(|metric| scores.get(metric)).map(|value| figure(*value))
     };
-    let scores = &summary.metrics.scores;
-    let sets = [("training", &scores.train), ("validation", &scores.val), ("test", &scores.test)];
+    let sets = ["training", "validation", "test"].into_iter().zip(summary.metrics.scores.splits());
     let noun = run.recorded.task.noun();
     let figures: Vec<String> =
-        sets.iter().filter_map(|(name, scores)| Some(format!("{} on {name} {noun}", figure(scores)?))).collect();
+        sets.filter_map(|(name, scores)| Some(format!("{} on {name} {noun}", figure_of(scores)?))).collect();
     let metric = run.recorded.metric.as_deref().unwrap_or("metric");
     let figures = if figures.is_empty() { String::new() } else { format!(": {metric} {}", figures.join(", ")) };
     let stopped = if summary.interrupted { " The run was interrupted; laconic resume goes on with it." } else { "" };

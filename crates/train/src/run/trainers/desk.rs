@@ -11,10 +11,10 @@ use laconic_wire::{Count, Entry, PerKind, Rank};
 use crate::averaging::lane::{self, Doing, Span};
 use crate::averaging::{Kept, Leave, Model, Noted, Reached, Watch};
 use crate::error::Result;
+use crate::fit::choice::{keep_best, worth};
 use crate::fit::observe::{Recorder, RoundReport};
 use crate::fit::progress::{Averaged, Best, Finished, Progress, Snapshot};
 use crate::fit::stages::Trained;
-use crate::fit::trainer::keep_best;
 use crate::plan::Plan;
 use crate::record::aside::write_aside;
 use crate::record::claim::LANES;
@@ -131,7 +131,7 @@ impl Desk {
         }
         if let Some(scores) = &report.scores {
             let judged = report.judged.and_then(|at| Duration::try_from_secs_f64(at).ok()).unwrap_or(at);
-            self.curve.push((judged, crate::fit::trainer::worth(&self.plan, scores)));
+            self.curve.push((judged, worth(&self.plan, scores)));
         }
     }
 
@@ -222,7 +222,7 @@ impl Desk {
     /// What the stage goes on from.
     pub fn reached(&self) -> Reached {
         let Progress { done, parameters, averaged, best, since_best, .. } = &self.progress;
-        let worth = best.as_ref().and_then(|best| crate::fit::trainer::worth(&self.plan, &best.scores));
+        let worth = best.as_ref().and_then(|best| worth(&self.plan, &best.scores));
         let kept = averaged.as_ref().filter(|_| *done > 0).map(|averaged| Kept {
             mean: crate::averaging::Mean {
                 number: *done,
@@ -455,7 +455,7 @@ impl Watch<Scores> for Desk {
         let is_best = keep_best(&self.plan, &mut self.progress.best, (round, scores, &model));
         self.progress.since_best = if is_best { 0 } else { self.progress.since_best + 1 };
         let at = self.at(now);
-        self.curve.push((at, crate::fit::trainer::worth(&self.plan, scores)));
+        self.curve.push((at, worth(&self.plan, scores)));
         self.write(round, Some((scores.clone(), at)))?;
         // The best is kept at once: its model stands nowhere else when the next mean has been taken.
         if is_best { self.save() } else { Ok(()) }

@@ -3,26 +3,36 @@
 use laconic_graph::dataset::{Labels, Split};
 use laconic_graph::part::Part;
 
-/// Of a class among test nodes: how many have it, and of how many it is known.
-type Share = (f64, f64);
+/// Of a class among nodes: how many have it, and of how many it is known.
+pub type Share = (f64, f64);
 
 /// The best figure on test nodes of an answer that is the same for all of them: for classes the largest one, for sets
-/// the best fixed set. An area under the curve is then one half. `None` where nothing is tested.
+/// the best fixed set. An area under the curve is then one half. `None` where the figure is not defined.
 pub fn best_constant(metric: &str, parts: &[Part]) -> Option<f64> {
     let (shares, is_sets) = shares(parts)?;
+    of_shares(metric, &shares, is_sets)
+}
+
+/// The same of nodes of which this is known.
+pub fn of_shares(metric: &str, shares: &[Share], is_sets: bool) -> Option<f64> {
     let f1 = |positive: f64, chosen: f64, all: f64| if all > 0.0 { 2.0 * positive / (chosen + all) } else { 0.0 };
     let largest = shares.iter().map(|(has, _)| *has).fold(0.0, f64::max);
-    let nodes = shares.first().map_or(0.0, |(_, of)| *of);
+    let known = shares.iter().map(|(_, of)| *of).fold(0.0, f64::max);
+    // Classes that neither occur nor are the answer have no F1.
+    let occurring: Vec<&Share> = shares.iter().filter(|(has, _)| *has > 0.0).collect();
+    if known == 0.0 || (metric.ends_with("_f1") && occurring.is_empty()) {
+        return None;
+    }
     Some(match (metric, is_sets) {
-        ("accuracy" | "micro_f1", false) => largest / nodes,
-        ("macro_f1", false) => f1(largest, nodes, largest) / shares.len() as f64,
+        ("accuracy" | "micro_f1", false) => largest / known,
+        ("macro_f1", false) => f1(largest, known, largest) / occurring.len() as f64,
         ("accuracy", true) => {
             let right: f64 = shares.iter().map(|(has, of)| has.max(of - has)).sum();
             right / shares.iter().map(|(_, of)| of).sum::<f64>()
         }
         ("micro_f1", true) => {
             // The best set is of the most frequent classes, up to some number of them.
-            let mut order: Vec<Share> = shares.into_iter().filter(|(_, of)| *of > 0.0).collect();
+            let mut order = occurring;
             order.sort_by(|a, b| (b.0 / b.1).total_cmp(&(a.0 / a.1)));
             let all: f64 = order.iter().map(|(has, _)| has).sum();
             let mut chosen = (0.0, 0.0);
@@ -32,8 +42,12 @@ pub fn best_constant(metric: &str, parts: &[Part]) -> Option<f64> {
             });
             figures.fold(0.0, f64::max)
         }
-        ("macro_f1", true) => shares.iter().map(|(has, of)| f1(*has, *of, *has)).sum::<f64>() / shares.len() as f64,
-        (area, _) if area.starts_with("roc_auc") => 0.5,
+        ("macro_f1", true) => {
+            occurring.iter().map(|(has, of)| f1(*has, *of, *has)).sum::<f64>() / occurring.len() as f64
+        }
+        (area, _) if area.starts_with("roc_auc") => {
+            shares.iter().any(|(has, of)| *has > 0.0 && has < of).then_some(0.5)?
+        }
         _ => return None,
     })
 }
@@ -97,7 +111,7 @@ mod tests {
     }
 
     /// The figures of one fixed answer, by the metrics themselves.
-    fn figure(metric: Metric, parts: &[Part], answer: &[f32]) -> f64 {
+    fn figure(metric: Metric, parts: &[Part], answer: &[f32]) -> Option<f64> {
         let mut sum = [0.0; 4 + 3 * CLASSES];
         for part in parts {
             let logits = Matrix::from_vec(5, CLASSES, answer.repeat(5));
@@ -131,24 +145,37 @@ mod tests {
         let multi = |values: [u8; 15]| Labels::Multi { classes: CLASSES, values: values.to_vec() };
         let u = Labels::UNKNOWN;
         let cases = [
-            [single([0, 2, 1, 2, -1]), single([2, 1, 1, 0, 2])],
-            [
-                multi([1, 0, 0, 0, 1, 0, 1, 1, 1, 1, 0, u, 0, 0, 0]),
-                multi([0, 0, 1, 1, 0, 0, 0, 0, 0, u, 0, 1, 1, 0, 0]),
-            ],
+            ([single([0, 2, 1, 2, -1]), single([2, 1, 1, 0, 2])], true),
+            // A class that does not occur; one class for all; no label anywhere.
+            ([single([0, 2, 1, 2, -1]), single([2, 2, 1, 0, 2])], true),
+            ([single([1; 5]), single([1, 1, 2, -1, 1])], false),
+            ([multi([0; 15]), multi([0; 15])], false),
+            (
+                [
+                    multi([1, 0, 0, 0, 1, 0, 1, 1, 1, 1, 0, u, 0, 0, 0]),
+                    multi([0, 0, 1, 1, 0, 0, 0, 0, 0, u, 0, 1, 1, 0, 0]),
+                ],
+                true,
+            ),
         ];
-        for labels in cases {
+        for (labels, has_area) in cases {
             let parts = parts(labels);
             for metric in [Metric::Accuracy, Metric::MicroF1, Metric::MacroF1] {
                 let answers = (0..1u8 << CLASSES).map(|set| {
                     let answer: Vec<f32> = (0..CLASSES).map(|c| if set >> c & 1 == 1 { 1.0 } else { -1.0 }).collect();
                     figure(metric, &parts, &answer)
                 });
-                let (best, found) = (answers.fold(0.0, f64::max), best_constant(metric.name(), &parts));
-                assert!((found.expect("a figure") - best).abs() < 1e-12, "{}: {found:?} for {best}", metric.name());
+                let answers: Option<Vec<f64>> = answers.collect();
+                let best = answers.map(|answers| answers.into_iter().fold(0.0, f64::max));
+                let found = best_constant(metric.name(), &parts);
+                let is_same = match (found, best) {
+                    (Some(found), Some(best)) => (found - best).abs() < 1e-12,
+                    (found, best) => found.is_none() && best.is_none(),
+                };
+                assert!(is_same, "{}: {found:?} for {best:?}", metric.name());
             }
-            assert_eq!(best_constant("roc_auc", &parts), Some(0.5));
-            assert_eq!(best_constant("loss", &parts), None);
+            assert_eq!(best_constant("roc_auc", &parts), has_area.then_some(0.5));
+            assert_eq!(best_constant("mrr", &parts), None);
         }
         assert_eq!(best_constant("accuracy", &parts([Labels::None, Labels::None])), None);
     }
