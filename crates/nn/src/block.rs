@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use crate::kernels::long::{LongSum, sum_of};
 use crate::matrix::{transpose_pattern, transposed_positions};
 
 /// One orientation of a block: for each row, the columns it reads.
@@ -218,21 +219,22 @@ impl Block {
             (relation, block.weights().map_or(1.0, |weights| weights[edge]))
         };
         let largest = blocks.iter().filter_map(|block| block.relations()?.iter().max()).max();
-        let mut sums = vec![0.0f32; largest.map_or(1, |&largest| usize::from(largest) + 1)];
+        let mut sums = vec![LongSum::default(); largest.map_or(1, |&largest| usize::from(largest) + 1)];
         let mut shares = blocks.each_ref().map(|block| vec![0.0; block.edges()]);
         for row in 0..rows {
             let edges = blocks.each_ref().map(|block| block.forward.offsets[row]..block.forward.offsets[row + 1]);
             let each =
                 || blocks.iter().zip(&edges).flat_map(|(block, edges)| edges.clone().map(|edge| of(block, edge)));
-            each().for_each(|(relation, weight)| sums[relation] += weight);
+            each().for_each(|(relation, weight)| sums[relation].add(weight));
             for ((block, edges), shares) in blocks.iter().zip(&edges).zip(&mut shares) {
                 for edge in edges.clone() {
                     let (relation, weight) = of(block, edge);
                     // Weights may add up to nothing.
-                    shares[edge] = if sums[relation] == 0.0 { 0.0 } else { weight / sums[relation] };
+                    let sum = sums[relation].value();
+                    shares[edge] = if sum == 0.0 { 0.0 } else { weight / sum };
                 }
             }
-            each().for_each(|(relation, _)| sums[relation] = 0.0);
+            each().for_each(|(relation, _)| sums[relation] = LongSum::default());
         }
         blocks.iter_mut().zip(shares).for_each(|(block, shares)| block.shares = Some(Arc::new(shares)));
         blocks
@@ -243,7 +245,7 @@ impl Block {
         for (row, degree) in degrees.iter_mut().enumerate() {
             let edges = self.forward.offsets[row]..self.forward.offsets[row + 1];
             *degree += match &self.data.weights {
-                Some(weights) => weights[edges].iter().sum::<f32>(),
+                Some(weights) => sum_of(weights[edges].iter().copied()),
                 None => edges.len() as f32,
             };
         }

@@ -31,15 +31,17 @@ impl Part {
         let mut left_out = vec![0.0; rows];
         let weights = self.edges.data.weights.as_deref();
         for (row, left_out) in left_out.iter_mut().enumerate() {
+            let mut gone = 0.0f64;
             for edge in self.edges.in_edges(row) {
                 let source = self.edges.sources[edge];
                 if keeps(source) {
                     edges.sources.push(source);
                     edges.data.extend(&self.edges.data, edge..edge + 1);
                 } else {
-                    *left_out += weights.map_or(1.0, |weights| weights[edge]);
+                    gone += weights.map_or(1.0, |weights| f64::from(weights[edge]));
                 }
             }
+            *left_out = gone as f32;
             edges.offsets.push(edges.sources.len() as u64);
         }
         let known = |pairs: &GivenPairs<u64>| pairs.renamed(|_, target| keeps(target), |id| keeps(id).then_some(id));

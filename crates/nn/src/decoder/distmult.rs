@@ -1,6 +1,7 @@
 //! DistMult (Yang et al., 2015): `Σ source · relation · destination`, with a learned vector for each relation.
 
 use super::{Decoder, DecoderKind, DecoderSpec, Decoding, Pairs};
+use crate::kernels::long::{LONG, in_blocks};
 use crate::kernels::pairs::scale_rows;
 use crate::matrix::Matrix;
 use crate::parameters::{Initial, ParameterSpec};
@@ -56,14 +57,17 @@ impl Decoder for DistMult {
     ) {
         let rows = pairs.sources.rows();
         let pieces = row_pieces(rows);
-        let size = rows.div_ceil(pieces).max(1);
+        let (size, rooms) = (rows.div_ceil(pieces).max(1), compute.rooms());
         compute.reduce(g, pieces, |piece, partial| {
-            for pair in (piece * size).min(rows)..((piece + 1) * size).min(rows) {
-                let ends = pairs.sources.row(pair).iter().zip(pairs.destinations.row(pair));
-                let into = &mut partial[pairs.relation(pair) * self.width..][..self.width];
-                let factor = dscores.row(pair)[0];
-                into.iter_mut().zip(ends).for_each(|(into, (s, d))| *into += factor * s * d);
-            }
+            let pairs_of = (piece * size).min(rows)..((piece + 1) * size).min(rows);
+            in_blocks(&rooms, pairs_of, LONG, partial, |some, partial| {
+                for pair in some {
+                    let ends = pairs.sources.row(pair).iter().zip(pairs.destinations.row(pair));
+                    let into = &mut partial[pairs.relation(pair) * self.width..][..self.width];
+                    let factor = dscores.row(pair)[0];
+                    into.iter_mut().zip(ends).for_each(|(into, (s, d))| *into += factor * s * d);
+                }
+            });
         });
         for (into, other) in [(dsources, pairs.destinations), (ddestinations, pairs.sources)] {
             scale_rows(compute, into, dscores, other);

@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use super::Store;
 use super::dispatch::per_processor;
-use super::elementwise::{add_values, dot, shift_piece};
+use super::elementwise::{dot, shift_piece};
 use super::fold::{Pattern, Weights, sum_some_rows};
+use super::long::{ROWS_OF_SUM, add_rows, in_blocks, sum_of};
 use super::neighbours::Sums;
 use super::product::{
     By, Factor, PRODUCT_ROWS, Weight, add_to_gradient, add_weight_gradient, product_pieces, transpose, with_left,
@@ -85,7 +86,7 @@ impl<'a> Left<'a> {
                 let width = sums.rows.columns();
                 room.resize(room.len().max(count * width), 0.0);
                 let made = &mut room[..count * width];
-                sums.of_rows(made, first);
+                sums.of_rows(rooms, made, first);
                 task(Values::F32(made))
             }),
         }
@@ -158,7 +159,7 @@ pub fn affine(
         for (x, weight) in terms {
             let ready = &ready[used..used + room(x, weight)];
             if let Some(pattern) = x.sparse() {
-                sum_some_rows(out, outputs, store, first, pattern, ready);
+                sum_some_rows(&rooms, (&mut *out, store), outputs, first, pattern, ready);
             } else {
                 let factor = Weight::transposed(weight, outputs).made_ready(by, ready);
                 let after = first + rows;
@@ -202,24 +203,26 @@ pub fn add_affine_gradients(
     let rooms = compute.rooms();
     compute.reduce(&mut gradient[low..high], pieces, |piece, partial| {
         let (start, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
-        for first in (start..end).step_by(at_once) {
-            let count = at_once.min(end - first);
-            let next = first + count..end.min(first + count + at_once);
-            let of_dz = dz.span(next.clone());
-            let dz = dz.span(first..first + count);
-            let of_bias = &mut partial[bias - low..][..outputs];
-            each_value!(dz.values(), |dz| dz.chunks_exact(outputs.max(1)).for_each(|row| add_values(of_bias, row)));
-            with_left(&rooms, (dz.values(), outputs), by, |dz| {
-                for (x, at) in dense() {
-                    let inputs = x.shape().1;
-                    let partial = &mut partial[at - low..][..outputs * inputs];
-                    let coming = Coming([Some(of_dz), x.stored(next.clone())]);
-                    x.dense(&rooms, (first, count), |x| {
-                        with_right(&rooms, (x, inputs), by, |x| add_to_gradient(partial, dz, x, coming));
-                    });
-                }
-            });
-        }
+        in_blocks(&rooms, start..end, ROWS_OF_SUM, partial, |block, partial| {
+            for first in block.clone().step_by(at_once) {
+                let count = at_once.min(block.end - first);
+                let next = first + count..end.min(first + count + at_once);
+                let of_dz = dz.span(next.clone());
+                let dz = dz.span(first..first + count);
+                let of_bias = &mut partial[bias - low..][..outputs];
+                each_value!(dz.values(), |dz| add_rows(&rooms, of_bias, dz));
+                with_left(&rooms, (dz.values(), outputs), by, |dz| {
+                    for (x, at) in dense() {
+                        let inputs = x.shape().1;
+                        let partial = &mut partial[at - low..][..outputs * inputs];
+                        let coming = Coming([Some(of_dz), x.stored(next.clone())]);
+                        x.dense(&rooms, (first, count), |x| {
+                            with_right(&rooms, (x, inputs), by, |x| add_to_gradient(partial, dz, x, coming));
+                        });
+                    }
+                });
+            }
+        });
     });
     for (x, at) in terms {
         if let Left::Rows(x @ Rows::Sparse(_)) = x {
@@ -322,8 +325,7 @@ fn onto(rooms: &Rooms, made: &[f32], first: usize, x: Rows<'_>) -> f64 {
         Stored::Sparse(x) => {
             let of_row = |(row, made): (usize, &[f32])| {
                 let entries = x.offsets()[first + row]..x.offsets()[first + row + 1];
-                let sum: f32 = entries.map(|entry| made[x.indices()[entry] as usize] * x.values()[entry]).sum();
-                f64::from(sum)
+                f64::from(sum_of(entries.map(|entry| made[x.indices()[entry] as usize] * x.values()[entry])))
             };
             made.chunks_exact(inputs).enumerate().map(of_row).sum()
         }

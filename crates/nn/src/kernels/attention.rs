@@ -12,6 +12,7 @@ use std::ops::Range;
 use super::dispatch::{per_processor, prefetch, prefetch_row};
 use super::elementwise::{add_values, dot};
 use super::exponential::exp;
+use super::long::{LONG, add_block, close, in_blocks};
 use super::stored::{Access, pieces2, read};
 use super::wide::{self, Picked};
 use crate::block::Block;
@@ -112,23 +113,25 @@ impl Softmax {
         let of_values = bounds.map(|bound| bound * 4 * heads);
         let states = (self.state.data_mut(), &of_values[..=pieces]);
         compute.reduce_beside(total, states, |piece, total, states| {
-            for (line, state) in states.chunks_exact_mut(4 * heads).enumerate() {
-                let row = bounds[piece] + line;
-                let inner = &mut state[3 * heads..];
-                read(&rooms, gradient.all(), row..row + 1, |gradient| {
-                    read(&rooms, closed.all(), row..row + 1, |closed| {
-                        products_of_heads(inner, gradient, closed, width);
+            in_blocks(&rooms, 0..states.len() / (4 * heads), LONG, total, |lines, total| {
+                for line in lines {
+                    let row = bounds[piece] + line;
+                    let inner = &mut states[4 * heads * line..][3 * heads..4 * heads];
+                    read(&rooms, gradient.all(), row..row + 1, |gradient| {
+                        read(&rooms, closed.all(), row..row + 1, |closed| {
+                            products_of_heads(inner, gradient, closed, width);
+                        });
+                        if let Some(shift) = shift {
+                            let mut of_shift = [0.0; HEADS_MAX];
+                            products_of_heads(&mut of_shift[..heads], gradient, shift, width);
+                            inner.iter_mut().zip(of_shift).for_each(|(inner, of_shift)| *inner -= of_shift);
+                        }
+                        if !total.is_empty() {
+                            add_values(total, gradient);
+                        }
                     });
-                    if let Some(shift) = shift {
-                        let mut of_shift = [0.0; HEADS_MAX];
-                        products_of_heads(&mut of_shift[..heads], gradient, shift, width);
-                        inner.iter_mut().zip(of_shift).for_each(|(inner, of_shift)| *inner -= of_shift);
-                    }
-                    if !total.is_empty() {
-                        add_values(total, gradient);
-                    }
-                });
-            }
+                }
+            });
         });
     }
 }
@@ -182,6 +185,7 @@ const HALVES_AHEAD: usize = 32;
 
 /// Edges whose factors are computed before their rows are read.
 const RUN: usize = 16;
+const _: () = assert!(LONG.is_multiple_of(RUN), "blocks of long sums are runs");
 
 /// Does the same with the number of heads known to the compiler where it is a usual one, so that it makes vectors of
 /// them.
@@ -213,10 +217,14 @@ pub fn attention_fold(compute: &Compute, sums: &mut Matrix, softmax: &mut Softma
     if scores.block.edges() == 0 {
         return;
     }
+    let (columns, rooms) = (sums.columns(), compute.rooms());
     each_value!(scores.messages.values(), |messages| {
         let state = (softmax.state.data_mut(), 4 * heads);
         pieces2(compute, (sums, Access::Update), state, |first, sums, state| {
-            fold_piece(sums, state, (first, heads), &scores, messages);
+            rooms.lend(|room| {
+                let room = blocks_in(room, columns);
+                fold_piece(sums, state, (first, heads), &scores, messages, room);
+            });
         });
     });
 }
@@ -245,9 +253,42 @@ fn raise<const HEADS: usize>(maximum: &mut [f32], theirs: &[f32], row: usize, sc
 per_processor! {
     fn fold_piece<T: Value>(
         sums: &mut [f32], state: &mut [f32], at: (usize, usize), scores: &Scores<'_>, messages: &[T],
+        room: [&mut [f32]; 2],
     ) {
-        each_heads!(at.1, fold_rows(sums, state, at, scores, messages));
+        each_heads!(at.1, fold_rows(sums, state, at, scores, messages, room));
     }
+}
+
+/// Room for what a long sum of rows of so many columns rounds off, and for one of its blocks.
+fn blocks_in(room: &mut Vec<f32>, columns: usize) -> [&mut [f32]; 2] {
+    room.resize(room.len().max(2 * columns), 0.0);
+    room[..2 * columns].split_at_mut(columns).into()
+}
+
+/// Calls `add(edges, sums, of_heads)` for all edges of a row where these are few, else for a block at a time, with sums
+/// of its own that are added to the row's.
+#[inline(always)]
+fn add_in_blocks(
+    edges: Range<usize>,
+    (sums, of_heads): (&mut [f32], &mut [f32]),
+    [low, block]: [&mut [f32]; 2],
+    mut add: impl FnMut(Range<usize>, &mut [f32], &mut [f32]),
+) {
+    if edges.len() <= LONG {
+        return add(edges, sums, of_heads);
+    }
+    let heads = of_heads.len();
+    let [mut low_of, mut of_block] = [[0.0f32; HEADS_MAX]; 2];
+    low.fill(0.0);
+    for start in edges.clone().step_by(LONG) {
+        block.fill(0.0);
+        of_block[..heads].fill(0.0);
+        add(start..edges.end.min(start + LONG), block, &mut of_block[..heads]);
+        add_block(sums, low, block);
+        add_block(of_heads, &mut low_of[..heads], &of_block[..heads]);
+    }
+    close(sums, low);
+    close(of_heads, &low_of[..heads]);
 }
 
 /// Edges into one destination whose factors are computed at once.
@@ -305,6 +346,7 @@ fn fold_rows<T: Value, const HEADS: usize>(
     (first, heads): (usize, usize),
     scores: &Scores<'_>,
     messages: &[T],
+    [low, block]: [&mut [f32]; 2],
 ) {
     assert!(heads <= HEADS_MAX, "at most 64 heads");
     let heads = heads_of::<HEADS>(heads);
@@ -335,15 +377,18 @@ fn fold_rows<T: Value, const HEADS: usize>(
             }
         }
         run.begin(edges.len(), &theirs[..heads], &maximum[..heads]);
-        for start in edges.clone().step_by(RUN) {
-            run.weigh(&csr.columns[start..edges.end.min(start + RUN)], scores, &mut denominator[..heads]);
-            let (which, factors) = (&run.which[..run.there], &run.factors[..run.there * heads]);
-            let coming = after(csr.columns, start + AHEAD);
-            let picked = Picked { rows: messages, columns, which, coming, factors, heads };
-            if !wide::add_picked(sums, picked) {
-                add_picked(sums, picked);
+        let add = |edges: Range<usize>, sums: &mut [f32], denominator: &mut [f32]| {
+            for start in edges.clone().step_by(RUN) {
+                run.weigh(&csr.columns[start..edges.end.min(start + RUN)], scores, denominator);
+                let (which, factors) = (&run.which[..run.there], &run.factors[..run.there * heads]);
+                let coming = after(csr.columns, start + AHEAD);
+                let picked = Picked { rows: messages, columns, which, coming, factors, heads };
+                if !wide::add_picked(sums, picked) {
+                    add_picked(sums, picked);
+                }
             }
-        }
+        };
+        add_in_blocks(edges, (sums, &mut denominator[..heads]), [&mut *low, &mut *block], add);
     }
 }
 

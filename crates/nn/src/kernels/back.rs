@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::Store;
+use super::long::in_blocks;
 use super::product::{By, Factor, Weight, add_to_gradient, with_left, with_right};
 use super::product_tiles::Coming;
 use super::stored::{Access, blocks_of, read_stored};
@@ -12,6 +13,9 @@ use crate::threads::{Compute, MOST_PIECES, Rooms};
 
 /// How many rows are made at once: 400 KB of width 256, which stay in a core's cache until they are multiplied.
 const BACK_ROWS: usize = 384;
+
+/// Rows whose gradients of weights are added up in one matrix before it is added to the others.
+const ROWS_OF_SUM: usize = 10 * BACK_ROWS;
 
 /// The way back through `G ↦ x · Wᵀ`, where the gradient G of what was put out is made from something else, and through
 /// a product of the same rows by a second matrix, of which the gradient stands somewhere.
@@ -95,21 +99,23 @@ struct Pieces<'a> {
 impl Pieces<'_> {
     fn piece<T: Value>(&self, rows: Range<usize>, partial: &mut [f32], dx: &mut [T]) {
         let (outputs, inputs) = (self.back.outputs(), self.back.x.columns());
-        for first in rows.clone().step_by(BACK_ROWS) {
-            let block = first..rows.end.min(first + BACK_ROWS);
-            self.rooms.lend(|room| {
-                room.resize(room.len().max(block.len() * outputs), 0.0);
-                let made = &mut room[..block.len() * outputs];
-                (self.back.make)(first, made);
-                let made = Span::of(made, outputs);
-                if let Some(store) = self.store {
-                    let dx = &mut dx[(first - rows.start) * inputs..][..block.len() * inputs];
-                    self.to_rows((first, made), (dx, store));
-                }
-                self.add_gradients((first, made), partial);
-                (self.back.also)(block, partial);
-            });
-        }
+        in_blocks(self.rooms, rows.clone(), ROWS_OF_SUM, partial, |some, partial| {
+            for first in some.clone().step_by(BACK_ROWS) {
+                let block = first..some.end.min(first + BACK_ROWS);
+                self.rooms.lend(|room| {
+                    room.resize(room.len().max(block.len() * outputs), 0.0);
+                    let made = &mut room[..block.len() * outputs];
+                    (self.back.make)(first, made);
+                    let made = Span::of(made, outputs);
+                    if let Some(store) = self.store {
+                        let dx = &mut dx[(first - rows.start) * inputs..][..block.len() * inputs];
+                        self.to_rows((first, made), (dx, store));
+                    }
+                    self.add_gradients((first, made), partial);
+                    (self.back.also)(block, partial);
+                });
+            }
+        });
     }
 
     /// The gradient of rows of which `first` is the first, from that of what they put out.

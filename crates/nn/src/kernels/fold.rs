@@ -7,11 +7,12 @@
 use super::Store;
 use super::dispatch::{per_processor, prefetch_row};
 use super::elementwise::fill;
+use super::long::{LONG, in_blocks};
 use super::stored::pieces;
 use super::wide;
 use crate::block::{Block, Csr};
 use crate::matrix::{Matrix, Value, each_value};
-use crate::threads::{Compute, ROWS_PER_PIECE};
+use crate::threads::{Compute, ROWS_PER_PIECE, Rooms};
 
 /// Bytes of rows that are prefetched ahead of the row at work, about, and how many rows that may be.
 const BYTES_AHEAD: usize = 8192;
@@ -56,8 +57,10 @@ pub fn sum_rows<T: Value>(
     rows: &[T],
 ) {
     assert_eq!(out.len(), (offsets.len() - 1) * width);
+    let rooms = compute.rooms();
     compute.chunks(out, ROWS_PER_PIECE * width, |piece, out| {
-        sum_some_rows(out, width, store, piece * ROWS_PER_PIECE, ((offsets, columns), weights), rows);
+        let first = piece * ROWS_PER_PIECE;
+        sum_some_rows(&rooms, (out, store), width, first, ((offsets, columns), weights), rows);
     });
 }
 
@@ -66,16 +69,16 @@ pub(super) type Pattern<'a> = ((&'a [usize], &'a [u32]), Weights<'a>);
 
 /// [`sum_rows`] on this thread, for the rows from `first` on that `out` has room for.
 pub(super) fn sum_some_rows<T: Value>(
-    out: &mut [f32],
+    rooms: &Rooms,
+    (out, store): (&mut [f32], Store),
     width: usize,
-    store: Store,
     first: usize,
     ((offsets, columns), weights): Pattern<'_>,
     rows: &[T],
 ) {
     let offsets = &offsets[first..=first + out.len() / width.max(1)];
     let sum = Sum { width, add: store == Store::Add, offsets, columns, rows };
-    match weights {
+    each_run(rooms, out, sum, |out, sum| match weights {
         Weights::Ones => {
             if !wide::sum_rows(out, &sum, |_| 1.0) {
                 sum_ones(out, sum);
@@ -91,11 +94,37 @@ pub(super) fn sum_some_rows<T: Value>(
                 sum_indexed(out, sum, values, positions);
             }
         }
+    });
+}
+
+/// Calls `kernel(out, sum)` for rows that follow each other and have few entries, and for those that have many a block
+/// of entries at a time.
+fn each_run<T: Value>(rooms: &Rooms, out: &mut [f32], sum: Sum<'_, T>, kernel: impl Fn(&mut [f32], Sum<'_, T>)) {
+    let Sum { width, offsets, .. } = sum;
+    let is_long = |row: usize| offsets[row + 1] - offsets[row] > LONG;
+    let rows = out.len().checked_div(width).unwrap_or(0);
+    let mut row = 0;
+    while row < rows {
+        let short = (row..rows).take_while(|&row| !is_long(row)).count();
+        if short > 0 {
+            kernel(&mut out[row * width..(row + short) * width], Sum { offsets: &offsets[row..=row + short], ..sum });
+            row += short;
+            continue;
+        }
+        let out = &mut out[row * width..(row + 1) * width];
+        if !sum.add {
+            out.fill(0.0);
+        }
+        in_blocks(rooms, offsets[row]..offsets[row + 1], LONG, out, |block, out| {
+            kernel(out, Sum { add: true, offsets: &[block.start, block.end], ..sum });
+        });
+        row += 1;
     }
 }
 
 /// Sets `out` to such sums, of which the factors are also multiplied by the value that each entry's column has.
 pub(super) fn sum_scaled_rows<T: Value>(
+    rooms: &Rooms,
     out: &mut [f32],
     width: usize,
     first: usize,
@@ -104,9 +133,11 @@ pub(super) fn sum_scaled_rows<T: Value>(
 ) {
     let offsets = &offsets[first..=first + out.len() / width.max(1)];
     let sum = Sum { width, add: false, offsets, columns, rows };
-    if !wide::sum_rows(out, &sum, |entry| weights.of(entry) * of_columns[columns[entry] as usize]) {
-        sum_scaled(out, sum, weights, of_columns);
-    }
+    each_run(rooms, out, sum, |out, sum| {
+        if !wide::sum_rows(out, &sum, |entry| weights.of(entry) * of_columns[columns[entry] as usize]) {
+            sum_scaled(out, sum, weights, of_columns);
+        }
+    });
 }
 
 /// What the sum of one piece reads.
@@ -227,8 +258,11 @@ pub(super) fn sum_into(compute: &Compute, out: &mut Matrix, store: Store, patter
     if store == Store::Add && columns.is_empty() {
         return;
     }
+    let rooms = compute.rooms();
     each_value!(rows.values(), |rows| {
-        pieces(compute, out, store.into(), |first, out| sum_some_rows(out, width, store, first, pattern, rows));
+        pieces(compute, out, store.into(), |first, out| {
+            sum_some_rows(&rooms, (out, store), width, first, pattern, rows);
+        });
     });
 }
 
@@ -282,17 +316,19 @@ pub fn max_fold(compute: &Compute, maximum: &mut Matrix, winner: &mut [u32], blo
 
 /// The adjoint of [`max_fold`]: each source row gets the gradients of the maxima that it won.
 pub fn max_fold_adjoint(compute: &Compute, out: &mut Matrix, block: &Block, gradient: &Matrix, winner: &[u32]) {
-    let width = gradient.columns();
+    let (width, rooms) = (gradient.columns(), compute.rooms());
     let Csr { offsets, columns } = block.reverse();
     compute.rows(out.rows_mut(), |source, out| {
         let me = block.names()[source];
         out.fill(0.0);
-        for &destination in &columns[offsets[source]..offsets[source + 1]] {
-            let won = &winner[destination as usize * width..][..width];
-            for ((sum, &who), &value) in out.iter_mut().zip(won).zip(gradient.row(destination as usize)) {
-                *sum += if who == me { value } else { 0.0 };
+        in_blocks(&rooms, offsets[source]..offsets[source + 1], LONG, out, |edges, out| {
+            for &destination in &columns[edges] {
+                let won = &winner[destination as usize * width..][..width];
+                for ((sum, &who), &value) in out.iter_mut().zip(won).zip(gradient.row(destination as usize)) {
+                    *sum += if who == me { value } else { 0.0 };
+                }
             }
-        }
+        });
     });
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod exponential;
 pub mod fold;
 pub mod heads;
 pub mod joining;
+pub(crate) mod long;
 pub mod measure;
 pub mod neighbours;
 pub mod normalise;

@@ -8,11 +8,12 @@
 
 use super::Store;
 use super::back::Back;
-use super::elementwise::{add_values, scale_rows};
+use super::elementwise::scale_rows;
 use super::fold::{Pattern, Weights, sum_scaled_rows, sum_some_rows};
+use super::long::add_rows;
 use crate::block::{Block, Csr};
 use crate::matrix::{Matrix, each_value};
-use crate::threads::{Compute, MOST_PIECES, row_pieces};
+use crate::threads::{Compute, MOST_PIECES, Rooms, row_pieces};
 
 /// Sums of rows along the edges of a block.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +30,7 @@ pub struct Sums<'a> {
 
 /// Sets `out` to `scale · Σ weight · of_columns · row` for rows of the pattern from `first` on.
 fn sum_and_scale(
+    rooms: &Rooms,
     out: &mut [f32],
     first: usize,
     (pattern, of_columns): (Pattern<'_>, Option<&[f32]>),
@@ -37,8 +39,8 @@ fn sum_and_scale(
 ) {
     let width = rows.columns();
     each_value!(rows.values(), |rows| match of_columns {
-        Some(of_columns) => sum_scaled_rows(out, width, first, (pattern, of_columns), rows),
-        None => sum_some_rows(out, width, Store::Set, first, pattern, rows),
+        Some(of_columns) => sum_scaled_rows(rooms, out, width, first, (pattern, of_columns), rows),
+        None => sum_some_rows(rooms, (out, Store::Set), width, first, pattern, rows),
     });
     if let Some(scale) = scale {
         scale_rows(out, width, &scale[first..]);
@@ -47,17 +49,19 @@ fn sum_and_scale(
 
 impl Sums<'_> {
     /// Sets `out` to the sums of some destinations, of which `first` is the first.
-    pub(super) fn of_rows(&self, out: &mut [f32], first: usize) {
+    pub(super) fn of_rows(&self, rooms: &Rooms, out: &mut [f32], first: usize) {
         let Csr { offsets, columns } = self.block.forward();
         let weights = self.block.weights().map_or(Weights::Ones, Weights::Direct);
-        sum_and_scale(out, first, (((offsets, columns), weights), self.of_sources), self.rows, self.of_destinations);
+        let pattern = (((offsets, columns), weights), self.of_sources);
+        sum_and_scale(rooms, out, first, pattern, self.rows, self.of_destinations);
     }
 
     /// Sets `out` to what comes back to some sources, of which `first` is the first, from the gradient of all sums.
-    fn of_gradient(&self, out: &mut [f32], first: usize, gradient: &Matrix) {
+    fn of_gradient(&self, rooms: &Rooms, out: &mut [f32], first: usize, gradient: &Matrix) {
         let Csr { offsets, columns } = self.block.reverse();
         let weights = self.block.weights().map_or(Weights::Ones, |w| Weights::Indexed(w, self.block.positions()));
-        sum_and_scale(out, first, (((offsets, columns), weights), self.of_destinations), gradient, self.of_sources);
+        let pattern = (((offsets, columns), weights), self.of_destinations);
+        sum_and_scale(rooms, out, first, pattern, gradient, self.of_sources);
     }
 }
 
@@ -111,17 +115,15 @@ pub fn neighbours_adjoint(
     let (block, outputs) = (sums.block, dz.columns());
     assert_eq!((sums.rows.rows(), dz.rows()), (block.sources(), block.destinations()));
     assert_eq!(block.sources(), block.destinations(), "the same rows on both sides");
-    let (bounds, pieces) = bounds(block);
+    let ((bounds, pieces), rooms) = (bounds(block), compute.rooms());
     let back = Back {
         x: sums.rows.all().into(),
         made: ends.neighbours,
         own: ends.own.map(|(weight, at)| (weight, at, dz)),
-        make: &|first, out| sums.of_gradient(out, first, dz),
+        make: &|first, out| sums.of_gradient(&rooms, out, first, dz),
         also: &|rows, partial| {
             let of_bias = &mut partial[ends.bias..][..outputs];
-            each_value!(dz.span(rows).values(), |dz| {
-                dz.chunks_exact(outputs.max(1)).for_each(|row| add_values(of_bias, row));
-            });
+            each_value!(dz.span(rows).values(), |dz| add_rows(&rooms, of_bias, dz));
         },
     };
     back.add(compute, gradient, &bounds[..=pieces], Some((dx, Store::Set)));

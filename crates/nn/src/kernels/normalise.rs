@@ -6,6 +6,7 @@
 use super::batch_norm::Columns;
 use super::dispatch::per_processor;
 use super::elementwise::{NodeIds, open_piece, positive_part};
+use super::long::{LONG, in_blocks};
 use super::stored::{Access, blocks, pieces, pieces2, read};
 use crate::dropout::Dropout;
 use crate::matrix::{Matrix, each_value};
@@ -238,13 +239,16 @@ fn rows_adjoint(
     partials.fill(0.0);
     let (statistics, rooms) = (statistics.rows.data(), compute.rooms());
     let adjoint = |first: usize, gradient: &mut [f32], partial: &mut [f32]| {
-        let rows = first..first + gradient.len() / width;
-        let factors = factors.map(|factors| &factors[rows.clone()]);
-        let statistics = &statistics[rows.start * 2..rows.end * 2];
-        read(&rooms, out.all(), rows.clone(), |out| {
-            read(&rooms, z.all(), rows, |z| {
-                let rows = Normalised { out, z, statistics, width, weight: norm.weight, factors };
-                adjoint_piece(gradient, rows, open, partial);
+        in_blocks(&rooms, 0..gradient.len() / width, LONG, partial, |lines, partial| {
+            let rows = first + lines.start..first + lines.end;
+            let factors = factors.map(|factors| &factors[rows.clone()]);
+            let statistics = &statistics[rows.start * 2..rows.end * 2];
+            let gradient = &mut gradient[lines.start * width..lines.end * width];
+            read(&rooms, out.all(), rows.clone(), |out| {
+                read(&rooms, z.all(), rows, |z| {
+                    let rows = Normalised { out, z, statistics, width, weight: norm.weight, factors };
+                    adjoint_piece(gradient, rows, open, partial);
+                });
             });
         });
     };

@@ -3,6 +3,7 @@
 use super::Store;
 use super::elementwise::dot;
 use super::fold::{Weights, sum_rows};
+use super::long::sum_of;
 use crate::matrix::Matrix;
 use crate::threads::{Compute, row_pieces};
 
@@ -136,7 +137,7 @@ pub fn prelu_adjoint(compute: &mut Compute, gradient: &mut Matrix, x: &Matrix, s
     compute.reduce(&mut sum, pieces, |piece, partial| {
         let range = (piece * size).min(x.data().len())..((piece + 1) * size).min(x.data().len());
         let pairs = values.data()[range.clone()].iter().zip(&x.data()[range]);
-        partial[0] = pairs.map(|(g, &x)| if x > 0.0 { 0.0 } else { g * x }).sum();
+        partial[0] = sum_of(pairs.map(|(g, &x)| if x > 0.0 { 0.0 } else { g * x }));
     });
     *dslope += sum[0];
     compute.rows(gradient.rows_mut(), |row, gradient| {

@@ -8,8 +8,8 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::Store;
 use super::dispatch::clean_vector_registers;
-use super::elementwise::add_values;
 use super::fold::{Weights, sum_rows, sum_some_rows};
+use super::long::{ROWS_OF_SUM, add_rows, in_blocks};
 use super::product_tiles::{
     Coming, LeftSide, Words, columns_to_left, columns_to_right, multiply_words, rows_to_left, rows_to_right,
 };
@@ -250,7 +250,10 @@ pub fn times_weight_transposed(compute: &mut Compute, out: &mut Matrix, store: S
 /// `out (=|+=) x · W` for sparse rows: they add up rows of W, which is inputs × outputs.
 fn sum_sparse(compute: &Compute, (out, store): (&mut Matrix, Store), x: SparseSpan<'_>, weight: &[f32]) {
     let (outputs, pattern) = (out.columns(), ((x.offsets(), x.indices()), Weights::Direct(x.values())));
-    pieces(compute, out, store.into(), |first, out| sum_some_rows(out, outputs, store, first, pattern, weight));
+    let rooms = compute.rooms();
+    pieces(compute, out, store.into(), |first, out| {
+        sum_some_rows(&rooms, (out, store), outputs, first, pattern, weight);
+    });
 }
 
 /// `out (=|+=) dz · W`: dz is n × outputs, `weight` outputs × inputs, out n × inputs.
@@ -346,18 +349,20 @@ fn dense_weight_gradient(compute: &mut Compute, gradient: &mut [f32], dz: DenseR
     let (rooms, by) = (compute.rooms(), By::of([dz.precision(), x.precision()]));
     compute.reduce(gradient, pieces, |piece, partial| {
         let (start, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
-        for first in (start..end).step_by(by.rows_of_gradient()) {
-            let rows = first..end.min(first + by.rows_of_gradient());
-            let next = rows.end..end.min(rows.end + rows.len());
-            let coming = Coming([dz, x].map(|of| Some(of.before_dropout().span(next.clone()))));
-            read_stored(&rooms, dz, rows.clone(), |values| {
-                with_left(&rooms, (values, dz.columns()), by, |dz| {
-                    read_stored(&rooms, x, rows, |values| {
-                        with_right(&rooms, (values, x.columns()), by, |x| add_to_gradient(partial, dz, x, coming));
+        in_blocks(&rooms, start..end, ROWS_OF_SUM, partial, |block, partial| {
+            for first in block.clone().step_by(by.rows_of_gradient()) {
+                let rows = first..block.end.min(first + by.rows_of_gradient());
+                let next = rows.end..end.min(rows.end + rows.len());
+                let coming = Coming([dz, x].map(|of| Some(of.before_dropout().span(next.clone()))));
+                read_stored(&rooms, dz, rows.clone(), |values| {
+                    with_left(&rooms, (values, dz.columns()), by, |dz| {
+                        read_stored(&rooms, x, rows, |values| {
+                            with_right(&rooms, (values, x.columns()), by, |x| add_to_gradient(partial, dz, x, coming));
+                        });
                     });
                 });
-            });
-        }
+            }
+        });
     });
 }
 
@@ -468,14 +473,12 @@ pub(super) fn transpose(compute: &Compute, out: &mut [f32], from: &[f32], rows: 
 
 /// `gradient += Σ rows of dz`: the gradient of a bias.
 pub fn add_bias_gradient(compute: &mut Compute, gradient: &mut [f32], dz: &Matrix) {
-    let (rows, columns) = (dz.rows(), dz.columns());
+    let rows = dz.rows();
     let pieces = row_pieces(rows);
-    let size = rows.div_ceil(pieces).max(1);
+    let (size, rooms) = (rows.div_ceil(pieces).max(1), compute.rooms());
     compute.reduce(gradient, pieces, |piece, partial| {
         let rows = (piece * size).min(rows)..((piece + 1) * size).min(rows);
-        each_value!(dz.span(rows).values(), |dz| {
-            dz.chunks_exact(columns.max(1)).for_each(|row| add_values(partial, row));
-        });
+        each_value!(dz.span(rows).values(), |dz| add_rows(&rooms, partial, dz));
     });
 }
 

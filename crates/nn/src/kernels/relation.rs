@@ -6,9 +6,11 @@
 //! messages ([`gather`]). The two are each other's adjoints.
 
 use super::Store;
+use super::long::{LONG, in_blocks};
 use crate::block::{Block, Csr};
 use crate::matrix::Matrix;
 use crate::threads::{Compute, row_pieces};
+use std::ops::Range;
 
 /// How much of each basis there is in a relation.
 #[derive(Clone, Copy)]
@@ -50,11 +52,16 @@ impl<'a> Along<'a> {
         Along { csr: block.reverse(), positions: Some(block.positions()), ..Along::forward(block, mix) }
     }
 
-    /// Calls `each(column, basis, factor)` for every edge of a row and every basis that its relation has.
+    /// The entries of a row.
+    fn entries(&self, row: usize) -> Range<usize> {
+        self.csr.offsets[row]..self.csr.offsets[row + 1]
+    }
+
+    /// Calls `each(column, basis, factor)` for each of these edges and every basis that its relation has.
     #[inline(always)]
-    fn each(&self, row: usize, mut each: impl FnMut(usize, usize, f32)) {
+    fn each(&self, entries: Range<usize>, mut each: impl FnMut(usize, usize, f32)) {
         let Mix { bases, proportions } = self.mix;
-        for entry in self.csr.offsets[row]..self.csr.offsets[row + 1] {
+        for entry in entries {
             let edge = self.positions.map_or(entry, |positions| positions[entry] as usize);
             let relation = self.relations.map_or(0, |relations| usize::from(relations[edge]));
             let (column, share) = (self.csr.columns[entry] as usize, self.shares[edge]);
@@ -72,23 +79,27 @@ impl<'a> Along<'a> {
 
 /// `out[v], basis b (=|+=) Σ factor · rows[u]`: `out` has as many columns for each basis as `rows` has.
 pub fn spread(compute: &Compute, out: &mut Matrix, store: Store, along: Along<'_>, rows: &Matrix) {
-    let (width, columns) = (rows.columns(), out.columns());
+    let (width, columns, rooms) = (rows.columns(), out.columns(), compute.rooms());
     compute.rows((out.data_mut(), columns), |row, out| {
         if store == Store::Set {
             out.fill(0.0);
         }
-        along.each(row, |column, basis, factor| add(&mut out[basis * width..][..width], factor, rows.row(column)));
+        in_blocks(&rooms, along.entries(row), LONG, out, |some, out| {
+            along.each(some, |column, basis, factor| add(&mut out[basis * width..][..width], factor, rows.row(column)));
+        });
     });
 }
 
 /// `out[v] (=|+=) Σ factor · basis b of rows[u]`: `rows` has as many columns for each basis as `out` has.
 pub fn gather(compute: &Compute, out: &mut Matrix, store: Store, along: Along<'_>, rows: &Matrix) {
-    let width = out.columns();
+    let (width, rooms) = (out.columns(), compute.rooms());
     compute.rows((out.data_mut(), width), |row, out| {
         if store == Store::Set {
             out.fill(0.0);
         }
-        along.each(row, |column, basis, factor| add(out, factor, &rows.row(column)[basis * width..][..width]));
+        in_blocks(&rooms, along.entries(row), LONG, out, |some, out| {
+            along.each(some, |column, basis, factor| add(out, factor, &rows.row(column)[basis * width..][..width]));
+        });
     });
 }
 
@@ -102,17 +113,22 @@ fn add_proportions(
 ) {
     let (rows, bases) = (along.csr.offsets.len() - 1, along.mix.bases);
     let pieces = row_pieces(rows);
-    let size = rows.div_ceil(pieces).max(1);
+    let (size, rooms, offsets) = (rows.div_ceil(pieces).max(1), compute.rooms(), along.csr.offsets);
     compute.reduce(gradient, pieces, |piece, partial| {
-        for row in (piece * size).min(rows)..((piece + 1) * size).min(rows) {
-            for entry in along.csr.offsets[row]..along.csr.offsets[row + 1] {
+        let (first, end) = ((piece * size).min(rows), ((piece + 1) * size).min(rows));
+        let mut row = first;
+        in_blocks(&rooms, offsets[first]..offsets[end], LONG, partial, |entries, partial| {
+            for entry in entries {
+                while offsets[row + 1] <= entry {
+                    row += 1;
+                }
                 let relation = along.relations.map_or(0, |relations| usize::from(relations[entry]));
                 let source = along.csr.columns[entry] as usize;
                 for (basis, sum) in partial[relation * bases..][..bases].iter_mut().enumerate() {
                     *sum += along.shares[entry] * inner(row, source, basis);
                 }
             }
-        }
+        });
     });
 }
 

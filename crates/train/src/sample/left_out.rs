@@ -28,15 +28,15 @@ impl LeftOut {
 /// The degree of an own row without what is left out.
 fn degrees(local: &Local, skip: &Skip, row: u32) -> [f32; 2] {
     let gone: Vec<u32> = skip.sources_into(row).collect();
-    let mut degree = 0.0;
+    let mut degree = 0.0f64;
     for (block, first) in [(&local.own, 0), (&local.halo, local.ids.len() as u32)] {
         let csr = block.forward();
         for edge in csr.offsets[row as usize]..csr.offsets[row as usize + 1] {
             if gone.binary_search(&(first + csr.columns[edge])).is_err() {
-                degree += block.weights().map_or(1.0, |weights| weights[edge]);
+                degree += block.weights().map_or(1.0, |weights| f64::from(weights[edge]));
             }
         }
     }
-    degree += local.left_out(row);
+    let degree = degree as f32 + local.left_out(row);
     [1.0, 0.5].map(|power: f32| if degree > 0.0 { degree.powf(-power) } else { 0.0 })
 }

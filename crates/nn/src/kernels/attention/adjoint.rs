@@ -1,15 +1,18 @@
 //! The way back through attention: by source, since a source's message is read by all of its edges.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{
-    AHEAD, HALVES_AHEAD, HEADS_MAX, RUN, SLOPE, Scores, Softmax, after, each_heads, heads_of, leaky, quarters,
+    AHEAD, HALVES_AHEAD, HEADS_MAX, RUN, SLOPE, Scores, Softmax, add_in_blocks, after, blocks_in, each_heads, heads_of,
+    leaky, quarters,
 };
 use crate::block::Block;
 use crate::kernels::Store;
 use crate::kernels::back::Back;
 use crate::kernels::dispatch::{per_processor, prefetch_for_writing, prefetch_row};
 use crate::kernels::exponential::exp;
+use crate::kernels::long::{LONG, in_blocks};
 use crate::kernels::stored::{Access, pieces2, read, rows, widen};
 use crate::kernels::wide::{self, Picked};
 use crate::matrix::{DenseRows, Matrix, Value, each_value};
@@ -56,7 +59,9 @@ pub fn attention_adjoint(
             let rows = first..first + out.len() / width.max(1);
             read(&rooms, scores.messages.all(), rows, |messages| {
                 let at = Piece { first, edges, vector, messages };
-                adjoint_piece(out, halves, at, &scores, &softmax.state, gradient);
+                rooms.lend(|room| {
+                    adjoint_piece(out, halves, at, &scores, &softmax.state, gradient, blocks_in(room, width));
+                });
             });
         });
     });
@@ -76,8 +81,9 @@ struct Piece<'a> {
 per_processor! {
     fn adjoint_piece<T: Value>(
         out: &mut [f32], halves: &mut [f32], piece: Piece<'_>, scores: &Scores<'_>, state: &Matrix, gradient: &[T],
+        room: [&mut [f32]; 2],
     ) {
-        each_heads!(state.columns() / 4, adjoint_rows(out, halves, piece, scores, state, gradient));
+        each_heads!(state.columns() / 4, adjoint_rows(out, halves, piece, scores, state, gradient, room));
     }
 }
 
@@ -138,6 +144,7 @@ fn adjoint_rows<T: Value, const HEADS: usize>(
     scores: &Scores<'_>,
     state: &Matrix,
     gradient: &[T],
+    [low, block]: [&mut [f32]; 2],
 ) {
     let heads = heads_of::<HEADS>(state.columns() / 4);
     let columns = scores.messages.columns();
@@ -163,22 +170,25 @@ fn adjoint_rows<T: Value, const HEADS: usize>(
             }
             continue;
         }
-        for start in entries.clone().step_by(RUN) {
-            let of_run = start..entries.end.min(start + RUN);
-            let coming = start + HALVES_AHEAD..csr.columns.len().min(of_run.end + HALVES_AHEAD);
-            for entry in coming {
-                prefetch_row(state.data(), 4 * heads, csr.columns[entry]);
-                prefetch_for_writing(edges, positions[entry] as usize * heads);
+        let add = |entries: Range<usize>, out: &mut [f32], halves: &mut [f32]| {
+            for start in entries.clone().step_by(RUN) {
+                let of_run = start..entries.end.min(start + RUN);
+                let coming = start + HALVES_AHEAD..csr.columns.len().min(of_run.end + HALVES_AHEAD);
+                for entry in coming {
+                    prefetch_row(state.data(), 4 * heads, csr.columns[entry]);
+                    prefetch_for_writing(edges, positions[entry] as usize * heads);
+                }
+                let which = &csr.columns[of_run.clone()];
+                run.weigh(which, state, mine, weight);
+                let (coming, factors) = (after(csr.columns, start + AHEAD), &run.factors[..which.len() * heads]);
+                let picked = Picked { rows: gradient, columns, which, coming, factors, heads };
+                if !wide::add_and_multiply_picked(out, &mut run.along, message, picked) {
+                    add_and_multiply_picked(out, &mut run.along, message, picked);
+                }
+                run.hand_on(halves, edges, &positions[of_run]);
             }
-            let which = &csr.columns[of_run.clone()];
-            run.weigh(which, state, mine, weight);
-            let (coming, factors) = (after(csr.columns, start + AHEAD), &run.factors[..which.len() * heads]);
-            let picked = Picked { rows: gradient, columns, which, coming, factors, heads };
-            if !wide::add_and_multiply_picked(out, &mut run.along, message, picked) {
-                add_and_multiply_picked(out, &mut run.along, message, picked);
-            }
-            run.hand_on(halves, edges, &positions[of_run]);
-        }
+        };
+        add_in_blocks(entries, (&mut *out, &mut *halves), [&mut *low, &mut *block], add);
         for ((out, vector), half) in out.chunks_exact_mut(width).zip(vector.chunks_exact(width)).zip(&*halves) {
             out.iter_mut().zip(vector).for_each(|(out, value)| *out += half * value);
         }
@@ -232,14 +242,16 @@ fn add_and_multiply<T: Value>(out: &mut [f32], a: &[T], b: &[f32], alpha: f32) -
 /// Adds the gradients of the scores to those of the destinations' halves; run after [`attention_adjoint`] on the same
 /// block.
 pub fn add_destination_gradient(compute: &Compute, out: &mut Matrix, gradients: &ScoreGradients, block: &Block) {
-    let heads = out.columns();
+    let (heads, rooms) = (out.columns(), compute.rooms());
     let csr = block.forward();
     compute.rows(out.rows_mut(), |row, out| {
-        for edge in csr.offsets[row]..csr.offsets[row + 1] {
-            for (head, out) in out.iter_mut().enumerate() {
-                *out += f32::from_bits(gradients.edges[edge * heads + head].load(Ordering::Relaxed));
+        in_blocks(&rooms, csr.offsets[row]..csr.offsets[row + 1], LONG, out, |edges, out| {
+            for edge in edges {
+                for (head, out) in out.iter_mut().enumerate() {
+                    *out += f32::from_bits(gradients.edges[edge * heads + head].load(Ordering::Relaxed));
+                }
             }
-        }
+        });
     });
 }
 
@@ -270,9 +282,14 @@ pub fn add_vector_gradient(compute: &mut Compute, gradient: &mut [f32], halves: 
     let size = rows.div_ceil(pieces).max(1);
     let rooms = compute.rooms();
     compute.reduce(gradient, pieces, |piece, partial| {
-        for row in piece * size..((piece + 1) * size).min(rows) {
-            read(&rooms, messages.all(), row..row + 1, |message| add_heads(partial, halves.row(row), message, width));
-        }
+        let rows = (piece * size).min(rows)..((piece + 1) * size).min(rows);
+        in_blocks(&rooms, rows, LONG, partial, |rows, partial| {
+            for row in rows {
+                read(&rooms, messages.all(), row..row + 1, |message| {
+                    add_heads(partial, halves.row(row), message, width);
+                });
+            }
+        });
     });
 }
 
@@ -323,11 +340,14 @@ pub fn transformed_adjoint(
         },
         also: &|rows, partial| {
             let sum = &mut partial[vector..][..columns];
-            for row in rows.take_while(|&row| row < halves.rows()) {
-                read(&rooms, of.messages.all(), row..row + 1, |message| {
-                    add_heads(sum, halves.row(row), message, width);
-                });
-            }
+            let rows = rows.start.min(halves.rows())..rows.end.min(halves.rows());
+            in_blocks(&rooms, rows, LONG, sum, |rows, sum| {
+                for row in rows {
+                    read(&rooms, of.messages.all(), row..row + 1, |message| {
+                        add_heads(sum, halves.row(row), message, width);
+                    });
+                }
+            });
         },
     };
     back.add(compute, gradient, &bounds[..=pieces], dx);
