@@ -12,7 +12,7 @@
 
 mod subject;
 
-use crate::layer::{Aggregator, At, Closing, LayerKind, LayerSpec, Nodes, Side, Sources, State};
+use crate::layer::{Aggregator, At, Closing, EdgeWeights, LayerKind, LayerSpec, Nodes, Side, Sources, State};
 use crate::matrix::{Matrix, Rows};
 use crate::threads::Compute;
 use subject::{Subject, cut, product, random};
@@ -71,6 +71,36 @@ pub fn check(kind: &LayerKind) {
         messages_that_are_rows_are_these_to_the_bit(kind, &spec);
         what_a_layer_adds_to_every_row_it_adds(kind, &spec);
         one_function_is_what_it_stands_for(kind, &spec);
+        weights_of_edges_are_read_as_a_layer_says(kind, &spec);
+    }
+}
+
+/// Whether weights of edges change what goes out, and whether weights that are all four times as large do, is as
+/// [`crate::Layer::edge_weights`] says: within 10⁻⁵ of each value nothing changes, or else some value by 10⁻³ at least.
+///
+/// # Panics
+///
+/// If it is not.
+pub fn weights_of_edges_are_read_as_a_layer_says(kind: &LayerKind, spec: &LayerSpec) {
+    let x = random(ALL, spec.inputs, 1);
+    let out = |mean| {
+        let subject = Subject::weighing(kind, spec, mean);
+        subject.run(&subject.p, &x, true, None).z
+    };
+    let furthest = |one: &Matrix, other: &Matrix| {
+        let pairs = one.data().iter().zip(other.data());
+        pairs.map(|(a, b)| (a - b).abs() / (1.0 + b.abs())).fold(0.0, f32::max)
+    };
+    let [alike, weighted, larger] = [None, Some(1.0), Some(4.0)].map(out);
+    let [by_weights, by_size] = [furthest(&weighted, &alike), furthest(&larger, &weighted)];
+    let (reads, counts_size) = match kind.layer(spec).edge_weights() {
+        EdgeWeights::Unread => (false, false),
+        EdgeWeights::Factors => (true, true),
+        EdgeWeights::Shares => (true, false),
+    };
+    for (far, changes) in [(by_weights, reads), (by_size, counts_size)] {
+        let holds = if changes { far > 1e-3 } else { far < 1e-5 };
+        assert!(holds, "{} {spec:?}: {by_weights} by weights, {by_size} by their size", kind.name);
     }
 }
 

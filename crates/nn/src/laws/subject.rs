@@ -43,34 +43,41 @@ impl Done {
 
 impl Subject {
     pub(super) fn new(kind: &LayerKind, spec: &LayerSpec) -> Subject {
+        Subject::weighing(kind, spec, None)
+    }
+
+    /// The same with edges of random weights around `mean`, where there is one.
+    pub(super) fn weighing(kind: &LayerKind, spec: &LayerSpec, mean: Option<f32>) -> Subject {
         let layer = kind.layer(spec);
         let len = layer.parameters().iter().map(ParameterSpec::len).sum();
         let key = Key::new(11, Purpose::Test);
-        let mut parts = [(); 3].map(|()| (vec![0], vec![], vec![]));
+        let mut parts = [(); 3].map(|()| (vec![0], vec![], vec![], vec![]));
         let mut counts = [0.0f32; OWN];
         for v in 0..OWN as u64 {
             for u in 0..ALL as u64 {
                 if v != 7 && key.with(v).with(u).unit() < 0.15 {
                     let (part, source) = if u < OWN as u64 { (0, u) } else { (1, u - OWN as u64) };
                     let relation = key.with(v).with(u).with(1).below(RELATIONS as u64) as u16;
+                    let weight = mean.map_or(1.0, |mean| mean * (0.5 + key.with(v).with(u).with(2).unit() as f32));
                     for (part, source) in [(part, source), (2, u)] {
                         parts[part].1.push(source as u32);
                         parts[part].2.push(relation);
+                        parts[part].3.push(weight);
                     }
-                    counts[v as usize] += 1.0;
+                    counts[v as usize] += weight;
                 }
             }
-            for (offsets, columns, _) in &mut parts {
+            for (offsets, columns, ..) in &mut parts {
                 offsets.push(columns.len());
             }
         }
-        let [own, halo, whole] = parts.map(|(offsets, columns, relations)| {
-            (offsets, columns, EdgeData { weights: None, relations: Some(relations) })
+        let [own, halo, whole] = parts.map(|(offsets, columns, relations, weights)| {
+            (offsets, columns, EdgeData { weights: mean.map(|_| weights), relations: Some(relations) })
         });
-        // The halo's owner scales its messages by its own degrees: here by 0.5.
+        // The halo's owner scales its messages by its own degrees: here by 0.5, of edges that weigh 1.
         let inverse = |power: f32| {
             let own = counts.iter().map(|&d| if d > 0.0 { d.powf(-power) } else { 0.0 });
-            own.chain([0.5; HALO]).collect::<Vec<f32>>()
+            own.chain([0.5 * mean.unwrap_or(1.0).powf(-power); HALO]).collect::<Vec<f32>>()
         };
         let halo = Block::new(HALO, halo.0, halo.1, halo.2).naming((OWN as u32..ALL as u32).collect());
         let [own, halo] = Block::share_relations([Block::new(OWN, own.0, own.1, own.2), halo]);

@@ -5,7 +5,8 @@
 //! Only q travels: a receiver computes the halves of the scores from it.
 
 use super::{
-    Absence, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources, Wanted, python,
+    Absence, At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources, Wanted,
+    python,
 };
 use crate::kernels::Store;
 use crate::kernels::attention::{
@@ -140,6 +141,10 @@ impl Layer for Gat {
 
     fn scores(&self) -> usize {
         self.heads
+    }
+
+    fn edge_weights(&self) -> EdgeWeights {
+        EdgeWeights::Unread
     }
 
     fn takes_bf16(&self) -> bool {

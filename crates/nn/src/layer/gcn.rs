@@ -4,7 +4,8 @@
 //! The owner scales a message by its own degree, so that no worker needs to know another node's.
 
 use super::{
-    At, Closing, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Undivided, Wanted, Whole, python, store,
+    At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Nodes, Senders, Sources, Undivided, Wanted, Whole, python,
+    store,
 };
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
@@ -100,6 +101,10 @@ impl Layer for Gcn {
 
     fn sender_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
         Some(nodes.inverse_root_degree)
+    }
+
+    fn edge_weights(&self) -> EdgeWeights {
+        EdgeWeights::Shares
     }
 
     fn takes_bf16(&self) -> bool {

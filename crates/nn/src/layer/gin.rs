@@ -3,7 +3,7 @@
 //!
 //! `W_0` is applied to own row and sum apart where one of them is sparse, else to the sum of both.
 
-use super::{At, Closing, Layer, LayerKind, LayerSpec, Product, Senders, Sources, Wanted, python, store};
+use super::{At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Product, Senders, Sources, Wanted, python, store};
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine, times_weight_onto, times_weight_through_relu};
 use crate::kernels::elementwise::{add_scaled, copy_scaled, relu_piece};
@@ -116,6 +116,10 @@ impl Layer for Gin {
 
     fn state_columns(&self) -> usize {
         self.inner
+    }
+
+    fn edge_weights(&self) -> EdgeWeights {
+        EdgeWeights::Factors
     }
 
     fn takes_bf16(&self) -> bool {

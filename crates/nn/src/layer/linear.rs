@@ -1,7 +1,7 @@
 //! A linear map of a node's own row, `z = x Wᵀ + b`: the layers of `mlp`, and the classifier heads of lazy training.
 //! It reads no neighbours, so it exchanges nothing.
 
-use super::{At, Closing, Layer, LayerKind, LayerSpec, Senders, Sources, Wanted};
+use super::{At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Senders, Sources, Wanted};
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
 use crate::kernels::product::times_weight;
@@ -62,6 +62,10 @@ impl Layer for Linear {
 
     fn message_has_parameters(&self) -> bool {
         false
+    }
+
+    fn edge_weights(&self) -> EdgeWeights {
+        EdgeWeights::Unread
     }
 
     fn takes_bf16(&self) -> bool {

@@ -77,6 +77,18 @@ pub enum Absence {
     Weighed,
 }
 
+/// What a layer makes of the weights of edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EdgeWeights {
+    /// Nothing: all edges count the same.
+    Unread,
+    /// A message is multiplied by the weight of its edge.
+    Factors,
+    /// The same, divided by the sum of the weights of a node's edges, or by its root: weights all multiplied by the same
+    /// give the same, and none may be negative.
+    Shares,
+}
+
 /// What every function of a layer is given besides its operands.
 pub struct At<'a> {
     /// Threads and scratch memory.
@@ -260,6 +272,11 @@ pub trait Layer: Send + Sync {
     /// variance); `None` stands for 1.
     fn destination_weight<'a>(&self, _nodes: &Nodes<'a>) -> Option<&'a [f32]> {
         None
+    }
+
+    /// What the layer makes of the weights of edges.
+    fn edge_weights(&self) -> EdgeWeights {
+        EdgeWeights::Factors
     }
 
     /// Whether every function of the layer takes matrices that store values as bf16, and others beside them.

@@ -3,7 +3,7 @@
 //!
 //! It stands before norm and activation, as in PyTorch Geometric's and DGL's `GATConv(residual=True)`.
 
-use super::{Absence, At, Closing, Layer, Nodes, Product, Senders, Sources, Wanted};
+use super::{Absence, At, Closing, EdgeWeights, Layer, Nodes, Product, Senders, Sources, Wanted};
 use crate::kernels::Store;
 use crate::kernels::elementwise::copy_scaled;
 use crate::kernels::product::{add_weight_gradient, times_weight, times_weight_transposed};
@@ -90,6 +90,10 @@ impl Layer for Residual {
 
     fn sender_weight<'a>(&self, nodes: &Nodes<'a>) -> Option<&'a [f32]> {
         self.layer.sender_weight(nodes)
+    }
+
+    fn edge_weights(&self) -> EdgeWeights {
+        self.layer.edge_weights()
     }
 
     fn absence(&self) -> Absence {

@@ -11,7 +11,7 @@
 //! parameters, too (on the a_rb), so no fold of frozen inputs is kept; without bases it is as wide as the rows times
 //! the number of relations, which is what bases are there against.
 
-use super::{At, Closing, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Sources, Wanted, store};
+use super::{At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Sources, Wanted, store};
 use crate::kernels::Store;
 use crate::kernels::elementwise::{copy_scaled, scale_and_shift};
 use crate::kernels::product::{add_bias_gradient, add_product_gradient, times, times_weight_transposed};
@@ -157,6 +157,10 @@ impl Layer for Rgcn {
 
     fn message_is_row(&self) -> bool {
         !self.transform_first
+    }
+
+    fn edge_weights(&self) -> EdgeWeights {
+        EdgeWeights::Shares
     }
 
     fn reads_positions(&self) -> bool {

@@ -3,8 +3,8 @@
 //! (`aggr="max", project=True`). The aggregate of no neighbours is 0.
 
 use super::{
-    Absence, Aggregator, At, Closing, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources, Undivided,
-    Wanted, Whole, store,
+    Absence, Aggregator, At, Closing, EdgeWeights, Layer, LayerKind, LayerSpec, Nodes, Product, Senders, Side, Sources,
+    Undivided, Wanted, Whole, store,
 };
 use crate::kernels::Store;
 use crate::kernels::affine::{Left, add_affine_gradients, affine};
@@ -161,6 +161,10 @@ impl Layer for Sage {
 
     fn state_values(&self, rows: usize, _edges: usize) -> usize {
         if self.pool { rows * self.inputs } else { 0 }
+    }
+
+    fn edge_weights(&self) -> EdgeWeights {
+        if self.pool { EdgeWeights::Unread } else { EdgeWeights::Shares }
     }
 
     fn takes_bf16(&self) -> bool {

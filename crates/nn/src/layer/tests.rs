@@ -40,6 +40,13 @@ fn adjoints_agree_with_finite_differences() {
 }
 
 #[test]
+fn weights_of_edges_are_read_as_a_layer_says() {
+    for kind in LayerRegistry::default().iter() {
+        laws::specs(kind).iter().for_each(|spec| laws::weights_of_edges_are_read_as_a_layer_says(kind, spec));
+    }
+}
+
+#[test]
 fn what_a_layer_adds_to_every_row_it_adds() {
     for kind in LayerRegistry::default().iter() {
         assert!(kind.layer(&LayerSpec::new(3, 2)).shift().is_some(), "{}: all of ours have a bias", kind.name);
