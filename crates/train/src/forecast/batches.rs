@@ -95,16 +95,17 @@ fn of_batches(shapes: &Shapes, plan: &Plan, stage: &Stage) -> Memory {
     let fanouts = plan.fanouts(stage);
     let drawn_by = |fanout: Option<usize>, rows: usize| rows.saturating_mul(fanout.unwrap_or(reached.1)).min(reached.1);
     let mut level = 0;
+    // Own rows of inputs stay as sparse as they are, as values and columns; others' come dense.
+    let is_sparse = stage.first_layer == 0 && shapes.feature_values != rows * units[0].layer.inputs() && !fetches;
+    let of_inputs = if is_sparse { 2 * shapes.feature_values.div_ceil(rows.max(1)) } else { units[0].layer.inputs() };
     for (index, unit) in units.iter().enumerate() {
         let layer = unit.layer.as_ref();
+        let read = if index == 0 { of_inputs } else { layer.inputs() };
         let (inputs, outputs) = (levels[level], if layer.message_width() > 0 { level + 1 } else { level });
         let edges = if outputs > level { drawn_by(fanouts.get(level).copied().flatten(), levels[outputs]) } else { 0 };
         floats("batches", layer.state_columns() * levels[outputs] + layer.state_values(levels[outputs], edges));
         let messages = if messages_are_rows(layer) { 0 } else { layer.message_width() };
-        floats(
-            "batches",
-            inputs * (layer.inputs() + messages) + levels[outputs] * (layer.fold_width() + layer.outputs()),
-        );
+        floats("batches", inputs * (read + messages) + levels[outputs] * (layer.fold_width() + layer.outputs()));
         if index > 0 {
             // Gradients of rows, of messages and of folds.
             floats("batches", (inputs + levels[outputs]) * (layer.inputs() + layer.message_width()));

@@ -158,14 +158,14 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let made = if folds && messages_are_rows(first) { 0 } else { rows };
     let folding = if folds { (made + halo) * width * each_input } else { 0 };
     let copies = if live && stage.freezes() { halo } else { 0 };
-    let is_sparse = reads_sparse(shapes, stage);
+    let sparse = reads_sparse(shapes, stage).then(|| shapes.feature_values.div_ceil(rows.max(1)));
     let over = |passes: &[(Over<'_>, Keeping)]| most_bytes(passes.iter().copied(), (stage, plan.precision()));
     let stored = if stage.first_layer > 0 { rows * first.inputs() } else { shapes.feature_values };
     let each = stored.div_ceil(rows.max(1)) + if folds { first.inputs() } else { 0 };
     let asked = put_out(shapes, plan, stage, if keeping == Keeping::Nothing { None } else { Some(Reader::Figures) });
     if keeping == Keeping::Nothing || !plan.trains_on_rows_alone(stage) {
         let crosses = shapes.links.iter().any(|link| link.send + link.receive > 0);
-        let evaluation = Over { rows, put_out: &asked, copies, crosses, is_sparse };
+        let evaluation = Over { rows, put_out: &asked, copies, crosses, sparse };
         let put_out = put_out(shapes, plan, stage, Some(Reader::Loss));
         let round = Over { put_out: &put_out, ..evaluation };
         // What rounds leave is lent to evaluations where it is not too small for them.
@@ -185,7 +185,7 @@ fn of_passes(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> M
     let (train, of_round) = training_rows(shapes, plan);
     let batch = if plan.batching.is_some() { of_round * each } else { 0 };
     let of = |rows: usize, put_out: &[usize], keeping| {
-        over(&[(Over { rows, put_out, copies: 0, crosses: true, is_sparse }, keeping)])
+        over(&[(Over { rows, put_out, copies: 0, crosses: true, sparse }, keeping)])
     };
     let round = of(of_round, &vec![of_round; asked.len()], keeping);
     let evaluation = of(rows, &asked, Keeping::Nothing);

@@ -119,8 +119,8 @@ pub(super) struct Over<'a> {
     pub copies: usize,
     /// Whether rows cross.
     pub crosses: bool,
-    /// Whether inputs are sparse.
-    pub is_sparse: bool,
+    /// How many values of a row of inputs are stored, where these are sparse.
+    pub sparse: Option<usize>,
 }
 
 /// The most bytes that passes over a stage's network hold, one after the other in the same memory, besides its
@@ -139,12 +139,7 @@ pub(super) fn most_bytes<'a>(
 }
 
 /// One of these passes.
-fn hold(
-    held: &mut Held,
-    Over { rows, put_out, copies, crosses, is_sparse }: Over<'_>,
-    stage: &Stage,
-    keeping: Keeping,
-) {
+fn hold(held: &mut Held, Over { rows, put_out, copies, crosses, sparse }: Over<'_>, stage: &Stage, keeping: Keeping) {
     let units = stage.network.units();
     let layers = || units.iter().map(|unit| unit.layer.as_ref()).enumerate();
     let largest = rows * widest(&stage.network);
@@ -173,12 +168,17 @@ fn hold(
     let sizes: Vec<Sizes> = layers().map(sizes).collect();
     let first = units[0].layer.as_ref();
     let (inputs, live) = (first.inputs(), first.message_has_parameters());
-    let own = if first.reads_own_row() || live { put_out[0] * inputs } else { 0 };
+    let own = match sparse {
+        // A copy of values and columns; nobody makes messages of them, which would be dense.
+        Some(stored) if first.message_width() == 0 => put_out[0] * 2 * stored,
+        _ if first.reads_own_row() || live => put_out[0] * inputs,
+        _ => 0,
+    };
     let folded = if first.message_width() > 0 && !live { put_out[0] * inputs } else { 0 };
     let drops = units[0].dropout > 0.0 && keeping != Keeping::Nothing;
     // Dense inputs are dropped out as they are read; where they are sent each time, so that others can read them.
     let are_sent = crosses && live && !stage.freezes();
-    let dropped = match (drops, is_sparse) {
+    let dropped = match (drops, sparse.is_some()) {
         (true, true) => [own, folded, copies * inputs],
         (true, false) if are_sent => [own, 0, 0],
         _ => [0; 3],
