@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
+use laconic_train::config::Stored;
 use laconic_train::run::verify::Verification;
 use laconic_train::{Members, verify};
 
@@ -21,9 +22,10 @@ pub struct Verify {
     /// Rounds of each stage; batches go on to the end of that epoch
     #[arg(long, default_value_t = 10)]
     rounds: u32,
-    /// Largest relative difference of a parameter that passes
-    #[arg(long, default_value_t = 1e-4)]
-    tolerance: f64,
+    /// Largest relative difference of a parameter that passes [default: 1e-4; with rows as bf16 (train.precision)
+    /// 0.031, since workers round sums of neighbours apart, to 8 bits]
+    #[arg(long)]
+    tolerance: Option<f64>,
     /// Start even if the workers may need more memory than there is
     #[arg(long)]
     force: bool,
@@ -54,7 +56,8 @@ fn describe(found: &Verification) -> String {
     }
     let ledger = if found.ledger_is_exact { "the ledger is as predicted" } else { "THE LEDGER IS NOT AS PREDICTED" };
     let agrees = if found.worst <= found.tolerance { "agrees" } else { "DIFFERS" };
-    let _ = write!(text, "largest {:.2e}, tolerance {:.0e}: {agrees}; {ledger}", found.worst, found.tolerance);
+    let of = if found.precision == Stored::Bf16 { " (rows are bf16)" } else { "" };
+    let _ = write!(text, "largest {:.2e}, tolerance {:.0e}{of}: {agrees}; {ledger}", found.worst, found.tolerance);
     if let Some(rounding) = found.rounding {
         let _ = write!(
             text,

@@ -6,7 +6,7 @@ use laconic_graph::part::{Part, cut};
 use laconic_key::{Key, Purpose};
 use serde::Serialize;
 
-use crate::config::{Config, TransportKind};
+use crate::config::{Config, Stored, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::plan::{Members, Plan, ROUNDS_MAX};
 use crate::run::source::{PARTS_DEFAULT, Prepared, Source, assign, prepared};
@@ -27,6 +27,8 @@ pub struct Verification {
     pub worst: f64,
     /// The largest difference that passes.
     pub tolerance: f64,
+    /// What rows are stored as, `f32` or `bf16`, which the tolerance is by unless one was given.
+    pub precision: Stored,
     /// Where something differed: how far one worker ended from itself with rows in another order and features that
     /// differ in the last bits, in the fewest rounds for which that was looked at.
     pub rounding: Option<f64>,
@@ -57,6 +59,15 @@ impl Verification {
     }
 }
 
+/// The largest difference that passes where nothing is said: of rows as `f32`, whose sums over neighbours in another
+/// order differ by some of 24 bits.
+const TOLERANCE: f64 = 1e-4;
+
+/// The same of rows as `bf16`, which have 8 bits: neighbouring values are 2^-7 of one apart. A fold is rounded once
+/// where all neighbours are here, and once more for those of others; so are its gradients; and each of these four may
+/// end on the neighbouring value.
+const TOLERANCE_BF16: f64 = 4.0 / 128.0;
+
 /// What training may make of a rounding error before nothing can be said any more, as a share of the tolerance.
 const ROUNDING: f64 = 0.1;
 
@@ -81,9 +92,21 @@ const EPSILON: f32 = 1e-3;
 /// rounded otherwise in each round, and on features that differ in the last bits; while that ends further from itself
 /// than a tenth of the tolerance, if only once in a dozen times, half as many rounds are compared instead.
 ///
+/// Without a tolerance it is by what rows are stored as: 1e-4 for `f32`, 2^-5 for `bf16`.
+///
 /// # Errors
 /// If the data are parts, or one of the runs fails.
-pub fn verify(members: &Members, config: &Config, rounds: u32, tolerance: f64, force: bool) -> Result<Verification> {
+pub fn verify(
+    members: &Members,
+    config: &Config,
+    rounds: u32,
+    tolerance: Option<f64>,
+    force: bool,
+) -> Result<Verification> {
+    let tolerance = tolerance.unwrap_or(match config.train.precision {
+        Stored::F32 => TOLERANCE,
+        Stored::Bf16 => TOLERANCE_BF16,
+    });
     if rounds as usize > ROUNDS_MAX {
         return Err(TrainError::config(format!("{rounds} rounds to verify: expected at most {ROUNDS_MAX}")));
     }
@@ -169,6 +192,7 @@ impl Pair<'_> {
             worst: worst(&differences),
             differences,
             tolerance: self.tolerance,
+            precision: self.config.train.precision,
             rounding: None,
             ledger_is_exact: ledger_is_exact(&plan, &many),
             is_lossy: plan.is_lossy(),
