@@ -93,8 +93,10 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
     let plan =
         Plan::with(members, config, global)?.with_label_skew(LabelSkew::of_parts(parts).map(|labels| labels.skew));
+    let odd = plan.check_weights(parts)?;
+    let with_odd = |costs: Costs| Costs { notes: costs.notes.into_iter().chain(odd).collect(), ..costs };
     if let Some(trainers) = &plan.trainers {
-        return costs_of_trainers(trainers, (members, config), &plan, parts);
+        return costs_of_trainers(trainers, (members, config), &plan, parts).map(with_odd);
     }
     let (held_out, sets) = match &plan.links {
         None => (None, Vec::new()),
@@ -107,7 +109,7 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     let parts = held_out.as_deref().unwrap_or(parts);
     let mut shapes = Shapes::of_all(parts, &plan)?;
     shapes.iter_mut().zip(&sets).for_each(|(shapes, sets)| shapes.count_links(sets));
-    costs(plan, global, Known { shapes, is_bound: false }, ledger)
+    costs(plan, global, Known { shapes, is_bound: false }, ledger).map(with_odd)
 }
 
 /// As [`forecast`] from the meta data of a folder of parts alone; `None` where they do not say enough.
@@ -141,6 +143,7 @@ pub fn forecast_some(
     ledger: fn() -> Ledger,
 ) -> Result<Costs> {
     let plan = Plan::with(members, config, &meta.global)?.with_label_skew(meta.label_skew);
+    plan.check_weights(parts)?;
     let counted = Shapes::counted(meta, plan.self_loops);
     let is_counted = counted.is_some();
     let alone = || parts.iter().map(|part| Shapes::bound(part, plan.self_loops)).collect();

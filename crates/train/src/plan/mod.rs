@@ -14,6 +14,7 @@ mod narrow;
 mod notes;
 mod precision;
 pub(crate) mod trainers;
+mod unread;
 mod within;
 
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub struct Plan {
     pub relations: usize,
     /// Whether the data's edges have weights.
     pub weighted: bool,
+    /// What the data say of edges and nothing in the model reads, a line each.
+    unread: Vec<String>,
     /// How a worker orders its own rows.
     pub order: &'static OrderKind,
     /// What turns gradients into steps.
@@ -142,8 +145,8 @@ impl Plan {
         let counts_classes = matches!(config.train.class_weights, Some(ClassWeights::Counted(_)));
         let class_counts = if counts_classes { counts.classes * if counts.multi_label { 2 } else { 1 } } else { 0 };
         let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
-        let weighted = counts.weighted;
-        let plan = Plan { metrics, weighted, inductive, deletes_edges, class_weights, class_counts, ..model };
+        let (weighted, unread) = (counts.weighted, model.unread(counts));
+        let plan = Plan { metrics, weighted, unread, inductive, deletes_edges, class_weights, class_counts, ..model };
         let plan = plan.in_batches(counts, counts.train)?;
         plan.check_trainers()?;
         plan.check_layers()?;
@@ -156,7 +159,8 @@ impl Plan {
         let links = model.links.as_ref().map(|links| links.on(counts)).transpose()?.map(Arc::new);
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
         let metrics = links::link_metrics(&config.train.metrics);
-        let plan = Plan { links, metrics, deletes_edges, weighted: counts.weighted, ..model };
+        let (weighted, unread) = (counts.weighted, model.unread(counts));
+        let plan = Plan { links, metrics, deletes_edges, weighted, unread, ..model };
         plan.check_links()?;
         let train = plan.links.as_ref().map_or(Ok(0), |links| links.training_edges(counts))?;
         let plan = plan.in_batches(counts, train)?;
@@ -235,6 +239,7 @@ impl Plan {
             layer: kind,
             relations: widths.relations,
             weighted: false,
+            unread: Vec::new(),
             self_loops: config.model.has_self_loops(kind),
             config: Arc::new(config.clone()),
             members: members.clone(),

@@ -33,6 +33,7 @@ impl Plan {
             .chain(self.norms_apart())
             .chain(self.one_relation())
             .chain(self.passed_over())
+            .chain(self.unread.iter().cloned())
             .collect()
     }
 

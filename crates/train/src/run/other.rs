@@ -13,9 +13,9 @@ use laconic_graph::prepare;
 use laconic_graph::read::{ReadOptions, read_with_roles};
 
 use super::source::{Source, assign, is_part_folder, open_alone};
-use crate::config::Config;
+use crate::config::{Config, Widths};
 use crate::error::{Result, TrainError};
-use crate::plan::Members;
+use crate::plan::{Members, Plan};
 use crate::record::card::Card;
 
 /// Opens a dataset in any format, or a folder of parts, for a model. Labels and splits are taken where there are some.
@@ -47,7 +47,9 @@ pub fn open_other(
         let options = ReadOptions { like: Some(About { classes, ..card.about.clone() }), ..options.clone() };
         cut((members, config), (path, &options), workers.unwrap_or(1), card)?
     };
-    notes.extend(parts.first().into_iter().flat_map(|part| unlike(part, card)));
+    let widths = Widths { columns: card.inputs, classes: card.classes, relations: card.relations };
+    let reads_weights = Plan::for_model(members, config, widths)?.reads_weights();
+    notes.extend(parts.first().into_iter().flat_map(|part| unlike(part, card, reads_weights)));
     for part in &mut parts {
         let of_data = |what| TrainError::from(GraphError::format(path, "data", what));
         suit(part, card).map_err(of_data)?;
@@ -80,9 +82,10 @@ fn cut(
 }
 
 /// What the model can work with, and was not trained on.
-fn unlike(part: &Part, card: &Card) -> Vec<String> {
+fn unlike(part: &Part, card: &Card, reads_weights: bool) -> Vec<String> {
     let about = &part.global.about;
     let weights = match (card.weighted, part.global.weighted) {
+        _ if !reads_weights => "",
         (true, false) => "the model was trained with weights of edges, and these have none: each counts 1",
         (false, true) => "the model was trained without weights of edges, and those that these have are used",
         _ => "",
@@ -92,7 +95,29 @@ fn unlike(part: &Part, card: &Card) -> Vec<String> {
     } else {
         "what stands for missing cells and categories is not the model's: predict from the tables to have that"
     };
-    [weights, columns].into_iter().filter(|note| !note.is_empty()).map(str::to_owned).collect()
+    let notes = [weights, columns].into_iter().filter(|note| !note.is_empty()).map(str::to_owned);
+    notes.chain(nameless(part, card)).collect()
+}
+
+/// What has names on one side alone, and so is taken to be in the same order on both.
+fn nameless(part: &Part, card: &Card) -> impl Iterator<Item = String> {
+    let (found, known) = (&part.global.about, &card.about);
+    let is_labelled = part.labels != Labels::None;
+    let relations = if card.relations > 0 { [found.relations.len(), known.relations.len()] } else { [0; 2] };
+    let classes = if is_labelled { [found.classes.len(), known.classes.len()] } else { [0; 2] };
+    let all = [
+        ("feature columns", [found.features.len(), known.features.len()]),
+        ("relations", relations),
+        ("classes of labels", classes),
+    ];
+    all.into_iter().filter_map(|(what, [there, here])| {
+        let side = match (there, here) {
+            (0, 1..) => "of these data have no names",
+            (1.., 0) => "of the model have no names",
+            _ => return None,
+        };
+        Some(format!("the {what} {side}, so they are taken to be in the same order as the other's"))
+    })
 }
 
 /// Makes of a part what the model reads: its columns on its scale, its classes.

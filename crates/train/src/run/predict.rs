@@ -38,6 +38,7 @@ pub struct Prediction {
     plan: Plan,
     parts: Vec<Part>,
     threads: usize,
+    notes: Vec<String>,
 }
 
 impl Prediction {
@@ -54,6 +55,9 @@ impl Prediction {
         let Widths { columns, classes, relations } = widths;
         let plan = Plan::for_model(members, config, widths)?;
         let mut parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
+        let odd = plan.check_weights(&parts)?;
+        let unread = parts.first().map_or_else(Vec::new, |part| plan.unread(&part.global));
+        let notes = unread.into_iter().chain(odd).collect();
         for part in &mut parts {
             if part.global.columns != columns {
                 let what = format!("the model reads {columns} feature columns, the data have {}", part.global.columns);
@@ -85,7 +89,7 @@ impl Prediction {
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let each = if config.train.threads > 0 { config.train.threads } else { cores / parts.len().max(1) };
-        Ok(Prediction { plan, parts, threads: each.max(1) })
+        Ok(Prediction { plan, parts, threads: each.max(1), notes })
     }
 
     /// The model's run, resolved.
@@ -96,6 +100,11 @@ impl Prediction {
     /// The parts, in the order of what is predicted for them.
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// What the model does not read of the data, and what is odd about what it reads, a line each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// How many workers predict.
@@ -125,7 +134,7 @@ impl Prediction {
     /// # Errors
     /// If the weights are no such model's.
     pub fn run(self, weights: &Weights) -> Result<Vec<Predictions>> {
-        let Prediction { plan, parts, threads: each } = self;
+        let Prediction { plan, parts, threads: each, .. } = self;
         let ends = threads(parts.len(), plan.config.deadline());
         std::thread::scope(|scope| {
             let one = |(part, end)| {

@@ -61,6 +61,7 @@ fn run_among(
     let part = source.take(rank.0)?;
     let plan = Plan::with(&options.members, &config, &part.global)?.with_label_skew(source.label_skew());
     plan.check_workers(size)?;
+    source.add_note(plan.check_weights(std::slice::from_ref(&part))?);
     let Options { out, resume, changes, interrupt, abort, observer, keep_accounts, force, .. } = options;
     transport.add_interrupt(abort);
     let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };

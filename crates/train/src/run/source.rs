@@ -143,6 +143,14 @@ impl Source {
         }
     }
 
+    /// One more line about the data.
+    pub(crate) fn add_note(&mut self, note: Option<String>) {
+        match self {
+            Source::Cut(_, notes) => notes.extend(note),
+            Source::Folder(_, _, held) => held.notes.extend(note),
+        }
+    }
+
     /// How far labels differ between parts, where whoever cut them has said so.
     pub fn label_skew(&self) -> Option<f64> {
         match self {

@@ -41,6 +41,7 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
     let plan = Plan::with(&options.members, &config, &parts[0].global)?
         .with_label_skew(LabelSkew::of_parts(&parts).map(|labels| labels.skew));
     plan.check_workers(size)?;
+    source.add_note(plan.check_weights(&parts)?);
     let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
     if size > cores {

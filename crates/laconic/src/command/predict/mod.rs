@@ -154,6 +154,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let source = arguments.source(&mut config, &model.card, output)?;
     source.notes().iter().for_each(|note| output.say(note));
     let prediction = Prediction::of((&Members::default(), &config), source, model.widths())?;
+    prediction.notes().iter().for_each(|note| output.say(format!("note: {note}")));
     if let Some(warning) = prediction.admit(arguments.force)? {
         output.say(format!("warning: {warning}"));
     }
