@@ -6,8 +6,6 @@
 
 use std::collections::HashSet;
 
-use crate::read::arrays::Element;
-
 /// A number as it was given: `value` and what `f64` leaves out of it, as it does of integers beyond 2^53.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Wide {
@@ -45,19 +43,6 @@ impl Wide {
 impl From<f64> for Wide {
     fn from(value: f64) -> Wide {
         Wide { value, rest: 0.0 }
-    }
-}
-
-impl Element for Wide {
-    const NAME: &'static str = "a number";
-    fn from_integer(value: i64) -> Option<Self> {
-        Some(Wide::integer(value.into()))
-    }
-    fn from_unsigned(value: u64) -> Option<Self> {
-        Some(Wide::integer(value.into()))
-    }
-    fn from_float(value: f64) -> Option<Self> {
-        Some(value.into())
     }
 }
 
@@ -143,8 +128,8 @@ impl Exact {
             (kept < given).then(|| {
                 let cure = "data.features = \"standardised\" subtracts the mean before anything is lost";
                 format!(
-                    "features: {given} different numbers of {name} fall together to {kept} in the precision of 32 bits; \
-                     {cure}"
+                    "features: {given} different numbers of {name} fall together to {kept} in the precision of 32 \
+                     bits; {cure}"
                 )
             })
         };

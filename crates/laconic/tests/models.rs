@@ -111,7 +111,7 @@ fn nodes_without_labels_and_split_are_predicted_in_any_format_and_on_any_number_
     place.json(&format!("predict run {new} --workers 3 --out three.csv"));
     place.json("data convert calls.csv --nodes new.csv --out new.npz");
     place.json("predict run --data new.npz --out npz.csv");
-    place.json("partition new.npz --parts 4 --out new-4");
+    place.json("partition new.npz --parts 4 --feature-preparation given --out new-4");
     place.json("predict run --data new-4 --out parts.csv");
     for table in ["three.csv", "npz.csv", "parts.csv"] {
         assert_eq!(agree(&place.path("own.csv"), &place.path(table)), 60, "{table}");

@@ -126,7 +126,7 @@ fn an_interchange_npz_is_cut_in_passes_as_it_is_in_memory() {
         place.json(&format!("data convert edges.csv --nodes nodes.csv {flags} --out {name}.npz"));
         for rest in ["--rule fennel", "--rule ldg --balance-edges", "--symmetrise"] {
             let line = format!("partition {name}.npz --parts 3 --seed 1 --method streaming {rest} --force");
-            let whole = place.json(&format!("{line} --out whole"));
+            let whole = place.json(&format!("{line} --feature-preparation given --out whole"));
             let pieces = place.json(&format!("{line} --memory 1GB --out pieces"));
             assert_eq!((&whole["parts"], &whole["cut_edges"]), (&pieces["parts"], &pieces["cut_edges"]));
             let of = |dir: &str| std::fs::read_to_string(place.path(&format!("{dir}/meta.json"))).unwrap();

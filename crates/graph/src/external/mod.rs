@@ -22,6 +22,4 @@ mod written;
 pub use cut::{Cut, Job, cut};
 
 #[cfg(test)]
-mod damaged_tests;
-#[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! A cut on the disk is the cut in memory, however little memory it has and however often it is ended.
 
+mod damaged;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,12 +19,12 @@ use crate::read::{ReadOptions, read};
 use crate::skew::LabelCounts;
 use crate::synth::{RmatSpec, rmat, rmat_arrays};
 
-pub(super) fn spec(symmetric: bool) -> RmatSpec {
+fn spec(symmetric: bool) -> RmatSpec {
     RmatSpec { scale: 11, edge_factor: 8, features: 3, classes: 4, seed: 5, symmetric, ..RmatSpec::default() }
 }
 
 /// Every file below `dir` by its path there.
-pub(super) fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -40,11 +42,7 @@ pub(super) fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Cuts in memory, as `laconic partition` does, and returns the files.
-pub(super) fn in_memory(
-    dataset: &Dataset,
-    (method, options): (&str, &PartitionOptions),
-    parts: u32,
-) -> BTreeMap<String, Vec<u8>> {
+fn in_memory(dataset: &Dataset, (method, options): (&str, &PartitionOptions), parts: u32) -> BTreeMap<String, Vec<u8>> {
     let roles = dataset.splits.first().map(|split| &split.roles[..]);
     let partitioner = PartitionerRegistry::default().get(method).unwrap().build(options).unwrap();
     let input = PartitionInput { graph: &dataset.graph, roles, parts, seed: 2 };
@@ -65,7 +63,7 @@ pub(super) fn in_memory(
     files(&dir)
 }
 
-pub(super) fn job<'a>(
+fn job<'a>(
     data: &'a ArrayFolder,
     (method, options): (&str, &'a PartitionOptions),
     parts: u32,

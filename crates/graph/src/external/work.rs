@@ -16,9 +16,9 @@ use super::state;
 use super::written::{read_numbers, write_numbers};
 use crate::aside::Held;
 use crate::error::{GraphError, Result};
-use crate::files::parent;
+use crate::files::{own_folder, parent};
 use crate::part::{FolderToBe, GlobalCounts, OLD, PartEntry, Provenance};
-use crate::part::{clear, may_replace, own_folder, take_back};
+use crate::part::{clear, may_replace, take_back};
 use crate::partition::{PartQuality, Quality};
 
 /// The folder, which one process at a time holds, and what has been done in it.
@@ -162,8 +162,8 @@ impl Work {
 }
 
 impl Done {
-    /// Whether all that is needed to go on is as it was written. Parts that are in their final place already are nothing
-    /// to go on from.
+    /// Whether all that is needed to go on is as it was written. Parts that are in their final place already are
+    /// nothing to go on from.
     fn is_sound(&self, folder: &Path) -> Result<bool> {
         for (&part, (entry, _)) in &self.parts {
             if !FolderToBe::has(&folder.join(PARTS), part, entry)? {

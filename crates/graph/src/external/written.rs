@@ -1,5 +1,5 @@
-//! Files of an unfinished cut, as they were written: what a crash, a full disk or a hand has changed is found out before
-//! anything is made of it.
+//! Files of an unfinished cut, as they were written: what a crash, a full disk or a hand has changed is found out
+//! before anything is made of it.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

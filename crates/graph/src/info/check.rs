@@ -285,9 +285,17 @@ mod tests {
     }
 
     #[test]
+    fn labels_with_one_class_a_node_in_a_column_each_are_said_to_be_one_hot() {
+        let of = |values: &[u8]| found(|d| d.labels = Labels::Multi { classes: 2, values: values.to_vec() });
+        let said = of(&[0, 1, 1, 0, 0, 1]);
+        assert!(said.len() == 1 && said[0].starts_with("warning: the labels are one-hot, exactly one of 2 classes"));
+        assert!(!of(&[0, 1, 1, 1, 0, 1]).iter().any(|what| what.contains("one-hot")));
+    }
+
+    #[test]
     fn each_defect_is_found() {
         type Defect = (&'static str, fn(&mut Dataset));
-        let defects: [Defect; 17] = [
+        let defects: [Defect; 16] = [
             ("error: 1 labels for 3 nodes", |d| d.labels = Labels::Single { classes: 1, values: vec![0] }),
             ("error: split 0: 1 nodes have more than one role, the first is node 5", |d| {
                 d.splits[0].roles[0] |= Split::TEST
@@ -330,12 +338,6 @@ mod tests {
             ("warning: 1 of 3 classes have no nodes", |d| {
                 d.labels = Labels::Single { classes: 3, values: vec![0, 1, 1] };
             }),
-            (
-                "warning: the labels are one-hot, exactly one of 2 classes for each of 3 nodes, and they are taken for \
-                 several labels a node: a sigmoid for each class, and micro F1; where a node is of one class, give its \
-                 number (labels.argmax(1)), or one column of names in a table",
-                |d| d.labels = Labels::Multi { classes: 2, values: vec![0, 1, 1, 0, 0, 1] },
-            ),
             ("error: 3 nodes have only 2 different ids", |d| d.ids = Ids::Integers(vec![5, 5, 9])),
             ("warning: 2 of 4 pairs that are given as no edges for testing are edges", |d| {
                 let (sources, targets, others) = (vec![0, 2], vec![1, 1], vec![2, 1, 0, 1]);

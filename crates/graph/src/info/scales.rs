@@ -6,7 +6,8 @@ use crate::dataset::Features;
 const RATIO: f64 = 100.0;
 
 /// A sentence where numbers of one column are 100 times as large as those of another, or more: a model that reads them
-/// as they are hears little but the largest. The size of a column is the root mean square of its numbers that are not 0.
+/// as they are hears little but the largest. The size of a column is the root mean square of its numbers that are not
+/// 0.
 pub fn unlike_scales(features: &Features, names: &[String]) -> Option<String> {
     let columns = features.columns();
     let mut sums = vec![(0.0f64, 0u64); columns];

@@ -27,7 +27,7 @@ use crate::aside::{Held, part_of};
 use crate::dataset::{Features, Ids, Labels};
 use crate::edges::{EdgeData, Edges, Relations};
 use crate::error::{GraphError, Result};
-use crate::files::{keep_names, parent};
+use crate::files::{keep_names, own_folder, parent};
 use crate::part::mapped::FeaturesIn;
 use crate::part::meta::{Meta, PartEntry, Provenance};
 use crate::part::negatives;
@@ -476,28 +476,6 @@ impl Drop for Aside {
         // What cannot be removed now is removed by the next who writes to this place.
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// Makes a folder for work under a fixed name, or takes the one that is there if it is a folder, no link to one, in
-/// which everything is called as `ours` is: anything else is somebody's, and will not be cleared away.
-pub(crate) fn own_folder(folder: &Path, ours: &dyn Fn(&str) -> bool) -> Result<()> {
-    let refused = |source| GraphError::io(folder, source);
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        made => return made.map_err(refused),
-    }
-    if !fs::symlink_metadata(folder).map_err(refused)?.is_dir() {
-        let what = "this name is needed for a folder of work, and something else has it: move it away";
-        return Err(GraphError::format(folder, "folder", what));
-    }
-    for entry in fs::read_dir(folder).map_err(refused)? {
-        let name = entry.map_err(refused)?.file_name();
-        if !name.to_str().is_some_and(ours) {
-            let what = format!("it holds {name:?}, which is not of this program's work: move the folder away");
-            return Err(GraphError::format(folder, "folder", what));
-        }
-    }
-    Ok(())
 }
 
 fn remove(entry: &fs::DirEntry) -> std::io::Result<()> {

@@ -24,7 +24,7 @@ use crate::given::{GivenCounts, GivenNegatives};
 
 pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
-pub(crate) use folder::{Aside, OLD, clear, may_replace, own_folder, take_back};
+pub(crate) use folder::{Aside, OLD, clear, may_replace, take_back};
 pub use folder::{
     features_bytes, is_part_folder, open_meta, open_part, open_part_with, parts_here, write_counts, write_part,
     write_parts,

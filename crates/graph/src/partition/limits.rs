@@ -71,8 +71,8 @@ mod tests {
             [
                 "the imbalance of nodes that is allowed, 5 % above the mean of 100.0 a part, could not be kept: the \
                  largest part has 106",
-                "the imbalance of training nodes that is allowed, 5 % above the mean of 10.0 a part, could not be kept: \
-                 the largest part has 20"
+                "the imbalance of training nodes that is allowed, 5 % above the mean of 10.0 a part, could not be \
+                 kept: the largest part has 20"
             ]
         );
         assert!(said(&of(&[150, 50], &[0, 0]), "random", &usual).is_empty());

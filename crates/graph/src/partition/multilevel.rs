@@ -25,8 +25,8 @@ pub(super) static KIND: PartitionerKind = PartitionerKind {
 };
 
 /// METIS on the graph with directions forgotten and loops taken out, the edge weights ignored: a halo row costs the
-/// same however much its edges weigh. METIS leaves parts empty where there are hardly more nodes, or training nodes to be
-/// balanced, than parts; these are filled as [`PartitionerKind::build`] says.
+/// same however much its edges weigh. METIS leaves parts empty where there are hardly more nodes, or training nodes to
+/// be balanced, than parts; these are filled as [`PartitionerKind::build`] says.
 ///
 /// The same input gives the same parts on the same system; METIS draws from the C library's `rand`, which differs
 /// between systems. Write a part folder where that matters. METIS also catches SIGTERM while it runs, and fails then.

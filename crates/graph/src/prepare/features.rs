@@ -67,8 +67,26 @@ pub fn standardise(
         )));
     }
     let trains = |row: usize| roles.is_none_or(|roles| roles[row] & Split::TRAIN != 0);
+    let (mut means, mut deviations) = moments(values, columns, &trains)?;
+    let mut rests = vec![0.0f64; columns];
+    for of in &exact.columns {
+        let (mean, deviation) = of.moments(&trains);
+        (means[of.column], rests[of.column], deviations[of.column]) = (mean.value, mean.rest, deviation);
+    }
+    for column in (0..columns).filter(|&column| stays.get(column) == Some(&true)) {
+        (means[column], rests[column], deviations[column]) = (0.0, 0.0, 1.0);
+    }
+    if rests.iter().all(|&rest| rest == 0.0) {
+        rests.clear();
+    }
+    shift(values, exact, (&means, &rests, &deviations));
+    Ok(Scale::Standardised { means, deviations, rests })
+}
+
+/// Mean and deviation of each column over the rows that count, the latter 1 where all are equal.
+fn moments(values: &[f32], columns: usize, counts: &dyn Fn(usize) -> bool) -> Result<(Vec<f64>, Vec<f64>)> {
     let training = |values: &mut dyn FnMut(&[f32]), from: &[f32]| {
-        let rows = from.chunks_exact(columns).enumerate().filter(|(row, _)| trains(*row));
+        let rows = from.chunks_exact(columns).enumerate().filter(|(row, _)| counts(*row));
         rows.for_each(|(_, row)| values(row));
     };
     let mut count = 0u64;
@@ -101,19 +119,7 @@ pub fn standardise(
         // Asked of the range: the rounding of the mean gives a constant column a tiny deviation.
         *deviation = if range.0 < range.1 { (*deviation / count as f64).sqrt() } else { 1.0 };
     }
-    let mut rests = vec![0.0f64; columns];
-    for of in &exact.columns {
-        let (mean, deviation) = of.moments(&trains);
-        (means[of.column], rests[of.column], deviations[of.column]) = (mean.value, mean.rest, deviation);
-    }
-    for column in (0..columns).filter(|&column| stays.get(column) == Some(&true)) {
-        (means[column], rests[column], deviations[column]) = (0.0, 0.0, 1.0);
-    }
-    if rests.iter().all(|&rest| rest == 0.0) {
-        rests.clear();
-    }
-    shift(values, exact, (&means, &rests, &deviations));
-    Ok(Scale::Standardised { means, deviations, rests })
+    Ok((means, deviations))
 }
 
 impl ExactColumn {

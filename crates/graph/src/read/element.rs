@@ -1,5 +1,7 @@
 //! What values of arrays are read as.
 
+use crate::exact::Wide;
+
 /// A type that arrays can be read as, from whatever number type the file has, as long as no value is changed by it
 /// (floating-point values may be rounded to `f32`).
 pub trait Element: Copy {
@@ -62,5 +64,18 @@ impl Element for f64 {
     }
     fn from_float(value: f64) -> Option<Self> {
         Some(value)
+    }
+}
+
+impl Element for Wide {
+    const NAME: &'static str = "a number";
+    fn from_integer(value: i64) -> Option<Self> {
+        Some(Wide::integer(value.into()))
+    }
+    fn from_unsigned(value: u64) -> Option<Self> {
+        Some(Wide::integer(value.into()))
+    }
+    fn from_float(value: f64) -> Option<Self> {
+        Some(value.into())
     }
 }

@@ -150,7 +150,8 @@ fn suit(part: &mut Part, card: &Card) -> std::result::Result<(), String> {
         scaled.map_err(|error| error.to_string())?;
     } else if found.scale != known.scale {
         let how = if let Scale::RowNormalised = found.scale { "row-normalised" } else { "standardised" };
-        let what = "and the model's were not, or by other means; give it the features as they were before";
+        let what = "and the model's were not, or by other means; give it the features as they were before \
+                    (laconic partition --feature-preparation given)";
         return Err(format!("the features have been {how} already, {what}"));
     }
     relabel(&mut part.labels, &found, card)?;

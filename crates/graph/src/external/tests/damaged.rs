@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use super::tests::{files, in_memory, job, spec};
-use super::{Job, cut};
+use super::{Job, cut, files, in_memory, job, spec};
 use crate::limits::Limits;
 use crate::partition::PartitionOptions;
 use crate::read::passes::ArrayFolder;
