@@ -3,9 +3,11 @@ the simulated clock.
 
     python examples/averaging_table.py target/release/laconic facebook_pages.npz --features features.npz --links
 
-Each method trains for the same time: full local graphs, `--speed` steps a second, a mean every `--interval` seconds,
-`--limit` seconds in all, over `--shape` links. ggs exchanges rows in every step and takes as many steps; what its
-messages would take of the time is not counted, so its figures are those of a network that costs nothing. With
+Each method trains for the same time: full local graphs, a mean every `--interval` seconds, `--limit` seconds in all, over
+`--shape` links. A trainer of the whole graph takes `--speed` steps a second, and one of a part as many more as its nodes
+and edges together are fewer than the whole graph's. ggs shares each step among all and takes as many as its largest part
+allows; what its messages would take of the time is not counted, so its figures are those of a network that costs nothing.
+With `--equal-steps` everybody takes `--speed` steps a second, whatever the part. With
 `--drop`, each part is left out in turn (the published protocol of failed trainers), and the mean loss is shown.
 *By equal bytes* is the test figure of the best mean that had come before `--megabytes` had crossed (if not given: as many
 as the first method took). Of each partition the edges inside its parts are counted and how far gradients of a small
@@ -42,10 +44,23 @@ METHODS = {
 }
 
 
-def keys(args, method, seed, drop):
+def speeds(args, method, cut):
+    """Steps a second of each trainer, by part; `cut` says what parts hold, and is None where there is one."""
+    if args.equal_steps or cut is None:
+        return [args.speed]
+    # Who exchanges rows reads edges from other parts, too; who does not has lost the share that is cut, in the mean.
+    alone = not any(word in method for word in ("frozen", "stale", "GGS"))
+    kept = 1 - cut["cut_share"] if alone else 1.0
+    whole = sum(part["nodes"] + part["edges"] for part in cut["parts"])
+    return [round(args.speed * whole / max(1.0, part["nodes"] + kept * part["edges"]), 3) for part in cut["parts"]]
+
+
+def keys(args, method, seed, drop, cut):
     """The keys of one run."""
-    steps = int(args.speed * args.limit)
-    interval = int(args.speed * args.interval)
+    rates = speeds(args, method, cut)
+    # A step that all take together waits for the slowest.
+    steps = int(min(rates) * args.limit)
+    interval = int(min(rates) * args.interval)
     sets = [
         f"data.path={args.data}",
         f"partition.parts={args.trainers}",
@@ -69,7 +84,7 @@ def keys(args, method, seed, drop):
     stages = 2 if "frozen" in method else 1
     sets += [
         "transport.kind=simulated",
-        f"transport.speeds=[{args.speed}]",
+        f"transport.speeds={rates}",
         f"transport.shape={args.shape}",
         f"schedule.interval={args.interval}s",
         # Stages share the time.
@@ -82,11 +97,11 @@ def keys(args, method, seed, drop):
     return sets
 
 
-def run(args, method, seed, drop=None):
+def run(args, method, seed, cut, drop=None):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "run"
         command = [args.laconic, "train", "--out", out, "--quiet"]
-        for key in keys(args, method, seed, drop):
+        for key in keys(args, method, seed, drop, cut):
             command += ["--set", key]
         # An empty configuration: all is said by keys.
         empty = pathlib.Path(folder) / "run.toml"
@@ -155,7 +170,7 @@ def partition(args, method, seed):
         differ = max(measured.get("distances", [0.0]))
     told = {"partition": method, "seed": seed, "kept": 1 - cut["cut_share"], "differ": differ}
     print(json.dumps(told), flush=True)
-    return told
+    return {**told, "cut_share": cut["cut_share"], "parts": cut["parts"]}
 
 
 def spread(values, digits=4):
@@ -176,7 +191,8 @@ def main():
     parser.add_argument("--trainers", type=int, default=3)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=[m for m in METHODS if "given" not in m])
-    parser.add_argument("--speed", type=float, default=10.0)
+    parser.add_argument("--speed", type=float, default=10.0, help="steps a second on the whole graph")
+    parser.add_argument("--equal-steps", action="store_true", help="as many for everybody, whatever the part")
     parser.add_argument("--interval", type=float, default=2.0)
     parser.add_argument("--limit", type=float, default=40.0)
     parser.add_argument("--shape", default="wan-100mbit-40ms")
@@ -186,14 +202,16 @@ def main():
     args = parser.parse_args()
     rows = []
     for method in args.methods:
-        runs = [run(args, method, seed) for seed in args.seeds]
+        cut_by = {seed: partition(args, method, seed) for seed in args.seeds}
+        runs = [run(args, method, seed, cut) for seed, cut in cut_by.items()]
         runs = [told for told in runs if told]
         losses = []
         if args.drop and method != "GGS" and not method.startswith("single"):
             for told in runs:
-                dropped = [run(args, method, told["seed"], drop) for drop in range(args.trainers)]
+                seed = told["seed"]
+                dropped = [run(args, method, seed, cut_by[seed], drop) for drop in range(args.trainers)]
                 losses += [told["test"] - other["test"] for other in dropped if other]
-        cuts = [cut for seed in args.seeds if (cut := partition(args, method, seed))]
+        cuts = [cut for cut in cut_by.values() if cut]
         rows.append((method, runs, losses, cuts))
     first = next((runs for _, runs, _, _ in rows if runs), None)
     limit = args.megabytes * 1e6 if args.megabytes else max(told["bytes"] for told in first) if first else 0
