@@ -130,8 +130,7 @@ pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
     }
     let trainers = Trainers::of(&task.config, workers)?;
     let workers = trainers.as_ref().map_or(workers, |trainers| trainers.ranks);
-    let folder = tempfile::Builder::new().prefix("laconic-").tempdir();
-    let folder = folder.map_err(|source| TrainError::io(std::env::temp_dir(), source))?;
+    let folder = meeting_place()?;
     let secret = RandomState::new().hash_one(std::process::id());
     std::fs::create_dir(folder.path().join("exchange")).map_err(|source| TrainError::io(folder.path(), source))?;
     let seat = |rank| Seat { folder: folder.path().to_owned(), secret, rank, size: workers };
@@ -159,6 +158,21 @@ pub fn run(task: &Task, signals: &Signals, told: &Output) -> Result<Summary> {
         None => wait(&mut started, grace, signals)?,
     }
     how_it_ended(started, trainers.is_some())
+}
+
+/// The longest path of a folder in which sockets have room: some systems take 104 bytes in all.
+const PATH_MAX: usize = 80;
+
+/// A folder that only this user can look into, whatever the umask; in `/tmp` where the path of TMPDIR is too long for
+/// sockets.
+fn meeting_place() -> Result<tempfile::TempDir> {
+    let usual = std::env::temp_dir();
+    let place = if usual.as_os_str().len() > PATH_MAX { std::path::PathBuf::from("/tmp") } else { usual };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("laconic-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    Ok(builder.tempdir_in(&place).map_err(|source| TrainError::io(place, source))?)
 }
 
 /// Waits until all have ended. After a first failure the others get some time to end by themselves, so that their

@@ -53,11 +53,17 @@ pub fn completions(arguments: &Completions, output: &Output) -> Result<u8> {
 /// Prints or writes the pages.
 pub fn man(arguments: &Man, output: &Output) -> Result<u8> {
     let Some(out) = &arguments.out else { return print(page(Cli::command())?, output) };
+    let is_new = !out.exists();
     std::fs::create_dir_all(out).map_err(|source| TrainError::io(out, source))?;
     let mut root = Cli::command();
     root.build();
     let mut files = Vec::new();
-    write_pages(&root, "laconic", out, &mut files)?;
+    let written = write_pages(&root, "laconic", out, &mut files);
+    if written.is_err() && is_new {
+        // Some pages are of no use without the others.
+        let _ = std::fs::remove_dir_all(out);
+    }
+    written?;
     let text = format!("{} pages in {}", files.len(), out.display());
     output.result(text, &Written { files })?;
     Ok(0)

@@ -2,7 +2,7 @@
 
 mod loader;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -85,15 +85,27 @@ pub fn run(arguments: Export, output: &Output) -> Result<u8> {
     let written = Loader::new(&plan, &model.card, arguments.to).map_err(TrainError::config)?;
     let (text, needs) = (written.text(), written.needs());
     let out = arguments.out.unwrap_or_else(|| arguments.dir.join(folder));
+    let is_new = !out.exists();
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    let [weights, loader, about] = ["model.safetensors", "load.py", "about.json"].map(|name| out.join(name));
-    let tensors = Tensors { tensors: tensors(&plan, &model), metadata: None };
-    write_aside(&weights, &tensors.to_bytes().map_err(|what| TrainError::file(&weights, what))?)?;
-    write_aside(&loader, text.as_bytes())?;
-    write_aside(&about, (serde_json::to_string_pretty(&model.card)? + "\n").as_bytes())?;
+    let written = write(&out, &plan, &model, &text);
+    if written.is_err() && is_new {
+        // What was written is of no use alone.
+        let _ = std::fs::remove_dir_all(&out);
+    }
+    let [weights, loader, about] = written?;
     output.say(format!("written to {}; load.py needs {} and no other package", out.display(), needs.join(" and ")));
     output.result(text.trim_end(), &Written { weights, loader, about, needs })?;
     Ok(0)
+}
+
+/// Writes weights, loader and what the model is about into a folder.
+fn write(out: &Path, plan: &Plan, model: &Model, text: &str) -> Result<[PathBuf; 3]> {
+    let [weights, loader, about] = ["model.safetensors", "load.py", "about.json"].map(|name| out.join(name));
+    let tensors = Tensors { tensors: tensors(plan, model), metadata: None };
+    write_aside(&weights, &tensors.to_bytes().map_err(|what| TrainError::file(&weights, what))?)?;
+    write_aside(&loader, text.as_bytes())?;
+    write_aside(&about, (serde_json::to_string_pretty(&model.card)? + "\n").as_bytes())?;
+    Ok([weights, loader, about])
 }
 
 /// The parameters of the layers that rows run through, and the scale of features.
