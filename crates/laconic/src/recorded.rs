@@ -7,6 +7,7 @@ use std::path::Path;
 use laconic_nn::metric::Metric;
 use laconic_train::config::TaskChoice;
 use laconic_train::record::claim::METRICS;
+use laconic_train::record::summary::BytesSummary;
 use laconic_train::worker::evaluate::Figures;
 use laconic_train::{RoundReport, Summary, TrainError};
 
@@ -77,7 +78,7 @@ impl Recorded {
         // Older runs do not say it, and learned classes.
         let task = serde_json::from_value(summary.config["task"]["kind"].clone()).unwrap_or_default();
         let by_loss = summary.config["train"]["select_by"] == "loss";
-        let curves = Curves::read(&folder.join(METRICS), metric.as_deref(), by_loss)?;
+        let curves = Curves::read(&folder.join(METRICS), metric.as_deref(), by_loss, &summary.bytes)?;
         Ok(Recorded { summary, task, metric, curves })
     }
 
@@ -107,11 +108,13 @@ fn metric(summary: &Summary) -> Option<String> {
 }
 
 impl Curves {
-    fn read(path: &Path, metric: Option<&str>, by_loss: bool) -> Result<Curves, TrainError> {
+    /// Bytes are those that one start would have sent.
+    fn read(path: &Path, metric: Option<&str>, by_loss: bool, sent: &BytesSummary) -> Result<Curves, TrainError> {
         let (mut curves, mut chosen) = (Curves::default(), Chosen { by_loss, best: None });
         let mut read = |number: usize, line: &str| {
-            let report: RoundReport = serde_json::from_str(line)
+            let mut report: RoundReport = serde_json::from_str(line)
                 .map_err(|error| TrainError::file(path, format!("line {number}: expected a round: {error}")))?;
+            report.bytes = report.bytes.map(|bytes| bytes.saturating_sub(sent.not_straight_until(report.round)));
             curves.enter(&report, &mut chosen, metric.unwrap_or_default());
             Ok(())
         };

@@ -313,6 +313,15 @@ impl Plan {
         self.messages.are_predictable() && self.links.is_none() && !fetches
     }
 
+    /// Whether a run that was stopped and goes on comes to what one start comes to, in figures and in
+    /// [`straight`](crate::record::summary::BytesSummary::straight) bytes. Trainers on their own take a mean when they are
+    /// stopped, batches fetch again what they had kept, links ask again who has the ends of pairs, and skipped messages
+    /// are counted by each start.
+    pub fn goes_on_as_one(&self) -> bool {
+        let fetches = self.stages.iter().any(|stage| self.fetches(stage));
+        self.trainers.is_none() && self.links.is_none() && !fetches && self.config.messages.skip.is_none()
+    }
+
     /// The first layer that reads neighbours; all that do are of one kind.
     pub fn messaging_layer(&self) -> Option<&dyn Layer> {
         let units = self.stages.iter().flat_map(|stage| stage.network.units());

@@ -10,6 +10,7 @@ use laconic_wire::{Count, Kind, PerKind, Rank, Row};
 
 use super::aside::read_within;
 use super::ledger::put_together;
+use super::report::WorkerReport;
 use super::summary::Summary;
 use super::traffic::{Earlier, LinkBytes, StartBytes};
 use crate::error::Result;
@@ -28,11 +29,18 @@ pub fn read_earlier(out: &Path, workers: usize, snapshot: &Snapshot) -> Result<E
     put_together(out, workers, true, &mut |row| found.enter(row))?;
     let summary = read_within(&out.join("summary.json"), BYTES_MAX).ok();
     let summary = summary.and_then(|text| serde_json::from_slice::<Summary>(&text).ok());
+    let until = found.until(snapshot.rounds());
     let mut earlier = found.earlier(snapshot.rounds(), summary.as_ref());
     // Where rows are missing (those of other machines, perhaps), the checkpoint still knows how much was sent.
     for (kind, known) in snapshot.bytes.iter() {
-        if known.framed > earlier.kinds[kind].framed {
-            earlier.kinds[kind] = *known;
+        let missing = known.framed.saturating_sub(until[kind].framed);
+        if missing > 0 {
+            earlier.missing += missing;
+            earlier.kinds[kind] += Count {
+                frames: known.frames.saturating_sub(until[kind].frames),
+                payload: known.payload.saturating_sub(until[kind].payload),
+                framed: missing,
+            };
         }
     }
     Ok(earlier)
@@ -51,8 +59,15 @@ struct Start {
     total: Count,
     /// The first round that was trained in it.
     first: Option<u32>,
-    /// Framed bytes by round.
-    rounds: BTreeMap<u32, u64>,
+    /// What was sent, by round.
+    rounds: BTreeMap<u32, PerKind<Count>>,
+}
+
+impl Start {
+    /// The round that it went on from, as far as its rows say.
+    fn after_round(&self) -> u32 {
+        self.first.map_or(0, |first| first.saturating_sub(1))
+    }
 }
 
 /// Whether frames of this kind travel only while a round is trained. Of others some are sent again when a run starts.
@@ -64,6 +79,12 @@ fn is_training(row: &Row) -> bool {
     }
 }
 
+/// Whether a run that is not stopped writes a checkpoint after this round.
+fn checkpoints(summary: &Summary, round: u32) -> bool {
+    let every = summary.config["out"]["checkpoint_every"].as_u64().unwrap_or(0);
+    (every > 0 && u64::from(round).is_multiple_of(every)) || (!summary.interrupted && round == summary.rounds)
+}
+
 impl Found {
     fn enter(&mut self, row: &Row) {
         let Row { from, entry, count, start } = *row;
@@ -71,7 +92,7 @@ impl Found {
         *self.links.entry((from, entry.peer)).or_default() += count;
         let start = self.starts.entry(start).or_default();
         start.total += count;
-        *start.rounds.entry(entry.round).or_default() += count.framed;
+        start.rounds.entry(entry.round).or_default()[entry.kind] += count;
         if is_training(row) && start.first.is_none_or(|first| entry.round < first) {
             start.first = Some(entry.round);
         }
@@ -92,26 +113,58 @@ impl Found {
                 None => starts.is_empty() && start == 0,
             })
         };
-        let (mut starts, mut again_from) = (Vec::new(), after);
+        let reports = summary.map_or(0, WorkerReport::of_all);
+        let first = self.starts.keys().next().copied();
+        let (mut starts, mut straight, mut again_from) = (Vec::new(), PerKind::<u64>::default(), after);
         for (&number, start) in self.starts.iter().rev() {
-            let after_round = start.first.map_or(0, |first| first.saturating_sub(1));
+            let (after_round, closed) = (start.after_round(), closed(number));
             let Count { frames, payload, framed: bytes } = start.total;
-            let repeated = start.rounds.range(again_from.saturating_add(1)..).map(|(_, bytes)| bytes).sum();
-            starts.push(StartBytes {
-                start: number,
-                after_round,
-                frames,
-                payload,
-                bytes,
-                repeated,
-                closed: closed(number),
-            });
+            let (mut repeated, mut again) = (0, 0);
+            // What is said before the first round that is trained was said by the start before.
+            let says_again = |round: u32| Some(number) != first && (start.first.is_none() || round <= after_round);
+            for (&round, kinds) in &start.rounds {
+                let sum = kinds.iter().map(|(_, count)| count.framed).sum::<u64>();
+                if round > again_from {
+                    repeated += sum;
+                } else if says_again(round) {
+                    again += sum;
+                } else {
+                    kinds.iter().for_each(|(kind, count)| straight[kind] += count.framed);
+                }
+            }
+            let last = start.rounds.keys().next_back().copied().unwrap_or_default();
+            if closed && last <= again_from && !says_again(last) {
+                // Who is stopped says what it has sent, for a checkpoint, and reports.
+                let control = start.rounds.get(&last).map_or(0, |kinds| kinds[Kind::Control].framed);
+                let ended =
+                    if summary.is_some_and(|of| checkpoints(of, last)) { reports.min(control) } else { control };
+                straight[Kind::Control] -= ended;
+                // It was said in vain because another start came behind it; what the last one said is counted by who goes on.
+                starts.last_mut().into_iter().for_each(|later: &mut StartBytes| later.again += ended);
+            }
+            starts.push(StartBytes { start: number, after_round, frames, payload, bytes, repeated, again, closed });
             if start.first.is_some() {
                 again_from = again_from.min(after_round);
             }
         }
         starts.reverse();
-        Earlier { kinds: self.kinds, links: links.collect(), starts }
+        Earlier { kinds: self.kinds, links: links.collect(), starts, straight, missing: 0 }
+    }
+
+    /// What had been sent when the checkpoint of this round was written, by kind; at least, where what is counted in
+    /// it may be entered under later rounds.
+    fn until(&self, round: u32) -> PerKind<Count> {
+        let wrote = self.starts.iter().rev().find(|(_, start)| start.first.is_some_and(|first| first <= round));
+        let wrote = wrote.map_or(u32::MAX, |(number, _)| *number);
+        let mut until = PerKind::<Count>::default();
+        for (&number, start) in self.starts.iter().filter(|(number, _)| **number <= wrote) {
+            for (&of, kinds) in &start.rounds {
+                // Batches fetch for rounds to come.
+                let counts = |kind| number < wrote || of <= round || matches!(kind, Kind::Features | Kind::Draws);
+                kinds.iter().filter(|(kind, _)| counts(*kind)).for_each(|(kind, count)| until[kind] += *count);
+            }
+        }
+        until
     }
 }
 
@@ -144,5 +197,8 @@ mod tests {
         assert_eq!(bytes.iter().sum::<u64>(), earlier.framed());
         assert_eq!(earlier.links.iter().map(|link| link.bytes).sum::<u64>(), earlier.framed());
         assert_eq!(earlier.next_start(), 2);
+        // One start would have sent its start-up and four rounds.
+        assert_eq!(earlier.straight.iter().map(|(_, bytes)| bytes).sum::<u64>(), 1024 + 4 * 200);
+        assert_eq!((earlier.starts[0].again, earlier.starts[1].again), (0, 1024));
     }
 }

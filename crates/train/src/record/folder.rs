@@ -1,14 +1,16 @@
 //! What is written into a run's folder at the end.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use laconic_wire::Rank;
+use laconic_wire::{Kind, PerKind, Rank};
 
 use super::aside::write_aside;
 use super::card::Card;
 use super::checkpoint::Checkpoint;
 use super::claim::CONFIG;
 use super::ledger;
+use super::report::WorkerReport;
 use super::summary::Summary;
 use super::weights;
 use crate::error::{Result, TrainError};
@@ -62,11 +64,35 @@ pub(crate) fn write_results(
     (stages, trained): (&[Stage], &Trained),
     continues: bool,
 ) -> Result<()> {
-    let mut listed = 0;
-    ledger::put_together(out, summary.workers as usize, continues, &mut |row| listed += row.count.framed)?;
-    summary.bytes.unlisted = summary.bytes.total.saturating_sub(listed);
-    TIMELINE.join(out, summary.workers as usize)?;
     let trained_weights = weights::weights(&stages[..trained.chosen.len()], &trained.chosen);
+    // Nobody could read such a model: running statistics overflow where no loss has to.
+    let odd = trained_weights.iter().find_map(|(name, (_, values))| {
+        values.iter().find(|value| !value.is_finite()).map(|odd| format!("{name} of the model is {odd}"))
+    });
+    if let Some(what) = odd {
+        return Err(TrainError::Diverged { round: trained.best_round, what });
+    }
+    let (mut listed, mut again) = (0, PerKind::<u64>::default());
+    let goes_on = summary.bytes.starts.last().copied().filter(|_| continues);
+    ledger::put_together(out, summary.workers as usize, continues, &mut |row| {
+        listed += row.count.framed;
+        if goes_on.is_some_and(|start| row.start == start.start && row.entry.round <= start.after_round) {
+            again[row.entry.kind] += row.count.framed;
+        }
+    })?;
+    if goes_on.is_some_and(|start| summary.rounds <= start.after_round) {
+        // Nothing was left to train, and its report is the one that the run ends with.
+        let reports = &mut again[Kind::Control];
+        *reports = reports.saturating_sub(WorkerReport::of_all(summary));
+    }
+    let bytes = &mut summary.bytes;
+    bytes.unlisted = bytes.total.saturating_sub(listed);
+    if bytes.unlisted > 0 && continues {
+        (bytes.straight, bytes.straight_by_kind) = (None, BTreeMap::new());
+    } else {
+        bytes.without(&again);
+    }
+    TIMELINE.join(out, summary.workers as usize)?;
     let (trained_stages, all) = (trained.chosen.len(), stages.len());
     let card = Card {
         digest: summary.parameters.digest.clone(),

@@ -2,6 +2,7 @@
 
 use laconic_wire::{Count, Frame, Ledger, PerKind, Rank, Tag, Transport, WireError};
 
+use super::summary::Summary;
 use crate::config::WIDTHS;
 use crate::error::Result;
 use crate::exchange::steps::Step;
@@ -125,6 +126,12 @@ impl WorkerReport {
     /// The bytes of a report among so many workers.
     fn bytes(size: usize) -> usize {
         WorkerReport::empty(size).to_bytes().len()
+    }
+
+    /// Framed bytes of the reports of all workers of a run; trainers on their own send none.
+    pub fn of_all(summary: &Summary) -> u64 {
+        let workers = if summary.averaging.is_some() { 1 } else { u64::from(summary.workers) };
+        workers.saturating_sub(1) * Count::of(1, WorkerReport::bytes(summary.workers as usize) as u64).framed
     }
 
     /// Enters what [`WorkerReport::collect`] sends.

@@ -176,9 +176,54 @@ pub struct BytesSummary {
     /// `total` as often as they were sent.
     #[serde(default)]
     pub repeated: u64,
-    /// Bytes whose rows are not in the ledger: those of workers whose folder is on another machine.
+    /// Bytes whose rows are not in the ledger: those of workers whose folder is on another machine, and rows that were
+    /// removed.
     #[serde(default)]
     pub unlisted: u64,
+    /// What the run costs in one start: `total` without what was `repeated`, and without what later starts said
+    /// `again`. `None` of a run that was resumed where rows are missing here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub straight: Option<u64>,
+    /// The same by the kind of frame; empty where it is not known.
+    #[serde(default)]
+    pub straight_by_kind: BTreeMap<String, u64>,
+}
+
+impl BytesSummary {
+    /// What the run costs, by purpose and in all: in one start, as far as that is known.
+    pub fn cost(&self) -> (Purposes, u64) {
+        match self.straight {
+            Some(straight) => (Purposes::of_names(&self.straight_by_kind), straight),
+            None => (Purposes::of_names(&self.by_kind), self.total),
+        }
+    }
+
+    /// What was predicted of it; `None` where nobody could know it.
+    pub fn predicted_cost(&self) -> Option<u64> {
+        self.predicted.map(|predicted| predicted.saturating_sub(self.total.saturating_sub(self.cost().1)))
+    }
+
+    /// Of the bytes that had been sent when this round was written down, those that one start would not have sent.
+    pub fn not_straight_until(&self, round: u32) -> u64 {
+        let trains = |start: &StartBytes| start.again < start.bytes;
+        let of = self.starts.iter().rposition(|start| trains(start) && start.after_round < round).unwrap_or(0);
+        let before = self.starts.iter().take(of).map(|start| start.repeated + start.again).sum::<u64>();
+        before + self.starts.get(of).filter(|_| of > 0).map_or(0, |start| start.again)
+    }
+
+    /// Takes from what one start would have sent what the last one has said again.
+    pub(super) fn without(&mut self, again: &PerKind<u64>) {
+        for (kind, bytes) in again.iter() {
+            if let Some(straight) = self.straight_by_kind.get_mut(kind.name()) {
+                *straight = straight.saturating_sub(*bytes);
+            }
+        }
+        let straight = self.straight_by_kind.values().sum::<u64>();
+        self.straight = Some(straight);
+        let known: u64 = self.starts.iter().map(|start| start.repeated + start.again).sum();
+        let rest = self.total.saturating_sub(straight + known);
+        self.starts.iter_mut().last().into_iter().for_each(|start| start.again += rest);
+    }
 }
 
 /// `seconds`: total and median are the slowest worker's, the others means over workers.
@@ -263,6 +308,7 @@ impl Summary {
         notes.extend(plan.with_messages(&given.messages)?.notes());
         let bytes = bytes(facts, &reports);
         notes.extend(nothing_skipped(given, bytes.skipped));
+        notes.extend(earlier.note());
         notes.extend(trained.scores.notes.iter().cloned());
         notes.extend(fallback(plan, &trained.scores));
         let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -327,8 +373,14 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
         payload: since.payload,
         bytes: since.framed,
         repeated: 0,
+        again: 0,
         closed: true,
     });
+    // Those of this start are still to be told from what it said again.
+    let mut straight = kinds.map(|count| count.framed);
+    for (kind, bytes) in straight.iter_mut() {
+        *bytes = *bytes - facts.earlier.kinds[kind].framed + facts.earlier.straight[kind];
+    }
     let by_kind = kinds.map(|count| count.framed);
     BytesSummary {
         total: total.framed,
@@ -348,6 +400,8 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
         repeated: starts.iter().map(|start| start.repeated).sum(),
         starts,
         unlisted: 0,
+        straight: Some(straight.iter().map(|(_, bytes)| bytes).sum()),
+        straight_by_kind: by_name(&straight),
     }
 }
 

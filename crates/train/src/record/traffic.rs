@@ -33,6 +33,10 @@ pub struct StartBytes {
     pub bytes: u64,
     /// How many of them belong to rounds that a later start did again.
     pub repeated: u64,
+    /// How many others one start would not have sent: start-up, frozen inputs and the checkpoint of a run that goes on,
+    /// and what the start before said because it was stopped.
+    #[serde(default)]
+    pub again: u64,
     /// Whether it ended in order. Of one that was killed, what had left in the round under way is missing.
     pub closed: bool,
 }
@@ -46,12 +50,24 @@ pub struct Earlier {
     pub links: Vec<LinkBytes>,
     /// By the starts of the run.
     pub starts: Vec<StartBytes>,
+    /// What one start would have sent until the round that the run goes on from, by kind; framed.
+    pub straight: PerKind<u64>,
+    /// Bytes that the checkpoint knows of and the ledger here has no rows of.
+    pub missing: u64,
 }
 
 impl Earlier {
     /// Framed bytes of all kinds.
     pub fn framed(&self) -> u64 {
         self.kinds.iter().map(|(_, count)| count.framed).sum()
+    }
+
+    /// What is to be said where rows are missing.
+    pub fn note(&self) -> Option<String> {
+        (self.missing > 0).then(|| {
+            let what = "bytes that were sent before the run went on have no row in its ledger here; they count by kind";
+            format!("{} {what}: are the rows on another machine, or was a ledger.K.csv removed or cut?", self.missing)
+        })
     }
 
     /// The number of the start that goes on from here.

@@ -133,6 +133,7 @@ impl Session {
         let rounds: Vec<u32> = plan.stages.iter().map(|stage| stage.rounds).collect();
         recorder.observer().started(&given, worker.size(), moved.as_deref());
         plan.notes().iter().for_each(|note| recorder.observer().noted(note));
+        earlier.note().iter().for_each(|note| recorder.observer().warned(note));
         recorder.observer().stages(&rounds);
         recorder.observer().predicted(&forecast.by_kind, process.memory, rounds.iter().sum());
         worker.use_plan(plan)?;
@@ -394,7 +395,8 @@ fn forecast_rest(
     let total: u64 = by_kind.iter().map(|(_, bytes)| bytes).sum();
     if plan.messages.budget.is_some_and(|budget| total > budget) {
         let what = "what was sent before the run broke off, and starting again, leave too little of it";
-        return Err(TrainError::config(format!("messages.budget = {:?}: {what}", plan.config.messages.budget)));
+        let (budget, needs) = (&plan.config.messages.budget, format!("it takes {total} bytes in all"));
+        return Err(TrainError::config(format!("messages.budget = {budget:?}: {what}: {needs}")));
     }
     Ok(Predicted { ledger, by_kind, memory })
 }

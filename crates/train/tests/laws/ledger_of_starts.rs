@@ -136,6 +136,90 @@ fn rounds_that_were_sent_again_are_in_the_ledger_as_often_as_they_were_sent() {
     assert_eq!(bytes.predicted, Some(bytes.total), "what was sent before, and what was still to come");
 }
 
+/// What `stopped` and resumed runs cost is what one start has sent, by kind; and so are the bytes beside their rounds.
+#[test]
+fn a_run_that_was_stopped_and_went_on_costs_what_one_start_sends() {
+    let dataset = graph(150, 4);
+    let methods: [&[&str]; 9] = [
+        &[],
+        &["schedule.kind=lazy"],
+        &["schedule.kind=lazy", "schedule.start=mlp", "train.sync_every=3"],
+        &["schedule.kind=lazy", "schedule.hand_on={ columns = 3 }", "messages.parameters={codec=\"quantised\",bits=4}"],
+        &["schedule.kind=pipelined"],
+        &["messages.forward={codec=\"quantised\",bits=\"adaptive\",period=2}"],
+        &["messages.forward={codec=\"masked\",ratio={from=4}}"],
+        &["messages.selection={kind=\"boundary_sample\",rate=0.3}", "out.checkpoint_every=2"],
+        &["batch.size=20", "messages.selection=none"],
+    ];
+    for method in methods {
+        let keys = [method, &["train.epochs=6", "model.layers=2"]].concat();
+        let [one, other] = [folder(), folder()].map(|folder| (folder.path().join("run"), folder));
+        let straight = try_run(&config(&keys), &dataset, WORKERS, spilling(&one.0)).expect("a run");
+        let rounds = straight[0].trained.rounds;
+        assert!(straight[0].plan.goes_on_as_one(), "{keys:?}");
+        // Stopped twice; then asked to go on although nothing is left to do.
+        for round in [rounds / 2, rounds - 1, 0, 0] {
+            let start = other.0.exists();
+            let options = if round > 0 { stop_after(round, &other.0) } else { spilling(&other.0) };
+            try_run(&config(&keys), &dataset, WORKERS, Options { resume: start, ..options }).expect("a start");
+        }
+        let [straight, stopped] = [&one.0, &other.0].map(|out| summary(out).bytes);
+        assert_eq!(stopped.starts.len(), 4, "{keys:?}");
+        assert!(stopped.total > straight.total && stopped.repeated == 0, "{keys:?}");
+        assert_eq!((straight.straight, &straight.straight_by_kind), (Some(straight.total), &straight.by_kind));
+        assert_eq!(
+            (stopped.straight, &stopped.straight_by_kind),
+            (Some(straight.total), &straight.by_kind),
+            "{keys:?}"
+        );
+        assert_eq!(stopped.cost(), straight.cost(), "{keys:?}");
+        let again: u64 = stopped.starts.iter().map(|start| start.repeated + start.again).sum();
+        assert_eq!(again, stopped.total - straight.total, "{keys:?}");
+        for (one, other) in log(&one.0).iter().zip(log(&other.0)) {
+            let counted = other.bytes.map(|bytes| bytes - stopped.not_straight_until(other.round));
+            assert_eq!((other.round, counted), (one.round, one.bytes), "{keys:?}");
+        }
+    }
+}
+
+/// A file of rows that is gone or cut is said, in every figure that rests on it.
+#[test]
+fn rows_that_are_missing_when_a_run_goes_on_are_counted_and_said() {
+    let dataset = graph(150, 4);
+    let keys = ["train.epochs=6", "out.checkpoint_every=2"];
+    let crashing = [&keys[..], &["transport.fault={ rank = 1, round = 6, kind = \"crash\" }"]].concat();
+    for kept in [0, 20, usize::MAX] {
+        let folder = folder();
+        let out = folder.path().join("run");
+        try_run(&config(&crashing), &dataset, WORKERS, spilling(&out)).map(drop).expect_err("it crashes");
+        let path = out.join("ledger.2.csv");
+        let text = std::fs::read_to_string(&path).expect("rows of worker 2");
+        let (kept, lost): (Vec<_>, Vec<_>) = text.lines().enumerate().partition(|(number, _)| *number < kept);
+        let lost: Vec<Row> = lost.iter().map(|(_, line)| line.parse().expect("a row")).collect();
+        let kept: String = kept.iter().map(|(_, line)| format!("{line}\n")).collect();
+        if kept.is_empty() {
+            std::fs::remove_file(&path).expect("removed");
+        } else {
+            std::fs::write(&path, kept).expect("written");
+        }
+        let options = Options { resume: true, ..spilling(&out) };
+        let summary = try_run(&config(&keys), &dataset, WORKERS, options).expect("a run")[0].summary.clone();
+        let summary = summary.expect("worker 0 sums up");
+        let is_said = summary.notes.iter().any(|note| note.contains("no row") && note.contains("ledger.K.csv"));
+        let listed = framed(&rows(&out));
+        assert_eq!((summary.bytes.unlisted, is_said), (summary.bytes.total - listed, !lost.is_empty()));
+        if lost.is_empty() {
+            assert_eq!(summary.bytes.straight, Some(summary.bytes.total - again(&summary.bytes)));
+        } else {
+            assert!(summary.bytes.unlisted > 0 && summary.bytes.straight.is_none(), "{:?}", summary.bytes);
+        }
+    }
+}
+
+fn again(bytes: &BytesSummary) -> u64 {
+    bytes.starts.iter().map(|start| start.repeated + start.again).sum()
+}
+
 /// Puts the checkpoint of round 4 where a crash has left a later one.
 fn rewind(keys: &[&str], dataset: &Dataset, checkpoint: &Path) {
     let folder = folder();

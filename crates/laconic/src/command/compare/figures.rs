@@ -87,7 +87,7 @@ pub fn curves(comparison: &Comparison, recorded: &[(usize, &Recorded)]) -> Chart
 
 /// A run's curve up to where its summary says that it ended.
 fn to_the_end(run: &Recorded) -> Vec<(f64, f64)> {
-    let end = run.test().map(|test| (run.summary.bytes.total as f64, test));
+    let end = run.test().map(|test| (run.summary.bytes.cost().1 as f64, test));
     run.curves.test_by_bytes.iter().copied().chain(end).collect()
 }
 

@@ -24,7 +24,7 @@ fn csv(comparison: &Comparison) -> String {
     let metric = comparison.metric.as_deref().unwrap_or("test");
     let mut text = format!(
         "method,seed,partition_seed,split_seed,{},boundary,parameters,evaluation,start_up,training,bytes,predicted,\
-         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds\n",
+         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts\n",
         quoted(metric)
     );
     let known = |seed: Option<u64>| seed.map(|seed| seed.to_string()).unwrap_or_default();
@@ -35,7 +35,7 @@ fn csv(comparison: &Comparison) -> String {
             let (partition, split, purposes) = (known(run.partition_seed), known(run.split_seed), &run.purposes);
             let _ = writeln!(
                 text,
-                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 quoted(&line.name),
                 run.seed,
                 purposes.boundary,
@@ -51,7 +51,8 @@ fn csv(comparison: &Comparison) -> String {
                 run.memory,
                 quoted(&run.folder),
                 seconds(run.simulated_seconds),
-                seconds(run.convergence_seconds)
+                seconds(run.convergence_seconds),
+                run.starts
             );
         }
     }

@@ -58,7 +58,9 @@ every combination; with zip = true the first of each go together, then the secon
 
 The graph is read and cut once (for each seed of partition or split). A run has a process of its
 own, whose memory is the run's. Runs are in DIR/runs/METHOD/seed-S; those that are there are kept,
-so the same command goes on after Ctrl-C. Beside them: compare.json, compare.csv (a row a run),
+so the same command goes on after Ctrl-C. A run that was stopped counts with the bytes of one
+start; where these are not known (batches that fetch rows, links, messages.skip, trainers on their
+own) it begins anew. Beside them: compare.json, compare.csv (a row a run),
 compare.md and compare.tex (means), and as figures compare.svg (what each method comes to: metric
 against bytes), compare_time.svg and compare_curves.svg.
 

@@ -150,7 +150,7 @@ pub struct Run {
     pub folder: String,
     /// The test metric of the best validation round.
     pub test: Option<f64>,
-    /// Bytes over all workers.
+    /// Bytes over all workers, as one start sends them.
     pub bytes: u64,
     /// The same by what they are for.
     #[serde(flatten)]
@@ -163,6 +163,9 @@ pub struct Run {
     pub skipped: u64,
     /// What was predicted; nothing where nobody could know it.
     pub predicted: Option<u64>,
+    /// How often it was started: once, and once more each time that it went on.
+    #[serde(default = "once")]
+    pub starts: u32,
     /// Rounds done, over all stages.
     pub rounds: u32,
     /// Seconds from start to end, on the clock that the comparison says.
@@ -176,6 +179,10 @@ pub struct Run {
     /// The largest resident size of the process in bytes.
     #[serde(default)]
     pub memory: u64,
+}
+
+fn once() -> u32 {
+    1
 }
 
 impl Run {
@@ -267,7 +274,8 @@ impl Comparison {
     pub fn enter(&mut self, index: usize, seeds: impl Into<Seeds>, folder: String, recorded: &Recorded) {
         let seeds = seeds.into();
         let summary = &recorded.summary;
-        let purposes = Purposes::of_names(&summary.bytes.by_kind);
+        // What one start costs: a run that was stopped has sent some of it twice.
+        let (purposes, bytes) = summary.bytes.cost();
         self.task = recorded.task;
         self.metric = self.metric.take().or_else(|| recorded.metric.clone());
         self.methods[index].notes.clone_from(&summary.notes);
@@ -277,11 +285,12 @@ impl Comparison {
             split_seed: seeds.split,
             folder,
             test: recorded.test(),
-            bytes: summary.bytes.total,
+            bytes,
             purposes,
             training: purposes.training(),
             skipped: summary.bytes.skipped,
-            predicted: summary.bytes.predicted,
+            predicted: summary.bytes.predicted_cost(),
+            starts: summary.bytes.starts.len().max(1) as u32,
             rounds: summary.rounds,
             seconds: recorded.seconds(self.link.is_some()),
             simulated_seconds: summary.averaging.as_ref().and(summary.seconds.simulated),

@@ -47,7 +47,12 @@ impl Found {
         let goes_on = || -> laconic_train::Result<bool> {
             let checkpoint = Checkpoint::from_bytes(&Checkpoint::read_bytes(folder)?)?;
             let counts = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
-            let identity = Identity::of(&Plan::of(config, counts)?, counts)?;
+            let plan = Plan::of(config, counts)?;
+            if !plan.goes_on_as_one() {
+                // What it would come to cannot stand beside runs that were not stopped.
+                return Ok(false);
+            }
+            let identity = Identity::of(&plan, counts)?;
             let identity = identity.with_parts(parts.iter().map(Part::digest));
             Ok(identity.check_goes_on(&checkpoint.identity, &[]).is_ok())
         };

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::files::p;
 use super::outcome::{Comparison, Line, Spread};
-use crate::bytes::human_bytes;
+use crate::bytes::{human_bytes, plural};
 
 /// Letters of the widest name that is not cut off.
 const NAME_MAX: usize = 40;
@@ -47,6 +47,11 @@ pub fn table(comparison: &Comparison) -> String {
     let noun = comparison.task.noun();
     let _ = writeln!(text, "{metric} on test {noun}, mean ± standard deviation over runs; {time}");
     for line in &comparison.methods {
+        let resumed = line.runs.iter().filter(|run| run.starts > 1).count() as u64;
+        if resumed > 0 {
+            let (name, runs) = (&line.name, plural(resumed, "run"));
+            let _ = writeln!(text, "note: {name}: {runs} stopped and went on; bytes are those of one start");
+        }
         for note in &line.notes {
             let _ = writeln!(text, "note: {}: {note}", line.name);
         }

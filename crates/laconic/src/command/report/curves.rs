@@ -111,7 +111,7 @@ pub fn of_one(run: &Run) -> Vec<Chart> {
     };
     let loss = [("training, before the step", &curves.loss), ("validation", &curves.val_loss)];
     let figures = [("training", &curves.train), ("validation", &curves.val)];
-    let end = run.recorded.test().map(|test| (run.recorded.summary.bytes.total as f64, test));
+    let end = run.recorded.test().map(|test| (run.recorded.summary.bytes.cost().1 as f64, test));
     let on_the_way: Vec<(f64, f64)> = thin(&curves.test_by_bytes, 500).into_iter().chain(end).collect();
     let against_bytes = Chart {
         title: format!("{metric} against bytes"),

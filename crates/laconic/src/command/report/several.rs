@@ -111,7 +111,10 @@ fn every_run(comparison: &Comparison, runs: &[Run]) -> Page {
         table.rows.push(vec![
             run.name.clone(),
             figure(run.recorded.test()),
-            human_bytes(bytes.total),
+            match bytes.starts.len() {
+                0 | 1 => human_bytes(bytes.total),
+                starts => format!("{}, in {starts} starts", human_bytes(bytes.total)),
+            },
             separated(bytes.total),
             bytes.predicted.map_or("-".to_owned(), |predicted| traffic::difference(predicted, bytes.total)),
             separated(summary.metrics.best_round.into()),
