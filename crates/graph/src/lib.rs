@@ -74,4 +74,5 @@ pub mod sample;
 pub mod skew;
 pub mod source;
 pub mod synth;
+pub mod type_runs;
 pub mod write;

@@ -23,5 +23,5 @@
 mod negatives;
 mod split;
 
-pub use negatives::{NegativeScope, Negatives};
+pub use negatives::{NegativeScope, Negatives, TRIES, Types};
 pub use split::{EdgeSplit, HeldOut, LinkRole, Links, Pair, hold_out, hold_out_given};

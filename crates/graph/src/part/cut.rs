@@ -9,7 +9,9 @@ use crate::error::{GraphError, Result};
 use crate::given::GivenPairs;
 use crate::graph::Graph;
 use crate::info::overlapping_roles;
+use crate::node_types::types_of;
 use crate::part::{GlobalCounts, Part};
+use crate::type_runs::TypeRuns;
 
 /// Nodes whose rows one thread copies at once.
 const AT_ONCE: usize = 1 << 14;
@@ -98,6 +100,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
         relations: dataset.graph.data.kinds(),
         held: dataset.graph.data.held_counts(),
         negatives: dataset.negatives.as_ref().map(|given| given.each_ref().map(GivenPairs::counts)),
+        types: types_of(&dataset.features, &dataset.about).map(TypeRuns::of).unwrap_or_default(),
         about: dataset.about.clone(),
     }
 }

@@ -21,6 +21,7 @@ use crate::about::About;
 use crate::dataset::{Features, Ids, Labels};
 use crate::edges::Edges;
 use crate::given::{GivenCounts, GivenNegatives};
+use crate::type_runs::TypeRuns;
 
 pub use counts::{Needs, PartCounts};
 pub use cut::{cut, cut_one_by_one};
@@ -103,6 +104,9 @@ pub struct GlobalCounts {
     /// How many pairs the data give as no edges, for validation and for testing; `None` where they give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negatives: Option<[GivenCounts; 2]>,
+    /// Which node is of which type; empty where there is one type of nodes, or nobody who cut the parts knew.
+    #[serde(default, skip_serializing_if = "TypeRuns::is_empty")]
+    pub types: TypeRuns,
     /// What classes, relations and features are called, and how features were made.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,

@@ -5,6 +5,7 @@ use crate::edges::Edges;
 use crate::given::GivenPairs;
 use crate::part::{GlobalCounts, Part};
 use crate::plan::index::IdIndex;
+use crate::type_runs::TypeRuns;
 
 impl Part {
     /// The graph of the own nodes and the edges between them, as its only part: what a trainer on its own sees, who
@@ -69,7 +70,9 @@ impl Part {
             ids => ids,
         };
         let rows = before.len() as u64;
-        let (nodes, global) = ((0..rows).collect(), GlobalCounts { nodes: rows, ..global });
+        let known = Some(&global.types).filter(|types| !types.is_empty());
+        let types = known.map(|types| TypeRuns::of(before.iter().map(|&id| types.kind(id)))).unwrap_or_default();
+        let (nodes, global) = ((0..rows).collect(), GlobalCounts { nodes: rows, types, ..global });
         Part { index: 0, parts: 1, nodes, edges, left_out, negatives, features, labels, roles, ids, global }
     }
 }

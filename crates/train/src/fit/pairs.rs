@@ -1,6 +1,6 @@
 //! The pairs that a round of link prediction learns from: edges, and pairs that are none.
 
-use laconic_graph::links::{Links, Negatives, Pair};
+use laconic_graph::links::{Links, Negatives, Pair, TRIES};
 use laconic_nn::links::{PairRows, positive_weight};
 use laconic_wire::collectives;
 
@@ -21,15 +21,17 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// These edges, and what is drawn in a round to stand beside them.
+    /// These edges, and what is drawn in a round to stand beside them; nothing where [`Drawn::filtered`] does it.
     pub fn of(worker: &Worker, plan: &LinkPlan, edges: &Links, round: u32) -> Drawn {
-        let LinkPlan { scope, number, nodes, .. } = *plan;
-        let negatives = Negatives { scope, number, own: worker.local.ascending_ids(), nodes };
-        let key = Negatives::of_round(worker.plan.config.train.seed, round);
         let Links { sources, targets, relations } = edges.clone();
         let mut drawn = Drawn { sources, targets, relations, edges: edges.len() };
-        for edge in edges.pairs() {
-            negatives.targets(key, edge).for_each(|target| drawn.push(Pair { target, ..edge }));
+        if !plan.filters {
+            let key = Negatives::of_round(worker.plan.config.train.seed, round);
+            plan.negatives(worker.local.ascending_ids(), |negatives| {
+                for edge in edges.pairs() {
+                    negatives.targets(key, edge).for_each(|target| drawn.push(Pair { target, ..edge }));
+                }
+            });
         }
         drawn
     }
@@ -40,8 +42,8 @@ impl Drawn {
         self.relations.extend(pair.relation);
     }
 
-    /// The same without pairs that are edges, where these are left out; called on every worker at once, with as many
-    /// lists.
+    /// Draws what stands beside edges where none of it may be one: again and again, as [`TRIES`] say, where it is.
+    /// `lists` are for rounds from `round` on; called on every worker at once, with as many lists.
     ///
     /// # Errors
     /// If another worker does not answer.
@@ -49,31 +51,45 @@ impl Drawn {
         if !plan.filters {
             return Ok(lists);
         }
+        let seed = worker.plan.config.train.seed;
         let steps = [Step::EdgeQuestions, Step::EdgeAnswers];
-        let sets = worker.links.take().unwrap_or_default();
-        let edges = EdgesAmong::of((worker, &sets), lists.iter().flat_map(Drawn::none), (steps, round), false);
-        worker.links = Some(sets);
-        let edges = edges?;
-        let filter = |drawn: Drawn| {
-            let mut kept = Drawn {
-                sources: drawn.sources[..drawn.edges].to_vec(),
-                targets: drawn.targets[..drawn.edges].to_vec(),
-                relations: drawn.relations.iter().copied().take(drawn.edges).collect(),
-                edges: drawn.edges,
-            };
-            drawn.none().filter(|&pair| !edges.has(pair, plan)).for_each(|pair| kept.push(pair));
-            kept
-        };
-        Ok(lists.into_iter().map(filter).collect())
+        let mut edges = EdgesAmong::default();
+        for tries in &TRIES {
+            let mut wanted = Vec::new();
+            plan.negatives(worker.local.ascending_ids(), |negatives| {
+                for (list, round) in lists.iter().zip(round..) {
+                    for edge in list.learned() {
+                        let stands = |target| !edges.has(Pair { target, ..edge }, plan);
+                        let drawn = negatives.candidates(Negatives::of_round(seed, round), edge, tries, stands);
+                        wanted.extend(drawn.into_iter().map(|target| Pair { target, ..edge }));
+                    }
+                }
+            });
+            let sets = worker.links.take().unwrap_or_default();
+            let found = EdgesAmong::of((worker, &sets), wanted.into_iter(), (steps, round), false);
+            worker.links = Some(sets);
+            edges.add(found?);
+        }
+        let mut lists = lists;
+        plan.negatives(worker.local.ascending_ids(), |negatives| {
+            for (list, round) in lists.iter_mut().zip(round..) {
+                for edge in list.learned().collect::<Vec<Pair>>() {
+                    let stands = |target| !edges.has(Pair { target, ..edge }, plan);
+                    let drawn = negatives.standing(Negatives::of_round(seed, round), edge, stands);
+                    drawn.into_iter().for_each(|target| list.push(Pair { target, ..edge }));
+                }
+            }
+        });
+        Ok(lists)
     }
 
-    /// Pairs that stand for none.
-    fn none(&self) -> impl Iterator<Item = Pair> {
+    /// The edges.
+    fn learned(&self) -> impl Iterator<Item = Pair> {
         let pair = |at: usize| {
             let relation = self.relations.get(at).copied();
             Pair { source: self.sources[at], target: self.targets[at], relation }
         };
-        (self.edges..self.sources.len()).map(pair)
+        (0..self.edges).map(pair)
     }
 
     /// How many are edges, and how many none.

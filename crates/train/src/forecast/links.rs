@@ -1,6 +1,7 @@
 //! What link prediction sends besides what every task does: embeddings of pairs' ends. Which they are is drawn, so
 //! these are bounds: everything that a draw could need.
 
+use laconic_graph::links::TRIES;
 use laconic_wire::{Direction, Rank, Tag, collectives};
 
 use super::book::Book;
@@ -81,10 +82,12 @@ impl<'a> Bounds<'a> {
         let (rank, workers) = (Rank(self.shapes.rank), self.shapes.workers());
         // What others ask is not known here; their answers name edges alone.
         let own: usize = self.shapes.split_rows.iter().sum();
-        let counts = [pairs, own as u64];
         book.note(What::Pairs, 0, |ledger| {
-            for (step, count) in steps.into_iter().zip(counts) {
-                collectives::forecast_all_to_all(ledger, step.tag(round), rank, &vec![pairs_bytes(count); workers]);
+            for tries in &TRIES {
+                let counts = [pairs.saturating_mul(tries.len() as u64), own as u64];
+                for (step, count) in steps.into_iter().zip(counts) {
+                    collectives::forecast_all_to_all(ledger, step.tag(round), rank, &vec![pairs_bytes(count); workers]);
+                }
             }
         });
     }

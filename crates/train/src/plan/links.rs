@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use laconic_graph::given::{GivenCounts, GivenNegatives, GivenPairs};
-use laconic_graph::links::{EdgeSplit, HeldOut, Links, NegativeScope, Pair, hold_out, hold_out_given};
+use laconic_graph::links::{
+    EdgeSplit, HeldOut, Links, NegativeScope, Negatives, Pair, Types, hold_out, hold_out_given,
+};
 use laconic_graph::part::{GlobalCounts, Part};
+use laconic_graph::type_runs::{ByType, TypeRuns};
 use laconic_nn::decoder::{DECODER, Decoder, DecoderSpec};
 use laconic_nn::metric::Metric;
 use laconic_nn::parameters::ParameterSpec;
@@ -31,6 +34,8 @@ pub struct LinkPlan {
     pub ranked_among: RankedAmong,
     /// How many nodes all workers have together.
     pub nodes: u64,
+    /// Nodes of several types, and those of each among all.
+    types: Option<Arc<(TypeRuns, ByType)>>,
     /// How many edges the data hold out and this split does not, but draws from as from all others.
     pub passed_over: u64,
     /// How many relations the decoder tells pairs apart by; 1 where it reads none, or the data have but one.
@@ -166,6 +171,7 @@ impl LinkPlan {
                 EvalNegatives::Named(_) => RankedAmong::Given(Default::default()),
             },
             nodes: 0,
+            types: None,
             passed_over: 0,
         }))
     }
@@ -178,7 +184,9 @@ impl LinkPlan {
     pub(super) fn on(&self, counts: &GlobalCounts) -> Result<LinkPlan> {
         self.check_filter(counts)?;
         let held = counts.held.filter(|_| self.split.is_some()).unwrap_or_default();
-        let mut links = LinkPlan { nodes: counts.nodes, passed_over: held.iter().sum(), ..self.clone() };
+        let runs = Some(&counts.types).filter(|types| !types.is_empty());
+        let types = runs.map(|runs| Arc::new((runs.clone(), runs.all(counts.nodes))));
+        let mut links = LinkPlan { nodes: counts.nodes, types, passed_over: held.iter().sum(), ..self.clone() };
         if let RankedAmong::Given(given) = &mut links.ranked_among {
             *given = counts.negatives.unwrap_or_default();
             let held = counts.held.unwrap_or_default().into_iter().zip(given.iter());
@@ -230,6 +238,20 @@ impl LinkPlan {
     /// Whether pairs that evaluations look at are drawn, and those that are edges are left out of them.
     pub fn filters_judged(&self) -> bool {
         self.filters && matches!(self.ranked_among, RankedAmong::Drawn(_))
+    }
+
+    /// Nodes of several types among all, where there are some.
+    pub fn types(&self) -> Option<Types<'_>> {
+        self.types.as_deref().map(|(runs, of)| Types { runs, of })
+    }
+
+    /// Calls `draw` with what draws pairs to learn from, `own` being the ids of own nodes, ascending.
+    pub fn negatives<T>(&self, own: &[u64], draw: impl FnOnce(Negatives<'_>) -> T) -> T {
+        let LinkPlan { scope, number, nodes, .. } = *self;
+        let runs = self.types.as_deref().map(|(runs, _)| runs).filter(|_| scope == NegativeScope::Local);
+        let here = runs.map(|runs| (runs, runs.among(own)));
+        let types = here.as_ref().map(|(runs, of)| Types { runs, of }).or_else(|| self.types());
+        draw(Negatives { scope, number, own, nodes, types })
     }
 
     /// What draws the pairs that evaluations rank among.

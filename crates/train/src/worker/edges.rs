@@ -78,6 +78,12 @@ impl EdgesAmong {
         Ok(EdgesAmong(edges))
     }
 
+    /// Takes up what was found of others.
+    pub fn add(&mut self, more: EdgesAmong) {
+        self.0.extend(more.0);
+        self.0.sort_unstable();
+    }
+
     /// Whether a pair, of those that were asked for, is an edge.
     pub fn has(&self, pair: Pair, plan: &LinkPlan) -> bool {
         Numbers::of(plan).number(pair).is_some_and(|number| self.0.binary_search(&number).is_ok())

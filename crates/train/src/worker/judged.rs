@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use laconic_graph::given::GivenPairs;
 use laconic_graph::links::{NegativeScope, Negatives, Pair};
+use laconic_key::Key;
 use laconic_nn::Compute;
 use laconic_nn::links::{PAIRS_PER_PIECE, PairRows, PairScorer, Scoring};
 use laconic_nn::metric::Metric;
@@ -75,11 +76,36 @@ impl Judged<'_> {
     /// draws, so that figures do not depend on the partition.
     fn drawn(&self, edge: Pair) -> Vec<u64> {
         let RankedAmong::Drawn(number) = self.plan.ranked_among else { return Vec::new() };
-        let all = Negatives { scope: NegativeScope::Global, number, own: &[], nodes: self.plan.nodes };
-        // The edge itself is none of them.
-        let is_edge = |target: u64| target == edge.target || self.edges.has(Pair { target, ..edge }, self.plan);
-        let stands = |other: &u64| !is_edge(*other);
-        all.targets(Negatives::of_evaluation(self.plan.evaluation_seed()), edge).filter(stands).collect()
+        self.negatives(number).filled(self.key(), edge, |target| self.stands(edge, target))
+    }
+
+    fn negatives(&self, number: u32) -> Negatives<'_> {
+        let (scope, nodes) = (NegativeScope::Global, self.plan.nodes);
+        Negatives { scope, number, own: &[], nodes, types: self.plan.types() }
+    }
+
+    fn key(&self) -> Key {
+        Negatives::of_evaluation(self.plan.evaluation_seed())
+    }
+
+    /// Whether a target stands for no edge, as far as is known. The edge itself is none.
+    fn stands(&self, edge: Pair, target: u64) -> bool {
+        target != edge.target && !self.edges.has(Pair { target, ..edge }, self.plan)
+    }
+
+    /// The pairs to ask about for some of [`laconic_graph::links::TRIES`].
+    pub fn candidates(&self, tries: &Range<u32>) -> Vec<Pair> {
+        let RankedAmong::Drawn(number) = self.plan.ranked_among else { return Vec::new() };
+        let (negatives, key) = (self.negatives(number), self.key());
+        let of_edge = |edge: Pair| {
+            let drawn = negatives.candidates(key, edge, tries, |target| self.stands(edge, target));
+            drawn.into_iter().map(move |target| Pair { target, ..edge })
+        };
+        let of_split = |split: usize| {
+            let judged = self.sets.judged(split);
+            (0..judged.len()).map(move |at| judged.edge(at))
+        };
+        (0..SPLITS).flat_map(of_split).flat_map(of_edge).collect()
     }
 
     /// Calls `each` with every edge of a split that is judged and the targets that it alone is ranked among.
@@ -102,19 +128,6 @@ impl Judged<'_> {
     /// The pairs that are given for all edges of a split.
     fn pool(&self, split: usize) -> Option<&GivenPairs<u64>> {
         self.sets.judged(split).given.filter(|given| given.each == 0)
-    }
-
-    /// Every pair that an edge alone is ranked among.
-    pub fn pairs(&self) -> impl Iterator<Item = Pair> {
-        let of_edge = |split: usize, at: usize| {
-            let mut pairs = Vec::new();
-            self.each_edge(split, at..at + 1, |edge, others| {
-                pairs.extend(others.iter().map(|&target| Pair { target, ..edge }));
-            });
-            pairs
-        };
-        let of_split = move |split| (0..self.count(split)).flat_map(move |at| of_edge(split, at));
-        (0..SPLITS).flat_map(of_split)
     }
 
     /// Every node at the end of a pair, some of them often.

@@ -133,7 +133,7 @@ fn pairs_that_are_edges_are_left_out_by_all_alike() {
         let pairs = rows[a as usize].iter().zip(&rows[b as usize]);
         pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
-    let draw = Negatives { scope: NegativeScope::Global, number: 20, own: &[], nodes };
+    let draw = Negatives { scope: NegativeScope::Global, number: 20, own: &[], nodes, types: None };
     let (mut are, mut are_not, mut left_out) = (Vec::new(), Vec::new(), 0);
     let (mut reciprocal, mut judged) = (0.0, 0.0);
     for target in 0..nodes {
@@ -232,7 +232,7 @@ fn what_a_batch_predicts_passes_no_messages_in_it() {
                         let pairs = rows[a as usize].iter().zip(&rows[b as usize]);
                         pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
                     };
-                    let draw = Negatives { scope: NegativeScope::Global, number: 1, own: &[], nodes };
+                    let draw = Negatives { scope: NegativeScope::Global, number: 1, own: &[], nodes, types: None };
                     let key = Negatives::of_round(0, 1 + batch as u32);
                     let (mut are, mut are_not) = (Vec::new(), Vec::new());
                     for &(source, target) in edges.iter().filter(|&&edge| is_in(edge)) {

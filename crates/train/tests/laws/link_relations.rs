@@ -96,7 +96,7 @@ impl Scores {
 
 /// What stands for no edge in place of each edge.
 fn drawn(nodes: u64, number: u32, key: Key, edge: Pair) -> impl Iterator<Item = Pair> {
-    let draw = Negatives { scope: NegativeScope::Global, number, own: &[], nodes };
+    let draw = Negatives { scope: NegativeScope::Global, number, own: &[], nodes, types: None };
     let targets: Vec<u64> = draw.targets(key, edge).collect();
     targets.into_iter().map(move |target| Pair { target, ..edge })
 }

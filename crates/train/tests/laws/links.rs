@@ -84,7 +84,7 @@ fn figures_are_those_of_a_plain_oracle() {
         pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
     let split = EdgeSplit { val: 0.1, test: 0.2, seed: 3 };
-    let all = Negatives { scope: NegativeScope::Global, number: 20, own: &[], nodes: 180 };
+    let all = Negatives { scope: NegativeScope::Global, number: 20, own: &[], nodes: 180, types: None };
     for (role, found) in
         [(LinkRole::Val, &run.summary.metrics.scores.val), (LinkRole::Test, &run.summary.metrics.scores.test)]
     {

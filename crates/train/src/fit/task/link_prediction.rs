@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use laconic_graph::links::NegativeScope;
+use laconic_graph::links::{NegativeScope, TRIES};
 use laconic_nn::links::{PairScorer, Scoring};
 use laconic_nn::parameters::ParameterSpec;
 use laconic_nn::{Compute, Matrix};
@@ -69,14 +69,12 @@ impl LinkPrediction {
 
     /// The ends of what evaluations look at: always the same, so they are asked for once.
     fn find_judged(&self, worker: &mut Worker, sets: &LinkSets, round: u32) -> Result<(Ends, EdgesAmong)> {
-        let none = EdgesAmong::default();
-        let all = Judged { plan: &self.plan, sets, edges: &none };
-        let edges = if self.plan.filters_judged() {
+        let mut edges = EdgesAmong::default();
+        for tries in TRIES.iter().filter(|_| self.plan.filters_judged()) {
+            let pairs = Judged { plan: &self.plan, sets, edges: &edges }.candidates(tries);
             let steps = [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers];
-            EdgesAmong::of((worker, sets), all.pairs(), (steps, round), true)?
-        } else {
-            EdgesAmong::default()
-        };
+            edges.add(EdgesAmong::of((worker, sets), pairs.into_iter(), (steps, round), true)?);
+        }
         let judged = Judged { plan: &self.plan, sets, edges: &edges };
         let mut wanted = Vec::new();
         judged.each_end(|id| wanted.push(id));
