@@ -10,6 +10,7 @@ use laconic_train::Plan;
 use laconic_train::record::weights::{Weights, parameters};
 use laconic_train::run::predict::Predictions;
 
+use super::candidates::Candidates;
 use super::pairs::{Names, Wanted};
 use super::relations::Relations;
 
@@ -38,11 +39,16 @@ impl Embedded {
         Embedded { embeddings: Matrix::from_vec(names.len(), width, values), names, relations }
     }
 
-    /// Scores what is asked for.
+    /// Scores what is asked for; `candidates` are what may be best.
     ///
     /// # Errors
     /// If the model is none of links.
-    pub fn score(&self, plan: &Plan, weights: &Weights, wanted: Wanted) -> Result<Scored> {
+    pub fn score(
+        &self,
+        (plan, weights): (&Plan, &Weights),
+        wanted: Wanted,
+        candidates: Option<&Candidates>,
+    ) -> Result<Scored> {
         let links = plan.links.as_ref().context("the model is none of links")?;
         let stage = plan.stages.last().context("the model has no stages")?;
         let all = parameters(&plan.stages, weights)?;
@@ -61,7 +67,7 @@ impl Embedded {
             Wanted::Best(count, sources, relation) => {
                 let mut best = Scored { pairs: PairRows::default(), scores: Vec::new() };
                 for source in sources {
-                    let others: Vec<u32> = (0..self.names.len() as u32).filter(|&row| row != source).collect();
+                    let others = candidates.map_or_else(Vec::new, |candidates| candidates.for_row(source).to_vec());
                     let relations = relation.map_or_else(Vec::new, |relation| vec![relation; others.len()]);
                     let pairs = PairRows { sources: vec![source; others.len()], destinations: others, relations };
                     let mut ranked: Vec<(f32, u32)> = score(&pairs).into_iter().zip(pairs.destinations).collect();

@@ -1,5 +1,6 @@
 //! `laconic predict`: what a trained model says about every node, keyed by the user's ids.
 
+mod candidates;
 mod figures;
 mod links;
 mod pairs;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use laconic_graph::aside::write_aside;
-use laconic_train::config::{DataConfig, MessagesConfig, TaskChoice};
+use laconic_train::config::{DataConfig, EvalNegatives, LinkSplit, LinkSplitChoice, MessagesConfig, TaskChoice};
 use laconic_train::record::card::Card;
 use laconic_train::record::summary::Summary;
 use laconic_train::record::weights::{self, Model};
@@ -24,6 +25,7 @@ use laconic_train::run::source::Source;
 use laconic_train::{Config, Members, TrainError};
 use serde::Serialize;
 
+use self::candidates::Candidates;
 use self::figures::{Figures, SPLITS, figures};
 use self::links::Embedded;
 use self::pairs::{Asked, Names, Wanted};
@@ -69,12 +71,20 @@ pub struct Predict {
     /// left out
     #[arg(long, value_name = "FILE", conflicts_with = "best")]
     pairs: Option<PathBuf>,
-    /// A model of links: list so many best targets for each node of --of, known edges among them
+    /// A model of links: list so many best targets for each node of --of, of the types of nodes that edges lead to from
+    /// its type, known edges among them
     #[arg(long, value_name = "K", requires = "of", value_parser = clap::value_parser!(u32).range(1..))]
     best: Option<u32>,
     /// The nodes for --best
     #[arg(long, value_name = "ID", requires = "best")]
     of: Vec<String>,
+    /// Leave out targets that the node has an edge to already, those that the run held out among them
+    #[arg(long, requires = "best")]
+    new: bool,
+    /// A model of links: which edges pass messages: all, or without those that the run's task.split holds out [default:
+    /// training for the run's data, all for other]
+    #[arg(long, value_enum)]
+    edges: Option<Passing>,
     /// The relation for --best, by its name or number in the data, where the decoder tells relations apart
     #[arg(long, value_name = "NAME", requires = "best")]
     relation: Option<String>,
@@ -104,6 +114,15 @@ enum Messages {
     Exact,
     /// What the run's own figures were taken with
     AsTrained,
+}
+
+/// Which edges pass messages in a model of links.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Passing {
+    /// All that there are
+    All,
+    /// Those that the run's split leaves to training
+    Training,
 }
 
 #[derive(Serialize)]
@@ -151,6 +170,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
         (Messages::AsTrained, Some(chosen)) => config.messages = chosen,
         (Messages::AsTrained, None) => {}
     }
+    arguments.choose_edges(&mut config, output)?;
     let source = arguments.source(&mut config, &model.card, output)?;
     source.notes().iter().for_each(|note| output.say(note));
     let prediction = Prediction::of((&Members::default(), &config), source, model.widths())?;
@@ -166,10 +186,16 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let wanted = asked.map(|asked| wanted(&asked, &prediction, (relations.as_ref(), output))).transpose()?;
     output.say(format!("predicting with {workers} worker{}", if workers == 1 { "" } else { "s" }));
     let plan = prediction.plan().clone();
+    let candidates = match &wanted {
+        Some((_, Wanted::Best(_, sources, relation))) => {
+            Some(Candidates::of(prediction.parts(), sources, *relation, !arguments.new))
+        }
+        _ => None,
+    };
     let predictions = prediction.run(&model.weights).map_err(|error| error.within(&arguments.dir))?;
     if let Some((names, wanted)) = wanted {
         let embedded = Embedded::of((names, relations), &predictions);
-        let scored = embedded.score(&plan, &model.weights, wanted)?;
+        let scored = embedded.score((&plan, &model.weights), wanted, candidates.as_ref())?;
         let path = arguments.out.clone();
         let is_csv = extension(&path) == "csv";
         clean_up(&path)?;
@@ -211,6 +237,30 @@ impl Predict {
             (true, Some(path), _) => Ok(Some(Asked::File(path))),
             (true, None, Some(best)) => Ok(Some(Asked::Best(best as usize, &self.of, self.relation.as_deref()))),
         }
+    }
+
+    /// Has the edges pass messages that were asked for. The split by which training held some out says nothing of other
+    /// data.
+    fn choose_edges(&self, config: &mut Config, output: &Output) -> Result<()> {
+        if config.task.kind != TaskChoice::LinkPrediction {
+            if self.edges.is_some() {
+                bail!("--edges is for models of links: in this one all edges pass messages");
+            }
+            return Ok(());
+        }
+        let usual = if self.data.is_some() { Passing::All } else { Passing::Training };
+        match self.edges.unwrap_or(usual) {
+            Passing::All => {
+                let none = LinkSplit { val: 0.0, test: 0.0, ..LinkSplit::default() };
+                config.task.split = LinkSplitChoice::Drawn(none);
+                config.task.eval_negatives = EvalNegatives::Drawn(1);
+                output.say("all edges pass messages");
+            }
+            Passing::Training => {
+                output.say("edges that task.split holds out pass no messages (--edges all: all of them do)");
+            }
+        }
+        Ok(())
     }
 
     /// The parts to predict: of the run's own data, or of others.
