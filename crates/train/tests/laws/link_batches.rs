@@ -139,19 +139,20 @@ fn pairs_that_are_edges_are_left_out_by_all_alike() {
     for target in 0..nodes {
         for &source in dataset.graph.in_neighbours(target as usize) {
             let source = u64::from(source);
-            let others = |key| draw.targets(key, (source, target));
+            let learned = |other: u64| is_edge(source, other) && trains(source, other);
             if source != target && trains(source, target) {
                 are.push((1.0 + (-score(source, target)).exp()).ln());
-                for other in others(Negatives::of_round(0, 1)) {
-                    match is_edge(source, other) && trains(source, other) {
-                        true => left_out += 1,
-                        false => are_not.push((1.0 + score(source, other).exp()).ln()),
-                    }
-                }
+                let key = Negatives::of_round(0, 1);
+                left_out += draw.targets(key, (source, target)).filter(|&other| learned(other)).count();
+                // Those are drawn again.
+                let others = draw.standing(key, (source, target), |other| !learned(other));
+                are_not.extend(others.into_iter().map(|other| (1.0 + score(source, other).exp()).ln()));
             }
             if split.role(source, target) == LinkRole::Test {
-                let others = others(Negatives::of_evaluation(3)).filter(|&other| !is_edge(source, other));
-                let above = others.filter(|&other| score(source, other) >= score(source, target)).count();
+                let others =
+                    draw.filled(Negatives::of_evaluation(3), (source, target), |other| !is_edge(source, other));
+                let is_above = |other: &&u64| score(source, **other) >= score(source, target);
+                let above = others.iter().filter(is_above).count();
                 reciprocal += 1.0 / (1 + above) as f64;
                 judged += 1.0;
             }

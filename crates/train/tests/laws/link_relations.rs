@@ -94,10 +94,13 @@ impl Scores {
     }
 }
 
+fn draw(nodes: u64, number: u32) -> Negatives<'static> {
+    Negatives { scope: NegativeScope::Global, number, own: &[], nodes, types: None }
+}
+
 /// What stands for no edge in place of each edge.
 fn drawn(nodes: u64, number: u32, key: Key, edge: Pair) -> impl Iterator<Item = Pair> {
-    let draw = Negatives { scope: NegativeScope::Global, number, own: &[], nodes, types: None };
-    let targets: Vec<u64> = draw.targets(key, edge).collect();
+    let targets: Vec<u64> = draw(nodes, number).targets(key, edge).collect();
     targets.into_iter().map(move |target| Pair { target, ..edge })
 }
 
@@ -155,14 +158,22 @@ fn losses_and_figures_are_those_of_a_plain_oracle_with_a_vector_a_relation() {
         let (mut are, mut are_not, mut left_out, mut of_others) = (Vec::new(), Vec::new(), 0, 0);
         for &edge in all.iter().filter(|edge| is_learned(edge)) {
             are.push(scores.of_pair(edge));
-            for other in drawn(180, 20, Negatives::of_round(0, 1), edge) {
-                if filters && is_edge.contains(&other) && is_learned(&other) {
-                    left_out += 1;
-                } else {
-                    are_not.push(scores.of_pair(other));
-                    let is_other = |relation| is_edge.contains(&Pair { relation: Some(relation), ..other });
-                    of_others += usize::from((0..RELATIONS as u16).any(is_other));
+            let key = Negatives::of_round(0, 1);
+            let is_none = |other: &Pair| !(is_edge.contains(other) && is_learned(other));
+            let first: Vec<Pair> = drawn(180, 20, key, edge).collect();
+            let others = match filters {
+                // Pairs that are edges are drawn again.
+                true => {
+                    left_out += first.iter().filter(|other| !is_none(other)).count();
+                    let targets = draw(180, 20).standing(key, edge, |target| is_none(&Pair { target, ..edge }));
+                    targets.into_iter().map(|target| Pair { target, ..edge }).collect()
                 }
+                false => first,
+            };
+            for other in others {
+                are_not.push(scores.of_pair(other));
+                let is_other = |relation| is_edge.contains(&Pair { relation: Some(relation), ..other });
+                of_others += usize::from((0..RELATIONS as u16).any(is_other));
             }
         }
         // Pairs that are edges of another relation are none of this one.
@@ -170,9 +181,12 @@ fn losses_and_figures_are_those_of_a_plain_oracle_with_a_vector_a_relation() {
         let expected = cross_entropy(&are, &are_not);
         let (mut reciprocal, mut tests, mut pool) = (0.0, Vec::new(), Vec::new());
         for &edge in all.iter().filter(|edge| edge.source != edge.target && role(edge) == LinkRole::Test) {
-            let others = drawn(180, 20, Negatives::of_evaluation(3), edge);
-            let others = others.filter(|other| *other != edge && !(filters && is_edge.contains(other)));
-            let others: Vec<f64> = others.map(|other| scores.of_pair(other)).collect();
+            let stands = |target| {
+                let other = Pair { target, ..edge };
+                other != edge && !(filters && is_edge.contains(&other))
+            };
+            let others = draw(180, 20).filled(Negatives::of_evaluation(3), edge, stands);
+            let others: Vec<f64> = others.into_iter().map(|target| scores.of_pair(Pair { target, ..edge })).collect();
             let score = scores.of_pair(edge);
             reciprocal += 1.0 / (1 + others.iter().filter(|&&other| other >= score).count()) as f64;
             tests.push(score);

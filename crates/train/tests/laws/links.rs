@@ -95,8 +95,8 @@ fn figures_are_those_of_a_plain_oracle() {
                 if source == target || split.role(target, source) != role {
                     continue;
                 }
-                let drawn = all.targets(Negatives::of_evaluation(3), (source, target));
-                let others: Vec<f64> = drawn.filter(|&o| o != target).map(|other| score(source, other)).collect();
+                let drawn = all.filled(Negatives::of_evaluation(3), (source, target), |other| other != target);
+                let others: Vec<f64> = drawn.into_iter().map(|other| score(source, other)).collect();
                 let edge = score(source, target);
                 reciprocal += 1.0 / (1 + others.iter().filter(|&&other| other >= edge).count()) as f64;
                 edges.push(edge);
