@@ -3,6 +3,7 @@
 mod program;
 
 use program::Place;
+use program::needs::shared;
 use serde_json::Value;
 
 /// What the program itself takes, which is not in what is said.
@@ -102,5 +103,22 @@ fn trainers_take_what_is_said_over_many_means() {
         let found = place.json(&line);
         assert_eq!(found["averaging"]["means"], 150, "{kind}");
         compare(kind, &found["memory"]);
+    }
+}
+
+/// A linear map reads bags of words as sparse as they are: in rounds, evaluations and batches, dropped out or not.
+#[test]
+fn maps_of_sparse_inputs_take_what_is_said_and_little_less() {
+    let Some(data) = shared("data/oewn.npz") else { return };
+    let place = Place::new();
+    let keys = "[model]\nhidden = 16\ninput_width = 64\n[partition]\nparts = 1\n";
+    place.write("run.toml", &format!("[data]\npath = {data:?}\n{keys}"));
+    let links = "--set task.kind=link_prediction --set task.eval_negatives=1";
+    for more in ["", "--set model.dropout=0", links, &format!("{links} --set batch.size=40000")] {
+        let line = format!("train run.toml --out run --set train.epochs=1 --set train.threads=1 {more}");
+        let found = place.json(&line)["memory"].clone();
+        let [peak, said] = ["peak_bytes", "predicted_bytes"].map(|name| found[name].as_f64().expect("a number"));
+        assert!(peak <= said + PROGRAM, "{more}: {peak} bytes, {said} said");
+        assert!(said <= 1.5 * peak, "{more}: {peak} bytes, {said} said");
     }
 }
