@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::kernels::long::{LongSum, sum_of};
+use crate::long::{LongSum, sum_of};
 use crate::matrix::{transpose_pattern, transposed_positions};
 
 /// One orientation of a block: for each row, the columns it reads.

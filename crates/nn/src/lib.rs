@@ -33,6 +33,7 @@ pub mod kernels;
 pub mod laws;
 pub mod layer;
 pub mod links;
+mod long;
 pub mod loss;
 pub mod matrix;
 pub mod metric;

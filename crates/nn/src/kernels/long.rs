@@ -9,12 +9,9 @@ use std::ops::Range;
 
 use super::dispatch::per_processor;
 use super::elementwise::add_values;
+pub(crate) use crate::long::{LONG, sum_of};
 use crate::matrix::Value;
 use crate::threads::Rooms;
-
-/// How many addends are added up one after the other. The worst they round off, of equal ones, is 5e-7 of the sum, so
-/// that a mean by such a sum of weights is right to 1e-6.
-pub(crate) const LONG: usize = 32;
 
 /// How many rows' products are added up in matrices of sums before these are added up in turn: what that reads and
 /// writes is little beside so many rows' products.
@@ -74,35 +71,6 @@ pub(crate) fn add_rows<T: Value>(rooms: &Rooms, sums: &mut [f32], rows: &[T]) {
     in_blocks(rooms, 0..rows.len() / width, LONG, sums, |block, sums| {
         rows[block.start * width..block.end * width].chunks_exact(width).for_each(|row| add_values(sums, row));
     });
-}
-
-/// The sum of values: in `f32` where they are few, in `f64` where they are many.
-pub(crate) fn sum_of(values: impl IntoIterator<Item = f32>) -> f32 {
-    let mut sum = LongSum::default();
-    values.into_iter().for_each(|value| sum.add(value));
-    sum.value()
-}
-
-/// One sum that grows: of no more than one block it is that of the plain loop.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LongSum {
-    short: f32,
-    long: f64,
-    count: usize,
-}
-
-impl LongSum {
-    /// Takes up one more.
-    pub fn add(&mut self, value: f32) {
-        self.short += value;
-        self.long += f64::from(value);
-        self.count += 1;
-    }
-
-    /// The sum.
-    pub fn value(&self) -> f32 {
-        if self.count <= LONG { self.short } else { self.long as f32 }
-    }
 }
 
 #[cfg(test)]

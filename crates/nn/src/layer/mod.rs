@@ -84,8 +84,8 @@ pub enum EdgeWeights {
     Unread,
     /// A message is multiplied by the weight of its edge.
     Factors,
-    /// The same, divided by the sum of the weights of a node's edges, or by its root: weights all multiplied by the same
-    /// give the same, and none may be negative.
+    /// The same, divided by the sum of the weights of a node's edges, or by its root: weights all multiplied by the
+    /// same give the same, and none may be negative.
     Shares,
 }
 

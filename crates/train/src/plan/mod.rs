@@ -103,6 +103,10 @@ pub struct Plan {
     bytes_before: Arc<[Vec<f64>]>,
 }
 
+fn rate_spec(config: &Config) -> RateSpec {
+    RateSpec { step: config.train.lr_step, factor: config.train.lr_factor }
+}
+
 impl Plan {
     /// Resolves a configuration for data of these counts.
     ///
@@ -214,7 +218,6 @@ impl Plan {
         let drawn = (selection.build)(&config.messages.selection.config().options).map_err(check::refused_selection)?;
         let alone = evaluates_alone(&config.messages);
         let deletes_edges = alone && drawn.as_ref().is_some_and(|selection| selection.deletes_edges());
-        let rate = RateSpec { step: config.train.lr_step, factor: config.train.lr_factor };
         let plan = Plan {
             messages,
             evaluation_inputs: config.messages.evaluation_inputs,
@@ -227,7 +230,7 @@ impl Plan {
             batching: None,
             cadence: Cadence::of(config),
             trainers: TrainersPlan::of(members, config)?,
-            rate: RateSchedule { kind: members.rate(config)?, spec: rate },
+            rate: RateSchedule { kind: members.rate(config)?, spec: rate_spec(config) },
             optimiser: members.optimiser(config)?,
             order: check::order(config)?,
             links: links.map(Arc::new),
@@ -314,8 +317,8 @@ impl Plan {
     }
 
     /// Whether a run that was stopped and goes on comes to what one start comes to, in figures and in
-    /// [`straight`](crate::record::summary::BytesSummary::straight) bytes. Trainers on their own take a mean when they are
-    /// stopped, batches fetch again what they had kept, links ask again who has the ends of pairs, and skipped messages
+    /// [`straight`](crate::record::summary::BytesSummary::straight) bytes. Trainers on their own take a mean when they
+    /// are stopped, batches fetch again what they had kept, links ask again who has the ends of pairs, and skipped messages
     /// are counted by each start.
     pub fn goes_on_as_one(&self) -> bool {
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));

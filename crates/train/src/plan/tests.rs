@@ -331,7 +331,8 @@ fn keys_that_nothing_reads_are_noted_before_anything_runs() {
     }
 }
 
-/// What the data say of edges and a model does not read is said once, with who reads it; each member says what it reads.
+/// What the data say of edges and a model does not read is said once, with who reads it; each member says what it
+/// reads.
 #[test]
 fn data_that_a_model_does_not_read_are_noted_with_who_reads_them() {
     let notes = |keys: &str, weighted: bool, relations: usize| {

@@ -139,7 +139,8 @@ impl Found {
                 let ended =
                     if summary.is_some_and(|of| checkpoints(of, last)) { reports.min(control) } else { control };
                 straight[Kind::Control] -= ended;
-                // It was said in vain because another start came behind it; what the last one said is counted by who goes on.
+                // It was said in vain because another start came behind it; what the last one said is counted by who
+                // goes on.
                 starts.last_mut().into_iter().for_each(|later: &mut StartBytes| later.again += ended);
             }
             starts.push(StartBytes { start: number, after_round, frames, payload, bytes, repeated, again, closed });

@@ -36,6 +36,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "data.categories=8",
             "data.header=no",
             "data.symmetrise=true",
+            "data.duplicates=max",
             "data.keep_self_loops=true",
             "data.typed=true",
             "data.features=standardised",
@@ -120,7 +121,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     (&["task.kind=link_prediction", "task.decoder=mlp"], &["task.decoder_layers=2"]),
     (&["train.optimiser=sgd"], &["train.momentum=0.5"]),
     (&["train.optimiser=adamw"], &["train.epsilon=1e-6"]),
-    (&["train.lr_schedule=step"], &["train.lr_step=2", "train.lr_factor=0.5"]),
+    (&["train.lr_schedule=step"], &["train.lr_step=2", "train.lr_factor=0.5", "train.horizon=[\"4 epochs\"]"]),
     (
         &["schedule.kind=pipelined"],
         &["schedule.smooth_features=0.5", "schedule.smooth_gradients=0.5", "schedule.late=products"],

@@ -104,6 +104,16 @@ fn drawn(nodes: u64, number: u32, key: Key, edge: Pair) -> impl Iterator<Item = 
     targets.into_iter().map(move |target| Pair { target, ..edge })
 }
 
+/// The pairs that training sets an edge against in the first round; those that are edges are drawn again.
+fn learned_from(edge: Pair, filters: bool, stands: impl Fn(&Pair) -> bool) -> Vec<Pair> {
+    let key = Negatives::of_round(0, 1);
+    let targets = match filters {
+        true => draw(180, 20).standing(key, edge, |target| stands(&Pair { target, ..edge })),
+        false => draw(180, 20).targets(key, edge).collect(),
+    };
+    targets.into_iter().map(|target| Pair { target, ..edge }).collect()
+}
+
 /// Binary cross entropy of edges and pairs that are none, both weighing the same.
 fn cross_entropy(are: &[f64], are_not: &[f64]) -> f64 {
     let weight = are_not.len() as f64 / are.len() as f64;
@@ -158,19 +168,9 @@ fn losses_and_figures_are_those_of_a_plain_oracle_with_a_vector_a_relation() {
         let (mut are, mut are_not, mut left_out, mut of_others) = (Vec::new(), Vec::new(), 0, 0);
         for &edge in all.iter().filter(|edge| is_learned(edge)) {
             are.push(scores.of_pair(edge));
-            let key = Negatives::of_round(0, 1);
-            let is_none = |other: &Pair| !(is_edge.contains(other) && is_learned(other));
-            let first: Vec<Pair> = drawn(180, 20, key, edge).collect();
-            let others = match filters {
-                // Pairs that are edges are drawn again.
-                true => {
-                    left_out += first.iter().filter(|other| !is_none(other)).count();
-                    let targets = draw(180, 20).standing(key, edge, |target| is_none(&Pair { target, ..edge }));
-                    targets.into_iter().map(|target| Pair { target, ..edge }).collect()
-                }
-                false => first,
-            };
-            for other in others {
+            let learned = |other: &Pair| filters && is_edge.contains(other) && is_learned(other);
+            left_out += drawn(180, 20, Negatives::of_round(0, 1), edge).filter(learned).count();
+            for other in learned_from(edge, filters, |other| !learned(other)) {
                 are_not.push(scores.of_pair(other));
                 let is_other = |relation| is_edge.contains(&Pair { relation: Some(relation), ..other });
                 of_others += usize::from((0..RELATIONS as u16).any(is_other));

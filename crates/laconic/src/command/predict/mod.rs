@@ -163,13 +163,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let write = writer(&arguments.out)?;
     refuse_occupied(&arguments.out, arguments.force)?;
     let model = weights::read_of_run(&arguments.dir)?;
-    let usual = if arguments.data.is_some() { Messages::Exact } else { Messages::AsTrained };
-    let messages = arguments.messages.unwrap_or(usual);
-    match (messages, chosen_messages(&arguments.dir, &config)?) {
-        (Messages::Exact, _) => config.messages = MessagesConfig::default(),
-        (Messages::AsTrained, Some(chosen)) => config.messages = chosen,
-        (Messages::AsTrained, None) => {}
-    }
+    let messages = arguments.choose_messages(&mut config)?;
     arguments.choose_edges(&mut config, output)?;
     let source = arguments.source(&mut config, &model.card, output)?;
     source.notes().iter().for_each(|note| output.say(note));
@@ -186,12 +180,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let wanted = asked.map(|asked| wanted(&asked, &prediction, (relations.as_ref(), output))).transpose()?;
     output.say(format!("predicting with {workers} worker{}", if workers == 1 { "" } else { "s" }));
     let plan = prediction.plan().clone();
-    let candidates = match &wanted {
-        Some((_, Wanted::Best(_, sources, relation))) => {
-            Some(Candidates::of(prediction.parts(), sources, *relation, !arguments.new))
-        }
-        _ => None,
-    };
+    let candidates = wanted.as_ref().and_then(|(_, wanted)| arguments.candidates(wanted, &prediction));
     let predictions = prediction.run(&model.weights).map_err(|error| error.within(&arguments.dir))?;
     if let Some((names, wanted)) = wanted {
         let embedded = Embedded::of((names, relations), &predictions);
@@ -236,6 +225,28 @@ impl Predict {
             }
             (true, Some(path), _) => Ok(Some(Asked::File(path))),
             (true, None, Some(best)) => Ok(Some(Asked::Best(best as usize, &self.of, self.relation.as_deref()))),
+        }
+    }
+
+    /// Has workers send the messages that were asked for; which these are.
+    fn choose_messages(&self, config: &mut Config) -> Result<Messages> {
+        let usual = if self.data.is_some() { Messages::Exact } else { Messages::AsTrained };
+        let messages = self.messages.unwrap_or(usual);
+        match (messages, chosen_messages(&self.dir, config)?) {
+            (Messages::Exact, _) => config.messages = MessagesConfig::default(),
+            (Messages::AsTrained, Some(chosen)) => config.messages = chosen,
+            (Messages::AsTrained, None) => {}
+        }
+        Ok(messages)
+    }
+
+    /// What may be best, where that is asked for.
+    fn candidates(&self, wanted: &Wanted, prediction: &Prediction) -> Option<Candidates> {
+        match wanted {
+            Wanted::Best(_, sources, relation) => {
+                Some(Candidates::of(prediction.parts(), sources, *relation, !self.new))
+            }
+            Wanted::Pairs(_) => None,
         }
     }
 
