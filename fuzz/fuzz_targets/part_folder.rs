@@ -40,6 +40,7 @@ fn files(labels: Labels) -> Vec<(String, Vec<u8>)> {
             indices: vec![0, 8, 4, 1, 2],
             values: vec![1.0, 2.0, 3.0, 4.0, 5.0],
         },
+        exact: Default::default(),
         labels,
         splits: vec![Split { roles: vec![1, 2, 4, 0, 1] }],
         ids: Ids::Strings(["ä", "", "b c", "d\n", "日本"].map(str::to_owned).to_vec()),
