@@ -117,8 +117,8 @@ keys! {
         keep them; less memory, same bits (false)",
     "train.precision": "f32 | bf16: how features, rows between layers and their gradients are stored; bf16 takes \
         little more than half the memory, and where the processor multiplies it half to two thirds of the time \
-        (gat: five sixths). Parameters, logits and the optimiser stay f32; one worker and several then differ by the rounding \
-        of sums to 8 bits, in losses by some per cent (f32)",
+        (gat: five sixths). Parameters, logits and the optimiser stay f32; one worker and several then differ by the \
+        rounding of sums to 8 bits, in losses by some per cent (f32)",
     "train.clip": "largest norm of the gradient, 0 for none (0)",
     "train.sync_every": "rounds between two reductions; above 1 models are averaged instead of gradients added (1)",
     "train.seed": "seed of initial values and dropout (0)",

@@ -318,8 +318,8 @@ impl Plan {
 
     /// Whether a run that was stopped and goes on comes to what one start comes to, in figures and in
     /// [`straight`](crate::record::summary::BytesSummary::straight) bytes. Trainers on their own take a mean when they
-    /// are stopped, batches fetch again what they had kept, links ask again who has the ends of pairs, and skipped messages
-    /// are counted by each start.
+    /// are stopped, batches fetch again what they had kept, links ask again who has the ends of pairs, and skipped
+    /// messages are counted by each start.
     pub fn goes_on_as_one(&self) -> bool {
         let fetches = self.stages.iter().any(|stage| self.fetches(stage));
         self.trainers.is_none() && self.links.is_none() && !fetches && self.config.messages.skip.is_none()
