@@ -255,7 +255,7 @@ fn reshape_to<T: Value>(values: &mut Vec<T>, count: usize) {
     if values.capacity() < count {
         // What it held is nobody's, so it goes first and nothing is copied. Rows of batches vary a little.
         *values = Vec::new();
-        values.reserve_exact(count + count / 16);
+        *values = T::zeros(count + count / 16);
     }
     values.resize(count, T::default());
 }

@@ -37,6 +37,10 @@ impl Precision {
 #[repr(transparent)]
 pub struct Bf16(u16);
 
+// SAFETY: it is a `u16`.
+#[allow(unsafe_code)]
+unsafe impl bytemuck::Zeroable for Bf16 {}
+
 impl Bf16 {
     /// The nearest to a value, of two equally near ones the even one. What is no number stays none.
     #[inline(always)]
@@ -67,7 +71,13 @@ impl Bf16 {
 }
 
 /// A value as it may be stored.
-pub trait Value: Copy + Default + Send + Sync + 'static {
+pub trait Value: Copy + Default + Send + Sync + bytemuck::Zeroable {
+    /// So many zeros in new memory that nobody has touched: whoever writes a page first makes the system clear it, so
+    /// that all threads do that, where this one alone would hold them up by seconds a run.
+    fn zeros(count: usize) -> Vec<Self> {
+        bytemuck::zeroed_vec(count)
+    }
+
     /// It as `f32`.
     fn get(self) -> f32;
 

@@ -113,7 +113,8 @@ fn lend<T: Value>(vectors: &mut Vec<Vec<T>>, own: Vec<T>, needed: usize, largest
     if vector.capacity() < needed {
         // What grew would be copied.
         let is_large = LENT * needed >= largest;
-        vector = Vec::with_capacity(if is_large { needed.max(largest) } else { needed });
+        drop(vector);
+        vector = T::zeros(if is_large { needed.max(largest) } else { needed });
     }
     vector.resize(needed, T::default());
     vector
