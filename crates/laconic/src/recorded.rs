@@ -87,6 +87,16 @@ impl Recorded {
         self.summary.metrics.scores.test.get(self.metric.as_ref()?).copied().flatten()
     }
 
+    /// The test loss of the best round.
+    pub fn test_loss(&self) -> Option<f64> {
+        self.summary.metrics.scores.test.get("loss").copied().flatten()
+    }
+
+    /// How many pairs that are none were drawn for each held-out edge; `None` where the data give them.
+    pub fn drawn_negatives(&self) -> Option<u32> {
+        self.summary.config["task"]["eval_negatives"].as_u64().and_then(|drawn| u32::try_from(drawn).ok())
+    }
+
     /// Seconds from start to end: the link model's clock, or real time. A resumed run's summary knows its last part
     /// alone; its rounds know all of them, so the larger number is nearer the truth.
     pub fn seconds(&self, by_clock: bool) -> f64 {

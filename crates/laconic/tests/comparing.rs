@@ -247,3 +247,58 @@ fn runs_on_another_cut_into_parts_of_the_same_sizes_are_not_kept() {
         }
     }
 }
+
+/// Fronts, tests and `chance` go by the loss where a figure would be 0/0, and no file has a number in its place.
+#[test]
+fn a_figure_that_is_not_defined_is_a_dash_and_leaves_the_comparison_to_the_loss() {
+    let methods = "[[method]]\nname = \"long\"\n[[method]]\nname = \"short\"\nset = [\"train.epochs=2\"]\n";
+    let place = place(methods);
+    // All nodes that are tested are of one class.
+    let split = |node: usize| if node % 4 < 2 { "train" } else { ["val", "test"][node % 2] };
+    let class = |node: usize| if split(node) == "train" { node % 2 } else { 0 };
+    let node = |node: usize| format!("{node},{},{},{}\n", node % 5, class(node), split(node));
+    place.write("nodes.csv", &format!("id,x,class,split\n{}", (0..60).map(node).collect::<String>()));
+    let pairs = |a: usize| (1..4).map(move |by| (a, (a + by) % 60));
+    let edges: String = (0..60).flat_map(pairs).map(|(a, b)| format!("{a},{b}\n")).collect();
+    place.write("edges.csv", &format!("source,target\n{edges}"));
+    place.json("data convert edges.csv --nodes nodes.csv --symmetrise --out graph.npz --force");
+    // Everybody is everybody's neighbour, so no pair is left that is none.
+    let pairs = (0..12).flat_map(|a| (0..12).filter(move |b| a != *b).map(move |b| format!("{a},{b}\n")));
+    place.write("all.csv", &format!("source,target\n{}", pairs.collect::<String>()));
+    let nodes: String = (0..12).map(|node| format!("{node},{}\n", node % 5)).collect();
+    place.write("twelve.csv", &format!("id,x\n{nodes}"));
+    place.json("data convert all.csv --nodes twelve.csv --out all.npz");
+    let links = "--set data.path=all.npz --set task.kind=link_prediction --set task.filter_negatives=true \
+        --set task.split={val=0.2,test=0.2,seed=1} --set train.metrics=mrr";
+    for (out, keys, metric, noun) in
+        [("nodes", "--set train.metrics=roc_auc", "roc_auc", "nodes"), ("links", links, "mrr", "edges")]
+    {
+        let compare = format!("compare run.toml --runs methods.toml --seeds 6 --out {out} {keys}");
+        let found = place.json(&compare);
+        assert_eq!((&found["metric"], &found["judged_by"]), (&metric.into(), &"loss".into()), "{found}");
+        let lines = found["methods"].as_array().expect("methods");
+        let loss = |line: &Value| number(&line["loss"], "mean");
+        let bytes = |line: &Value| number(line, "training");
+        for line in lines {
+            assert!(line["test"].is_null() && line["runs"][0]["test"].is_null(), "{line}");
+            let beaten = lines.iter().any(|other| loss(other) < loss(line) && bytes(other) <= bytes(line));
+            assert_eq!(line["front"].as_bool(), Some(!beaten), "{found}");
+            let path = format!("{out}/{}/summary.json", line["runs"][0]["folder"].as_str().expect("a folder"));
+            let summary: Value = serde_json::from_str(&text(&place, &path)).expect("JSON");
+            assert_eq!(summary["metrics"]["test"]["loss"], line["runs"][0]["loss"]);
+        }
+        let difference = loss(&lines[1]) - loss(&lines[0]);
+        assert!((number(&lines[1]["against"], "difference") - difference).abs() < 1e-9, "{found}");
+        let said = format!("{metric} of test {noun} is not defined in 12 of 12 runs, so fronts, p and chance go by");
+        let table = place.run(&format!("{compare} --quiet")).out;
+        assert!(table.contains(&said) && table.contains("front: of loss and bytes"), "{table}");
+        let csv = text(&place, &format!("{out}/compare.csv"));
+        assert!(csv.lines().skip(1).all(|row| row.split(',').nth(4) == Some("-")), "{csv}");
+        for file in ["compare.md", "compare.tex"] {
+            let table = text(&place, &format!("{out}/{file}"));
+            assert!(table.contains("-, loss ") && !table.contains("NaN") && table.contains("not defined"), "{table}");
+        }
+        place.json(&format!("report {out} --out page.html"));
+        assert!(text(&place, "page.html").contains("is not defined in 12 of 12 runs"));
+    }
+}

@@ -6,6 +6,14 @@ use laconic_graph::part::Part;
 /// Of a class among nodes: how many have it, and of how many it is known.
 pub type Share = (f64, f64);
 
+/// Figures that differ by less are the same.
+const SAME: f64 = 1e-9;
+
+/// Whether a figure is no better than the best one of a fixed answer.
+pub fn is_no_better(figure: f64, constant: f64) -> bool {
+    figure <= constant + SAME
+}
+
 /// The best figure on test nodes of an answer that is the same for all of them: for classes the largest one, for sets
 /// the best fixed set. An area under the curve is then one half. `None` where the figure is not defined.
 pub fn best_constant(metric: &str, parts: &[Part]) -> Option<f64> {
@@ -13,7 +21,31 @@ pub fn best_constant(metric: &str, parts: &[Part]) -> Option<f64> {
     of_shares(metric, &shares, is_sets)
 }
 
-/// The same of nodes of which this is known.
+/// The least loss on test nodes of an answer that is the same for all of them: what they say in nats, where they do not
+/// all say the same.
+pub fn least_constant_loss(parts: &[Part]) -> Option<f64> {
+    let (shares, is_sets) = shares(parts)?;
+    let nats = |of: f64, all: f64| if of > 0.0 { -of * (of / all).ln() } else { 0.0 };
+    let known = shares.iter().map(|(_, of)| *of);
+    let (loss, all) = match is_sets {
+        false => (shares.iter().map(|(has, of)| nats(*has, *of)).sum::<f64>(), known.fold(0.0, f64::max)),
+        true => (shares.iter().map(|(has, of)| nats(*has, *of) + nats(of - has, *of)).sum::<f64>(), known.sum::<f64>()),
+    };
+    (loss > 0.0).then(|| loss / all)
+}
+
+/// The figure of links whose scores are all the same, where so many pairs that are none are drawn for each edge: ties
+/// count against the edge, and half in areas.
+pub fn of_equal_scores(metric: &str, drawn: Option<u32>) -> Option<f64> {
+    match metric {
+        "mrr" => drawn.map(|drawn| 1.0 / (1.0 + f64::from(drawn))),
+        "roc_auc" => Some(0.5),
+        hits if hits.starts_with("hits@") => Some(0.0),
+        _ => None,
+    }
+}
+
+/// The best figure of a fixed answer for nodes of which this is known.
 pub fn of_shares(metric: &str, shares: &[Share], is_sets: bool) -> Option<f64> {
     let f1 = |positive: f64, chosen: f64, all: f64| if all > 0.0 { 2.0 * positive / (chosen + all) } else { 0.0 };
     let largest = shares.iter().map(|(has, _)| *has).fold(0.0, f64::max);
@@ -137,6 +169,47 @@ mod tests {
             sum.iter_mut().zip(flat).for_each(|(sum, count)| *sum += count);
         }
         Tally::unflatten(&sum).figure(metric)
+    }
+
+    #[test]
+    fn no_fixed_distribution_has_a_smaller_loss_than_the_least_one_and_one_has_it() {
+        let single = |values: [i32; 5]| Labels::Single { classes: CLASSES, values: values.to_vec() };
+        let multi = |values: [u8; 15]| Labels::Multi { classes: CLASSES, values: values.to_vec() };
+        let classes = parts([single([0, 2, 1, 2, -1]), single([2, 1, 1, 0, 2])]);
+        let truths = [0, 2, 2, 2, 1, 0, 2];
+        let (mut least, steps) = (f64::INFINITY, 70);
+        for a in 1..steps {
+            for b in 1..steps - a {
+                let of = [a, b, steps - a - b].map(|share| f64::from(share) / f64::from(steps));
+                let loss = truths.iter().map(|&truth: &usize| -of[truth].ln()).sum::<f64>() / 7.0;
+                least = least.min(loss);
+            }
+        }
+        // Sevenths are among the steps, so the least one is found.
+        let found = least_constant_loss(&classes).expect("two classes and more");
+        assert!((found - least).abs() < 1e-12, "{found} for {least}");
+        let u = Labels::UNKNOWN;
+        let sets = parts([multi([1, 0, 0, 0, 1, 0, 1, 1, 1, 1, 0, u, 0, 0, 0]), multi([0; 15])]);
+        // Tested rows 0, 1, 3 and 4 of each part: 2 of 8, 1 of 8 and 0 of 7.
+        let nats = |has: f64, of: f64| -has * (has / of).ln() - (of - has) * (1.0 - has / of).ln();
+        let by_hand = (nats(2.0, 8.0) + nats(1.0, 8.0)) / 23.0;
+        assert!((least_constant_loss(&sets).expect("labels") - by_hand).abs() < 1e-12);
+        assert_eq!(least_constant_loss(&parts([single([1; 5]), single([1; 5])])), None);
+        assert_eq!(least_constant_loss(&parts([multi([0; 15]), multi([0; 15])])), None);
+    }
+
+    #[test]
+    fn links_whose_scores_are_all_the_same_have_the_figures_of_rankings() {
+        use laconic_nn::ranking::{Ranks, rank};
+        use laconic_nn::roc::roc_auc;
+        for drawn in [1, 7, 20] {
+            let mut ranks = Ranks::new(&[]);
+            (0..3).for_each(|_| ranks.add(rank(0.25, &vec![0.25; drawn as usize]), &[]));
+            let found = of_equal_scores("mrr", Some(drawn)).zip(ranks.mean_reciprocal()).expect("edges");
+            assert!((found.0 - found.1).abs() < 1e-12, "{found:?}");
+        }
+        assert_eq!(of_equal_scores("roc_auc", None), roc_auc(&mut [(0.25, true), (0.25, false), (0.25, false)]));
+        assert_eq!((of_equal_scores("hits@10", None), of_equal_scores("mrr", None)), (Some(0.0), None));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn write(folder: &Path, comparison: &Comparison, recorded: &[(usize, Recorde
 
 /// What every method comes to: its means with standard deviations, named.
 pub fn points(comparison: &Comparison, cost: Cost) -> Points {
-    let (metric, noun) = (comparison.metric.as_deref().unwrap_or("metric"), comparison.task.noun());
+    let (judged, noun) = (comparison.judged_by(), comparison.task.noun());
     let (axis, against, unit) = match cost {
         Cost::Bytes => ("bytes that all workers sent, without those of evaluations", "bytes", Unit::Bytes),
         Cost::Seconds => ("seconds", "time", Unit::Seconds),
@@ -45,15 +45,15 @@ pub fn points(comparison: &Comparison, cost: Cost) -> Points {
     };
     let point = |(style, line): (usize, &Line)| {
         let spread = spread(line, cost)?;
-        let test = line.test?;
+        let test = comparison.judged(line)?;
         let front = if cost == Cost::Bytes { line.front } else { line.front_by_seconds };
         let name = if line.is_constant { format!("{}, chance", line.name) } else { line.name.clone() };
         Some(Point { name, style, at: (spread.mean, test.mean), sd: (spread.sd, test.sd), front })
     };
     Points {
-        title: format!("{}: {metric} on test {noun} against {against}", comparison.graph.dataset),
+        title: format!("{}: {judged} on test {noun} against {against}", comparison.graph.dataset),
         x: (axis, unit),
-        y: format!("{metric} on test {noun}, of the round that validation chose"),
+        y: format!("{judged} on test {noun}, of the round that validation chose"),
         points: comparison.methods.iter().enumerate().filter_map(point).collect(),
     }
 }

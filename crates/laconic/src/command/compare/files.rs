@@ -19,23 +19,23 @@ pub fn write(folder: &Path, comparison: &Comparison) -> Result<()> {
     Ok(())
 }
 
-/// One row a run; what is not known is empty.
+/// One row a run; what is not known is empty, and a figure that is not defined a dash.
 fn csv(comparison: &Comparison) -> String {
     let metric = comparison.metric.as_deref().unwrap_or("test");
     let mut text = format!(
         "method,seed,partition_seed,split_seed,{},boundary,parameters,evaluation,start_up,training,bytes,predicted,\
-         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts\n",
+         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts,loss\n",
         quoted(metric)
     );
     let known = |seed: Option<u64>| seed.map(|seed| seed.to_string()).unwrap_or_default();
-    let seconds = |seconds: Option<f64>| seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
+    let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     for line in &comparison.methods {
         for run in &line.runs {
-            let test = run.test.map(|test| test.to_string()).unwrap_or_default();
+            let test = figure(run.test.map(|test| test.to_string()), comparison);
             let (partition, split, purposes) = (known(run.partition_seed), known(run.split_seed), &run.purposes);
             let _ = writeln!(
                 text,
-                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 quoted(&line.name),
                 run.seed,
                 purposes.boundary,
@@ -50,13 +50,19 @@ fn csv(comparison: &Comparison) -> String {
                 run.seconds,
                 run.memory,
                 quoted(&run.folder),
-                seconds(run.simulated_seconds),
-                seconds(run.convergence_seconds),
-                run.starts
+                number(run.simulated_seconds),
+                number(run.convergence_seconds),
+                run.starts,
+                number(run.loss)
             );
         }
     }
     text
+}
+
+/// A figure of the metric, or a dash where it is not defined; nothing where nothing was tested.
+fn figure(figure: Option<String>, comparison: &Comparison) -> String {
+    figure.unwrap_or_else(|| if comparison.metric.is_some() { "-".to_owned() } else { String::new() })
 }
 
 /// A field of CSV.
@@ -71,16 +77,20 @@ fn quoted(field: &str) -> String {
 const HEAD: [&str; 9] = ["runs", "", "boundary", "parameters", "evaluation", "start-up", "fewer", "seconds", "p"];
 
 /// The cells of a method after its name, with `±` as it is written there.
-fn cells(line: &Line, plus_minus: &str) -> [String; 9] {
+fn cells(line: &Line, comparison: &Comparison, plus_minus: &str) -> [String; 9] {
     let known = |text: Option<String>| text.unwrap_or_default();
     let bytes = |bytes: Option<f64>| known(bytes.map(|bytes| human_bytes(bytes.round() as u64)));
     let spread = |spread: Spread| match spread.sd {
         Some(sd) => format!("{:.4} {plus_minus} {sd:.4}", spread.mean),
         None => format!("{:.4}", spread.mean),
     };
+    let mut test = figure(line.test.map(spread), comparison);
+    if let Some(loss) = line.loss.filter(|_| comparison.is_by_loss()) {
+        test += &format!(", loss {}", spread(loss));
+    }
     [
         line.runs.len().to_string(),
-        known(line.test.map(spread)),
+        test,
         bytes(line.boundary),
         bytes(line.parameters),
         bytes(line.evaluation),
@@ -108,6 +118,9 @@ fn foot(comparison: &Comparison) -> String {
          against {0}; p: sign-flip permutation test (exact up to 20 pairs) of paired differences to {0}, two-sided",
         comparison.baseline
     );
+    if let Some(said) = comparison.fallback() {
+        let _ = write!(text, "; {said}");
+    }
     if let Some(link) = &comparison.link {
         let _ = write!(text, "; seconds on the clock of a model of the link {link}");
     }
@@ -123,7 +136,7 @@ fn markdown(comparison: &Comparison) -> String {
     let head = HEAD.map(|name| if name.is_empty() { escaped(metric) } else { name.to_owned() });
     let mut text = format!("| method | {} |\n|---|{}\n", head.join(" | "), "--:|".repeat(HEAD.len()));
     for line in &comparison.methods {
-        let _ = writeln!(text, "| {} | {} |", escaped(&line.name), cells(line, "±").join(" | "));
+        let _ = writeln!(text, "| {} | {} |", escaped(&line.name), cells(line, comparison, "±").join(" | "));
     }
     let _ = writeln!(text, "\n{}", escaped(&foot(comparison)));
     text
@@ -138,7 +151,7 @@ fn latex(comparison: &Comparison) -> String {
         head.join(" & ")
     );
     for line in &comparison.methods {
-        let cells = cells(line, "$\\pm$").map(|cell| cell.replace('<', "$<$"));
+        let cells = cells(line, comparison, "$\\pm$").map(|cell| cell.replace('<', "$<$"));
         let _ = writeln!(text, "{} & {} \\\\", tex(&line.name), cells.join(" & "));
     }
     let _ = writeln!(text, "\\bottomrule\n\\end{{tabular}}\n% {}", foot(comparison).replace(['\n', '\r'], " "));

@@ -4,6 +4,7 @@ pub mod alone;
 pub mod figures;
 mod files;
 mod front;
+mod judged;
 mod matrix;
 pub mod outcome;
 mod paired;
@@ -245,7 +246,7 @@ impl Shared<'_> {
                 let ended = ended.with_context(|| format!("{}, {seeds}", method.name))?;
                 let Ended::Done(recorded, how) = ended else { return Ok(None) };
                 comparison.enter(index, *seeds, method.folder(seeds), &recorded);
-                comparison.look_at(&world.parts);
+                comparison.look_at(&world.parts, &recorded);
                 comparison.conclude();
                 comparison.write(&self.out)?;
                 all.push((index, *recorded));

@@ -8,7 +8,7 @@ use laconic_graph::part::Part;
 use laconic_train::TrainError;
 use laconic_train::config::TaskChoice;
 use laconic_train::record::aside::write_aside;
-use laconic_train::record::constant::best_constant;
+use laconic_train::record::constant::{best_constant, least_constant_loss, of_equal_scores};
 use laconic_train::record::purposes::Purposes;
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +39,15 @@ pub struct Comparison {
     pub metric: Option<String>,
     /// The link model on whose clock `seconds` were taken; `None` for real time.
     pub link: Option<String>,
-    /// The best test figure of an answer that is the same for every node.
+    /// The best test figure of an answer that is the same for every node, or pair.
     #[serde(default)]
     pub constant: Option<f64>,
+    /// The least test loss of such an answer; `None` where all nodes are alike.
+    #[serde(default)]
+    pub constant_loss: Option<f64>,
+    /// What fronts, tests and `is_constant` go by: the metric, or `loss` where it is not defined in some run.
+    #[serde(default)]
+    pub judged_by: Option<String>,
     /// The method that the others are measured against.
     #[serde(default)]
     pub baseline: String,
@@ -76,8 +82,11 @@ pub struct Line {
     pub set: Vec<String>,
     /// Its runs, in the order in which they ended.
     pub runs: Vec<Run>,
-    /// The test metric over the runs.
+    /// The test metric over the runs; `None` where it is not defined in one.
     pub test: Option<Spread>,
+    /// The test loss over the runs.
+    #[serde(default)]
+    pub loss: Option<Spread>,
     /// Bytes over all workers, framing included: the mean over the runs.
     pub bytes: Option<f64>,
     /// Those of rows of neighbours and their gradients.
@@ -111,7 +120,7 @@ pub struct Line {
     /// The largest resident size of the process in bytes.
     #[serde(default)]
     pub memory: Option<f64>,
-    /// Its test metric against the baseline's over the seeds that both have.
+    /// What it is judged by against the baseline's over the seeds that both have.
     #[serde(default)]
     pub against: Option<Against>,
     /// Whether its mean is no better than an answer that is the same for every node: then it is on no front.
@@ -120,9 +129,10 @@ pub struct Line {
     /// What its last run had to say of its configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Whether no other method is at least as good in bytes of training and metric and better in one.
+    /// Whether no other method is at least as good in bytes of training and in what they are judged by, and better in
+    /// one.
     pub front: bool,
-    /// The same of seconds and metric.
+    /// The same of seconds.
     pub front_by_seconds: bool,
 }
 
@@ -148,8 +158,11 @@ pub struct Run {
     pub split_seed: Option<u64>,
     /// Its folder within that of the comparison.
     pub folder: String,
-    /// The test metric of the best validation round.
+    /// The test metric of the best validation round; `None` where it is not defined.
     pub test: Option<f64>,
+    /// The test loss of that round.
+    #[serde(default)]
+    pub loss: Option<f64>,
     /// Bytes over all workers, as one start sends them.
     pub bytes: u64,
     /// The same by what they are for.
@@ -225,6 +238,8 @@ impl Comparison {
             metric: None,
             link: matrix.link.clone(),
             constant: None,
+            constant_loss: None,
+            judged_by: None,
             baseline: matrix.methods[matrix.baseline].name.clone(),
             methods: matrix.methods.iter().map(line).collect(),
         }
@@ -240,6 +255,8 @@ impl Comparison {
             metric: None,
             link,
             constant: None,
+            constant_loss: None,
+            judged_by: None,
             baseline: String::new(),
             methods: Vec::new(),
         }
@@ -285,6 +302,7 @@ impl Comparison {
             split_seed: seeds.split,
             folder,
             test: recorded.test(),
+            loss: recorded.test_loss(),
             bytes,
             purposes,
             training: purposes.training(),
@@ -299,17 +317,29 @@ impl Comparison {
         });
     }
 
-    /// Notes what a fixed answer reaches on these parts; of several splits the best counts.
-    pub fn look_at(&mut self, parts: &[Part]) {
-        let constant = self.metric.as_deref().and_then(|metric| best_constant(metric, parts));
+    /// Notes what a fixed answer reaches on these parts, or pairs of this run; of several splits the best counts.
+    pub fn look_at(&mut self, parts: &[Part], recorded: &Recorded) {
+        let metric = self.metric.as_deref();
+        let (constant, loss) = match self.task {
+            TaskChoice::NodeClassification => {
+                (metric.and_then(|metric| best_constant(metric, parts)), least_constant_loss(parts))
+            }
+            TaskChoice::LinkPrediction => {
+                (metric.and_then(|metric| of_equal_scores(metric, recorded.drawn_negatives())), None)
+            }
+        };
         self.constant = self.constant.into_iter().chain(constant).reduce(f64::max);
+        self.constant_loss = self.constant_loss.into_iter().chain(loss).reduce(f64::min);
     }
 
     /// Sets what follows from the runs.
     pub fn conclude(&mut self) {
+        self.choose_figure();
         for line in &mut self.methods {
             let tests: Option<Vec<f64>> = line.runs.iter().map(|run| run.test).collect();
             line.test = tests.as_deref().and_then(Spread::of);
+            let losses: Option<Vec<f64>> = line.runs.iter().map(|run| run.loss).collect();
+            line.loss = losses.as_deref().and_then(Spread::of);
             let of = |figure: fn(&Run) -> u64| mean(line.runs.iter().map(|run| figure(run) as f64));
             line.bytes = of(|run| run.bytes);
             line.boundary = of(|run| run.purposes.boundary);
@@ -328,31 +358,43 @@ impl Comparison {
             [line.simulated_seconds, line.convergence_seconds] = of_trainers;
         }
         self.measure();
-        for (index, on_front) in front_of(&self.methods, |line| line.training) {
+        for (index, on_front) in self.front_of(|line| line.training) {
             self.methods[index].front = on_front;
         }
-        for (index, on_front) in front_of(&self.methods, |line| line.seconds) {
+        for (index, on_front) in self.front_of(|line| line.seconds) {
             self.methods[index].front_by_seconds = on_front;
         }
     }
 
     /// Measures every method against the baseline, and against no method at all.
     fn measure(&mut self) {
+        let constant: Vec<bool> = self.methods.iter().map(|line| self.is_constant(line)).collect();
         let named = self.methods.iter().position(|line| line.name == self.baseline);
         let baseline = named.unwrap_or(0);
         let bytes = self.methods[baseline].training;
-        let tests: BTreeMap<Seeds, f64> =
-            self.methods[baseline].runs.iter().filter_map(|run| Some((run.seeds(), run.test?))).collect();
+        let figures = |line: &Line| -> BTreeMap<Seeds, f64> {
+            line.runs.iter().filter_map(|run| Some((run.seeds(), self.figure(run)?))).collect()
+        };
+        let of_baseline = figures(&self.methods[baseline]);
+        let difference = |(seeds, figure): (Seeds, f64)| Some(figure - of_baseline.get(&seeds)?);
+        let differences = |line: &Line| figures(line).into_iter().filter_map(difference).collect::<Vec<f64>>();
+        let differences: Vec<Vec<f64>> = self.methods.iter().map(differences).collect();
         for (index, line) in self.methods.iter_mut().enumerate() {
             let both = bytes.zip(line.training).filter(|(_, bytes)| *bytes > 0.0);
             line.fewer = both.map(|(baseline, bytes)| baseline / bytes);
-            let difference = |run: &Run| Some(run.test? - tests.get(&run.seeds())?);
-            let differences: Vec<f64> = line.runs.iter().filter_map(difference).collect();
-            line.against = Against::of(&differences).filter(|_| index != baseline);
-            let mean = line.test.map(|test| test.mean);
-            line.is_constant = mean.zip(self.constant).is_some_and(|(mean, constant)| mean <= constant + 1e-9);
+            line.against = Against::of(&differences[index]).filter(|_| index != baseline);
+            line.is_constant = constant[index];
             (line.front, line.front_by_seconds) = (false, false);
         }
+    }
+
+    /// For each method that is worth more than a fixed answer whether it is on the front of this cost.
+    fn front_of(&self, cost: impl Fn(&Line) -> Option<f64>) -> Vec<(usize, bool)> {
+        let known = |(index, line): (usize, &Line)| Some((index, (cost(line)?, self.worth(line)?)));
+        let known: Vec<(usize, (f64, f64))> =
+            self.methods.iter().enumerate().filter(|(_, line)| !line.is_constant).filter_map(known).collect();
+        let points: Vec<(f64, f64)> = known.iter().map(|(_, point)| *point).collect();
+        known.iter().map(|(index, _)| *index).zip(front(&points)).collect()
     }
 }
 
@@ -364,6 +406,7 @@ impl Line {
             set,
             runs: Vec::new(),
             test: None,
+            loss: None,
             bytes: None,
             boundary: None,
             parameters: None,
@@ -383,15 +426,6 @@ impl Line {
             front_by_seconds: false,
         }
     }
-}
-
-/// For each method with a metric better than that of a fixed answer whether it is on the front of this cost.
-fn front_of(lines: &[Line], cost: impl Fn(&Line) -> Option<f64>) -> Vec<(usize, bool)> {
-    let known = |(index, line): (usize, &Line)| Some((index, (cost(line)?, line.test?.mean)));
-    let known: Vec<(usize, (f64, f64))> =
-        lines.iter().enumerate().filter(|(_, line)| !line.is_constant).filter_map(known).collect();
-    let points: Vec<(f64, f64)> = known.iter().map(|(_, point)| *point).collect();
-    known.iter().map(|(index, _)| *index).zip(front(&points)).collect()
 }
 
 impl Spread {

@@ -14,6 +14,7 @@ const NAME_MAX: usize = 40;
 struct Extra {
     skips: bool,
     trainers: bool,
+    loss: bool,
 }
 
 /// The comparison as a table.
@@ -25,8 +26,12 @@ pub fn table(comparison: &Comparison) -> String {
     let extra = Extra {
         skips: any(|line| line.skipped.unwrap_or(0.0) > 0.0),
         trainers: any(|line| line.simulated_seconds.or(line.convergence_seconds).is_some()),
+        loss: comparison.is_by_loss(),
     };
     let mut text = format!("{:<width$} {:>4} {metric:>15}", "method", "runs");
+    if extra.loss {
+        let _ = write!(text, " {:>15}", "loss");
+    }
     for column in ["boundary", "parameters", "evaluation", "start-up"] {
         let _ = write!(text, " {column:>10}");
     }
@@ -60,15 +65,19 @@ pub fn table(comparison: &Comparison) -> String {
         let what = "seconds on the simulated clock of trainers on their own";
         let _ = writeln!(text, "simulated: {what}; converged: when a mean first came within 1 % of the best worth");
     }
+    if let Some(said) = comparison.fallback() {
+        let _ = writeln!(text, "note: {said}");
+    }
     let _ = writeln!(text, "fewer: all but evaluation, against {}", comparison.baseline);
     let test =
         "permutation test (exact to 20 pairs) of differences with the same seeds, two-sided; six pairs are the fewest";
     let _ = writeln!(text, "p: {test}");
-    if let Some(constant) = comparison.constant.filter(|_| comparison.methods.iter().any(|line| line.is_constant)) {
-        let _ = writeln!(text, "chance: no better than {constant:.4}, the best answer that is the same for every node");
+    if let Some(chance) = comparison.chance() {
+        let _ = writeln!(text, "chance: {chance}");
     }
     let what = "no other method is at least as good in both and better in one";
-    let _ = write!(text, "front: of {metric} and bytes but for evaluation, or of {metric} and seconds: {what}");
+    let judged = comparison.judged_by();
+    let _ = write!(text, "front: of {judged} and bytes but for evaluation, or of {judged} and seconds: {what}");
     text
 }
 
@@ -77,6 +86,9 @@ fn row(line: &Line, width: usize, extra: Extra) -> String {
     let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let bytes = |bytes: Option<f64>| known(bytes.map(|bytes| human_bytes(bytes.round() as u64)));
     let mut text = format!("{name:<width$} {:>4} {:>15}", line.runs.len(), known(line.test.map(spread)));
+    if extra.loss {
+        let _ = write!(text, " {:>15}", known(line.loss.map(spread)));
+    }
     for column in [line.boundary, line.parameters, line.evaluation, line.start_up] {
         let _ = write!(text, " {:>10}", bytes(column));
     }

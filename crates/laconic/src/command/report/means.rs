@@ -75,6 +75,7 @@ pub fn table(comparison: &Comparison) -> Table {
     let columns = [
         ("method", true),
         (metric, true),
+        ("loss", comparison.is_by_loss()),
         ("training", true),
         ("fewer", true),
         ("front", has(|line| !marks(line).is_empty())),
@@ -104,6 +105,7 @@ fn row(line: &Line) -> Vec<String> {
     vec![
         line.name.clone(),
         known(line.test.map(spread)),
+        known(line.loss.map(spread)),
         bytes(line.training),
         known(line.fewer.map(|fewer| format!("{fewer:.1}x"))),
         marks(line),
@@ -142,13 +144,13 @@ fn spread(spread: Spread) -> String {
 pub fn legend(comparison: &Comparison) -> String {
     let first = comparison.methods.first().map_or("", |line| line.name.as_str());
     let baseline = if comparison.baseline.is_empty() { first } else { comparison.baseline.as_str() };
-    let metric = comparison.metric.as_deref().unwrap_or("metric");
+    let judged = comparison.judged_by();
     let several = comparison.methods.iter().any(|line| line.runs.len() > 1);
     let means = if several { "Means over runs ± one standard deviation. " } else { "" };
     let mut text = format!(
         "{means}Training: all bytes but those of evaluations, that is boundary (rows of neighbours and their \
          gradients), parameters (their gradients, or models) and start-up. Fewer: times fewer of them than {baseline}. \
-         Front: no other method is at least as good in {metric} and in these bytes, or in {metric} and in time, and \
+         Front: no other method is at least as good in {judged} and in these bytes, or in {judged} and in time, and \
          better in one."
     );
     if comparison.methods.iter().any(is_tested) {
@@ -156,8 +158,11 @@ pub fn legend(comparison: &Comparison) -> String {
             " p: permutation test (exact to 20 pairs) of differences from {baseline} with the same seeds, two-sided."
         );
     }
-    if let Some(constant) = comparison.constant.filter(|_| comparison.methods.iter().any(|line| line.is_constant)) {
-        text += &format!(" Chance: no better than {constant:.4}, the best answer that is the same for every node.");
+    if let Some(chance) = comparison.chance() {
+        text += &format!(" Chance: {chance}.");
+    }
+    if let Some(said) = comparison.fallback() {
+        text += &format!(" Note: {said}.");
     }
     text
 }
