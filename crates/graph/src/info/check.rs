@@ -3,6 +3,7 @@
 use crate::build::transpose;
 use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::info::defects::{broken_features, broken_weights, overlapping_roles};
+use crate::info::foreseen::{foreseen, never_learned};
 use crate::info::scales::unlike_scales;
 use crate::info::summary::{empty_classes, one_hot, unknown_labels};
 use serde::Serialize;
@@ -58,10 +59,14 @@ pub fn check(dataset: &Dataset) -> Vec<Finding> {
         }
         findings.ids(&dataset.ids);
         findings.negatives(dataset);
+        findings.held_out(dataset);
     }
     findings.0.sort_by_key(|finding| finding.severity == Severity::Warning);
     findings.0
 }
+
+/// Among the best how many of a pool figures of links look for an edge.
+const TOPS: [usize; 4] = [10, 20, 50, 100];
 
 struct Findings(Vec<Finding>);
 
@@ -178,18 +183,25 @@ impl Findings {
         if unlabelled > 0 {
             self.error(format!("split {number}: {unlabelled} nodes have a role but no label"));
         }
-        let Labels::Single { classes, values } = labels else { return };
-        let mut learned = vec![false; *classes];
-        let mut needed = vec![false; *classes];
-        for (roles, &class) in split.roles.iter().zip(values).filter(|(_, class)| **class >= 0) {
-            learned[class as usize] |= roles & Split::TRAIN != 0;
-            needed[class as usize] |= roles & !Split::TRAIN != 0;
+        let piece = std::iter::once((labels, split.roles.as_slice()));
+        let missing = never_learned(piece.clone()).filter(|_| matches!(labels, Labels::Single { .. }));
+        missing.into_iter().for_each(|what| self.warning(format!("split {number}: {what}")));
+        foreseen(piece, |_| true).into_iter().for_each(|what| self.warning(format!("split {number}: {what}")));
+    }
+
+    /// Edges that nobody holds out, and pairs given to judge against that are fewer than some figures look for.
+    fn held_out(&mut self, dataset: &Dataset) {
+        let held = dataset.graph.data.held_counts().into_iter().flatten();
+        for (name, _) in ["validation", "test"].into_iter().zip(held).filter(|(_, held)| *held == 0) {
+            self.warning(format!("no edge is held out for {name}, so there will be no figure of it"));
         }
-        let missing: Vec<String> = (0..*classes).filter(|&c| needed[c] && !learned[c]).map(|c| c.to_string()).collect();
-        if !missing.is_empty() {
-            let shown = missing.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
-            let more = if missing.len() > 10 { ", …" } else { "" };
-            self.warning(format!("split {number}: {} classes have no training node: {shown}{more}", missing.len()));
+        for (given, name) in dataset.negatives.iter().flatten().zip(["validation", "test"]) {
+            let pool = given.pairs().count();
+            let beyond: Vec<String> = TOPS.into_iter().filter(|top| pool < *top).map(|top| top.to_string()).collect();
+            if !beyond.is_empty() {
+                let tops = beyond.join(", ");
+                self.warning(format!("hits@{tops} of {name} is 1 whatever is learned: its pool has {pool} pairs"));
+            }
         }
     }
 
@@ -276,7 +288,10 @@ mod tests {
     fn found(change: impl FnOnce(&mut Dataset)) -> Vec<String> {
         let mut dataset = sound();
         change(&mut dataset);
-        check(&dataset).iter().map(Finding::to_string).filter(|what| !what.contains("for validation")).collect()
+        // Nothing is for validation, and the only test node is of one class.
+        let expected = ["for validation", "roc_auc", "macro_f1"];
+        let is_expected = |what: &String| expected.iter().any(|part| what.contains(part));
+        check(&dataset).iter().map(Finding::to_string).filter(|what| !is_expected(what)).collect()
     }
 
     #[test]
@@ -290,6 +305,18 @@ mod tests {
         let said = of(&[0, 1, 1, 0, 0, 1]);
         assert!(said.len() == 1 && said[0].starts_with("warning: the labels are one-hot, exactly one of 2 classes"));
         assert!(!of(&[0, 1, 1, 1, 0, 1]).iter().any(|what| what.contains("one-hot")));
+    }
+
+    #[test]
+    fn figures_that_will_not_be_defined_are_warned_of() {
+        let said: Vec<String> = check(&sound()).iter().map(Finding::to_string).collect();
+        let area = "warning: split 0: roc_auc of test will not be defined: the only node is of class 1";
+        let held = "warning: no edge is held out for test, so there will be no figure of it";
+        assert!(said.iter().any(|what| what == area) && !said.iter().any(|what| what == held), "{said:?}");
+        let mut dataset = sound();
+        dataset.graph.data.held =
+            Some([1].into_iter().chain(std::iter::repeat(0)).take(dataset.graph.edges()).collect());
+        assert!(check(&dataset).iter().any(|finding| finding.to_string() == held));
     }
 
     #[test]

@@ -30,10 +30,13 @@ fn is_better(plan: &Plan, old: &Scores, new: &Scores) -> bool {
 pub fn fallback(plan: &Plan, scores: &Scores) -> Option<String> {
     let metric = plan.metrics.first()?.name();
     match (plan.config.train.select_by, scores.val.get(metric)) {
-        _ if scores.val.is_empty() => Some(
-            "nothing is labelled in validation, so the last round stands for the best (train.select_by, train.patience)"
-                .to_owned(),
-        ),
+        _ if scores.val.is_empty() => {
+            let why = match plan.links {
+                Some(_) => "no edge is held out for validation",
+                None => "nothing is labelled in validation",
+            };
+            Some(format!("{why}, so the last round stands for the best (train.select_by, train.patience)"))
+        }
         (SelectBy::Metric, Some(None)) => Some(format!(
             "{metric} of validation is not defined, so the least validation loss chose the best round (train.select_by)"
         )),

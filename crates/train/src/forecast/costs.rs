@@ -109,7 +109,11 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     let parts = held_out.as_deref().unwrap_or(parts);
     let mut shapes = Shapes::of_all(parts, &plan)?;
     shapes.iter_mut().zip(&sets).for_each(|(shapes, sets)| shapes.count_links(sets));
-    costs(plan, global, Known { shapes, is_bound: false }, ledger).map(with_odd)
+    let judged = [0, 1].map(|split| sets.iter().map(|sets| sets.judged(split).len() as u64).sum());
+    let of_links = plan.links.as_ref().map(|links| links.foreseen(&plan.metrics, judged)).unwrap_or_default();
+    let mut costs = costs(plan, global, Known { shapes, is_bound: false }, ledger).map(with_odd)?;
+    costs.notes.extend(of_links);
+    Ok(costs)
 }
 
 /// As [`forecast`] from the meta data of a folder of parts alone; `None` where they do not say enough.

@@ -235,6 +235,28 @@ impl LinkPlan {
         }
     }
 
+    /// What will not be defined of figures of so many edges that all workers hold out for validation and testing, or
+    /// cannot be missed, a line each.
+    pub fn foreseen(&self, metrics: &[Metric], edges: [u64; 2]) -> Vec<String> {
+        let mut said = Vec::new();
+        for ((split, name), edges) in ["validation", "test"].into_iter().enumerate().zip(edges) {
+            if edges == 0 {
+                said.push(format!("no edge is held out for {name}, so there will be no figure of it"));
+                continue;
+            }
+            // Of drawn pairs the first of each edge belongs to the pool.
+            let pool = match self.ranked_among {
+                RankedAmong::Drawn(_) => edges,
+                RankedAmong::Given(given) => given[split].pairs * given[split].each.max(1),
+            };
+            let out_of_reach = metrics.iter().filter(|metric| metric.top().is_some_and(|top| pool < top as u64));
+            said.extend(out_of_reach.map(|metric| {
+                format!("{} of {name} is 1 whatever is learned: its pool has {pool} pairs at most", metric.name())
+            }));
+        }
+        said
+    }
+
     /// Whether pairs that evaluations look at are drawn, and those that are edges are left out of them.
     pub fn filters_judged(&self) -> bool {
         self.filters && matches!(self.ranked_among, RankedAmong::Drawn(_))

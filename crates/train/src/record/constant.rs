@@ -1,6 +1,7 @@
 //! What can be reached without looking: the figure of the best answer that is the same for every node.
 
 use laconic_graph::dataset::{Labels, Split};
+use laconic_graph::info::class_counts;
 use laconic_graph::part::Part;
 
 /// Of a class among nodes: how many have it, and of how many it is known.
@@ -12,6 +13,15 @@ const SAME: f64 = 1e-9;
 /// Whether a figure is no better than the best one of a fixed answer.
 pub fn is_no_better(figure: f64, constant: f64) -> bool {
     figure <= constant + SAME
+}
+
+/// What has the figures of a fixed answer, behind a number.
+pub fn whose(is_of_links: bool) -> &'static str {
+    if is_of_links {
+        "scores that are the same for every pair"
+    } else {
+        "the best answer that is the same for every node"
+    }
 }
 
 /// The best figure on test nodes of an answer that is the same for all of them: for classes the largest one, for sets
@@ -86,32 +96,9 @@ pub fn of_shares(metric: &str, shares: &[Share], is_sets: bool) -> Option<f64> {
 
 /// Every class among test nodes whose label is known, and whether nodes may have several.
 fn shares(parts: &[Part]) -> Option<(Vec<Share>, bool)> {
-    let (mut shares, mut is_sets) = (Vec::new(), false);
-    for part in parts {
-        let tested = |row: usize| part.roles.get(row).is_some_and(|roles| roles & Split::TEST != 0);
-        match &part.labels {
-            Labels::None => return None,
-            Labels::Single { classes, values } => {
-                shares.resize(*classes, (0.0, 0.0));
-                let known = values.iter().enumerate().filter(|(row, class)| tested(*row) && **class >= 0);
-                for (_, class) in known {
-                    shares.get_mut(*class as usize)?.0 += 1.0;
-                    shares.iter_mut().for_each(|(_, of)| *of += 1.0);
-                }
-            }
-            Labels::Multi { classes, values } => {
-                shares.resize(*classes, (0.0, 0.0));
-                is_sets = true;
-                let sets = values.chunks_exact((*classes).max(1)).enumerate();
-                for (_, set) in sets.filter(|(row, _)| tested(*row)) {
-                    for (share, truth) in shares.iter_mut().zip(set).filter(|(_, truth)| **truth != Labels::UNKNOWN) {
-                        share.0 += f64::from(*truth);
-                        share.1 += 1.0;
-                    }
-                }
-            }
-        }
-    }
+    let counts = class_counts(parts.iter().map(|part| (&part.labels, part.roles.as_slice())), Split::TEST);
+    let is_sets = parts.iter().any(|part| matches!(part.labels, Labels::Multi { .. }));
+    let shares: Vec<Share> = counts.iter().map(|[has, of]| (*has as f64, *of as f64)).collect();
     shares.iter().any(|(_, of)| *of > 0.0).then_some((shares, is_sets))
 }
 

@@ -16,4 +16,5 @@ pub mod state;
 pub mod summary;
 pub mod tensors;
 pub mod traffic;
+pub mod verdict;
 pub mod weights;

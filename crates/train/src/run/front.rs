@@ -8,7 +8,7 @@ use laconic_wire::Ledger;
 
 use super::options::{Options, Outcome};
 use super::predict::{Predictions, predict_parts};
-use super::source::{PARTS_DEFAULT, Source, assign};
+use super::source::{PARTS_DEFAULT, Source, assign, foreseen_of};
 use super::threads::run_threads;
 use crate::config::{Config, Widths};
 use crate::error::{Result, TrainError};
@@ -121,8 +121,14 @@ pub fn plan(members: &Members, config: &Config, data: impl Into<Data>) -> Result
             return forecast_some(members, config, (&meta, &parts), Ledger::of_totals);
         }
     }
-    let notes = source.notes().to_vec();
-    let mut costs = forecast(members, config, &source.all()?, Ledger::of_totals)?;
+    let mut notes = source.notes().to_vec();
+    let is_cut = matches!(source, Source::Cut(..));
+    let parts = source.all()?;
+    if !is_cut {
+        let pieces = parts.iter().map(|part| (&part.labels, part.roles.as_slice()));
+        notes.extend(foreseen_of(config, pieces));
+    }
+    let mut costs = forecast(members, config, &parts, Ledger::of_totals)?;
     costs.notes.splice(..0, notes);
     Ok(costs)
 }

@@ -132,7 +132,7 @@ impl Session {
         let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
         let rounds: Vec<u32> = plan.stages.iter().map(|stage| stage.rounds).collect();
         recorder.observer().started(&given, worker.size(), moved.as_deref());
-        plan.notes().iter().for_each(|note| recorder.observer().noted(note));
+        plan.notes().iter().chain(&foreseen_of_links(&worker)).for_each(|note| recorder.observer().noted(note));
         earlier.note().iter().for_each(|note| recorder.observer().warned(note));
         recorder.observer().stages(&rounds);
         recorder.observer().predicted(&forecast.by_kind, process.memory, rounds.iter().sum());
@@ -217,7 +217,7 @@ impl Session {
             given: &self.given,
             plan,
             card: &self.card,
-            notes: &self.process.notes,
+            notes: &[&self.process.notes[..], &foreseen_of_links(&self.worker)].concat(),
             trained,
             earlier: &self.earlier,
             after_round: self.after_round,
@@ -232,6 +232,13 @@ impl Session {
         }
         Ok(summary)
     }
+}
+
+/// What is known of figures of links before any is learned.
+fn foreseen_of_links(worker: &Worker) -> Vec<String> {
+    let [_, val, test] = worker.global_rows.map(|edges| edges as u64);
+    let links = worker.plan.links.as_ref();
+    links.map_or_else(Vec::new, |links| links.foreseen(&worker.plan.metrics, [val, test]))
 }
 
 /// A worker that can run. Whatever may refuse a run does so here, while nothing of it is written down yet.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use laconic_graph::about::Scale;
-use laconic_graph::dataset::{Dataset, Features, Split};
+use laconic_graph::dataset::{Dataset, Features, Labels, Split};
 use laconic_graph::error::GraphError;
-use laconic_graph::info::{empty_classes, one_hot, unlike_scales, unusable};
+use laconic_graph::info::{empty_classes, empty_splits, foreseen, never_learned, one_hot, unlike_scales, unusable};
 use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, FeaturesIn, Meta, Part, features_bytes};
 use laconic_graph::partition::{PartitionInput, quality};
@@ -15,7 +15,7 @@ pub use laconic_graph::read::is_part_folder;
 use laconic_graph::read::{READERS, Reader, edge_list, read_with_roles};
 use laconic_graph::roles::Roles;
 
-use crate::config::{Config, DataConfig, FeaturePreparation, FeaturesPlace, SplitChoice};
+use crate::config::{Config, DataConfig, FeaturePreparation, FeaturesPlace, SplitChoice, TaskChoice};
 use crate::error::{Result, TrainError};
 use crate::plan::Members;
 
@@ -51,6 +51,18 @@ impl Held {
         }
         Ok(())
     }
+}
+
+/// What labels say of figures before anything is trained, where classes of nodes are learned.
+pub fn foreseen_of<'a>(config: &Config, pieces: impl Iterator<Item = (&'a Labels, &'a [u8])> + Clone) -> Vec<String> {
+    if config.task.kind != TaskChoice::NodeClassification || pieces.clone().all(|(labels, _)| labels.classes() == 0) {
+        return Vec::new();
+    }
+    let is_asked = |metric: &str| config.train.metrics.iter().any(|asked| asked == metric);
+    let mut said = empty_splits(pieces.clone());
+    said.extend(never_learned(pieces.clone()));
+    said.extend(foreseen(pieces, is_asked));
+    said
 }
 
 /// What stands for `partition.parts = 0` where nothing else decides.
@@ -94,6 +106,9 @@ impl Source {
             let one_way = "some edges have one direction only; data.symmetrise adds the other";
             let mut notes: Vec<String> = roles.notes().chain(of_features).collect();
             notes.extend(empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)));
+            notes.extend(split.into_iter().flat_map(|index| {
+                foreseen_of(config, std::iter::once((&dataset.labels, dataset.splits[index].roles.as_slice())))
+            }));
             notes.extend(dataset.graph.has_one_way_edges().then(|| one_way.to_owned()));
             let roles = split.map(|index| dataset.splits[index].roles.as_slice());
             let figures = quality(&dataset.graph, &assignment, parts, roles, dataset.features.columns())?;

@@ -1,6 +1,7 @@
 //! Areas under the ROC curve over all workers: from counts in bins of the score, which add up, or from all scores.
 
 use laconic_graph::dataset::Labels;
+use laconic_graph::info::of_one_class;
 use laconic_nn::Matrix;
 use laconic_nn::loss::Targets;
 use laconic_nn::roc::{BINS, Binned, bin, roc_auc};
@@ -111,11 +112,6 @@ fn scored(local: &Local, logits: &Matrix, row: usize, class: usize) -> (f32, u8)
     }
 }
 
-/// Nodes that are all alike, as the beginning of a sentence.
-fn plural(nodes: u64) -> String {
-    if nodes == 1 { "the only node is".to_owned() } else { format!("all {nodes} nodes are") }
-}
-
 impl Areas {
     /// Curves: one for each split and class.
     fn curves(self) -> usize {
@@ -125,10 +121,7 @@ impl Areas {
     /// The mean over classes, of each split.
     fn means(self, of_curves: &[Curve]) -> [Area; 3] {
         let why = |[negatives, positives]: [u64; 2]| match (self.sets, positives) {
-            (false, _) => {
-                let nodes = plural(negatives + positives);
-                format!("{nodes} of class {}", u8::from(positives > 0))
-            }
+            (false, _) => of_one_class(negatives + positives, usize::from(positives > 0)),
             (true, 0) => "no node has the label".to_owned(),
             (true, _) => "every node has the label".to_owned(),
         };

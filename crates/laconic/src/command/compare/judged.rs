@@ -2,7 +2,7 @@
 //! missing would make the others means over fewer seeds, or leave a method out that nothing is wrong with.
 
 use laconic_train::config::TaskChoice;
-use laconic_train::record::constant::is_no_better;
+use laconic_train::record::constant::{is_no_better, whose};
 
 use super::outcome::{Comparison, Line, Run, Spread};
 
@@ -73,10 +73,7 @@ impl Comparison {
     /// Says what `chance` stands for, where a method has the word.
     pub fn chance(&self) -> Option<String> {
         let fixed = self.fixed().filter(|_| self.methods.iter().any(|line| line.is_constant))?;
-        let what = match self.task {
-            TaskChoice::NodeClassification => "the best answer that is the same for every node",
-            TaskChoice::LinkPrediction => "scores that are the same for every pair",
-        };
+        let what = whose(self.task == TaskChoice::LinkPrediction);
         let loss = if self.is_by_loss() { "a loss of " } else { "" };
         Some(format!("no better than {loss}{fixed:.4}, {what}"))
     }

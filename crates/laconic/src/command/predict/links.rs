@@ -120,6 +120,11 @@ impl Embedded {
 }
 
 impl Scored {
+    /// The score of each pair.
+    pub fn scores(&self) -> &[f32] {
+        &self.scores
+    }
+
     /// How many pairs there are.
     pub fn len(&self) -> usize {
         self.scores.len()

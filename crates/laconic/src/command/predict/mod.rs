@@ -1,5 +1,6 @@
 //! `laconic predict`: what a trained model says about every node, keyed by the user's ids.
 
+mod alike;
 mod candidates;
 mod figures;
 mod links;
@@ -25,6 +26,7 @@ use laconic_train::run::source::Source;
 use laconic_train::{Config, Members, TrainError};
 use serde::Serialize;
 
+use self::alike::{all_alike, all_equal};
 use self::candidates::Candidates;
 use self::figures::{Figures, SPLITS, figures};
 use self::links::Embedded;
@@ -136,6 +138,9 @@ struct Written {
     figures: Figures,
     /// What the model's classes are called.
     class_names: Vec<String>,
+    /// What is to be said of the predictions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     /// Which model, and which data: digests.
     model: String,
     data_digest: String,
@@ -185,6 +190,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     if let Some((names, wanted)) = wanted {
         let embedded = Embedded::of((names, relations), &predictions);
         let scored = embedded.score((&plan, &model.weights), wanted, candidates.as_ref())?;
+        all_equal(scored.scores()).into_iter().for_each(|what| output.say(format!("note: {what}")));
         let path = arguments.out.clone();
         let is_csv = extension(&path) == "csv";
         clean_up(&path)?;
@@ -197,6 +203,8 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
         return Ok(0);
     }
     let figures = figures(&predictions, &config.train.metrics);
+    let alike = all_alike(&predictions, |class| model.card.about.class(class));
+    alike.iter().for_each(|what| output.say(format!("note: {what}")));
     let mut table = Table::of(&predictions, &model.card, arguments.embeddings)?;
     table.metadata = metadata(&model, &data_digest, messages)?;
     clean_up(&arguments.out)?;
@@ -207,7 +215,8 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let bytes = std::fs::metadata(&path).map_err(|source| TrainError::io(&path, source))?.len();
     let class_names = model.card.about.classes;
     let (nodes, model) = (table.rows(), model.card.digest);
-    let written = Written { path, nodes, bytes, workers, messages, figures, class_names, model, data_digest };
+    let notes = alike.into_iter().collect();
+    let written = Written { path, nodes, bytes, workers, messages, figures, class_names, notes, model, data_digest };
     output.result(describe(&written), &written)?;
     Ok(0)
 }

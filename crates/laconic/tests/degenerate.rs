@@ -1,0 +1,82 @@
+//! What is said of figures that will not be defined before anything runs, and of models that answer everything alike.
+
+mod program;
+
+use program::Place;
+use serde_json::Value;
+
+const RUN: &str = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 3\n[model]\nhidden = 8\n[train]\nepochs = 3\n";
+const NODES: usize = 60;
+
+/// A graph whose nodes have a feature, a class and a place in the split each.
+fn place(feature: fn(usize) -> usize, class: fn(usize) -> &'static str) -> Place {
+    let place = Place::new();
+    place.write("run.toml", RUN);
+    let node = |node: usize| format!("{node},{},{},{}\n", feature(node), class(node), split(node));
+    place.write("nodes.csv", &format!("id,x,class,split\n{}", (0..NODES).map(node).collect::<String>()));
+    let pairs = |a: usize| (1..4).map(move |by| format!("{a},{}\n", (a + by) % NODES));
+    place.write("edges.csv", &format!("source,target\n{}", (0..NODES).flat_map(pairs).collect::<String>()));
+    place.json("data convert edges.csv --nodes nodes.csv --symmetrise --out graph.npz");
+    place
+}
+
+fn split(node: usize) -> &'static str {
+    ["train", "val", "test", "train"][node % 4]
+}
+
+fn words(value: &Value) -> String {
+    value.as_array().expect("a list").iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn figures_that_will_not_be_defined_are_warned_of_before_anything_runs() {
+    let place = place(|node| node % 5, |node| if node % 4 == 0 && node % 8 == 0 { "b" } else { "a" });
+    let metrics = "--set train.metrics=[\"roc_auc\",\"macro_f1\"]";
+    let area = |split: &str| format!("roc_auc of {split} will not be defined: all 15 nodes are of class 0");
+    let f1 = "macro_f1 of test leaves out classes that none of its nodes has, unless they are predicted: 1";
+    let check = place.json("data check graph.npz");
+    let findings = words(&check["findings"]);
+    let plan = words(&place.json(&format!("plan run.toml {metrics}"))["notes"]);
+    let summary = place.json(&format!("train run.toml {metrics} --out run"));
+    let trained = words(&summary["notes"]);
+    for said in [&findings, &plan, &trained] {
+        assert!(said.contains(&area("validation")) && said.contains(&area("test")) && said.contains(f1), "{said}");
+    }
+    assert!(summary["metrics"]["test"]["roc_auc"].is_null());
+    // Nobody asks for areas, so nobody is warned.
+    let plan = place.run("plan run.toml");
+    assert!(!(plan.out + &plan.err).contains("roc_auc"));
+    // Parts in a folder say it, too, where all of them are read.
+    place.json("partition graph.npz --parts 3 --out parts");
+    let links = "--set task.kind=link_prediction --set task.split={val=0,test=0.2,seed=1} \
+        --set train.metrics=hits@100";
+    for data in ["graph.npz", "parts"] {
+        let plan = place.json(&format!("plan run.toml --set data.path={data} {links}"));
+        let said = words(&plan["notes"]);
+        assert!(said.contains("no edge is held out for validation, so there will be no figure of it"), "{said}");
+        assert!(said.contains("hits@100 of test is 1 whatever is learned: its pool has"), "{said}");
+    }
+    let summary = place.json(&format!("train run.toml {links} --out links"));
+    assert_eq!(summary["metrics"]["test"]["hits@100"], 1.0);
+    assert!(words(&summary["notes"]).contains("hits@100 of test is 1 whatever is learned"), "{summary}");
+}
+
+#[test]
+fn predictions_that_are_the_same_for_all_are_said_to_be() {
+    // All nodes look alike to a model that reads no edges.
+    let place = place(|_| 7, |node| if node % 3 == 0 { "dear" } else { "cheap" });
+    let mlp = "--set model.arch=mlp --set train.epochs=60 --set train.lr=0.05";
+    place.json(&format!("train run.toml {mlp} --out run"));
+    let predicted = place.json("predict run --out all.csv");
+    assert!(words(&predicted["notes"]).contains("predicts one class (cheap) for all 60 nodes"), "{predicted}");
+    assert!(place.run("predict run --out again.csv").err.contains("note: predicts one class (cheap)"));
+    let links = "--set task.kind=link_prediction --set model.arch=mlp --set task.split={val=0.2,test=0.2,seed=1}";
+    place.json(&format!("train run.toml {links} --out links"));
+    place.write("pairs.csv", "source,target\n0,1\n5,9\n");
+    let ran = place.run("predict links --pairs pairs.csv --out scores.csv");
+    assert!(ran.err.contains("note: all 2 scores are the same, so their order says nothing"), "{}", ran.err);
+    // One whose features tell classes apart is said nothing of.
+    let told = self::place(|node| node % 3, |node| if node % 3 == 0 { "dear" } else { "cheap" });
+    told.json("train run.toml --set model.arch=mlp --set train.epochs=200 --set train.lr=0.05 --out run");
+    assert!(told.json("predict run --out all.csv").get("notes").is_none());
+}
