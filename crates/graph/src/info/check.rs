@@ -6,6 +6,9 @@ use crate::info::defects::{broken_features, broken_weights, overlapping_roles};
 use crate::info::foreseen::{foreseen, never_learned};
 use crate::info::scales::unlike_scales;
 use crate::info::summary::{empty_classes, one_hot, unknown_labels};
+use crate::leaks::Leaks;
+use crate::node_types::types_of;
+use crate::sides::Sides;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
@@ -60,6 +63,13 @@ pub fn check(dataset: &Dataset) -> Vec<Finding> {
         findings.ids(&dataset.ids);
         findings.negatives(dataset);
         findings.held_out(dataset);
+        if types_of(&dataset.features, &dataset.about).is_none() {
+            let sides = Sides::of(&dataset.graph);
+            sides.into_iter().for_each(|sides| findings.warning(format!("link prediction: {}", sides.said())));
+        }
+        if let (Some(leaks), Some(held)) = (Leaks::of(&dataset.graph), dataset.graph.data.held_counts()) {
+            Leaks::said(leaks, held).into_iter().for_each(|what| findings.warning(what));
+        }
     }
     findings.0.sort_by_key(|finding| finding.severity == Severity::Warning);
     findings.0

@@ -24,4 +24,4 @@ mod negatives;
 mod split;
 
 pub use negatives::{NegativeScope, Negatives, TRIES, Types};
-pub use split::{EdgeSplit, HeldOut, LinkRole, Links, Pair, hold_out, hold_out_given};
+pub use split::{EdgeSplit, HeldOut, LinkRole, Links, Pair, held_in, hold_out, hold_out_given};

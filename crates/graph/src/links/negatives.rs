@@ -86,6 +86,20 @@ impl Negatives<'_> {
         }
     }
 
+    /// How many different ones stand, where some place is empty after all tries; `None` where all are taken.
+    pub fn left(&self, key: Key, edge: impl Into<Pair>, stands: impl Fn(u64) -> bool) -> Option<u64> {
+        let mut found = self.standing(key, edge, stands);
+        let is_short = found.len() < self.number as usize;
+        found.sort_unstable();
+        found.dedup();
+        is_short.then_some(found.len() as u64)
+    }
+
+    /// Whether an edge is among this share of all, drawn by the same key.
+    pub fn is_among(key: Key, edge: impl Into<Pair>, share: f64) -> bool {
+        of_edge(key, edge.into()).with(u64::MAX).unit() < share
+    }
+
     /// What has to be asked about for some of [`TRIES`], where no try before them stands.
     pub fn candidates(
         &self,
@@ -212,6 +226,8 @@ mod tests {
             assert!(standing.contains(&found.len()) || share == 5 && found.len() > 95, "{share}: {}", found.len());
             assert_eq!(filled.len(), if share == 0 { 0 } else { 100 });
             assert!(filled.iter().all(|&id| stands(id) && id != 3), "{share}");
+            let different = filled.iter().collect::<BTreeSet<_>>().len() as u64;
+            assert_eq!(negatives.left(key, (3, 4), stands), (found.len() < 100).then_some(different), "{share}");
             // What is asked about, a few tries at a time, is all that has to be known.
             let mut asked = BTreeSet::new();
             for tries in &TRIES {

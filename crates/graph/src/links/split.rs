@@ -180,6 +180,24 @@ pub fn hold_out_given(mut part: Part) -> (Part, HeldOut) {
     })
 }
 
+/// The edges that [`hold_out`] by this split, or [`hold_out_given`] without one, would take from a part, which stays.
+pub fn held_in(part: &Part, split: Option<&EdgeSplit>) -> HeldOut {
+    let (mut held, edges) = (HeldOut::default(), &part.edges);
+    let given = edges.data.held.as_deref().unwrap_or_default();
+    for (row, &target) in part.nodes.iter().enumerate() {
+        for at in edges.in_edges(row).filter(|&at| edges.sources[at] != target) {
+            let edge = Pair { source: edges.sources[at], target, relation: edges.data.told_apart(at) };
+            let role = split.map(|split| split.role(edge.source, target));
+            match (role, given.get(at)) {
+                (Some(LinkRole::Val), _) | (None, Some(1)) => held.val.push(edge),
+                (Some(LinkRole::Test), _) | (None, Some(2)) => held.test.push(edge),
+                _ => {}
+            }
+        }
+    }
+    held
+}
+
 /// Takes out what has a role other than training, by its position and both ends.
 fn take_out(mut part: Part, role: impl Fn(usize, u64, u64) -> LinkRole) -> (Part, HeldOut) {
     let mut held = HeldOut::default();
@@ -240,7 +258,9 @@ mod tests {
             (0..200u64).map(|v| (Key::new(2, Purpose::Test).with(v).bits() % 64) as u32 % parts).collect();
         let (mut val, mut test, mut train) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for part in cut(&dataset(), None, &assignment, parts).unwrap() {
+            let seen = held_in(&part, Some(&SPLIT));
             let (part, held) = hold_out(part, &SPLIT).unwrap();
+            assert_eq!(seen, held);
             part.check().unwrap();
             val.extend(held.val.iter());
             test.extend(held.test.iter());

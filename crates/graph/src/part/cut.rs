@@ -9,6 +9,7 @@ use crate::error::{GraphError, Result};
 use crate::given::GivenPairs;
 use crate::graph::Graph;
 use crate::info::overlapping_roles;
+use crate::leaks::Leaks;
 use crate::node_types::types_of;
 use crate::part::{GlobalCounts, Part};
 use crate::type_runs::TypeRuns;
@@ -99,6 +100,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
         weighted: dataset.graph.data.weights.is_some(),
         relations: dataset.graph.data.kinds(),
         held: dataset.graph.data.held_counts(),
+        leaks: Leaks::of(&dataset.graph),
         negatives: dataset.negatives.as_ref().map(|given| given.each_ref().map(GivenPairs::counts)),
         types: types_of(&dataset.features, &dataset.about).map(TypeRuns::of).unwrap_or_default(),
         about: dataset.about.clone(),

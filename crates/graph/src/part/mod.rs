@@ -21,6 +21,7 @@ use crate::about::About;
 use crate::dataset::{Features, Ids, Labels};
 use crate::edges::Edges;
 use crate::given::{GivenCounts, GivenNegatives};
+use crate::leaks::Leaks;
 use crate::type_runs::TypeRuns;
 
 pub use counts::{Needs, PartCounts};
@@ -101,6 +102,10 @@ pub struct GlobalCounts {
     /// How many edges the data hold out, for validation and for testing; `None` where they do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<[u64; 2]>,
+    /// Of those, for validation and for testing, how many have a training edge between the same two nodes; `None` where
+    /// the data hold none out, or nobody who cut the parts saw all edges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaks: Option<[Leaks; 2]>,
     /// How many pairs the data give as no edges, for validation and for testing; `None` where they give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negatives: Option<[GivenCounts; 2]>,

@@ -3,6 +3,7 @@
 use crate::dataset::{Ids, Split};
 use crate::edges::Edges;
 use crate::given::GivenPairs;
+use crate::leaks::Leaks;
 use crate::part::{GlobalCounts, Part};
 use crate::plan::index::IdIndex;
 use crate::type_runs::TypeRuns;
@@ -51,7 +52,7 @@ impl Part {
         let of_role = |role| self.roles.iter().filter(|&&roles| roles & role != 0).count() as u64;
         let [train, val, test] = [Split::TRAIN, Split::VAL, Split::TEST].map(of_role);
         let (count, held) = (edges.edges() as u64, edges.data.held_counts());
-        let global = GlobalCounts { edges: count, train, val, test, held, negatives, ..self.global };
+        let global = GlobalCounts { edges: count, train, val, test, held, leaks: None, negatives, ..self.global };
         Part { edges, left_out, negatives: given, global, ..self }
     }
 
@@ -72,7 +73,8 @@ impl Part {
         let rows = before.len() as u64;
         let known = Some(&global.types).filter(|types| !types.is_empty());
         let types = known.map(|types| TypeRuns::of(before.iter().map(|&id| types.kind(id)))).unwrap_or_default();
-        let (nodes, global) = ((0..rows).collect(), GlobalCounts { nodes: rows, types, ..global });
+        let leaks = Leaks::of(&edges);
+        let (nodes, global) = ((0..rows).collect(), GlobalCounts { nodes: rows, types, leaks, ..global });
         Part { index: 0, parts: 1, nodes, edges, left_out, negatives, features, labels, roles, ids, global }
     }
 }
