@@ -92,12 +92,14 @@ def split(edges, val, test, seed):
     return edges[:, ~is_val & ~is_test], edges[:, is_val], edges[:, is_test]
 
 
-def evaluation_negatives(edges, nodes, number, seed):
-    """For each edge `number` targets in place of its own, and which of them stand for no edge of their own."""
+def evaluation_negatives(edges, nodes, number, seed, share):
+    """For each edge `number` targets in place of its own, which of them stand for no edge of their own, and whether its
+    first belongs to the pool of Hits@K, which takes this share of all."""
     key = fold(root(seed, PURPOSE_NEGATIVES), U(0))
     key = fold(fold(key, edges[0].astype(U)), edges[1].astype(U))
     targets = below(fold(key[:, None], np.arange(number, dtype=U)[None, :]), nodes).astype(np.int64)
-    return targets, (targets != edges[0][:, None]) & (targets != edges[1][:, None])
+    pooled = unit(fold(key, U(2**64 - 1))) < share
+    return targets, (targets != edges[0][:, None]) & (targets != edges[1][:, None]), pooled
 
 
 class Mlp(torch.nn.Module):
@@ -142,8 +144,8 @@ def scores(decoder, z, sources, targets):
     return torch.cat([decoder(z[s], z[t]) for s, t in pieces]) if len(sources) else torch.zeros(0)
 
 
-def judge(decoder, z, edges, negatives, kept, tops):
-    """MRR with ties against the edge that is, and OGB's Hits@K against one pool: the first negative of each edge."""
+def judge(decoder, z, edges, negatives, kept, pooled, tops):
+    """MRR with ties against the edge that is, and OGB's Hits@K against one pool: the first negatives of edges."""
     sources, targets = torch.from_numpy(edges[0]), torch.from_numpy(edges[1])
     positive = scores(decoder, z, sources, targets)
     reciprocal, first = 0.0, []
@@ -156,11 +158,12 @@ def judge(decoder, z, edges, negatives, kept, tops):
         above = ((other >= positive[at : at + rows, None]) & mask).sum(1)
         reciprocal += (1.0 / (1 + above).double()).sum().item()
         first.append(other[torch.arange(len(of)), mask.int().argmax(1)])
-    pool = torch.cat(first)
+    pool = torch.cat(first)[torch.from_numpy(pooled)]
     figures = {"mrr": reciprocal / len(sources)}
     for top in tops:
-        hit = positive > torch.topk(pool, top)[0][-1] if len(pool) >= top else torch.ones(1)
-        figures[f"hits@{top}"] = hit.float().mean().item()
+        # Of fewer there is no K-th best.
+        hit = positive > torch.topk(pool, top)[0][-1] if len(pool) >= top else None
+        figures[f"hits@{top}"] = None if hit is None else hit.float().mean().item()
     return figures
 
 
@@ -237,7 +240,10 @@ def main():
     if scipy.sparse.issparse(features):
         features = features.toarray()
     x = torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32))
-    held = [(part, *evaluation_negatives(part, nodes, args.negatives, args.split_seed)) for part in (val, test)]
+    least = min(args.val, args.test)
+    shares = [(val, least / args.val), (test, least / args.test)]
+    drawn = [evaluation_negatives(part, nodes, args.negatives, args.split_seed, share) for part, share in shares]
+    held = [(val, *drawn[0]), (test, *drawn[1])]
     for seed in args.seeds:
         start = time.time()
         best = run(args, (nodes, x, train, *held), seed)

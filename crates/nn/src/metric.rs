@@ -21,7 +21,8 @@ pub enum Metric {
     RocAucExact,
     /// Of links: the mean over edges of one by the rank among negatives of their own, ties against the edge.
     Mrr,
-    /// Of links: the share of edges with a score above the 10th best of one pool of negatives; as below.
+    /// Of links: the share of edges with a score above the 10th best of one pool of negatives; as below. Of a pool with
+    /// fewer it is not defined.
     Hits10,
     /// Above the 20th best.
     Hits20,
@@ -29,63 +30,100 @@ pub enum Metric {
     Hits50,
     /// Above the 100th best.
     Hits100,
+    /// Of links, each edge a query whose only right answer is its target: the share of edges with a rank of 10 at most
+    /// among negatives of their own; as below.
+    Recall10,
+    /// Of 20 at most.
+    Recall20,
+    /// Of 50 at most.
+    Recall50,
+    /// Of 100 at most.
+    Recall100,
+    /// Of links, with the same queries: the mean over edges of 1 / log2(1 + rank), 0 behind rank 10; as below.
+    Ndcg10,
+    /// Behind rank 20.
+    Ndcg20,
+    /// Behind rank 50.
+    Ndcg50,
+    /// Behind rank 100.
+    Ndcg100,
 }
+
+/// Every metric with its name in configurations and summaries, in the order of the documentation.
+const NAMES: [(Metric, &str); 18] = [
+    (Metric::Accuracy, "accuracy"),
+    (Metric::MicroF1, "micro_f1"),
+    (Metric::MacroF1, "macro_f1"),
+    (Metric::RocAuc, "roc_auc"),
+    (Metric::RocAucExact, "roc_auc_exact"),
+    (Metric::Mrr, "mrr"),
+    (Metric::Hits10, "hits@10"),
+    (Metric::Hits20, "hits@20"),
+    (Metric::Hits50, "hits@50"),
+    (Metric::Hits100, "hits@100"),
+    (Metric::Recall10, "recall@10"),
+    (Metric::Recall20, "recall@20"),
+    (Metric::Recall50, "recall@50"),
+    (Metric::Recall100, "recall@100"),
+    (Metric::Ndcg10, "ndcg@10"),
+    (Metric::Ndcg20, "ndcg@20"),
+    (Metric::Ndcg50, "ndcg@50"),
+    (Metric::Ndcg100, "ndcg@100"),
+];
 
 impl Metric {
     /// Every metric, in the order of their names in the documentation.
-    pub const ALL: [Metric; 10] = [
-        Metric::Accuracy,
-        Metric::MicroF1,
-        Metric::MacroF1,
-        Metric::RocAuc,
-        Metric::RocAucExact,
-        Metric::Mrr,
-        Metric::Hits10,
-        Metric::Hits20,
-        Metric::Hits50,
-        Metric::Hits100,
-    ];
-
-    /// Whether it is one of edges, and not of nodes.
-    pub fn is_of_links(self) -> bool {
-        matches!(self, Metric::Mrr | Metric::RocAuc) || self.top().is_some()
-    }
-
-    /// Whether it is one of nodes, and not of edges.
-    pub fn is_of_nodes(self) -> bool {
-        self != Metric::Mrr && self.top().is_none()
-    }
-
-    /// Among the best how many of the pool an edge is to be.
-    pub fn top(self) -> Option<usize> {
-        match self {
-            Metric::Hits10 => Some(10),
-            Metric::Hits20 => Some(20),
-            Metric::Hits50 => Some(50),
-            Metric::Hits100 => Some(100),
-            _ => None,
+    pub const ALL: [Metric; NAMES.len()] = {
+        let (mut all, mut at) = ([Metric::Accuracy; NAMES.len()], 0);
+        while at < all.len() {
+            all[at] = NAMES[at].0;
+            at += 1;
         }
+        all
+    };
+
+    /// Whether it is one of edges; areas are of nodes, too.
+    pub fn is_of_links(self) -> bool {
+        matches!(self, Metric::RocAuc | Metric::RocAucExact) || !self.is_of_nodes()
+    }
+
+    /// Whether it is one of nodes; areas are of edges, too.
+    pub fn is_of_nodes(self) -> bool {
+        !self.is_of_ranks() && self.top().is_none()
+    }
+
+    /// Whether it follows from the ranks of edges among negatives of their own.
+    pub fn is_of_ranks(self) -> bool {
+        self == Metric::Mrr || self.recall_top().is_some() || self.gain_top().is_some()
+    }
+
+    /// Of Hits@K: among the best how many of the pool an edge is to be.
+    pub fn top(self) -> Option<usize> {
+        self.among([Metric::Hits10, Metric::Hits20, Metric::Hits50, Metric::Hits100])
+    }
+
+    /// Of recall@k: the rank that an edge is to have at most.
+    pub fn recall_top(self) -> Option<usize> {
+        self.among([Metric::Recall10, Metric::Recall20, Metric::Recall50, Metric::Recall100])
+    }
+
+    /// Of ndcg@k: the last rank that gains anything.
+    pub fn gain_top(self) -> Option<usize> {
+        self.among([Metric::Ndcg10, Metric::Ndcg20, Metric::Ndcg50, Metric::Ndcg100])
+    }
+
+    fn among(self, family: [Metric; 4]) -> Option<usize> {
+        family.iter().position(|&metric| metric == self).map(|at| [10, 20, 50, 100][at])
     }
 
     /// The name in configurations and summaries.
     pub fn name(self) -> &'static str {
-        match self {
-            Metric::Accuracy => "accuracy",
-            Metric::MicroF1 => "micro_f1",
-            Metric::MacroF1 => "macro_f1",
-            Metric::RocAuc => "roc_auc",
-            Metric::RocAucExact => "roc_auc_exact",
-            Metric::Mrr => "mrr",
-            Metric::Hits10 => "hits@10",
-            Metric::Hits20 => "hits@20",
-            Metric::Hits50 => "hits@50",
-            Metric::Hits100 => "hits@100",
-        }
+        NAMES.iter().find(|(metric, _)| *metric == self).map_or("", |(_, name)| name)
     }
 
     /// The metric of this name.
     pub fn from_name(name: &str) -> Option<Metric> {
-        Metric::ALL.into_iter().find(|m| m.name() == name)
+        NAMES.iter().find(|(_, other)| *other == name).map(|(metric, _)| *metric)
     }
 }
 
@@ -214,6 +252,17 @@ pub fn argmax(row: &[f32]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_metric_has_a_name_of_its_own_and_the_number_in_it() {
+        for (at, metric) in Metric::ALL.into_iter().enumerate() {
+            assert_eq!(Metric::from_name(metric.name()), Some(metric));
+            assert!(Metric::ALL[..at].iter().all(|before| before.name() != metric.name()));
+            assert!(metric.is_of_nodes() || metric.is_of_links());
+            let number = metric.name().split_once('@').map(|(_, number)| number.parse().expect("a number"));
+            assert_eq!(metric.top().or(metric.recall_top()).or(metric.gain_top()), number, "{metric:?}");
+        }
+    }
 
     #[test]
     fn figures_follow_their_definitions_on_a_case_done_by_hand() {

@@ -1,5 +1,5 @@
 //! How high the edges that are rank among those that are not: mean reciprocal rank, Hits@K, in the definitions of the
-//! Open Graph Benchmark.
+//! Open Graph Benchmark; recall@k and nDCG@k of queries with one right answer.
 //!
 //! Two ways to compare are in use. Where each edge that is comes with negatives of its own, as in ogbl-citation2, it
 //! has a rank among them ([`Ranks`]). Where all share one pool of negatives, as in ogbl-collab and ogbl-ppa, it is a
@@ -46,32 +46,39 @@ pub struct Ranks {
     pub edges: f64,
     /// Σ 1 / rank.
     pub reciprocal: f64,
-    /// Per K asked for, how many have a rank of K at most.
+    /// Per k asked for, how many have a rank of k at most.
     pub within: Vec<f64>,
+    /// Per k asked for, Σ 1 / log2(1 + rank) over these: each edge's discounted cumulative gain, where it alone is
+    /// right and so the best that there can be is 1.
+    pub gains: Vec<f64>,
 }
 
 impl Ranks {
-    /// Counts nothing yet, for these K.
+    /// Counts nothing yet, for these k.
     pub fn new(tops: &[usize]) -> Ranks {
-        Ranks { within: vec![0.0; tops.len()], ..Ranks::default() }
+        Ranks { within: vec![0.0; tops.len()], gains: vec![0.0; tops.len()], ..Ranks::default() }
     }
 
-    /// Counts an edge of this rank; `tops` are the same K as in the beginning.
+    /// Counts an edge of this rank; `tops` are the same k as in the beginning.
     pub fn add(&mut self, rank: usize, tops: &[usize]) {
         self.edges += 1.0;
         self.reciprocal += 1.0 / rank as f64;
-        self.within.iter_mut().zip(tops).for_each(|(count, &top)| *count += f64::from(u8::from(rank <= top)));
+        let sums = self.within.iter_mut().zip(&mut self.gains).zip(tops);
+        for ((count, gain), _) in sums.filter(|(_, top)| rank <= **top) {
+            *count += 1.0;
+            *gain += (1.0 + rank as f64).log2().recip();
+        }
     }
 
-    /// The numbers that [`Ranks::flatten`] appends for so many K.
-    pub fn flat_len(tops: usize) -> usize {
-        2 + tops
+    /// The numbers that [`Ranks::flatten`] appends for so many k.
+    pub const fn flat_len(tops: usize) -> usize {
+        2 + 2 * tops
     }
 
     /// Appends the tally to a flat vector that can be summed over workers.
     pub fn flatten(&self, into: &mut Vec<f64>) {
         into.extend([self.edges, self.reciprocal]);
-        into.extend(&self.within);
+        into.extend(self.within.iter().chain(&self.gains));
     }
 
     /// Reads back what [`Ranks::flatten`] wrote, or a sum of such.
@@ -80,7 +87,8 @@ impl Ranks {
     ///
     /// If there are fewer than two numbers.
     pub fn unflatten(flat: &[f64]) -> Ranks {
-        Ranks { edges: flat[0], reciprocal: flat[1], within: flat[2..].to_vec() }
+        let (within, gains) = flat[2..].split_at((flat.len() - 2) / 2);
+        Ranks { edges: flat[0], reciprocal: flat[1], within: within.to_vec(), gains: gains.to_vec() }
     }
 
     /// The mean reciprocal rank; `None` without edges.
@@ -88,9 +96,14 @@ impl Ranks {
         self.share(self.reciprocal)
     }
 
-    /// The share of edges with a rank among the best K, the `index`-th that was asked for; `None` without edges.
-    pub fn hits(&self, index: usize) -> Option<f64> {
+    /// The share of edges with a rank of k at most, the `index`-th that was asked for; `None` without edges.
+    pub fn recall(&self, index: usize) -> Option<f64> {
         self.share(self.within[index])
+    }
+
+    /// The mean gain of edges up to rank k, the `index`-th that was asked for; `None` without edges.
+    pub fn gain(&self, index: usize) -> Option<f64> {
+        self.share(self.gains[index])
     }
 
     fn share(&self, count: f64) -> Option<f64> {
@@ -146,18 +159,17 @@ impl Best {
         &self.scores
     }
 
-    /// The K-th best; `None` where fewer have been seen, and then every edge is a hit.
+    /// The K-th best; `None` where fewer have been seen.
     pub fn threshold(&self) -> Option<f32> {
         let kth = self.scores.iter().copied().max_by(descending)?;
         (self.scores.len() == self.top).then_some(if kth.is_nan() { f32::INFINITY } else { kth })
     }
 
-    /// How many of these scores lie strictly above the K-th best of the pool.
-    pub fn hits(&self, positives: &[f32]) -> usize {
-        match self.threshold() {
-            None => positives.len(),
-            Some(threshold) => positives.iter().filter(|&&score| score > threshold).count(),
-        }
+    /// How many of these scores lie strictly above the K-th best of the pool; `None` where there is no such. The Open
+    /// Graph Benchmark's evaluator counts all of them then, so that Hits@100 against 60 pairs is 1 whatever they are.
+    pub fn hits(&self, positives: &[f32]) -> Option<usize> {
+        let threshold = self.threshold()?;
+        Some(positives.iter().filter(|&&score| score > threshold).count())
     }
 }
 
@@ -177,8 +189,13 @@ mod tests {
         assert_eq!(rank(0.5, &[0.5, 0.4, 0.6]), 3);
         let mut ranks = Ranks::new(&[1, 3]);
         ranks.add(3, &[1, 3]);
-        assert_eq!((ranks.mean_reciprocal(), ranks.hits(0), ranks.hits(1)), (Some(1.0 / 3.0), Some(0.0), Some(1.0)));
-        assert_eq!((Ranks::new(&[1]).mean_reciprocal(), Ranks::new(&[1]).hits(0)), (None, None));
+        assert_eq!(
+            (ranks.mean_reciprocal(), ranks.recall(0), ranks.recall(1)),
+            (Some(1.0 / 3.0), Some(0.0), Some(1.0))
+        );
+        assert_eq!((ranks.gain(0), ranks.gain(1)), (Some(0.0), Some(0.5)));
+        let none = Ranks::new(&[1]);
+        assert_eq!([none.mean_reciprocal(), none.recall(0), none.gain(0)], [None; 3]);
         assert_eq!(rank(0.5, &[]), 1);
         assert_eq!(rank(f32::NAN, &[0.0, 1.0]), 3);
         assert_eq!(rank(1.0, &[f32::NAN, 0.0]), 2);
@@ -202,7 +219,7 @@ mod tests {
     fn ranks_over_workers_are_those_of_sorting_everything() {
         let (tops, negatives) = ([1, 3, 10], 30);
         let (positive, negative) = (scores(1, 500), scores(2, 500 * negatives));
-        let (mut reciprocal, mut within) = (0.0, [0.0; 3]);
+        let (mut reciprocal, mut within, mut gains) = (0.0, [0.0; 3], [0.0; 3]);
         for (edge, &score) in positive.iter().enumerate() {
             let mut all: Vec<(f32, bool)> =
                 negative[edge * negatives..][..negatives].iter().map(|&s| (s, false)).collect();
@@ -211,6 +228,12 @@ mod tests {
             let place = all.iter().position(|(_, is)| *is).expect("it is among them") + 1;
             reciprocal += 1.0 / place as f64;
             tops.iter().zip(&mut within).for_each(|(&top, count)| *count += f64::from(u8::from(place <= top)));
+            // The gain of each place of the list as the definition has it: 2^relevance - 1 by log2(1 + place).
+            for (top, gain) in tops.into_iter().zip(&mut gains) {
+                let gained =
+                    |(of, place): (&(f32, bool), u32)| (2f64.powi(of.1.into()) - 1.0) / f64::from(place + 1).log2();
+                *gain += all.iter().zip(1..).take(top).map(gained).sum::<f64>();
+            }
         }
         let mut flat = vec![0.0; Ranks::flat_len(3)];
         for worker in 0..4 {
@@ -225,21 +248,21 @@ mod tests {
         let ranks = Ranks::unflatten(&flat);
         assert_eq!(ranks.edges, 500.0);
         assert!((ranks.mean_reciprocal().expect("edges") - reciprocal / 500.0).abs() < 1e-12);
-        (0..3).for_each(|index| assert_eq!(ranks.hits(index), Some(within[index] / 500.0)));
+        for index in 0..3 {
+            assert_eq!(ranks.recall(index), Some(within[index] / 500.0));
+            assert!((ranks.gain(index).expect("edges") - gains[index] / 500.0).abs() < 1e-12);
+        }
     }
 
-    /// OGB's `_eval_hits`: with fewer than K negatives 1, else the share strictly above the K-th best of all.
+    /// OGB's `_eval_hits`: the share strictly above the K-th best of all. With fewer than K negatives, where that is 1,
+    /// there is none here.
     #[test]
     fn hits_over_workers_are_those_of_one_sorted_pool() {
         for (top, negatives) in [(1, 400), (50, 400), (400, 400), (401, 400), (1000, 4000), (20, 5000), (1, 0)] {
             let (positive, negative) = (scores(3, 300), scores(4, negatives));
             let mut sorted = negative.clone();
             sorted.sort_by(|a, b| b.total_cmp(a));
-            let expected = match sorted.get(top - 1) {
-                _ if negatives < top => 300,
-                Some(threshold) => positive.iter().filter(|s| *s > threshold).count(),
-                None => unreachable!("there are as many"),
-            };
+            let expected = sorted.get(top - 1).map(|threshold| positive.iter().filter(|s| *s > threshold).count());
             let mut merged = Best::new(top);
             for worker in 0..3 {
                 let mut best = Best::new(top);
@@ -251,6 +274,6 @@ mod tests {
         }
         let mut best = Best::new(2);
         best.extend([f32::NAN, 0.0, f32::NAN]);
-        assert_eq!(best.hits(&[1.0, f32::NAN]), 0);
+        assert_eq!(best.hits(&[1.0, f32::NAN]), Some(0));
     }
 }

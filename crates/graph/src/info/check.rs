@@ -210,7 +210,7 @@ impl Findings {
             let beyond: Vec<String> = TOPS.into_iter().filter(|top| pool < *top).map(|top| top.to_string()).collect();
             if !beyond.is_empty() {
                 let tops = beyond.join(", ");
-                self.warning(format!("hits@{tops} of {name} is 1 whatever is learned: its pool has {pool} pairs"));
+                self.warning(format!("hits@{tops} of {name} cannot be defined: its pool has {pool} pairs"));
             }
         }
     }

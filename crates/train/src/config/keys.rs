@@ -98,8 +98,9 @@ keys! {
         relation, are left out: training edges in training, all edges in evaluations (false)",
     "task.exclude_targets": "link_prediction: whether the edges that a batch (batch.size) predicts, both directions \
         and all relations, pass no messages in it (true)",
-    "task.eval_negatives": "link_prediction: pairs among which each held-out edge is ranked, from all nodes, always \
-        the same; or given, those that the data give beside a given task.split (100)",
+    "task.eval_negatives": "link_prediction: pairs among which each held-out edge is ranked (mrr, recall, ndcg), from \
+        all nodes, always the same; or given, those that the data give beside a given task.split. Areas compare with \
+        the first pair of each edge, hits@K with a pool of such, about as many for validation as for testing (100)",
     "train.epochs": "rounds, per stage when lazy (200)",
     "train.lr": "learning rate (0.01)",
     "train.weight_decay": "L2 penalty; decoupled decay with adamw (0.0005)",
@@ -130,10 +131,13 @@ keys! {
         many training nodes of each all workers have), or a number a class in the order of their numbers; with \
         several labels a node, a label that is there against one that is not (all 1)",
     "train.metrics": "accuracy | micro_f1 | macro_f1 | roc_auc | roc_auc_exact; of links mrr | hits@10, 20, 50, 100 | \
-        roc_auc; the first is the one that may choose \
-        the best round; macro_f1 is the mean over classes that occur or are predicted; roc_auc is from counts in bins \
-        of the score (a note says how far off it may be), roc_auc_exact sends every labelled node's scores and labels \
-        to every worker",
+        recall@10, … | ndcg@10, … | roc_auc | roc_auc_exact; the first is the one that may choose \
+        the best round. Ranks are those of each held-out edge among pairs of its own source: mrr is the mean of 1 by \
+        the rank, recall@k the share of ranks up to k, ndcg@k the mean of 1 by log2(1 + rank) of those; hits@K is the \
+        share of edges above the K-th best of one pool for all (its size is printed beside it, and fewer than K \
+        leave it undefined). macro_f1 is the mean over classes that occur or are predicted; roc_auc is from counts in \
+        bins of the score (a note says how far off it may be), roc_auc_exact sends every labelled node's scores and \
+        labels, of links the scores of every held-out edge and its pair, to every worker",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",
     "batch.size": "training nodes, or edges to predict, of a batch over all workers, about; of trainers on their own \
         (averaging, psgd_pa, llcg) of each one's. 0: all at once. A round is then a batch; train.epochs and \

@@ -88,6 +88,8 @@ pub enum Step {
     TrainerCalled = 42,
     /// A trainer has done its work; the chosen model comes behind it where another stage follows.
     TrainerDismissed = 43,
+    /// How many held-out edges have few pairs to be ranked among, and how few.
+    JudgedLeft = 44,
 }
 
 impl Step {

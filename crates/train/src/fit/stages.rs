@@ -6,6 +6,7 @@ use laconic_wire::{Count, Kind, PerKind, collectives};
 use super::inputs::{Handed, StageInputs, folds_in_pieces};
 use super::observe::{Recorder, RoundReport};
 use super::progress::{Finished, Progress, Snapshot};
+use super::task;
 use super::trainer::{Fit, RoundEnd, StageRun};
 use crate::error::Result;
 use crate::exchange::steps::Step;
@@ -252,6 +253,21 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
         x = hand_on(worker, fit, stage, parameters, round)?.map(|handed| handed.training);
     }
     unreachable!("a schedule has at least one stage, and the last returns")
+}
+
+/// The figures of held-out edges over all workers, from what [`infer`] made of own rows; `None` where nothing is
+/// measured, or this model learns something else.
+///
+/// # Errors
+/// If another worker does not answer.
+pub fn judge(worker: &mut Worker, parameters: &[Vec<f32>], inferred: &Inferred) -> Result<Option<Scores>> {
+    let plan = worker.plan.clone();
+    let last = plan.stages.iter().zip(parameters).last();
+    let Some((stage, parameters)) = last.filter(|_| plan.links.is_some() && !plan.metrics.is_empty()) else {
+        return Ok(None);
+    };
+    let (scores, _) = task::of(&plan, stage).evaluate(worker, parameters, &inferred.logits, 0)?;
+    Ok(Some(scores))
 }
 
 /// The inputs of a trained stage, as it was judged on them: those of evaluations, or where these had training's and

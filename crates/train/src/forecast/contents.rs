@@ -170,7 +170,14 @@ impl Content {
             }
             .to_owned(),
             What::Bins => "for evaluations: how many of its labelled nodes have a score in each bin".to_owned(),
-            What::Scored => format!("for evaluations: class scores and labels of all its {nodes} labelled nodes"),
+            What::Scored => match task {
+                TaskChoice::NodeClassification => {
+                    format!("for evaluations: class scores and labels of all its {nodes} labelled nodes")
+                }
+                TaskChoice::LinkPrediction => {
+                    format!("for evaluations: scores of its {nodes} held-out edges and of the pairs set against them")
+                }
+            },
             What::ClassCounts => "how many of its training nodes each class has".to_owned(),
             What::Draws => {
                 "in each epoch ids of nodes that its batches reach, and the neighbours drawn of its own".to_owned()

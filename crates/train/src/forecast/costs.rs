@@ -93,7 +93,7 @@ pub fn forecast(members: &Members, config: &Config, parts: &[Part], ledger: fn()
     let global = &parts.first().ok_or_else(|| TrainError::config("there are no parts"))?.global;
     let plan =
         Plan::with(members, config, global)?.with_label_skew(LabelSkew::of_parts(parts).map(|labels| labels.skew));
-    let odd = plan.check_weights(parts)?;
+    let odd: Vec<String> = plan.check_weights(parts)?.into_iter().chain(plan.two_sided(parts.iter())).collect();
     let with_odd = |costs: Costs| Costs { notes: costs.notes.into_iter().chain(odd).collect(), ..costs };
     if let Some(trainers) = &plan.trainers {
         return costs_of_trainers(trainers, (members, config), &plan, parts).map(with_odd);

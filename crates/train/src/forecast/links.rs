@@ -17,6 +17,7 @@ use crate::plan::{LinkPlan, Plan, RankedAmong};
 use crate::selection::Scope;
 use crate::worker::edges::pairs_bytes;
 use crate::worker::ends::{embeddings, evaluated, ids_bytes};
+use crate::worker::judgements::Left;
 
 /// The most that one worker may need of others, and others of it.
 pub(super) struct Bounds<'a> {
@@ -98,6 +99,7 @@ impl<'a> Bounds<'a> {
             let edges = (self.shapes.split_rows[1] + self.shapes.split_rows[2]) as u64;
             let pairs = edges.saturating_mul(number.into());
             self.ask_edges(pairs, [Step::JudgedEdgeQuestions, Step::JudgedEdgeAnswers], round, book);
+            book.note(What::Pairs, 0, |ledger| Left::forecast(self.shapes, round, ledger));
         }
         self.ask(self.of_evaluation(), [Step::JudgedQuestions, Step::JudgedAnswers], round, book);
     }

@@ -1,6 +1,7 @@
 //! Memory of a worker, forecast from shapes: what is allocated once and kept, by what it is for.
 
 use laconic_nn::Precision;
+use laconic_nn::metric::Metric;
 use laconic_nn::network::Unit;
 
 use super::amounts::FLOAT;
@@ -115,6 +116,16 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
             judged.saturating_mul(20).saturating_add(pools.fold(0, u64::saturating_add).saturating_mul(12))
         }
     };
+    // All scores, where areas are exact, as they come and in order.
+    let exact = if plan.metrics.contains(&Metric::RocAucExact) {
+        let all = shapes.workers() as u64 * (shapes.split_rows[1] + shapes.split_rows[2]) as u64;
+        all.saturating_add(
+            links.pool_pairs(shapes.split_rows, shapes.given_pairs).saturating_mul(shapes.workers() as u64),
+        )
+        .saturating_mul(16)
+    } else {
+        0
+    };
     // The relation of each edge, and of each pair as drawn and as scored.
     let of_relations = if links.relations > 1 {
         let edges = shapes.split_rows.iter().fold(0u64, |sum, &rows| sum.saturating_add(rows as u64));
@@ -122,7 +133,13 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     } else {
         0
     };
-    given + of_relations + 40 * of_round + 8 * listed + 2 * (foreign * width * FLOAT as u64) + buffers * FLOAT as u64
+    given
+        + exact
+        + of_relations
+        + 40 * of_round
+        + 8 * listed
+        + 2 * (foreign * width * FLOAT as u64)
+        + buffers * FLOAT as u64
 }
 
 /// Whether a stage's inputs are sparse, and so folds of these.

@@ -28,7 +28,7 @@ use crate::plan::Plan;
 use crate::sample::row_tag;
 use crate::schedule::Stage;
 use crate::selection::Scope;
-use crate::worker::judged::Judgements;
+use crate::worker::judgements::Judgements;
 
 /// Enters what [`crate::fit::stages::train`] sends from a worker of these shapes. Exact for messages whose size follows
 /// from shapes and the round, as long as neither patience nor the user ends a stage early; else a bound that is kept.
@@ -420,7 +420,9 @@ impl<'a> StageForecast<'a> {
         let (evaluator, shapes) = (self.forecast.evaluator, self.shapes);
         if let Some(links) = &self.forecast.plan.links {
             let what = (&**links, &self.forecast.plan.metrics[..]);
-            return book.note(What::Figures, 0, |ledger| Judgements::forecast(what, shapes, round, ledger));
+            let edges = shapes.split_rows[1] + shapes.split_rows[2];
+            book.note(What::Figures, 0, |ledger| Judgements::forecast(what, shapes, round, ledger));
+            return book.note(What::Scored, edges, |ledger| Judgements::forecast_scores(what, shapes, round, ledger));
         }
         book.note(What::Figures, 0, |ledger| evaluator.forecast_sums(shapes, round, ledger));
         book.note(What::Bins, 0, |ledger| evaluator.forecast_bins(shapes, round, ledger));

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use laconic_graph::given::{GivenCounts, GivenNegatives, GivenPairs};
+use laconic_graph::leaks::Leaks;
 use laconic_graph::links::{
     EdgeSplit, HeldOut, Links, NegativeScope, Negatives, Pair, Types, hold_out, hold_out_given,
 };
 use laconic_graph::part::{GlobalCounts, Part};
+use laconic_graph::sides::Sides;
 use laconic_graph::type_runs::{ByType, TypeRuns};
 use laconic_nn::decoder::{DECODER, Decoder, DecoderSpec};
 use laconic_nn::metric::Metric;
@@ -36,8 +38,12 @@ pub struct LinkPlan {
     pub nodes: u64,
     /// Nodes of several types, and those of each among all.
     types: Option<Arc<(TypeRuns, ByType)>>,
+    /// How many edges the data hold out, for validation and for testing.
+    held: [u64; 2],
     /// How many edges the data hold out and this split does not, but draws from as from all others.
     pub passed_over: u64,
+    /// What training edges tell of the edges that are held out, and how many these are, where the data hold them out.
+    pub(super) leaks: Option<([Leaks; 2], [u64; 2])>,
     /// How many relations the decoder tells pairs apart by; 1 where it reads none, or the data have but one.
     pub relations: usize,
     /// The decoder's name.
@@ -172,7 +178,9 @@ impl LinkPlan {
             },
             nodes: 0,
             types: None,
+            held: [0; 2],
             passed_over: 0,
+            leaks: None,
         }))
     }
 
@@ -186,7 +194,17 @@ impl LinkPlan {
         let held = counts.held.filter(|_| self.split.is_some()).unwrap_or_default();
         let runs = Some(&counts.types).filter(|types| !types.is_empty());
         let types = runs.map(|runs| Arc::new((runs.clone(), runs.all(counts.nodes))));
-        let mut links = LinkPlan { nodes: counts.nodes, types, passed_over: held.iter().sum(), ..self.clone() };
+        // A drawn split holds out all edges between two nodes together.
+        let leaks = counts.leaks.zip(counts.held).filter(|_| self.split.is_none());
+        let passed_over = held.iter().sum();
+        let mut links = LinkPlan {
+            nodes: counts.nodes,
+            types,
+            held: counts.held.unwrap_or_default(),
+            passed_over,
+            leaks,
+            ..self.clone()
+        };
         if let RankedAmong::Given(given) = &mut links.ranked_among {
             *given = counts.negatives.unwrap_or_default();
             let held = counts.held.unwrap_or_default().into_iter().zip(given.iter());
@@ -251,10 +269,31 @@ impl LinkPlan {
             };
             let out_of_reach = metrics.iter().filter(|metric| metric.top().is_some_and(|top| pool < top as u64));
             said.extend(out_of_reach.map(|metric| {
-                format!("{} of {name} is 1 whatever is learned: its pool has {pool} pairs at most", metric.name())
+                format!("{} of {name} cannot be defined: its pool has {pool} pairs at most", metric.name())
             }));
         }
         said
+    }
+
+    /// The share of a split's edges whose first drawn pair belongs to the pool of Hits@K, so that the pools of both
+    /// splits are about as large: of a larger one the K-th best scores higher. Given pools are what they are.
+    pub fn pool_share(&self, split: usize) -> f64 {
+        let sizes = match (self.ranked_among, &self.split) {
+            (RankedAmong::Given(_), _) => return 1.0,
+            (_, Some(EdgeSplit { val, test, .. })) => [*val, *test],
+            (_, None) => self.held.map(|count| count as f64),
+        };
+        let least = sizes.into_iter().filter(|size| *size > 0.0).fold(f64::INFINITY, f64::min);
+        if sizes[split] > least { least / sizes[split] } else { 1.0 }
+    }
+
+    /// The most pairs that areas under the curve compare own edges with.
+    pub fn pool_pairs(&self, edges: [usize; 3], given: [usize; 2]) -> u64 {
+        let [_, val, test] = edges;
+        match self.ranked_among {
+            RankedAmong::Drawn(_) => (val + test) as u64,
+            RankedAmong::Given(_) => self.judged_pairs(edges, given).saturating_sub((val + test) as u64),
+        }
     }
 
     /// Whether pairs that evaluations look at are drawn, and those that are edges are left out of them.
@@ -338,6 +377,31 @@ impl Plan {
             None => Ok((without_negatives(part).0, None)),
             Some(links) => links.sets(part).map(|(part, sets)| (part, Some(sets))),
         }
+    }
+
+    /// Says so where links are learned from a graph of two sides and nobody knows that: negatives have targets of both.
+    /// Of all parts; of some alone nothing is known.
+    pub fn two_sided<'a>(&self, parts: impl Iterator<Item = &'a Part> + Clone) -> Option<String> {
+        self.links.as_ref().filter(|links| links.types().is_none())?;
+        let all = parts.clone().next()?.global.nodes;
+        let rows = parts.flat_map(|part| (0..part.rows()).map(|row| (part.nodes[row], part.edges.in_neighbours(row))));
+        Sides::of_rows(all, rows).map(|sides| sides.said())
+    }
+
+    /// The same, measuring what the configuration says of edges that are held out of data of these counts; of a model
+    /// of other things, as it is.
+    ///
+    /// # Errors
+    /// As where such links are learned.
+    pub fn judging_links(self, counts: &GlobalCounts) -> Result<Plan> {
+        let Some(links) = &self.links else { return Ok(self) };
+        let is_held = match &links.split {
+            Some(split) => split.val + split.test > 0.0,
+            None => counts.held.is_some_and(|held| held.iter().any(|&count| count > 0)),
+        };
+        let metrics = if is_held { link_metrics(&self.config.train.metrics) } else { Vec::new() };
+        let links = Some(Arc::new(links.on(counts)?));
+        Ok(Plan { links, metrics, ..self })
     }
 
     /// Refuses what link prediction cannot be combined with.

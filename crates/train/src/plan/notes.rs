@@ -1,5 +1,6 @@
 //! What a run should know of its own configuration before it starts: what is allowed and does less than it says.
 
+use laconic_graph::leaks::Leaks;
 use laconic_wire::{Direction, Tag};
 
 use super::Plan;
@@ -33,6 +34,7 @@ impl Plan {
             .chain(self.norms_apart())
             .chain(self.one_relation())
             .chain(self.passed_over())
+            .chain(self.leaks())
             .chain(self.unread.iter().cloned())
             .collect()
     }
@@ -51,6 +53,12 @@ impl Plan {
             "task.split draws from all edges, also from the {edges} that the data hold out to be predicted, so most of \
              these are learned from; task.split = \"given\" holds them out"
         ))
+    }
+
+    /// Says so where a training edge tells of edges that the data hold out.
+    fn leaks(&self) -> Vec<String> {
+        let links = self.links.as_ref().and_then(|links| links.leaks);
+        links.map_or_else(Vec::new, |(leaks, held)| Leaks::said(leaks, held))
     }
 
     /// Says so where workers learn apart from each other on parts whose labels are others than the whole's.

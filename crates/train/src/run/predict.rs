@@ -15,6 +15,7 @@ use crate::forecast::memory::{self, Memory};
 use crate::plan::{Members, Plan};
 use crate::record::weights::{Weights, parameters};
 use crate::run::source::Source;
+use crate::worker::evaluate::Scores;
 use crate::worker::{Worker, WorkerOptions};
 
 /// What a model says about the nodes of one part.
@@ -31,6 +32,8 @@ pub struct Predictions {
     pub multi_label: bool,
     /// Logits and embeddings.
     pub inferred: Inferred,
+    /// Of a model of links, figures of the edges that are held out, over all parts, where some are to be judged.
+    pub scores: Option<Scores>,
 }
 
 /// A model about to be run over all parts, a thread a part.
@@ -53,8 +56,11 @@ impl Prediction {
     ) -> Result<Prediction> {
         let widths = widths.into();
         let Widths { columns, classes, relations } = widths;
-        let plan = Plan::for_model(members, config, widths)?;
+        let mut plan = Plan::for_model(members, config, widths)?;
         let mut parts = (0..source.parts()).map(|index| source.take(index)).collect::<Result<Vec<Part>>>()?;
+        if let Some(part) = parts.first() {
+            plan = plan.judging_links(&part.global)?;
+        }
         let odd = plan.check_weights(&parts)?;
         let unread = parts.first().map_or_else(Vec::new, |part| plan.unread(&part.global));
         let notes = unread.into_iter().chain(odd).collect();
@@ -184,8 +190,9 @@ fn predict_part(
     let options = WorkerOptions { threads, ..WorkerOptions::default() };
     let (mut worker, x) = Worker::start(Arc::new(plan), Metered::new(end), part, options)?;
     let inferred = stages::infer(&mut worker, &parameters, x)?;
+    let scores = stages::judge(&mut worker, &parameters, &inferred)?;
     worker.transport.finish()?;
     // Everything else is in the order of ids.
     let inferred = inferred.by_id(&worker.local.by_id);
-    Ok(Predictions { nodes, ids, labels, roles, multi_label, inferred })
+    Ok(Predictions { nodes, ids, labels, roles, multi_label, inferred, scores })
 }

@@ -62,6 +62,9 @@ fn run_among(
     let plan = Plan::with(&options.members, &config, &part.global)?.with_label_skew(source.label_skew());
     plan.check_workers(size)?;
     source.add_note(plan.check_weights(std::slice::from_ref(&part))?);
+    if rank == Rank(0) {
+        source.add_note(plan.two_sided(source.left().chain([&part])));
+    }
     let Options { out, resume, changes, interrupt, abort, observer, keep_accounts, force, .. } = options;
     transport.add_interrupt(abort);
     let mut observer = if rank == Rank(0) { observer } else { Box::new(Silent) };

@@ -7,7 +7,7 @@ use laconic_graph::dataset::{Dataset, Features, Labels, Split};
 use laconic_graph::error::GraphError;
 use laconic_graph::info::{empty_classes, empty_splits, foreseen, never_learned, one_hot, unlike_scales, unusable};
 use laconic_graph::limits::Limits;
-use laconic_graph::part::{self, FeaturesIn, Meta, Part, features_bytes};
+use laconic_graph::part::{self, FeaturesIn, GlobalCounts, Meta, Part, features_bytes};
 use laconic_graph::partition::{PartitionInput, quality};
 use laconic_graph::plan::check_counts;
 use laconic_graph::prepare;
@@ -147,6 +147,20 @@ impl Source {
         match self {
             Source::Cut(parts, _) => parts.len() as u32,
             Source::Folder(_, meta, _) => meta.parts,
+        }
+    }
+
+    /// The parts that are in memory and have not been taken.
+    pub(super) fn left(&self) -> impl Iterator<Item = &Part> + Clone {
+        let parts = if let Source::Cut(parts, _) = self { &parts[..] } else { &[] };
+        parts.iter().flatten()
+    }
+
+    /// What all owners know about the whole, where a part is there or the folder says.
+    pub fn global(&self) -> Option<&GlobalCounts> {
+        match self {
+            Source::Cut(parts, _) => parts.iter().flatten().next().map(|part| &part.global),
+            Source::Folder(_, meta, _) => Some(&meta.global),
         }
     }
 

@@ -42,6 +42,7 @@ pub fn run_threads(config: &Config, mut source: Source, options: Options) -> Res
         .with_label_skew(LabelSkew::of_parts(&parts).map(|labels| labels.skew));
     plan.check_workers(size)?;
     source.add_note(plan.check_weights(&parts)?);
+    source.add_note(plan.two_sided(parts.iter()));
     let Options { out, resume, changes, interrupt, abort, mut observer, keep_accounts, force, .. } = options;
     source.notes().iter().for_each(|note| observer.noted(note));
     if size > cores {

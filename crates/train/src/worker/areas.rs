@@ -46,7 +46,8 @@ impl Curve {
         Curve { area: binned.area(), off: binned.off(), counts: [binned.negatives, binned.positives] }
     }
 
-    fn exact(scored: &mut [(f32, bool)]) -> Curve {
+    /// Of all scores.
+    pub fn exact(scored: &mut [(f32, bool)]) -> Curve {
         let positives = scored.iter().filter(|scored| scored.1).count();
         let counts = [scored.len() - positives, positives].map(|count| count as u64);
         Curve { area: roc_auc(scored), off: 0.0, counts }

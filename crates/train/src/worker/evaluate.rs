@@ -28,6 +28,9 @@ pub struct Scores {
     pub val: Figures,
     /// Figures of test nodes.
     pub test: Figures,
+    /// How many pairs Hits@K count against, where they are asked for: `val` and `test`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hits_pool: BTreeMap<String, u64>,
     /// Why figures are not defined, and how far some may be from exact ones: a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -40,6 +43,11 @@ impl Scores {
     /// The figures of training, validation and testing.
     pub fn splits(&self) -> [&Figures; 3] {
         [&self.train, &self.val, &self.test]
+    }
+
+    /// Enters how many pairs Hits@K of a split count against.
+    pub(super) fn enter_pool(&mut self, split: usize, pairs: u64) {
+        self.hits_pool.extend(["train", "val", "test"].get(split).map(|name| ((*name).to_owned(), pairs)));
     }
 
     /// Enters a figure of a split, with what is to be said of it behind its name.

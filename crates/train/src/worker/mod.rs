@@ -9,6 +9,7 @@ pub mod edges;
 pub mod ends;
 pub mod evaluate;
 pub mod judged;
+pub mod judgements;
 pub mod local;
 mod stop;
 

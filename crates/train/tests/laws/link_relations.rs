@@ -190,7 +190,9 @@ fn losses_and_figures_are_those_of_a_plain_oracle_with_a_vector_a_relation() {
             let score = scores.of_pair(edge);
             reciprocal += 1.0 / (1 + others.iter().filter(|&&other| other >= score).count()) as f64;
             tests.push(score);
-            pool.extend(others.first());
+            // About as many pairs as validation has.
+            let is_pooled = Negatives::is_among(Negatives::of_evaluation(3), edge, 0.5);
+            pool.extend(others.first().filter(|_| is_pooled));
         }
         pool.sort_by(|a: &f64, b| b.total_cmp(a));
         let hits = tests.iter().filter(|&&score| score > pool[9]).count() as f64 / tests.len() as f64;

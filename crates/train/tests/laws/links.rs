@@ -62,6 +62,65 @@ fn links_on_many_workers_are_links_on_one() {
     }
 }
 
+/// The edges of a split, scored one by one from everybody's embeddings.
+#[derive(Default)]
+struct Oracle {
+    edges: Vec<f64>,
+    ranks: Vec<usize>,
+    /// The first pair of each edge.
+    pairs: Vec<f64>,
+    /// Those that Hits@K count against: of the larger split about as many as of the smaller.
+    pool: Vec<f64>,
+}
+
+impl Oracle {
+    fn of(dataset: &Dataset, role: LinkRole, score: impl Fn(u64, u64) -> f64) -> Oracle {
+        let (split, key) = (EdgeSplit { val: 0.1, test: 0.2, seed: 3 }, Negatives::of_evaluation(3));
+        let all = Negatives { scope: NegativeScope::Global, number: 20, own: &[], nodes: 180, types: None };
+        let (mut oracle, share) = (Oracle::default(), if role == LinkRole::Val { 1.0 } else { 0.5 });
+        for target in 0..180u64 {
+            for &source in dataset.graph.in_neighbours(target as usize) {
+                let source = u64::from(source);
+                if source == target || split.role(target, source) != role {
+                    continue;
+                }
+                let drawn = all.filled(key, (source, target), |other| other != target);
+                let others: Vec<f64> = drawn.into_iter().map(|other| score(source, other)).collect();
+                let edge = score(source, target);
+                oracle.ranks.push(1 + others.iter().filter(|&&other| other >= edge).count());
+                oracle.edges.push(edge);
+                oracle.pairs.extend(others.first());
+                let is_pooled = Negatives::is_among(key, (source, target), share);
+                oracle.pool.extend(others.first().filter(|_| is_pooled));
+            }
+        }
+        oracle.pool.sort_by(|a, b| b.total_cmp(a));
+        oracle
+    }
+
+    /// Each figure by its definition, and how near it has to come.
+    fn figures(&self) -> [(&'static str, Option<f64>, f64); 8] {
+        let Oracle { edges, ranks, pairs, pool } = self;
+        let share = |count: usize| count as f64 / edges.len() as f64;
+        // With fewer than K in the pool there is no K-th best.
+        let hits = |k: usize| pool.get(k - 1).map(|&best| share(edges.iter().filter(|&&edge| edge > best).count()));
+        let above = |edge: &f64| pairs.iter().filter(|other| edge > other).count();
+        let area = edges.iter().map(above).sum::<usize>() as f64 / (edges.len() * pairs.len()) as f64;
+        let mean = |of: &dyn Fn(usize) -> f64| ranks.iter().map(|&rank| of(rank)).sum::<f64>() / ranks.len() as f64;
+        let gain = |k: usize| mean(&|rank| if rank <= k { 2f64.ln() / (1.0 + rank as f64).ln() } else { 0.0 });
+        [
+            ("mrr", Some(mean(&|rank| 1.0 / rank as f64)), 1e-3),
+            ("recall@10", Some(mean(&|rank| f64::from(u8::from(rank <= 10)))), 0.011),
+            ("ndcg@10", Some(gain(10)), 2e-3),
+            ("ndcg@20", Some(gain(20)), 1e-3),
+            ("hits@10", hits(10), 0.011),
+            ("hits@100", hits(100), 0.011),
+            ("roc_auc", Some(area), 0.02),
+            ("roc_auc_exact", Some(area), 1e-4),
+        ]
+    }
+}
+
 /// Edge by edge from everybody's embeddings, in words that share nothing with the engine but the keys of what is drawn.
 #[test]
 fn figures_are_those_of_a_plain_oracle() {
@@ -70,7 +129,7 @@ fn figures_are_those_of_a_plain_oracle() {
         "model.arch=sage",
         "train.eval_every=0",
         "partition.parts=3",
-        "train.metrics=[\"mrr\", \"hits@10\", \"roc_auc\", \"hits@100\"]",
+        "train.metrics=['mrr', 'hits@10', 'roc_auc', 'roc_auc_exact', 'hits@100', 'recall@10', 'ndcg@10', 'ndcg@20']",
     ];
     let run = train(&config(&keys(&more)), graph.clone(), Options::default()).expect("a run");
     let mut embeddings = vec![Vec::new(); graph.graph.rows()];
@@ -83,43 +142,22 @@ fn figures_are_those_of_a_plain_oracle() {
         let pairs = embeddings[a as usize].iter().zip(&embeddings[b as usize]);
         pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
-    let split = EdgeSplit { val: 0.1, test: 0.2, seed: 3 };
-    let all = Negatives { scope: NegativeScope::Global, number: 20, own: &[], nodes: 180, types: None };
-    for (role, found) in
-        [(LinkRole::Val, &run.summary.metrics.scores.val), (LinkRole::Test, &run.summary.metrics.scores.test)]
+    let (scores, notes) = (&run.summary.metrics.scores, &run.summary.notes);
+    for (role, name, name_of, found) in
+        [(LinkRole::Val, "val", "validation", &scores.val), (LinkRole::Test, "test", "test", &scores.test)]
     {
-        let (mut reciprocal, mut edges, mut pool) = (0.0, Vec::new(), Vec::<f64>::new());
-        for target in 0..180u64 {
-            for &source in graph.graph.in_neighbours(target as usize) {
-                let source = u64::from(source);
-                if source == target || split.role(target, source) != role {
-                    continue;
-                }
-                let drawn = all.filled(Negatives::of_evaluation(3), (source, target), |other| other != target);
-                let others: Vec<f64> = drawn.into_iter().map(|other| score(source, other)).collect();
-                let edge = score(source, target);
-                reciprocal += 1.0 / (1 + others.iter().filter(|&&other| other >= edge).count()) as f64;
-                edges.push(edge);
-                pool.extend(others.first());
-            }
-        }
-        pool.sort_by(|a, b| b.total_cmp(a));
-        let share = |count: usize| count as f64 / edges.len() as f64;
-        // With fewer than K in the pool every edge is a hit.
-        let hits = |k: usize| {
-            pool.get(k - 1).map_or(1.0, |&best: &f64| share(edges.iter().filter(|&&edge| edge > best).count()))
-        };
-        let ordered = edges.iter().map(|edge| pool.iter().filter(|other| edge > other).count()).sum::<usize>() as f64;
-        for (name, expected, near) in [
-            ("mrr", reciprocal / edges.len() as f64, 1e-3),
-            ("hits@10", hits(10), 0.011),
-            ("hits@100", hits(100), 0.011),
-            ("roc_auc", ordered / (edges.len() * pool.len()) as f64, 0.02),
-        ] {
-            let found = found[name].expect("a figure");
+        let oracle = Oracle::of(&graph, role, score);
+        let (edges, pool) = (oracle.edges.len(), oracle.pool.len());
+        for (name, expected, near) in oracle.figures() {
+            assert_eq!(found[name].is_some(), expected.is_some(), "{role:?} {name} of {pool}");
+            let (found, expected) = (found[name].unwrap_or(0.0), expected.unwrap_or(0.0));
             assert!((found - expected).abs() < near, "{role:?} {name}: {found} against {expected}");
         }
-        assert!(edges.len() > 50, "{} edges", edges.len());
+        assert_eq!(scores.hits_pool[name], pool as u64);
+        let what = "pairs, and 100 are needed";
+        let short = format!("hits@100 of {name_of} is not defined: its pool has {pool} {what}");
+        assert_eq!(notes.contains(&short), pool < 100, "{notes:?}");
+        assert!(edges > 50 && (edges > pool) == (role == LinkRole::Test), "{edges} edges");
     }
 }
 
@@ -148,6 +186,7 @@ fn no_worker_sends_more_than_predicted_and_one_alone_sends_nothing() {
         &["train.sync_every=2", "messages.selection=none"],
         &["train.metrics=[\"roc_auc\", \"hits@20\"]", "messages.evaluation=half", "schedule.cache_inputs=false"],
         &["messages.selection={ kind = \"boundary_sample\", rate = 0.5 }"],
+        &["train.metrics=[\"roc_auc_exact\", \"ndcg@50\"]", "task.filter_negatives=true"],
     ] {
         let keys = keys(more);
         for workers in [2, 4] {

@@ -42,6 +42,7 @@ mod ledger_of_methods;
 mod ledger_of_starts;
 mod link_batches;
 mod link_relations;
+mod link_types;
 mod links;
 mod meaning;
 mod modules;

@@ -22,7 +22,8 @@ use crate::worker::Worker;
 use crate::worker::edges::EdgesAmong;
 use crate::worker::ends::{self, Ends};
 use crate::worker::evaluate::Scores;
-use crate::worker::judged::{Judged, Judgements};
+use crate::worker::judged::Judged;
+use crate::worker::judgements::{Judgements, Left};
 
 /// Which nodes have an edge between them, from an embedding of each.
 pub(in crate::fit) struct LinkPrediction {
@@ -32,8 +33,8 @@ pub(in crate::fit) struct LinkPrediction {
     scorer: PairScorer,
     /// Embeddings of others' nodes, and their gradients.
     others: [Matrix; 2],
-    /// The ends of held-out edges and of what they are ranked among, and what of that are edges.
-    judged: Option<(Ends, EdgesAmong)>,
+    /// The ends of held-out edges and of what they are ranked among, what of that are edges, and where few are left.
+    judged: Option<(Ends, EdgesAmong, [Left; 2])>,
 }
 
 impl LinkPrediction {
@@ -68,7 +69,7 @@ impl LinkPrediction {
     }
 
     /// The ends of what evaluations look at: always the same, so they are asked for once.
-    fn find_judged(&self, worker: &mut Worker, sets: &LinkSets, round: u32) -> Result<(Ends, EdgesAmong)> {
+    fn find_judged(&self, worker: &mut Worker, sets: &LinkSets, round: u32) -> Result<(Ends, EdgesAmong, [Left; 2])> {
         let mut edges = EdgesAmong::default();
         for tries in TRIES.iter().filter(|_| self.plan.filters_judged()) {
             let pairs = Judged { plan: &self.plan, sets, edges: &edges }.candidates(tries);
@@ -76,12 +77,16 @@ impl LinkPrediction {
             edges.add(EdgesAmong::of((worker, sets), pairs.into_iter(), (steps, round), true)?);
         }
         let judged = Judged { plan: &self.plan, sets, edges: &edges };
+        let mut left = [Left::default(); 2];
+        if self.plan.filters_judged() {
+            left = Left::of_all(judged.left(), &mut worker.transport, round)?;
+        }
         let mut wanted = Vec::new();
         judged.each_end(|id| wanted.push(id));
         wanted.sort_unstable();
         wanted.dedup();
         let ends = Ends::find(worker, &mut wanted, [Step::JudgedQuestions, Step::JudgedAnswers], round)?;
-        Ok((ends, edges))
+        Ok((ends, edges, left))
     }
 }
 
@@ -120,7 +125,7 @@ impl Task for LinkPrediction {
     fn evaluate(&mut self, worker: &mut Worker, p: &[f32], outputs: &Matrix, round: u32) -> Result<(Scores, u64)> {
         let sent = worker.transport.sent().total().framed;
         let sets = worker.links.take().unwrap_or_default();
-        let (mut ends, edges) = match self.judged.take() {
+        let (mut ends, edges, left) = match self.judged.take() {
             Some(found) => found,
             None => self.find_judged(worker, &sets, round)?,
         };
@@ -132,7 +137,7 @@ impl Task for LinkPrediction {
         let metrics = worker.plan.metrics.clone();
         let judgements: Judgements = judged.judge((&mut worker.compute, &mut self.scorer), scoring, ends.index());
         worker.links = Some(sets);
-        self.judged = Some((ends, edges));
-        judgements.figures(&mut worker.transport, &metrics, (round, sent))
+        self.judged = Some((ends, edges, left));
+        judgements.figures(&mut worker.transport, (&self.plan, &metrics), left, (round, sent))
     }
 }

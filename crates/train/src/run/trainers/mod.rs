@@ -147,6 +147,7 @@ fn prepare(
     let plan = Plan::with(&options.members, &config, &whole.global)?
         .with_label_skew(LabelSkew::of_parts(&every).map(|labels| labels.skew));
     source.add_note(plan.check_weights(&every)?);
+    source.add_note(plan.two_sided(every.iter()));
     let trainers = plan.trainers.clone().ok_or_else(|| TrainError::config("schedule.kind: no trainers"))?;
     let dropped = trainers.parts(all)?;
     let parts = with_something_to_learn(&every, dropped.clone(), &config);

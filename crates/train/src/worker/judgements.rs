@@ -1,0 +1,440 @@
+//! How well links are predicted: what each worker counts of its own held-out edges, added up over all of them.
+
+use laconic_nn::metric::Metric;
+use laconic_nn::ranking::{Best, Pool, Ranks, rank};
+use laconic_nn::roc::{BINS, Binned, bin};
+use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError, collectives};
+
+use super::areas::{Area, Curve};
+use super::evaluate::{NAMES, Scores};
+use crate::error::Result;
+use crate::exchange::shapes::Shapes;
+use crate::exchange::steps;
+use crate::plan::{LinkPlan, RankedAmong};
+
+/// Splits that are judged: validation and testing.
+pub(super) const SPLITS: usize = 2;
+
+/// The first of them among all splits.
+const FIRST: usize = 1;
+
+/// Numbers of a split besides those of ranks and Hits@K: Σ loss, pairs of the loss, edges, pairs of the pool.
+const SUMS: usize = 4;
+
+/// Why edges have no rank.
+const NO_PAIRS: &str = "there is no pair to set them against";
+
+/// What frames are about. Steps below are taken by evaluations of nodes.
+#[derive(Clone, Copy)]
+enum Step {
+    Sums = 1,
+    Pools = 8,
+    Bins = 9,
+    PoolScores = 10,
+    ExactEdges = 11,
+    ExactPairs = 12,
+}
+
+fn tag(round: u32, step: Step) -> Tag {
+    Tag { kind: Kind::Evaluation, direction: Direction::Forward, layer: 0, round, step: step as u16 }
+}
+
+/// For how many edges fewer pairs were drawn that are no edges than were asked for, and how many different ones the
+/// least of them have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Left {
+    pub edges: u64,
+    pub fewest: u64,
+}
+
+impl Left {
+    /// Of the edges of both.
+    #[must_use]
+    pub fn and(self, other: Left) -> Left {
+        let fewest = match (self.edges, other.edges) {
+            (0, _) => other.fewest,
+            (_, 0) => self.fewest,
+            _ => self.fewest.min(other.fewest),
+        };
+        Left { edges: self.edges.saturating_add(other.edges), fewest }
+    }
+
+    /// Of all workers; called on every one at once.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or sends something else.
+    pub fn of_all(own: [Left; SPLITS], transport: &mut dyn Transport, round: u32) -> Result<[Left; SPLITS]> {
+        let step = steps::Step::JudgedLeft.tag(round);
+        let mine: Vec<u8> = own.iter().flat_map(|left| [left.edges, left.fewest]).flat_map(u64::to_le_bytes).collect();
+        let mut all = [Left::default(); SPLITS];
+        for (peer, bytes) in collectives::all_gather(transport, step, &mine)?.iter().enumerate() {
+            let (numbers, []) = bytes.as_chunks::<8>() else {
+                let error = WireError::malformed("counts of another shape");
+                return Err(error.from_peer(transport.rank(), Rank(peer as u32), step).into());
+            };
+            let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+            for (left, of) in all.iter_mut().zip(numbers.as_chunks::<2>().0) {
+                *left = left.and(Left { edges: of[0], fewest: of[1] });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Enters what [`Left::of_all`] sends.
+    pub fn forecast(shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+        let step = steps::Step::JudgedLeft.tag(round);
+        collectives::forecast_all_gather(ledger, step, shapes.workers(), Rank(shapes.rank), SPLITS * 16);
+    }
+
+    /// What is to be said of it, of a split of so many edges.
+    fn said(self, number: u32, split: usize, edges: f64) -> Option<String> {
+        let Left { edges: short, fewest } = self;
+        let of = NAMES.get(split)?;
+        (short > 0).then(|| {
+            format!(
+                "{short} of {edges} {of} edges have fewer than {number} drawn pairs that are no edges, at least \
+                 {fewest} different ones: these stand for the others, too (task.filter_negatives)"
+            )
+        })
+    }
+}
+
+/// What a worker counts of one split.
+#[derive(Default)]
+pub(super) struct Judgement {
+    /// The rank of each edge that has one.
+    ranks: Vec<usize>,
+    loss: [f64; 2],
+    /// Scores of edges and of the pool: the given one, all pairs that are given for single edges, or of those that are
+    /// drawn the first of each edge.
+    scores: [Vec<f32>; 2],
+    /// Those that Hits@K count against, where these are not all of the pool.
+    thinned: Option<Vec<f32>>,
+}
+
+impl Judgement {
+    /// An edge's score, then those of its pairs that are none: all of them belong to the pool where they are given, and
+    /// the first where they are drawn. An edge without any is ranked in a pool, or has no rank. Hits@K count against
+    /// the pairs of edges that are pooled.
+    pub fn add(&mut self, scores: &[f32], (is_given, is_pooled): (bool, bool)) {
+        let Some((&edge, others)) = scores.split_first() else { return };
+        if !others.is_empty() {
+            self.ranks.push(rank(edge, others));
+        }
+        self.scores[0].push(edge);
+        self.loss[0] += softplus(-f64::from(edge));
+        self.loss[1] += 1.0;
+        let first = &others[..others.len().min(1)];
+        if !is_given && !is_pooled {
+            // Only now is it known that some are not.
+            self.thinned.get_or_insert_with(|| self.scores[1].clone());
+        } else if let Some(thinned) = &mut self.thinned {
+            thinned.extend(first);
+        }
+        self.add_to_pool(if is_given { others } else { first });
+    }
+
+    /// Scores of the pool.
+    pub fn add_to_pool(&mut self, scores: &[f32]) {
+        self.scores[1].extend(scores);
+        self.loss[0] = scores.iter().fold(self.loss[0], |sum, &score| sum + softplus(f64::from(score)));
+        self.loss[1] += scores.len() as f64;
+    }
+
+    /// What Hits@K count against.
+    fn pool(&self) -> &Vec<f32> {
+        self.thinned.as_ref().unwrap_or(&self.scores[1])
+    }
+
+    /// Edges that have a rank, among the best of these.
+    fn ranks(&self, tops: &[usize]) -> Ranks {
+        let mut ranks = Ranks::new(tops);
+        self.ranks.iter().for_each(|&rank| ranks.add(rank, tops));
+        ranks
+    }
+}
+
+/// ln(1 + e^x) without overflow.
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// What metrics look for among the best.
+struct Tops {
+    /// Of Hits@K.
+    hits: Vec<usize>,
+    /// Of recall and nDCG.
+    ranks: Vec<usize>,
+}
+
+impl Tops {
+    fn of(metrics: &[Metric]) -> Tops {
+        let hits = metrics.iter().filter_map(|metric| metric.top()).collect();
+        let of_ranks = |metric: &Metric| metric.recall_top().or(metric.gain_top());
+        let mut ranks: Vec<usize> = metrics.iter().filter_map(of_ranks).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        Tops { hits, ranks }
+    }
+
+    /// The numbers of a split that are added up.
+    fn numbers(&self) -> usize {
+        Ranks::flat_len(self.ranks.len()) + SUMS + self.hits.len()
+    }
+}
+
+/// What a worker counts of all splits.
+pub struct Judgements {
+    of: [Judgement; SPLITS],
+    /// Which splits have a given pool, in which everybody's edges have their ranks.
+    pools: [bool; SPLITS],
+}
+
+/// The sums of one split over all workers.
+struct Sums<'a> {
+    ranks: Ranks,
+    loss: Option<f64>,
+    edges: f64,
+    pool: f64,
+    hits: &'a [f64],
+}
+
+impl<'a> Sums<'a> {
+    fn of(flat: &'a [f64], tops: &Tops) -> Option<Sums<'a>> {
+        let (ranks, rest) = flat.split_at_checked(Ranks::flat_len(tops.ranks.len()))?;
+        let (&[loss, pairs, edges, pool], hits) = rest.split_first_chunk::<SUMS>()?;
+        let loss = (pairs > 0.0).then(|| loss / pairs);
+        Some(Sums { ranks: Ranks::unflatten(ranks), loss, edges, pool, hits })
+    }
+
+    /// A figure that follows from ranks.
+    fn of_ranks(&self, metric: Metric, tops: &Tops) -> Option<f64> {
+        let place = |top: Option<usize>| tops.ranks.iter().position(|&other| Some(other) == top);
+        match (place(metric.recall_top()), place(metric.gain_top())) {
+            (Some(index), _) => self.ranks.recall(index),
+            (_, Some(index)) => self.ranks.gain(index),
+            (None, None) => self.ranks.mean_reciprocal(),
+        }
+    }
+
+    /// A figure with what is to be said of it, behind its name and split.
+    fn figure(&self, metric: Metric, tops: &Tops, areas: [&Area; 2]) -> (Option<f64>, Option<String>) {
+        let (edges, not_defined) = (self.edges, Some(format!("is not defined: {NO_PAIRS}")));
+        if let Some(top) = metric.top() {
+            let at = tops.hits.iter().position(|&other| other == top);
+            let hits = at.and_then(|at| self.hits.get(at));
+            return match self.pool {
+                0.0 => (None, not_defined),
+                pool if pool < top as f64 => {
+                    (None, Some(format!("is not defined: its pool has {pool} pairs, and {top} are needed")))
+                }
+                _ => (hits.map(|hits| hits / edges), None),
+            };
+        }
+        match metric {
+            Metric::RocAuc => (areas[0].mean, areas[0].said.clone()),
+            Metric::RocAucExact => (areas[1].mean, areas[1].said.clone()),
+            _ => {
+                let (figure, unranked) = (self.of_ranks(metric, tops), edges - self.ranks.edges);
+                let some = || format!("is over {} of {edges} edges: for the others {NO_PAIRS}", self.ranks.edges);
+                let said = if figure.is_none() { not_defined } else { (unranked > 0.0).then(some) };
+                (figure, said)
+            }
+        }
+    }
+}
+
+impl Judgements {
+    pub(super) fn new(of: [Judgement; SPLITS], pools: [bool; SPLITS]) -> Judgements {
+        Judgements { of, pools }
+    }
+
+    /// Figures over all workers, and the sum of `count` over them; `left` are edges with few pairs.
+    ///
+    /// # Errors
+    /// If another worker does not answer, or sends something else.
+    pub fn figures(
+        mut self,
+        transport: &mut dyn Transport,
+        (links, metrics): (&LinkPlan, &[Metric]),
+        left: [Left; SPLITS],
+        (round, count): (u32, u64),
+    ) -> Result<(Scores, u64)> {
+        let tops = Tops::of(metrics);
+        self.rank_in_pools(transport, metrics, round)?;
+        let all = &self.of;
+        let hits = hits(all, transport, &tops.hits, round)?;
+        let mut flat = Vec::with_capacity(SPLITS * tops.numbers() + 1);
+        for (judgement, hits) in all.iter().zip(&hits) {
+            judgement.ranks(&tops.ranks).flatten(&mut flat);
+            flat.extend(judgement.loss);
+            flat.extend([judgement.scores[0].len(), judgement.pool().len()].map(|count| count as f64));
+            flat.extend(hits);
+        }
+        flat.push(count as f64);
+        collectives::all_reduce_f64(transport, tag(round, Step::Sums), &mut flat)?;
+        let binned = if metrics.contains(&Metric::RocAuc) { areas(all, transport, round)? } else { Default::default() };
+        let exact = metrics.contains(&Metric::RocAucExact);
+        let exact = if exact { exact_areas(all, transport, round)? } else { Default::default() };
+        let count = flat.pop().unwrap_or(0.0) as u64;
+        let mut scores = Scores::default();
+        for (at, flat) in flat.chunks_exact(tops.numbers()).enumerate() {
+            let split = at + FIRST;
+            let Some(sums) = Sums::of(flat, &tops).filter(|sums| sums.edges > 0.0) else { continue };
+            scores.enter(split, "loss", sums.loss, None);
+            for metric in metrics {
+                let (figure, said) = sums.figure(*metric, &tops, [&binned[at], &exact[at]]);
+                scores.enter(split, metric.name(), figure, said.as_deref());
+            }
+            if !tops.hits.is_empty() {
+                scores.enter_pool(split, sums.pool as u64);
+            }
+            if let RankedAmong::Drawn(number) = links.ranked_among {
+                scores.notes.extend(left[at].said(number, split, sums.edges));
+            }
+        }
+        Ok((scores, count))
+    }
+
+    /// Ranks own edges among the pairs that are given for all, whose scores every worker then has.
+    fn rank_in_pools(&mut self, transport: &mut dyn Transport, metrics: &[Metric], round: u32) -> Result<()> {
+        if !metrics.iter().any(|metric| metric.is_of_ranks()) || !self.pools.contains(&true) {
+            return Ok(());
+        }
+        let own = |split: usize| if self.pools[split] { self.of[split].scores[1].clone() } else { Vec::new() };
+        let pools = everybodys(&[0, 1].map(own), usize::MAX, transport, tag(round, Step::PoolScores))?;
+        for ((judgement, pool), is_ranked) in self.of.iter_mut().zip(pools).zip(self.pools) {
+            if is_ranked && !pool.is_empty() {
+                let (pool, Judgement { ranks, scores: [edges, _], .. }) = (Pool::new(pool), judgement);
+                ranks.extend(edges.iter().map(|&edge| pool.rank(edge)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters no less than what [`Judgements::figures`] sends.
+    pub fn forecast((links, metrics): (&LinkPlan, &[Metric]), shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+        let (rank, size) = (Rank(shapes.rank), shapes.workers());
+        let has_ranks = metrics.iter().any(|metric| metric.is_of_ranks());
+        if let (RankedAmong::Given(all), true) = (links.ranked_among, has_ranks) {
+            let pools = all.iter().zip(shapes.given_pairs).filter(|(all, _)| all.each == 0);
+            if let Some(scores) = pools.map(|(_, own)| own).reduce(usize::saturating_add) {
+                forecast_gathered(shapes, tag(round, Step::PoolScores), scores, ledger);
+            }
+        }
+        let tops = Tops::of(metrics);
+        if let Some(most) = tops.hits.iter().max() {
+            forecast_gathered(shapes, tag(round, Step::Pools), SPLITS * most, ledger);
+        }
+        let sums = SPLITS * tops.numbers() + 1;
+        collectives::forecast_all_reduce_f64(ledger, tag(round, Step::Sums), size, rank, sums);
+        if metrics.contains(&Metric::RocAuc) {
+            collectives::forecast_all_reduce_f64(ledger, tag(round, Step::Bins), size, rank, SPLITS * 2 * BINS);
+        }
+    }
+
+    /// Enters no less than what it sends of single scores for exact areas.
+    pub fn forecast_scores((links, metrics): (&LinkPlan, &[Metric]), shapes: &Shapes, round: u32, ledger: &mut Ledger) {
+        if metrics.contains(&Metric::RocAucExact) {
+            let [_, val, test] = shapes.split_rows;
+            let pairs = usize::try_from(links.pool_pairs(shapes.split_rows, shapes.given_pairs)).unwrap_or(usize::MAX);
+            forecast_gathered(shapes, tag(round, Step::ExactEdges), val + test, ledger);
+            forecast_gathered(shapes, tag(round, Step::ExactPairs), pairs, ledger);
+        }
+    }
+}
+
+/// Enters so many scores of both splits, from everybody for everybody.
+fn forecast_gathered(shapes: &Shapes, tag: Tag, scores: usize, ledger: &mut Ledger) {
+    let bytes = scores.saturating_add(SPLITS).saturating_mul(4);
+    collectives::forecast_all_gather(ledger, tag, shapes.workers(), Rank(shapes.rank), bytes);
+}
+
+/// Some scores of each split from everybody, at most so many of each, with everybody's own.
+fn everybodys(
+    own: &[Vec<f32>; SPLITS],
+    most: usize,
+    transport: &mut dyn Transport,
+    tag: Tag,
+) -> Result<[Vec<f32>; SPLITS]> {
+    let mut mine = Vec::new();
+    for scores in own {
+        mine.extend((scores.len() as u32).to_le_bytes());
+        scores.iter().for_each(|score| mine.extend(score.to_le_bytes()));
+    }
+    let mut pools: [Vec<f32>; SPLITS] = Default::default();
+    for (peer, bytes) in collectives::all_gather(transport, tag, &mine)?.iter().enumerate() {
+        let mut rest = &bytes[..];
+        for pool in &mut pools {
+            let scores = rest.split_first_chunk::<4>().and_then(|(count, after)| {
+                let count = u32::from_le_bytes(*count) as usize;
+                after.split_at_checked(count.checked_mul(4)?).filter(|_| count <= most)
+            });
+            let Some((scores, after)) = scores else {
+                let error = WireError::malformed("scores of a pool of another shape");
+                return Err(error.from_peer(transport.rank(), Rank(peer as u32), tag).into());
+            };
+            pool.extend(scores.as_chunks().0.iter().map(|score| f32::from_le_bytes(*score)));
+            rest = after;
+        }
+    }
+    Ok(pools)
+}
+
+/// For each split and K how many own edges score above the K-th best of everybody's pool; 0 where it has fewer.
+fn hits(
+    all: &[Judgement; SPLITS],
+    transport: &mut dyn Transport,
+    tops: &[usize],
+    round: u32,
+) -> Result<[Vec<f64>; SPLITS]> {
+    let Some(&most) = tops.iter().max() else { return Ok(Default::default()) };
+    let own = |judgement: &Judgement| {
+        let mut best = Best::new(most);
+        best.extend(judgement.pool().iter().copied());
+        best.scores().to_vec()
+    };
+    let pools = everybodys(&all.each_ref().map(own), most, transport, tag(round, Step::Pools))?;
+    let count = |(pool, judgement): (&Vec<f32>, &Judgement)| {
+        let above = |&top: &usize| {
+            let mut best = Best::new(top);
+            best.extend(pool.iter().copied());
+            best.hits(&judgement.scores[0]).unwrap_or(0) as f64
+        };
+        tops.iter().map(above).collect()
+    };
+    let mut hits: [Vec<f64>; SPLITS] = Default::default();
+    pools.iter().zip(all).map(count).zip(&mut hits).for_each(|(found, into)| *into = found);
+    Ok(hits)
+}
+
+/// The area under the ROC curve of edges against the pool, from counts of scores in bins.
+fn areas(all: &[Judgement; SPLITS], transport: &mut dyn Transport, round: u32) -> Result<[Area; SPLITS]> {
+    let mut counts = vec![0.0; SPLITS * 2 * BINS];
+    for (split, judgement) in all.iter().enumerate() {
+        for (is_edge, scores) in [(1, &judgement.scores[0]), (0, &judgement.scores[1])] {
+            scores.iter().for_each(|&score| counts[(split * BINS + bin(score)) * 2 + is_edge] += 1.0);
+        }
+    }
+    collectives::all_reduce_f64(transport, tag(round, Step::Bins), &mut counts)?;
+    let mut areas: [Area; SPLITS] = Default::default();
+    for (area, counts) in areas.iter_mut().zip(counts.chunks_exact(2 * BINS)) {
+        let bins = counts.as_chunks::<2>().0.iter().map(|bin| bin.map(|count| count as u64));
+        *area = Area::of(&[Curve::binned(&Binned::of(bins))], |_| NO_PAIRS.to_owned());
+    }
+    Ok(areas)
+}
+
+/// The same from everybody's scores.
+fn exact_areas(all: &[Judgement; SPLITS], transport: &mut dyn Transport, round: u32) -> Result<[Area; SPLITS]> {
+    let own = |which: usize| all.each_ref().map(|judgement| judgement.scores[which].clone());
+    let edges = everybodys(&own(0), usize::MAX, transport, tag(round, Step::ExactEdges))?;
+    let pairs = everybodys(&own(1), usize::MAX, transport, tag(round, Step::ExactPairs))?;
+    let mut areas: [Area; SPLITS] = Default::default();
+    for ((area, edges), pairs) in areas.iter_mut().zip(edges).zip(pairs) {
+        let with = |scores: Vec<f32>, truth: bool| scores.into_iter().map(move |score| (score, truth));
+        let mut scored: Vec<(f32, bool)> = with(edges, true).chain(with(pairs, false)).collect();
+        *area = Area::of(&[Curve::exact(&mut scored)], |_| NO_PAIRS.to_owned());
+    }
+    Ok(areas)
+}
