@@ -1,5 +1,7 @@
 //! The one way to print bytes, counts that may be large, and figures.
 
+use std::collections::BTreeMap;
+
 use indicatif::DecimalBytes;
 
 /// Bytes with a decimal unit and two places, such as `2.39 MB`; a text and no `Display`, so that columns can pad it.
@@ -28,6 +30,15 @@ pub fn plural(number: u64, noun: &str) -> String {
 /// A figure with four places; a dash where it is not defined.
 pub fn figure(figure: Option<f64>) -> String {
     figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.4}"))
+}
+
+/// Figures of one split by name; Hits@K with how many pairs their pool has, without which they mean nothing.
+pub fn listed(figures: &BTreeMap<String, Option<f64>>, pool: Option<u64>) -> String {
+    let one = |(name, value): (&String, &Option<f64>)| {
+        let pool = pool.filter(|_| name.starts_with("hits@")).map(|pool| format!(" (pool of {})", separated(pool)));
+        format!("{name} {}{}", figure(*value), pool.unwrap_or_default())
+    };
+    figures.iter().map(one).collect::<Vec<String>>().join("  ")
 }
 
 #[cfg(test)]

@@ -197,7 +197,7 @@ fn pairs_that_make_no_sense_are_refused_by_line_and_name() {
     place.refused("predict run --pairs pairs.csv --out scores.csv", 3, &["pairs.csv: line 2", "UTF-8"]);
     for (line, words) in [
         ("predict nodes --pairs pairs.csv --out scores.csv", &["models of links"][..]),
-        ("predict run --out scores.csv", &["--pairs", "--best"]),
+        ("predict run --edges all --out scores.csv", &["--pairs", "--best"]),
         ("predict run --best 3 --of nobody --out scores.csv", &["nobody"]),
         ("predict run --best 3 --of 1 --out scores.parquet", &[".csv", ".jsonl"]),
         ("predict run --best 3 --of 1 --out scores.csv --embeddings", &["embeddings"]),
@@ -251,6 +251,7 @@ fn a_run_of_links_is_described_as_one_of_edges() {
         ("table", &table, "mrr on test edges"),
         ("figure", &page("both/compare.svg"), "mrr on test edges"),
         ("page", &page("one.html"), "on test edges"),
+        ("page", &page("one.html"), "Hits@K count against pools of"),
         ("pages", &page("several.html"), "mrr on validation edges"),
         ("plan", &plan, "summed over its training edges"),
         ("plan", &plan, "how its held-out edges rank"),

@@ -138,7 +138,7 @@ fn any(place: &Place, line: &str) -> Value {
 
 /// What is printed of nodes, with names of classes and without, and of pairs.
 fn predicted(place: &Place) -> [Value; 3] {
-    place.json("train run.toml --out linked --set task.kind=link_prediction");
+    place.json("train run.toml --out linked --set task.kind=link_prediction --set train.metrics=hits@100");
     place.write("pairs.csv", "source,target\n1,2\n3,4\n");
     let lines = ["run --out p.parquet", "people --out p.csv", "linked --pairs pairs.csv --out q.csv"];
     lines.map(|line| place.json(&format!("predict {line}")))
@@ -211,7 +211,8 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     let resumed = place.json("resume run --set train.epochs=5");
     let areas = place.json("train people.toml --out areas --set data.nodes_path=alike.csv --set train.metrics=roc_auc");
     let people = place.json("train people.toml --out people");
-    check("`laconic train`, `laconic resume`", &[train, budget, noted, resumed, people, trained, areas]);
+    let links = place.json("train run.toml --out links --set task.kind=link_prediction");
+    check("`laconic train`, `laconic resume`", &[train, budget, noted, resumed, people, trained, areas, links]);
     check("`laconic verify`", &[place.json("verify run.toml --rounds 2")]);
     let compared = place.json("compare run.toml --runs methods.toml --out compared --seeds 2");
     let linked = place.json("compare run.toml --runs methods.toml --out linked --link wan-100mbit-40ms");

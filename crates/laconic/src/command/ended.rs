@@ -6,7 +6,7 @@ use std::path::Path;
 use laconic_train::Summary;
 use laconic_train::record::summary::{AveragingSummary, SecondsSummary, TrainerSummary};
 
-use crate::bytes::{figure, human_bytes, plural};
+use crate::bytes::{human_bytes, listed, plural};
 
 /// Trainers with a line each, at most.
 const TRAINERS_SAID: usize = 50;
@@ -20,9 +20,8 @@ pub fn describe(summary: &Summary, out: &Path) -> String {
     let round = if summary.averaging.is_some() { "mean" } else { "round" };
     let _ = writeln!(text, "best {round} {} of {}", summary.metrics.best_round, summary.rounds);
     for (split, figures) in ["train", "val", "test"].into_iter().zip(scores.splits()) {
-        let figures: Vec<String> = figures.iter().map(|(name, value)| format!("{name} {}", figure(*value))).collect();
         if !figures.is_empty() {
-            let _ = writeln!(text, "  {split:<6} {}", figures.join("  "));
+            let _ = writeln!(text, "  {split:<6} {}", listed(figures, scores.hits_pool.get(split).copied()));
         }
     }
     let bytes = &summary.bytes;

@@ -1,5 +1,7 @@
 //! Scores of pairs of nodes by a model of links: those of a file, or the best for some nodes.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
@@ -9,10 +11,13 @@ use laconic_nn::{Compute, Matrix};
 use laconic_train::Plan;
 use laconic_train::record::weights::{Weights, parameters};
 use laconic_train::run::predict::Predictions;
+use laconic_train::worker::evaluate::{Figures, Scores};
+use serde::Serialize;
 
 use super::candidates::Candidates;
 use super::pairs::{Names, Wanted};
 use super::relations::Relations;
+use crate::bytes::listed;
 
 /// Every node's embedding and what it is called.
 pub struct Embedded {
@@ -20,6 +25,37 @@ pub struct Embedded {
     /// What relations are called, in a model that tells them apart.
     relations: Option<Relations>,
     embeddings: Matrix,
+}
+
+/// How high edges rank that are held out.
+#[derive(Default, Serialize)]
+pub struct Judged {
+    /// Figures of validation and testing.
+    figures: BTreeMap<&'static str, Figures>,
+    /// How many pairs Hits@K count against.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    hits_pool: BTreeMap<String, u64>,
+    /// Why figures are not defined, and what else is to be said of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Judged {
+    /// Of all parts, each of which has the figures of all.
+    pub fn of(predictions: &[Predictions]) -> Judged {
+        let scores = predictions.iter().find_map(|part| part.scores.clone()).unwrap_or_default();
+        let Scores { val, test, hits_pool, notes, .. } = scores;
+        let figures = [("val", val), ("test", test)].into_iter().filter(|(_, figures)| !figures.is_empty()).collect();
+        Judged { figures, hits_pool, notes }
+    }
+}
+
+impl fmt::Display for Judged {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        ["val", "test"].iter().filter_map(|split| Some((split, self.figures.get(split)?))).try_for_each(
+            |(split, figures)| write!(f, "\n  {split:<6} {}", listed(figures, self.hits_pool.get(*split).copied())),
+        )
+    }
 }
 
 /// Pairs with their scores, the rows of both ends.

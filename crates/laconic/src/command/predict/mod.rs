@@ -6,6 +6,7 @@ mod figures;
 mod links;
 mod pairs;
 mod parquet_file;
+mod passing;
 mod relations;
 mod table;
 mod text_file;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use laconic_graph::aside::write_aside;
-use laconic_train::config::{DataConfig, EvalNegatives, LinkSplit, LinkSplitChoice, MessagesConfig, TaskChoice};
+use laconic_train::config::{DataConfig, MessagesConfig, TaskChoice};
 use laconic_train::record::card::Card;
 use laconic_train::record::summary::Summary;
 use laconic_train::record::weights::{self, Model};
@@ -29,8 +30,9 @@ use serde::Serialize;
 use self::alike::{all_alike, all_equal};
 use self::candidates::Candidates;
 use self::figures::{Figures, SPLITS, figures};
-use self::links::Embedded;
+use self::links::{Embedded, Judged};
 use self::pairs::{Asked, Names, Wanted};
+use self::passing::Passing;
 use self::relations::Relations;
 use self::table::Table;
 use super::data::{Reading, refuse_occupied};
@@ -83,8 +85,9 @@ pub struct Predict {
     /// Leave out targets that the node has an edge to already, those that the run held out among them
     #[arg(long, requires = "best")]
     new: bool,
-    /// A model of links: which edges pass messages: all, or without those that the run's task.split holds out [default:
-    /// training for the run's data, all for other]
+    /// A model of links: which edges pass messages: all; those that the run's task.split leaves to training; or those
+    /// that other data do not hold out themselves, so that the held-out ones can be judged [default: training for the
+    /// run's data; for other given where they hold some out, else all]
     #[arg(long, value_enum)]
     edges: Option<Passing>,
     /// The relation for --best, by its name or number in the data, where the decoder tells relations apart
@@ -100,7 +103,8 @@ prob_0, prob_1, … in the order of classes, and emb_0, … if asked for. With s
 class and label are the names of all of them with ';' between. The metadata of a Parquet file say of which model and
 data it is, and what the classes are called. Of a model of links: source, target, score and probability, and behind the
 target the relation where the decoder tells relations apart; for --pairs in the order of the file, for --best from the
-best on; .csv or .jsonl.
+best on; .csv or .jsonl. Without either all edges that are held out are scored. Wherever some are held out and pass no
+messages, figures of theirs are printed: those of train.metrics, as in training (val and test).
 
 Examples:
   laconic predict runs/gcn --out predictions.parquet
@@ -116,15 +120,6 @@ enum Messages {
     Exact,
     /// What the run's own figures were taken with
     AsTrained,
-}
-
-/// Which edges pass messages in a model of links.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Passing {
-    /// All that there are
-    All,
-    /// Those that the run's split leaves to training
-    Training,
 }
 
 #[derive(Serialize)]
@@ -146,7 +141,7 @@ struct Written {
     data_digest: String,
 }
 
-/// The same of pairs.
+/// The same of pairs, with figures of edges that are held out.
 #[derive(Serialize)]
 struct WrittenPairs {
     path: PathBuf,
@@ -155,6 +150,8 @@ struct WrittenPairs {
     bytes: u64,
     workers: usize,
     messages: Messages,
+    #[serde(flatten)]
+    judged: Judged,
     model: String,
     data_digest: String,
 }
@@ -169,8 +166,8 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     refuse_occupied(&arguments.out, arguments.force)?;
     let model = weights::read_of_run(&arguments.dir)?;
     let messages = arguments.choose_messages(&mut config)?;
-    arguments.choose_edges(&mut config, output)?;
     let source = arguments.source(&mut config, &model.card, output)?;
+    arguments.choose_edges(&mut config, &source, output)?;
     source.notes().iter().for_each(|note| output.say(note));
     let prediction = Prediction::of((&Members::default(), &config), source, model.widths())?;
     prediction.notes().iter().for_each(|note| output.say(format!("note: {note}")));
@@ -189,6 +186,8 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     let predictions = prediction.run(&model.weights).map_err(|error| error.within(&arguments.dir))?;
     if let Some((names, wanted)) = wanted {
         let embedded = Embedded::of((names, relations), &predictions);
+        let judged = Judged::of(&predictions);
+        judged.notes.iter().for_each(|note| output.say(format!("note: {note}")));
         let scored = embedded.score((&plan, &model.weights), wanted, candidates.as_ref())?;
         all_equal(scored.scores()).into_iter().for_each(|what| output.say(format!("note: {what}")));
         let path = arguments.out.clone();
@@ -197,9 +196,9 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
         let written = write_aside(&path, |file| embedded.write(&scored, file, is_csv));
         written.map_err(|error| TrainError::file(&path, error.root_cause().to_string()))?;
         let bytes = std::fs::metadata(&path).map_err(|source| TrainError::io(&path, source))?.len();
-        let text = format!("{} pairs in {} ({})", scored.len(), path.display(), human_bytes(bytes));
+        let text = format!("{} pairs in {} ({}){judged}", scored.len(), path.display(), human_bytes(bytes));
         let (pairs, model) = (scored.len(), model.card.digest);
-        output.result(text, &WrittenPairs { path, pairs, bytes, workers, messages, model, data_digest })?;
+        output.result(text, &WrittenPairs { path, pairs, bytes, workers, messages, judged, model, data_digest })?;
         return Ok(0);
     }
     let figures = figures(&predictions, &config.train.metrics);
@@ -228,11 +227,11 @@ impl Predict {
         match (is_of_links, &self.pairs, self.best) {
             (false, None, None) => Ok(None),
             (false, ..) => bail!("--pairs and --best are for models of links: this one predicts classes of nodes"),
-            (true, None, None) => bail!("this model predicts links: --pairs FILE scores some, --best K --of ID lists"),
             (true, ..) if extension(&self.out) == "parquet" || self.embeddings => {
                 bail!("scores of pairs are written to .csv or .jsonl, without embeddings")
             }
             (true, Some(path), _) => Ok(Some(Asked::File(path))),
+            (true, None, None) => Ok(Some(Asked::Held)),
             (true, None, Some(best)) => Ok(Some(Asked::Best(best as usize, &self.of, self.relation.as_deref()))),
         }
     }
@@ -259,26 +258,13 @@ impl Predict {
         }
     }
 
-    /// Has the edges pass messages that were asked for. The split by which training held some out says nothing of other
-    /// data.
-    fn choose_edges(&self, config: &mut Config, output: &Output) -> Result<()> {
-        if config.task.kind != TaskChoice::LinkPrediction {
-            if self.edges.is_some() {
-                bail!("--edges is for models of links: in this one all edges pass messages");
-            }
-            return Ok(());
+    /// Has the edges pass messages that were asked for.
+    fn choose_edges(&self, config: &mut Config, source: &Source, output: &Output) -> Result<()> {
+        if config.task.kind == TaskChoice::LinkPrediction {
+            return passing::choose((self.edges, self.data.is_some()), config, (source, output));
         }
-        let usual = if self.data.is_some() { Passing::All } else { Passing::Training };
-        match self.edges.unwrap_or(usual) {
-            Passing::All => {
-                let none = LinkSplit { val: 0.0, test: 0.0, ..LinkSplit::default() };
-                config.task.split = LinkSplitChoice::Drawn(none);
-                config.task.eval_negatives = EvalNegatives::Drawn(1);
-                output.say("all edges pass messages");
-            }
-            Passing::Training => {
-                output.say("edges that task.split holds out pass no messages (--edges all: all of them do)");
-            }
+        if self.edges.is_some() {
+            bail!("--edges is for models of links: in this one all edges pass messages");
         }
         Ok(())
     }
@@ -311,7 +297,10 @@ fn wanted(
     (relations, output): (Option<&Relations>, &Output),
 ) -> Result<(Names, Wanted)> {
     let names = Names::of(prediction.parts())?;
-    let (wanted, notes) = names.find(asked, relations)?;
+    let (wanted, notes) = match (asked, &prediction.plan().links) {
+        (Asked::Held, Some(links)) => (Wanted::Pairs(pairs::held(prediction.parts(), links)?), Vec::new()),
+        _ => names.find(asked, relations)?,
+    };
     notes.iter().for_each(|note| output.say(note));
     Ok((names, wanted))
 }

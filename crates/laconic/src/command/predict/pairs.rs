@@ -7,9 +7,11 @@ use anyhow::{Context, Result, bail};
 use laconic_graph::dataset::Ids;
 use laconic_graph::error::GraphError;
 use laconic_graph::limits::read_file;
+use laconic_graph::links::{HeldOut, held_in};
 use laconic_graph::part::Part;
 use laconic_nn::links::PairRows;
 use laconic_train::TrainError;
+use laconic_train::plan::LinkPlan;
 
 use super::relations::{Relations, is_column};
 
@@ -24,6 +26,8 @@ pub struct Names {
 
 /// Which pairs are asked for.
 pub enum Asked<'a> {
+    /// All edges that are held out.
+    Held,
     /// Those of a file.
     File(&'a Path),
     /// So many of the best targets for each of these nodes, by edges of a relation.
@@ -126,6 +130,7 @@ impl Names {
     /// If the file cannot be read, a node or relation is unknown, or there is no relation where the model has some.
     pub fn find(&self, asked: &Asked<'_>, relations: Option<&Relations>) -> Result<(Wanted, Vec<String>)> {
         match asked {
+            Asked::Held => bail!(NONE_HELD),
             Asked::File(path) => {
                 let (pairs, notes) = self.read(path, relations)?;
                 Ok((Wanted::Pairs(pairs), notes))
@@ -204,6 +209,31 @@ impl Names {
         let is_word = |cell: &&str| self.row(cell).is_none() && cell.trim().parse::<f64>().is_err();
         [source, target].into_iter().all(is_word).then_some(true)
     }
+}
+
+/// What is said where nothing was asked for.
+const NONE_HELD: &str = "this model predicts links, and no edges of these data are held out, which would be scored: \
+    --pairs FILE scores some, --best K --of ID lists";
+
+/// The edges of all parts that are held out, by validation and then by testing.
+///
+/// # Errors
+/// If there are none, or some from nodes that no part has.
+pub fn held(parts: &[Part], links: &LinkPlan) -> Result<PairRows> {
+    let ids = parts.iter().flat_map(|part| part.nodes.iter().copied());
+    let rows: HashMap<u64, u32> = ids.zip(0..).collect();
+    let held: Vec<HeldOut> = parts.iter().map(|part| held_in(part, links.split.as_ref())).collect();
+    let mut pairs = PairRows::default();
+    for edge in held.iter().flat_map(|held| held.val.pairs()).chain(held.iter().flat_map(|held| held.test.pairs())) {
+        let row = |id: u64| rows.get(&id).copied().with_context(|| format!("no part has node {id}"));
+        pairs.sources.push(row(edge.source)?);
+        pairs.destinations.push(row(edge.target)?);
+        pairs.relations.extend(edge.relation.filter(|_| links.relations > 1).map(u32::from));
+    }
+    if pairs.is_empty() {
+        bail!(NONE_HELD);
+    }
+    Ok(pairs)
 }
 
 fn nobody(name: &str) -> String {

@@ -1,6 +1,7 @@
 //! A run in words: what was trained how, what crossed in which form, and what came of it.
 
 use laconic_nn::architecture::Handed;
+use laconic_train::config::TaskChoice;
 use laconic_train::worker::evaluate::Figures;
 use laconic_train::{Config, Members};
 use laconic_wire::Kind;
@@ -28,18 +29,20 @@ pub fn content(kind: Kind, config: Option<&Config>) -> String {
             "models, or their means".to_owned()
         }
         Kind::Parameters => "how far its model has moved".to_owned(),
-        Kind::Evaluation if config.is_some_and(shows_labels) => {
-            "evaluation: rows, counts, scores and labels of labelled nodes".to_owned()
+        Kind::Evaluation => match config.filter(|config| shows_scores(config)).map(|config| config.task.kind) {
+            Some(TaskChoice::NodeClassification) => "evaluation: rows, counts, scores and labels of labelled nodes",
+            Some(TaskChoice::LinkPrediction) => "evaluation: rows, counts, scores of held-out edges and of pairs",
+            None => "evaluation: rows and counts",
         }
-        Kind::Evaluation => "evaluation: rows and counts".to_owned(),
+        .to_owned(),
         Kind::Widths => "how much its rows vary, and bits of messages".to_owned(),
         Kind::Draws => "ids of nodes that its batches and pairs reach, and the neighbours that were drawn".to_owned(),
         Kind::Control => "start-up: ids of foreign nodes, digests, reports".to_owned(),
     }
 }
 
-/// Whether a metric is computed from every labelled node's scores and labels in one place.
-fn shows_labels(config: &Config) -> bool {
+/// Whether a metric is computed from the scores of every labelled node, or held-out edge, in one place.
+fn shows_scores(config: &Config) -> bool {
     config.train.metrics.iter().any(|metric| metric == "roc_auc_exact")
 }
 
@@ -229,10 +232,17 @@ fn outcome(run: &Run) -> String {
         sets.filter_map(|(name, scores)| Some(format!("{} on {name} {noun}", figure_of(scores)?))).collect();
     let metric = run.recorded.metric.as_deref().unwrap_or("metric");
     let figures = if figures.is_empty() { String::new() } else { format!(": {metric} {}", figures.join(", ")) };
+    let of_pool = |(split, pairs): (&String, &u64)| format!("{} ({split})", separated(*pairs));
+    let pools: Vec<String> = summary.metrics.scores.hits_pool.iter().map(of_pool).collect();
+    let pools = if pools.is_empty() {
+        String::new()
+    } else {
+        format!(" Hits@K count against pools of {} pairs.", pools.join(" and "))
+    };
     let stopped = if summary.interrupted { " The run was interrupted; laconic resume goes on with it." } else { "" };
     let unit = if summary.averaging.is_some() { "mean" } else { "round" };
     format!(
-        "The best {unit} by validation {by} was {}{figures}.{stopped}",
+        "The best {unit} by validation {by} was {}{figures}.{pools}{stopped}",
         separated(summary.metrics.best_round.into())
     )
 }
