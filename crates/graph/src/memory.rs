@@ -3,11 +3,16 @@
 
 pub(crate) mod arrays;
 mod lines;
+mod places;
+#[cfg(unix)]
+mod shrunk;
+mod watched;
 
 use crate::limits::read_file;
 use std::path::Path;
 
 pub use lines::Lines;
+pub use watched::changed_file;
 
 /// The bytes that this process may still ask for before the system ends it or refuses: the least of what the machine
 /// has left, what each control group around the process (version 1 or 2) leaves below its limit, and what the

@@ -8,32 +8,16 @@
 
 use std::alloc::Layout;
 use std::cell::Cell;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::hint::black_box;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::MmapOptions;
 
-/// Arrays that may be maps at a time. Those beyond are copied.
-const MOST: usize = 256;
-
-/// A map: where its array begins, where it begins itself, and its bytes. All 0 where there is none.
-struct Place {
-    array: AtomicUsize,
-    start: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
-static PLACES: [Place; MOST] =
-    [const { Place { array: AtomicUsize::new(0), start: AtomicUsize::new(0), bytes: AtomicUsize::new(0) } }; MOST];
-
-/// How many arrays are maps, so that nobody looks for one where there are none.
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
-
-/// A place that nobody may take while its map is being taken apart.
-const GOING: usize = 1;
+use super::places::{GOING, PLACES, TAKEN, place_of, take};
 
 thread_local! {
     /// The place of the array on offer, and its layout.
@@ -47,14 +31,6 @@ pub(super) fn offered(layout: Layout) -> Option<*mut u8> {
     let (place, _) = OFFER.try_with(|offer| offer.get().filter(|(_, wanted)| *wanted == layout)).ok().flatten()?;
     let _ = OFFER.try_with(|offer| offer.set(None));
     Some(std::ptr::with_exposed_provenance_mut(PLACES[place].array.load(Ordering::Acquire)))
-}
-
-/// The place of the map that an array is.
-fn place_of(array: *const u8) -> Option<&'static Place> {
-    if TAKEN.load(Ordering::Acquire) == 0 {
-        return None;
-    }
-    PLACES.iter().find(|place| place.array.load(Ordering::Acquire) == array.addr())
 }
 
 /// Whether an array's memory is a map.
@@ -84,26 +60,18 @@ pub(super) unsafe fn take_apart(array: *mut u8) -> bool {
     true
 }
 
-/// Takes a place for a map whose array begins at this byte of it.
-fn take(map: &mut MmapMut, first: usize) -> Option<usize> {
-    let free = |place: &Place| place.array.compare_exchange(0, GOING, Ordering::AcqRel, Ordering::Acquire).is_ok();
-    let index = PLACES.iter().position(free)?;
-    let place = &PLACES[index];
-    place.start.store(map.as_mut_ptr().expose_provenance(), Ordering::Release);
-    place.bytes.store(map.len(), Ordering::Release);
-    place.array.store(map.as_mut_ptr().expose_provenance() + first, Ordering::Release);
-    TAKEN.fetch_add(1, Ordering::AcqRel);
-    Some(index)
-}
-
 /// The values that these bytes of a file are, as an array that is a map of it; `None` where that cannot be, because
 /// another allocator is at work, the system has no such maps, or values do not begin where their kind has to. What is
-/// written to the array does not reach the file.
+/// written to the array does not reach the file. Where the file becomes shorter the array reads zeros, and
+/// [`changed_file`](super::changed_file) says that it, or what stands in it, has changed since it was `opened`.
 ///
 /// # Safety
 ///
-/// Nobody changes or shortens the file as long as the array is there.
-pub(crate) unsafe fn array<T: Pod>(file: &File, bytes: Range<usize>) -> Option<Vec<T>> {
+/// Whoever reads the array takes no value for one that stays: it changes with the file.
+pub(crate) unsafe fn array<T: Pod>(
+    (file, path, opened): (&File, &Path, &Metadata),
+    bytes: Range<usize>,
+) -> Option<Vec<T>> {
     let (count, layout) = (bytes.len() / size_of::<T>(), Layout::array::<T>(bytes.len() / size_of::<T>()).ok()?);
     if cfg!(not(unix)) || layout.size() < super::lines::LARGE {
         return None;
@@ -114,6 +82,7 @@ pub(crate) unsafe fn array<T: Pod>(file: &File, bytes: Range<usize>) -> Option<V
     if !(map.as_ptr().addr() + bytes.start).is_multiple_of(align_of::<T>()) {
         return None;
     }
+    let watched = file.try_clone().ok()?;
     let place = take(&mut map, bytes.start)?;
     OFFER.set(Some((place, layout)));
     let mut values = Vec::<T>::with_capacity(count);
@@ -125,6 +94,9 @@ pub(crate) unsafe fn array<T: Pod>(file: &File, bytes: Range<usize>) -> Option<V
         TAKEN.fetch_sub(1, Ordering::AcqRel);
         return None;
     }
+    #[cfg(unix)]
+    super::shrunk::answer_faults();
+    super::watched::watch((place, expected), watched, path, opened.clone());
     // From here on the array is the map's owner.
     std::mem::forget(map);
     // The compiler may take new memory for memory that holds nothing: it must not see where this came from.

@@ -102,6 +102,8 @@ pub(super) fn write(path: &Path, mut tensors: Vec<Tensor>) -> Result<FileEntry> 
 pub(super) struct Tensors {
     path: PathBuf,
     file: File,
+    /// What the file was like before it was read.
+    opened: std::fs::Metadata,
     map: Mmap,
     data: usize,
     metadata: Metadata,
@@ -110,7 +112,7 @@ pub(super) struct Tensors {
 impl Tensors {
     /// Opens `path` and verifies its size and checksum.
     pub(super) fn open(path: &Path, expected: &FileEntry) -> Result<Self> {
-        let (file, map) = mapped::map(path)?;
+        let (file, opened, map) = mapped::map(path)?;
         if map.len() as u64 != expected.bytes {
             let what = format!("expected {} bytes, found {}", expected.bytes, map.len());
             return Err(GraphError::format(path, "size", what));
@@ -121,7 +123,7 @@ impl Tensors {
             return Err(GraphError::format(path, "blake3 checksum", what));
         }
         let (metadata, data) = header(&map).map_err(|what| GraphError::format(path, "header", what))?;
-        Ok(Tensors { path: path.to_owned(), file, map, data, metadata })
+        Ok(Tensors { path: path.to_owned(), file, opened, map, data, metadata })
     }
 
     /// Whether there is a tensor of this name.
@@ -156,7 +158,8 @@ impl Tensors {
             && dtype == T::DTYPE
             && let &[found, columns] = &shape[..]
             && found == rows
-            && let Some(values) = mapped::array(&self.file, self.data + start..self.data + end)
+            && let file = (&self.file, self.path.as_path(), &self.opened)
+            && let Some(values) = mapped::array(file, self.data + start..self.data + end)
         {
             return Ok((columns, values));
         }

@@ -331,6 +331,7 @@ impl<'a> Fit<'a> {
             task: &mut *self.task,
         };
         let loss = self.batches.gradient(worker, training, &mut self.gradient)?;
+        refuse_changed_files()?;
         network.idle().iter().for_each(|range| self.gradient[range.clone()].fill(0.0));
         // In the place of gradients, which running statistics have none of, stands what they were in this round.
         self.seen.clear();
@@ -429,6 +430,7 @@ impl<'a> Fit<'a> {
     fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(Scores, u64)> {
         let (start, aside) = (Instant::now(), worker.aside());
         self.infer_rows(worker, parameters, (round, true))?;
+        refuse_changed_files()?;
         let result = self.task.evaluate(worker, parameters, self.pass.logits(), round);
         if worker.plan.batching.is_some() {
             self.pass = Pass::default();
@@ -436,6 +438,14 @@ impl<'a> Fit<'a> {
         worker.times.evaluation += start.elapsed().saturating_sub(worker.aside() - aside);
         result
     }
+}
+
+/// What was computed from features in a file that has changed since reaches nobody: neither sums over workers nor a
+/// checkpoint.
+pub(super) fn refuse_changed_files() -> Result<()> {
+    let what = "the file has changed since it was opened, and features were read from it (data.features_in = \"file\"); \
+        where it is as it was again, `laconic resume` goes on";
+    laconic_graph::memory::changed_file().map_or(Ok(()), |path| Err(TrainError::file(path, what)))
 }
 
 /// Figures that are no numbers can neither be compared nor written down.
