@@ -123,8 +123,8 @@ pub fn sweep(folder: &Path, ours: impl Fn(&str) -> bool) -> io::Result<()> {
 }
 
 /// Has a file written under another name beside it and renames it once the disk has it, so that it is never seen
-/// half-written. It gets the rights of any new file. A device or a pipe is written to as it is: a file in its place
-/// would be seen by every program that uses it.
+/// half-written. It gets the rights of the file that it replaces, or those of any new one. A device or a pipe is
+/// written to as it is: a file in its place would be seen by every program that uses it.
 ///
 /// # Errors
 ///
@@ -133,13 +133,16 @@ pub fn write_aside<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let kind = std::fs::metadata(path).map(|found| found.file_type());
-    if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
+    let found = std::fs::metadata(path).ok();
+    if found.as_ref().is_some_and(|found| !found.is_file() && !found.is_dir()) {
         return write(&mut File::options().write(true).open(path)?);
     }
     let busy = || io::Error::new(ErrorKind::ResourceBusy, "another process is writing it");
     let mut part = Held::take(&part_of(path))?.ok_or_else(busy)?;
     part.file.set_len(0)?;
+    if let Some(before) = found.filter(|found| found.is_file()) {
+        part.file.set_permissions(before.permissions())?;
+    }
     let written = write(&mut part.file).and_then(|()| {
         part.file.sync_all()?;
         std::fs::rename(&part.path, path)?;
@@ -149,6 +152,30 @@ pub fn write_aside<E: From<io::Error>>(
         part.remove();
     }
     written
+}
+
+/// Gives a folder the rights of the one whose place it takes, and takes from others what they could not read of this
+/// `file` in there: what stood in closed files is not opened by being written anew.
+///
+/// # Errors
+///
+/// If the system refuses.
+pub fn keep_rights(folder: &Path, before: &Path, file: &str) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mut mode = std::fs::metadata(before)?.permissions().mode();
+        let of_file = std::fs::metadata(before.join(file)).map_or(mode, |found| found.permissions().mode());
+        for others in [0o070, 0o007] {
+            if of_file & others & 0o444 == 0 {
+                mode &= !others;
+            }
+        }
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode))?;
+    }
+    #[cfg(not(unix))]
+    let _ = (folder, before, file);
+    Ok(())
 }
 
 /// Waits until the disk has the folder's names as well: otherwise a power cut could undo the renaming.

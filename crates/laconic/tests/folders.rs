@@ -348,6 +348,38 @@ fn a_table_of_predictions_has_the_rights_of_any_new_file() {
     }
 }
 
+/// Whoever has closed a run or parts to others finds them closed when they are written again.
+#[test]
+fn what_is_written_anew_is_as_closed_as_what_was_there() {
+    let place = place();
+    let mode = |name: &str| std::fs::metadata(place.path(name)).expect(name).permissions().mode() & 0o777;
+    let close = |name: &str, mode: u32| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.path(name), mode).expect("ours");
+    };
+    place.json("train run.toml --out run");
+    let files = ["config.toml", "checkpoint.safetensors", "summary.json", "metrics.jsonl", "model.safetensors"];
+    files.iter().for_each(|name| close(&format!("run/{name}"), 0o600));
+    place.json("resume run --set train.epochs=8");
+    files.iter().for_each(|name| assert_eq!(mode(&format!("run/{name}")), 0o600, "{name}"));
+    // Another run in the place of one whose files were closed; and of one whose folder was.
+    place.json("train run.toml --out run");
+    assert_eq!((mode("run"), mode("run.1/summary.json")), (0o700, 0o600));
+    place.json("train run.toml --out run");
+    assert_eq!(mode("run"), 0o700);
+    place.json("partition graph.npz --parts 2 --out parts");
+    close("parts", 0o750);
+    place.json("partition graph.npz --parts 3 --out parts --force");
+    assert_eq!(mode("parts"), 0o750);
+    close("parts/meta.json", 0o600);
+    place.json("partition graph.npz --parts 2 --out parts --force");
+    assert_eq!(mode("parts"), 0o700);
+    place.json("predict run --out p.csv");
+    close("p.csv", 0o640);
+    place.json("predict run --out p.csv");
+    assert_eq!(mode("p.csv"), 0o640);
+}
+
 /// Runs the program where no file may grow beyond so many blocks of 512 bytes, as on a disk that is full.
 fn without_room(place: &Place, blocks: usize, line: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_laconic");
@@ -365,6 +397,8 @@ fn a_full_disk_is_one_line_with_the_files_path_and_leaves_nothing() {
         "data convert graph.npz --out tiny/y.npz --quiet",
         "data synth sbm --nodes 500 --out tiny/z.npz --quiet",
         "report run --out tiny/r.html --quiet",
+        "export run --to pyg --out tiny/e --quiet",
+        "man --out tiny/m --quiet",
     ] {
         let done = without_room(&place, 2, line);
         let file = line.split_whitespace().find(|word| word.starts_with("tiny/")).expect("every line has one");

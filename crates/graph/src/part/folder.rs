@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use safetensors::Dtype;
 
-use crate::aside::{Held, part_of};
+use crate::aside::{Held, keep_rights, part_of};
 use crate::dataset::{Features, Ids, Labels};
 use crate::edges::{EdgeData, Edges, Relations};
 use crate::error::{GraphError, Result};
@@ -73,6 +73,7 @@ pub fn write_parts<P: Borrow<Part>>(
 /// Puts a folder in its place; what is there, if it is `occupied`, is at `old` for a moment.
 pub(super) fn put_in_place(folder: &Path, (dir, occupied): (&Path, bool), old: &Path) -> Result<()> {
     if occupied {
+        keep_rights(folder, dir, META).map_err(|source| GraphError::io(folder, source))?;
         rename(dir, old)?;
         // If the new folder cannot take the place, the old one takes it again.
         rename(folder, dir).or_else(|error| rename(old, dir).and(Err(error)))?;

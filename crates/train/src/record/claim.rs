@@ -6,7 +6,7 @@
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use laconic_graph::aside::{Held, sweep};
+use laconic_graph::aside::{Held, keep_rights, sweep};
 use laconic_graph::limits::read_file;
 
 use super::aside::write_aside;
@@ -121,8 +121,10 @@ impl Claim {
             }
             if self.is_occupied() {
                 self.check_movable()?;
-                moved = Some(self.move_aside()?);
+                let before = self.move_aside()?;
                 std::fs::create_dir_all(&folder).map_err(io)?;
+                keep_rights(&folder, &before, CONFIG).map_err(io)?;
+                moved = Some(before);
                 // The old lock goes after the new one is taken.
                 self.lock = Some(Lock::take(&folder)?);
             }
