@@ -15,14 +15,17 @@ fn place() -> Place {
     let place = Place::new();
     place.json("data synth sbm --nodes 400 --features 8 --out graph.npz");
     place.write("run.toml", RUN);
+    std::fs::create_dir(place.path("tmp")).expect("made");
     place
 }
 
 /// A run that does not end by itself, once a round of it is over.
 fn endless(place: &Place) -> Child {
     let line = "train run.toml --out run --quiet --set train.epochs=1000000 --set transport.deadline_s=20";
-    let mut command = Command::new(env!("CARGO_BIN_EXE_laconic"));
-    command.args(line.split_whitespace()).args(PROCESSES.split_whitespace()).current_dir(place.path(""));
+    let mut command = Command::new("sh");
+    // By themselves new files would be open to everybody.
+    let open = format!("umask 000; exec {} {line} {PROCESSES}", env!("CARGO_BIN_EXE_laconic"));
+    command.args(["-c", &open]).env("TMPDIR", place.path("tmp")).current_dir(place.path(""));
     let job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let start = Instant::now();
     let has_begun = || std::fs::read(place.path("run/metrics.jsonl")).is_ok_and(|figures| !figures.is_empty());
@@ -137,10 +140,39 @@ fn workers_whose_parent_is_killed_stop_with_a_checkpoint() {
     let mut said = String::new();
     job.stderr.take().expect("it was piped").read_to_string(&mut said).expect("text");
     assert!(!said.contains("panicked"), "{said}");
+    let left = std::fs::read_dir(place.path("tmp")).expect("a folder").count();
+    assert_eq!(left, 0, "the folder where they met is left behind");
     let checkpoint = place.path("run/checkpoint.safetensors");
     assert!(checkpoint.exists());
     std::fs::remove_file(checkpoint).expect("removed");
     place.refused("resume run", 5, &["checkpoint.safetensors", "begin anew: laconic train run/config.toml"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_folder_where_workers_meet_is_open_to_nobody_else() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = place();
+    let mut job = endless(&place);
+    let folders = std::fs::read_dir(place.path("tmp")).expect("a folder");
+    let modes: Vec<u32> =
+        folders.map(|entry| entry.unwrap().metadata().unwrap().permissions().mode() & 0o777).collect();
+    signal("-INT", &job.id().to_string());
+    job.wait().expect("it ends");
+    assert_eq!(modes, [0o700]);
+}
+
+/// As on clusters, where it names job, user and node.
+#[test]
+fn workers_meet_where_the_folder_for_temporary_files_has_a_long_name() {
+    let place = place();
+    let long = place.path(&"x".repeat(120));
+    std::fs::create_dir(&long).expect("made");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_laconic"));
+    let line = format!("train run.toml --out run --quiet {PROCESSES}");
+    command.args(line.split_whitespace()).env("TMPDIR", &long).current_dir(place.path(""));
+    let done = command.output().expect("the program starts");
+    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
 }
 
 #[test]

@@ -135,12 +135,12 @@ pub fn task_of_parent<T: DeserializeOwned>(signals: &Signals) -> Result<T> {
     Ok(task)
 }
 
-/// The child's side: how it ended. A parent that is gone reads nothing.
-pub fn answer_parent(ended: &impl Serialize) -> Result<()> {
+/// The child's side: how it ended. A parent that is gone reads nothing; whether it is there.
+pub fn answer_parent(ended: &impl Serialize) -> Result<bool> {
     let line = serde_json::to_string(ended)? + "\n";
     match std::io::stdout().write_all(line.as_bytes()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("standard output"),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => written.context("standard output").map(|()| true),
     }
 }
 

@@ -369,6 +369,9 @@ pub fn worker(output: &Output) -> Result<u8> {
             Ended::Failed { text: error.to_string(), code: error.exit_code(), failed }
         }
     };
-    answer_parent(&ended)?;
+    if !answer_parent(&ended)? {
+        // Who made the folder in which workers met can remove it no more; another worker may have done so already.
+        let _ = std::fs::remove_dir_all(&seat.folder);
+    }
     Ok(0)
 }

@@ -129,6 +129,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_time_that_is_none_is_refused_as_that() {
+        for text in ["0s", "0 min", "0.0 h"] {
+            let error = Span::try_from(text.to_owned()).expect_err(text);
+            assert!(error.contains("a time above 0") && error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
     fn paces_are_read_with_their_units_and_written_so_that_they_read_back() {
         let seconds = Duration::from_secs_f64;
         for (text, pace) in [
