@@ -20,7 +20,8 @@ static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let finished = vec![(vec![0.5; plan.stages[0].network.len()], 7)];
     let snapshot = Snapshot::take(1, &progress, finished, Default::default());
     let identity = Identity::of(&plan, &GlobalCounts::default()).expect("plain values");
-    Checkpoint { run: identity.run(None), identity, snapshot }.to_bytes().expect("plain values")
+    let (run, starts) = (identity.run(None), Vec::new());
+    Checkpoint { run, identity, starts, messages: None, snapshot }.to_bytes().expect("plain values")
 });
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

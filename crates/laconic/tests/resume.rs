@@ -35,6 +35,36 @@ fn a_resumed_run_writes_down_what_it_was_set_to_and_goes_on_with_it() {
     assert!(page.contains("lr = 0.02"), "the report shows the run that was made");
 }
 
+/// The crash of a run of three workers, each of which has all that there is to remember.
+#[test]
+fn a_run_goes_on_with_as_many_workers_as_are_asked_for() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 400 --features 8 --out graph.npz");
+    place.json("partition graph.npz --parts 4 --out four");
+    place.write("run.toml", RUN);
+    let fault = "--set out.checkpoint_every=2 --set transport.fault={rank=2,round=4,kind=\"crash\"}";
+    place.refused(&format!("train run.toml --out run {fault}"), 4, &["worker 2"]);
+    place.refused("resume run --workers 0", 2, &["--workers"]);
+    let starts = |summary: &serde_json::Value| {
+        let starts = summary["bytes"]["starts"].as_array().expect("starts").clone();
+        starts.iter().map(|start| start["workers"].as_u64().expect("a number")).collect::<Vec<u64>>()
+    };
+    let on = place.json("resume run --workers 2");
+    assert_eq!((&on["workers"], &on["rounds"], starts(&on)), (&2.into(), &5.into(), vec![3, 2]));
+    assert!(on["bytes"]["total"] == on["bytes"]["predicted"] && on["bytes"]["unlisted"] == 0, "{}", on["bytes"]);
+    let config = std::fs::read_to_string(place.path("run/config.toml")).expect("a configuration");
+    assert!(config.contains("parts = 2\n"), "{config}");
+    let words = ["holds 4 parts, but partition.parts = 2", "laconic resume --workers 4"];
+    place.refused("resume run --set data.path=four --set train.epochs=7", 2, &words);
+    let on =
+        place.json("resume run --workers 4 --set data.path=four --set train.epochs=7 --set transport.kind=processes");
+    assert_eq!((&on["workers"], &on["rounds"], starts(&on)), (&4.into(), &7.into(), vec![3, 2, 4]));
+    assert!(on["bytes"]["total"] == on["bytes"]["predicted"] && on["bytes"]["unlisted"] == 0, "{}", on["bytes"]);
+    assert_eq!(place.run("report run").code, 0);
+    let page = std::fs::read_to_string(place.path("run/report.html")).expect("a page");
+    assert!(page.contains("workers of this run: 3 until round 3, 2 until round 5, 4 since"), "it is said");
+}
+
 /// The rate of each round that is written down.
 fn rates(place: &Place) -> Vec<f64> {
     let lines = std::fs::read_to_string(place.path("run/metrics.jsonl")).expect("rounds");

@@ -13,6 +13,15 @@ use laconic_wire::{Direction, Rank};
 
 use crate::error::{Result, TrainError};
 
+/// What a worker remembers between rounds that no other knows, so that it cannot be shared out anew among others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnMemory {
+    /// The key of the configuration that makes it.
+    pub key: &'static str,
+    /// What it is, in words.
+    pub what: &'static str,
+}
+
 /// Something that has to survive a resumed run.
 pub trait Remembers {
     /// Puts everything into `saved`.

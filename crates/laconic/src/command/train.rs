@@ -68,7 +68,9 @@ pub struct Train {
 
 /// Arguments of `resume`.
 #[derive(Args)]
-#[command(after_help = "Example: laconic resume runs/gcn")]
+#[command(after_help = "Example: laconic resume runs/gcn\n\
+    With other workers: laconic resume runs/gcn --workers 2\n\
+    Over other parts: laconic resume runs/gcn --workers 2 --set data.path=parts-2")]
 pub struct Resume {
     /// The run's folder
     dir: PathBuf,
@@ -76,6 +78,10 @@ pub struct Resume {
     /// this machine (data.path, transport.deadline_s, …); config.toml then says so
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Go on with so many workers, where none remembers what no other knows: the same as --set partition.parts=N; data
+    /// that are cut already are needed in so many parts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    workers: Option<u32>,
     /// Start even if the workers may need more memory than there is
     #[arg(long)]
     force: bool,
@@ -95,7 +101,8 @@ pub fn train(arguments: Train, output: &Output) -> Result<u8> {
 }
 
 /// Goes on from the last checkpoint.
-pub fn resume(arguments: Resume, output: &Output) -> Result<u8> {
+pub fn resume(mut arguments: Resume, output: &Output) -> Result<u8> {
+    arguments.set.extend(arguments.workers.map(|workers| format!("partition.parts={workers}")));
     let load = |set: &[String]| {
         let config = Config::load(&arguments.dir.join("config.toml"), set);
         config.with_context(|| format!("{} is not the folder of a run", arguments.dir.display()))

@@ -111,7 +111,6 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "messages.selection",
             "messages.skip",
             "messages.costs",
-            "messages.budget",
             "messages.layers",
         ],
     ),
@@ -138,6 +137,8 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "schedule.grace",
             // It decides what crosses, and how long.
             "schedule.aggregator",
+            // The messages that it has chosen stay.
+            "messages.budget",
             // A link model puts stamps on frames.
             "transport.shape",
             "transport.shape_sleeps",

@@ -14,6 +14,7 @@ use laconic_wire::{Direction, Kind, Tag, VectorCoder};
 use crate::config::ramp::Clock;
 use crate::config::{CodecChoice, CostsChoice, MessagesConfig, SkipConfig};
 use crate::error::{Result, TrainError};
+use crate::saved::OwnMemory;
 use crate::schedule::Stage;
 
 pub use coding::Coding;
@@ -240,11 +241,19 @@ impl Messages {
         !self.parameters.kind.lossless
     }
 
-    /// Whether what is sent depends on what a worker alone remembers.
-    pub fn remember(&self) -> bool {
-        self.has_feedback()
-            || self.skip.is_some()
-            || self.named.iter().any(|coding| coding.is_adaptive() || coding.kind.remembers)
+    /// What a worker alone remembers and what is sent depends on, if anything.
+    pub fn own_memory(&self) -> Option<OwnMemory> {
+        let of = |key, what| Some(OwnMemory { key, what });
+        if self.has_feedback() {
+            return of("messages.error_feedback", "what rounding its sums has left over");
+        }
+        if self.skip.is_some() {
+            return of("messages.skip", "the rows that it sent and received last");
+        }
+        let at = self.named.iter().position(|coding| coding.is_adaptive() || coding.kind.remembers)?;
+        let key = ["messages.forward", "messages.backward"].get(at).copied().unwrap_or("messages.layers");
+        let is_adaptive = self.named[at].is_adaptive();
+        of(key, if is_adaptive { "the bits that were assigned to its rows" } else { "what its codec had last" })
     }
 
     /// Whether messages of a link only make sense if the same rows travel every time; the first key that asks for it.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Plan;
 use crate::config::{KEYS, Reach};
 use crate::error::{Result, TrainError};
+use crate::saved::OwnMemory;
 
 /// The named values that decide a run's numbers: configuration, data, partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,12 @@ const VERSION: &str = "the program's version";
 
 /// The digest of who owns which node.
 const PARTITION: &str = "the partition's digest";
+
+/// The digest of the whole data.
+const DATA: &str = "the data's digest";
+
+/// How many parts there are, and workers.
+const NUMBER: &str = "partition.parts";
 
 /// How workers order their own rows.
 const ORDER: &str = "partition.order";
@@ -59,7 +66,7 @@ impl Identity {
         values.extend(numbers.map(|(name, number)| (format!("the data's {name}"), number.to_string())));
         for (name, value) in [
             ("several labels a node", counts.multi_label.to_string()),
-            ("the data's digest", counts.data_digest.clone()),
+            (DATA, counts.data_digest.clone()),
             (PARTITION, counts.partition_digest.clone()),
         ] {
             values.push((name.to_owned(), value));
@@ -102,6 +109,22 @@ impl Identity {
         hasher.finalize().to_hex().to_string()
     }
 
+    /// Checks that a run may go on over other parts of the same data.
+    fn check_moves(&self, before: &Identity, own: Option<OwnMemory>) -> std::result::Result<(), String> {
+        let [now, then] = [self, before].map(|of| of.get(NUMBER).unwrap_or("0"));
+        let differs = format!("{NUMBER} is {now}, and was {then} when the checkpoint was written");
+        if let Some(OwnMemory { key, what }) = own {
+            let value = self.get(key).map(|value| format!(" = {value}")).unwrap_or_default();
+            let own = format!("with {key}{value} each worker remembers {what}, and no other does");
+            return Err(format!("{differs}: {own}; go on over the parts that it had, or begin anew"));
+        }
+        if self.get(DATA).is_none_or(str::is_empty) {
+            let what = "nobody knows the digest of the whole data, so other parts might be of other data";
+            return Err(format!("{differs}: {what}"));
+        }
+        Ok(())
+    }
+
     fn get(&self, name: &str) -> Option<&str> {
         self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -115,16 +138,26 @@ impl Identity {
     }
 
     /// Checks that a run of this identity may go on from a checkpoint of `before`; `given` are the keys that the user
-    /// has set for it.
+    /// has set for it, and `own` what each worker alone remembers. Who sets the number of parts asks for other parts.
     ///
     /// # Errors
     /// If it is another run, or one of another course than the user has asked for; the text says what differs.
-    pub fn check_goes_on(&self, before: &Identity, given: &[String]) -> std::result::Result<(), String> {
+    pub fn check_goes_on(
+        &self,
+        before: &Identity,
+        given: &[String],
+        own: Option<OwnMemory>,
+    ) -> std::result::Result<(), String> {
         // How parts were made is the same where they are; earlier programs did not know it of parts cut before.
         let is_same_partition = self.get(PARTITION).is_some() && self.get(PARTITION) == before.get(PARTITION);
         // The order of own rows is none of that: what workers remember of them is in it.
         let made_parts = |name: &str| name.starts_with("partition.") && name != ORDER;
-        let counts = |name: &str| name != VERSION && !(is_same_partition && made_parts(name));
+        let moves = !is_same_partition && given.iter().any(|key| is_about(key, NUMBER));
+        if moves {
+            self.check_moves(before, own)?;
+        }
+        let of_parts = |name: &str| made_parts(name) || (moves && [PARTITION, PARTS].contains(&name));
+        let counts = |name: &str| name != VERSION && !((is_same_partition || moves) && of_parts(name));
         for difference in self.differences(before).filter(|difference| counts(difference.name)) {
             let name = difference.name;
             let is_key = name.contains('.');
@@ -136,6 +169,10 @@ impl Identity {
             }
             let free = || Reach::Course.keys().chain(Reach::Process.keys()).collect::<Vec<_>>().join(", ");
             return Err(match (is_key, Reach::of(name)) {
+                (false, _) if name == PARTITION => {
+                    let what = "these are not the data that the run began with, or they are cut otherwise";
+                    format!("{differs}: {what}; `laconic resume --workers N` goes on with another number of parts")
+                }
                 (false, _) => format!("{differs}: these are not the data that the run began with"),
                 (true, Reach::Course) => format!("{differs}: to go on with it, say --set {name}={now}"),
                 (true, _) => format!("{differs}; a resumed run may change {}", free()),
@@ -247,19 +284,20 @@ mod tests {
     fn a_later_version_of_the_program_goes_on_but_workers_have_the_same() {
         let (old, new) = (identity(&[(VERSION, "0.1.0")]), identity(&[(VERSION, "0.2.0")]));
         assert_eq!(old.differences(&new).next().map(|difference| difference.name), Some(VERSION));
-        assert_eq!(new.check_goes_on(&old, &[]), Ok(()));
+        assert_eq!(new.check_goes_on(&old, &[], None), Ok(()));
     }
 
     #[test]
     fn how_the_parts_were_made_does_not_matter_where_they_are_the_same() {
         let of = |method: &str, digest: &str| identity(&[("partition.method", method), (PARTITION, digest)]);
-        assert_eq!(of("multilevel", "a").check_goes_on(&of("random", "a"), &[]), Ok(()));
-        let refused = of("multilevel", "b").check_goes_on(&of("random", "a"), &[]).expect_err("another partition");
+        assert_eq!(of("multilevel", "a").check_goes_on(&of("random", "a"), &[], None), Ok(()));
+        let refused =
+            of("multilevel", "b").check_goes_on(&of("random", "a"), &[], None).expect_err("another partition");
         assert!(refused.starts_with("partition.method"), "{refused}");
-        assert!(of("random", "b").check_goes_on(&of("random", "a"), &[]).is_err());
+        assert!(of("random", "b").check_goes_on(&of("random", "a"), &[], None).is_err());
         // What workers have written of own rows is in the order of these.
         let ordered = identity(&[("partition.order", "locality"), (PARTITION, "a")]);
-        let refused = ordered.check_goes_on(&identity(&[(PARTITION, "a")]), &[]).expect_err("another order");
+        let refused = ordered.check_goes_on(&identity(&[(PARTITION, "a")]), &[], None).expect_err("another order");
         assert!(refused.starts_with("partition.order is locality"), "{refused}");
     }
 
@@ -280,7 +318,7 @@ mod tests {
         for (given, may) in
             [("train.lr", true), ("train", true), ("train.lr.x", true), ("train.l", false), ("lr", false)]
         {
-            assert_eq!(now.check_goes_on(&before, &[given.to_owned()]).is_ok(), may, "{given}");
+            assert_eq!(now.check_goes_on(&before, &[given.to_owned()], None).is_ok(), may, "{given}");
         }
     }
 }

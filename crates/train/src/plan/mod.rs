@@ -12,6 +12,7 @@ mod load;
 mod members;
 mod narrow;
 mod notes;
+mod own;
 mod precision;
 pub(crate) mod trainers;
 mod unread;
@@ -370,11 +371,6 @@ impl Plan {
     pub fn counts_left_out(&self) -> bool {
         let deletes = |selection: &Arc<dyn Selection>| selection.deletes_edges();
         self.frozen == Scope::Nothing && !self.selection.as_ref().is_none_or(deletes)
-    }
-
-    /// Whether a worker remembers between rounds what no other knows, so that a checkpoint needs a file of each.
-    pub fn remembers(&self) -> bool {
-        self.is_late() || self.cadence.is_local() || self.messages.remember()
     }
 
     /// Whether several workers train another model than one would, beyond rounding: messages are compressed, left out

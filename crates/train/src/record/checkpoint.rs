@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::aside::{read_within, write_aside};
 use super::tensors::Tensors;
+use super::traffic::Started;
+use crate::config::MessagesConfig;
 use crate::error::{Result, TrainError};
 use crate::fit::progress::{Counters, Finished, Snapshot};
 use crate::plan::identity::Identity;
@@ -31,6 +33,10 @@ pub struct Checkpoint {
     pub identity: Identity,
     /// The name of what was written of the run at the time: workers' own states of this name belong to it.
     pub run: String,
+    /// How often the run was started until then, and with how many workers.
+    pub starts: Vec<Started>,
+    /// The messages that a byte budget has chosen, where there is one: who goes on keeps to them.
+    pub messages: Option<MessagesConfig>,
     /// The state that all workers share.
     pub snapshot: Snapshot,
 }
@@ -41,6 +47,10 @@ pub struct Checkpoint {
 struct Header {
     identity: Identity,
     run: String,
+    #[serde(default)]
+    starts: Vec<Started>,
+    #[serde(default)]
+    messages: Option<MessagesConfig>,
     stage: usize,
     rounds_finished: Vec<u32>,
     bytes: Vec<[u64; 3]>,
@@ -59,6 +69,8 @@ impl Checkpoint {
         let header = Header {
             identity: self.identity.clone(),
             run: self.run.clone(),
+            starts: self.starts.clone(),
+            messages: self.messages.clone(),
             stage: *stage,
             rounds_finished: finished.iter().map(|(_, rounds)| *rounds).collect(),
             bytes: bytes.iter().map(|(_, c)| [c.frames, c.payload, c.framed]).collect(),
@@ -84,38 +96,57 @@ impl Checkpoint {
         let refuse = TrainError::checkpoint::<String>;
         let mut file = Tensors::from_bytes(bytes, FORMAT).map_err(refuse)?;
         let header: Header = serde_json::from_str(file.text()).map_err(|e| refuse(format!("state: {e}")))?;
+        let Header { identity, run, starts, messages, stage, rounds_finished, bytes, counters, has_best, slots } =
+            header;
         let bytes: Vec<Count> =
-            header.bytes.iter().map(|&[frames, payload, framed]| Count { frames, payload, framed }).collect();
+            bytes.iter().map(|&[frames, payload, framed]| Count { frames, payload, framed }).collect();
         let bytes: [Count; Kind::ALL.len()] =
             bytes.try_into().map_err(|_| refuse(format!("expected bytes of {} kinds", Kind::ALL.len())))?;
-        if header.slots > SLOTS_MAX {
-            return Err(refuse(format!("expected at most {SLOTS_MAX} optimiser slots, found {}", header.slots)));
+        if slots > SLOTS_MAX {
+            return Err(refuse(format!("expected at most {SLOTS_MAX} optimiser slots, found {slots}")));
         }
-        if header.stage != header.rounds_finished.len() {
+        if stage != rounds_finished.len() {
             return Err(refuse("expected every stage before the current one to be finished".to_owned()));
         }
         let mut take = |name: &str| file.take(name).map_err(refuse);
-        let finished = header.rounds_finished.iter().enumerate();
+        let finished = rounds_finished.iter().enumerate();
         let snapshot = Snapshot {
-            stage: header.stage,
+            stage,
             finished: finished
                 .map(|(i, &rounds)| Ok((take(&format!("finished.{i}"))?, rounds)))
                 .collect::<Result<Vec<Finished>>>()?,
             bytes: bytes.into(),
             parameters: take("parameters")?,
-            best: if header.has_best { Some(take("best")?) } else { None },
-            slots: (0..header.slots).map(|i| take(&format!("slot.{i}"))).collect::<Result<_>>()?,
-            counters: header.counters,
+            best: if has_best { Some(take("best")?) } else { None },
+            slots: (0..slots).map(|i| take(&format!("slot.{i}"))).collect::<Result<_>>()?,
+            counters,
         };
-        Ok(Checkpoint { identity: header.identity, run: header.run, snapshot })
+        Ok(Checkpoint { identity, run, starts, messages, snapshot })
     }
 
     /// Writes the file into a run's folder, all or nothing.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If training has left the numbers, or the operating system refuses.
     pub fn write(&self, folder: &Path) -> Result<()> {
+        self.refuse_infinite()?;
         write_aside(&folder.join(FILE), &self.to_bytes()?)
+    }
+
+    /// Nothing comes of a state that holds no numbers: running statistics overflow where no loss has to.
+    fn refuse_infinite(&self) -> Result<()> {
+        let Snapshot { parameters, best, slots, finished, .. } = &self.snapshot;
+        let odd = |values: &[f32]| values.iter().copied().find(|value| !value.is_finite());
+        let of_parameters = [parameters].into_iter().chain(best).chain(finished.iter().map(|(values, _)| values));
+        let found = of_parameters.map(|values| ("a parameter", values));
+        let found = found.chain(slots.iter().map(|slot| ("what the optimiser remembers", slot)));
+        match found.filter_map(|(what, values)| Some((what, odd(values)?))).next() {
+            Some((what, odd)) => {
+                let what = format!("{what} is {odd}, and no checkpoint is written of it");
+                Err(TrainError::Diverged { round: self.snapshot.rounds(), what })
+            }
+            None => Ok(()),
+        }
     }
 
     /// The bytes of the file in a run's folder.
@@ -178,7 +209,9 @@ mod tests {
             slots: vec![vec![0.1; 4], vec![0.2; 4]],
         };
         let identity = serde_json::from_str(r#"[["train.lr", "0.1"], ["the data's nodes", "3"]]"#).expect("pairs");
-        Checkpoint { identity, run: "f".to_owned(), snapshot }
+        let starts = vec![Started { workers: 3, after_round: 0 }, Started { workers: 2, after_round: 7 }];
+        let messages = Some(MessagesConfig { budget: "2 MB".to_owned(), ..MessagesConfig::default() });
+        Checkpoint { identity, run: "f".to_owned(), starts, messages, snapshot }
     }
 
     #[test]
@@ -186,6 +219,27 @@ mod tests {
         let bytes = checkpoint().to_bytes().expect("writable");
         assert_eq!(Checkpoint::from_bytes(&bytes).expect("its own bytes"), checkpoint());
         assert_eq!(checkpoint().snapshot.rounds(), 10);
+    }
+
+    #[test]
+    fn a_checkpoint_of_what_is_no_number_is_not_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let places: [fn(&mut Snapshot) -> &mut f32; 4] = [
+            |of| &mut of.parameters[3],
+            |of| &mut of.best.as_mut().expect("a best")[0],
+            |of| &mut of.slots[1][2],
+            |of| &mut of.finished[0].0[1],
+        ];
+        for place in places {
+            for odd in [f32::INFINITY, f32::NAN] {
+                let mut checkpoint = checkpoint();
+                *place(&mut checkpoint.snapshot) = odd;
+                let error = checkpoint.write(folder.path()).expect_err("no number");
+                assert!(error.exit_code() == 6 && error.to_string().contains(&odd.to_string()), "{error}");
+                assert!(std::fs::read_dir(folder.path()).expect("a folder").next().is_none());
+            }
+        }
+        checkpoint().write(folder.path()).expect("numbers");
     }
 
     #[test]

@@ -9,28 +9,29 @@ use std::path::Path;
 use laconic_wire::{Count, Kind, PerKind, Rank, Row};
 
 use super::aside::read_within;
+use super::checkpoint::Checkpoint;
 use super::ledger::put_together;
 use super::report::WorkerReport;
 use super::summary::Summary;
-use super::traffic::{Earlier, LinkBytes, StartBytes};
+use super::traffic::{Earlier, LinkBytes, StartBytes, Started};
 use crate::error::Result;
-use crate::fit::progress::Snapshot;
 
 /// A larger summary is not read back.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// Reads back what the run in this folder had sent before it goes on from the snapshot. Rows that its workers have left
-/// there are put together first.
+/// Reads back what the run in this folder had sent before it goes on from the checkpoint. Rows that its workers have
+/// left there are put together first.
 ///
 /// # Errors
 /// If the ledger cannot be read or written.
-pub fn read_earlier(out: &Path, workers: usize, snapshot: &Snapshot) -> Result<Earlier> {
+pub fn read_earlier(out: &Path, checkpoint: &Checkpoint) -> Result<Earlier> {
+    let snapshot = &checkpoint.snapshot;
     let mut found = Found::default();
-    put_together(out, workers, true, &mut |row| found.enter(row))?;
+    put_together(out, true, &mut |row| found.enter(row))?;
     let summary = read_within(&out.join("summary.json"), BYTES_MAX).ok();
     let summary = summary.and_then(|text| serde_json::from_slice::<Summary>(&text).ok());
     let until = found.until(snapshot.rounds());
-    let mut earlier = found.earlier(snapshot.rounds(), summary.as_ref());
+    let mut earlier = found.earlier((snapshot.rounds(), &checkpoint.starts), summary.as_ref());
     // Where rows are missing (those of other machines, perhaps), the checkpoint still knows how much was sent.
     for (kind, known) in snapshot.bytes.iter() {
         let missing = known.framed.saturating_sub(until[kind].framed);
@@ -100,7 +101,11 @@ impl Found {
 
     /// What all starts have sent before the run goes on after this round; the summary, if there is one, is that of the
     /// last start that ended in order.
-    fn earlier(self, after: u32, summary: Option<&Summary>) -> Earlier {
+    fn earlier(mut self, (after, known): (u32, &[Started]), summary: Option<&Summary>) -> Earlier {
+        // A worker that is alone sends nothing, and has no rows.
+        for (start, _) in (0..).zip(known) {
+            self.starts.entry(start).or_default();
+        }
         let links = self.links.into_iter().map(|((from, to), count)| {
             let Count { frames, payload, framed: bytes } = count;
             LinkBytes { from: from.0, to: to.0, frames, payload, bytes }
@@ -117,7 +122,10 @@ impl Found {
         let first = self.starts.keys().next().copied();
         let (mut starts, mut straight, mut again_from) = (Vec::new(), PerKind::<u64>::default(), after);
         for (&number, start) in self.starts.iter().rev() {
-            let (after_round, closed) = (start.after_round(), closed(number));
+            let known = known.get(number as usize);
+            let after_round = if start.rounds.is_empty() { known.map(|start| start.after_round) } else { None };
+            let after_round = after_round.unwrap_or_else(|| start.after_round());
+            let (workers, closed) = (known.map_or(0, |start| start.workers), closed(number));
             let Count { frames, payload, framed: bytes } = start.total;
             let (mut repeated, mut again) = (0, 0);
             // What is said before the first round that is trained was said by the start before.
@@ -143,7 +151,8 @@ impl Found {
                 // goes on.
                 starts.last_mut().into_iter().for_each(|later: &mut StartBytes| later.again += ended);
             }
-            starts.push(StartBytes { start: number, after_round, frames, payload, bytes, repeated, again, closed });
+            let sent = StartBytes { start: number, after_round, frames, payload, bytes, ..StartBytes::default() };
+            starts.push(StartBytes { workers, repeated, again, closed, ..sent });
             if start.first.is_some() {
                 again_from = again_from.min(after_round);
             }
@@ -190,7 +199,7 @@ mod tests {
                 found.enter(&row(start, round, Kind::ParameterGradients, 76));
             }
         }
-        let earlier = found.earlier(4, None);
+        let earlier = found.earlier((4, &[]), None);
         let of = |start: usize| (earlier.starts[start].after_round, earlier.starts[start].repeated);
         assert_eq!((of(0), of(1)), ((0, 3 * 200), (4, 2 * 200)));
         let bytes: Vec<u64> = earlier.starts.iter().map(|start| start.bytes).collect();

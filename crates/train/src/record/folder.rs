@@ -9,9 +9,10 @@ use super::aside::write_aside;
 use super::card::Card;
 use super::checkpoint::Checkpoint;
 use super::claim::CONFIG;
-use super::ledger;
+use super::ledger::{self, of_workers};
 use super::report::WorkerReport;
 use super::summary::Summary;
+use super::traffic::Started;
 use super::weights;
 use crate::error::{Result, TrainError};
 use crate::exchange::timeline::Timeline;
@@ -45,10 +46,11 @@ impl Table {
     /// Puts the lines of all workers together whose files are here.
     fn join(&self, out: &Path, workers: usize) -> Result<()> {
         let mut table = format!("{}\n", self.header).into_bytes();
-        for rank in 0..workers {
-            let path = self.part(out, rank);
+        for (rank, path) in of_workers(out, self.name) {
+            // One of an earlier start, with more workers, that was killed before its lines were put together.
+            let is_left_over = rank >= workers as u64;
             if let Ok(lines) = std::fs::read(&path) {
-                table.extend(lines);
+                table.extend(if is_left_over { Vec::new() } else { lines });
                 std::fs::remove_file(&path).map_err(|source| TrainError::io(&path, source))?;
             }
         }
@@ -74,7 +76,7 @@ pub(crate) fn write_results(
     }
     let (mut listed, mut again) = (0, PerKind::<u64>::default());
     let goes_on = summary.bytes.starts.last().copied().filter(|_| continues);
-    ledger::put_together(out, summary.workers as usize, continues, &mut |row| {
+    ledger::put_together(out, continues, &mut |row| {
         listed += row.count.framed;
         if goes_on.is_some_and(|start| row.start == start.start && row.entry.round <= start.after_round) {
             again[row.entry.kind] += row.count.framed;
@@ -107,13 +109,15 @@ pub(crate) fn write_results(
 }
 
 /// Takes up the folder of a run that goes on: its configuration is from now on the one that it goes on with, and so is
-/// that of its checkpoint.
+/// that of its checkpoint, which also says that the run was started again, and with how many workers.
 ///
 /// # Errors
 /// If the operating system refuses.
-pub(crate) fn continue_folder(out: &Path, plan: &Plan, (checkpoint, now): (&Checkpoint, &Identity)) -> Result<()> {
-    if checkpoint.identity != *now {
-        Checkpoint { identity: now.clone(), ..checkpoint.clone() }.write(out)?;
-    }
+pub(crate) fn continue_folder(
+    (out, plan): (&Path, &Plan),
+    checkpoint: &Checkpoint,
+    (identity, starts): (&Identity, &[Started]),
+) -> Result<()> {
+    Checkpoint { identity: identity.clone(), starts: starts.to_vec(), ..checkpoint.clone() }.write(out)?;
     write_aside(&out.join(CONFIG), plan.members.to_toml_of_run(&plan.config)?.as_bytes())
 }

@@ -20,6 +20,18 @@ pub const FILE: &str = "ledger.csv";
 /// More than any row takes.
 const LINE_MAX: u64 = 512;
 
+/// The files `NAME.K.csv` that workers have written, in the order of their numbers.
+pub(super) fn of_workers(out: &Path, name: &str) -> Vec<(u64, PathBuf)> {
+    let rank = |file: &str| file.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".csv")?.parse::<u64>().ok();
+    let entries = std::fs::read_dir(out).into_iter().flatten().flatten();
+    let mut found: Vec<(u64, PathBuf)> = entries
+        .filter_map(|entry| Some((rank(entry.file_name().to_str()?)?, entry.path())))
+        .filter(|(_, path)| path.is_file())
+        .collect();
+    found.sort_unstable();
+    found
+}
+
 /// One worker's rows that are not in [`FILE`] yet.
 fn part(out: &Path, rank: Rank) -> PathBuf {
     out.join(format!("ledger.{rank}.csv"))
@@ -93,9 +105,10 @@ fn whole_lines(file: &mut File) -> std::io::Result<u64> {
 ///
 /// # Errors
 /// If a line is no row, or the operating system refuses.
-pub fn put_together(out: &Path, workers: usize, continues: bool, each: &mut dyn FnMut(&Row)) -> Result<()> {
+pub fn put_together(out: &Path, continues: bool, each: &mut dyn FnMut(&Row)) -> Result<()> {
     let path = out.join(FILE);
-    let parts: Vec<PathBuf> = Rank::all(workers).map(|rank| part(out, rank)).filter(|path| path.is_file()).collect();
+    // Of all workers that the run has had.
+    let parts: Vec<PathBuf> = of_workers(out, "ledger").into_iter().map(|(_, path)| path).collect();
     let continues = continues && path.is_file();
     if continues && parts.is_empty() {
         return read_rows(&path, &mut |row| {
@@ -208,9 +221,9 @@ mod tests {
         Entry { round, peer: Rank(peer), kind: Kind::Activations, layer: 1, direction: Direction::Forward }
     }
 
-    fn rows(out: &Path, workers: usize, continues: bool) -> Vec<String> {
+    fn rows(out: &Path, continues: bool) -> Vec<String> {
         let mut shown = Vec::new();
-        put_together(out, workers, continues, &mut |row| shown.push(row.to_string())).expect("rows");
+        put_together(out, continues, &mut |row| shown.push(row.to_string())).expect("rows");
         let text = std::fs::read_to_string(out.join(FILE)).expect("a ledger");
         let (header, written) = text.split_once('\n').expect("a header");
         assert_eq!(header, Row::CSV_HEADER);
@@ -227,7 +240,7 @@ mod tests {
             file.append([(entry(1, 1 - rank), Count::of(1, 10)), (entry(1, 2), Count::of(1, 1))]).expect("appended");
             file.append([(entry(1, 1 - rank), Count::of(2, 5)), (entry(2, 2), Count::of(1, 1))]).expect("appended");
         }
-        let first = rows(out, 3, false);
+        let first = rows(out, false);
         let expected = [
             "1,0,1,activations,1,forward,3,15,87,0",
             "1,0,2,activations,1,forward,1,1,25,0",
@@ -239,12 +252,12 @@ mod tests {
         let mut file = PartFile::open(out, Rank(1), 1).expect("a file");
         file.append([(entry(2, 0), Count::of(1, 0))]).expect("appended");
         let again = std::fs::read(part(out, Rank(1))).expect("a part");
-        let second = rows(out, 3, true);
+        let second = rows(out, true);
         assert_eq!(second[..6], first);
         assert_eq!(second[6..], ["2,1,0,activations,1,forward,1,0,24,1"]);
         // Killed between writing the ledger and removing the part.
         std::fs::write(part(out, Rank(1)), again).expect("written");
-        assert_eq!(rows(out, 3, true), second);
+        assert_eq!(rows(out, true), second);
     }
 
     #[test]
@@ -262,7 +275,7 @@ mod tests {
             "2,1,0,activations,1,forward,1,4,28,0",
             "3,1,0,activations,1,forward,1,4,28,0",
         ];
-        assert_eq!(rows(folder.path(), 2, false), expected);
+        assert_eq!(rows(folder.path(), false), expected);
     }
 
     #[test]
@@ -273,10 +286,10 @@ mod tests {
         std::fs::write(part(out, Rank(0)), format!("{row}\n1,0,2,activations,1,for")).expect("written");
         let mut file = PartFile::open(out, Rank(0), 1).expect("a file");
         file.append([(entry(2, 1), Count::of(1, 0))]).expect("appended");
-        assert_eq!(rows(out, 2, true), [row, "2,0,1,activations,1,forward,1,0,24,1"]);
+        assert_eq!(rows(out, true), [row, "2,0,1,activations,1,forward,1,0,24,1"]);
         for wrong in ["1,0,1,gossip,1,forward,1,10,34,0\n", &format!("{}\n", "1".repeat(600))] {
             std::fs::write(part(out, Rank(0)), wrong).expect("written");
-            let error = put_together(out, 2, true, &mut |_| {}).expect_err("no row").to_string();
+            let error = put_together(out, true, &mut |_| {}).expect_err("no row").to_string();
             assert!(error.contains("ledger.0.csv") && error.contains("line 1"), "{error}");
         }
     }
@@ -289,7 +302,7 @@ mod tests {
         std::fs::write(folder.path().join(FILE), text).expect("written");
         let mut file = PartFile::open(folder.path(), Rank(0), 1).expect("a file");
         file.append([(entry(2, 1), Count::of(1, 0))]).expect("appended");
-        let rows = rows(folder.path(), 2, true);
+        let rows = rows(folder.path(), true);
         assert_eq!(rows, ["1,0,1,activations,1,forward,1,10,34,0", "2,0,1,activations,1,forward,1,0,24,1"]);
     }
 }

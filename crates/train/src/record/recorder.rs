@@ -12,6 +12,8 @@ use super::ledger::PartFile;
 use super::observer::Observer;
 use super::report::WorkerReport;
 use super::state::{self, Owner};
+use super::traffic::Started;
+use crate::config::MessagesConfig;
 use crate::error::{Result, STATE, TrainError};
 use crate::fit::observe::{Recorder, RoundReport};
 use crate::fit::progress::Snapshot;
@@ -25,8 +27,8 @@ pub struct Destination {
     pub rank: Rank,
     /// The run's folder; nothing is written without.
     pub folder: Option<PathBuf>,
-    /// Which start of the run it is: 0, and one more each time that it was resumed.
-    pub start: u32,
+    /// The starts of the run, this one the last.
+    pub starts: Vec<Started>,
     /// Whether accounts of the ledgers stay in memory although they are written down.
     pub keeps_accounts: bool,
     /// Frames that had come from worker 0 before it began the folder.
@@ -57,6 +59,8 @@ pub struct FolderRecorder {
     /// What is run, and the name of what is written of it.
     identity: Identity,
     run: String,
+    /// The messages that a byte budget has chosen.
+    messages: Option<MessagesConfig>,
     /// Bytes by kind of the run before it was resumed.
     before: PerKind<Count>,
     /// The state to go on from.
@@ -100,6 +104,7 @@ impl FolderRecorder {
             remembered: 0,
             identity,
             run,
+            messages: plan.messages.budget.map(|_| plan.config.messages.clone()),
             before,
             checkpoint,
             observer,
@@ -157,9 +162,9 @@ impl FolderRecorder {
 
     /// Opens this worker's file of the ledger, if there is a folder, which worker 0 must have begun.
     fn open_rows(&mut self) -> Result<()> {
-        let Destination { rank, folder, start, .. } = &self.destination;
+        let Destination { rank, folder, starts, .. } = &self.destination;
         if let (None, Some(folder)) = (&self.rows, folder) {
-            self.rows = Some(PartFile::open(folder, *rank, *start)?);
+            self.rows = Some(PartFile::open(folder, *rank, starts.len().saturating_sub(1) as u32)?);
         }
         Ok(())
     }
@@ -169,8 +174,8 @@ impl FolderRecorder {
         self.destination.check()?;
         if let Some(out) = self.destination.out() {
             let rounds = snapshot.rounds();
-            let (identity, run) = (self.identity.clone(), self.run.clone());
-            Checkpoint { identity, run, snapshot }.write(out)?;
+            let (identity, run, starts) = (self.identity.clone(), self.run.clone(), self.destination.starts.clone());
+            Checkpoint { identity, run, starts, messages: self.messages.clone(), snapshot }.write(out)?;
             self.observer.checkpoint(rounds);
         }
         Ok(())

@@ -309,6 +309,7 @@ impl Summary {
         let bytes = bytes(facts, &reports);
         notes.extend(nothing_skipped(given, bytes.skipped));
         notes.extend(earlier.note());
+        notes.extend(earlier.other_workers(reports.len() as u32, facts.after_round));
         notes.extend(trained.scores.notes.iter().cloned());
         notes.extend(fallback(plan, &trained.scores));
         let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -372,6 +373,7 @@ fn bytes(facts: &RunFacts<'_>, reports: &[WorkerReport]) -> BytesSummary {
         frames: since.frames,
         payload: since.payload,
         bytes: since.framed,
+        workers: reports.len() as u32,
         repeated: 0,
         again: 0,
         closed: true,

@@ -31,6 +31,9 @@ pub struct StartBytes {
     pub payload: u64,
     /// Payload and framing.
     pub bytes: u64,
+    /// How many workers there were; 0 where runs of earlier programs do not say it.
+    #[serde(default)]
+    pub workers: u32,
     /// How many of them belong to rounds that a later start did again.
     pub repeated: u64,
     /// How many others one start would not have sent: start-up, frozen inputs and the checkpoint of a run that goes on,
@@ -39,6 +42,25 @@ pub struct StartBytes {
     pub again: u64,
     /// Whether it ended in order. Of one that was killed, what had left in the round under way is missing.
     pub closed: bool,
+}
+
+/// A start of a run, as its checkpoint knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// How many workers there were; 0 where earlier programs did not write it down.
+    pub workers: u32,
+    /// The round that it went on from; 0 at the beginning.
+    pub after_round: u32,
+}
+
+impl Started {
+    /// What is known of a run's starts when it starts for the `start`-th time, counted from 0.
+    pub fn then(before: &[Started], start: u32, now: Started) -> Vec<Started> {
+        let mut starts = before.to_vec();
+        starts.resize(start as usize, Started { workers: 0, after_round: 0 });
+        starts.push(now);
+        starts
+    }
 }
 
 /// Traffic before the run was resumed.
@@ -75,14 +97,30 @@ impl Earlier {
         self.starts.last().map_or(0, |last| last.start.saturating_add(1))
     }
 
-    /// Adds what was sent before to what was sent since, link by link.
-    pub fn add_links(&self, links: &mut [LinkBytes]) {
-        for link in links {
-            for earlier in self.links.iter().filter(|earlier| (earlier.from, earlier.to) == (link.from, link.to)) {
-                link.frames += earlier.frames;
-                link.payload += earlier.payload;
-                link.bytes += earlier.bytes;
+    /// What is to be said of a run that has gone over other numbers of workers than `now`.
+    pub fn other_workers(&self, now: u32, after_round: u32) -> Option<String> {
+        let mut known: Vec<&StartBytes> = self.starts.iter().filter(|start| start.workers > 0).collect();
+        known.dedup_by_key(|start| start.workers);
+        if known.iter().all(|start| start.workers == now) {
+            return None;
+        }
+        let until = known.iter().skip(1).map(|next| next.after_round).chain([after_round]);
+        let spans = known.iter().zip(until).map(|(start, round)| format!("{} until round {round}", start.workers));
+        Some(format!("workers of this run: {}, {now} since", spans.collect::<Vec<_>>().join(", ")))
+    }
+
+    /// Adds what was sent before to what was sent since, link by link; workers of before may have had others.
+    pub fn add_links(&self, links: &mut Vec<LinkBytes>) {
+        for earlier in &self.links {
+            match links.iter_mut().find(|link| (link.from, link.to) == (earlier.from, earlier.to)) {
+                Some(link) => {
+                    link.frames += earlier.frames;
+                    link.payload += earlier.payload;
+                    link.bytes += earlier.bytes;
+                }
+                None => links.push(*earlier),
             }
         }
+        links.sort_by_key(|link| (link.from, link.to));
     }
 }

@@ -12,8 +12,8 @@ use laconic_wire::{
 };
 
 use super::options::Outcome;
-use crate::config::Config;
 use crate::config::ramp::Clock as RampClock;
+use crate::config::{Config, MessagesConfig};
 use crate::error::{Result, TrainError};
 use crate::exchange::shapes::Shapes;
 use crate::exchange::steps::{Step, checkpoint_tag, missing_at_start};
@@ -34,7 +34,7 @@ use crate::record::recorder::{Destination, FolderRecorder, heard};
 use crate::record::report::{Memory, Seconds, WorkerReport};
 use crate::record::state::{self, Owner};
 use crate::record::summary::{RunFacts, Summary};
-use crate::record::traffic::Earlier;
+use crate::record::traffic::{Earlier, Started};
 use crate::record::weights;
 use crate::worker::agree::agree;
 use crate::worker::{StopSignal, Worker, WorkerOptions};
@@ -115,25 +115,32 @@ impl Session {
         worker.transport.end_mut().set_deadline(deadline);
         let earlier = resumed.as_ref().map(|resumed| &resumed.earlier).cloned().unwrap_or_default();
         let moved = begin(&process, worker.rank(), claim.as_mut())?;
+        let after_round = resumed.as_ref().map_or(0, |resumed| resumed.checkpoint.snapshot.rounds());
+        let workers = worker.size() as u32;
+        let now = Started { workers, after_round };
+        let starts = match &resumed {
+            Some(resumed) => Started::then(&resumed.checkpoint.starts, resumed.start, now),
+            None => vec![now],
+        };
         let destination = Destination {
             rank: worker.rank(),
             folder: process.out.clone(),
             claim,
-            start: resumed.as_ref().map_or(0, |resumed| resumed.start),
+            starts,
             keeps_accounts: process.keeps_accounts,
             heard: heard(&worker.transport),
         };
         let checkpoint = resumed.map(|resumed| resumed.checkpoint);
         if let (Some(checkpoint), Some(out)) = (&checkpoint, destination.out()) {
-            continue_folder(out, &worker.plan, (checkpoint, &identity))?;
+            continue_folder((out, &worker.plan), checkpoint, (&identity, &destination.starts))?;
         }
-        let after_round = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
         let goes_on = (checkpoint, earlier.kinds);
         let mut recorder = FolderRecorder::new(destination, &plan, identity, goes_on, observer)?;
         let rounds: Vec<u32> = plan.stages.iter().map(|stage| stage.rounds).collect();
         recorder.observer().started(&given, worker.size(), moved.as_deref());
         plan.notes().iter().chain(&foreseen_of_links(&worker)).for_each(|note| recorder.observer().noted(note));
         earlier.note().iter().for_each(|note| recorder.observer().warned(note));
+        earlier.other_workers(workers, after_round).iter().for_each(|note| recorder.observer().noted(note));
         recorder.observer().stages(&rounds);
         recorder.observer().predicted(&forecast.by_kind, process.memory, rounds.iter().sum());
         worker.use_plan(plan)?;
@@ -275,8 +282,8 @@ impl Ready {
                 None => "no node of the training split has a label that is known",
             }));
         }
-        let plan = Arc::new(within_budget(&mut worker)?);
         let resumed = if process.resume { Some(hand_round(&mut worker, process, &identity)?) } else { None };
+        let plan = Arc::new(within_budget(&mut worker, resumed.as_ref().map(|resumed| &resumed.checkpoint))?);
         if let (Some(resumed), Some(out), true) = (&resumed, process.out.as_deref(), plan.remembers()) {
             // Read again when the folder has begun; what cannot be read refuses the run while nothing has changed.
             let (rank, run) = (worker.rank().0, resumed.checkpoint.run.clone());
@@ -329,14 +336,29 @@ fn shape(config: &Config, threads: usize, transport: Metered) -> Result<(Metered
     Ok((transport, clock))
 }
 
-/// The worker's plan with its clock of bytes, and with codecs as the byte budget allows. All workers choose the same.
-fn within_budget(worker: &mut Worker) -> Result<Plan> {
+/// The plan with the messages that a byte budget had chosen when the checkpoint was written, if there was one.
+fn as_before(plan: &Plan, checkpoint: &Checkpoint) -> Result<Option<Plan>> {
+    let Some(chosen) = &checkpoint.messages else { return Ok(None) };
+    // The budget itself may be another now.
+    let budget = plan.config.messages.budget.clone();
+    plan.with_messages(&MessagesConfig { budget, ..chosen.clone() }).map(Some)
+}
+
+/// The worker's plan with its clock of bytes, and with codecs as the byte budget allows, or has allowed before the run
+/// went on. All workers choose the same.
+fn within_budget(worker: &mut Worker, goes_on: Option<&Checkpoint>) -> Result<Plan> {
     let plan = worker.plan.clone();
+    let before = goes_on.map(|checkpoint| as_before(&plan, checkpoint)).transpose()?.flatten();
     let all = if plan.messages.follow(RampClock::Bytes) { gather_shapes(worker)? } else { Vec::new() };
-    let Some(bytes) = plan.messages.budget else { return clocked(Plan::clone(&plan), &worker.evaluator, &all) };
+    let Some(bytes) = plan.messages.budget else {
+        return clocked(before.unwrap_or_else(|| Plan::clone(&plan)), &worker.evaluator, &all);
+    };
     let mut totals = forecast_rungs(&plan, &worker.evaluator, std::slice::from_ref(&worker.shapes), &all)?;
     collectives::all_reduce_f64(&mut worker.transport, Step::Rungs.tag(0), &mut totals)?;
-    on_best_rung(&plan, &worker.evaluator, &all, (&totals, bytes))
+    match before {
+        Some(before) => clocked(before, &worker.evaluator, &all),
+        None => on_best_rung(&plan, &worker.evaluator, &all, (&totals, bytes)),
+    }
 }
 
 /// The shapes of all workers.
@@ -368,11 +390,13 @@ fn hand_round(worker: &mut Worker, process: &Process, identity: &Identity) -> Re
         let out = process.out.as_deref();
         let out = out.ok_or_else(|| TrainError::config("a run without a folder cannot be resumed"))?;
         let file = Checkpoint::read_bytes(out)?;
-        let Checkpoint { identity: before, snapshot, .. } =
-            Checkpoint::from_bytes(&file).map_err(|error| error.within(out))?;
+        let checkpoint = Checkpoint::from_bytes(&file).map_err(|error| error.within(out))?;
         let refuse = |what| TrainError::config(format!("{}: {what}", out.display()));
-        identity.check_goes_on(&before, &process.changes).map_err(refuse)?;
-        earlier = read_earlier(out, worker.size(), &snapshot)?;
+        let as_before = as_before(&worker.plan, &checkpoint)?;
+        let own = as_before.as_ref().unwrap_or(&worker.plan).own_memory();
+        let before = &checkpoint.identity;
+        identity.check_goes_on(before, &process.changes, own).map_err(refuse)?;
+        earlier = read_earlier(out, &checkpoint)?;
         bytes = [&earlier.next_start().to_le_bytes()[..], &file].concat();
     }
     collectives::broadcast(&mut worker.transport, checkpoint_tag(), Rank(0), &mut bytes)?;
@@ -402,7 +426,8 @@ fn forecast_rest(
     let total: u64 = by_kind.iter().map(|(_, bytes)| bytes).sum();
     if plan.messages.budget.is_some_and(|budget| total > budget) {
         let what = "what was sent before the run broke off, and starting again, leave too little of it";
-        let (budget, needs) = (&plan.config.messages.budget, format!("it takes {total} bytes in all"));
+        let budget = &plan.config.messages.budget;
+        let needs = format!("it takes {total} bytes in all; --set messages.budget=\"{total} B\" goes on with them");
         return Err(TrainError::config(format!("messages.budget = {budget:?}: {what}: {needs}")));
     }
     Ok(Predicted { ledger, by_kind, memory })

@@ -236,7 +236,11 @@ fn check_keys(config: &Config, workers: u32) -> Result<()> {
         Some(part) => {
             refuse(format!("has one worker for part {part} alone (data.part), but partition.parts = {parts}"))
         }
-        None => refuse(format!("holds {workers} parts, but partition.parts = {parts}")),
+        None => {
+            let made = format!("`laconic partition --parts {parts}` makes a folder of so many");
+            let goes_on = format!("`laconic resume --workers {workers}` goes on over this one");
+            refuse(format!("holds {workers} parts, but partition.parts = {parts}; {made}, {goes_on}"))
+        }
     }
 }
 

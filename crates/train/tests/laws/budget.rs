@@ -18,7 +18,7 @@ use laconic_wire::Ledger;
 use crate::fixture::{config, folder, graph, parts, run, try_run};
 use crate::ledger_is_prediction::assert_predicted;
 use crate::methods::{ARCHS, SCHEDULES, go_together};
-use crate::same_bits::{assert_resumes, resume, stop_after, straight};
+use crate::same_bits::{assert_resumes, bits, resume, stop_after, straight};
 
 fn with_budget(keys: &[&str], bytes: u64) -> Config {
     config(&[keys, &[format!("messages.budget=\"{bytes} B\"").as_str()]].concat())
@@ -244,6 +244,21 @@ fn a_resumed_run_stays_within_its_budget_or_is_refused() {
                 let error = try_run(&config(&keys), &dataset, 3, resume(&out)).err().expect("too little is left");
                 let says = matches!(&error, TrainError::Config(what) if what.contains("messages.budget"));
                 assert!(says, "{error}");
+                // The error says what would do, and that is enough to the byte.
+                let text = error.to_string();
+                let needed = text.split("--set messages.budget=\"").nth(1).and_then(|rest| rest.split(" B\"").next());
+                let needed: u64 = needed.and_then(|number| number.parse().ok()).expect("a number of bytes");
+                let with = |bytes: u64| {
+                    let changes = vec!["messages.budget".to_owned()];
+                    let options = Options { changes, ..resume(&out) };
+                    let budget_key = format!("messages.budget=\"{bytes} B\"");
+                    try_run(&config(&[&keys[..], &[budget_key.as_str()]].concat()), &dataset, 3, options)
+                };
+                assert!(with(needed - 1).is_err(), "{text}");
+                let outcomes = with(needed).unwrap_or_else(|error| panic!("{text}: {error}"));
+                // The messages stay those of before, and so do all bits.
+                assert!(bits(&outcomes) == straight.bits, "{needed} bytes after {round}");
+                assert_eq!(outcomes[0].summary.as_ref().expect("a summary").bytes.total, needed);
             }
         }
     }

@@ -48,6 +48,7 @@ mod meaning;
 mod modules;
 mod narrowed;
 mod one_is_many;
+mod other_workers;
 mod peers;
 mod pipelined;
 mod real_data;

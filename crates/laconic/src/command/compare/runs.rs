@@ -54,7 +54,7 @@ impl Found {
             }
             let identity = Identity::of(&plan, counts)?;
             let identity = identity.with_parts(parts.iter().map(Part::digest));
-            Ok(identity.check_goes_on(&checkpoint.identity, &[]).is_ok())
+            Ok(identity.check_goes_on(&checkpoint.identity, &[], None).is_ok())
         };
         if goes_on().unwrap_or(false) { Found::Begun } else { Found::Nothing }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use laconic_train::Summary;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_wire::{Kind, Rank};
 
@@ -21,7 +22,8 @@ const COLUMNS_MAX: u32 = 8;
 /// What left each worker, in words, and to whom it went.
 pub fn left(run: &Run) -> Table {
     let config = run.config();
-    let workers = run.recorded.summary.workers;
+    // Of all starts.
+    let workers = workers_of(&run.recorded.summary);
     let columns = if workers <= COLUMNS_MAX { workers } else { 0 };
     let mut table = Table::new(&["worker", "what left it", "bytes"]);
     table.words = 2;
@@ -125,8 +127,8 @@ pub fn difference(predicted: u64, sent: u64) -> String {
 pub fn by_link(run: &Run) -> Result<Figure, Table> {
     let summary = &run.recorded.summary;
     let links = &summary.bytes.by_link;
-    let workers = summary.workers;
-    if links.iter().any(|link| link.from >= workers || link.to >= workers) || workers > GRID_MAX {
+    let workers = workers_of(summary);
+    if workers > GRID_MAX {
         return Err(busiest(links));
     }
     let mut sums: BTreeMap<(u32, u32), f64> = BTreeMap::new();
@@ -141,6 +143,12 @@ pub fn by_link(run: &Run) -> Result<Figure, Table> {
         values: (0..workers).map(|from| (0..workers).map(|to| cell(from, to)).collect()).collect(),
     };
     Ok(grid.svg(NARROW))
+}
+
+/// How many workers a run has had in any of its starts.
+fn workers_of(summary: &Summary) -> u32 {
+    let of_links = summary.bytes.by_link.iter().map(|link| link.from.max(link.to).saturating_add(1));
+    of_links.fold(summary.workers, u32::max)
 }
 
 fn busiest(links: &[LinkBytes]) -> Table {

@@ -39,7 +39,7 @@ use crate::record::earlier::read_earlier;
 use crate::record::folder::continue_folder;
 use crate::record::observer::{Observer, Silent};
 use crate::record::recorder::{Destination, FolderRecorder};
-use crate::record::traffic::Earlier;
+use crate::record::traffic::{Earlier, Started};
 use crate::worker::StopSignal;
 use crate::worker::class_weights::class_weights_over;
 
@@ -169,7 +169,7 @@ fn prepare(
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
     let meets = trainers.halo != TrainersHalo::None;
     let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
-    let opening = Opening::new((&plan, &process), parts.len(), &data.whole)?;
+    let opening = Opening::new(&plan, &process, &data.whole)?;
     let forecast = TrainersForecast::of(&plan, (&of_epoch, guest), &shapes, opening.snapshot())?;
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
     let over = StopSignal::default();
@@ -234,8 +234,8 @@ struct Opened {
 }
 
 impl Opening {
-    /// Looks at the folder of a run of so many trainers, and reads what is there where it goes on.
-    fn new((plan, process): (&Plan, &Process), trainers: usize, whole: &Part) -> Result<Opening> {
+    /// Looks at the folder of a run, and reads what is there where it goes on.
+    fn new(plan: &Plan, process: &Process, whole: &Part) -> Result<Opening> {
         let claim = process.out.as_deref().map(|out| Claim::new(out, plan, process.resume)).transpose()?;
         let identity = Identity::of(plan, &whole.global)?;
         let relations = if plan.is_relational() { whole.global.relations } else { 0 };
@@ -247,9 +247,10 @@ impl Opening {
             let file = Checkpoint::read_bytes(out)?;
             let checkpoint = Checkpoint::from_bytes(&file).map_err(|error| error.within(out))?;
             let refuse = |what| TrainError::config(format!("{}: {what}", out.display()));
-            opening.identity.check_goes_on(&checkpoint.identity, &process.changes).map_err(refuse)?;
+            let own = plan.own_memory();
+            opening.identity.check_goes_on(&checkpoint.identity, &process.changes, own).map_err(refuse)?;
             checkpoint.snapshot.check_fits(&plan.stages)?;
-            opening.earlier = read_earlier(out, trainers + 1, &checkpoint.snapshot)?;
+            opening.earlier = read_earlier(out, &checkpoint)?;
             opening.checkpoint = Some(checkpoint);
         }
         Ok(opening)
@@ -265,11 +266,15 @@ impl Opening {
         let Opening { mut claim, identity, card, checkpoint, earlier } = self;
         let moved = claim.as_mut().map(Claim::begin).transpose()?.flatten();
         let start = if process.resume { earlier.next_start() } else { 0 };
-        let folder = process.out.clone();
+        let after_round = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
+        let before = checkpoint.as_ref().map_or(&[][..], |checkpoint| &checkpoint.starts);
+        // The aggregator is one of them.
+        let now = Started { workers: setup.parts.len() as u32 + 1, after_round };
+        let (starts, folder) = (Started::then(before, start, now), process.out.clone());
         let destination =
-            Destination { rank: Rank(0), folder, claim, start, keeps_accounts: process.keeps_accounts, heard: 0 };
+            Destination { rank: Rank(0), folder, claim, starts, keeps_accounts: process.keeps_accounts, heard: 0 };
         if let (Some(checkpoint), Some(out)) = (&checkpoint, destination.out()) {
-            continue_folder(out, plan, (checkpoint, &identity))?;
+            continue_folder((out, plan), checkpoint, (&identity, &destination.starts))?;
         }
         let snapshot = checkpoint.as_ref().map(|checkpoint| checkpoint.snapshot.clone());
         let goes_on = (checkpoint, earlier.kinds);
