@@ -376,7 +376,7 @@ fn what_is_written_anew_is_as_closed_as_what_was_there() {
     assert_eq!(mode("parts"), 0o700);
     place.json("predict run --out p.csv");
     close("p.csv", 0o640);
-    place.json("predict run --out p.csv");
+    place.json("predict run --out p.csv --force");
     assert_eq!(mode("p.csv"), 0o640);
 }
 

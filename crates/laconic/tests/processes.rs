@@ -15,13 +15,13 @@ fn place() -> Place {
     let place = Place::new();
     place.json("data synth sbm --nodes 400 --features 8 --out graph.npz");
     place.write("run.toml", RUN);
-    std::fs::create_dir(place.path("tmp")).expect("made");
     place
 }
 
 /// A run that does not end by itself, once a round of it is over.
 fn endless(place: &Place) -> Child {
     let line = "train run.toml --out run --quiet --set train.epochs=1000000 --set transport.deadline_s=20";
+    std::fs::create_dir_all(place.path("tmp")).expect("made");
     let mut command = Command::new("sh");
     // By themselves new files would be open to everybody.
     let open = format!("umask 000; exec {} {line} {PROCESSES}", env!("CARGO_BIN_EXE_laconic"));

@@ -443,8 +443,8 @@ impl<'a> Fit<'a> {
 /// What was computed from features in a file that has changed since reaches nobody: neither sums over workers nor a
 /// checkpoint.
 pub(super) fn refuse_changed_files() -> Result<()> {
-    let what = "the file has changed since it was opened, and features were read from it (data.features_in = \"file\"); \
-        where it is as it was again, `laconic resume` goes on";
+    let what = "the file has changed since it was opened, and features are read from it (data.features_in = \"file\"); \
+                where it is as it was, `laconic resume` goes on";
     laconic_graph::memory::changed_file().map_or(Ok(()), |path| Err(TrainError::file(path, what)))
 }
 

@@ -6,8 +6,8 @@
 //! run stays within the budget whatever happens: patience and interrupts only send less. A ramp over bytes that states
 //! no limit takes part as if it ran to the whole budget, and then gets the limit with which the run uses most of it.
 //! The choice depends on configuration and shapes alone, and a resumed run keeps that of its checkpoint, with whatever
-//! budget; it is refused where what is left does not suffice for starting again, after all that a killed run had written
-//! down as sent.
+//! budget; it is refused where what is left does not suffice for starting again, after all that a killed run had
+//! written down as sent.
 
 use laconic_wire::codec::{Half, Masked, Options, Quantised};
 

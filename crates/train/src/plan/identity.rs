@@ -152,7 +152,8 @@ impl Identity {
         let is_same_partition = self.get(PARTITION).is_some() && self.get(PARTITION) == before.get(PARTITION);
         // The order of own rows is none of that: what workers remember of them is in it.
         let made_parts = |name: &str| name.starts_with("partition.") && name != ORDER;
-        let moves = !is_same_partition && given.iter().any(|key| is_about(key, NUMBER));
+        let is_other = !is_same_partition || self.get(NUMBER) != before.get(NUMBER);
+        let moves = is_other && given.iter().any(|key| is_about(key, NUMBER));
         if moves {
             self.check_moves(before, own)?;
         }
