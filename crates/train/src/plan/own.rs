@@ -1,6 +1,6 @@
 //! What workers remember that cannot be shared out anew: where there is nothing of that kind, a run may go on over
-//! other parts, and another number of them. Parameters, optimiser, the best so far and counters are the same on all workers;
-//! samples, masks and dropout follow from keys; frozen inputs and kept rows are computed and fetched again.
+//! other parts, and another number of them. Parameters, optimiser, the best so far and counters are the same on all
+//! workers; samples, masks and dropout follow from keys; frozen inputs and kept rows are computed and fetched again.
 
 use super::Plan;
 use crate::saved::OwnMemory;
