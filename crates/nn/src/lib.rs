@@ -27,6 +27,7 @@
 pub mod after;
 pub mod architecture;
 pub mod block;
+pub mod decisions;
 pub mod decoder;
 pub mod dropout;
 pub mod kernels;

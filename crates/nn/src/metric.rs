@@ -1,6 +1,7 @@
 //! Metrics as sums: each worker counts its own rows, the counts are added over all workers, and the figure is computed
 //! from the global sums. Nothing is ever averaged over workers.
 
+use crate::decisions::Decisions;
 use crate::loss::Targets;
 use crate::matrix::Matrix;
 
@@ -150,6 +151,17 @@ impl Tally {
 
     /// Counts the rows that `counts` selects.
     pub fn of(logits: &Matrix, targets: Targets<'_>, counts: &[bool], loss: f64, per_class: bool) -> Tally {
+        Tally::with_decisions(logits, targets, counts, (loss, per_class), None)
+    }
+
+    /// The same; each decision is entered into `decisions`, where there are any, as well.
+    pub fn with_decisions(
+        logits: &Matrix,
+        targets: Targets<'_>,
+        counts: &[bool],
+        (loss, per_class): (f64, bool),
+        mut decisions: Option<&mut Decisions>,
+    ) -> Tally {
         let width = logits.columns();
         let mut tally = Tally { loss, classes: vec![[0.0; 3]; if per_class { width } else { 0 }], ..Tally::default() };
         for row in (0..logits.rows()).filter(|&row| counts[row]) {
@@ -158,6 +170,9 @@ impl Tally {
                     let (guess, truth) = (argmax(logits.row(row)), classes[row] as usize);
                     tally.decisions += 1.0;
                     tally.correct += f64::from(u8::from(guess == truth));
+                    if let Some(decisions) = &mut decisions {
+                        decisions.decide(truth, guess);
+                    }
                     if per_class {
                         if guess == truth {
                             tally.classes[truth][0] += 1.0;
@@ -173,6 +188,9 @@ impl Tally {
                         let guess = logit > 0.0;
                         tally.decisions += 1.0;
                         tally.correct += f64::from(u8::from(guess == (truth != 0)));
+                        if let Some(decisions) = &mut decisions {
+                            decisions.decide_label(class, truth != 0, guess);
+                        }
                         if per_class {
                             match (guess, truth != 0) {
                                 (true, true) => tally.classes[class][0] += 1.0,

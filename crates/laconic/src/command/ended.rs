@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use laconic_train::Summary;
+use laconic_train::record::parts::Judged;
 use laconic_train::record::summary::{AveragingSummary, SecondsSummary, TrainerSummary};
 
-use crate::bytes::{human_bytes, listed, plural};
+use crate::bytes::{figure, human_bytes, listed, plural};
 
 /// Trainers with a line each, at most.
 const TRAINERS_SAID: usize = 50;
@@ -24,6 +25,7 @@ pub fn describe(summary: &Summary, out: &Path) -> String {
             let _ = writeln!(text, "  {split:<6} {}", listed(figures, scores.hits_pool.get(split).copied()));
         }
     }
+    of_parts(&mut text, summary);
     let bytes = &summary.bytes;
     let _ = writeln!(text, "sent {} in {} frames, {}", human_bytes(bytes.total), bytes.frames, predicted(summary));
     for (kind, sent) in bytes.by_kind.iter().filter(|(_, sent)| **sent > 0) {
@@ -55,6 +57,24 @@ pub fn describe(summary: &Summary, out: &Path) -> String {
         let _ = write!(text, "\nstopped early; go on with: laconic resume {}", out.display());
     }
     text
+}
+
+/// How far single parts are apart, on test nodes, or validation nodes where none are tested.
+fn of_parts(text: &mut String, summary: &Summary) {
+    let Some(Judged { val, test }) = &summary.metrics.parts else { return };
+    let (split, parts) = if test.count.iter().any(|count| *count > 0) { ("test", test) } else { ("val", val) };
+    if parts.count.len() < 2 {
+        return;
+    }
+    for (name, of) in parts.figures.iter().filter(|(name, _)| *name != "loss") {
+        let Some(worst) = of.worst else { continue };
+        let (mean, spread, least) = (figure(of.mean), figure(of.spread), figure(Some(worst.figure)));
+        let _ = writeln!(
+            text,
+            "  parts  {split} {name}: mean {mean}, spread {spread}, worst {least} (part {})",
+            worst.part
+        );
+    }
 }
 
 /// What was predicted of the bytes, if anything was.

@@ -139,6 +139,9 @@ keys! {
         leave it undefined). macro_f1 is the mean over classes that occur or are predicted; roc_auc is from counts in \
         bins of the score (a note says how far off it may be), roc_auc_exact sends every labelled node's scores and \
         labels, of links the scores of every held-out edge and its pair, to every worker",
+    "train.part_figures": "tell worker 0 the figures of each part's own validation and test nodes, and how many of \
+        each class were taken for which, with each checkpoint and at the end: what summary.json has of parts and \
+        classes (true)",
     "train.threads": "compute threads of a worker, 0: share the machine (0)",
     "batch.size": "training nodes, or edges to predict, of a batch over all workers, about; of trainers on their own \
         (averaging, psgd_pa, llcg) of each one's. 0: all at once. A round is then a batch; train.epochs and \

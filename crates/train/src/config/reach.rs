@@ -129,6 +129,8 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "train.horizon",
             "train.clip",
             "train.eval_every",
+            // Workers tell worker 0 with each checkpoint.
+            "train.part_figures",
             "train.patience",
             "schedule.rounds",
             "schedule.lr",

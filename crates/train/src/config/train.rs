@@ -59,8 +59,17 @@ pub struct TrainConfig {
     /// labels a node. One may stand alone, without a list.
     #[serde(deserialize_with = "one_or_several")]
     pub metrics: Vec<String>,
+    /// Whether worker 0 is told the figures of each part's own validation and test nodes, and how many of each class
+    /// were taken for which.
+    #[serde(skip_serializing_if = "is_true")]
+    pub part_figures: bool,
     /// Compute threads of a worker; 0 divides the machine's cores between the workers on it.
     pub threads: usize,
+}
+
+/// What earlier programs did without saying so.
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// A word, or a list of words.
@@ -101,6 +110,7 @@ impl Default for TrainConfig {
             select_by: SelectBy::Metric,
             class_weights: None,
             metrics: Vec::new(),
+            part_figures: true,
             threads: 0,
         }
     }

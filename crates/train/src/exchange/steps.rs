@@ -90,6 +90,8 @@ pub enum Step {
     TrainerDismissed = 43,
     /// How many held-out edges have few pairs to be ranked among, and how few.
     JudgedLeft = 44,
+    /// What each part comes to under the best model so far, to worker 0.
+    PartCounts = 45,
 }
 
 impl Step {

@@ -4,6 +4,7 @@ use super::progress::{Best, Progress};
 use crate::config::SelectBy;
 use crate::plan::Plan;
 use crate::worker::evaluate::Scores;
+use crate::worker::parts::Known;
 
 /// What chooses the best round: the validation metric, or the negative validation loss; more is better. A metric that
 /// is not defined leaves the choice to the loss. `None` without validation nodes.
@@ -46,9 +47,9 @@ pub fn fallback(plan: &Plan, scores: &Scores) -> Option<String> {
 
 /// Keeps the parameters if they are the best so far, ties to the earlier. Without validation nodes the latest are the
 /// best.
-pub(super) fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &Scores) {
+pub(super) fn select(plan: &Plan, progress: &mut Progress, round: u32, judged: (&Scores, Known)) {
     let Progress { best, parameters, since_best, stopped, .. } = progress;
-    if keep_best(plan, best, (round, scores, parameters)) {
+    if keep_best(plan, best, (round, parameters), judged) {
         *since_best = 0;
     } else {
         *since_best += 1;
@@ -58,13 +59,18 @@ pub(super) fn select(plan: &Plan, progress: &mut Progress, round: u32, scores: &
 }
 
 /// The same of parameters that may be older than the latest; whether they are the best.
-pub fn keep_best(plan: &Plan, best: &mut Option<Best>, (round, scores, parameters): (u32, &Scores, &[f32])) -> bool {
+pub fn keep_best(
+    plan: &Plan,
+    best: &mut Option<Best>,
+    (round, parameters): (u32, &[f32]),
+    (scores, parts): (&Scores, Known),
+) -> bool {
     let is_better = best.as_ref().is_none_or(|best| is_better(plan, &best.scores, scores));
     if is_better {
         let mut kept = best.take().map(|best| best.parameters).unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(parameters);
-        *best = Some(Best { round, scores: scores.clone(), parameters: kept });
+        *best = Some(Best { round, scores: scores.clone(), parameters: kept, parts });
     }
     is_better
 }

@@ -11,7 +11,7 @@ use crate::averaging::{Judge, Learner, Taken, check_numbers};
 use crate::error::Result;
 use crate::exchange::stale::Stale;
 use crate::worker::Worker;
-use crate::worker::evaluate::Scores;
+use crate::worker::evaluate::Evaluated;
 
 /// A stage on one worker's own rows.
 struct Own<'a> {
@@ -138,15 +138,15 @@ impl<'a> WholeJudge<'a> {
 }
 
 impl Judge for WholeJudge<'_> {
-    type Verdict = Scores;
+    type Verdict = Evaluated;
 
-    fn judge(&mut self, number: u32, model: &[f32]) -> Result<Scores> {
+    fn judge(&mut self, number: u32, model: &[f32]) -> Result<Evaluated> {
         let Own { worker, fit, at, .. } = &mut self.0;
         fit.judge(worker, model, at.rounds_before + number)
     }
 
-    fn worth(&self, verdict: &Scores) -> Option<f64> {
-        worth(&self.0.worker.plan, verdict)
+    fn worth(&self, verdict: &Evaluated) -> Option<f64> {
+        worth(&self.0.worker.plan, &verdict.scores)
     }
 
     fn correct(&mut self, number: u32, model: &[f32], steps: u32, share: f64) -> Result<Vec<f32>> {

@@ -13,6 +13,7 @@ use crate::error::{Result, TrainError};
 use crate::plan::Plan;
 use crate::schedule::{Position, Stage};
 use crate::worker::evaluate::Scores;
+use crate::worker::parts::{Known, PartCounts};
 
 /// The best parameters so far, by validation.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,8 @@ pub struct Best {
     pub scores: Scores,
     /// All values of the network.
     pub parameters: Vec<f32>,
+    /// What each part came to.
+    pub parts: Known,
 }
 
 /// The state of training one network: all that a checkpoint must keep.
@@ -163,6 +166,9 @@ pub struct Counters {
     pub unjudged: Option<RoundReport>,
     /// Round and figures of the best.
     pub best: Option<(u32, Scores)>,
+    /// What each part came to in that round; nothing where that was not told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartCounts>,
     /// What the clocks of controllers show.
     #[serde(default)]
     pub clocks: Clocks,
@@ -186,6 +192,7 @@ impl Snapshot {
                 stopped: progress.stopped,
                 unjudged: progress.unjudged.clone(),
                 best: progress.best.as_ref().map(|b| (b.round, b.scores.clone())),
+                parts: progress.best.as_ref().map(|b| b.parts.all().to_vec()).unwrap_or_default(),
                 clocks: progress.clocks,
                 averaged: progress.averaged.clone(),
             },
@@ -254,7 +261,9 @@ impl Snapshot {
         progress.parameters = self.parameters;
         progress.optimiser.restore(self.counters.steps, self.slots);
         progress.best = match (self.best, self.counters.best) {
-            (Some(parameters), Some((round, scores))) => Some(Best { round, scores, parameters }),
+            (Some(parameters), Some((round, scores))) => {
+                Some(Best { round, scores, parameters, parts: Known::All(self.counters.parts) })
+            }
             _ => None,
         };
         Ok(())

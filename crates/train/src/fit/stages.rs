@@ -17,7 +17,8 @@ use crate::schedule::{HandOn, Stage};
 use crate::selection::Scope;
 use crate::worker::Worker;
 use crate::worker::by_id::ById;
-use crate::worker::evaluate::Scores;
+use crate::worker::evaluate::{Evaluated, Scores};
+use crate::worker::parts;
 
 /// What training ends with.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +65,7 @@ pub fn train(worker: &mut Worker, x: Operand, recorder: &mut dyn Recorder) -> Re
                 worker.settle_late()?;
                 let rounds = rounds_before + progress.done;
                 if interrupted || index + 1 == stages.len() {
+                    worker.told = progress.best.as_ref().map(|best| best.parts.all().to_vec()).unwrap_or_default();
                     return Ok(trained(finished, progress, rounds, interrupted));
                 }
                 (progress.chosen().to_vec(), progress.done)
@@ -160,6 +162,12 @@ fn recorded_round(
             let mut saved = Saved::default();
             fit.save(worker, progress, &mut saved);
             recorder.remember(saved, end.report.round)?;
+        }
+        // What a finished stage hands on is its parameters.
+        let goes_on = !progress.is_over(fit.rounds()) || fit.is_last(worker);
+        if let Some(shape) = worker.evaluator.parts().filter(|_| goes_on) {
+            let known = progress.best.as_mut().map(|best| &mut best.parts);
+            parts::gather(&mut worker.transport, shape, known, end.report.round)?;
         }
         let bytes = total_bytes(worker, end.report.round, &recorder.bytes_before())?;
         recorder.crossed(&mut worker.transport)?;
@@ -267,7 +275,7 @@ pub fn judge(worker: &mut Worker, parameters: &[Vec<f32>], inferred: &Inferred) 
     let Some((stage, parameters)) = last.filter(|_| plan.links.is_some() && !plan.metrics.is_empty()) else {
         return Ok(None);
     };
-    let (scores, _) = task::of(&plan, stage).evaluate(worker, parameters, &inferred.logits, 0)?;
+    let Evaluated { scores, .. } = task::of(&plan, stage).evaluate(worker, parameters, &inferred.logits, 0)?;
     Ok(Some(scores))
 }
 

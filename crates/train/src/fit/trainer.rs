@@ -30,8 +30,9 @@ use crate::plan::Reader;
 use crate::saved::{Remembers, Saved};
 use crate::schedule::Stage;
 use crate::worker::Worker;
-use crate::worker::evaluate::Scores;
+use crate::worker::evaluate::{Evaluated, Scores};
 use crate::worker::local::SPLITS;
+use crate::worker::parts::Known;
 
 /// Which stage is trained, and when.
 #[derive(Clone, Copy)]
@@ -133,6 +134,11 @@ impl<'a> Fit<'a> {
     /// Takes the learning rate from now on by which share of the stage is over, or by rounds.
     pub fn rate_by_share(&mut self, share: Option<f64>) {
         self.share = share;
+    }
+
+    /// Whether no stage follows.
+    pub fn is_last(&self, worker: &Worker) -> bool {
+        self.at.index + 1 == worker.plan.stages.len()
     }
 
     fn network(&self) -> &'a Network {
@@ -410,24 +416,25 @@ impl<'a> Fit<'a> {
     /// If another worker does not answer.
     pub fn settle(&mut self, worker: &mut Worker, progress: &mut Progress) -> Result<Option<RoundReport>> {
         let Some(report) = progress.unjudged.clone() else { return Ok(None) };
-        let (scores, bytes) = self.evaluate(worker, &progress.parameters, report.round)?;
+        let Evaluated { scores, bytes, parts } = self.evaluate(worker, &progress.parameters, report.round)?;
         refuse_infinite(&scores, report.round)?;
-        select(&worker.plan, progress, report.round, &scores);
+        let own = parts.into_iter().next().map_or_else(Known::default, Known::Own);
+        select(&worker.plan, progress, report.round, (&scores, own));
         progress.unjudged = None;
         Ok(Some(RoundReport { scores: Some(scores), bytes: Some(bytes), ..report }))
     }
 
-    /// The figures of these parameters.
+    /// What these parameters come to.
     ///
     /// # Errors
     /// If another worker does not answer, or they are no numbers.
-    pub fn judge(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<Scores> {
-        let (scores, _) = self.evaluate(worker, parameters, round)?;
-        refuse_infinite(&scores, round)?;
-        Ok(scores)
+    pub fn judge(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<Evaluated> {
+        let evaluated = self.evaluate(worker, parameters, round)?;
+        refuse_infinite(&evaluated.scores, round)?;
+        Ok(evaluated)
     }
 
-    fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<(Scores, u64)> {
+    fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<Evaluated> {
         let (start, aside) = (Instant::now(), worker.aside());
         self.infer_rows(worker, parameters, (round, true))?;
         refuse_changed_files()?;

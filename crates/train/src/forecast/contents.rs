@@ -64,6 +64,8 @@ pub enum What {
     Scored,
     /// How many training nodes each class has.
     ClassCounts,
+    /// Figures of own nodes alone, and counts of which classes they were taken for.
+    PartCounts,
     /// Nodes whose in-neighbours batches read, and what was drawn of them.
     Draws,
     /// What the assigner of bits asks for and says.
@@ -179,6 +181,13 @@ impl Content {
                 }
             },
             What::ClassCounts => "how many of its training nodes each class has".to_owned(),
+            What::PartCounts => match task {
+                TaskChoice::NodeClassification => {
+                    "figures of its own validation and test nodes, and how many of each class were taken for which"
+                }
+                TaskChoice::LinkPrediction => "figures of its own validation and test edges",
+            }
+            .to_owned(),
             What::Draws => {
                 "in each epoch ids of nodes that its batches reach, and the neighbours drawn of its own".to_owned()
             }
@@ -217,6 +226,7 @@ impl What {
             What::Bins => "score bins",
             What::Scored => "scores and labels",
             What::ClassCounts => "class counts",
+            What::PartCounts => "part figures",
             What::Draws => "draws",
             What::Assignment => "assignment",
             What::Agreement | What::TrainerWords => "agreement",

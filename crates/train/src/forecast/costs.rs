@@ -182,7 +182,7 @@ struct Known {
 fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Ledger) -> Result<Costs> {
     let Known { mut shapes, is_bound } = known;
     plan.check_workers(shapes.first().map_or(0, Shapes::workers))?;
-    let evaluator = Evaluator::new(&plan.metrics, global);
+    let evaluator = Evaluator::of(&plan, global);
     if plan.deletes_edges {
         shapes.iter_mut().for_each(|shapes| shapes.training = Some(TrainingShapes::own_alone(shapes)));
     }
@@ -257,7 +257,7 @@ fn costs_of_trainers(
         dearer_than_exact: None,
         notes,
         averaging: Some(Means { number, bytes: forecast.of_mean, parts, hosted: trainers.hosted }),
-        evaluator: Evaluator::new(&plan.metrics, &whole.global),
+        evaluator: Evaluator::of(&plan, &whole.global),
     })
 }
 

@@ -29,6 +29,7 @@ use crate::sample::row_tag;
 use crate::schedule::Stage;
 use crate::selection::Scope;
 use crate::worker::judgements::Judgements;
+use crate::worker::parts;
 
 /// Enters what [`crate::fit::stages::train`] sends from a worker of these shapes. Exact for messages whose size follows
 /// from shapes and the round, as long as neither patience nor the user ends a stage early; else a bound that is kept.
@@ -205,6 +206,8 @@ struct Occasion {
     agrees: bool,
     evaluates: bool,
     writes: bool,
+    /// Whether it is the stage's last round.
+    ends: bool,
     /// The batches of the window that begins.
     opens: Option<u32>,
     /// The exchanges whose bits are assigned.
@@ -258,6 +261,7 @@ impl<'a> StageForecast<'a> {
             agrees: plan.cadence.agrees(done, rounds),
             evaluates: plan.cadence.evaluates(done, rounds),
             writes: done == rounds || plan.cadence.writes(done, rounds),
+            ends: done == rounds,
             opens: window(plan, self.stage(), (done - 1, self.begun)),
             due: live.iter().map(|(tag, _)| *tag).filter(is_due).collect(),
         }
@@ -446,6 +450,10 @@ impl<'a> StageForecast<'a> {
             book.note(What::Agreement, 0, |ledger| {
                 collectives::forecast_all_reduce_f64(ledger, tag, size, rank, values);
             });
+            if done < self.stage().rounds || self.number + 1 == self.forecast.plan.stages.len() {
+                let (round, evaluator) = (self.rounds_before + done, self.forecast.evaluator);
+                book.note(What::PartCounts, 0, |ledger| parts::forecast((rank, size), evaluator, round, ledger));
+            }
         }
     }
 }

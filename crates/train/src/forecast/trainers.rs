@@ -85,8 +85,8 @@ impl TrainersForecast {
         stages.iter().for_each(|stage| forecast_stage(stage, &afar, &mut books));
         let mut leaves: Vec<Vec<Leaving>> = books.iter().map(Book::leaves).collect();
         let mut books: Vec<Ledger> = books.into_iter().map(|book| book.ledger).collect();
-        let evaluator = Evaluator::new(&[], &GlobalCounts::default());
         let (alone, position) = (plan.clone().alone(), Position::default());
+        let evaluator = Evaluator::of(&alone, &GlobalCounts::default());
         let forecast = Forecast { plan: &alone, evaluator: &evaluator, position: &position };
         for shapes in exchanged {
             let (mut book, rank) = (Book::of(Ledger::new()), shapes.rank as usize + 1);

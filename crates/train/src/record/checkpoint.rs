@@ -171,6 +171,7 @@ mod tests {
     use crate::fit::observe::RoundReport;
     use crate::fit::progress::{Averaged, Clocks};
     use crate::worker::evaluate::Scores;
+    use crate::worker::parts::PartCounts;
     use proptest::prelude::*;
 
     fn checkpoint() -> Checkpoint {
@@ -196,6 +197,7 @@ mod tests {
                     judged: None,
                 }),
                 best: Some((9, Scores::default())),
+                parts: vec![PartCounts::default(), PartCounts::default()],
                 averaged: Some(Averaged {
                     elapsed: 12.5,
                     steps: vec![3, 4],

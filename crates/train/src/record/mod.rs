@@ -9,6 +9,7 @@ pub mod earlier;
 pub mod folder;
 pub mod ledger;
 pub mod observer;
+pub mod parts;
 pub mod purposes;
 pub mod recorder;
 pub mod report;

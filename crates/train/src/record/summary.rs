@@ -6,6 +6,7 @@ use laconic_wire::{Count, PerKind};
 use serde::{Deserialize, Serialize};
 
 use super::card::Card;
+use super::parts::{ClassSummary, Confusion, Judged, PartsSummary, Told};
 use super::purposes::Purposes;
 use super::report::{Seconds, WorkerReport};
 use super::traffic::{Earlier, LinkBytes, StartBytes};
@@ -15,6 +16,7 @@ use crate::fit::choice::fallback;
 use crate::fit::stages::Trained;
 use crate::plan::Plan;
 use crate::worker::evaluate::Scores;
+use crate::worker::parts::{PartCounts, Shape};
 
 /// `summary.json`: a run in figures, a contract with other programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -129,6 +131,15 @@ pub struct MetricsSummary {
     /// Its figures, computed over all parts together.
     #[serde(flatten)]
     pub scores: Scores,
+    /// The same of each part alone, where parts told them (`train.part_figures`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Judged<PartsSummary>>,
+    /// What became of each class over all parts, where parts told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Judged<Vec<ClassSummary>>>,
+    /// Which classes were taken for which, where a node has one and they are few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confusion: Option<Judged<Confusion>>,
 }
 
 /// `bytes`: what all workers sent.
@@ -281,6 +292,8 @@ pub struct RunFacts<'a> {
     pub notes: &'a [String],
     /// What training ended with.
     pub trained: &'a Trained,
+    /// What parts tell of themselves, where they do, and what they have told.
+    pub parts: (Option<Shape>, &'a [PartCounts]),
     /// The run before it was resumed.
     pub earlier: &'a Earlier,
     /// The round that it went on from then; 0 without.
@@ -289,6 +302,16 @@ pub struct RunFacts<'a> {
     pub predicted: &'a PerKind<u64>,
     /// Whether all workers shared one process, whose memory is theirs together.
     pub one_process: bool,
+}
+
+impl RunFacts<'_> {
+    /// What parts have told of themselves.
+    fn told(&self) -> Told {
+        let metrics: Vec<&str> = self.plan.metrics.iter().map(|metric| metric.name()).collect();
+        // Who trains alone on one part of several has that one.
+        let first = self.given.data.part.unwrap_or(0);
+        Told::of(self.parts, first, (&metrics, &self.card.about.classes))
+    }
 }
 
 impl Summary {
@@ -312,6 +335,8 @@ impl Summary {
         notes.extend(earlier.other_workers(reports.len() as u32, facts.after_round));
         notes.extend(trained.scores.notes.iter().cloned());
         notes.extend(fallback(plan, &trained.scores));
+        let told = facts.told();
+        notes.extend(told.note);
         let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let chosen = &plan.config.messages;
         Ok(Summary {
@@ -324,7 +349,13 @@ impl Summary {
             transport: given.transport.kind.name().to_owned(),
             interrupted: trained.interrupted,
             rounds: trained.rounds,
-            metrics: MetricsSummary { best_round: trained.best_round, scores: trained.scores.clone() },
+            metrics: MetricsSummary {
+                best_round: trained.best_round,
+                scores: trained.scores.clone(),
+                parts: told.parts,
+                classes: told.classes,
+                confusion: told.confusion,
+            },
             bytes,
             seconds: seconds(&reports),
             memory: memory(&reports, facts.one_process),

@@ -226,6 +226,7 @@ impl Session {
             card: &self.card,
             notes: &[&self.process.notes[..], &foreseen_of_links(&self.worker)].concat(),
             trained,
+            parts: (self.worker.evaluator.parts(), &self.worker.told),
             earlier: &self.earlier,
             after_round: self.after_round,
             predicted: &self.forecast.by_kind,
@@ -385,23 +386,26 @@ struct Resumed {
 
 /// Worker 0 reads the checkpoint and hands it to all with the number of this start, so that no other needs the file.
 fn hand_round(worker: &mut Worker, process: &Process, identity: &Identity) -> Result<Resumed> {
-    let (mut bytes, mut earlier) = (Vec::new(), Earlier::default());
+    let (mut bytes, mut earlier, mut parts) = (Vec::new(), Earlier::default(), Vec::new());
     if worker.rank() == Rank(0) {
         let out = process.out.as_deref();
         let out = out.ok_or_else(|| TrainError::config("a run without a folder cannot be resumed"))?;
         let file = Checkpoint::read_bytes(out)?;
-        let checkpoint = Checkpoint::from_bytes(&file).map_err(|error| error.within(out))?;
+        let mut checkpoint = Checkpoint::from_bytes(&file).map_err(|error| error.within(out))?;
         let refuse = |what| TrainError::config(format!("{}: {what}", out.display()));
         let as_before = as_before(&worker.plan, &checkpoint)?;
         let own = as_before.as_ref().unwrap_or(&worker.plan).own_memory();
         let before = &checkpoint.identity;
         identity.check_goes_on(before, &process.changes, own).map_err(refuse)?;
         earlier = read_earlier(out, &checkpoint)?;
-        bytes = [&earlier.next_start().to_le_bytes()[..], &file].concat();
+        // What parts have told worker 0 is nobody else's to know.
+        parts = std::mem::take(&mut checkpoint.snapshot.counters.parts);
+        bytes = [&earlier.next_start().to_le_bytes()[..], &checkpoint.to_bytes()?].concat();
     }
     collectives::broadcast(&mut worker.transport, checkpoint_tag(), Rank(0), &mut bytes)?;
     let (start, file) = bytes.split_first_chunk().ok_or_else(|| TrainError::checkpoint("expected the run's start"))?;
-    let (checkpoint, start) = (Checkpoint::from_bytes(file)?, u32::from_le_bytes(*start));
+    let (mut checkpoint, start) = (Checkpoint::from_bytes(file)?, u32::from_le_bytes(*start));
+    checkpoint.snapshot.counters.parts = parts;
     Ok(Resumed { checkpoint, bytes: bytes.len(), start, earlier })
 }
 

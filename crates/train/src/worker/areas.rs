@@ -20,6 +20,17 @@ pub(super) struct Areas {
     pub sets: bool,
 }
 
+/// Rows of a worker, with what a model says of all its rows.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    /// Whose rows.
+    pub local: &'a Local,
+    /// Scores of all of them.
+    pub logits: &'a Matrix,
+    /// Which of them are looked at, of each split.
+    pub masks: &'a [Vec<bool>; 3],
+}
+
 /// One curve: its area, and what it is of.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Curve {
@@ -135,11 +146,17 @@ impl Areas {
         (3 * self.curves() * BINS * BIN) as u64
     }
 
-    /// The area of each split from counts. Every worker adds up a share of the bins over all workers, and what all
-    /// shares come to is told to everybody: so no score leaves a worker, and no number of bytes depends on nodes.
-    pub fn binned(self, transport: &mut dyn Transport, at: (&Local, &Matrix), round: u32) -> Result<[Area; 3]> {
+    /// The area of each split from own counts alone.
+    pub fn of_counts(self, counts: &[[u32; 2]]) -> [Area; 3] {
+        let of = |bins: &[[u32; 2]]| Curve::binned(&Binned::of(bins.iter().map(|bin| bin.map(u64::from))));
+        self.means(&counts.chunks_exact(BINS).map(of).collect::<Vec<_>>())
+    }
+
+    /// The area of each split from everybody's counts. Every worker adds up a share of the bins over all workers, and
+    /// what all shares come to is told to everybody: so no score leaves a worker, and no number of bytes depends on
+    /// nodes.
+    pub fn binned(self, transport: &mut dyn Transport, counts: &[[u32; 2]], round: u32) -> Result<[Area; 3]> {
         let (rank, size) = (transport.rank(), transport.size());
-        let counts = self.count(at);
         let to = |peer: Rank| {
             let range = collectives::chunk(BINS, size, peer);
             let of_curve = counts.chunks_exact(BINS).flat_map(|bins| &bins[range.clone()]);
@@ -182,9 +199,9 @@ impl Areas {
     }
 
     /// Of every curve and bin how many own scores are in it, by their truth.
-    fn count(self, (local, logits): (&Local, &Matrix)) -> Vec<[u32; 2]> {
+    pub fn count(self, Rows { local, logits, masks }: Rows<'_>) -> Vec<[u32; 2]> {
         let mut counts = vec![[0u32; 2]; self.curves() * BINS];
-        for (split, mask) in local.masks.iter().enumerate() {
+        for (split, mask) in masks.iter().enumerate() {
             for row in (0..logits.rows()).filter(|&row| mask[row]) {
                 for class in 0..self.width {
                     let (score, truth) = scored(local, logits, row, class);
@@ -197,9 +214,23 @@ impl Areas {
         counts
     }
 
+    /// The exact area of each split over these rows alone.
+    pub fn exact_here(self, Rows { local, logits, masks }: Rows<'_>) -> [Area; 3] {
+        let mut all: Vec<Vec<(f32, bool)>> = vec![Vec::new(); self.curves()];
+        for (mask, of_split) in masks.iter().zip(all.chunks_mut(self.width.max(1))) {
+            for row in (0..logits.rows()).filter(|&row| mask[row]) {
+                for (class, of_curve) in of_split.iter_mut().enumerate() {
+                    let (score, truth) = scored(local, logits, row, class);
+                    of_curve.extend((truth != Labels::UNKNOWN).then_some((score, truth != 0)));
+                }
+            }
+        }
+        self.means(&all.iter_mut().map(|scored| Curve::exact(scored)).collect::<Vec<_>>())
+    }
+
     /// The exact area of each split, for which every labelled row's scores and truth go to every worker.
-    pub fn exact(self, transport: &mut dyn Transport, at: (&Local, &Matrix), round: u32) -> Result<[Area; 3]> {
-        let ((local, logits), step) = (at, tag(round, Step::Scores));
+    pub fn exact(self, transport: &mut dyn Transport, rows: Rows<'_>, round: u32) -> Result<[Area; 3]> {
+        let (Rows { local, logits, .. }, step) = (rows, tag(round, Step::Scores));
         let rows = |mask: &Vec<bool>| mask.iter().filter(|&&is_in| is_in).count() as u64;
         let mut mine: Vec<u8> = local.masks.iter().flat_map(|mask| rows(mask).to_le_bytes()).collect();
         for mask in &local.masks {

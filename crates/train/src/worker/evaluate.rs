@@ -4,16 +4,19 @@
 use std::collections::BTreeMap;
 
 use laconic_graph::part::GlobalCounts;
+use laconic_nn::decisions::{Decisions, Form};
 use laconic_nn::loss::loss;
 use laconic_nn::metric::{Metric, Tally};
 use laconic_nn::{Compute, Matrix};
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, collectives};
 use serde::{Deserialize, Serialize};
 
-use super::areas::{Area, Areas};
+use super::areas::{Area, Areas, Rows};
 use super::local::Local;
+use super::parts::{Counted, PartCounts, Shape};
 use crate::error::Result;
 use crate::exchange::shapes::Shapes;
+use crate::plan::Plan;
 
 /// The figures of a split: metrics by name, and `loss`. `None` where a figure is not defined, because it would be 0/0;
 /// empty where nothing is in the split.
@@ -65,18 +68,40 @@ impl Scores {
 /// Why decisions that were counted have no F1.
 const NOTHING_POSITIVE: &str = "is not defined: no node has any label, and none is predicted";
 
+/// What an evaluation comes to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evaluated {
+    /// The figures of each split over all workers.
+    pub scores: Scores,
+    /// The bytes that all have sent so far.
+    pub bytes: u64,
+    /// What each part that is here comes to; nothing where parts are not told apart.
+    pub parts: Vec<PartCounts>,
+}
+
 /// What is measured in an evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluator {
     metrics: Vec<Metric>,
     classes: usize,
     sets: bool,
+    /// What parts tell of themselves, where they do.
+    parts: Option<Shape>,
 }
 
 impl Evaluator {
-    /// An evaluator of these metrics on data of these counts.
-    pub fn new(metrics: &[Metric], counts: &GlobalCounts) -> Evaluator {
-        Evaluator { metrics: metrics.to_vec(), classes: counts.classes, sets: counts.multi_label }
+    /// What a run measures on data of these counts.
+    pub fn of(plan: &Plan, counts: &GlobalCounts) -> Evaluator {
+        let (metrics, classes, sets) = (plan.metrics.clone(), counts.classes, counts.multi_label);
+        let shape = Shape { figures: 1 + metrics.len(), form: Form::of(classes, sets) };
+        // Of links the figures of all parts together are all that is known.
+        let tells = plan.config.train.part_figures && plan.links.is_none();
+        Evaluator { metrics, classes, sets, parts: tells.then_some(shape) }
+    }
+
+    /// What parts tell of themselves, where they do.
+    pub fn parts(&self) -> Option<Shape> {
+        self.parts
     }
 
     fn per_class(&self) -> bool {
@@ -112,24 +137,84 @@ impl Evaluator {
         logits: &Matrix,
         round: u32,
         count: u64,
-    ) -> Result<(Scores, u64)> {
-        let mut flat = Vec::with_capacity(self.flat_len() + 1);
-        for mask in &local.masks {
-            let sum = loss(compute, None, logits, (local.targets(), &[]), mask, 1.0);
-            Tally::of(logits, local.targets(), mask, sum, self.per_class()).flatten(&mut flat);
+    ) -> Result<Evaluated> {
+        let (areas, all) = (self.areas(), Rows { local, logits, masks: &local.masks });
+        let has = |metric: Metric| self.metrics.contains(&metric);
+        let (mut flat, mut parts) = (vec![0.0; self.flat_len()], Vec::with_capacity(local.parts()));
+        let mut bins: Option<Vec<[u32; 2]>> = None;
+        for part in 0..local.parts() {
+            let masks = local.masks_of(part);
+            let rows = Rows { masks: &masks, ..all };
+            let counts = has(Metric::RocAuc).then(|| areas.count(rows));
+            let (own, mut counted) = self.count(compute, rows);
+            flat.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+            if self.parts.is_some() {
+                self.enter_areas(&mut counted, Metric::RocAuc, counts.as_ref().map(|counts| areas.of_counts(counts)));
+                // One part of one worker is the whole, whose scores are sorted below.
+                let apart = has(Metric::RocAucExact) && (transport.size() > 1 || local.parts() > 1);
+                self.enter_areas(&mut counted, Metric::RocAucExact, apart.then(|| areas.exact_here(rows)));
+                parts.push(counted);
+            }
+            match (&mut bins, counts) {
+                (Some(sums), Some(counts)) => {
+                    sums.as_flattened_mut()
+                        .iter_mut()
+                        .zip(counts.as_flattened())
+                        .for_each(|(sum, count)| *sum += count);
+                }
+                (none, counts) => *none = counts,
+            }
         }
         flat.push(count as f64);
         collectives::all_reduce_f64(transport, Self::tag(round, 1), &mut flat)?;
-        let count = flat.pop().unwrap_or(0.0) as u64;
+        let bytes = flat.pop().unwrap_or(0.0) as u64;
+        let binned = bins.map_or_else(|| Ok(Default::default()), |bins| areas.binned(transport, &bins, round))?;
+        let mut exact = <[Area; 3]>::default();
+        if has(Metric::RocAucExact) {
+            exact = areas.exact(transport, all, round)?;
+            if let ([only], 1) = (&mut parts[..], transport.size()) {
+                self.enter_areas(only, Metric::RocAucExact, Some(exact.clone()));
+            }
+        }
+        Ok(Evaluated { scores: self.scores(&flat, (binned, exact)), bytes, parts })
+    }
+
+    /// What these rows come to: the sums of all splits, and what there is to tell of a part, areas apart.
+    fn count(&self, compute: &Compute, Rows { local, logits, masks }: Rows<'_>) -> (Vec<f64>, PartCounts) {
+        let (mut flat, mut counted) = (Vec::with_capacity(self.flat_len()), PartCounts::default());
+        for (split, mask) in masks.iter().enumerate() {
+            let told = split.checked_sub(1).and_then(|split| counted.get_mut(split)).zip(self.parts);
+            let mut decisions = told.as_ref().map(|(_, shape)| Decisions::none(shape.form));
+            let sum = loss(compute, None, logits, (local.targets(), &[]), mask, 1.0);
+            let how = (sum, self.per_class());
+            let tally = Tally::with_decisions(logits, local.targets(), mask, how, decisions.as_mut());
+            tally.flatten(&mut flat);
+            if let (Some((counted, _)), Some(decisions)) = (told, decisions) {
+                let figures = self.metrics.iter().map(|&metric| tally.figure(metric));
+                *counted = Counted {
+                    count: mask.iter().filter(|&&is_in| is_in).count() as u64,
+                    figures: std::iter::once(tally.mean_loss()).chain(figures).collect(),
+                    decisions: decisions.counts().to_vec(),
+                };
+            }
+        }
+        (flat, counted)
+    }
+
+    /// Enters a part's areas, where there are any.
+    fn enter_areas(&self, counted: &mut PartCounts, metric: Metric, areas: Option<[Area; 3]>) {
+        let place = self.metrics.iter().position(|of| *of == metric);
+        let (Some(place), Some([_, areas @ ..])) = (place, areas) else { return };
+        for (counted, area) in counted.iter_mut().zip(areas) {
+            if let Some(figure) = counted.figures.get_mut(1 + place) {
+                *figure = area.mean;
+            }
+        }
+    }
+
+    /// The figures of sums over all workers, and of areas.
+    fn scores(&self, flat: &[f64], (binned, exact): ([Area; 3], [Area; 3])) -> Scores {
         let mut scores = Scores::default();
-        let (areas, at) = (self.areas(), (local, logits));
-        let (mut binned, mut exact) = (<[Area; 3]>::default(), <[Area; 3]>::default());
-        if self.metrics.contains(&Metric::RocAuc) {
-            binned = areas.binned(transport, at, round)?;
-        }
-        if self.metrics.contains(&Metric::RocAucExact) {
-            exact = areas.exact(transport, at, round)?;
-        }
         for (split, flat) in flat.chunks_exact(self.flat_len() / 3).enumerate() {
             let tally = Tally::unflatten(flat);
             let Some(loss) = tally.mean_loss() else { continue };
@@ -146,7 +231,7 @@ impl Evaluator {
                 scores.enter(split, metric.name(), figure, said);
             }
         }
-        Ok((scores, count))
+        scores
     }
 
     /// Enters what [`Evaluator::evaluate`] sends of sums; the rest are bins and scores.

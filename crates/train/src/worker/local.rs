@@ -1,5 +1,6 @@
 //! What a worker trains on: its part with blocks, degrees, features and targets in the form that the kernels read.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use laconic_graph::dataset::{Features, Labels, Split};
@@ -39,6 +40,8 @@ pub struct Local {
     pub masks: [Vec<bool>; 3],
     /// What own rows should say.
     pub labels: Labels,
+    /// The part of each row where the rows of several parts are here; empty where all are of one.
+    owners: Vec<u32>,
     /// Number of feature columns.
     pub columns: usize,
     /// Number of classes.
@@ -109,9 +112,38 @@ impl Local {
             halo_ones,
             masks,
             labels,
+            owners: Vec::new(),
             columns,
             classes,
         }
+    }
+
+    /// Notes which part each node is of, by ascending ids.
+    pub fn set_owners(&mut self, owners: &[u32]) {
+        let ascending = self.by_id.ids(&self.ids);
+        let owner = |id| ascending.binary_search(id).ok().and_then(|place| owners.get(place)).copied();
+        self.owners = self.ids.iter().map(|id| owner(id).unwrap_or_default()).collect();
+    }
+
+    /// The part of each row where the rows of several parts are here; empty where all are of one.
+    pub fn owners(&self) -> &[u32] {
+        &self.owners
+    }
+
+    /// How many parts the rows here are told apart by.
+    pub fn parts(&self) -> usize {
+        self.owners.iter().max().map_or(1, |last| *last as usize + 1)
+    }
+
+    /// Which rows of a part belong to each split.
+    pub fn masks_of(&self, part: usize) -> Cow<'_, [Vec<bool>; 3]> {
+        if self.owners.is_empty() {
+            return Cow::Borrowed(&self.masks);
+        }
+        let of = |mask: &Vec<bool>| {
+            mask.iter().zip(&self.owners).map(|(&is_in, &owner)| is_in && owner as usize == part).collect()
+        };
+        Cow::Owned(self.masks.each_ref().map(of))
     }
 
     /// Global ids of own nodes, ascending.

@@ -11,6 +11,7 @@ pub mod evaluate;
 pub mod judged;
 pub mod judgements;
 pub mod local;
+pub mod parts;
 mod stop;
 
 use std::sync::Arc;
@@ -44,8 +45,9 @@ use crate::plan::{LinkSets, Plan, Within};
 use crate::schedule::Stage;
 use class_weights::class_weights;
 use discover::{discover, discover_training};
-use evaluate::{Evaluator, Scores};
+use evaluate::{Evaluated, Evaluator};
 use local::{Local, Subset};
+use parts::PartCounts;
 
 pub use stop::StopSignal;
 
@@ -84,6 +86,9 @@ pub struct Worker {
     pub links: Option<LinkSets>,
     /// What is measured, and how.
     pub evaluator: Evaluator,
+    /// What each part came to in the best round of a run that has ended; on worker 0, and nothing where that was not
+    /// told.
+    pub told: Vec<PartCounts>,
     /// Where the time goes.
     pub times: Times,
     /// What batches have read of other workers' rows.
@@ -239,7 +244,7 @@ impl Worker {
         let (links, topology) = discover(&mut transport, &part, plan.self_loops)?;
         let mut shapes = Shapes::of(&part, &links, &topology);
         let seen = seen_by_training(&plan, &mut transport, &part, (&links, &topology), &mut shapes)?;
-        let evaluator = Evaluator::new(&plan.metrics, &part.global);
+        let evaluator = Evaluator::of(&plan, &part.global);
         let (((links, topology), seen), within) = in_places(&plan, &mut part, (links, topology), seen);
         shapes.within = Some(within.clone());
         let (local, x) = Local::new(part, topology, plan.layer.is_relational);
@@ -274,6 +279,7 @@ impl Worker {
             global_rows,
             links: sets,
             evaluator,
+            told: Vec::new(),
             times: Times::default(),
             fetched: Fetched::default(),
             stop,
@@ -418,7 +424,7 @@ impl Worker {
     ///
     /// # Errors
     /// If another worker does not answer.
-    pub fn evaluate(&mut self, logits: &laconic_nn::Matrix, round: u32) -> Result<(Scores, u64)> {
+    pub fn evaluate(&mut self, logits: &laconic_nn::Matrix, round: u32) -> Result<Evaluated> {
         let sent = self.transport.sent().total().framed;
         self.evaluator.evaluate((&mut self.transport, &self.compute), &self.local, logits, round, sent)
     }

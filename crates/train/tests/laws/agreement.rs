@@ -86,6 +86,7 @@ const OTHERS: &[(&[&str], &[&str])] = &[
             "train.warmup=2",
             "train.clip=0.5",
             "train.eval_every=2",
+            "train.part_figures=false",
             "train.patience=3",
             "transport.shape=wan-100mbit-40ms",
             "transport.shape_sleeps=true",

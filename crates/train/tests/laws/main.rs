@@ -49,6 +49,7 @@ mod modules;
 mod narrowed;
 mod one_is_many;
 mod other_workers;
+mod parts;
 mod peers;
 mod pipelined;
 mod real_data;

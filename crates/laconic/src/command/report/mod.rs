@@ -1,5 +1,6 @@
 //! `laconic report`: one HTML page about one or several runs, without scripts and without anything from elsewhere.
 
+mod apart;
 mod curves;
 mod ledger;
 mod means;

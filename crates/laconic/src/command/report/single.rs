@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::page::Page;
 use super::run::Run;
 use super::table::Table;
-use super::{curves, traffic, trainers, words};
+use super::{apart, curves, traffic, trainers, words};
 use crate::bytes::{figure, human_bytes, separated};
 use crate::plot::{NARROW, WIDE};
 use crate::typed::command_line;
@@ -43,6 +43,7 @@ pub fn html(run: &Run) -> String {
         let said = "Dotted lines: a stage starts, with new layers that have learned nothing yet.";
         page.panels(&charts, if has_stages { said } else { "" });
     }
+    apart::sections(&mut page, run);
     page.heading("Predicted and sent");
     page.say("The prediction was made before the first round.");
     page.table(&traffic::prediction(run));

@@ -21,7 +21,7 @@ use crate::plan::{LinkPlan, LinkSets};
 use crate::worker::Worker;
 use crate::worker::edges::EdgesAmong;
 use crate::worker::ends::{self, Ends};
-use crate::worker::evaluate::Scores;
+use crate::worker::evaluate::Evaluated;
 use crate::worker::judged::Judged;
 use crate::worker::judgements::{Judgements, Left};
 
@@ -122,7 +122,7 @@ impl Task for LinkPrediction {
         Ok(value)
     }
 
-    fn evaluate(&mut self, worker: &mut Worker, p: &[f32], outputs: &Matrix, round: u32) -> Result<(Scores, u64)> {
+    fn evaluate(&mut self, worker: &mut Worker, p: &[f32], outputs: &Matrix, round: u32) -> Result<Evaluated> {
         let sent = worker.transport.sent().total().framed;
         let sets = worker.links.take().unwrap_or_default();
         let (mut ends, edges, left) = match self.judged.take() {
@@ -138,6 +138,7 @@ impl Task for LinkPrediction {
         let judgements: Judgements = judged.judge((&mut worker.compute, &mut self.scorer), scoring, ends.index());
         worker.links = Some(sets);
         self.judged = Some((ends, edges, left));
-        judgements.figures(&mut worker.transport, (&self.plan, &metrics), left, (round, sent))
+        let (scores, bytes) = judgements.figures(&mut worker.transport, (&self.plan, &metrics), left, (round, sent))?;
+        Ok(Evaluated { scores, bytes, parts: Vec::new() })
     }
 }

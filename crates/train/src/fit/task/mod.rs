@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::plan::Plan;
 use crate::schedule::Stage;
 use crate::worker::Worker;
-use crate::worker::evaluate::Scores;
+use crate::worker::evaluate::Evaluated;
 use crate::worker::local::Subset;
 
 use link_prediction::LinkPrediction;
@@ -51,12 +51,11 @@ pub trait Task {
         g: &mut [f32],
     ) -> Result<f64>;
 
-    /// The figures of each split over all workers, from what each one's network puts out for its own rows, and the
-    /// bytes that all have sent so far.
+    /// The figures of each split over all workers, from what each one's network puts out for its own rows.
     ///
     /// # Errors
     /// If another worker does not answer.
-    fn evaluate(&mut self, worker: &mut Worker, p: &[f32], outputs: &Matrix, round: u32) -> Result<(Scores, u64)>;
+    fn evaluate(&mut self, worker: &mut Worker, p: &[f32], outputs: &Matrix, round: u32) -> Result<Evaluated>;
 }
 
 /// The task of a stage.

@@ -7,7 +7,7 @@ use laconic_nn::loss::loss;
 use super::{Learning, Task};
 use crate::error::Result;
 use crate::worker::Worker;
-use crate::worker::evaluate::Scores;
+use crate::worker::evaluate::Evaluated;
 
 /// The classes of nodes, from scores of each.
 pub(in crate::fit) struct NodeClassification;
@@ -29,7 +29,7 @@ impl Task for NodeClassification {
         Ok(loss(&worker.compute, Some(gradient), outputs, (targets, weights), mask, learning.scale))
     }
 
-    fn evaluate(&mut self, worker: &mut Worker, _p: &[f32], outputs: &Matrix, round: u32) -> Result<(Scores, u64)> {
+    fn evaluate(&mut self, worker: &mut Worker, _p: &[f32], outputs: &Matrix, round: u32) -> Result<Evaluated> {
         worker.evaluate(outputs, round)
     }
 }

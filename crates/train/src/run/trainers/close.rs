@@ -102,7 +102,7 @@ fn mirror((from, sent): (Rank, &Ledger), (to, received): (Rank, &mut Ledger)) {
 /// If too few trainers were left, the aggregator was lost, or the results cannot be written down.
 pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     let Closing { setup, opened, traffic, ending, end, began, leaves } = closing;
-    let Opened { mut desk, card, earlier, snapshot, by_kind, start } = opened;
+    let Opened { mut desk, card, earlier, snapshot, by_kind, start, shape } = opened;
     let after_round = snapshot.map_or(0, |snapshot| snapshot.rounds());
     let Traffic { sent, received } = traffic;
     if let Some(out) = &setup.process.out {
@@ -114,6 +114,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
     }
     let word = word(setup, &desk, ending)?;
     let trained = desk.trained(ending == Some(Ending::Stopped))?;
+    let told = desk.progress.best.as_ref().map(|best| best.parts.all().to_vec()).unwrap_or_default();
     let digest = weights::digest(&trained.chosen, &trained.last);
     let times = [began.elapsed().as_secs_f64(), if simulated(setup) { end.as_secs_f64() } else { 0.0 }];
     let facts = RunFacts {
@@ -122,6 +123,7 @@ pub(super) fn close(closing: Closing<'_>) -> Result<Vec<Outcome>> {
         card: &card,
         notes: &setup.process.notes,
         trained: &trained,
+        parts: (shape, &told),
         earlier: &earlier,
         after_round,
         predicted: &by_kind,

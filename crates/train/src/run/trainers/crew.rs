@@ -6,7 +6,7 @@ use laconic_graph::part::Part;
 use laconic_wire::transport::by_hand::ByHand;
 use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
 
-use super::{Data, Setup};
+use super::{Data, Setup, Whole};
 use crate::config::{ClassWeights, TrainersHalo};
 use crate::error::{Result, TrainError};
 use crate::exchange::stale::{Mesh, Stale};
@@ -48,8 +48,10 @@ impl Hand {
     ///
     /// # Errors
     /// As [`Hand::trainer`].
-    pub fn judge(setup: &Setup, whole: Part) -> Result<Hand> {
-        Hand::of(setup, Plan::clone(&setup.plan), whole, None)
+    pub fn judge(setup: &Setup, whole: Whole) -> Result<Hand> {
+        let mut hand = Hand::of(setup, Plan::clone(&setup.plan), whole.part, None)?;
+        hand.worker.local.set_owners(&whole.owners);
+        Ok(hand)
     }
 
     fn of(setup: &Setup, plan: Plan, part: Part, exchange: Option<Box<dyn Transport>>) -> Result<Hand> {

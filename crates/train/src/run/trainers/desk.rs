@@ -23,7 +23,8 @@ use crate::record::observer::Stand;
 use crate::record::recorder::FolderRecorder;
 use crate::record::summary::{AveragingSummary, Curve, TrainerSummary};
 use crate::worker::StopSignal;
-use crate::worker::evaluate::Scores;
+use crate::worker::evaluate::{Evaluated, Scores};
+use crate::worker::parts::Known;
 
 /// What is written down of a run while it goes on.
 pub(super) struct Desk {
@@ -406,7 +407,7 @@ impl Desk {
     }
 }
 
-impl Watch<Scores> for Desk {
+impl Watch<Evaluated> for Desk {
     fn began(&mut self, now: Duration) {
         self.has_begun = true;
         if self.begun == Duration::MAX {
@@ -448,11 +449,13 @@ impl Watch<Scores> for Desk {
         self.save()
     }
 
-    fn judged(&mut self, now: Duration, number: u32, scores: &Scores) -> Result<()> {
+    fn judged(&mut self, now: Duration, number: u32, evaluated: &Evaluated) -> Result<()> {
+        let Evaluated { scores, parts, .. } = evaluated;
         let round = self.rounds_before + number;
         let found = self.unwritten.iter().find(|(report, _)| report.round == round);
         let Some(model) = found.and_then(|(_, model)| model.clone()) else { return Ok(()) };
-        let is_best = keep_best(&self.plan, &mut self.progress.best, (round, scores, &model));
+        let judged = (scores, Known::All(parts.clone()));
+        let is_best = keep_best(&self.plan, &mut self.progress.best, (round, &model), judged);
         self.progress.since_best = if is_best { 0 } else { self.progress.since_best + 1 };
         let at = self.at(now);
         self.curve.push((at, worth(&self.plan, scores)));

@@ -42,6 +42,8 @@ use crate::record::recorder::{Destination, FolderRecorder};
 use crate::record::traffic::{Earlier, Started};
 use crate::worker::StopSignal;
 use crate::worker::class_weights::class_weights_over;
+use crate::worker::evaluate::Evaluator;
+use crate::worker::parts::Shape as PartShape;
 
 /// Everything that is known of a run before it starts.
 pub(super) struct Setup {
@@ -117,7 +119,23 @@ impl Setup {
 pub(super) struct Data {
     /// What each trainer of this process sees: the graph of its own nodes, or its part with the edges that end there.
     pub parts: Vec<Part>,
-    pub whole: Part,
+    pub whole: Whole,
+}
+
+/// The whole graph, with the part of each node by ascending ids.
+pub(super) struct Whole {
+    pub part: Part,
+    pub owners: Vec<u32>,
+}
+
+impl Whole {
+    fn of(every: &[Part]) -> Result<Whole> {
+        let part = Part::whole(every)?;
+        let mut owned: Vec<(u64, u32)> =
+            every.iter().flat_map(|part| part.nodes.iter().map(|node| (*node, part.index))).collect();
+        owned.sort_unstable();
+        Ok(Whole { part, owners: owned.into_iter().map(|(_, owner)| owner).collect() })
+    }
 }
 
 /// Runs trainers and their aggregator in this process.
@@ -143,8 +161,8 @@ fn prepare(
     let all = source.parts();
     let config = options.members.resolved(config, all)?;
     let every = (0..all).map(|part| source.take(part)).collect::<Result<Vec<Part>>>()?;
-    let whole = Part::whole(&every)?;
-    let plan = Plan::with(&options.members, &config, &whole.global)?
+    let whole = Whole::of(&every)?;
+    let plan = Plan::with(&options.members, &config, &whole.part.global)?
         .with_label_skew(LabelSkew::of_parts(&every).map(|labels| labels.skew));
     source.add_note(plan.check_weights(&every)?);
     source.add_note(plan.two_sided(every.iter()));
@@ -162,14 +180,14 @@ fn prepare(
     let is_shared = config.transport.kind != TransportKind::Processes;
     let is_here = |place: usize| is_shared || guest == Some(place);
     let here = data.parts.iter().enumerate().filter(|(place, _)| is_here(*place)).map(|(_, part)| part);
-    let here = here.chain([&data.whole]);
+    let here = here.chain([&data.whole.part]);
     let memory = admit(&plan, &here.collect::<Vec<_>>(), force, observer.as_mut())?;
     let threads = threads_of(&config, parts.len());
     let (stop, notes) = (StopSignal::of(interrupt), source.notes().to_vec());
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
     let meets = trainers.halo != TrainersHalo::None;
     let shapes = if meets { shapes_among(&data.parts, &plan)? } else { Vec::new() };
-    let opening = Opening::new(&plan, &process, &data.whole)?;
+    let opening = Opening::new(&plan, &process, &data.whole.part)?;
     let forecast = TrainersForecast::of(&plan, (&of_epoch, guest), &shapes, opening.snapshot())?;
     let (plan, give_up) = (Arc::new(plan), StopSignal::of(abort));
     let over = StopSignal::default();
@@ -221,6 +239,7 @@ struct Opening {
     card: Card,
     checkpoint: Option<Checkpoint>,
     earlier: Earlier,
+    shape: Option<PartShape>,
 }
 
 /// The desk with what the summary needs of the start.
@@ -231,6 +250,8 @@ struct Opened {
     snapshot: Option<Snapshot>,
     by_kind: PerKind<u64>,
     start: u32,
+    /// What parts tell of themselves, where they do.
+    shape: Option<PartShape>,
 }
 
 impl Opening {
@@ -240,7 +261,8 @@ impl Opening {
         let identity = Identity::of(plan, &whole.global)?;
         let relations = if plan.is_relational() { whole.global.relations } else { 0 };
         let card = Card { relations, ..Card::of(whole) }.of_model(plan);
-        let mut opening = Opening { claim, identity, card, checkpoint: None, earlier: Earlier::default() };
+        let shape = Evaluator::of(plan, &whole.global).parts();
+        let mut opening = Opening { claim, identity, card, checkpoint: None, earlier: Earlier::default(), shape };
         if process.resume {
             let out = process.out.as_deref();
             let out = out.ok_or_else(|| TrainError::config("a run without a folder cannot be resumed"))?;
@@ -263,7 +285,7 @@ impl Opening {
 
     fn begin(self, setup: &Setup, observer: Box<dyn Observer>) -> Result<Opened> {
         let Setup { plan, process, .. } = setup;
-        let Opening { mut claim, identity, card, checkpoint, earlier } = self;
+        let Opening { mut claim, identity, card, checkpoint, earlier, shape } = self;
         let moved = claim.as_mut().map(Claim::begin).transpose()?.flatten();
         let start = if process.resume { earlier.next_start() } else { 0 };
         let after_round = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.snapshot.rounds());
@@ -293,6 +315,6 @@ impl Opening {
         watch.predicted(&by_kind, process.memory, means.iter().fold(0, |sum, means| sum.saturating_add(*means)));
         let desk =
             Desk::new(plan.clone(), recorder, (setup.parts.clone(), setup.of_epoch.clone()), process.stop.clone());
-        Ok(Opened { desk, card, earlier, snapshot, by_kind, start })
+        Ok(Opened { desk, card, earlier, snapshot, by_kind, start, shape })
     }
 }

@@ -8,7 +8,7 @@ use laconic_wire::{Ledger, Metered, Rank, Transport, threads};
 use super::close::{Closing, Traffic, close};
 use super::crew::{Hand, after, exchanges, meeting};
 use super::real::{AGGREGATOR, Chair, Post};
-use super::{Data, Opened, Setup};
+use super::{Data, Opened, Setup, Whole};
 use crate::averaging::Ending;
 use crate::error::{Result, TrainError};
 use crate::fit::local::LocalTrainer;
@@ -52,7 +52,7 @@ pub(super) fn live(
 /// If a mean cannot be judged or written down, or the user gives up.
 pub(super) fn preside(
     setup: &Setup,
-    whole: Part,
+    whole: Whole,
     opened: &mut Opened,
     transport: Box<dyn Transport>,
 ) -> Result<(Ending, Chair)> {
@@ -122,7 +122,7 @@ pub(super) struct Led {
 /// As [`preside`], or what a trainer failed by where that is why.
 pub(super) fn lead(
     setup: &Setup,
-    whole: Part,
+    whole: Whole,
     opened: &mut Opened,
     transport: Box<dyn Transport>,
     lodgers: Vec<Lodger<'_>>,

@@ -25,7 +25,7 @@ use crate::fit::trainer::StageRun;
 use crate::fit::{Handed, StageInputs};
 use crate::forecast::memory;
 use crate::record::observer::Stand;
-use crate::worker::evaluate::Scores;
+use crate::worker::evaluate::Evaluated;
 use crate::worker::{StopSignal, Worker};
 
 /// How long somebody rests who has found nothing to do.
@@ -119,7 +119,7 @@ enum Asked {
 
 /// What it answers.
 enum Told {
-    Verdict(u32, Scores, Option<f64>),
+    Verdict(u32, Evaluated, Option<f64>),
     Corrected(Vec<f32>),
     Failed(TrainError),
 }
@@ -128,9 +128,9 @@ enum Told {
 fn sit(judge: &mut WholeJudge<'_>, corrections: u32, asked: &Receiver<Asked>, told: &Sender<Told>) {
     for question in asked {
         let answer = match question {
-            Asked::Judge(number, model) => judge.judge(number, &model).map(|scores| {
-                let worth = judge.worth(&scores);
-                Told::Verdict(number, scores, worth)
+            Asked::Judge(number, model) => judge.judge(number, &model).map(|evaluated| {
+                let worth = judge.worth(&evaluated);
+                Told::Verdict(number, evaluated, worth)
             }),
             Asked::Correct(number, model, at) => judge.correct(number, &model, corrections, at).map(Told::Corrected),
         };
@@ -431,8 +431,8 @@ impl Leading<'_> {
             };
             self.busy = self.busy.saturating_sub(1);
             match told {
-                Told::Verdict(number, scores, worth) => {
-                    self.desk.judged(began.elapsed(), number, &scores)?;
+                Told::Verdict(number, evaluated, worth) => {
+                    self.desk.judged(began.elapsed(), number, &evaluated)?;
                     events.push(Event::Judged(number, worth));
                 }
                 Told::Corrected(model) => events.push(Event::Corrected(model.into())),
