@@ -134,7 +134,6 @@ struct Written {
     /// What the model's classes are called.
     class_names: Vec<String>,
     /// What is to be said of the predictions.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     /// Which model, and which data: digests.
     model: String,
