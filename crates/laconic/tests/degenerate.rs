@@ -62,21 +62,45 @@ fn figures_that_will_not_be_defined_are_warned_of_before_anything_runs() {
 }
 
 #[test]
-fn predictions_that_are_the_same_for_all_are_said_to_be() {
+fn a_model_that_gives_all_nodes_one_class_is_said_to() {
     // All nodes look alike to a model that reads no edges.
     let place = place(|_| 7, |node| if node % 3 == 0 { "dear" } else { "cheap" });
-    let mlp = "--set model.arch=mlp --set train.epochs=60 --set train.lr=0.05";
-    place.json(&format!("train run.toml {mlp} --out run"));
+    let mlp = "--set model.arch=mlp --set train.metrics=accuracy --set train.epochs=60 --set train.lr=0.05";
+    let summary = place.json(&format!("train run.toml {mlp} --out run"));
+    let test = summary["metrics"]["test"]["accuracy"].as_f64().expect("a figure");
+    let notes = words(&summary["notes"]);
+    assert_eq!(test, (0..NODES).filter(|&node| split(node) == "test" && node % 3 > 0).count() as f64 / 15.0);
+    let one = "predicts one class (cheap) for all 15 test nodes";
+    let worth = format!("accuracy of test is {test:.4}, no better than {test:.4}, the best answer that is the same");
+    assert!(notes.contains(one) && notes.contains(&worth), "{notes}");
+    assert!(words(&summary["metrics"]["notes"]).contains(one));
+    let ran = place.run(&format!("train run.toml {mlp} --out again"));
+    assert!(ran.out.contains(&format!("note: {one}")), "{}", ran.out);
+    place.json("report run --out page.html");
+    assert!(std::fs::read_to_string(place.path("page.html")).expect("a page").contains(one));
     let predicted = place.json("predict run --out all.csv");
     assert!(words(&predicted["notes"]).contains("predicts one class (cheap) for all 60 nodes"), "{predicted}");
     assert!(place.run("predict run --out again.csv").err.contains("note: predicts one class (cheap)"));
-    let links = "--set task.kind=link_prediction --set model.arch=mlp --set task.split={val=0.2,test=0.2,seed=1}";
-    place.json(&format!("train run.toml {links} --out links"));
-    place.write("pairs.csv", "source,target\n0,1\n5,9\n");
-    let ran = place.run("predict links --pairs pairs.csv --out scores.csv");
-    assert!(ran.err.contains("note: all 2 scores are the same, so their order says nothing"), "{}", ran.err);
-    // One whose features tell classes apart is said nothing of.
+    // One that reads features that tell classes apart is said nothing of.
     let told = self::place(|node| node % 3, |node| if node % 3 == 0 { "dear" } else { "cheap" });
-    told.json("train run.toml --set model.arch=mlp --set train.epochs=200 --set train.lr=0.05 --out run");
+    let summary = told.json("train run.toml --set model.arch=mlp --set train.epochs=200 --set train.lr=0.05 --out run");
+    let notes = summary["notes"].as_array().map(|_| words(&summary["notes"])).unwrap_or_default();
+    assert!(!notes.contains("predicts") && !notes.contains("no better"), "{notes}");
     assert_eq!(told.json("predict run --out all.csv")["notes"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn links_whose_scores_are_all_the_same_are_said_to_be_no_better() {
+    let place = place(|_| 7, |_| "a");
+    let links = "--set task.kind=link_prediction --set model.arch=mlp --set task.split={val=0.2,test=0.2,seed=1}";
+    for metric in ["roc_auc", "mrr", "hits@10"] {
+        let summary = place.json(&format!("train run.toml {links} --set train.metrics={metric} --out {metric}"));
+        let notes = words(&summary["notes"]);
+        let figure = summary["metrics"]["test"][metric].as_f64().expect("a figure");
+        let said = format!("{metric} of test is {figure:.4}, no better than {figure:.4}, scores that are the same");
+        assert!(notes.contains(&said), "{notes}");
+    }
+    place.write("pairs.csv", "source,target\n0,1\n5,9\n");
+    let ran = place.run("predict mrr --pairs pairs.csv --out scores.csv");
+    assert!(ran.err.contains("note: all 2 scores are the same, so their order says nothing"), "{}", ran.err);
 }

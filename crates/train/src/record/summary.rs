@@ -10,6 +10,7 @@ use super::parts::{ClassSummary, Confusion, Judged, PartsSummary, Told};
 use super::purposes::Purposes;
 use super::report::{Seconds, WorkerReport};
 use super::traffic::{Earlier, LinkBytes, StartBytes};
+use super::verdict;
 use crate::config::{Config, MessagesConfig, WIDTHS};
 use crate::error::{Result, TrainError};
 use crate::fit::choice::fallback;
@@ -337,6 +338,10 @@ impl Summary {
         notes.extend(fallback(plan, &trained.scores));
         let told = facts.told();
         notes.extend(told.note);
+        let mut scores = trained.scores.clone();
+        let verdicts = verdict::of_run(plan, facts.card.multi_label, &scores, told.classes.as_ref());
+        notes.extend(verdicts.iter().cloned());
+        scores.notes.extend(verdicts);
         let digest: String = reports[0].digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let chosen = &plan.config.messages;
         Ok(Summary {
@@ -351,7 +356,7 @@ impl Summary {
             rounds: trained.rounds,
             metrics: MetricsSummary {
                 best_round: trained.best_round,
-                scores: trained.scores.clone(),
+                scores,
                 parts: told.parts,
                 classes: told.classes,
                 confusion: told.confusion,

@@ -1,7 +1,9 @@
 //! What a model is worth that answers everything alike, or no better than one that does.
 
 use super::constant::{Share, is_no_better, of_equal_scores, of_shares, whose};
-use crate::worker::evaluate::Figures;
+use super::parts::{ClassSummary, Judged};
+use crate::plan::{Plan, RankedAmong};
+use crate::worker::evaluate::{Figures, Scores};
 
 /// What became of a class, or label, among nodes whose truth is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,6 +14,37 @@ pub struct Answered {
     pub known: u64,
     /// How many of these were taken for it.
     pub predicted: u64,
+}
+
+impl From<&ClassSummary> for Answered {
+    fn from(class: &ClassSummary) -> Answered {
+        let ClassSummary { support, predicted, false_positives, true_negatives, .. } = *class;
+        Answered { has: support, known: support + false_positives + true_negatives, predicted }
+    }
+}
+
+/// What there is to say of the chosen model on validation and test nodes, or edges. Of nodes it follows from what
+/// became of each class, where parts have told that.
+pub fn of_run(plan: &Plan, is_sets: bool, scores: &Scores, classes: Option<&Judged<Vec<ClassSummary>>>) -> Vec<String> {
+    let Some(metric) = plan.metrics.first().map(|metric| metric.name()) else { return Vec::new() };
+    if let Some(links) = &plan.links {
+        let drawn = match links.ranked_among {
+            RankedAmong::Drawn(drawn) => Some(drawn),
+            RankedAmong::Given(_) => None,
+        };
+        let splits = [("validation", &scores.val), ("test", &scores.test)];
+        return splits.into_iter().filter_map(|(split, figures)| of_links((metric, split), figures, drawn)).collect();
+    }
+    let Some(Judged { val, test }) = classes else { return Vec::new() };
+    let of = |(split, figures, classes): (&str, &Figures, &Vec<ClassSummary>)| {
+        let answered: Vec<Answered> = classes.iter().map(Answered::from).collect();
+        let name = |class: usize| {
+            let named = classes.get(class).and_then(|class| class.name.clone());
+            named.unwrap_or_else(|| class.to_string())
+        };
+        of_nodes((metric, split), figures, (&answered, is_sets), name)
+    };
+    [("validation", &scores.val, val), ("test", &scores.test, test)].into_iter().flat_map(of).collect()
 }
 
 /// Says so where all nodes were given one class, or the same labels; `which` are these nodes, behind their number.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use laconic_graph::build::{BuildOptions, build_graph};
-use laconic_graph::dataset::{Dataset, Labels, Split};
+use laconic_graph::dataset::{Dataset, Features, Labels, Split};
 use laconic_graph::edges::EdgeData;
 use laconic_train::fit::observe::RoundReport;
 use laconic_train::record::observer::Observer;
@@ -141,5 +141,74 @@ fn links_without_any_pair_to_set_them_against_have_no_ranks() {
         let said = notes(&outcome);
         assert!(said.contains("mrr of validation is not defined: there is no pair"), "{said}");
         assert!(said.contains("least validation loss chose the best round"), "{said}");
+    }
+}
+
+/// Nodes of a split by their class, counted from the data alone.
+fn truths(dataset: &Dataset, role: u8) -> Vec<i32> {
+    let Labels::Single { values, .. } = &dataset.labels else { unreachable!("a class a node") };
+    let of_role = values.iter().zip(&dataset.splits[0].roles).filter(|(class, roles)| **roles == role && **class >= 0);
+    of_role.map(|(class, _)| *class).collect()
+}
+
+#[test]
+fn a_model_to_which_all_nodes_look_alike_is_said_to_predict_one_class_and_held_to_the_best() {
+    let mut dataset = graph(150, 3);
+    dataset.features = Features::Dense { columns: 2, values: vec![1.0; 300] };
+    for keys in METHODS.iter().filter(|keys| keys[0] != "schedule.kind=lazy") {
+        for (workers, lr) in [(1, "train.lr=0.05"), (3, "train.lr=0.05"), (3, "train.lr=1e-30")] {
+            let keys = [keys, &["model.arch=mlp", "train.metrics=[\"accuracy\"]", "train.epochs=8", lr][..]].concat();
+            let (outcome, _) = logged(&keys, &dataset, workers);
+            let said = notes(&outcome);
+            for (name, role) in [("validation", Split::VAL), ("test", Split::TEST)] {
+                let truths = truths(&dataset, role);
+                let shares = [0, 1, 2].map(|class| truths.iter().filter(|truth| **truth == class).count());
+                let best = shares.into_iter().max().expect("classes") as f64 / truths.len() as f64;
+                let split = if role == Split::VAL { &outcome.trained.scores.val } else { &outcome.trained.scores.test };
+                let found = split["accuracy"].expect("a figure");
+                let is_answer = |class: &usize| {
+                    let what = format!("predicts one class ({class}) for all {} {name} nodes", truths.len());
+                    said.contains(&what)
+                };
+                let answer = (0..3).find(is_answer).unwrap_or_else(|| panic!("{keys:?}: {said}"));
+                assert!((found - shares[answer] as f64 / truths.len() as f64).abs() < 1e-12, "{said}");
+                assert!(
+                    said.contains(&format!("accuracy of {name} is {found:.4}, no better than {best:.4}")),
+                    "{said}"
+                );
+            }
+        }
+    }
+    // Where nobody counts classes nothing is known of them; one that tells nodes apart is said nothing of.
+    let silent = logged(&["model.arch=mlp", "train.epochs=2", "train.part_figures=false"], &dataset, 3).0;
+    assert!(!notes(&silent).contains("predicts"), "{}", notes(&silent));
+    let told = logged(&["train.epochs=60", "train.lr=0.05", "train.metrics=[\"accuracy\"]"], &graph(150, 3), 3).0;
+    assert!(!notes(&told).contains("predicts") && !notes(&told).contains("no better"), "{}", notes(&told));
+}
+
+#[test]
+fn labels_that_are_the_same_for_all_nodes_are_said_to_be() {
+    let mut dataset = multi_label(180, 3);
+    dataset.features = Features::Dense { columns: 2, values: vec![1.0; 360] };
+    let keys = ["model.arch=mlp", "train.epochs=3", "train.metrics=[\"micro_f1\"]"];
+    for workers in [1, 3] {
+        let said = notes(&logged(&keys, &dataset, workers).0);
+        assert!(said.contains("predicts the same labels (") && said.contains("test nodes"), "{said}");
+    }
+}
+
+#[test]
+fn links_that_all_score_the_same_are_no_better_than_that() {
+    let mut dataset = graph(150, 2);
+    dataset.features = Features::Dense { columns: 2, values: vec![1.0; 300] };
+    for (metric, figure) in [("mrr", "0.0476"), ("hits@10", "0.0000"), ("roc_auc", "0.5000")] {
+        let metrics = format!("train.metrics=[\"{metric}\"]");
+        let keys =
+            ["task.kind=link_prediction", "task.eval_negatives=20", "model.arch=mlp", "train.epochs=2", &metrics];
+        for workers in [1, 3] {
+            let said = notes(&logged(&keys, &dataset, workers).0);
+            let what = format!("{metric} of test is {figure}, no better than {figure}, scores that are the same");
+            assert!(said.contains(&what), "{said}");
+        }
     }
 }
