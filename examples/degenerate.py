@@ -5,7 +5,8 @@
 
 Each situation is a small graph and a configuration. `data check`, `plan`, `train`, `predict`, `compare` and `report`
 run on it. Exit code 1 where one of them ends in another way than `laconic --help` lists, where JSON holds what JSON has
-no number for, where a figure is out of its range, or where one is missing and nobody says why.
+no number for, where a figure is out of its range, where one is missing and nobody says why, and where a model is no
+better than the largest class, or gives all nodes one, and that is not said.
 """
 
 import json
@@ -143,7 +144,7 @@ def metric(*names):
 
 
 AREA = metric("roc_auc")
-EVERY = metric("macro_f1", "micro_f1", "accuracy")
+EVERY = metric("accuracy", "macro_f1", "micro_f1")
 GIVEN = ["task.kind=link_prediction", "task.split=given", "task.eval_negatives=given"]
 HALF_NAN = np.where(np.arange(48)[:, None] % 5 == 0, np.nan, 1.0) * np.ones((48, 4))
 
@@ -338,7 +339,23 @@ def refusal(ran):
     return f"{ran.returncode}: " + short(re.sub(r"/[^ ]*/graph\.npz", "graph.npz", said))
 
 
-def trained(place, keys, code):
+def held_to_labels(arrays, summary, said, faults):
+    """Whether `train` says what follows from the labels alone: who is no better than the largest class."""
+    labels, metrics = arrays.get("labels"), summary["config"]["train"]["metrics"] or ["accuracy"]
+    is_of_nodes = summary["config"]["task"]["kind"] == "node_classification"
+    if not is_of_nodes or labels is None or labels.ndim > 1 or metrics[0] != "accuracy":
+        return
+    for name, noun in (("val", "validation"), ("test", "test")):
+        known = labels[split(arrays, name) & (labels >= 0)]
+        accuracy = summary["metrics"].get(name, {}).get("accuracy")
+        if accuracy is None:
+            continue
+        is_constant = accuracy <= np.bincount(known).max() / len(known) + 1e-9
+        says = f"accuracy of {noun} is {accuracy:.4f}, no better than" in said
+        faults.check(is_constant == says, f"accuracy of {noun} is {accuracy}: no better is said {says}")
+
+
+def trained(place, arrays, keys, code):
     """What `train` and its `summary.json` say: two cells and what comes of it; nothing where it was refused."""
     ran = place.run("train", "run.toml", "--out", "run", *keys)
     if ran is None:
@@ -351,12 +368,13 @@ def trained(place, keys, code):
     scores = summary.get("metrics", {})
     said = "\n".join(summary.get("notes", []) + scores.get("notes", []))
     missing = figures_of(scores, said, ran.stdout, place.faults)
+    held_to_labels(arrays, summary, said, place.faults)
     for note in summary.get("notes", []):
         place.faults.check(f"note: {note}" in ran.stdout, f"train does not print: {note}")
     test = "; ".join(f"{name} " + ("-" if value is None else f"{value:.3f}")
                      for name, value in scores.get("test", {}).items())
     telling = [note for note in summary.get("notes", []) if re.search(
-        "not defined|will be|no better|predicts|nothing is labelled|no edge|mean over|leaves out|absent|no node", note)]
+        "not defined|whatever is learned|no better|predicts|nothing is labelled|no edge|mean over|leaves out|absent|no node", note)]
     cell = f"{test or 'no figure of test'}" + (f"<br>{short(telling[-1])}" if telling else "")
     return summary, cell, ", ".join(f"{name} null" for name in missing) or "all numbers"
 
@@ -378,6 +396,11 @@ def predicted(place, is_of_links):
             place.faults.check(value is None or 0 <= value <= 1, f"predict: {name} of {split_name} is {value}")
     rows = answer.get("nodes", answer.get("pairs"))
     notes = answer.get("notes", [])
+    lines = [line.split(",") for line in table.splitlines()]
+    if rows > 1 and not is_of_links and "pred" in lines[0]:
+        answers = {line[lines[0].index("pred")] for line in lines[1:]}
+        says = any("predicts" in note for note in notes)
+        place.faults.check(says == (len(answers) == 1), f"predict gives {len(answers)} answers, alike is said: {says}")
     return f"{rows} rows" + (f"<br>{short(notes[0], 60)}" if notes else "")
 
 
@@ -433,7 +456,7 @@ def row(binary, situation):
         said = check.stdout.splitlines() if check else []
         warned = [line for line in said if line.startswith(("warning", "error"))]
         plan = place.run("plan", "run.toml", *keys)
-        summary, train, numbers = trained(place, keys, code)
+        summary, train, numbers = trained(place, arrays, keys, code)
         if plan is not None and summary is not None:
             faults.check(plan.returncode == 0, f"plan refuses what train does: {plan.stderr[-200:]}")
         rest = ["-"] * 3
@@ -471,8 +494,9 @@ python3 examples/degenerate.py target/release/laconic
 
 {len(SITUATIONS)} small graphs and configurations, each with `data check`, `plan`, `train`, `predict`, `compare` (of two
 methods) and `report`. The script fails where a command ends in a way that `laconic --help` does not list, where JSON
-holds what JSON has no number for, where a figure is out of its range, or where one is null without a dash in its place
-or without a sentence that says why. A number and a colon in front: the command refused with this exit code. Figures are
+holds what JSON has no number for, where a figure is out of its range, where one is null without a dash in its place or
+without a sentence that says why, and where a model is no better than the largest class, or gives all nodes one class,
+and that is not said. A number and a colon in front: the command refused with this exit code. Figures are
 of four rounds, so they say little of models. `data check` knows no configuration: it warns of every figure that could
 be asked for.
 
