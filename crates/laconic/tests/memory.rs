@@ -122,3 +122,20 @@ fn maps_of_sparse_inputs_take_what_is_said_and_little_less() {
         assert!(said <= 1.5 * peak, "{more}: {peak} bytes, {said} said");
     }
 }
+
+/// Trainers learn from links in pieces that are no larger than what they have, and only their aggregator judges.
+#[test]
+fn trainers_with_links_take_what_is_said_and_little_less() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 3000 --classes 10 --features 100 --degree-max 30 --out graph.npz");
+    let task = "[task]\nkind = \"link_prediction\"\nnegatives = \"local\"\n[partition]\nparts = 3\n";
+    let keys = "[schedule]\nkind = \"averaging\"\ninterval = \"2 steps\"\nlimit = \"6 steps\"\n";
+    place.write("run.toml", &format!("[data]\npath = \"graph.npz\"\n{task}{keys}"));
+    for more in ["", "--set task.decoder=mlp", "--set schedule.kind=llcg"] {
+        let line = format!("train run.toml --out run --set train.threads=1 {more}");
+        let found = place.json(&line)["memory"].clone();
+        let [peak, said] = ["peak_bytes", "predicted_bytes"].map(|name| found[name].as_f64().expect("a number"));
+        assert!(peak <= said + PROGRAM, "{more}: {peak} bytes, {said} said");
+        assert!(said <= 1.5 * peak, "{more}: {peak} bytes, {said} said");
+    }
+}

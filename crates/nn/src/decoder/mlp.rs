@@ -80,6 +80,11 @@ impl Decoder for Mlp {
         specs
     }
 
+    fn held(&self) -> [usize; 2] {
+        let scored = (1 + 2 * self.layers) * self.width;
+        [scored, scored + 2 * self.width]
+    }
+
     fn score(&self, Decoding { compute, p, memory }: &mut Decoding<'_>, pairs: Pairs<'_>, out: &mut Matrix) {
         let memory: &mut Memory = memory.get();
         memory.hidden.resize_with(self.layers, Default::default);

@@ -53,6 +53,12 @@ pub trait Decoder: Send + Sync {
     /// Shapes, names and initial values of the parameters, in the order of the flat slice.
     fn parameters(&self) -> Vec<ParameterSpec>;
 
+    /// Values that are held of each pair besides the embeddings of both ends and their gradients: when it is scored,
+    /// and with the adjoint.
+    fn held(&self) -> [usize; 2] {
+        [0, 0]
+    }
+
     /// Sets `out` to the logits of the pairs; pairs × 1.
     fn score(&self, at: &mut Decoding<'_>, pairs: Pairs<'_>, out: &mut Matrix);
 

@@ -228,13 +228,16 @@ fn costs_of_trainers(
     let mut workers = Vec::new();
     for ((rank, part), ledger) in (0u32..).zip(std::iter::once(&whole).chain(&own)).zip(forecast.books) {
         let outline = Shapes::outline(part, plan.self_loops);
-        let memory = memory::forecast(&outline, plan, true).total();
+        let memory = match rank {
+            0 => memory::of_aggregator(part, plan, parts.len()),
+            _ => memory::of_trainer(part, plan),
+        };
         // The aggregator has no rows of others, and nobody has any of its.
         let mut links = vec![PeerRows::default(); parts.len() + 1];
         if let Some(met) = meeting.get((rank as usize).wrapping_sub(1)) {
             links[1..].copy_from_slice(&met.links);
         }
-        workers.push((Shapes { rank, links, ..outline }, ledger, memory));
+        workers.push((Shapes { rank, links, ..outline }, ledger, memory.total()));
     }
     let is_known = !forecast.means.is_empty();
     let number = is_known.then(|| forecast.means.iter().sum());

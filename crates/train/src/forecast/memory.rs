@@ -1,8 +1,11 @@
 //! Memory of a worker, forecast from shapes: what is allocated once and kept, by what it is for.
 
+use laconic_graph::part::Part;
 use laconic_nn::Precision;
+use laconic_nn::links::PAIRS_PER_PIECE;
 use laconic_nn::metric::Metric;
 use laconic_nn::network::Unit;
+use laconic_nn::threads::row_pieces;
 
 use super::amounts::FLOAT;
 pub use super::amounts::Memory;
@@ -24,12 +27,62 @@ const LINK: usize = 3 << 10;
 /// The program, its libraries and the stacks of a few threads.
 const PROGRAM: u64 = 32 << 20;
 
+/// Models that are held beside rounds, as measured where nothing else takes much.
+const BESIDE_ROUNDS: usize = 10;
+/// Gradients of layers with more parameters have no copies.
+const MOST_COPIED: usize = 1 << 20;
+
 /// What a worker of these shapes holds at its peak: the graph in both orientations, features, frozen inputs, the
 /// buffers of the largest stage, parameters with optimiser, the frames of one exchange, and accounts of the ledgers.
 /// Dense features are assumed where sparse ones would be smaller after folding, so it is an upper estimate for bags of
 /// words.
 pub fn forecast(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> Memory {
     held(shapes, plan, keeps_accounts, true)
+}
+
+/// What the worker of a part holds, as far as that can be known before anybody was asked who owns what.
+pub fn outlined(part: &Part, plan: &Plan, keeps_accounts: bool) -> Memory {
+    forecast(&outline(part, plan), plan, keeps_accounts)
+}
+
+/// What the trainer of a part holds, which its aggregator judges.
+pub fn of_trainer(part: &Part, plan: &Plan) -> Memory {
+    let mut shapes = outline(part, plan);
+    if plan.links.is_some() {
+        shapes.split_rows[1..].fill(0);
+        shapes.given_pairs = [0; 2];
+    }
+    held(&shapes, plan, true, true)
+}
+
+/// What the aggregator of so many trainers holds, from all parts as one: it judges, and trains where it corrects means.
+pub fn of_aggregator(whole: &Part, plan: &Plan, trainers: usize) -> Memory {
+    let (mut shapes, corrects) = (outline(whole, plan), plan.trainers.as_ref().is_some_and(|of| of.corrections > 0));
+    if plan.links.is_some() && !corrects {
+        shapes.split_rows[0] = 0;
+    }
+    let mut memory = held(&shapes, plan, true, corrects);
+    let model = plan.stages.iter().map(|stage| stage.network.len()).max().unwrap_or(0);
+    memory.add("models that arrive", (FLOAT * model).saturating_mul(trainers) as u64);
+    memory
+}
+
+/// About the shapes of a part, with how many of its edges are learned from and judged, without looking at each.
+fn outline(part: &Part, plan: &Plan) -> Shapes {
+    let mut shapes = Shapes::outline(part, plan.self_loops);
+    let Some(links) = &plan.links else { return shapes };
+    let edges = part.edges.edges();
+    let role = |wanted: u8| part.edges.data.held.iter().flatten().filter(|role| **role == wanted).count();
+    // Draws are rarely further off.
+    let drawn = |share: f64| ((edges as f64 * share + 3.0 * (edges as f64).sqrt()) as usize).min(edges);
+    shapes.split_rows = match &links.split {
+        Some(split) => [1.0 - split.val - split.test, split.val, split.test].map(drawn),
+        None => [edges - role(1) - role(2), role(1), role(2)],
+    };
+    if let RankedAmong::Given(all) = links.ranked_among {
+        shapes.given_pairs = all.map(|all| all.pairs as usize);
+    }
+    shapes
 }
 
 fn held(shapes: &Shapes, plan: &Plan, keeps_accounts: bool, trains: bool) -> Memory {
@@ -105,7 +158,11 @@ fn pairs(shapes: &Shapes, plan: &Plan) -> u64 {
     let fetched = if plan.batching.is_some() { 0 } else { of_round };
     let foreign = fetched.max(judged).min(links.nodes.saturating_sub(shapes.rows as u64));
     let width = links.decoder.width() as u64;
-    let buffers = (2 * plan.config.task.decoder_layers as u64 + 6) * laconic_nn::links::PAIRS_PER_PIECE as u64 * width;
+    // Both ends of pairs that are scored at once, with their scores, and the gradients of those that are learned from.
+    let [scored, learned] = links.decoder.held().map(|held| held as u64);
+    let piece = |pairs: u64| pairs.min(PAIRS_PER_PIECE as u64);
+    let (of_round_at_once, most) = (piece(of_round), piece(of_round.max(judged)));
+    let buffers = (2 * width + scored + 1) * most + (2 * width + learned - scored + 3) * of_round_at_once;
     // What is asked for is listed with every repetition before it is sorted; once more where edges are looked for.
     let listed = if links.filters_judged() { 2 * judged } else { judged };
     // Given pairs themselves with their scores, and everybody's scores of a pool, as they come and in order.
@@ -271,6 +328,20 @@ fn training_rows(shapes: &Shapes, plan: &Plan) -> (usize, usize) {
     (train, ((share + 3.0 * share.sqrt()) as usize).min(train))
 }
 
+/// Values of the copies of a layer's gradient that pieces of rows are added up in, one layer after the other: products
+/// with sparse rows and very large weights have one. Beside rounds, states that are written and models on their way
+/// take as much as some copies of all.
+fn copied(shapes: &Shapes, stage: &Stage) -> usize {
+    let pieces = row_pieces(shapes.rows);
+    let of = |index: usize| {
+        let len = stage.network.ranges(index).layer.len();
+        let once = len > MOST_COPIED || index == 0 && reads_sparse(shapes, stage);
+        len.saturating_mul(if once { 1 } else { pieces })
+    };
+    let most = (0..stage.network.units().len()).map(of).max().unwrap_or(0);
+    most.max(stage.network.len().saturating_mul(BESIDE_ROUNDS))
+}
+
 fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Memory {
     let (rows, halo) = (shapes.rows, shapes.halo_rows());
     let mut memory = of_passes(shapes, plan, stage, keeping);
@@ -300,7 +371,7 @@ fn of_stage(shapes: &Shapes, plan: &Plan, stage: &Stage, keeping: Keeping) -> Me
     let all_cross: usize = crossing.iter().sum();
     let exchanged = shapes.links.iter().map(|link| link.send + link.receive).sum::<usize>();
     let mut floats = |name, count: usize| amount(name, count, FLOAT);
-    floats("parameters and optimiser", stage.network.len().saturating_mul(6 + 16));
+    floats("parameters and optimiser", stage.network.len().saturating_mul(6).saturating_add(copied(shapes, stage)));
     // Late rows and gradients, as they arrive and as they are used, for each layer but the first; and those of one
     // layer on their way, where rows cross in place of messages.
     let (of_layers, of_widest) = match stage.late.map(|late| late.refresh) {

@@ -3,7 +3,6 @@
 use laconic_graph::part::Part;
 
 use crate::error::Result;
-use crate::exchange::shapes::Shapes;
 use crate::forecast::memory::{self, Memory};
 use crate::plan::Plan;
 use crate::record::observer::Observer;
@@ -19,7 +18,7 @@ pub(super) fn admit(
 ) -> Result<u64> {
     let mut all = Memory::default();
     for part in parts {
-        all.add_all(&memory::forecast(&Shapes::outline(part, plan.self_loops), plan, keeps_accounts));
+        all.add_all(&memory::outlined(part, plan, keeps_accounts));
     }
     if let Some(warning) = memory::admit(&all.times(alike as u64), parts.len() * alike, forced)? {
         observer.warned(&warning);

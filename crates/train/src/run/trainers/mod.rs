@@ -25,7 +25,6 @@ use super::source::Source;
 use crate::averaging::Terms;
 use crate::config::{Config, TrainersHalo, TransportKind};
 use crate::error::{Result, TrainError};
-use crate::exchange::shapes::Shapes;
 use crate::fit::progress::Snapshot;
 use crate::forecast::memory::{self, Memory};
 use crate::forecast::trained::{shapes_among, trained, unlike_epochs, with_something_to_learn, without_trainer};
@@ -180,8 +179,8 @@ fn prepare(
     let is_shared = config.transport.kind != TransportKind::Processes;
     let is_here = |place: usize| is_shared || guest == Some(place);
     let here = data.parts.iter().enumerate().filter(|(place, _)| is_here(*place)).map(|(_, part)| part);
-    let here = here.chain([&data.whole.part]);
-    let memory = admit(&plan, &here.collect::<Vec<_>>(), force, observer.as_mut())?;
+    let aggregator = memory::of_aggregator(&data.whole.part, &plan, parts.len());
+    let memory = admit(&plan, (aggregator, &here.collect::<Vec<_>>()), force, observer.as_mut())?;
     let threads = threads_of(&config, parts.len());
     let (stop, notes) = (StopSignal::of(interrupt), source.notes().to_vec());
     let process = Process { out, resume, changes, keeps_accounts, memory, threads, is_shared, stop, notes };
@@ -220,13 +219,10 @@ fn threads_of(config: &Config, trainers: usize) -> usize {
     }
 }
 
-/// What the workers of these parts will take, in bytes.
-fn admit(plan: &Plan, parts: &[&Part], forced: bool, observer: &mut dyn Observer) -> Result<u64> {
-    let mut all = Memory::default();
-    for part in parts {
-        all.add_all(&memory::forecast(&Shapes::outline(part, plan.self_loops), plan, true));
-    }
-    if let Some(warning) = memory::admit(&all, parts.len(), forced)? {
+/// What the aggregator and the trainers of these parts will take, in bytes.
+fn admit(plan: &Plan, (mut all, own): (Memory, &[&Part]), forced: bool, observer: &mut dyn Observer) -> Result<u64> {
+    own.iter().for_each(|part| all.add_all(&memory::of_trainer(part, plan)));
+    if let Some(warning) = memory::admit(&all, 1 + own.len(), forced)? {
         observer.warned(&warning);
     }
     Ok(all.total())
