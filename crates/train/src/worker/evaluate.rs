@@ -93,9 +93,11 @@ impl Evaluator {
     /// What a run measures on data of these counts.
     pub fn of(plan: &Plan, counts: &GlobalCounts) -> Evaluator {
         let (metrics, classes, sets) = (plan.metrics.clone(), counts.classes, counts.multi_label);
-        let shape = Shape { figures: 1 + metrics.len(), form: Form::of(classes, sets) };
-        // Of links the figures of all parts together are all that is known.
-        let tells = plan.config.train.part_figures && plan.links.is_none();
+        let form = Form::of(if plan.links.is_some() { 0 } else { classes }, sets);
+        let shape = Shape { figures: 1 + metrics.len(), form };
+        // Who judges the models of trainers has the edges of all parts as one.
+        let apart = plan.links.is_none() || plan.trainers.is_none();
+        let tells = plan.config.train.part_figures && apart;
         Evaluator { metrics, classes, sets, parts: tells.then_some(shape) }
     }
 

@@ -6,7 +6,8 @@ use laconic_nn::roc::{BINS, Binned, bin};
 use laconic_wire::{Direction, Kind, Ledger, Rank, Tag, Transport, WireError, collectives};
 
 use super::areas::{Area, Curve};
-use super::evaluate::{NAMES, Scores};
+use super::evaluate::{Evaluated, NAMES, Scores};
+use super::parts::{Counted, PartCounts};
 use crate::error::Result;
 use crate::exchange::shapes::Shapes;
 use crate::exchange::steps;
@@ -146,6 +147,13 @@ impl Judgement {
         self.thinned.as_ref().unwrap_or(&self.scores[1])
     }
 
+    /// The exact area of own edges against own pairs.
+    fn area(&self) -> Option<f64> {
+        let of = |which: usize| self.scores[which].iter().map(move |&score| (score, which == 0));
+        let mut scored: Vec<(f32, bool)> = of(0).chain(of(1)).collect();
+        Curve::exact(&mut scored).area
+    }
+
     /// Edges that have a rank, among the best of these.
     fn ranks(&self, tops: &[usize]) -> Ranks {
         let mut ranks = Ranks::new(tops);
@@ -249,7 +257,23 @@ impl Judgements {
         Judgements { of, pools }
     }
 
-    /// Figures over all workers, and the sum of `count` over them; `left` are edges with few pairs.
+    /// What own edges come to, in ranks among their own pairs and hits above everybody's pools, which have so many.
+    fn counted(&self, own: &[f64], tops: &Tops, (metrics, pools): (&[Metric], [f64; SPLITS])) -> PartCounts {
+        let mut parts = PartCounts::default();
+        let with_areas = metrics.iter().any(|metric| matches!(metric, Metric::RocAuc | Metric::RocAucExact));
+        for (at, flat) in own.chunks_exact(tops.numbers()).enumerate().take(SPLITS) {
+            let Some(sums) = Sums::of(flat, tops).filter(|sums| sums.edges > 0.0) else { continue };
+            let sums = Sums { pool: pools[at], ..sums };
+            let area = Area { mean: if with_areas { self.of[at].area() } else { None }, said: None };
+            let each = metrics.iter().map(|metric| sums.figure(*metric, tops, [&area; 2]).0);
+            let figures = std::iter::once(sums.loss).chain(each).collect();
+            parts[at] = Counted { count: sums.edges as u64, figures, decisions: Vec::new() };
+        }
+        parts
+    }
+
+    /// Figures over all workers, the sum of `count` over them, and if it `tells` them those of own edges; `left` are
+    /// edges with few pairs.
     ///
     /// # Errors
     /// If another worker does not answer, or sends something else.
@@ -258,8 +282,8 @@ impl Judgements {
         transport: &mut dyn Transport,
         (links, metrics): (&LinkPlan, &[Metric]),
         left: [Left; SPLITS],
-        (round, count): (u32, u64),
-    ) -> Result<(Scores, u64)> {
+        (round, count, tells): (u32, u64, bool),
+    ) -> Result<Evaluated> {
         let tops = Tops::of(metrics);
         self.rank_in_pools(transport, metrics, round)?;
         let all = &self.of;
@@ -271,16 +295,18 @@ impl Judgements {
             flat.extend([judgement.scores[0].len(), judgement.pool().len()].map(|count| count as f64));
             flat.extend(hits);
         }
+        let own = flat.clone();
         flat.push(count as f64);
         collectives::all_reduce_f64(transport, tag(round, Step::Sums), &mut flat)?;
         let binned = if metrics.contains(&Metric::RocAuc) { areas(all, transport, round)? } else { Default::default() };
         let exact = metrics.contains(&Metric::RocAucExact);
         let exact = if exact { exact_areas(all, transport, round)? } else { Default::default() };
-        let count = flat.pop().unwrap_or(0.0) as u64;
-        let mut scores = Scores::default();
+        let bytes = flat.pop().unwrap_or(0.0) as u64;
+        let (mut scores, mut pools) = (Scores::default(), [0.0; SPLITS]);
         for (at, flat) in flat.chunks_exact(tops.numbers()).enumerate() {
             let split = at + FIRST;
             let Some(sums) = Sums::of(flat, &tops).filter(|sums| sums.edges > 0.0) else { continue };
+            pools[at] = sums.pool;
             scores.enter(split, "loss", sums.loss, None);
             for metric in metrics {
                 let (figure, said) = sums.figure(*metric, &tops, [&binned[at], &exact[at]]);
@@ -293,7 +319,8 @@ impl Judgements {
                 scores.notes.extend(left[at].said(number, split, sums.edges));
             }
         }
-        Ok((scores, count))
+        let parts = if tells { vec![self.counted(&own, &tops, (metrics, pools))] } else { Vec::new() };
+        Ok(Evaluated { scores, bytes, parts })
     }
 
     /// Ranks own edges among the pairs that are given for all, whose scores every worker then has.

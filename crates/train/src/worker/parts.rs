@@ -1,4 +1,4 @@
-//! What each part's own nodes come to under a model: counted by its worker beside what all add up, kept with
+//! What each part's own nodes, or edges, come to under a model: counted by its worker beside what all add up, kept with
 //! the best model, and told to worker 0 with each checkpoint that a run may go on from.
 
 use laconic_nn::decisions::{Decisions, Form};
@@ -12,7 +12,7 @@ use crate::exchange::steps::Step;
 /// The splits that parts are told apart in: validation and testing.
 pub const JUDGED: usize = 2;
 
-/// What one part's nodes of a split come to.
+/// What one part's nodes, or edges, of a split come to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counted {

@@ -18,6 +18,7 @@ use laconic_wire::{Count, Kind};
 
 use crate::fixture::{config, folder, graph, into_folder, multi_label, parts, run, try_run};
 use crate::hosted::Until;
+use crate::links;
 use crate::same_bits::stop_after;
 
 const METHODS: [&[&str]; 5] = [
@@ -213,6 +214,31 @@ fn workers_tell_once_what_was_predicted_and_nothing_where_they_are_not_to() {
         let [with, without] = ["train.part_figures=true", "train.part_figures=false"].map(control);
         assert_eq!(with - without, 2 * told, "{keys:?}");
     }
+}
+
+#[test]
+fn held_out_edges_of_parts_add_up_to_those_of_all() {
+    let metrics_of = "train.metrics=[\"mrr\", \"hits@20\", \"roc_auc\", \"recall@10\"]";
+    for more in [&["model.arch=gcn"][..], &["schedule.kind=lazy"]] {
+        for workers in [1, 3] {
+            let keys = links::keys(&[more, &[metrics_of]].concat());
+            let outcomes = run(&config(&keys), &graph(180, 4), workers);
+            let found = metrics(&outcomes);
+            assert!(found.classes.is_none() && found.confusion.is_none());
+            for (parts, whole) in both(&found.parts).into_iter().zip([&found.scores.val, &found.scores.test]) {
+                assert_eq!(parts.count.len(), workers as usize, "{keys:?}");
+                assert!(parts.count.iter().all(|count| *count > 0), "{keys:?}: {parts:?}");
+                for name in ["mrr", "hits@20", "recall@10"] {
+                    assert!(close(Some(weighted(parts, name)), whole[name]), "{keys:?}: {name} {parts:?} {whole:?}");
+                }
+                let areas = &parts.figures["roc_auc"];
+                assert!(areas.of.iter().all(|area| area.is_some_and(|area| area > 0.0 && area <= 1.0)), "{keys:?}");
+            }
+        }
+    }
+    let alone = ["schedule.kind=averaging", "schedule.interval=2 steps", "schedule.limit=6 steps"];
+    let keys = links::keys(&[&alone[..], &["task.negatives=local"]].concat());
+    assert!(metrics(&run(&config(&keys), &graph(180, 4), 3)).parts.is_none(), "one judge has all edges");
 }
 
 #[test]

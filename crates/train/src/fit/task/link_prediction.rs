@@ -138,7 +138,7 @@ impl Task for LinkPrediction {
         let judgements: Judgements = judged.judge((&mut worker.compute, &mut self.scorer), scoring, ends.index());
         worker.links = Some(sets);
         self.judged = Some((ends, edges, left));
-        let (scores, bytes) = judgements.figures(&mut worker.transport, (&self.plan, &metrics), left, (round, sent))?;
-        Ok(Evaluated { scores, bytes, parts: Vec::new() })
+        let tells = worker.evaluator.parts().is_some();
+        judgements.figures(&mut worker.transport, (&self.plan, &metrics), left, (round, sent, tells))
     }
 }
