@@ -333,7 +333,8 @@ def links_case(draw, program):
     tops = [int(top) for top in draw.permutation([10, 20, 50, 100])[: draw.integers(1, 5)]]
     by_top = [f"{kind}@{top}" for top in tops for kind in ("hits", "recall", "ndcg")]
     asked = ["mrr", "roc_auc", "roc_auc_exact", *by_top]
-    settings = common(draw, random_parts(draw, nodes, program.folder))
+    parts = random_parts(draw, nodes, program.folder)
+    settings = common(draw, parts)
     found = program.train(**settings, **{
         "train.metrics": [str(name) for name in draw.permutation(asked)],
         "task.kind": "link_prediction",
@@ -341,7 +342,7 @@ def links_case(draw, program):
         "task.split": "given",
         "task.eval_negatives": "given",
     })
-    expected = {"train": found["train"], "parts": None, "classes": None}
+    expected = {"train": found["train"], "parts": {}, "classes": None}
     for name, edges in held.items():
         judged = edges if pools else edges[(negatives[name] >= 0).all(1)]
         if not len(judged):
@@ -363,19 +364,28 @@ def links_case(draw, program):
         truth = np.r_[np.ones(len(positive), bool), np.zeros(len(pool), bool)]
         ordered = np.sort(pool)[::-1]
         expected[name] = {
-            "mrr": float(np.mean(1 / ranks)) if len(ranks) else None,
+            **of_ranks(ranks, positive, ordered, tops),
             "roc_auc": area(truth, np.r_[positive, pool]),
             "roc_auc_exact": area(truth, np.r_[positive, pool]),
             "loss": float(np.logaddexp(0, np.where(truth, -1, 1) * np.r_[positive, pool]).mean()),
         }
-        for top in tops:
-            enough = len(pool) >= top
-            found_by = ranks <= top
-            gains = np.where(found_by, 1 / np.log2(1 + ranks), 0)
-            expected[name][f"recall@{top}"] = float(found_by.mean()) if len(ranks) else None
-            expected[name][f"ndcg@{top}"] = float(gains.mean()) if len(ranks) else None
-            expected[name][f"hits@{top}"] = float((positive > ordered[top - 1]).mean()) if enough else None
+        owners = [parts[judged[:, 1]] == part for part in range(parts.max() + 1)]
+        each = [of_ranks(ranks[at], positive[at], ordered, tops) if at.any() else {} for at in owners]
+        names = {figure for of in each for figure in of}
+        expected["parts"][name] = {figure: spread_of([of.get(figure) for of in each], figure) for figure in names}
     return found, expected
+
+
+def of_ranks(ranks, positive, pool, tops):
+    """Figures of edges with these ranks and scores, above a pool from the best pair on."""
+    figures = {"mrr": float(np.mean(1 / ranks)) if len(ranks) else None}
+    for top in tops:
+        found_by = ranks <= top
+        gains = np.where(found_by, 1 / np.log2(1 + ranks), 0)
+        figures[f"recall@{top}"] = float(found_by.mean()) if len(ranks) else None
+        figures[f"ndcg@{top}"] = float(gains.mean()) if len(ranks) else None
+        figures[f"hits@{top}"] = float((positive > pool[top - 1]).mean()) if len(pool) >= top else None
+    return figures
 
 
 def scores(program, pairs):

@@ -1,8 +1,6 @@
 //! How decisions on classes came out: counts that add up over workers, from which confusion matrices and the figures of
 //! single classes follow.
 
-use crate::metric::f1;
-
 /// With more classes than these a confusion matrix is not counted: it would be larger than anybody reads.
 pub const CONFUSION_MAX: usize = 100;
 
@@ -58,7 +56,7 @@ pub struct OfClass {
     pub false_positives: u64,
     /// Of the class, and not taken for it.
     pub false_negatives: u64,
-    /// Neither.
+    /// Neither of the class nor taken for it.
     pub true_negatives: u64,
 }
 
@@ -89,12 +87,19 @@ impl OfClass {
     }
 }
 
+/// F1 of true positives, false positives and false negatives; `None` where nothing is positive, neither in truth nor
+/// predicted.
+pub fn f1([tp, fp, fn_]: [f64; 3]) -> Option<f64> {
+    let positives = 2.0 * tp + fp + fn_;
+    (positives > 0.0).then(|| 2.0 * tp / positives)
+}
+
 fn share(of: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| of as f64 / all as f64)
 }
 
 impl Decisions {
-    /// None yet.
+    /// Counts of this form before anything was decided.
     pub fn none(form: Form) -> Decisions {
         Decisions { form, counts: vec![0; form.len()] }
     }

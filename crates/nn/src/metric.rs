@@ -1,7 +1,7 @@
 //! Metrics as sums: each worker counts its own rows, the counts are added over all workers, and the figure is computed
 //! from the global sums. Nothing is ever averaged over workers.
 
-use crate::decisions::Decisions;
+use crate::decisions::{Decisions, f1};
 use crate::loss::Targets;
 use crate::matrix::Matrix;
 
@@ -247,13 +247,6 @@ impl Tally {
             _ => None,
         }
     }
-}
-
-/// F1 of true positives, false positives and false negatives; `None` where nothing is positive, neither in truth nor
-/// predicted.
-pub fn f1([tp, fp, fn_]: [f64; 3]) -> Option<f64> {
-    let positives = 2.0 * tp + fp + fn_;
-    (positives > 0.0).then(|| 2.0 * tp / positives)
 }
 
 /// The column of the largest value, the first of equals.

@@ -37,10 +37,6 @@ impl Precision {
 #[repr(transparent)]
 pub struct Bf16(u16);
 
-// SAFETY: it is a `u16`.
-#[allow(unsafe_code)]
-unsafe impl bytemuck::Zeroable for Bf16 {}
-
 impl Bf16 {
     /// The nearest to a value, of two equally near ones the even one. What is no number stays none.
     #[inline(always)]
@@ -71,11 +67,11 @@ impl Bf16 {
 }
 
 /// A value as it may be stored.
-pub trait Value: Copy + Default + Send + Sync + bytemuck::Zeroable {
-    /// So many zeros in new memory that nobody has touched: whoever writes a page first makes the system clear it, so
-    /// that all threads do that, where this one alone would hold them up by seconds a run.
+pub trait Value: Copy + Default + Send + Sync + 'static {
+    /// So many zeros in new memory. Those of `f32` come from the system as they are and untouched: whoever writes a page
+    /// first makes the system clear it, so that all threads do that, where this one alone would hold them up.
     fn zeros(count: usize) -> Vec<Self> {
-        bytemuck::zeroed_vec(count)
+        vec![Self::default(); count]
     }
 
     /// It as `f32`.

@@ -38,6 +38,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "model.self_loops",
         "train.class_weights",
         "train.horizon",
+        "train.part_figures",
         "schedule.hand_on",
         "schedule.limit",
         "averaging.drop",

@@ -11,9 +11,9 @@ use crate::worker::parts::{JUDGED, PartCounts, Shape};
 /// Something of validation, and of testing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Judged<T> {
-    /// Of validation.
+    /// That of validation nodes, or edges.
     pub val: T,
-    /// Of testing.
+    /// That of test nodes, or edges.
     pub test: T,
 }
 
@@ -42,16 +42,16 @@ pub struct FigureOfParts {
 /// The part with the least of a metric, or the most loss; the first of equals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WorstPart {
-    /// Its number.
+    /// The number of the part.
     pub part: u32,
-    /// Its figure.
+    /// What it comes to.
     pub figure: f64,
 }
 
 /// `metrics.classes.SPLIT[]`: what became of one class, or label, over all parts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ClassSummary {
-    /// Its number.
+    /// The number of the class.
     pub class: u32,
     /// Its name, where classes have names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ pub struct ClassSummary {
     pub false_positives: u64,
     /// Of it, and not taken for it.
     pub false_negatives: u64,
-    /// Neither.
+    /// Neither of it nor taken for it.
     pub true_negatives: u64,
     /// The share of those taken for it that are of it; `None` of none.
     pub precision: Option<f64>,

@@ -57,7 +57,7 @@ pub fn one_answer(classes: &[Answered], is_sets: bool, which: &str, name: impl F
     }
     let is_alike = classes.iter().all(|class| class.predicted == 0 || class.predicted == class.known);
     let names: Vec<String> = classes.iter().enumerate().filter_map(given).collect();
-    let said = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let said = if names.is_empty() { "no label".to_owned() } else { names.join(", ") };
     is_alike.then(|| format!("predicts the same labels ({said}) for all {nodes} {which}"))
 }
 
@@ -124,7 +124,7 @@ mod tests {
         let alike = said("micro_f1", 0.9, &[[9, 10, 10], [1, 9, 0]], true);
         assert_eq!(alike[0], "predicts the same labels (c0) for all 10 test nodes");
         let none = said("micro_f1", 0.0, &[[1, 10, 0], [1, 10, 0]], true);
-        assert_eq!(none[0], "predicts the same labels (none) for all 10 test nodes");
+        assert_eq!(none[0], "predicts the same labels (no label) for all 10 test nodes");
         assert_eq!(said("micro_f1", 0.96, &[[9, 10, 9], [1, 10, 0]], true), [""; 0]);
     }
 

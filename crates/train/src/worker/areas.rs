@@ -23,7 +23,7 @@ pub(super) struct Areas {
 /// Rows of a worker, with what a model says of all its rows.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
-    /// Whose rows.
+    /// The worker whose rows they are.
     pub local: &'a Local,
     /// Scores of all of them.
     pub logits: &'a Matrix,

@@ -51,16 +51,7 @@ pub fn table(comparison: &Comparison) -> String {
     };
     let noun = comparison.task.noun();
     let _ = writeln!(text, "{metric} on test {noun}, mean ± standard deviation over runs; {time}");
-    for line in &comparison.methods {
-        let resumed = line.runs.iter().filter(|run| run.starts > 1).count() as u64;
-        if resumed > 0 {
-            let (name, runs) = (&line.name, plural(resumed, "run"));
-            let _ = writeln!(text, "note: {name}: {runs} stopped and went on; bytes are those of one start");
-        }
-        for note in &line.notes {
-            let _ = writeln!(text, "note: {}: {note}", line.name);
-        }
-    }
+    notes(comparison, &mut text);
     if extra.trainers {
         let what = "seconds on the simulated clock of trainers on their own";
         let _ = writeln!(text, "simulated: {what}; converged: when a mean first came within 1 % of the best worth");
@@ -79,6 +70,20 @@ pub fn table(comparison: &Comparison) -> String {
     let judged = comparison.judged_by();
     let _ = write!(text, "front: of {judged} and bytes but for evaluation, or of {judged} and seconds: {what}");
     text
+}
+
+/// What is to be said of single methods.
+fn notes(comparison: &Comparison, text: &mut String) {
+    for line in &comparison.methods {
+        let resumed = line.runs.iter().filter(|run| run.starts > 1).count() as u64;
+        if resumed > 0 {
+            let (name, runs) = (&line.name, plural(resumed, "run"));
+            let _ = writeln!(text, "note: {name}: {runs} stopped and went on; bytes are those of one start");
+        }
+        for note in &line.notes {
+            let _ = writeln!(text, "note: {}: {note}", line.name);
+        }
+    }
 }
 
 fn row(line: &Line, width: usize, extra: Extra) -> String {

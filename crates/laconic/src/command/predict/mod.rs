@@ -12,6 +12,7 @@ mod table;
 mod text_file;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -191,10 +192,7 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
         all_equal(scored.scores()).into_iter().for_each(|what| output.say(format!("note: {what}")));
         let path = arguments.out.clone();
         let is_csv = extension(&path) == "csv";
-        clean_up(&path)?;
-        let written = write_aside(&path, |file| embedded.write(&scored, file, is_csv));
-        written.map_err(|error| TrainError::file(&path, error.root_cause().to_string()))?;
-        let bytes = std::fs::metadata(&path).map_err(|source| TrainError::io(&path, source))?.len();
+        let bytes = written_to(&path, |file| embedded.write(&scored, file, is_csv))?;
         let text = format!("{} pairs in {} ({}){judged}", scored.len(), path.display(), human_bytes(bytes));
         let (pairs, model) = (scored.len(), model.card.digest);
         output.result(text, &WrittenPairs { path, pairs, bytes, workers, messages, judged, model, data_digest })?;
@@ -205,18 +203,22 @@ pub fn run(arguments: Predict, output: &Output) -> Result<u8> {
     alike.iter().for_each(|what| output.say(format!("note: {what}")));
     let mut table = Table::of(&predictions, &model.card, arguments.embeddings)?;
     table.metadata = metadata(&model, &data_digest, messages)?;
-    clean_up(&arguments.out)?;
-    // What the system says comes wrapped by the format's own errors.
-    let written = write_aside(&arguments.out, |file| write(&table, file));
-    written.map_err(|error| TrainError::file(&arguments.out, error.root_cause().to_string()))?;
     let path = arguments.out;
-    let bytes = std::fs::metadata(&path).map_err(|source| TrainError::io(&path, source))?.len();
+    let bytes = written_to(&path, |file| write(&table, file))?;
     let class_names = model.card.about.classes;
     let (nodes, model) = (table.rows(), model.card.digest);
     let notes = alike.into_iter().collect();
     let written = Written { path, nodes, bytes, workers, messages, figures, class_names, notes, model, data_digest };
     output.result(describe(&written), &written)?;
     Ok(0)
+}
+
+/// Writes a file in its place once it is whole, and returns how many bytes it has.
+fn written_to(path: &Path, write: impl FnOnce(&mut File) -> anyhow::Result<()>) -> Result<u64> {
+    clean_up(path)?;
+    // What the system says comes wrapped by the format's own errors.
+    write_aside(path, write).map_err(|error| TrainError::file(path, error.root_cause().to_string()))?;
+    Ok(std::fs::metadata(path).map_err(|source| TrainError::io(path, source))?.len())
 }
 
 impl Predict {
