@@ -111,7 +111,7 @@ fn a_run_on_other_workers_goes_on_as_the_one_on_the_first() {
         &["data.inductive=true"],
         &["batch.size=13", "batch.cache=10 kB"],
         &["batch.size=20", "schedule.kind=lazy"],
-        &["train.lr_schedule=cosine", "messages.evaluation=none"],
+        &["train.lr_schedule=cosine"],
     ];
     for keys in methods {
         is_one_run(&dataset, &[SGD, keys].concat());
@@ -130,7 +130,8 @@ fn links_go_on_on_other_workers_with_the_same_pairs() {
 #[test]
 fn a_run_that_says_less_goes_on_on_other_workers_and_sends_what_was_predicted() {
     let dataset = graph(150, 4);
-    let methods: [&[&str]; 9] = [
+    let methods: [&[&str]; 10] = [
+        &["messages.evaluation=none"],
         &["messages.forward=half", "messages.backward=half", "messages.evaluation=half"],
         &["train.precision=bf16", "messages.forward=half"],
         &[r#"messages.forward={codec="quantised",bits=4}"#, r#"messages.backward={codec="quantised",bits=8}"#],
