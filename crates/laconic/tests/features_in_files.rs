@@ -90,6 +90,9 @@ fn disturbed(place: &Place, transport: &str, disturb: &dyn Fn(&Path)) -> Output 
     job.wait_with_output().expect("it has ended")
 }
 
+/// What is done to a file.
+type Way<'a> = dyn Fn(&Path) + 'a;
+
 /// Features that are read from a file which is cut or written to meanwhile end the run with the name of the file, and
 /// nothing of them gets into a checkpoint.
 #[cfg(unix)]
@@ -113,7 +116,7 @@ fn a_file_that_changes_under_a_run_is_named_and_changes_nothing() {
         fs::File::options().write(true).open(path).and_then(|file| file.set_len(values as u64 + 64)).expect("cut");
     };
     for transport in ["threads", "processes"] {
-        let ways: [(&str, &dyn Fn(&Path)); 3] =
+        let ways: [(&str, &Way); 3] =
             [("turned", &|_| overwrite(&turned)), ("none", &|_| overwrite(&none)), ("cut", &cut)];
         for (what, disturb) in ways {
             let done = disturbed(&place, transport, disturb);

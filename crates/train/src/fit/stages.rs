@@ -271,7 +271,7 @@ pub fn infer(worker: &mut Worker, parameters: &[Vec<f32>], x: Operand) -> Result
 /// If another worker does not answer.
 pub fn judge(worker: &mut Worker, parameters: &[Vec<f32>], inferred: &Inferred) -> Result<Option<Scores>> {
     let plan = worker.plan.clone();
-    let last = plan.stages.iter().zip(parameters).last();
+    let last = plan.stages.iter().zip(parameters).next_back();
     let Some((stage, parameters)) = last.filter(|_| plan.links.is_some() && !plan.metrics.is_empty()) else {
         return Ok(None);
     };

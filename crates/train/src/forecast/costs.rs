@@ -260,7 +260,7 @@ fn costs_of_trainers(
         dearer_than_exact: None,
         notes,
         averaging: Some(Means { number, bytes: forecast.of_mean, parts, hosted: trainers.hosted }),
-        evaluator: Evaluator::of(&plan, &whole.global),
+        evaluator: Evaluator::of(plan, &whole.global),
     })
 }
 

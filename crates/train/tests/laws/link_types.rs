@@ -110,7 +110,7 @@ fn ranks_among_typed_targets_are_those_of_plain_code() {
 #[test]
 fn where_filtered_pairs_run_out_the_edges_concerned_are_counted() {
     let nodes = 24u32;
-    let is_edge = |a: u32, b: u32| a != b && (a.max(b) < 19 || (a + b) % 4 == 0);
+    let is_edge = |a: u32, b: u32| a != b && (a.max(b) < 19 || (a + b).is_multiple_of(4));
     let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).filter(|&(a, b)| is_edge(a, b));
     let (sources, targets): (Vec<u32>, Vec<u32>) = pairs.unzip();
     let mut dataset = crate::fixture::graph(nodes as usize, 2);
