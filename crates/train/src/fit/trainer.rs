@@ -336,8 +336,7 @@ impl<'a> Fit<'a> {
             pass: &mut self.pass,
             task: &mut *self.task,
         };
-        let loss = self.batches.gradient(worker, training, &mut self.gradient)?;
-        refuse_changed_files()?;
+        let loss = unless_files_changed(self.batches.gradient(worker, training, &mut self.gradient))?;
         network.idle().iter().for_each(|range| self.gradient[range.clone()].fill(0.0));
         // In the place of gradients, which running statistics have none of, stands what they were in this round.
         self.seen.clear();
@@ -386,7 +385,7 @@ impl<'a> Fit<'a> {
         let narrowed = self.asked.as_ref().filter(|_| asked);
         let mut walk = Walk { peers: &mut peers, graph, narrowed, network, p, inputs, context };
         // Where training is in batches for its memory's sake, evaluations must not ask for more.
-        if in_batches { pass.infer(&mut walk) } else { pass.forward(&mut walk) }
+        unless_files_changed(if in_batches { pass.infer(&mut walk) } else { pass.forward(&mut walk) })
     }
 
     /// The same as training sees them; `None` where evaluations see no more.
@@ -405,7 +404,8 @@ impl<'a> Fit<'a> {
         let (network, context) = (self.network(), self.context(worker, round, false));
         let (pass, inputs) = (&mut self.pass, &self.inputs);
         let (mut peers, graph) = worker.split();
-        pass.forward(&mut Walk { peers: &mut peers, graph, narrowed: None, network, p: parameters, inputs, context })?;
+        let walk = &mut Walk { peers: &mut peers, graph, narrowed: None, network, p: parameters, inputs, context };
+        unless_files_changed(pass.forward(walk))?;
         Ok(Some(pass))
     }
 
@@ -437,7 +437,6 @@ impl<'a> Fit<'a> {
     fn evaluate(&mut self, worker: &mut Worker, parameters: &[f32], round: u32) -> Result<Evaluated> {
         let (start, aside) = (Instant::now(), worker.aside());
         self.infer_rows(worker, parameters, (round, true))?;
-        refuse_changed_files()?;
         let result = self.task.evaluate(worker, parameters, self.pass.logits(), round);
         if worker.plan.batching.is_some() {
             self.pass = Pass::default();
@@ -449,10 +448,16 @@ impl<'a> Fit<'a> {
 
 /// What was computed from features in a file that has changed since reaches nobody: neither sums over workers nor a
 /// checkpoint.
-pub(super) fn refuse_changed_files() -> Result<()> {
+fn refuse_changed_files() -> Result<()> {
     let what = "the file has changed since it was opened, and features are read from it (data.features_in = \"file\"); \
                 where it is as it was, `laconic resume` goes on";
     laconic_graph::memory::changed_file().map_or(Ok(()), |path| Err(TrainError::file(path, what)))
+}
+
+/// What a pass has come to, unless a file has changed: then that is why a pass has failed, too.
+fn unless_files_changed<T>(result: Result<T>) -> Result<T> {
+    refuse_changed_files()?;
+    result
 }
 
 /// Figures that are no numbers can neither be compared nor written down.
