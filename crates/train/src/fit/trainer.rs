@@ -454,6 +454,11 @@ fn refuse_changed_files() -> Result<()> {
     laconic_graph::memory::changed_file().map_or(Ok(()), |path| Err(TrainError::file(path, what)))
 }
 
+/// Why a stage has ended so: a file that has changed goes before what came of it.
+pub(super) fn cause(error: TrainError) -> TrainError {
+    refuse_changed_files().err().unwrap_or(error)
+}
+
 /// What a pass has come to, unless a file has changed: then that is why a pass has failed, too.
 fn unless_files_changed<T>(result: Result<T>) -> Result<T> {
     refuse_changed_files()?;
