@@ -147,11 +147,27 @@ impl Judgement {
         self.thinned.as_ref().unwrap_or(&self.scores[1])
     }
 
-    /// The exact area of own edges against own pairs.
-    fn area(&self) -> Option<f64> {
-        let of = |which: usize| self.scores[which].iter().map(move |&score| (score, which == 0));
-        let mut scored: Vec<(f32, bool)> = of(0).chain(of(1)).collect();
-        Curve::exact(&mut scored).area
+    /// Adds how many own pairs, and edges, are in each bin of the score.
+    fn bins(&self, into: &mut [f64]) {
+        for (is_edge, scores) in [(1, &self.scores[0]), (0, &self.scores[1])] {
+            scores.iter().for_each(|&score| into[bin(score) * 2 + is_edge] += 1.0);
+        }
+    }
+
+    /// The areas of own edges against own pairs: from counts in bins, and exact.
+    fn areas(&self, metrics: &[Metric]) -> [Area; 2] {
+        let mut areas: [Area; 2] = Default::default();
+        if metrics.contains(&Metric::RocAuc) {
+            let mut counts = vec![0.0; 2 * BINS];
+            self.bins(&mut counts);
+            areas[0] = binned(&counts);
+        }
+        if metrics.contains(&Metric::RocAucExact) {
+            let of = |which: usize| self.scores[which].iter().map(move |&score| (score, which == 0));
+            let mut scored: Vec<(f32, bool)> = of(0).chain(of(1)).collect();
+            areas[1] = Area::of(&[Curve::exact(&mut scored)], |_| NO_PAIRS.to_owned());
+        }
+        areas
     }
 
     /// Edges that have a rank, among the best of these.
@@ -260,12 +276,11 @@ impl Judgements {
     /// What own edges come to, in ranks among their own pairs and hits above everybody's pools, which have so many.
     fn counted(&self, own: &[f64], tops: &Tops, (metrics, pools): (&[Metric], [f64; SPLITS])) -> PartCounts {
         let mut parts = PartCounts::default();
-        let with_areas = metrics.iter().any(|metric| matches!(metric, Metric::RocAuc | Metric::RocAucExact));
         for (at, flat) in own.chunks_exact(tops.numbers()).enumerate().take(SPLITS) {
             let Some(sums) = Sums::of(flat, tops).filter(|sums| sums.edges > 0.0) else { continue };
             let sums = Sums { pool: pools[at], ..sums };
-            let area = Area { mean: if with_areas { self.of[at].area() } else { None }, said: None };
-            let each = metrics.iter().map(|metric| sums.figure(*metric, tops, [&area; 2]).0);
+            let areas = self.of[at].areas(metrics);
+            let each = metrics.iter().map(|metric| sums.figure(*metric, tops, [&areas[0], &areas[1]]).0);
             let figures = std::iter::once(sums.loss).chain(each).collect();
             parts[at] = Counted { count: sums.edges as u64, figures, decisions: Vec::new() };
         }
@@ -435,19 +450,20 @@ fn hits(
     Ok(hits)
 }
 
+/// The area of counts in bins.
+fn binned(counts: &[f64]) -> Area {
+    let bins = counts.as_chunks::<2>().0.iter().map(|bin| bin.map(|count| count as u64));
+    Area::of(&[Curve::binned(&Binned::of(bins))], |_| NO_PAIRS.to_owned())
+}
+
 /// The area under the ROC curve of edges against the pool, from counts of scores in bins.
 fn areas(all: &[Judgement; SPLITS], transport: &mut dyn Transport, round: u32) -> Result<[Area; SPLITS]> {
     let mut counts = vec![0.0; SPLITS * 2 * BINS];
-    for (split, judgement) in all.iter().enumerate() {
-        for (is_edge, scores) in [(1, &judgement.scores[0]), (0, &judgement.scores[1])] {
-            scores.iter().for_each(|&score| counts[(split * BINS + bin(score)) * 2 + is_edge] += 1.0);
-        }
-    }
+    all.iter().zip(counts.chunks_exact_mut(2 * BINS)).for_each(|(judgement, counts)| judgement.bins(counts));
     collectives::all_reduce_f64(transport, tag(round, Step::Bins), &mut counts)?;
     let mut areas: [Area; SPLITS] = Default::default();
     for (area, counts) in areas.iter_mut().zip(counts.chunks_exact(2 * BINS)) {
-        let bins = counts.as_chunks::<2>().0.iter().map(|bin| bin.map(|count| count as u64));
-        *area = Area::of(&[Curve::binned(&Binned::of(bins))], |_| NO_PAIRS.to_owned());
+        *area = binned(counts);
     }
     Ok(areas)
 }

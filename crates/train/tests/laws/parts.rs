@@ -218,7 +218,7 @@ fn workers_tell_once_what_was_predicted_and_nothing_where_they_are_not_to() {
 
 #[test]
 fn held_out_edges_of_parts_add_up_to_those_of_all() {
-    let metrics_of = "train.metrics=[\"mrr\", \"hits@20\", \"roc_auc\", \"recall@10\"]";
+    let metrics_of = "train.metrics=[\"mrr\", \"hits@20\", \"roc_auc\", \"roc_auc_exact\", \"recall@10\"]";
     for more in [&["model.arch=gcn"][..], &["schedule.kind=lazy"]] {
         for workers in [1, 3] {
             let keys = links::keys(&[more, &[metrics_of]].concat());
@@ -230,6 +230,10 @@ fn held_out_edges_of_parts_add_up_to_those_of_all() {
                 assert!(parts.count.iter().all(|count| *count > 0), "{keys:?}: {parts:?}");
                 for name in ["mrr", "hits@20", "recall@10"] {
                     assert!(close(Some(weighted(parts, name)), whole[name]), "{keys:?}: {name} {parts:?} {whole:?}");
+                }
+                if workers == 1 {
+                    // The only part is the whole, whatever the figure.
+                    assert!(whole.iter().all(|(name, figure)| close(parts.figures[name].of[0], *figure)), "{keys:?}");
                 }
                 let areas = &parts.figures["roc_auc"];
                 assert!(areas.of.iter().all(|area| area.is_some_and(|area| area > 0.0 && area <= 1.0)), "{keys:?}");
