@@ -3,6 +3,7 @@
 use laconic_graph::dataset::{Labels, Split};
 use laconic_graph::info::class_counts;
 use laconic_graph::part::Part;
+use laconic_nn::metric::Metric;
 
 /// Of a class among nodes: how many have it, and of how many it is known.
 pub type Share = (f64, f64);
@@ -47,11 +48,15 @@ pub fn least_constant_loss(parts: &[Part]) -> Option<f64> {
 /// The figure of links whose scores are all the same, where so many pairs that are none are drawn for each edge: ties
 /// count against the edge, and half in areas.
 pub fn of_equal_scores(metric: &str, drawn: Option<u32>) -> Option<f64> {
-    match metric {
-        "mrr" => drawn.map(|drawn| 1.0 / (1.0 + f64::from(drawn))),
-        "roc_auc" => Some(0.5),
-        hits if hits.starts_with("hits@") => Some(0.0),
-        _ => None,
+    let metric = Metric::from_name(metric).filter(|metric| metric.is_of_links())?;
+    let rank = drawn.map(|drawn| 1.0 + f64::from(drawn));
+    let within = |top: usize, gain: fn(f64) -> f64| rank.map(|rank| if rank <= top as f64 { gain(rank) } else { 0.0 });
+    match (metric, metric.recall_top(), metric.gain_top()) {
+        (Metric::RocAuc | Metric::RocAucExact, ..) => Some(0.5),
+        (_, Some(top), _) => within(top, |_| 1.0),
+        (_, _, Some(top)) => within(top, |rank| (1.0 + rank).log2().recip()),
+        (Metric::Mrr, ..) => rank.map(f64::recip),
+        _ => Some(0.0),
     }
 }
 
@@ -190,13 +195,23 @@ mod tests {
         use laconic_nn::ranking::{Ranks, rank};
         use laconic_nn::roc::roc_auc;
         for drawn in [1, 7, 20] {
-            let mut ranks = Ranks::new(&[]);
-            (0..3).for_each(|_| ranks.add(rank(0.25, &vec![0.25; drawn as usize]), &[]));
-            let found = of_equal_scores("mrr", Some(drawn)).zip(ranks.mean_reciprocal()).expect("edges");
-            assert!((found.0 - found.1).abs() < 1e-12, "{found:?}");
+            let mut ranks = Ranks::new(&[10, 20]);
+            (0..3).for_each(|_| ranks.add(rank(0.25, &vec![0.25; drawn as usize]), &[10, 20]));
+            for (name, figure) in [
+                ("mrr", ranks.mean_reciprocal()),
+                ("recall@10", ranks.recall(0)),
+                ("recall@20", ranks.recall(1)),
+                ("ndcg@10", ranks.gain(0)),
+                ("ndcg@20", ranks.gain(1)),
+            ] {
+                let found = of_equal_scores(name, Some(drawn)).zip(figure).expect("edges");
+                assert!((found.0 - found.1).abs() < 1e-12, "{name}, {drawn} drawn: {found:?}");
+            }
         }
         assert_eq!(of_equal_scores("roc_auc", None), roc_auc(&mut [(0.25, true), (0.25, false), (0.25, false)]));
+        assert_eq!(of_equal_scores("roc_auc_exact", None), Some(0.5));
         assert_eq!((of_equal_scores("hits@10", None), of_equal_scores("mrr", None)), (Some(0.0), None));
+        assert_eq!((of_equal_scores("accuracy", Some(3)), of_equal_scores("recall@10", None)), (None, None));
     }
 
     #[test]
