@@ -104,9 +104,11 @@ impl Decisions {
         Decisions { form, counts: vec![0; form.len()] }
     }
 
-    /// These counts, in the order of [`Decisions::counts`]; `None` where they are not as many.
+    /// These counts, in the order of [`Decisions::counts`]; `None` where they are not as many, or one is larger than
+    /// nodes of a part can be.
     pub fn from_counts(form: Form, counts: Vec<u64>) -> Option<Decisions> {
-        (counts.len() == form.len()).then_some(Decisions { form, counts })
+        let fits = counts.len() == form.len() && counts.iter().all(|&count| count <= u64::from(u32::MAX));
+        fits.then_some(Decisions { form, counts })
     }
 
     /// Enters that one of class `truth` was taken for one of class `guess`.
@@ -180,7 +182,8 @@ impl Decisions {
         };
         let nodes: u64 = all.iter().map(OfClass::support).sum();
         for class in &mut all {
-            class.true_negatives = nodes - class.support() - class.false_positives;
+            // Counts that no evaluation has made may say anything.
+            class.true_negatives = nodes.saturating_sub(class.support()).saturating_sub(class.false_positives);
         }
         all
     }
@@ -219,6 +222,9 @@ mod tests {
     #[test]
     fn counts_of_another_form_are_refused_and_large_tasks_have_no_matrix() {
         assert!(Decisions::from_counts(Form::Matrix(3), vec![0; 8]).is_none());
+        assert!(Decisions::from_counts(Form::Matrix(1), vec![1 << 32]).is_none());
+        let odd = Decisions::from_counts(Form::Classes(1), vec![0, 5, 0]).expect("three numbers");
+        assert_eq!(odd.of_classes()[0].true_negatives, 0);
         assert_eq!(Form::of(CONFUSION_MAX, false), Form::Matrix(CONFUSION_MAX));
         assert_eq!(Form::of(CONFUSION_MAX + 1, false).len(), 3 * (CONFUSION_MAX + 1));
         assert_eq!(Form::of(200, true), Form::Labels(200));

@@ -265,7 +265,7 @@ impl LinkPlan {
             // Of drawn pairs the first of each edge belongs to the pool.
             let pool = match self.ranked_among {
                 RankedAmong::Drawn(_) => edges,
-                RankedAmong::Given(given) => given[split].pairs * given[split].each.max(1),
+                RankedAmong::Given(given) => given[split].pairs.saturating_mul(given[split].each.max(1)),
             };
             let out_of_reach = metrics.iter().filter(|metric| metric.top().is_some_and(|top| pool < top as u64));
             said.extend(out_of_reach.map(|metric| {
