@@ -325,7 +325,7 @@ impl<'a> Fit<'a> {
         self.gradient.clear();
         self.gradient.resize(network.len(), 0.0);
         let at = Round { number: round, done: round.saturating_sub(self.at.rounds_before + 1) };
-        let own = unless_files_changed(self.batches.turn(worker, at, &self.inputs))?;
+        let own = self.batches.turn(worker, at, &self.inputs)?;
         self.since.rows = own;
         let training = Training {
             network,
