@@ -8,7 +8,7 @@
 //! appearance. Ids are text if any of them is not an integer in its plain spelling, so `007` and `7` are two nodes.
 
 use super::id_index::{IdIndex, distinct, into_ids};
-use super::node_table::NodeTable;
+use super::node_table::{NodeTable, open_nodes};
 use super::numbers::shorten;
 use super::parquet_folder::is_parquet_folder;
 use super::table::{Cell, Heading, IdColumn, Kind, Table, find_column, load_ids, open_table};
@@ -50,12 +50,34 @@ impl Reader for EdgeList {
     }
 
     fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
+        let (edges_path, nodes_path) = files(path, options)?;
+        let nodes = nodes_path.map(|path| Ok((open_nodes(&path, options)?, path))).transpose()?;
+        let edges = (open_edges(&edges_path, options)?, edges_path);
+        Tables { edges, nodes }.read(path, options)
+    }
+
+    fn reads_key(&self, _key: &str) -> bool {
+        true
+    }
+}
+
+/// The tables of an edge list, whatever they were made of, each with the file that it comes from.
+pub(super) struct Tables {
+    /// One row an edge.
+    pub edges: (Box<dyn Table>, PathBuf),
+    /// One row a node.
+    pub nodes: Option<(Box<dyn Table>, PathBuf)>,
+}
+
+impl Tables {
+    /// The dataset that was read from `path`, and what became of each column.
+    pub fn read(self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
         let limits = &options.limits;
         let mut roles = Roles::default();
-        let (edges_path, nodes_path) = files(path, options)?;
-        let node_table = |path: &Path| NodeTable::read(path, options, &mut roles);
-        let nodes = nodes_path.as_deref().map(node_table).transpose()?;
-        let table = open_edges(&edges_path, options)?;
+        let (table, edges_path) = self.edges;
+        let nodes_path = self.nodes.as_ref().map(|(_, path)| path.clone());
+        let node_table = |(table, path): (_, PathBuf)| NodeTable::of(table, &path, options, &mut roles);
+        let nodes = self.nodes.map(node_table).transpose()?;
         let columns = EdgeColumns::find(&*table, &edges_path, options)?;
         columns.say(&*table, &edges_path, options, &mut roles);
         refuse_idle(options, nodes.is_some(), &roles)?;

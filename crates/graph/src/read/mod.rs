@@ -172,6 +172,12 @@ pub trait Reader: Sync {
     /// Whether `path` seems to be of this format. Cheap, and true does not promise that it can be read.
     fn recognises(&self, path: &Path) -> bool;
 
+    /// Whether it reads this key about edge lists and node tables, such as `data.nodes_path`.
+    fn reads_key(&self, key: &str) -> bool {
+        let _ = key;
+        false
+    }
+
     /// Reads the whole dataset.
     fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset>;
 
@@ -240,6 +246,12 @@ pub fn read_with_roles(path: &Path, options: &ReadOptions) -> Result<(Dataset, R
         }
     }
     Ok((dataset, roles))
+}
+
+/// The first of these keys about tables that the format of `path` does not read, and what that is called.
+pub fn idle_key(path: &Path, mut keys: impl Iterator<Item = &'static str>) -> Option<(&'static str, &'static str)> {
+    let reader = READERS.iter().find(|reader| reader.recognises(path))?;
+    keys.find(|key| !reader.reads_key(key)).map(|key| (key, reader.name()))
 }
 
 /// Whether this is a folder of parts, sound or broken, rather than a dataset.

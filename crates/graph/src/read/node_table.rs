@@ -66,8 +66,12 @@ enum LabelColumns {
 impl NodeTable {
     /// Reads all of the table except the ids, and says what became of each column.
     pub fn read(path: &Path, options: &ReadOptions, roles: &mut Roles) -> Result<NodeTable> {
+        NodeTable::of(open_nodes(path, options)?, path, options, roles)
+    }
+
+    /// The same of a table that is open.
+    pub fn of(table: Box<dyn Table>, path: &Path, options: &ReadOptions, roles: &mut Roles) -> Result<NodeTable> {
         let limits = &options.limits;
-        let table = open(path, options)?;
         let nodes = table.rows();
         if nodes as u64 > limits.nodes_max {
             return Err(GraphError::too_large(path, "rows", limits.nodes_max));
@@ -117,7 +121,8 @@ impl NodeTable {
     }
 }
 
-fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
+/// Opens a node table, by whose usual names and those that are given its header is told from a row.
+pub fn open_nodes(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> {
     let columns = &options.columns;
     let chosen = [&columns.id, &columns.label, &columns.split].into_iter().flatten().map(String::as_str);
     let chosen = chosen.chain(ID_NAMES);

@@ -12,7 +12,7 @@ use laconic_graph::partition::{PartitionInput, quality};
 use laconic_graph::plan::check_counts;
 use laconic_graph::prepare;
 pub use laconic_graph::read::is_part_folder;
-use laconic_graph::read::{READERS, Reader, edge_list, read_with_roles};
+use laconic_graph::read::{self, read_with_roles};
 use laconic_graph::roles::Roles;
 
 use crate::config::{Config, DataConfig, FeaturePreparation, FeaturesPlace, SplitChoice, TaskChoice};
@@ -305,9 +305,7 @@ pub struct Prepared {
 
 /// The first key about tables that data in another format do not read, and what that format is called.
 pub fn idle_key(config: &DataConfig) -> Option<(&'static str, &'static str)> {
-    let key = config.table_keys().next()?;
-    let format = READERS.iter().find(|reader| reader.recognises(&config.path)).map(|reader| reader.name());
-    format.filter(|format| *format != edge_list::EdgeList.name()).map(|format| (key, format))
+    read::idle_key(&config.path, config.table_keys())
 }
 
 /// Reads a dataset and prepares features and split.
@@ -316,8 +314,8 @@ pub fn idle_key(config: &DataConfig) -> Option<(&'static str, &'static str)> {
 /// If the data cannot be read, or have not the split that is asked for.
 pub fn prepared(config: &DataConfig) -> Result<Prepared> {
     if let Some((key, format)) = idle_key(config) {
-        let (lists, path) = (edge_list::EdgeList.name(), config.path.display());
-        return Err(TrainError::config(format!("{key} belongs to an {lists}, but {path} is {format}")));
+        let path = config.path.display();
+        return Err(TrainError::config(format!("{key} belongs to an edge list, but {path} is {format}")));
     }
     if matches!(config.split, SplitChoice::Random(_)) && config.split_index > 0 {
         return Err(TrainError::config("data.split_index is read by nothing: data.split draws one split"));

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use laconic_graph::build::Duplicates;
 use laconic_graph::dataset::Dataset;
 use laconic_graph::prepare::fill_missing;
-use laconic_graph::read::{READERS, ReadOptions, Reader, edge_list, read_with_roles};
+use laconic_graph::read::{READERS, ReadOptions, idle_key, read_with_roles};
 use laconic_graph::roles::Roles;
 use laconic_train::config::DataConfig;
 
@@ -60,7 +60,7 @@ impl Input {
     /// Reads the dataset, and says what became of the columns of its tables.
     pub fn read(&self, output: &Output) -> Result<(Dataset, Roles)> {
         refuse_in_place_of_data(&self.path)?;
-        self.reading.refuse_idle_options(&self.path, format(&self.path))?;
+        self.reading.refuse_idle_options(&self.path)?;
         let _waiting = output.begins(format_args!("reading {}", self.path.display()));
         let (mut dataset, roles) = read_with_roles(&self.path, &self.reading.options())?;
         let trained = dataset.splits.first().map(|split| split.roles.as_slice());
@@ -76,13 +76,10 @@ impl Reading {
     }
 
     /// Other formats say for themselves what an edge list leaves open; a flag that does nothing would hide a mistake.
-    pub fn refuse_idle_options(&self, path: &Path, format: Option<&str>) -> Result<()> {
-        let lists = edge_list::EdgeList.name();
-        match (self.config(path).table_keys().next(), format) {
-            (Some(key), Some(format)) if format != lists => {
-                bail!("{} belongs to an {lists}, but {} is {format}", flag(key), path.display())
-            }
-            _ => Ok(()),
+    pub fn refuse_idle_options(&self, path: &Path) -> Result<()> {
+        match idle_key(path, self.config(path).table_keys()) {
+            Some((key, format)) => bail!("{} belongs to an edge list, but {} is {format}", flag(key), path.display()),
+            None => Ok(()),
         }
     }
 
@@ -128,6 +125,6 @@ impl Reading {
 }
 
 /// What users call the format of this file or folder, if it is one that we know.
-pub(in crate::command) fn format(path: &Path) -> Option<&'static str> {
+pub(super) fn format(path: &Path) -> Option<&'static str> {
     READERS.iter().find(|reader| reader.recognises(path)).map(|reader| reader.name())
 }

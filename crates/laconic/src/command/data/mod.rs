@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use crate::output::Output;
 
-pub(super) use input::{Reading, format};
+pub(super) use input::Reading;
 pub(super) use new_file::{not_written, refuse_occupied};
 pub(super) use tables::{TableFlags, flag};
 

@@ -280,7 +280,7 @@ impl Predict {
             return Ok(Source::open(&Members::default(), config, None)?);
         };
         output.say(format_args!("reading {}", path.display()));
-        self.reading.refuse_idle_options(path, super::data::format(path))?;
+        self.reading.refuse_idle_options(path)?;
         if !card.about.columns.is_empty() {
             self.reading.refuse_other_features()?;
         }
