@@ -76,6 +76,7 @@ Exit codes:
   130  stopped by the user; what trained has written a checkpoint, unless it was told twice";
 
 fn main() -> ExitCode {
+    command::begin();
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let Cli { command, json, quiet, log_every } = match Cli::try_parse() {
         Ok(cli) => cli,

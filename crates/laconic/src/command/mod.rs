@@ -94,6 +94,12 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
     }
 }
 
+/// Before anything else, and before there is a second thread.
+pub fn begin() {
+    #[cfg(feature = "mpi")]
+    laconic_train::run::prepare_mpi();
+}
+
 /// After an error: ends the other processes of the same MPI job too, so that none waits for this one.
 pub fn give_up(_code: u8) {
     #[cfg(feature = "mpi")]

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use laconic_train::config::{DataConfig, TransportKind};
 use laconic_train::run::Data;
+use laconic_train::run::launcher::{Launcher, Started};
 use laconic_train::run::source::is_part_folder;
 use laconic_train::{Config, Members, Options, Summary, TrainError};
 
@@ -138,17 +139,10 @@ pub fn resume(mut arguments: Resume, output: &Output) -> Result<u8> {
     start(&config, Some(changes), (arguments.force, output))
 }
 
-/// What starts processes that belong together tells each how many they are; the last is Slurm's `srun`.
-const LAUNCHERS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"];
-
 /// Refuses a whole run in each of several processes that were started together: they would share a folder.
 pub fn refuse_several_processes(config: &Config) -> Result<()> {
-    let several = |variable: &&&str| {
-        let processes = std::env::var(variable).ok().and_then(|processes| processes.parse::<u32>().ok());
-        processes.is_some_and(|processes| processes > 1)
-    };
-    match LAUNCHERS.iter().find(several) {
-        Some(variable) if config.transport.kind != TransportKind::Mpi => {
+    match Launcher::of_this_process().several() {
+        Some(Started { variable, .. }) if config.transport.kind != TransportKind::Mpi => {
             let what = "this is one of several processes that were started together";
             let hint = "with --set transport.kind=mpi they are the workers of one run";
             Err(TrainError::config(format!("{what} ({variable}), and each would be a run of its own; {hint}")).into())

@@ -1,7 +1,9 @@
 //! Who starts workers: threads of this process, processes of this machine or of an MPI job, or whoever has a transport.
 
+pub mod cores;
 pub mod discrepancy;
 mod front;
+pub mod launcher;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod options;
@@ -18,7 +20,7 @@ pub mod verify;
 
 pub use front::{Data, Run, plan, predict, resume, train};
 #[cfg(feature = "mpi")]
-pub use mpi::{abort_mpi, run_mpi};
+pub use mpi::{abort_mpi, prepare_mpi, run_mpi};
 pub use options::{Options, Outcome};
 pub use process::run_worker;
 pub use processes::run_seated;

@@ -66,6 +66,11 @@ impl End {
         self.patience.add_interrupt(flag);
     }
 
+    /// Lets no wait last longer than `most` from when the flag is true on.
+    pub fn hurry(&mut self, flag: Arc<AtomicBool>, most: Duration) {
+        self.patience.hurry(flag, most);
+    }
+
     /// How long this end has waited for frames.
     pub fn waited(&self) -> Duration {
         self.waited

@@ -6,6 +6,10 @@
 //! `MPI_Improbe`, because MPI's own waits know no deadline. ARCHITECTURE.md lists the homes of `unsafe`.
 #![allow(unsafe_code)]
 
+mod machine;
+
+pub use machine::{EAGER_BYTES, EAGER_LIMIT, library_version, raise_eager_limit};
+
 use super::end::ANY;
 use super::{End, Stash, Transport, Wait};
 use crate::{Frame, Header, Rank, Result, Tag, WireError};

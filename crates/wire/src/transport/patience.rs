@@ -13,12 +13,14 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Patience {
     deadline: Duration,
     interrupts: Vec<Arc<AtomicBool>>,
+    /// Once this flag is true, a wait lasts no longer than that.
+    haste: Option<(Arc<AtomicBool>, Duration)>,
 }
 
 impl Patience {
     /// Waits up to `deadline`, undisturbed.
     pub fn new(deadline: Duration) -> Patience {
-        Patience { deadline, interrupts: Vec::new() }
+        Patience { deadline, interrupts: Vec::new(), haste: None }
     }
 
     /// How long a wait lasts at most.
@@ -37,10 +39,18 @@ impl Patience {
         self.interrupts.push(flag);
     }
 
+    /// From when the flag is true on, a wait lasts no longer than `most`, for instance where a scheduler has asked all
+    /// to end and will kill whoever still waits.
+    pub fn hurry(&mut self, flag: Arc<AtomicBool>, most: Duration) {
+        self.haste = Some((flag, most));
+    }
+
     /// How long a wait that has lasted for `waited` may go on before it must ask again; none when the time is up.
     fn left(&self, waited: Duration) -> Option<Duration> {
-        let left = self.deadline.checked_sub(waited).filter(|left| !left.is_zero())?;
-        Some(if self.interrupts.is_empty() { left } else { left.min(LOOK) })
+        let hurried = self.haste.as_ref().filter(|(flag, _)| flag.load(Ordering::Relaxed));
+        let most = hurried.map_or(self.deadline, |(_, most)| self.deadline.min(*most));
+        let left = most.checked_sub(waited).filter(|left| !left.is_zero())?;
+        Some(if self.interrupts.is_empty() && self.haste.is_none() { left } else { left.min(LOOK) })
     }
 
     /// Whether somebody wants every wait to end.
@@ -90,5 +100,22 @@ impl Wait<'_> {
     /// The error for a peer whose end is gone.
     pub fn gone(&self) -> WireError {
         WireError::Gone { rank: self.rank, peer: self.peer, tag: self.tag, sending: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_in_haste_ends_before_its_deadline_and_no_other_does() {
+        let (flag, second) = (Arc::new(AtomicBool::new(false)), Duration::from_secs(1));
+        let mut patience = Patience::new(60 * second);
+        patience.hurry(flag.clone(), 20 * second);
+        assert!(patience.left(59 * second).is_some() && patience.left(60 * second).is_none());
+        flag.store(true, Ordering::Relaxed);
+        assert!(patience.left(19 * second).is_some() && patience.left(20 * second).is_none());
+        patience.set_deadline(5 * second);
+        assert!(patience.left(5 * second).is_none(), "haste makes no wait longer");
     }
 }
