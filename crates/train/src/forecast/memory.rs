@@ -13,7 +13,7 @@ use super::batches;
 use super::fetches::learned;
 use super::frames::frames;
 use super::passes::{Keeping, Over, messages_are_rows, most_bytes, most_halo_bytes};
-use crate::error::{Result, TrainError};
+pub use super::room::{admit, peak_bytes};
 use crate::exchange::shapes::Shapes;
 use crate::plan::{Plan, RankedAmong, Reader};
 use crate::sample::WINDOW;
@@ -24,8 +24,6 @@ use crate::worker::evaluate::Evaluator;
 const ACCOUNT: usize = 100;
 /// What a link holds at both ends before anything is on its way: a channel's first block in each direction.
 const LINK: usize = 3 << 10;
-/// The program, its libraries and the stacks of a few threads.
-const PROGRAM: u64 = 32 << 20;
 
 /// Models that are held beside rounds, as measured where nothing else takes much.
 const BESIDE_ROUNDS: usize = 10;
@@ -404,86 +402,4 @@ fn ledger(shapes: &Shapes, plan: &Plan, keeps_accounts: bool) -> u64 {
         false => plan.stages.iter().map(accounts).max().unwrap_or(0).saturating_mul(2),
     };
     rounds.saturating_add((2 * peers * 4 * ACCOUNT) as u64)
-}
-
-/// Refuses workers that need more memory than there is, unless they are `forced` to start; the text is a warning where
-/// they come near it, or are.
-///
-/// # Errors
-/// If there is not enough; the text says what takes most, and what helps.
-pub fn admit(memory: &Memory, workers: usize, forced: bool) -> Result<Option<String>> {
-    // What is here already, such as parts that were read, is needed but no longer available.
-    let room = laconic_graph::memory::available().map(|free| free.saturating_add(resident_bytes()));
-    judge(memory, workers, forced, room)
-}
-
-fn judge(memory: &Memory, workers: usize, forced: bool, room: Option<u64>) -> Result<Option<String>> {
-    let needed = memory.total().saturating_add(PROGRAM);
-    let Some(room) = room.filter(|room| needed > room / 5 * 4) else { return Ok(None) };
-    let named = |(name, bytes): &(&str, u64)| format!("{name} {}", gigabytes(*bytes));
-    let largest: Vec<String> = memory.items().iter().take(5).filter(|(_, bytes)| *bytes > 0).map(named).collect();
-    let who = if workers == 1 { "a worker needs".to_owned() } else { format!("{workers} workers need") };
-    let what = format!(
-        "{who} about {} of memory on this machine, and there are {}: {}",
-        gigabytes(needed),
-        gigabytes(room),
-        largest.join(", ")
-    );
-    if forced || needed <= room {
-        return Ok(Some(what));
-    }
-    let help = "a smaller model.hidden or model.layers, a schedule that trains one layer at a time, or parts on \
-                several machines (transport.kind = \"mpi\") need less; --force starts all the same";
-    Err(TrainError::config(format!("{what}; {help}")))
-}
-
-fn gigabytes(bytes: u64) -> String {
-    if bytes < 10_000_000 { format!("{:.2} MB", bytes as f64 / 1e6) } else { format!("{:.2} GB", bytes as f64 / 1e9) }
-}
-
-/// The largest resident size of this process so far, in bytes; 0 where the system does not tell.
-pub fn peak_bytes() -> u64 {
-    of_status("VmHWM:")
-}
-
-/// The resident size of this process now, in bytes; 0 where the system does not tell.
-fn resident_bytes() -> u64 {
-    of_status("VmRSS:")
-}
-
-fn of_status(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").trim().parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_does_not_fit_is_refused_and_what_hardly_fits_is_warned_about() {
-        let mut memory = Memory::default();
-        memory.add("graph", 1_000_000_000);
-        memory.add("activations", 6_000_000_000);
-        memory.add("activations", 2_000_000_000);
-        let needed = memory.total() + PROGRAM;
-        assert_eq!(needed, 9_000_000_000 + PROGRAM);
-        let at = |share: f64, forced| judge(&memory, 3, forced, Some((needed as f64 * share) as u64));
-        assert_eq!(
-            (at(1.3, false).expect("fits"), judge(&memory, 3, false, None).expect("nobody knows")),
-            (None, None)
-        );
-        let warning = at(1.1, false).expect("fits").expect("a warning");
-        let error = at(0.5, false).expect_err("does not fit");
-        assert_eq!(error.exit_code(), 2);
-        for text in [&warning, &error.to_string()] {
-            for words in ["3 workers", "9.03 GB", "activations 8.00 GB, graph 1.00 GB"] {
-                assert!(text.contains(words), "{words}: {text}");
-            }
-        }
-        assert!(error.to_string().contains("--force") && error.to_string().contains("model.hidden"));
-        assert!(at(0.5, true).expect("forced").expect("a warning").contains("9.03 GB"));
-    }
 }

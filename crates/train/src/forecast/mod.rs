@@ -12,6 +12,7 @@ mod frames;
 pub mod links;
 pub mod memory;
 mod passes;
+mod room;
 pub mod stages;
 pub mod traffic;
 pub mod trained;

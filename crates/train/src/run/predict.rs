@@ -132,7 +132,7 @@ impl Prediction {
         for part in &self.parts {
             all.add_all(&memory::of_prediction(&Shapes::outline(part, self.plan.self_loops), &self.plan));
         }
-        memory::admit(&all, self.parts.len(), forced)
+        memory::admit(&all, (self.parts.len(), 1), forced)
     }
 
     /// Runs the model.

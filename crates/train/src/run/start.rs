@@ -20,7 +20,7 @@ pub(super) fn admit(
     for part in parts {
         all.add_all(&memory::outlined(part, plan, keeps_accounts));
     }
-    if let Some(warning) = memory::admit(&all.times(alike as u64), parts.len() * alike, forced)? {
+    if let Some(warning) = memory::admit(&all, (parts.len(), alike), forced)? {
         observer.warned(&warning);
     }
     Ok(all.total())

@@ -222,7 +222,7 @@ fn threads_of(config: &Config, trainers: usize) -> usize {
 /// What the aggregator and the trainers of these parts will take, in bytes.
 fn admit(plan: &Plan, (mut all, own): (Memory, &[&Part]), forced: bool, observer: &mut dyn Observer) -> Result<u64> {
     own.iter().for_each(|part| all.add_all(&memory::of_trainer(part, plan)));
-    if let Some(warning) = memory::admit(&all, 1 + own.len(), forced)? {
+    if let Some(warning) = memory::admit(&all, (1 + own.len(), 1), forced)? {
         observer.warned(&warning);
     }
     Ok(all.total())
