@@ -45,12 +45,12 @@ impl Lock {
             let mut process = String::new();
             // Where the number cannot be read, it is not said.
             let _ = std::fs::File::open(&path).and_then(|file| file.take(BYTES_MAX).read_to_string(&mut process));
-            let process = process.trim().to_owned();
-            return Err(TrainError::Busy { folder: folder.to_owned(), process });
+            let holder = Holder::read(&process);
+            return Err(TrainError::Busy { folder: folder.to_owned(), process: holder.said(&path) });
         };
         let mut before = String::new();
         let foreign = Read::by_ref(&mut held.file).take(BYTES_MAX).read_to_string(&mut before).is_err();
-        if foreign || !before.trim().bytes().all(|byte| byte.is_ascii_digit()) {
+        if foreign || !before.trim().is_empty() && Holder::read(&before).process.is_none() {
             return Err(TrainError::file(
                 &path,
                 "expected the number of a process, found something else; is it yours?",
@@ -59,7 +59,7 @@ impl Lock {
         held.file
             .set_len(0)
             .and_then(|()| held.file.rewind())
-            .and_then(|()| write!(held.file, "{}", std::process::id()))
+            .and_then(|()| write!(held.file, "{} {}", std::process::id(), this_machine()))
             .map_err(io)?;
         Ok(Lock(Some(held)))
     }
@@ -74,6 +74,42 @@ impl Drop for Lock {
     fn drop(&mut self) {
         self.0.take().into_iter().for_each(Held::remove);
     }
+}
+
+/// Who holds a lock, as far as it can be read: the number of a process, and the machine that it is on.
+struct Holder<'a> {
+    process: Option<u32>,
+    machine: &'a str,
+}
+
+impl Holder<'_> {
+    fn read(text: &str) -> Holder<'_> {
+        let (process, machine) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        Holder { process: process.parse().ok(), machine }
+    }
+
+    /// In words; what to do where it has died, since file systems of several machines may keep what a machine held.
+    fn said(&self, lock: &Path) -> String {
+        let Some(process) = self.process else { return String::new() };
+        let gone = |who: &str| format!("{process} {who}, remove {} and start again", lock.display());
+        match self.machine {
+            "" => process.to_string(),
+            other if other != this_machine() => gone(&format!("of {other}; if that process is no longer there")),
+            _ if is_there(process) => process.to_string(),
+            _ => gone("of this machine, which is no longer there; unless a process that it has started still writes"),
+        }
+    }
+}
+
+/// The name of this machine, where the system says it.
+fn this_machine() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// Whether a process of this machine is there, or nobody can say.
+fn is_there(process: u32) -> bool {
+    let all = Path::new("/proc");
+    !all.join("self").exists() || all.join(process.to_string()).exists()
 }
 
 /// A run's claim to its folder.
@@ -219,5 +255,50 @@ fn refuse_current(folder: &Path) -> Result<()> {
             Err(TrainError::config(format!("{} {what}; name another with --out", folder.display())))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a folder whose lock somebody holds and has written this into.
+    fn said(text: &str) -> String {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut held = Held::take(&folder.path().join(LOCK)).expect("a lock").expect("nobody holds it");
+        held.file.write_all(text.as_bytes()).expect("written");
+        Lock::take(folder.path()).expect_err("it is held").to_string()
+    }
+
+    #[test]
+    fn a_lock_whose_process_has_died_is_named_with_what_to_do() {
+        let (own, here) = (std::process::id(), this_machine());
+        let busy = format!("is being written by process {own}");
+        assert!(said(&own.to_string()).ends_with(&busy) && said(&format!("{own} {here}")).ends_with(&busy));
+        let elsewhere = said(&format!("{own} elsewhere"));
+        assert!(
+            elsewhere.contains(&format!("{busy} of elsewhere; if ")) && elsewhere.contains("/lock and"),
+            "{elsewhere}"
+        );
+        #[cfg(target_os = "linux")]
+        {
+            let dead = said(&format!("4000000000 {here}"));
+            assert!(dead.contains("process 4000000000 of this machine, which is no longer there"), "{dead}");
+            assert!(dead.contains("remove ") && dead.contains("/lock"), "{dead}");
+        }
+        assert!(said("").ends_with("is being written by another process"));
+    }
+
+    #[test]
+    fn a_lock_that_a_dead_process_has_left_is_taken() {
+        for left in ["", "123", "4000000000 elsewhere"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            std::fs::write(folder.path().join(LOCK), left).expect("written");
+            let lock = Lock::take(folder.path()).expect("nobody holds it");
+            let text = std::fs::read_to_string(folder.path().join(LOCK)).expect("read");
+            assert_eq!(text.split(' ').next(), Some(&*std::process::id().to_string()));
+            drop(lock);
+            assert!(!folder.path().join(LOCK).exists());
+        }
     }
 }
