@@ -17,16 +17,55 @@ fn place() -> Place {
     place
 }
 
-fn mpirun(place: &Place, line: &str) -> Command {
-    let mut command = Command::new("mpirun");
-    // When a process dies, mpirun ends the others; on a busy machine they need more than its one second to say what
-    // they saw.
-    command.args(["--oversubscribe", "--mca", "odls_base_sigkill_timeout", "10"]);
-    command.args(["-n", "3", env!("CARGO_BIN_EXE_laconic")]).args(line.split_whitespace());
-    command.args(["--set", "transport.kind=mpi"]).current_dir(place.path(""));
+/// Which `mpirun` starts them: that of the library that the program was built with. MPICH's knows no other words.
+fn launcher() -> (String, bool) {
+    let name = std::env::var("LACONIC_MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
+    let is_open = !name.contains("mpich");
+    (name, is_open)
+}
+
+/// A job of so many processes whose further words are to follow.
+fn job(place: &Place, processes: &str) -> Command {
+    let (name, is_open) = launcher();
+    let mut command = Command::new(name);
+    if is_open {
+        // When a process dies, mpirun ends the others; on a busy machine they need more than its one second to say what
+        // they saw.
+        command.args(["--oversubscribe", "--mca", "odls_base_sigkill_timeout", "10"]);
+    }
     // Open MPI asks root for confirmation; containers often run as root.
     command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+    command.args(["-n", processes]).current_dir(place.path(""));
     command
+}
+
+fn mpirun(place: &Place, line: &str) -> Command {
+    let mut command = job(place, "3");
+    command.arg(env!("CARGO_BIN_EXE_laconic")).args(line.split_whitespace()).args(["--set", "transport.kind=mpi"]);
+    command
+}
+
+fn said(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stderr).into_owned()
+}
+
+/// The processes that a job has started itself.
+fn children(job: u32) -> Vec<String> {
+    let listed = std::fs::read_to_string(format!("/proc/{job}/task/{job}/children")).unwrap_or_default();
+    listed.split_whitespace().map(str::to_owned).collect()
+}
+
+fn signal(name: &str, process: &str) {
+    assert!(Command::new("kill").args([name, process]).status().expect("kill is there").success());
+}
+
+/// Waits until the run's first rounds are over.
+fn begun(log: &std::path::Path) {
+    let start = Instant::now();
+    while std::fs::metadata(log).map_or(0, |log| log.len()) == 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "the job did not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn summary(done: &Output) -> serde_json::Value {
@@ -102,17 +141,9 @@ fn a_killed_process_ends_the_others_with_a_message_that_names_it() {
     let line = "train run.toml --out killed --quiet --set train.epochs=1000000 --set transport.deadline_s=20";
     let mut job = mpirun(&place, line);
     let job = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("mpirun is installed");
-    let children = || {
-        let listed = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", job.id())).unwrap_or_default();
-        listed.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-    };
-    let start = Instant::now();
-    while !place.path("killed/metrics.jsonl").exists() {
-        assert!(start.elapsed() < Duration::from_secs(60), "the job did not start");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let victim = children().last().cloned().expect("mpirun has started processes");
-    assert!(Command::new("kill").args(["-9", &victim]).status().expect("kill is there").success());
+    begun(&place.path("killed/metrics.jsonl"));
+    let victim = children(job.id()).last().cloned().expect("mpirun has started processes");
+    signal("-9", &victim);
     let killed = Instant::now();
     let done = job.wait_with_output().expect("the job ends");
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -153,12 +184,9 @@ fn ctrl_c_under_mpi_leaves_a_checkpoint_from_which_the_run_goes_on() {
     let place = place();
     let mut job = mpirun(&place, "train run.toml --out run --quiet --set train.epochs=1000000");
     let mut job = job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mpirun is installed");
-    let (log, start) = (place.path("run/metrics.jsonl"), Instant::now());
-    while std::fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
-        assert!(start.elapsed() < Duration::from_secs(60), "the job did not start");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(Command::new("kill").args(["-INT", &job.id().to_string()]).status().expect("kill is there").success());
+    let log = place.path("run/metrics.jsonl");
+    begun(&log);
+    signal("-INT", &job.id().to_string());
     assert!(!job.wait().expect("the job ends").success());
     let rounds = std::fs::read_to_string(&log).expect("a log").lines().count() + 3;
     let line = format!("resume run --json --quiet --set train.epochs={rounds}");
@@ -184,4 +212,90 @@ fn processes_that_run_something_else_are_refused_with_the_key() {
         assert_eq!(done.status.code(), Some(2), "{said}");
         assert!(said.contains(&format!("{key} is {} on worker 0, {} on worker 2", values[0], values[1])), "{said}");
     }
+}
+
+/// Rounds take longer than a `mpirun` waits, and no checkpoint but that of a round's end can be resumed from.
+#[test]
+fn under_a_scheduler_a_round_that_is_asked_to_end_has_its_time() {
+    if !launcher().1 {
+        return;
+    }
+    let place = place();
+    let slow = "--set transport.shape=1gbit,100ms --set transport.shape_sleeps=true";
+    let line = format!("train run.toml --out run --quiet --set train.epochs=1000000 {} {slow}", FRUGAL[2]);
+    let mut job = mpirun(&place, &line);
+    let job = job.env("SLURM_JOB_ID", "7").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+    let log = place.path("run/metrics.jsonl");
+    begun(&log);
+    // As a scheduler does, each process by itself, and as at a time limit twice.
+    for _ in 0..2 {
+        children(job.id()).iter().for_each(|process| signal("-TERM", process));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let done = job.wait_with_output().expect("the job ends");
+    assert!(place.path("run/summary.json").exists(), "{}", said(&done));
+    let rounds = std::fs::read_to_string(&log).expect("a log").lines().count() + 3;
+    let plain = format!("--json --quiet --set transport.shape_sleeps=false --set train.epochs={rounds}");
+    let resumed = summary(&mpirun(&place, &format!("resume run {plain}")).output().expect("mpirun is installed"));
+    let straight = place.json(&format!("train run.toml --out straight --set train.epochs={rounds} {}", FRUGAL[2]));
+    assert_eq!(resumed["parameters"]["digest"], straight["parameters"]["digest"]);
+}
+
+#[test]
+fn a_process_that_mpi_knows_alone_does_not_train_for_a_job_of_several() {
+    let place = place();
+    // Of another library than that of this program, which therefore finds nobody.
+    let variable = if launcher().1 { "PMI_SIZE" } else { "OMPI_COMM_WORLD_SIZE" };
+    let mut alone = Command::new(env!("CARGO_BIN_EXE_laconic"));
+    let line = "train run.toml --out run --set transport.kind=mpi --set partition.parts=0";
+    alone.args(line.split_whitespace()).env(variable, "3").current_dir(place.path(""));
+    let done = alone.output().expect("the program starts");
+    assert_eq!(done.status.code(), Some(2), "{}", said(&done));
+    let words = format!("3 processes were started together ({variable})");
+    assert!(said(&done).contains(&words) && said(&done).contains("mpirun"), "{}", said(&done));
+    assert_eq!(place.names(), ["graph.npz", "run.toml"]);
+}
+
+#[test]
+fn what_a_process_has_of_its_machine_is_said() {
+    let place = place();
+    let run = |more: &[&str]| {
+        let mut command = job(&place, "2");
+        command.args(more).arg(env!("CARGO_BIN_EXE_laconic"));
+        command.args("train run.toml --out run --set transport.kind=mpi --set partition.parts=2".split_whitespace());
+        said(&command.output().expect("mpirun is installed"))
+    };
+    let words = "2 of 2 processes are on this machine";
+    if !launcher().1 {
+        assert!(run(&[]).contains(words));
+        return;
+    }
+    let eager = "OMPI_MCA_btl_tcp_eager_limit=4194304";
+    let unbound = run(&["--bind-to", "none"]);
+    assert!(unbound.contains(words) && unbound.contains(eager) && !unbound.contains("has bound"), "{unbound}");
+    let set = run(&["--mca", "btl_tcp_eager_limit", "70000"]);
+    assert!(set.contains(words) && !set.contains(eager), "who has set it keeps it: {set}");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if cores >= 4 {
+        let bound = run(&["--bind-to", "core"]);
+        assert!(bound.contains("has bound") && bound.contains("mpirun --bind-to none"), "{bound}");
+    }
+}
+
+/// The limit is each process's own, so it is held against what one takes.
+#[test]
+fn a_limit_of_each_process_is_not_divided_among_them() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 20000 --features 64 --mean-degree 10 --out graph.npz");
+    place.write("run.toml", RUN);
+    let one = "train run.toml --out run --quiet --set transport.kind=mpi --set model.hidden=256 --set train.epochs=1";
+    let limited = |kibibytes: u32| {
+        let mut command = job(&place, "3");
+        let line = format!("ulimit -v {kibibytes}; exec {} {one}", env!("CARGO_BIN_EXE_laconic"));
+        command.args(["sh", "-c", &line]).output().expect("mpirun is installed")
+    };
+    let little = limited(230_000);
+    assert!(!little.status.success() && said(&little).contains("ulimit -v"), "{}", said(&little));
+    let enough = limited(650_000);
+    assert!(enough.status.success(), "{}", said(&enough));
 }
