@@ -68,6 +68,11 @@ pub struct TableColumn {
 pub enum Reading {
     /// A number, or a truth value as 0 or 1.
     Number,
+    /// A number as people write it, with separators of thousands, and perhaps a sign of percents or of a currency.
+    Amount {
+        /// Whether fractions stand behind commas.
+        comma: bool,
+    },
     /// A list of `width` numbers: as many feature columns.
     List {
         /// Numbers in each list.
@@ -87,7 +92,7 @@ impl TableColumn {
     /// How many feature columns it becomes.
     pub fn width(&self) -> usize {
         let values = match &self.reading {
-            Reading::Number | Reading::Date => 1,
+            Reading::Number | Reading::Amount { .. } | Reading::Date => 1,
             Reading::List { width } => *width,
             Reading::Category { values } => values.len(),
         };

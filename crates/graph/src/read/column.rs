@@ -18,6 +18,8 @@ pub enum Kind {
     List,
     /// Values that are not read, and what they are.
     Unread(&'static str),
+    /// Numbers that are not read, and what they are: to leave them out would lose features.
+    Refused(&'static str),
 }
 
 /// A column's name and kind.

@@ -10,7 +10,7 @@
 use super::id_index::{IdIndex, distinct, into_ids};
 use super::node_table::{NodeTable, open_nodes};
 use super::numbers::shorten;
-use super::parquet_folder::is_parquet_folder;
+use super::parts::is_table_folder;
 use super::table::{Cell, Heading, IdColumn, Kind, Table, find_column, load_ids, open_table};
 use super::text::find_text;
 use super::{ReadOptions, Reader, dataset_name, extension};
@@ -39,7 +39,7 @@ impl Reader for EdgeList {
 
     fn recognises(&self, path: &Path) -> bool {
         if path.is_dir() {
-            find_table(path, &EDGE_FILES).is_some() || is_parquet_folder(path)
+            find_table(path, &EDGE_FILES).is_some() || is_table_folder(path)
         } else {
             EXTENSIONS.contains(&extension(path).as_str())
         }
@@ -138,7 +138,9 @@ pub(super) fn open_edges(path: &Path, options: &ReadOptions) -> Result<Box<dyn T
 pub(crate) fn open_plain(path: &Path, options: &ReadOptions) -> Result<(Box<dyn Table>, [usize; 2])> {
     let (edges, nodes) = files(path, options)?;
     if let Some(nodes) = nodes {
-        let what = "a node table is read whole: write what is known of nodes as a folder of arrays";
+        let what = "a node table is read whole, so nothing holds it to --memory: cut without --memory, or, where ids are \
+                    integers, convert once where there is room (laconic data convert EDGES --nodes NODES --out \
+                    graph.npz) and cut graph.npz with --memory";
         return Err(GraphError::format(&nodes, "table", what));
     }
     let table = open_edges(&edges, options)?;
@@ -175,15 +177,15 @@ fn refuse_idle(options: &ReadOptions, node_table: bool, roles: &Roles) -> Result
     }
 }
 
-/// The first of `names` that is in `folder`, as a file or as a folder of Parquet.
+/// The first of `names` that is in `folder`, as a file or as a folder of files.
 fn find_table(folder: &Path, names: &[&str]) -> Option<PathBuf> {
-    let folders = || names.iter().map(|name| folder.join(name)).find(|path| is_parquet_folder(path));
+    let folders = || names.iter().map(|name| folder.join(name)).find(|path| is_table_folder(path));
     find_text(folder, names).or_else(folders)
 }
 
 /// The file of edges and the node table.
 fn files(path: &Path, options: &ReadOptions) -> Result<(PathBuf, Option<PathBuf>)> {
-    let edges = if path.is_dir() && !is_parquet_folder(path) {
+    let edges = if path.is_dir() && !is_table_folder(path) {
         let found = find_table(path, &EDGE_FILES);
         found.ok_or_else(|| GraphError::format(path, "folder", format!("expected one of {}", EDGE_FILES.join(", "))))?
     } else {

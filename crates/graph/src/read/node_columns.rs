@@ -1,8 +1,10 @@
 //! Which columns of a node table become features, and how.
 
+use super::index_column::is_index_name;
 use super::numbers::shorten;
 use super::table::{Cell, Kind, Table};
-use super::words::{days, has_decimal_comma, is_missing};
+use super::words::{days, is_missing, is_no_number};
+use super::written::{Amounts, Written, is_list_name};
 use super::{Cells, Dates, Missing};
 use crate::about::{About, Reading, TableColumn};
 use crate::error::{GraphError, Result};
@@ -30,11 +32,14 @@ pub struct Survey {
     many: bool,
     /// The different whole numbers, and one more where there are many.
     numbers: BTreeSet<i64>,
-    /// Whether all texts are dates, and have decimal commas or are whole.
+    /// Whether all texts are dates.
     dates: bool,
-    commas: bool,
-    /// Whether there is a comma.
+    /// What numbers all texts could be.
+    written: Written,
+    /// The first text with a comma.
     comma: Option<String>,
+    /// Texts that say among numbers that there is none.
+    no_numbers: usize,
     /// Whether the values are 0, 1, 2, … in the order of the rows.
     counts: bool,
     /// Numbers in each list.
@@ -49,10 +54,11 @@ const NUMBERS_MAX: usize = 64;
 
 /// Looks at all cells of these columns.
 pub fn survey(table: &dyn Table, columns: &[usize], cells: &Cells) -> Result<Vec<Survey>> {
-    let start = || Survey { dates: true, commas: true, counts: true, ..Survey::default() };
+    let start = || Survey { dates: true, counts: true, ..Survey::default() };
     let mut seen: Vec<Survey> = columns.iter().map(|_| start()).collect();
     let kind = |place: usize| table.columns()[columns[place]].kind;
-    let places: Vec<usize> = (0..columns.len()).filter(|&place| !matches!(kind(place), Kind::Unread(_))).collect();
+    let places: Vec<usize> =
+        (0..columns.len()).filter(|&place| !matches!(kind(place), Kind::Unread(_) | Kind::Refused(_))).collect();
     let wanted: Vec<_> = places.iter().map(|&place| (columns[place], kind(place))).collect();
     table.scan(&wanted, &mut |row, slot, cell| seen[places[slot]].look(row, cell, cells))?;
     Ok(seen)
@@ -93,11 +99,15 @@ impl Survey {
     }
 
     fn look_at_text(&mut self, text: &str, cells: &Cells) {
-        self.dates = self.dates && days(text).is_some();
-        if has_decimal_comma(text) {
-            self.comma.get_or_insert_with(|| text.to_owned());
-        } else {
-            self.commas = self.commas && text.parse::<f64>().is_ok();
+        match is_no_number(text) {
+            true => self.no_numbers += 1,
+            false => {
+                self.dates = self.dates && days(text).is_some();
+                self.written.look(text);
+            }
+        }
+        if text.contains(',') && self.comma.is_none() {
+            self.comma = Some(shorten(text));
         }
         if !self.many && !self.texts.contains(text) {
             self.many = self.texts.len() >= cells.categories_max;
@@ -121,6 +131,10 @@ impl Survey {
         let ignored = |why: &str| Ok(Fate::Ignored(why.to_owned()));
         let reading = match info.kind {
             Kind::Unread(what) => return Ok(Fate::Ignored(format!("{what} are not read"))),
+            Kind::Refused(what) => {
+                let or = format!("or leave the column out: data.ignore = [\"{0}\"] (--ignore {0})", info.name);
+                return Err(error(format!("{what} are not read: write them as columns or lists of numbers, {or}")));
+            }
             _ if self.present == 0 => return ignored("no values"),
             Kind::Integer | Kind::Float if self.counts && is_index_name(&info.name) => {
                 return ignored("it counts the rows");
@@ -128,19 +142,19 @@ impl Survey {
             Kind::Integer | Kind::Float => Reading::Number,
             Kind::List => Reading::List { width: self.width },
             Kind::Date => Reading::Date,
-            Kind::Text if self.dates => Reading::Date,
-            Kind::Text => match (&self.comma, self.commas) {
-                (Some(comma), true) => {
-                    let remedy = "write them with points (in pandas, read_csv(…, decimal=\",\") reads them)";
-                    let or = format!("or leave the column out: data.ignore = [\"{}\"] (--ignore)", info.name);
-                    return Err(error(format!("numbers with decimal commas, such as '{comma}': {remedy}, {or}")));
-                }
-                _ => match self.categories(cells) {
+            Kind::Text if self.dates && self.no_numbers < self.present => Reading::Date,
+            Kind::Text => match self.number(&info.name).map_err(error)? {
+                Some(reading) => reading,
+                None => match self.categories(cells) {
                     Ok(values) => Reading::Category { values },
                     Err(why) => return Ok(Fate::Ignored(why)),
                 },
             },
         };
+        if info.kind == Kind::Text && !matches!(reading, Reading::Category { .. }) {
+            self.missing += self.no_numbers;
+            self.present -= self.no_numbers;
+        }
         if reading == Reading::Date && cells.dates == Dates::Ignore {
             return ignored("dates; data.dates = \"days\" (--dates days) reads them as days since 1970-01-01");
         }
@@ -164,6 +178,33 @@ impl Survey {
         Ok(Fate::Feature(TableColumn { name: info.name.clone(), reading, fill, indicator }))
     }
 
+    /// How texts are numbers, if they are.
+    ///
+    /// # Errors
+    /// If they are numbers, and nobody can know which.
+    fn number(&self, name: &str) -> std::result::Result<Option<Reading>, String> {
+        let such = self.comma.as_deref().unwrap_or_default();
+        let or = format!("or leave the column out: data.ignore = [\"{name}\"] (--ignore {name})");
+        if let Some(width) = self.written.lists(is_list_name(name)) {
+            return Ok(Some(Reading::List { width }));
+        }
+        match self.written.amounts() {
+            Amounts::Plain { comma } => Ok(Some(Reading::Amount { comma })),
+            Amounts::Thousands => Err(format!(
+                "numbers with three digits after each comma, such as '{such}': thousands, or decimal commas? Write \
+                 them without (in pandas, read_csv(…, thousands=\",\") or decimal=\",\" reads them), {or}"
+            )),
+            Amounts::Commas => Err(format!(
+                "numbers with decimal commas, such as '{such}', or lists of two: write them with points (in pandas, \
+                 read_csv(…, decimal=\",\") reads them), lists as [1, 2], {or}"
+            )),
+            Amounts::None if self.written.are_broken_lists() => {
+                Err(format!("lists of numbers that are not all of one length: write lists of one length, {or}"))
+            }
+            Amounts::None => Ok(None),
+        }
+    }
+
     /// The texts in their order, or why each of them does not become a feature.
     fn categories(&mut self, cells: &Cells) -> std::result::Result<Vec<String>, String> {
         let (texts, many, present) = (std::mem::take(&mut self.texts), self.many, self.present);
@@ -178,16 +219,8 @@ impl Survey {
         if 2 * texts.len() > present {
             return Err(format!("free text: {} different values in {present} rows", texts.len()));
         }
-        if let Some(list) = texts.first().filter(|text| text.starts_with('[')) {
-            return Err(format!("lists written as text, such as '{}'; lists in Parquet are read", shorten(list)));
-        }
         Ok(texts.into_iter().collect())
     }
-}
-
-/// What pandas calls the column of row numbers that it writes unasked.
-fn is_index_name(name: &str) -> bool {
-    name.is_empty() || name.starts_with("Unnamed: ") || name.starts_with("__index_level_")
 }
 
 /// The names of the feature columns that these columns become.
@@ -196,7 +229,7 @@ pub fn feature_names(columns: &[TableColumn]) -> Vec<String> {
     for column in columns {
         let name = &column.name;
         match &column.reading {
-            Reading::Number | Reading::Date => names.push(name.clone()),
+            Reading::Number | Reading::Amount { .. } | Reading::Date => names.push(name.clone()),
             Reading::List { width } => names.extend((0..*width).map(|place| format!("{name}[{place}]"))),
             Reading::Category { values } => names.extend(values.iter().map(|value| format!("{name}={value}"))),
         }

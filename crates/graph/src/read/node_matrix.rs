@@ -2,7 +2,8 @@
 
 use super::numbers::shorten;
 use super::table::{Cell, Kind, Table};
-use super::words::{days, is_missing};
+use super::words::{days, is_missing, is_no_number};
+use super::written::{amount, list};
 use crate::about::{Reading, TableColumn};
 use crate::dataset::Features;
 use crate::error::{GraphError, Result};
@@ -108,8 +109,10 @@ fn kind(reading: &Reading, there: Kind) -> Kind {
     match reading {
         Reading::Number if there == Kind::Integer => Kind::Integer,
         Reading::Number => Kind::Float,
+        Reading::List { .. } if there == Kind::Text => Kind::Text,
         Reading::List { .. } => Kind::List,
-        Reading::Category { .. } => Kind::Text,
+        // As they are written: `1.234` may be a thousand and more.
+        Reading::Category { .. } | Reading::Amount { .. } => Kind::Text,
         Reading::Date if there == Kind::Text => Kind::Text,
         Reading::Date => Kind::Date,
     }
@@ -138,7 +141,18 @@ fn put<'a>(column: &TableColumn, cell: Cell<'a>, into: &mut [Wide]) -> std::resu
                 Err(_) => return Ok(Put::Unknown(text)),
             }
         }
-        (Reading::Date, Cell::Text(text)) if !is_missing(text) => {
+        (Reading::List { width }, Cell::Text(text)) if !is_missing(text) && !is_no_number(text) => {
+            let numbers = list(text).ok_or_else(|| format!("expected a list of numbers, found '{}'", shorten(text)))?;
+            if numbers.len() != *width {
+                return Err(format!("expected lists of {width} numbers, found one of {}", numbers.len()));
+            }
+            into.iter_mut().zip(numbers).for_each(|(into, value)| *into = value.into());
+        }
+        (Reading::Amount { comma }, Cell::Text(text)) if !is_missing(text) && !is_no_number(text) => {
+            into[0] =
+                amount(text, *comma).ok_or_else(|| format!("expected a number, found '{}'", shorten(text)))?.into();
+        }
+        (Reading::Date, Cell::Text(text)) if !is_missing(text) && !is_no_number(text) => {
             into[0] = days(text).ok_or_else(|| format!("expected a date, found '{}'", shorten(text)))?.into();
         }
         (_, Cell::Integer(_)) => return Err("expected another kind of value".to_owned()),

@@ -1,6 +1,7 @@
 //! Node tables: one row a node, with an id, features, labels and a part in a split.
 
 use super::heading::Heading;
+use super::index_column::index_column;
 use super::node_columns::{Fate, Survey, feature_names, places, survey};
 use super::node_labels::{LabelReader, Named};
 use super::node_matrix::{Matrix, read_matrix};
@@ -149,7 +150,10 @@ impl Found {
         };
         let id = match columns.id.as_deref() {
             Some(ROW) if !table.columns().iter().any(|column| column.name == ROW) => None,
-            _ => Some(find(&columns.id, &ID_NAMES)?.ok_or_else(|| no_ids(table, path))?),
+            _ => {
+                let found = find(&columns.id, &ID_NAMES)?.or_else(|| index_column(table, &is_free));
+                Some(found.ok_or_else(|| no_ids(table, path))?)
+            }
         };
         // New nodes need neither label nor split, whatever these were called where a model has learned.
         let there = |given: &Option<String>| {
@@ -317,6 +321,10 @@ impl Seen {
             }
             match survey.fate(table, path, column, &options.cells)? {
                 Fate::Feature(recipe) => seen.features.push((column, recipe)),
+                Fate::Ignored(why) if columns.features.contains(&name(column)) => {
+                    let what = format!("data.features_columns (--features-columns) names it, but: {why}");
+                    return Err(GraphError::format(path, format!("column '{}'", name(column)), what));
+                }
                 Fate::Ignored(why) => seen.ignored.push((name(column), Some(why))),
             }
         }
@@ -424,6 +432,8 @@ fn say_features(wanted: &[(usize, &TableColumn)], matrix: &Matrix, options: &Rea
     for (place, (_, column)) in wanted.iter().enumerate() {
         let mut notes = match &column.reading {
             Reading::Number => Vec::new(),
+            Reading::Amount { comma: false } => vec!["amounts such as 1,234.50 or 12%".to_owned()],
+            Reading::Amount { comma: true } => vec!["amounts such as 1.234,50 or 12,5%".to_owned()],
             Reading::List { width } => vec![format!("list of {width}")],
             Reading::Category { values } => vec![format!("one-hot {}", values.len())],
             Reading::Date => vec!["date as days".to_owned()],

@@ -1,6 +1,9 @@
 //! Tables of named columns, whatever file they are in.
 
-use super::{extension, parquet_folder::ParquetFolder, parquet_table::ParquetTable, text_table::TextTable};
+use super::index_column::aliases;
+use super::numbers::shorten;
+use super::written::is_rounded_id;
+use super::{extension, parquet_table::ParquetTable, table_folder::TableFolder, text_table::TextTable};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use crate::memory::{Growth, afford};
@@ -9,7 +12,7 @@ use std::path::Path;
 pub use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 pub use super::heading::Heading;
 
-/// Opens a table, text or Parquet by its extension or a folder of Parquet, and looks at all of it once to learn the
+/// Opens a table, text or Parquet by its extension or a folder of such files, and looks at all of it once to learn the
 /// columns' kinds.
 ///
 /// # Errors
@@ -17,7 +20,7 @@ pub use super::heading::Heading;
 /// If the file is no such table, larger than the limits allow, or may have a header and may have none.
 pub fn open_table(path: &Path, limits: &Limits, heading: &Heading) -> Result<Box<dyn Table>> {
     if path.is_dir() {
-        Ok(Box::new(ParquetFolder::open(path, limits)?))
+        Ok(Box::new(TableFolder::open(path, limits, heading)?))
     } else if extension(path) == "parquet" {
         Ok(Box::new(ParquetTable::open(path, limits)?))
     } else {
@@ -33,10 +36,12 @@ pub fn open_table(path: &Path, limits: &Limits, heading: &Heading) -> Result<Box
 pub fn find_column(table: &dyn Table, path: &Path, given: Option<&str>, usual: &[&str]) -> Result<Option<usize>> {
     let place = |name: &str| table.columns().iter().position(|column| column.name == name);
     match given {
-        Some(name) => place(name).map(Some).ok_or_else(|| {
-            let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
-            GraphError::format(path, "header", format!("expected a column '{name}' among: {}", names.join(", ")))
-        }),
+        Some(name) => {
+            place(name).or_else(|| aliases(name).iter().find_map(|name| place(name))).map(Some).ok_or_else(|| {
+                let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
+                GraphError::format(path, "header", format!("expected a column '{name}' among: {}", names.join(", ")))
+            })
+        }
         None => Ok(usual_column(table, usual, &|_| true)),
     }
 }
@@ -114,6 +119,7 @@ pub fn load_ids(table: &dyn Table, columns: &[usize], as_text: bool, limits: &Li
     let wanted: Vec<_> = columns.iter().map(|&column| (column, kind)).collect();
     let refuse = |what: String| GraphError::format(table.path(), "ids", format!("what they unpack to {what}"));
     afford((table.rows() * columns.len()) as u64 * size_of::<i64>() as u64).map_err(refuse)?;
+    let are_floats: Vec<bool> = columns.iter().map(|&column| table.columns()[column].kind == Kind::Float).collect();
     let (mut bytes, mut growth) = (0, Growth::new());
     table.scan(&wanted, &mut |_, slot, cell| {
         if let Cell::Text(id) = cell {
@@ -122,6 +128,13 @@ pub fn load_ids(table: &dyn Table, columns: &[usize], as_text: bool, limits: &Li
         }
         match (&mut loaded[slot], cell) {
             (IdColumn::Integers(ids), Cell::Integer(id)) => ids.push(id),
+            (IdColumn::Texts(_), Cell::Text(id)) if are_floats[slot] && is_rounded_id(id) => {
+                return Err(format!(
+                    "found the id '{}', which has lost digits as a floating-point number: write ids as whole numbers \
+                     (in pandas astype(\"int64\"), in R format(x, scientific = FALSE)) or as texts (in Excel)",
+                    shorten(id)
+                ));
+            }
             (IdColumn::Texts(ids), Cell::Text(id)) if id.len() as u64 <= limits.string_bytes_max => ids.push(id),
             (IdColumn::Texts(_), Cell::Text(_)) => {
                 return Err(format!("an id of more than {} bytes", limits.string_bytes_max));

@@ -11,7 +11,7 @@ use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 use super::heading::Heading;
 use super::numbers::shorten;
 use super::text::open_text;
-use super::words::is_missing;
+use super::words::{is_missing, is_no_number};
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use std::cell::Cell as Shared;
@@ -190,13 +190,13 @@ fn parse(field: &str, kind: Kind) -> Option<Cell<'_>> {
     }
     match kind {
         Kind::Text => Some(Cell::Text(field)),
-        _ if is_missing(field) => Some(Cell::Missing),
-        Kind::Integer => integer(field).or_else(|| boolean(field).map(i64::from)).map(Cell::Integer),
+        _ if is_missing(field) || is_no_number(field) => Some(Cell::Missing),
+        Kind::Integer => whole(field).or_else(|| boolean(field).map(i64::from)).map(Cell::Integer),
         Kind::Float => match field.parse() {
             Ok(value) => Some(Cell::Float(value)),
             Err(_) => boolean(field).map(|value| Cell::Float(f64::from(u8::from(value)))),
         },
-        Kind::Date | Kind::List | Kind::Unread(_) => None,
+        Kind::Date | Kind::List | Kind::Unread(_) | Kind::Refused(_) => None,
     }
 }
 
@@ -205,6 +205,13 @@ fn integer(field: &str) -> Option<i64> {
     let digits = field.strip_prefix('-').unwrap_or(field).as_bytes();
     let plain = digits.first().is_some_and(u8::is_ascii_digit) && (digits[0] != b'0' || field.len() == 1);
     if plain { field.parse().ok() } else { None }
+}
+
+/// An integer, or one that was a floating-point number for a while: pandas writes `7.0` where some row had none.
+fn whole(field: &str) -> Option<i64> {
+    const EXACT: i64 = 1 << 53;
+    let short = |field: &str| integer(field).filter(|number| (-EXACT..EXACT).contains(number));
+    integer(field).or_else(|| field.strip_suffix(".0").and_then(short))
 }
 
 fn boolean(field: &str) -> Option<bool> {
@@ -220,17 +227,19 @@ fn boolean(field: &str) -> Option<bool> {
 struct Seen {
     any: bool,
     not_integer: bool,
+    not_whole: bool,
     not_boolean: bool,
     not_float: bool,
 }
 
 impl Seen {
     fn look(&mut self, field: &str) {
-        if is_missing(field) {
+        if is_missing(field) || is_no_number(field) {
             return;
         }
         self.any = true;
         self.not_integer = self.not_integer || integer(field).is_none();
+        self.not_whole = self.not_whole || self.not_integer && whole(field).is_none();
         self.not_boolean = self.not_boolean || boolean(field).is_none();
         // An integer is a number; parsing it again would take most of the time.
         self.not_float = self.not_float || self.not_integer && field.parse::<f64>().is_err();
@@ -239,7 +248,7 @@ impl Seen {
     fn kind(&self) -> Kind {
         match self {
             Seen { any: false, .. } => Kind::Text,
-            Seen { not_integer: false, .. } | Seen { not_boolean: false, .. } => Kind::Integer,
+            Seen { not_whole: false, .. } | Seen { not_boolean: false, .. } => Kind::Integer,
             Seen { not_float: false, .. } => Kind::Float,
             _ => Kind::Text,
         }

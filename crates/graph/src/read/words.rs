@@ -10,11 +10,12 @@ pub fn is_missing(field: &str) -> bool {
     )
 }
 
-/// Whether this is a number with a decimal comma, such as `0,5`.
-pub fn has_decimal_comma(field: &str) -> bool {
-    let digits = field.strip_prefix(['-', '+']).unwrap_or(field);
-    let all = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    digits.split_once(',').is_some_and(|(whole, fraction)| all(whole) && all(fraction))
+/// Whether a cell among numbers says that there is none, in words that may be somebody's name elsewhere.
+pub fn is_no_number(field: &str) -> bool {
+    matches!(
+        field,
+        "-" | "--" | "–" | "—" | "?" | "." | "\\N" | "#N/A" | "#NA" | "N.A." | "n.a." | "NaT" | "(null)" | "<null>"
+    )
 }
 
 /// Days since 1970-01-01 of a date, `2026-11-22`, or a time, `2026-11-22 10:30:00.5+01:00` (`T` for the space, `Z` for
@@ -74,10 +75,9 @@ mod tests {
     }
 
     #[test]
-    fn decimal_commas_and_missing_values_are_known() {
-        assert!(["0,5", "-12,25", "+1,0"].iter().all(|field| has_decimal_comma(field)));
-        assert!(!["0.5", "1,2,3", "a,b", ",5", "5,", "5"].iter().any(|field| has_decimal_comma(field)));
+    fn words_for_missing_values_are_known() {
         assert!(["", "NA", "n/a", "NaN", "null"].iter().all(|field| is_missing(field)));
-        assert!(!["0", "none of them", "Namibia"].iter().any(|field| is_missing(field)));
+        assert!(!["0", "none of them", "Namibia", "-"].iter().any(|field| is_missing(field)));
+        assert!(["-", "?", "\\N", "#N/A"].iter().all(|field| is_no_number(field)) && !is_no_number("-1"));
     }
 }

@@ -428,9 +428,10 @@ pub fn interchange_of_zeros(zeros: usize) -> Fixture {
     Fixture { reader: &Interchange, path: "zeros.npz", files: vec![bytes("zeros.npz", file)] }
 }
 
-type Group<'a, 'b> = &'a mut SerializedRowGroupWriter<'b, Vec<u8>>;
+pub type Group<'a, 'b> = &'a mut SerializedRowGroupWriter<'b, Vec<u8>>;
 
-fn write_parquet(schema: &str, columns: impl FnOnce(Group)) -> Vec<u8> {
+/// A file of one row group.
+pub fn write_parquet(schema: &str, columns: impl FnOnce(Group)) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(WriterProperties::default())).unwrap();
     let mut group = writer.next_row_group().unwrap();

@@ -1,13 +1,16 @@
 //! Every reader on inputs that the tests write, on inputs that are broken, and on real data where it is there.
 
 mod fixtures;
+mod folders;
 mod formats;
 mod held_relations;
 mod hostile;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
+mod parquets;
 mod passes;
 mod pickles;
 mod real_data;
 mod tables;
 mod typed;
+mod values;

@@ -137,9 +137,8 @@ fn what_cannot_become_numbers_is_named_with_the_reason() {
     let error = try_read("id,price\n1,\"0,5\"\n2,\"1,25\"\n3,2\n4,\"7,0\"\n", |_| {}).unwrap_err();
     assert!(error.contains("'price'") && error.contains("decimal commas, such as '0,5'"), "{error}");
     assert!(error.contains("data.ignore = [\"price\"]"), "{error}");
-    let table = ",id,joined,flag,same,none,vector\n0,1,2026-01-01,true,x,,\"[1, 2]\"\n\
-                 1,2,2026-01-02,false,x,,\"[1, 2]\"\n\
-                 2,3,2026-01-03,true,x,,\"[3, 4]\"\n3,4,2026-01-04T12:00,true,x,,\"[3, 4]\"\n";
+    let table = ",id,joined,flag,same,none\n0,1,2026-01-01,true,x,\n1,2,2026-01-02,false,x,\n\
+                 2,3,2026-01-03,true,x,\n3,4,2026-01-04T12:00,true,x,\n";
     let (got, roles) = read(table);
     assert_eq!((got.about.features.as_slice(), dense(&got).1), (&["flag".to_owned()][..], &[1.0, 0.0, 1.0, 1.0][..]));
     let ignored = line(&roles, Role::Ignored);
@@ -148,11 +147,10 @@ fn what_cannot_become_numbers_is_named_with_the_reason() {
         "joined (dates; data.dates",
         "same (the same text in every row",
         "none (no values)",
-        "vector (lists written as text",
     ]) {
         assert!(line.starts_with(words), "expected '{words}' in: {line}");
     }
-    assert_eq!(ignored.len(), 5);
+    assert_eq!(ignored.len(), 4);
     let (got, _) = try_read(table, |options| options.cells.dates = Dates::Days).unwrap();
     assert_eq!(dense(&got).1, [20454.0, 1.0, 20455.0, 0.0, 20456.0, 1.0, 20457.5, 1.0]);
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::input::Input;
 use super::input::fingerprint;
 use crate::error::{GraphError, Result};
+use crate::limits::Limits;
 use crate::read::ReadOptions;
 use crate::read::edge_list::open_plain;
 use crate::read::table::{Cell, Kind, Table};
@@ -128,7 +129,8 @@ impl Input for EdgeTable {
     }
 
     fn fingerprint(&self) -> Result<String> {
-        fingerprint(&self.path)
+        let files = crate::read::parts::files(self.table.path(), &Limits::default())?;
+        files.iter().map(|file| fingerprint(file)).collect()
     }
 }
 
