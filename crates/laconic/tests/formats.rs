@@ -22,7 +22,7 @@ fn page() -> String {
 #[test]
 fn the_page_holds_the_savers_as_they_are() {
     let page = page();
-    for name in ["from_pyg.py", "from_dgl.py", "from_networkx.py", "from_ogb_links.py"] {
+    for name in ["from_pyg.py", "from_dgl.py", "from_networkx.py", "from_ogb_links.py", "from_h5ad.py"] {
         let saver = std::fs::read_to_string(root().join("examples/savers").join(name)).expect(name);
         assert!(page.contains(&format!("(`examples/savers/{name}`):\n\n```python\n{saver}```\n")), "{name}");
     }
