@@ -14,6 +14,8 @@ use laconic_graph::read::passes::Input;
 
 #[path = "../../crates/graph/tests/readers/fixtures.rs"]
 pub mod fixtures;
+#[path = "../../crates/graph/tests/readers/graph_formats.rs"]
+pub mod graph_formats;
 #[path = "../../crates/graph/tests/readers/pickles.rs"]
 pub mod pickles;
 

@@ -132,6 +132,36 @@ impl Npz {
         Ok(Some(texts))
     }
 
+    /// The one short word of the array `name`, of bytes or of characters.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there or something else.
+    pub(super) fn word(&mut self, name: &str) -> Result<String> {
+        let path = self.path.clone();
+        let mut member = self.member(name)?;
+        let header = Header::read(&mut member).map_err(|e| member_error(&path, name, &e))?;
+        let is_short = header.values() == Some(1) && header.item_bytes <= 256;
+        let mut item = vec![0; if is_short { header.item_bytes } else { 0 }];
+        member.read_exact(&mut item).map_err(|e| member_error(&path, name, &e))?;
+        let text = match header.kind {
+            Kind::Bytes if is_short => String::from_utf8(item).ok().map(|text| text.trim_end_matches('\0').to_owned()),
+            Kind::Unicode if is_short => text_of(&item, header.big_endian),
+            _ => None,
+        };
+        text.ok_or_else(|| GraphError::format(&path, format!("array '{name}'"), "expected one word"))
+    }
+
+    /// The header of the array `name`, whatever it holds.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there or broken.
+    pub(super) fn header(&mut self, name: &str) -> Result<Header> {
+        let path = self.path.clone();
+        Header::read(&mut self.member(name)?).map_err(|e| member_error(&path, name, &e))
+    }
+
     /// The number of rows of the array `name`; 0 if it is not there.
     ///
     /// # Errors
@@ -344,6 +374,7 @@ pub(crate) fn decode_chunk<T: Element>(values: &mut Vec<T>, chunk: &[u8], header
         (Kind::Int, 2) => items!(i16, |v| T::from_integer(i64::from(v))),
         (Kind::Int, 4) => items!(i32, |v| T::from_integer(i64::from(v))),
         (Kind::Int, 8) => items!(i64, T::from_integer),
+        (Kind::Float, 2) => items!(u16, |v| T::from_float(half(v))),
         (Kind::Float, 4) => items!(f32, |v| T::from_float(f64::from(v))),
         (Kind::Float, 8) => items!(f64, T::from_float),
         _ => {
@@ -352,6 +383,18 @@ pub(crate) fn decode_chunk<T: Element>(values: &mut Vec<T>, chunk: &[u8], header
         }
     }
     Ok(())
+}
+
+/// A number of IEEE 754's 16 bits.
+fn half(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let size = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+    };
+    if bits >> 15 == 1 { -size } else { size }
 }
 
 fn bad_value(value: impl std::fmt::Display, place: usize, expected: &str) -> io::Error {
@@ -411,6 +454,17 @@ mod tests {
         assert_eq!(read::<f32>(&file).unwrap().values, [1.0, 0.0, 1.0]);
         let file = npy("<i2", &[2], &[0xff, 0xff, 2, 0]);
         assert_eq!(read::<i64>(&file).unwrap().values, [-1, 2]);
+    }
+
+    #[test]
+    fn numbers_of_16_bits_are_those_of_the_standard() {
+        // Bits and values as IEEE 754 gives them: one, its neighbours, the largest, the least, minus two, no number.
+        let bits: [u16; 8] = [0x3c00, 0x3c01, 0x7bff, 0x0001, 0x0400, 0xc000, 0x7c00, 0x3555];
+        let file = npy("<f2", &[8], &bits.map(u16::to_le_bytes).concat());
+        let small = (2f64.powi(-24), 2f64.powi(-14));
+        let expected = [1.0, 1.0009765625, 65504.0, small.0, small.1, -2.0, f64::INFINITY, 0.333251953125];
+        assert_eq!(read::<f64>(&file).unwrap().values, expected);
+        assert!(read::<f32>(&npy("<f2", &[1], &[0, 0x7e])).unwrap().values[0].is_nan());
     }
 
     #[test]

@@ -156,7 +156,7 @@ pub(crate) fn open_plain(path: &Path, options: &ReadOptions) -> Result<(Box<dyn 
 }
 
 /// What is said of a column that is in no table, or of a node table that is not there, would be passed over.
-fn refuse_idle(options: &ReadOptions, node_table: bool, roles: &Roles) -> Result<()> {
+pub(super) fn refuse_idle(options: &ReadOptions, node_table: bool, roles: &Roles) -> Result<()> {
     let columns = &options.columns;
     let there = |name: &&String| roles.lines.iter().any(|line| line.columns.contains(name));
     if let Some(name) = columns.ignore.iter().find(|name| !there(name)) {
@@ -191,9 +191,14 @@ fn files(path: &Path, options: &ReadOptions) -> Result<(PathBuf, Option<PathBuf>
     } else {
         path.to_owned()
     };
-    let beside = || edges.parent().and_then(|folder| find_table(folder, &NODE_FILES)).filter(|nodes| *nodes != edges);
-    let nodes = options.nodes.clone().or_else(beside);
+    let nodes = node_table_beside(&edges, options);
     Ok((edges, nodes))
+}
+
+/// The node table that is given, or else the one beside the edges.
+pub(super) fn node_table_beside(edges: &Path, options: &ReadOptions) -> Option<PathBuf> {
+    let beside = || edges.parent().and_then(|folder| find_table(folder, &NODE_FILES)).filter(|nodes| *nodes != edges);
+    options.nodes.clone().or_else(beside)
 }
 
 /// Which columns of a table say what of edges.

@@ -11,21 +11,27 @@ mod given;
 pub mod gnn_benchmark;
 pub mod graphsaint;
 pub mod interchange;
+pub mod matrix_market;
 pub mod metis_graph;
 pub mod ogb;
+pub mod ogb_binary;
 pub mod ogb_typed;
 pub mod passes;
 pub mod pickle;
 pub mod planetoid;
+pub mod scipy_npz;
 pub mod table;
 pub mod typed_tables;
 
 mod arrow_schema;
+mod beside;
+mod blocks;
 mod column;
 mod delta;
 mod delta_checkpoint;
 mod element;
 mod features;
+mod foreign;
 mod heading;
 mod held;
 mod id_index;
@@ -201,8 +207,11 @@ pub const READERS: &[&dyn Reader] = &[
     &array_folder::Arrays,
     &interchange::Interchange,
     &gnn_benchmark::GnnBenchmark,
+    &scipy_npz::ScipyNpz,
+    &matrix_market::MatrixMarket,
     &planetoid::Planetoid,
     &ogb::Ogb,
+    &ogb_binary::OgbBinary,
     &ogb_typed::OgbTyped,
     &graphsaint::GraphSaint,
     &metis_graph::MetisGraph,
@@ -237,7 +246,10 @@ pub fn read_with_roles(path: &Path, options: &ReadOptions) -> Result<(Dataset, R
     if !kind.is_file() && !kind.is_dir() {
         return Err(GraphError::format(path, "input", "expected a file, found a pipe or a device"));
     }
-    let reader = READERS.iter().find(|reader| reader.recognises(path)).ok_or_else(|| unrecognised(path, options))?;
+    let reader = READERS
+        .iter()
+        .find(|reader| reader.recognises(path))
+        .ok_or_else(|| foreign::unrecognised(path, &options.limits))?;
     let (mut dataset, roles) = reader.read_with_roles(path, options)?;
     if let Some(from) = &options.features_path {
         let before = std::mem::replace(&mut dataset.features, Features::None);
@@ -266,33 +278,6 @@ pub fn idle_key(path: &Path, mut keys: impl Iterator<Item = &'static str>) -> Op
 /// Whether this is a folder of parts, sound or broken, rather than a dataset.
 pub fn is_part_folder(path: &Path) -> bool {
     crate::part::is_part_folder(path) && !READERS.iter().any(|reader| reader.recognises(path))
-}
-
-/// The error that lists what was looked for, unless the file itself has a better one.
-fn unrecognised(path: &Path, options: &ReadOptions) -> GraphError {
-    if extension(path) == "npz"
-        && let Err(error) = arrays::Npz::open(path, &options.limits)
-    {
-        return error;
-    }
-    let advice = match extension(path).as_str() {
-        "pt" | "pth" | "pkl" | "pickle" | "bin" | "dgl" => {
-            "a file of Python objects, which only Python opens: numpy.savez(\"graph.npz\", edge_index=data.edge_index, \
-             x=data.x, y=data.y, train_mask=data.train_mask, …) writes what is read here"
-        }
-        "graphml" | "gml" | "gexf" | "json" | "xlsx" | "feather" | "arrow" | "h5" | "hdf5" | "mat" | "db" => {
-            "not a format that is read: write the edges as a table (.csv or .parquet: source, target), and what is \
-             known of nodes as another"
-        }
-        _ => "",
-    };
-    if !advice.is_empty() {
-        return GraphError::format(path, "input", advice);
-    }
-    let known = "an .npz with edge_index or of gnn-benchmark, an edge list (.csv, .tsv, .txt, .parquet), a METIS \
-                 .graph, or a folder of OGB, Planetoid, GraphSAINT or edge-list files";
-    let parts = "to train on, a part folder (a folder with meta.json and part-0, as it is cut from a dataset)";
-    GraphError::format(path, "input", format!("expected one of: {known}; or, {parts}; found none of them"))
 }
 
 /// The extension in lower case, of `edges.csv.gz` it is `csv`.

@@ -59,14 +59,18 @@ impl Reader for Ogb {
         let edges = sources.len() as u64;
         limits.accept_nodes(&count_path, "line 1", nodes as u64, (rows, edges.saturating_mul(2)))?;
         let name = dataset_name(path);
-        let inverse = INVERSE_EDGES.iter().any(|part| name.contains(part));
-        let how = if inverse { options.build_undirected() } else { options.build() };
+        let how = if has_inverse_edges(&name) { options.build_undirected() } else { options.build() };
         let built = build_graph(nodes, sources, targets, None, how);
         let graph = built.map_err(|error| GraphError::format(&edge_path, "edges", error.to_string()))?.0;
         let splits = read_splits(&path.join("split"), None, nodes, limits)?;
         let (ids, about, exact) = (Ids::Row, About::default(), Exact::default());
         Dataset { name, graph, features, exact, labels, splits, ids, about, negatives: None }.checked()
     }
+}
+
+/// Whether OGB's own loader adds the other directions of edges to the set of this name.
+pub(super) fn has_inverse_edges(name: &str) -> bool {
+    INVERSE_EDGES.iter().any(|part| name.contains(part))
 }
 
 pub(super) fn required(folder: &Path, name: &str) -> Result<PathBuf> {
@@ -113,6 +117,7 @@ pub(super) fn read_splits(folder: &Path, kind: Option<&str>, nodes: usize, limit
     folders.sort();
     let mut splits = Vec::new();
     for folder in folders {
+        refuse_torch(&folder)?;
         let mut split = Split { roles: vec![0; nodes] };
         for (name, role) in [("train.csv", Split::TRAIN), ("valid.csv", Split::VAL), ("test.csv", Split::TEST)] {
             let path = required(&folder, name)?;
@@ -127,4 +132,25 @@ pub(super) fn read_splits(folder: &Path, kind: Option<&str>, nodes: usize, limit
         splits.push(split);
     }
     Ok(splits)
+}
+
+/// Says of a split that torch has written how it becomes one that is read.
+fn refuse_torch(folder: &Path) -> Result<()> {
+    let there = |name: &str| folder.join(name).is_file();
+    let refuse = |name: &str, what: &str| Err(GraphError::format(&folder.join(name), "split", what));
+    if find_text(folder, &["train.csv"]).is_some() {
+        return Ok(());
+    }
+    if there("train.pt") {
+        let what = "edges that are held out, as torch writes them: save(LinkPropPredDataset(NAME), \"graph.npz\") of \
+                    examples/savers/from_ogb_links.py writes the dataset with them";
+        return refuse("train.pt", what);
+    }
+    if there("split_dict.pt") {
+        let what = "a split as torch writes it; in its folder, python3 -c 'import numpy, torch; \
+                    [numpy.savetxt(k + \".csv\", numpy.asarray(v), \"%d\") for k, v in \
+                    torch.load(\"split_dict.pt\", weights_only=False).items()]' writes what is read";
+        return refuse("split_dict.pt", what);
+    }
+    Ok(())
 }

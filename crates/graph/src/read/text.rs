@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Opens a text file; `.gz` is recognised by its content.
-pub fn open_text(path: &Path, limits: &Limits) -> Result<Box<dyn BufRead>> {
+pub fn open_text(path: &Path, limits: &Limits) -> Result<Box<dyn BufRead + Send>> {
     let file = Bounded { from: open_limited(path, limits)?, left: limits.file_bytes_max, what: "has too many bytes" };
     let mut file = BufReader::with_capacity(1 << 16, file);
     let start = file.fill_buf().map_err(|e| GraphError::io(path, e))?;

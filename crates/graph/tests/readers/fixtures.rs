@@ -442,7 +442,7 @@ pub fn write_parquet(schema: &str, columns: impl FnOnce(Group)) -> Vec<u8> {
 
 /// All of the above.
 pub fn all() -> Vec<Fixture> {
-    vec![
+    let usual = vec![
         interchange(),
         interchange_sparse(),
         interchange_unknown(),
@@ -463,5 +463,6 @@ pub fn all() -> Vec<Fixture> {
         numbered_edges(),
         parquet(),
         parquet_of_lists(&[&[1.0, 2.0], &[3.0, 4.0], &[5.0, 6.0]]),
-    ]
+    ];
+    usual.into_iter().chain(crate::graph_formats::all()).collect()
 }

@@ -4,6 +4,7 @@
 //! that believing a large count in a small file makes them fail.
 
 use crate::fixtures::{self, Content, Fixture};
+use crate::graph_formats;
 use laconic_graph::dataset::{Dataset, Features, Labels};
 use laconic_graph::info::{Severity, check};
 use laconic_graph::prepare::fill_missing;
@@ -187,6 +188,12 @@ fn limited_huge_counts_are_refused_fast() {
     huge(&fixtures::graphsaint(), 2, "", br#"{"0": 1, "1": 99999999999, "2": 3}"#.to_vec());
     huge(&fixtures::metis(), 0, "", b"4294967294 1\n2\n1\n".to_vec());
     huge(&fixtures::metis(), 0, "", b"2 99999999999999999\n2\n1\n".to_vec());
+    let mtx = graph_formats::matrix_market();
+    let banner = "%%MatrixMarket matrix coordinate pattern general";
+    huge(&mtx, 0, "", format!("{banner}\n4294967290 4294967290 1\n1 2\n").into());
+    huge(&mtx, 0, "", format!("{banner}\n3 3 99999999999\n1 2\n").into());
+    huge(&graph_formats::scipy(), 0, "shape", fixtures::int64(&[2], &[u32::MAX as i64 - 1; 2]));
+    huge(&graph_formats::ogb_binary(), 0, "num_nodes_list", fixtures::int64(&[1], &[u32::MAX as i64 - 1]));
     huge(&fixtures::ogb(), 1, "", b"4294967290\n".to_vec());
     huge(&fixtures::ogb_typed(), 0, "", b"author,paper\n4294967290,3\n".to_vec());
     huge(&fixtures::ogb_typed(), 2, "", b"0,4294967290\n".to_vec());

@@ -2,9 +2,12 @@
 
 mod fixtures;
 mod folders;
+mod foreign;
 mod formats;
+mod graph_formats;
 mod held_relations;
 mod hostile;
+mod matrices;
 #[path = "../../../../tests/needs.rs"]
 mod needs;
 mod parquets;

@@ -17,8 +17,8 @@ use crate::output::Output;
 /// Which dataset is read, and how.
 #[derive(clap::Args)]
 pub(super) struct Input {
-    /// The dataset: an .npz, an edge list (.csv, .tsv, .txt, .parquet), a METIS .graph, or a folder of OGB, Planetoid,
-    /// GraphSAINT or edge-list files
+    /// The dataset: an .npz, an edge list (.csv, .tsv, .txt, .parquet), a matrix (.mtx), a METIS .graph, or a folder of
+    /// OGB, Planetoid, GraphSAINT or edge-list files
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     #[command(flatten)]

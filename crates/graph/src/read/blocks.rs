@@ -1,0 +1,216 @@
+//! Lines of a text file, taken apart in blocks on all threads of the pool.
+
+use super::text::open_text;
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use rayon::prelude::*;
+use std::io::{BufRead, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes that are read while those before them are taken apart.
+const BLOCK: usize = 8 << 20;
+
+/// Pieces of a block for each thread: some take longer than others.
+const PIECES: usize = 4;
+
+/// A text file that is read in blocks of whole lines.
+pub struct Blocks {
+    path: PathBuf,
+    from: Box<dyn BufRead + Send>,
+    /// Lines before the next one.
+    lines: u64,
+    line_max: u64,
+}
+
+/// What a piece became, its lines, and what was wrong with the last of them.
+struct Piece<T> {
+    made: T,
+    lines: u64,
+    wrong: Option<String>,
+}
+
+impl Blocks {
+    /// Opens the file, packed or not.
+    pub fn open(path: &Path, limits: &Limits) -> Result<Blocks> {
+        let from = open_text(path, limits)?;
+        let bytes = std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?.len();
+        Ok(Blocks { path: path.to_owned(), from, lines: 0, line_max: limits.line_max(bytes) })
+    }
+
+    /// The next line without white space around it; `None` at the end.
+    pub fn next_line(&mut self) -> Result<Option<String>> {
+        let mut line = Vec::new();
+        let mut bounded = self.from.by_ref().take(self.line_max.saturating_add(1));
+        let count = bounded.read_until(b'\n', &mut line).map_err(|e| GraphError::io(&self.path, e))?;
+        self.lines += 1;
+        if count as u64 > self.line_max {
+            return Err(self.too_long());
+        }
+        let text = String::from_utf8(line).map_err(|_| self.error("expected text in UTF-8"))?;
+        Ok((count > 0).then(|| text.trim_start_matches('\u{feff}').trim().to_owned()))
+    }
+
+    /// The line that comes next, which stays.
+    pub fn peek(&mut self) -> Result<Option<String>> {
+        let Some(line) = self.next_line()? else { return Ok(None) };
+        self.lines -= 1;
+        let from = std::mem::replace(&mut self.from, Box::new(std::io::empty()));
+        self.from = Box::new(Cursor::new(format!("{line}\n").into_bytes()).chain(from));
+        Ok(Some(line))
+    }
+
+    /// An error about the line that was read last.
+    pub fn error(&self, what: impl Into<String>) -> GraphError {
+        GraphError::format(&self.path, format!("line {}", self.lines), what)
+    }
+
+    fn too_long(&self) -> GraphError {
+        GraphError::too_large(&self.path, format!("line {}", self.lines + 1), self.line_max)
+    }
+
+    /// Takes all further lines apart with `parse`, which adds one to what a piece becomes, and hands the pieces over in
+    /// the order of the file.
+    pub fn each<T: Default + Send>(
+        mut self,
+        parse: impl Fn(&[u8], &mut T) -> std::result::Result<(), String> + Sync,
+        mut take: impl FnMut(T) -> std::result::Result<(), String>,
+    ) -> Result<()> {
+        let mut block = Vec::new();
+        let mut is_last = self.fill(&mut block)?;
+        loop {
+            let whole = match block.iter().rposition(|&byte| byte == b'\n') {
+                _ if is_last => block.len(),
+                Some(end) => end + 1,
+                None if block.len() as u64 > self.line_max => return Err(self.too_long()),
+                None => 0,
+            };
+            let mut next = block[whole..].to_vec();
+            block.truncate(whole);
+            let (filled, pieces) = rayon::join(
+                || if is_last { Ok(true) } else { self.fill(&mut next) },
+                || pieces(&block).into_par_iter().map(|piece| taken_apart(piece, &parse)).collect::<Vec<_>>(),
+            );
+            for piece in pieces {
+                self.lines += piece.lines;
+                if let Some(what) = piece.wrong {
+                    return Err(self.error(what));
+                }
+                take(piece.made).map_err(|what| self.error(what))?;
+            }
+            if is_last {
+                return Ok(());
+            }
+            (is_last, block) = (filled?, next);
+        }
+    }
+
+    /// Adds a block to what is there; whether it is the last.
+    fn fill(&mut self, into: &mut Vec<u8>) -> Result<bool> {
+        let wanted = BLOCK as u64;
+        let count = self.from.by_ref().take(wanted).read_to_end(into).map_err(|e| GraphError::io(&self.path, e))?;
+        Ok((count as u64) < wanted)
+    }
+}
+
+/// Some pieces of whole lines for each thread.
+fn pieces(block: &[u8]) -> Vec<&[u8]> {
+    let size = block.len() / (rayon::current_num_threads() * PIECES) + 1;
+    let (mut pieces, mut rest) = (Vec::new(), block);
+    while !rest.is_empty() {
+        let end = rest.iter().skip(size - 1).position(|&byte| byte == b'\n').map_or(rest.len(), |at| size + at);
+        let (piece, after) = rest.split_at(end.min(rest.len()));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+fn taken_apart<T: Default>(
+    bytes: &[u8],
+    parse: &(impl Fn(&[u8], &mut T) -> std::result::Result<(), String> + Sync),
+) -> Piece<T> {
+    let mut piece = Piece { made: T::default(), lines: 0, wrong: None };
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    for line in bytes.split(|&byte| byte == b'\n') {
+        piece.lines += 1;
+        if let Err(what) = parse(line, &mut piece.made) {
+            piece.wrong = Some(what);
+            break;
+        }
+    }
+    piece
+}
+
+/// What is left of a line: numbers with blanks or commas between them.
+pub struct Fields<'a>(pub &'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The next field; `None` at the end of the line.
+    pub fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.0.iter().position(|&byte| !is_between(byte))?;
+        let rest = &self.0[start..];
+        let end = rest.iter().position(|&byte| is_between(byte)).unwrap_or(rest.len());
+        self.0 = &rest[end..];
+        Some(&rest[..end])
+    }
+
+    /// The next field as an integer that is not negative; `None` where it is something else, or there is none.
+    pub fn count(&mut self) -> Option<u64> {
+        let field = self.next()?;
+        let digits = |value: u64, &byte: &u8| byte.is_ascii_digit().then(|| value * 10 + u64::from(byte - b'0'));
+        // No count of 18 digits overflows.
+        if field.len() > 18 { None } else { field.iter().try_fold(0, digits) }
+    }
+
+    /// The next field as a number that is there and not NaN.
+    pub fn number(&mut self) -> Option<f64> {
+        let number: f64 = std::str::from_utf8(self.next()?).ok()?.parse().ok()?;
+        (!number.is_nan()).then_some(number)
+    }
+}
+
+fn is_between(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b',')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_several_blocks_come_in_order_and_errors_have_their_number() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let count = BLOCK as u64 / 5;
+        let text: String = (0..count).map(|number| format!("{number}\n")).collect();
+        assert!(text.len() > BLOCK, "more than a block");
+        std::fs::write(file.path(), text.trim_end()).unwrap();
+        let read = |wrong: u64| {
+            let mut all = Vec::new();
+            let mut blocks = Blocks::open(file.path(), &Limits::default()).unwrap();
+            assert_eq!(blocks.next_line().unwrap().as_deref(), Some("0"));
+            let parse = |line: &[u8], into: &mut Vec<u64>| {
+                let number = Fields(line).count().filter(|&number| number != wrong).ok_or("wrong")?;
+                into.push(number);
+                Ok(())
+            };
+            let done = blocks.each(parse, |piece: Vec<u64>| {
+                all.extend(piece);
+                Ok(())
+            });
+            done.map(|()| all)
+        };
+        assert!(read(count).unwrap().into_iter().eq(1..count));
+        let error = read(count - 1).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("line {count}: wrong")), "{error}");
+    }
+
+    #[test]
+    fn fields_are_between_blanks_and_commas() {
+        let mut fields = Fields(b" 12\t0.5, 7\r");
+        assert_eq!((fields.count(), fields.number(), fields.count()), (Some(12), Some(0.5), Some(7)));
+        assert!(fields.next().is_none());
+        assert_eq!(Fields(b"-1").count(), None);
+        assert_eq!(Fields(b"1234567890123456789").count(), None);
+        assert_eq!(Fields(b"nan").number(), None);
+    }
+}
