@@ -78,3 +78,4 @@ pub mod source;
 pub mod synth;
 pub mod type_runs;
 pub mod write;
+pub mod write_tables;

@@ -113,6 +113,22 @@ fn input_that_cannot_be_read_is_named() {
 }
 
 #[test]
+fn tables_are_written_by_the_ending_or_into_a_folder_and_read_as_the_same() {
+    let place = friends();
+    let digest = place.json(&format!("data convert friends.csv {TABLE} --out a.npz"))["digest"].clone();
+    for out in ["--out edges.csv", "--to parquet --out both"] {
+        let written = place.json(&format!("data convert a.npz {out}"));
+        assert_eq!(written["digest"], digest);
+        let read = place.json(&format!("data info {}", written["file"].as_str().unwrap()));
+        assert_eq!(read["digest"], digest, "{out}");
+    }
+    place.refused("data convert a.npz --out edges.csv", 2, &["edges.csv is there already", "--force"]);
+    place.refused("data convert a.npz --to parquet --out both", 2, &["both", "is there already"]);
+    place.refused("data convert a.npz --out nodes.csv --force", 2, &["nodes.csv", "name that of edges otherwise"]);
+    place.json("data convert a.npz --out edges.csv --force");
+}
+
+#[test]
 fn nothing_is_replaced_unasked() {
     let place = friends();
     place.write("a.npz", "mine");
@@ -120,7 +136,7 @@ fn nothing_is_replaced_unasked() {
     for command in ["data synth sbm --nodes 50 --degree-max 20", "data convert friends.csv"] {
         place.refused(&format!("{command} --out a.npz"), 2, &["a.npz is there already", "--force"]);
         place.refused(&format!("{command} --force --out folder.npz"), 2, &["folder.npz"]);
-        place.refused(&format!("{command} --out a.csv"), 2, &["a.csv", ".npz"]);
+        place.refused(&format!("{command} --out a.txt"), 2, &["a.txt", ".npz"]);
         place.refused(&format!("{command} --out absent/a.npz"), 5, &["absent"]);
     }
     assert_eq!(std::fs::read_to_string(place.path("a.npz")).unwrap(), "mine");

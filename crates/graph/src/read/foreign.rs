@@ -68,7 +68,7 @@ const ENDINGS: &[(&[&str], &str, &str)] = &[
     ),
     (&["cys", "gephi"], "a session of Cytoscape or Gephi", "export nodes and edges as two tables (.csv)"),
     (&["dot", "gv", "graphmlz", "gdf", "tlp", "vna", "dl"], "a drawing format", NETWORKX),
-    (&["graphml", "gexf", "gml", "cyjs", "cx", "cx2"], "a format of graph tools", NETWORKX),
+    (&["cyjs", "cx", "cx2"], "a format of Cytoscape", NETWORKX),
     (&["jsonl", "ndjson"], "JSON lines", DUCKDB_JSON),
     (&["json"], "JSON", DUCKDB_JSON),
     (&["orc"], "an ORC table", "pyarrow.parquet.write_table(pyarrow.orc.read_table(FILE), \"edges.parquet\")"),

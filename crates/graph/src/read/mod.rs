@@ -6,11 +6,17 @@
 
 pub mod array_folder;
 pub mod arrays;
+pub mod dgl_csv;
 pub mod edge_list;
+pub mod geom_gcn;
 mod given;
+pub mod gml;
 pub mod gnn_benchmark;
+pub mod graph_xml;
 pub mod graphsaint;
+pub mod heterophilous;
 pub mod interchange;
+pub mod konect;
 pub mod matrix_market;
 pub mod metis_graph;
 pub mod ogb;
@@ -21,6 +27,7 @@ pub mod pickle;
 pub mod planetoid;
 pub mod scipy_npz;
 pub mod table;
+pub mod triples;
 pub mod typed_tables;
 
 mod arrow_schema;
@@ -29,6 +36,7 @@ mod blocks;
 mod column;
 mod delta;
 mod delta_checkpoint;
+mod described;
 mod element;
 mod features;
 mod foreign;
@@ -37,6 +45,7 @@ mod held;
 mod id_index;
 mod index_column;
 mod labels;
+mod made_table;
 mod node_columns;
 mod node_labels;
 mod node_matrix;
@@ -208,12 +217,19 @@ pub const READERS: &[&dyn Reader] = &[
     &interchange::Interchange,
     &gnn_benchmark::GnnBenchmark,
     &scipy_npz::ScipyNpz,
+    &heterophilous::Heterophilous,
     &matrix_market::MatrixMarket,
     &planetoid::Planetoid,
     &ogb::Ogb,
     &ogb_binary::OgbBinary,
     &ogb_typed::OgbTyped,
     &graphsaint::GraphSaint,
+    &geom_gcn::GeomGcn,
+    &dgl_csv::DglCsv,
+    &triples::Triples,
+    &konect::Konect,
+    &gml::Gml,
+    &graph_xml::GraphXml,
     &metis_graph::MetisGraph,
     &edge_list::EdgeList,
     &typed_tables::TypedTables,

@@ -46,23 +46,32 @@ impl Reader for TypedTables {
     }
 
     fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
-        refuse_unread(path, options)?;
-        let (node_files, edge_files) = (tables(&path.join(NODES))?, tables(&path.join(EDGES))?);
-        let (mut roles, mut types, mut opened) = (Roles::default(), Vec::new(), Vec::new());
-        for (name, file) in node_files {
-            let options = ReadOptions { like: None, ..options.clone() };
-            let mut table = NodeTable::read(&file, &options, &mut roles)?;
-            let ids = table.ids(table.has_text_ids(), &options.limits)?;
-            types.push(found(name, &mut table, ids.as_ref()));
-            opened.push(Opened { table, ids, path: file });
-        }
-        let mut relations = Vec::new();
-        for (name, file) in edge_files {
-            let relation = read_edges((&file, &name), (&types, &opened), options, &mut roles)?;
-            relations.push(relation);
-        }
-        Ok((together(path, (types, relations), options)?, roles))
+        let files = (tables(&path.join(NODES))?, tables(&path.join(EDGES))?);
+        read_tables(path, files, options)
     }
+}
+
+/// The dataset of tables of nodes, by their types, and of edges, by `SOURCE__RELATION__TARGET`.
+pub(super) fn read_tables(
+    path: &Path,
+    (node_files, edge_files): (Vec<(String, PathBuf)>, Vec<(String, PathBuf)>),
+    options: &ReadOptions,
+) -> Result<(Dataset, Roles)> {
+    refuse_unread(path, options)?;
+    let (mut roles, mut types, mut opened) = (Roles::default(), Vec::new(), Vec::new());
+    for (name, file) in node_files {
+        let options = ReadOptions { like: None, ..options.clone() };
+        let mut table = NodeTable::read(&file, &options, &mut roles)?;
+        let ids = table.ids(table.has_text_ids(), &options.limits)?;
+        types.push(found(name, &mut table, ids.as_ref()));
+        opened.push(Opened { table, ids, path: file });
+    }
+    let mut relations = Vec::new();
+    for (name, file) in edge_files {
+        let relation = read_edges((&file, &name), (&types, &opened), options, &mut roles)?;
+        relations.push(relation);
+    }
+    Ok((together(path, (types, relations), options)?, roles))
 }
 
 /// The tables of a folder by their names, in the order of these.

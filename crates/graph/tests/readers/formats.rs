@@ -65,8 +65,7 @@ fn what_nothing_recognises_gets_the_list_of_formats() {
         assert!(error.contains(words), "expected '{words}' in: {error}");
     }
     assert!(error.len() < 400 + folder.path().as_os_str().len(), "{error}");
-    for (name, advice) in [("graph.pt", "numpy.savez("), ("graph.pkl", "numpy.savez("), ("graph.graphml", "as a table")]
-    {
+    for (name, advice) in [("graph.pt", "numpy.savez("), ("graph.pkl", "numpy.savez("), ("graph.tlp", "as a table")] {
         std::fs::write(folder.path().join(name), "PK").unwrap();
         let error = read(&folder.path().join(name), &ReadOptions::default()).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains(advice), "{error}");

@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use laconic_graph::info::{empty_classes, one_hot};
 use laconic_graph::roles::Roles;
+use laconic_graph::write_tables::TableFormat;
 use serde::Serialize;
 
 use super::input::Input;
@@ -25,32 +26,45 @@ pub struct Convert {
     to: Option<Format>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum Format {
     Npz,
+    Csv,
+    Parquet,
 }
 
 const EXAMPLE: &str = "\
 Edges are written in each direction they have, ids as the user spelt them. Self-loops that are kept \
-are in the file, but whoever reads it has to ask for --keep-self-loops again.
+are in the file, but whoever reads it has to ask for --keep-self-loops again. Tables are two: the edges, and beside \
+them nodes.csv or nodes.parquet with ids, features, labels and split; without an ending --out is their folder.
 
-Example:
-  laconic data convert friends.csv --nodes people.csv --symmetrise --out friends.npz";
+Examples:
+  laconic data convert friends.csv --nodes people.csv --symmetrise --out friends.npz
+  laconic data convert friends.npz --to parquet --out friends";
 
-/// Reads a dataset and writes it in the interchange format.
+/// Reads a dataset and writes it in the interchange format, or as tables.
 pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
     let started = Instant::now();
-    match args.to {
-        Some(Format::Npz) => {}
-        None => args.file.check_extension()?,
+    let tables = match args.to {
+        Some(Format::Npz) => None,
+        Some(Format::Csv) => Some(TableFormat::Csv),
+        Some(Format::Parquet) => Some(TableFormat::Parquet),
+        None => args.file.table_format()?,
+    };
+    match tables {
+        None => args.file.check()?,
+        Some(format) => args.file.check_tables(format)?,
     }
-    args.file.check()?;
     let (dataset, roles) = args.input.read(output)?;
     for what in empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)) {
         output.say(format_args!("note: {what}"));
     }
     output.say("writing");
-    let converted = Converted { written: args.file.write(&dataset, started)?, roles };
+    let written = match tables {
+        None => args.file.write(&dataset, started)?,
+        Some(format) => args.file.write_tables(&dataset, format, started)?,
+    };
+    let converted = Converted { written, roles };
     output.result(&converted, &converted)?;
     Ok(0)
 }

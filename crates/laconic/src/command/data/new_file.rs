@@ -10,6 +10,7 @@ use laconic_graph::dataset::Dataset;
 use laconic_graph::digest::digest;
 use laconic_graph::error::GraphError;
 use laconic_graph::write::write_interchange;
+use laconic_graph::write_tables::{TableFormat, write_tables};
 use laconic_train::TrainError;
 use serde::Serialize;
 
@@ -19,7 +20,8 @@ use crate::command::signals::clean_up;
 /// The file that a command makes, and whether it may take the place of another.
 #[derive(clap::Args)]
 pub(super) struct NewFile {
-    /// The file to write; for `synth rmat` a name without .npz is that of a folder of arrays
+    /// The file to write: an .npz, of `convert` also the .csv or .parquet of edges, with that of nodes beside it; for
+    /// `synth rmat` a name without .npz is that of a folder of arrays
     #[arg(long, value_name = "FILE.npz")]
     out: PathBuf,
     /// Replace the file if it is there; a folder is never replaced
@@ -31,6 +33,9 @@ pub(super) struct NewFile {
 #[derive(Serialize)]
 pub(super) struct Written {
     file: String,
+    /// The table of nodes, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes_file: Option<String>,
     bytes: u64,
     nodes: usize,
     edges: usize,
@@ -68,13 +73,70 @@ impl NewFile {
         bail!("--out {}: expected a name that ends in .npz", self.out.display())
     }
 
+    /// Whether the name is that of a table, and of which kind; otherwise it is an .npz.
+    pub fn table_format(&self) -> Result<Option<TableFormat>> {
+        let ending = self.out.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+        match ending.as_deref() {
+            Some("npz") => Ok(None),
+            Some("csv") => Ok(Some(TableFormat::Csv)),
+            Some("parquet") => Ok(Some(TableFormat::Parquet)),
+            _ => {
+                let what = "expected a name that ends in .npz, .csv or .parquet, or --to npz, csv or parquet";
+                bail!("--out {}: {what}", self.out.display())
+            }
+        }
+    }
+
+    /// The tables of edges and nodes: a file and `nodes.*` beside it, or both in a folder.
+    fn tables(&self, format: TableFormat) -> [PathBuf; 2] {
+        let ending = format.ending();
+        let nodes = format!("nodes.{ending}");
+        let is_file = self.out.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
+        match is_file {
+            true => [self.out.clone(), self.out.with_file_name(nodes)],
+            false => [self.out.join(format!("edges.{ending}")), self.out.join(nodes)],
+        }
+    }
+
+    /// Checks, before any work is done, that both tables may be written.
+    pub fn check_tables(&self, format: TableFormat) -> Result<()> {
+        let [edges, nodes] = self.tables(format);
+        if edges == nodes {
+            bail!("--out {}: the table of nodes is called so; name that of edges otherwise", edges.display());
+        }
+        let is_new = edges.parent() == Some(&self.out) && !self.out.exists();
+        let refuse = |path: &Path| refuse_occupied(path, self.force);
+        if is_new { refuse(&self.out) } else { refuse(&edges).and_then(|()| refuse(&nodes)) }
+    }
+
+    /// Writes the dataset as two tables. Seconds are counted from `started`.
+    pub fn write_tables(&self, dataset: &Dataset, format: TableFormat, started: Instant) -> Result<Written> {
+        let [edges, nodes] = self.tables(format);
+        if edges.parent() == Some(&self.out) {
+            std::fs::create_dir_all(&self.out).map_err(|source| TrainError::io(&self.out, source))?;
+        }
+        clean_up(&edges)?;
+        clean_up(&nodes)?;
+        write_tables([&edges, &nodes], dataset, format).map_err(not_written)?;
+        let mut written = Written::of(&edges, dataset, started)?;
+        written.bytes += std::fs::metadata(&nodes).map_err(|source| TrainError::io(&nodes, source))?.len();
+        Ok(Written { nodes_file: Some(nodes.display().to_string()), ..written })
+    }
+
     /// Writes the dataset in the interchange format. Seconds are counted from `started`.
     pub fn write(&self, dataset: &Dataset, started: Instant) -> Result<Written> {
         clean_up(&self.out)?;
         write_interchange(&self.out, dataset).map_err(not_written)?;
-        let file = std::fs::metadata(&self.out).map_err(|source| TrainError::io(&self.out, source))?;
+        Written::of(&self.out, dataset, started)
+    }
+}
+
+impl Written {
+    fn of(path: &Path, dataset: &Dataset, started: Instant) -> Result<Written> {
+        let file = std::fs::metadata(path).map_err(|source| TrainError::io(path, source))?;
         Ok(Written {
-            file: self.out.display().to_string(),
+            file: path.display().to_string(),
+            nodes_file: None,
             bytes: file.len(),
             nodes: dataset.graph.nodes(),
             edges: dataset.graph.edges(),
@@ -86,8 +148,9 @@ impl NewFile {
 
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Written { file, bytes, nodes, edges, digest, seconds } = self;
-        writeln!(f, "wrote      {file}, {}, in {seconds:.2} s", human_bytes(*bytes))?;
+        let Written { file, nodes_file, bytes, nodes, edges, digest, seconds } = self;
+        let beside = nodes_file.as_ref().map_or_else(String::new, |nodes| format!(" and {nodes}"));
+        writeln!(f, "wrote      {file}{beside}, {}, in {seconds:.2} s", human_bytes(*bytes))?;
         writeln!(f, "graph      {nodes} nodes, {edges} edges")?;
         write!(f, "digest     {digest}")
     }
