@@ -163,6 +163,32 @@ fn the_configured_link_is_among_the_times() {
     assert!(text.contains("(transport.shape)"), "{text}");
 }
 
+/// By hand from what the plan says of bytes and frames; how the figures were measured is with the model.
+#[test]
+fn a_plan_under_mpi_adds_what_connections_headers_and_first_messages_cost() {
+    let place = place();
+    let plan = place.json("plan run.toml --link 50mbit,25ms");
+    let links = plan["by_link"].as_array().expect("links");
+    let of =
+        |field: &'static str| links.iter().map(move |link| (&link["from"], link[field].as_u64().expect("a number")));
+    let sent =
+        |from: &Value| of("bytes").filter(|(other, _)| *other == from).map(|(_, bytes)| bytes).sum::<u64>() as f64;
+    let bytes = links.iter().map(|link| sent(&link["from"])).fold(0.0, f64::max);
+    let exchanges = of("frames").map(|(_, frames)| frames).max().expect("a link") as f64;
+    let time = &plan["seconds_on_links"][0];
+    let [seconds, start] = ["seconds", "start_seconds"].map(|field| time[field].as_f64().expect("a number"));
+    assert!((seconds - start - 1.058 * bytes / 6.25e6 - exchanges * 0.025).abs() < 1e-6 * seconds, "{time}");
+    // 15 latencies, and two more for each time that a connection doubles what it has under way.
+    let doubled = (start / 0.025 - 15.0) / 2.0;
+    assert!((doubled - doubled.round()).abs() < 1e-6 && (0.0..=6.0).contains(&doubled.round()), "{time}");
+    let under_mpi = place.json("plan run.toml --set transport.kind=mpi --set transport.shape=50mbit,25ms");
+    assert_eq!(&under_mpi["seconds_on_links"][0], time);
+    let alone = place.json("plan run.toml --set transport.shape=50mbit,25ms");
+    assert_eq!(alone["seconds_on_links"][0]["start_seconds"], 0.0);
+    assert!(place.run("plan run.toml --link 50mbit,25ms").out.contains("under MPI over TCP"));
+    place.refused("plan run.toml --link nowhere", 2, &["nowhere", "wan-100mbit-40ms"]);
+}
+
 #[test]
 fn an_owner_of_one_part_plans_as_exactly_where_the_folder_counts_the_others() {
     let place = place();

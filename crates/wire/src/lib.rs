@@ -68,7 +68,7 @@ pub use ledger::{Difference, Ledger};
 pub use per_kind::PerKind;
 pub use rank::Rank;
 pub use transport::hosted::Hosted;
-pub use transport::link::{LINKS, LinkShape};
+pub use transport::link::{Carrier, EAGER, LINKS, LinkShape, Load};
 pub use transport::metered::Metered;
 pub use transport::shaped::{Mode, Shaped, VirtualClock};
 pub use transport::sockets::{Seat, SocketsTransport};

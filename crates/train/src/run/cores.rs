@@ -2,6 +2,7 @@
 //! process that may run on it, too. So where a launcher has bound them nothing is divided twice.
 
 use std::fs::read_to_string;
+use std::path::Path;
 
 use super::launcher::Launcher;
 
@@ -23,16 +24,6 @@ impl Mask {
     /// All that the machine has running.
     pub fn of_machine() -> Mask {
         Mask::listed(&read_to_string("/sys/devices/system/cpu/online").unwrap_or_default())
-    }
-
-    /// As others have said it.
-    pub fn from_bytes(bytes: [u8; CORES_MAX / 8]) -> Mask {
-        Mask(bytes)
-    }
-
-    /// To be told to others.
-    pub fn to_bytes(self) -> [u8; CORES_MAX / 8] {
-        self.0
     }
 
     /// A list as Linux writes it: `0-3,8`.
@@ -59,6 +50,46 @@ impl Mask {
     fn joined(self, other: &Mask) -> Mask {
         Mask(std::array::from_fn(|at| self.0[at] | other.0[at]))
     }
+}
+
+/// How many bytes a process needs to say where it is.
+pub const PLACE_BYTES: usize = 32 + CORES_MAX / 8;
+
+/// Where a process is: on which machine, and on which of its cores.
+///
+/// MPI would say with which others it shares memory (`MPI_Comm_split_type`), at 17 latencies where it was measured; that
+/// each says where it is takes two, in a message that opens the connections which all need anyway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    machine: [u8; 32],
+    mask: Mask,
+}
+
+impl Place {
+    /// That of this process. What counts as a machine is what has a name of its own: containers do.
+    pub fn of_this_process() -> Place {
+        let text = |name: &str| read_to_string(Path::new("/proc/sys/kernel").join(name)).unwrap_or_default();
+        Place { machine: machine(&text("hostname"), &text("random/boot_id")), mask: Mask::of_this_process() }
+    }
+
+    /// To be told to others.
+    pub fn to_bytes(self) -> [u8; PLACE_BYTES] {
+        let mut bytes = [0; PLACE_BYTES];
+        bytes[..32].copy_from_slice(&self.machine);
+        bytes[32..].copy_from_slice(&self.mask.0);
+        bytes
+    }
+
+    /// Where those who have said this may run that are on the same machine.
+    pub fn beside(&self, all: &[[u8; PLACE_BYTES]]) -> Vec<Mask> {
+        let here = all.iter().filter(|place| place[..32] == self.machine);
+        here.map(|place| Mask(std::array::from_fn(|at| place[32 + at]))).collect()
+    }
+}
+
+/// A machine by its name and by when it was started: clones have one name, and a restarted one is the same no more.
+fn machine(name: &str, boot: &str) -> [u8; 32] {
+    blake3::hash(format!("{name}\n{boot}").as_bytes()).into()
 }
 
 /// What a process has of its machine.
@@ -152,6 +183,19 @@ mod tests {
         assert_eq!(threads(&["0-8", "0-8", "0-8"], 9), [3, 3, 3], "thirds are added up");
         // Two to a socket, and one that may run everywhere.
         assert_eq!(threads(&["0-3", "0-3", "0-7"], 8), [1, 1, 5]);
+    }
+
+    #[test]
+    fn only_processes_of_the_same_machine_share_its_cores() {
+        let at =
+            |name: &str, boot: &str, cores: &str| Place { machine: machine(name, boot), mask: Mask::listed(cores) };
+        let all = [at("a", "1", "0-3"), at("b", "1", "0-7"), at("a", "1", "4-5"), at("a", "2", "6")];
+        let told: Vec<_> = all.iter().map(|place| place.to_bytes()).collect();
+        assert_eq!(all[0].beside(&told), masks(&["0-3", "4-5"]));
+        assert_eq!(all[1].beside(&told), masks(&["0-7"]), "containers have names of their own");
+        assert_eq!(all[3].beside(&told), masks(&["6"]));
+        let own = Place::of_this_process();
+        assert_eq!(own.beside(&[own.to_bytes(), told[0]]), [Mask::of_this_process()]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use laconic_wire::transport::mpi::{EAGER_BYTES, EAGER_LIMIT, MpiTransport, abort, library_version, raise_eager_limit};
 use laconic_wire::{Rank, Transport};
 
-use super::cores::{Found, Mask, Share, share};
+use super::cores::{Found, Mask, Place, Share, share};
 use super::launcher::Launcher;
 use super::options::{Options, Outcome};
 use super::process::run_on_this_machine;
@@ -47,11 +47,7 @@ pub fn run_mpi(config: &Config, mut options: Options) -> Result<Outcome> {
         options.observer.noted(&found.said(&launcher));
         eager().iter().for_each(|note| options.observer.noted(note));
     }
-    let mut config = config.clone();
-    if config.train.threads == 0 {
-        config.train.threads = share.threads;
-    }
-    run_on_this_machine(&config, Box::new(transport), options, masks.len().max(1))
+    run_on_this_machine(config, Box::new(transport), options, (masks.len().max(1), share.threads))
 }
 
 /// This process's share of the machine's cores.
@@ -93,9 +89,10 @@ fn join(config: &Config, launcher: &Launcher) -> Result<(MpiTransport, Vec<Mask>
     thread.spawn(watch).map_err(|source| TrainError::io("a thread that watches the start", source))?;
     let mut transport = MpiTransport::init(config.deadline())?;
     launcher.refuse_alone(transport.size(), &library_version())?;
-    let masks = transport.on_this_machine(Mask::of_this_process().to_bytes())?;
+    let place = Place::of_this_process();
+    let all = transport.told_by_all(&place.to_bytes())?;
     drop(joined);
-    Ok((transport, masks.into_iter().map(Mask::from_bytes).collect()))
+    Ok((transport, place.beside(&all)))
 }
 
 /// Ends every process of this MPI job with this exit code; for errors after which the others would only wait.

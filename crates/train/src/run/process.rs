@@ -19,32 +19,29 @@ use crate::worker::StopSignal;
 /// # Errors
 /// If the configuration or the part cannot be used, or this worker or another fails.
 pub fn run_worker(config: &Config, transport: Box<dyn Transport>, source: Source, options: Options) -> Result<Outcome> {
-    run_among(config, transport, source, options, 1)
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    run_among(config, transport, source, options, (1, cores))
 }
 
-/// As [`run_worker`], of the configured data, and one of so many on this machine, whose cores they share.
+/// As [`run_worker`], of the configured data, and one of so many on this machine, with so many compute threads each
+/// where the configuration names no number.
 pub(super) fn run_on_this_machine(
     config: &Config,
     transport: Box<dyn Transport>,
     options: Options,
-    here: usize,
+    here: (usize, usize),
 ) -> Result<Outcome> {
     let source = Source::open(&options.members, config, Some(transport.size() as u32))?;
-    let mut config = config.clone();
-    if config.train.threads == 0 {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        config.train.threads = (cores / here).max(1);
-    }
-    run_among(&config, transport, source, options, here)
+    run_among(config, transport, source, options, here)
 }
 
-/// As [`run_worker`], one of so many on this machine.
+/// As [`run_worker`], one of so many on this machine, with its share of threads.
 fn run_among(
     config: &Config,
     mut transport: Box<dyn Transport>,
     mut source: Source,
     options: Options,
-    alike: usize,
+    (alike, share): (usize, usize),
 ) -> Result<Outcome> {
     let (rank, size) = (transport.rank(), transport.size());
     if options.members.has_trainers(config)? {
@@ -56,8 +53,7 @@ fn run_among(
         return Err(TrainError::config(format!("schedule.kind = {kind:?}: {what}")));
     }
     let config = options.members.resolved(config, size as u32)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if config.train.threads > 0 { config.train.threads } else { cores };
+    let threads = if config.train.threads > 0 { config.train.threads } else { share };
     let part = source.take(rank.0)?;
     let plan = Plan::with(&options.members, &config, &part.global)?.with_label_skew(source.label_skew());
     plan.check_workers(size)?;

@@ -22,5 +22,6 @@ pub fn run_seated(config: &Config, seat: &Seat, options: Options) -> Result<Opti
     let mut patience = Patience::new(config.start_deadline());
     patience.add_interrupt(options.abort.clone());
     let transport = SocketsTransport::join(seat, &patience, config.deadline())?;
-    Ok(run_on_this_machine(config, Box::new(transport), options, seat.size as usize)?.summary)
+    let (here, cores) = (seat.size as usize, std::thread::available_parallelism().map_or(1, usize::from));
+    Ok(run_on_this_machine(config, Box::new(transport), options, (here, (cores / here).max(1)))?.summary)
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use laconic_graph::part::Part;
 use laconic_train::Members;
+use laconic_train::config::TransportConfig;
 use laconic_train::forecast::costs::forecast;
 use laconic_train::record::purposes::Purposes;
 use laconic_wire::{Ledger, PerKind};
@@ -13,7 +14,7 @@ use serde::Serialize;
 use super::matrix::{Matrix, Method};
 use super::seeds::Seeds;
 use crate::bytes::human_bytes;
-use crate::command::plan::{LinkTime, times};
+use crate::command::plan::{LinkTime, load, times};
 
 /// The links that the table shows where the comparison names none.
 const SHOWN: [&str; 3] = ["lan-1gbit-1ms", "wan-100mbit-40ms", "wan-20mbit-80ms"];
@@ -115,16 +116,15 @@ impl Planned {
     fn of(method: &Method, seeds: &Seeds, parts: &[Part], link: &str) -> Result<Planned> {
         let config = seeds.applied(&method.config);
         let costs = forecast(&Members::default(), &config, parts, Ledger::of_totals)?;
-        let (mut kinds, mut busiest, mut exchanges, mut frames) = (PerKind::<u64>::default(), 0u64, 0u64, 0u64);
+        let (mut kinds, mut frames) = (PerKind::<u64>::default(), 0u64);
         for (_, ledger, _) in &costs.workers {
             for (kind, count) in ledger.totals_by_kind().iter() {
                 kinds[kind] += count.framed;
                 frames += count.frames;
             }
-            busiest = busiest.max(ledger.total().framed);
-            exchanges = ledger.totals_by_peer().values().map(|count| count.frames).fold(exchanges, u64::max);
         }
         let purposes = Purposes::of(&kinds);
+        let transport = TransportConfig { shape: link.to_owned(), ..config.transport.clone() };
         Ok(Planned {
             name: method.name.clone(),
             set: method.set.clone(),
@@ -135,7 +135,7 @@ impl Planned {
             is_bound: costs.is_bound,
             frames,
             memory: costs.workers.iter().map(|(_, _, memory)| memory).sum(),
-            seconds_on_links: times(link, busiest, exchanges)?,
+            seconds_on_links: times(&transport, &load(costs.workers.iter().map(|(_, ledger, _)| ledger)))?,
             notes: [costs.notes, costs.plan.with_messages(&config.messages)?.notes()].concat(),
         })
     }

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use laconic_train::config::{Config, MessagesConfig, TaskChoice};
+use laconic_train::config::{Config, MessagesConfig, TaskChoice, TransportConfig, TransportKind};
 use laconic_train::forecast::contents::{Leaving, What, kind_words};
 use laconic_train::forecast::costs::Means;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
 use laconic_train::{Members, TrainError};
-use laconic_wire::{Count, Kind, LINKS, LinkShape, PerKind};
+use laconic_wire::{Carrier, Count, EAGER, Kind, LINKS, Ledger, LinkShape, Load, PerKind};
 use serde::Serialize;
 
 use super::data::refuse_occupied;
@@ -26,6 +26,7 @@ use crate::output::Output;
 #[command(after_help = "Examples:
   laconic plan run.toml --set schedule.kind=lazy
   laconic plan run.toml --worker 0 --ledger ledger.csv
+  laconic plan run.toml --link 100mbit,40ms
 
 A folder of parts may hold one's own part alone: where meta.json counts the others (laconic partition sees to that),
 the plan is as exact as with all, else it is a bound for the workers whose parts are there.")]
@@ -41,6 +42,9 @@ pub struct Plan {
     /// Replace an existing file
     #[arg(long, requires = "ledger")]
     force: bool,
+    /// Say how long the run is under MPI on this link, a named one or numbers such as 100mbit,40ms
+    #[arg(long, value_name = "LINK")]
+    link: Option<String>,
 }
 
 /// What a run will cost.
@@ -114,6 +118,8 @@ pub struct LinkTime {
     pub link: String,
     /// Seconds on the wire if nothing overlaps.
     pub seconds: f64,
+    /// How many of them pass before the first exchange, in first messages and after the last: under MPI.
+    start_seconds: f64,
     /// Whether it is `transport.shape`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     configured: bool,
@@ -164,6 +170,10 @@ impl Leaves {
 /// Prints what every worker will send, in words too, its memory, and the time on the named links.
 pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let config = arguments.run.load(output)?;
+    let mut transport = config.transport.clone();
+    if let Some(link) = arguments.link {
+        (transport.kind, transport.shape) = (TransportKind::Mpi, link);
+    }
     if let Some(path) = &arguments.ledger {
         refuse_occupied(path, arguments.force)?;
     }
@@ -177,7 +187,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     if let Some(path) = &arguments.ledger {
         forecast.write_ledger(path)?;
     }
-    let costs = costs(forecast, &config, arguments.ledger)?;
+    let costs = costs(forecast, (&config, &transport), arguments.ledger)?;
     costs.notes.iter().for_each(|note| output.say(format!("note: {note}")));
     output.result(text::describe(&costs, arguments.worker), &costs)?;
     Ok(0)
@@ -189,7 +199,11 @@ fn dearer([chosen, exact]: [u64; 2]) -> String {
     format!("rows take {chosen} in these codecs, and {exact} exactly: what goes with every row is more than is saved")
 }
 
-fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf>) -> Result<Costs> {
+fn costs(
+    forecast: laconic_train::Costs,
+    (config, transport): (&Config, &TransportConfig),
+    ledger: Option<PathBuf>,
+) -> Result<Costs> {
     let size = forecast.size();
     let laconic_train::Costs { plan, workers, leaves, is_bound, dearer_than_exact, mut notes, averaging, .. } =
         forecast;
@@ -200,7 +214,7 @@ fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf
     notes.extend(text::unknown(&ranks, size, by_parts));
     let (mut kinds, mut total) = (PerKind::<u64>::default(), Count::default());
     let mut by_link = Vec::new();
-    let (mut busiest, mut exchanges) = (0u64, 0u64);
+    let load = load(workers.iter().map(|(_, ledger, _)| ledger));
     for (shapes, ledger, _) in &workers {
         for (kind, count) in ledger.totals_by_kind().iter() {
             kinds[kind] += count.framed;
@@ -210,11 +224,7 @@ fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf
             let Count { frames, payload, framed } = count;
             by_link.push(LinkBytes { from, to, frames, payload, bytes: framed });
         }
-        let mine = ledger.total();
-        total += mine;
-        busiest = busiest.max(mine.framed);
-        // Frames of one exchange to different peers travel at the same time, those to one peer one after the other.
-        exchanges = ledger.totals_by_peer().values().map(|count| count.frames).fold(exchanges, u64::max);
+        total += ledger.total();
     }
     let task = config.task.kind;
     let leaves = ranks.iter().zip(&leaves);
@@ -238,7 +248,7 @@ fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf
         label_skew: plan.label_skew,
         averaging: averaging.map(Averaging::from),
         leaves: leaves.collect(),
-        seconds_on_links: times(&config.transport.shape, busiest, exchanges)?,
+        seconds_on_links: times(transport, &load)?,
         is_bound,
         budget: plan.messages.budget,
         messages: (plan.config.messages != config.messages).then(|| plan.config.messages.clone()),
@@ -248,21 +258,38 @@ fn costs(forecast: laconic_train::Costs, config: &Config, ledger: Option<PathBuf
     })
 }
 
-/// The time on the configured link, first unless it is a named one, and on the named ones.
-pub fn times(configured: &str, busiest: u64, exchanges: u64) -> Result<Vec<LinkTime>> {
-    let seconds = |shape: &LinkShape| {
-        busiest as f64 * 8.0 / shape.bits_per_second + exchanges as f64 * shape.latency.as_secs_f64()
+/// What workers put on their links, by what each sends.
+pub fn load<'a>(workers: impl Iterator<Item = &'a Ledger>) -> Load {
+    let mut load = Load::default();
+    for ledger in workers {
+        load.bytes = load.bytes.max(ledger.total().framed);
+        let peers = ledger.totals_by_peer();
+        // Frames of one exchange to different peers travel at the same time, those to one peer one after the other.
+        load.exchanges = peers.values().map(|count| count.frames).fold(load.exchanges, u64::max);
+        let mut long = 0;
+        for (_, count) in ledger.totals_by_kind().iter().filter(|(_, count)| count.frames > 0) {
+            let each = count.framed / count.frames;
+            load.largest = load.largest.max(each);
+            long += if each > EAGER { count.frames / peers.len().max(1) as u64 } else { 0 };
+        }
+        load.long = load.long.max(long);
+    }
+    load
+}
+
+/// The time on the configured link, first unless it is a named one, and on the named ones: under MPI over TCP.
+pub fn times(transport: &TransportConfig, load: &Load) -> Result<Vec<LinkTime>> {
+    let carrier = if transport.kind == TransportKind::Mpi { Carrier::Tcp } else { Carrier::Nothing };
+    let of = |link: &str, shape: LinkShape, configured| {
+        let [seconds, start_seconds] = shape.seconds(load, carrier);
+        LinkTime { link: link.to_owned(), seconds, start_seconds, configured }
     };
+    let configured = transport.shape.as_str();
     let is_named = LINKS.iter().any(|link| link.name == configured);
     let mut times = Vec::with_capacity(LINKS.len() + 1);
     if !configured.is_empty() && !is_named {
-        let shape: LinkShape = configured.parse().map_err(TrainError::from)?;
-        times.push(LinkTime { link: configured.to_owned(), seconds: seconds(&shape), configured: true });
+        times.push(of(configured, configured.parse().map_err(TrainError::from)?, true));
     }
-    times.extend(LINKS.iter().map(|link| LinkTime {
-        link: link.name.to_owned(),
-        seconds: seconds(&link.shape),
-        configured: link.name == configured,
-    }));
+    times.extend(LINKS.iter().map(|link| of(link.name, link.shape, link.name == configured)));
     Ok(times)
 }

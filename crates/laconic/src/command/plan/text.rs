@@ -70,10 +70,13 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
         let _ = writeln!(text, "labels differ between parts by {skew:.2} (0: not at all)");
     }
     what_leaves(&mut text, costs, worker);
-    let _ = writeln!(text, "time on the wire if nothing overlaps:");
+    let mpi = costs.seconds_on_links.iter().any(|link| link.start_seconds > 0.0);
+    let how = if mpi { " under MPI over TCP, without computing; of it the start" } else { "" };
+    let _ = writeln!(text, "time on the wire if nothing overlaps{how}:");
     for link in &costs.seconds_on_links {
         let configured = if link.configured { "  (transport.shape)" } else { "" };
-        let _ = writeln!(text, "  {:<22} {:>12.1} s{configured}", link.link, link.seconds);
+        let start = if mpi { format!(" {:>8.1} s", link.start_seconds) } else { String::new() };
+        let _ = writeln!(text, "  {:<22} {:>12.1} s{start}{configured}", link.link, link.seconds);
     }
     if let Some(path) = &costs.ledger {
         let _ = writeln!(text, "accounts in {}", path.display());

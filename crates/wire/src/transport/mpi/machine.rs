@@ -1,4 +1,4 @@
-//! What MPI itself knows beside messages: which processes share a machine, which library this is, and what it is told
+//! What MPI does beside messages: what its processes first say to each other, which library this is, and what it is told
 //! before it starts.
 
 use super::{MpiTransport, check, ffi, library};
@@ -72,33 +72,21 @@ fn named(text: &str) -> String {
 }
 
 impl MpiTransport {
-    /// What each process of this machine says, in the order of their ranks; this one says `said`. Every process of the
-    /// job calls it, and MPI waits for all of them without a deadline.
+    /// What every process of the job says, by rank; this one says `said`. All of them call it, and MPI waits for all
+    /// without a deadline. It is the first that they hear of each other, so that connections begin with it.
     ///
     /// # Errors
     ///
     /// What MPI refuses.
-    pub fn on_this_machine<const N: usize>(&mut self, said: [u8; N]) -> Result<Vec<[u8; N]>> {
+    pub fn told_by_all<const N: usize>(&mut self, said: &[u8; N]) -> Result<Vec<[u8; N]>> {
         let rank = self.rank();
-        // SAFETY: reading constants of the library.
-        let (mut here, none) = unsafe { (ffi::RSMPI_COMM_NULL, ffi::RSMPI_INFO_NULL) };
-        let mut size = 0;
-        // SAFETY: MPI is initialised, and all pointers are to live locals.
-        unsafe {
-            let (world, shared) = (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_TYPE_SHARED);
-            let code = ffi::MPI_Comm_split_type(world, shared, rank.0 as c_int, none, &mut here);
-            check(rank, "MPI_Comm_split_type", code)?;
-            check(rank, "MPI_Comm_size", ffi::MPI_Comm_size(here, &mut size))?;
-        }
         let count = c_int::try_from(N).map_err(|_| library(rank, "MPI_Allgather", "too much to say"))?;
-        let mut all = vec![[0u8; N]; usize::try_from(size).unwrap_or(0)];
-        // SAFETY: `said` has `count` bytes and `all` as many for each process of the communicator, which nobody else
-        // uses and which is freed once.
+        let mut all = vec![[0u8; N]; self.size()];
+        // SAFETY: MPI is initialised; `said` has `count` bytes and `all` as many for each process of the job.
         unsafe {
-            let (byte, own) = (ffi::RSMPI_UINT8_T, said.as_ptr().cast());
-            let code = ffi::MPI_Allgather(own, count, byte, all.as_mut_ptr().cast(), count, byte, here);
+            let (byte, world, own) = (ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD, said.as_ptr().cast());
+            let code = ffi::MPI_Allgather(own, count, byte, all.as_mut_ptr().cast(), count, byte, world);
             check(rank, "MPI_Allgather", code)?;
-            check(rank, "MPI_Comm_free", ffi::MPI_Comm_free(&mut here))?;
         }
         Ok(all)
     }
