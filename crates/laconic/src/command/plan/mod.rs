@@ -172,6 +172,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     let config = arguments.run.load(output)?;
     let mut transport = config.transport.clone();
     if let Some(link) = arguments.link {
+        link.parse::<LinkShape>().map_err(|error| TrainError::config(format!("--link {link}: {error}")))?;
         (transport.kind, transport.shape) = (TransportKind::Mpi, link);
     }
     if let Some(path) = &arguments.ledger {
