@@ -60,7 +60,12 @@ fn two_terms_at_once_end_the_round_with_a_checkpoint_from_which_the_run_goes_on(
         let done = job.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(done.status.code(), Some(130), "{transport}: {said}");
-        assert!(!said.contains("stopped at once") && place.path("run/summary.json").exists(), "{transport}: {said}");
+        assert!(!said.contains("stopped at once"), "{transport}: {said}");
+        let summary = std::fs::read_to_string(place.path("run/summary.json")).expect("a summary");
+        let seconds = serde_json::from_str::<serde_json::Value>(&summary).expect("JSON")["seconds"].clone();
+        let [total, compute, simulated] =
+            ["total", "compute", "simulated"].map(|field| seconds[field].as_f64().expect("a number"));
+        assert!(compute <= total && simulated == total, "a link that really waits has no clock of its own: {seconds}");
         let more = rounds(&place.path("run/metrics.jsonl")) + 2;
         let plain = format!("--set transport.shape_sleeps=false --set train.epochs={more}");
         let resumed = place.json(&format!("resume run {plain}"));

@@ -193,14 +193,19 @@ impl Session {
             let by_peer = ledger.totals_by_peer();
             Rank::all(worker.size()).map(|peer| by_peer.get(&peer).copied().unwrap_or_default()).collect::<Vec<Count>>()
         };
+        let total = self.start.elapsed().as_secs_f64();
         let mut seconds = Seconds {
-            total: self.start.elapsed().as_secs_f64(),
+            total,
             round_median: worker.times.median_round(),
             compute: 0.0,
             waiting: worker.transport.waited().as_secs_f64(),
             codec: worker.coding().as_secs_f64(),
             evaluation: worker.times.evaluation.as_secs_f64(),
-            link_model: self.clock.as_ref().map_or(0.0, |clock| clock.now().as_secs_f64()),
+            link_model: match &self.clock {
+                // Time that really passes is the same on every clock, but for when it began.
+                Some(_) if worker.plan.config.transport.shape_sleeps => total,
+                clock => clock.as_ref().map_or(0.0, |clock| clock.now().as_secs_f64()),
+            },
         };
         // A link model's virtual clock counts waiting that did not really happen.
         let accounted = seconds.waiting + seconds.codec + seconds.evaluation;
