@@ -281,21 +281,3 @@ fn what_a_process_has_of_its_machine_is_said() {
         assert!(bound.contains("has bound") && bound.contains("mpirun --bind-to none"), "{bound}");
     }
 }
-
-/// The limit is each process's own, so it is held against what one takes.
-#[test]
-fn a_limit_of_each_process_is_not_divided_among_them() {
-    let place = Place::new();
-    place.json("data synth sbm --nodes 20000 --features 64 --mean-degree 10 --out graph.npz");
-    place.write("run.toml", RUN);
-    let one = "train run.toml --out run --quiet --set transport.kind=mpi --set model.hidden=256 --set train.epochs=1";
-    let limited = |kibibytes: u32| {
-        let mut command = job(&place, "3");
-        let line = format!("ulimit -v {kibibytes}; exec {} {one}", env!("CARGO_BIN_EXE_laconic"));
-        command.args(["sh", "-c", &line]).output().expect("mpirun is installed")
-    };
-    let little = limited(230_000);
-    assert!(!little.status.success() && said(&little).contains("ulimit -v"), "{}", said(&little));
-    let enough = limited(650_000);
-    assert!(enough.status.success(), "{}", said(&enough));
-}
