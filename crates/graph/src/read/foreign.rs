@@ -141,7 +141,7 @@ fn unknown_arrays(mut npz: Npz) -> GraphError {
     if names.len() > LISTED {
         listed.push(format!("and {} more", names.len() - LISTED));
     }
-    let listed = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
+    let listed = if listed.is_empty() { "no arrays".to_owned() } else { listed.join(", ") };
     let matrix = names.iter().find_map(|name| name.strip_suffix("indptr"));
     let way = match matrix {
         Some(prefix) => format!(

@@ -153,7 +153,9 @@ impl Made {
                 let kind = of.get("for")?.unwrap_or_default();
                 let name = of.get("attr.name")?.map_or_else(|| of.needed("id"), Ok)?;
                 for of_edges in [false, true] {
-                    if kind == "all" || kind == if of_edges { "edge" } else { "node" } {
+                    // Without a word, and with another, it is of both.
+                    let other = if of_edges { "node" } else { "edge" };
+                    if ![other, "graph", "hyperedge", "port", "endpoint"].contains(&kind.as_str()) {
                         self.key(of_edges, of.needed("id")?, name.clone());
                     }
                 }

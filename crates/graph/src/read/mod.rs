@@ -7,6 +7,7 @@
 pub mod array_folder;
 pub mod arrays;
 pub mod dgl_csv;
+pub mod dgl_reddit;
 pub mod edge_list;
 pub mod geom_gcn;
 mod given;
@@ -226,6 +227,7 @@ pub const READERS: &[&dyn Reader] = &[
     &graphsaint::GraphSaint,
     &geom_gcn::GeomGcn,
     &dgl_csv::DglCsv,
+    &dgl_reddit::DglReddit,
     &triples::Triples,
     &konect::Konect,
     &gml::Gml,

@@ -41,25 +41,7 @@ impl Reader for ScipyNpz {
         let limits = &options.limits;
         let mut npz = Npz::open(path, limits)?;
         let nodes = count_rows(&mut npz, path, limits)?;
-        let (sources, targets) = match npz.word("format")?.as_str() {
-            "csr" => {
-                let (_, rows, columns) = read_adjacency(&mut npz, "", limits)?;
-                (rows, columns)
-            }
-            "csc" => {
-                let (_, columns, rows) = read_adjacency(&mut npz, "", limits)?;
-                (rows, columns)
-            }
-            "coo" => {
-                let rows = npz.read::<u32>("row", limits.edges_max)?.values;
-                (rows, npz.read::<u32>("col", limits.edges_max)?.values)
-            }
-            other => {
-                let what = format!("a matrix in the form '{other}', expected csr, csc or coo");
-                let instead = "scipy.sparse.save_npz(\"graph.npz\", matrix.tocsr()) writes it so";
-                return Err(npz.error("format", format!("{what}: {instead}")));
-            }
-        };
+        let (sources, targets) = read_ends(&mut npz, limits)?;
         let mut roles = Roles::default();
         let mut lines = roles.of_table(path);
         lines.line(Role::Source, &[], "rows of the matrix");
@@ -80,8 +62,31 @@ impl Reader for ScipyNpz {
     }
 }
 
+/// The row and the column of each entry of a square matrix.
+pub(super) fn read_ends(npz: &mut Npz, limits: &Limits) -> Result<(Vec<u32>, Vec<u32>)> {
+    Ok(match npz.word("format")?.as_str() {
+        "csr" => {
+            let (_, rows, columns) = read_adjacency(npz, "", limits)?;
+            (rows, columns)
+        }
+        "csc" => {
+            let (_, columns, rows) = read_adjacency(npz, "", limits)?;
+            (rows, columns)
+        }
+        "coo" => {
+            let rows = npz.read::<u32>("row", limits.edges_max)?.values;
+            (rows, npz.read::<u32>("col", limits.edges_max)?.values)
+        }
+        other => {
+            let what = format!("a matrix in the form '{other}', expected csr, csc or coo");
+            let instead = "scipy.sparse.save_npz(\"graph.npz\", matrix.tocsr()) writes it so";
+            return Err(npz.error("format", format!("{what}: {instead}")));
+        }
+    })
+}
+
 /// The number of rows, which is that of columns.
-fn count_rows(npz: &mut Npz, path: &Path, limits: &Limits) -> Result<usize> {
+pub(super) fn count_rows(npz: &mut Npz, path: &Path, limits: &Limits) -> Result<usize> {
     let shape = npz.read::<i64>("shape", 2)?.values;
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     match shape[..] {

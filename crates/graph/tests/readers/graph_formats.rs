@@ -3,8 +3,9 @@
 use crate::fixtures::{Content, Fixture, float32, int32, int64, npy, uint8};
 use laconic_graph::read::Reader;
 use laconic_graph::read::{
-    dgl_csv::DglCsv, geom_gcn::GeomGcn, gml::Gml, graph_xml::GraphXml, heterophilous::Heterophilous, konect::Konect,
-    matrix_market::MatrixMarket, ogb_binary::OgbBinary, scipy_npz::ScipyNpz, triples::Triples,
+    dgl_csv::DglCsv, dgl_reddit::DglReddit, geom_gcn::GeomGcn, gml::Gml, graph_xml::GraphXml,
+    heterophilous::Heterophilous, konect::Konect, matrix_market::MatrixMarket, ogb_binary::OgbBinary,
+    scipy_npz::ScipyNpz, triples::Triples,
 };
 
 fn of(reader: &'static dyn Reader, path: &'static str, files: &[(&str, &str)]) -> Fixture {
@@ -160,6 +161,25 @@ pub fn gexf() -> Fixture {
     of(&GraphXml, "friends.gexf", &[("friends.gexf", text)])
 }
 
+/// Three posts.
+pub fn dgl_reddit() -> Fixture {
+    let graph = vec![
+        ("row", int32(&[2], &[0, 1])),
+        ("col", int32(&[2], &[1, 0])),
+        ("format", word("coo")),
+        ("shape", int64(&[2], &[3, 3])),
+        ("data", float32(&[2], &[1.0, 1.0])),
+    ];
+    let data = vec![
+        ("feature", float32(&[3, 1], &[0.5, 1.0, 2.0])),
+        ("label", int64(&[3], &[1, 0, 1])),
+        ("node_types", int64(&[3], &[3, 1, 2])),
+    ];
+    let files = [("reddit/reddit_graph.npz", graph), ("reddit/reddit_data.npz", data)];
+    let files = files.into_iter().map(|(name, members)| (name.to_owned(), Content::Npz(members))).collect();
+    Fixture { reader: &DglReddit, path: "reddit", files }
+}
+
 pub fn all() -> Vec<Fixture> {
     vec![
         matrix_market(),
@@ -171,6 +191,7 @@ pub fn all() -> Vec<Fixture> {
         dgl_csv_of_types(),
         triples(),
         heterophilous(),
+        dgl_reddit(),
         gml(),
         graphml(),
         gexf(),

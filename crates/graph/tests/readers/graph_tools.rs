@@ -149,3 +149,12 @@ fn what_is_no_one_graph_is_refused_with_its_line() {
         assert!(words.iter().all(|word| error.contains(word)), "{text}: {error}");
     }
 }
+
+#[test]
+fn the_reddit_folder_of_dgl_has_no_weights_and_roles_by_number() {
+    let got = read_fixture(&graph_formats::dgl_reddit()).unwrap();
+    assert_eq!((ends(&got), got.graph.data.weights), (vec![(0, 1), (1, 0)], None));
+    assert_eq!(got.features, Features::Dense { columns: 1, values: vec![0.5, 1.0, 2.0] });
+    assert_eq!(got.labels, Labels::Single { classes: 2, values: vec![1, 0, 1] });
+    assert_eq!(got.splits[0].roles, [TEST, TRAIN, VAL]);
+}
