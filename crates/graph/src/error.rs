@@ -39,6 +39,12 @@ pub enum GraphError {
         /// The limit that was passed, from [`crate::limits::Limits`].
         limit: u64,
     },
+    /// Several things are wrong.
+    #[error("{}", all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Several {
+        /// Each of them.
+        all: Vec<GraphError>,
+    },
     /// An argument or a dataset in memory is not valid.
     #[error("{what}")]
     Invalid {
@@ -61,6 +67,18 @@ impl GraphError {
     /// `place` of `path` passes `limit`.
     pub fn too_large(path: &Path, place: impl Into<String>, limit: u64) -> Self {
         GraphError::TooLarge { path: path.to_owned(), place: place.into(), limit }
+    }
+
+    /// All of these errors, of which there is at least one.
+    pub fn several(errors: impl IntoIterator<Item = GraphError>) -> Self {
+        let mut all = Vec::new();
+        for error in errors {
+            match error {
+                GraphError::Several { all: more } => all.extend(more),
+                one => all.push(one),
+            }
+        }
+        if all.len() == 1 { all.remove(0) } else { GraphError::Several { all } }
     }
 
     /// An invalid argument or dataset.
