@@ -16,6 +16,10 @@ pub enum Role {
     Target,
     /// The weights of edges.
     Weight,
+    /// What kinds of edges there are.
+    Relation,
+    /// What became of rows that are no edges of their own.
+    Rows,
     /// What is learned.
     Labels,
     /// Who trains, validates and tests.
@@ -34,6 +38,8 @@ impl Role {
             Role::Source => "source",
             Role::Target => "target",
             Role::Weight => "weight",
+            Role::Relation => "relation",
+            Role::Rows => "rows",
             Role::Labels => "labels",
             Role::Split => "split",
             Role::Features => "features",
@@ -103,6 +109,41 @@ impl TableRoles<'_> {
     /// One role with something that may not be meant.
     pub(crate) fn doubtful(&mut self, role: Role, columns: &[&str], text: impl Into<String>, warning: String) {
         self.push(role, columns, text.into(), Some(warning));
+    }
+
+    /// Rows that are no edges of their own, of so many: edges from a node to itself, and those without weights that
+    /// are listed again.
+    pub(crate) fn left_out(&mut self, removed: &Removed, rows: usize, weighted: bool) {
+        let Removed { self_loops, duplicates, reciprocal, .. } = *removed;
+        if self_loops > 0 {
+            let what = format!("{self_loops} of {rows} rows are edges from a node to itself (self-loops), left out");
+            let warning = format!("{what}; --self-loops keep (data.keep_self_loops) keeps them");
+            self.doubtful(Role::Rows, &[], what, warning);
+        }
+        if duplicates > 0 && !weighted {
+            let what = format!("{duplicates} of {rows} rows are duplicates of others in the same direction, left out");
+            let warning = format!("{what}; --weight count makes weights of how often an edge is listed");
+            self.doubtful(Role::Rows, &[], what, warning);
+        }
+        if reciprocal > 0 && !weighted {
+            self.line(Role::Rows, &[], format!("{reciprocal} pairs of nodes are listed in both directions"));
+        }
+    }
+
+    /// Rows that name nodes that there are not, or none, and what became of them.
+    pub(crate) fn unknown(&mut self, (dropped, added, nameless): (usize, usize, usize), rows: usize) {
+        if nameless > 0 {
+            let what = format!("{nameless} of {rows} rows have no node at one of their ends, left out");
+            self.doubtful(Role::Rows, &[], what.clone(), what);
+        }
+        if dropped > 0 {
+            let what = format!("{dropped} of {rows} rows name nodes that are not in the node table, left out");
+            self.doubtful(Role::Rows, &[], what.clone(), what);
+        }
+        if added > 0 {
+            let what = format!("{added} nodes that are not in the node table, added with features of 0");
+            self.doubtful(Role::Rows, &[], what.clone(), what);
+        }
     }
 
     /// What became of the weights of edges that are listed several times; nothing where there are none.

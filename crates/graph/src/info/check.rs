@@ -144,6 +144,11 @@ impl Findings {
         if negative > 0 {
             self.warning(format!("{negative} edge weights are negative"));
         }
+        let large = weights.iter().fold(0f32, |largest, weight| largest.max(weight.abs()));
+        if large > WEIGHT_USUAL && large.is_finite() {
+            let what = "sums over neighbours will be as large; are these weights, or times and ids?";
+            self.warning(format!("edge weights reach {large:.3e}: {what}"));
+        }
     }
 
     fn features(&mut self, features: &Features, ids: &Ids, nodes: usize) {
@@ -242,6 +247,9 @@ impl Findings {
         }
     }
 }
+
+/// Larger weights are hardly meant as such.
+const WEIGHT_USUAL: f32 = 1e6;
 
 /// How many columns have one value for all nodes.
 fn constant_columns(features: &Features, nodes: usize) -> usize {

@@ -7,19 +7,24 @@
 //! Without one, nodes are those of the edges: integer ids in ascending order, text ids in the order of their first
 //! appearance. Ids are text if any of them is not an integer in its plain spelling, so `007` and `7` are two nodes.
 
+use super::bipartite;
+use super::edge_rows::{Kept, Numbered, Refused, data_of, ends_of, number, repeated};
+use super::ends::{EdgeColumns, SOURCE_NAMES, TARGET_NAMES};
 use super::id_index::{IdIndex, distinct, into_ids};
+use super::matrix_table::refuse_matrix;
 use super::node_table::{NodeTable, open_nodes};
 use super::numbers::shorten;
 use super::parts::is_table_folder;
-use super::table::{Cell, Heading, IdColumn, Kind, Table, find_column, load_ids, open_table};
+use super::table::{Heading, IdColumn, Kind, Table, open_table};
 use super::text::find_text;
-use super::{ReadOptions, Reader, dataset_name, extension};
+use super::{ReadOptions, Reader, Unknown, dataset_name, extension};
 use crate::about::About;
-use crate::build::build_graph;
+use crate::build::{Duplicates, Removed, build_graph};
 use crate::dataset::{Dataset, Features, Ids, Labels};
+use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
 use crate::exact::Exact;
-use crate::roles::{Role, Roles};
+use crate::roles::{Role, Roles, TableRoles};
 use std::path::{Path, PathBuf};
 
 /// The reader of edge lists.
@@ -28,9 +33,6 @@ pub struct EdgeList;
 const EXTENSIONS: [&str; 6] = ["csv", "tsv", "txt", "parquet", "edges", "edgelist"];
 const EDGE_FILES: [&str; 4] = ["edges.csv", "edges.tsv", "edges.txt", "edges.parquet"];
 const NODE_FILES: [&str; 4] = ["nodes.csv", "nodes.tsv", "nodes.txt", "nodes.parquet"];
-const SOURCE_NAMES: [&str; 6] = ["source", "src", "src_id", "source_id", "from", "u"];
-const TARGET_NAMES: [&str; 7] = ["target", "dst", "dst_id", "target_id", "dest", "to", "v"];
-const WEIGHT_NAMES: [&str; 3] = ["weight", "edge_weight", "w"];
 
 impl Reader for EdgeList {
     fn name(&self) -> &'static str {
@@ -71,57 +73,117 @@ pub(super) struct Tables {
 
 impl Tables {
     /// The dataset that was read from `path`, and what became of each column.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with either table.
     pub fn read(self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
-        let limits = &options.limits;
         let mut roles = Roles::default();
         let (table, edges_path) = self.edges;
         let nodes_path = self.nodes.as_ref().map(|(_, path)| path.clone());
+        if let Some(nodes) = nodes_path.as_ref().filter(|_| options.bipartite) {
+            let folder = "nodes of two kinds need a table each: a folder with nodes/A.csv, nodes/B.csv and \
+                          edges/A__RELATION__B.csv; or read the edges without it";
+            return Err(GraphError::format(nodes, "data.bipartite (--bipartite)", folder));
+        }
         let node_table = |(table, path): (_, PathBuf)| NodeTable::of(table, &path, options, &mut roles);
-        let nodes = self.nodes.map(node_table).transpose()?;
-        let columns = EdgeColumns::find(&*table, &edges_path, options)?;
+        let nodes = self.nodes.map(node_table).transpose();
+        refuse_matrix(&*table, &edges_path, options)?;
+        let columns = EdgeColumns::find(&*table, &edges_path, options);
+        let (nodes, columns) = both(nodes, columns)?;
         columns.say(&*table, &edges_path, options, &mut roles);
         refuse_idle(options, nodes.is_some(), &roles)?;
-        let ends = [columns.source, columns.target];
-        let texts = table.rows() > 0 && ends.iter().any(|&end| table.columns()[end].kind != Kind::Integer);
-        let as_text = texts || nodes.as_ref().is_some_and(NodeTable::has_text_ids);
-        let columns_of_ids = load_ids(&*table, &ends, as_text, limits)?;
+        if options.bipartite {
+            let (dataset, removed) = bipartite::read(&*table, (path, &edges_path), &columns, options)?;
+            say_removed(&dataset, &removed, (table.rows(), options), &mut roles.of_table(&edges_path));
+            return Ok((dataset, roles));
+        }
+        let of_edges = (&*table, edges_path.as_path(), &columns);
+        let joined = joined(of_edges, (nodes, nodes_path.as_deref()), options, &mut roles)?;
+        Ok((Dataset { name: dataset_name(path), ..joined }.checked()?, roles))
+    }
+}
 
-        let given = match (&nodes, &nodes_path) {
-            (Some(nodes), Some(path)) => Some((nodes, path.as_path(), nodes.ids(as_text, limits)?)),
-            _ => None,
-        };
-        let by_row = given.as_ref().filter(|given| given.2.is_none()).map(|given| given.0.nodes);
-        let ids_path = given.as_ref().map_or(edges_path.as_path(), |given| given.1);
-        let ids = match given {
-            Some((_, _, ids)) => ids,
-            None => Some(distinct(&columns_of_ids)),
-        };
-        let index = match (&ids, by_row) {
-            (Some(ids), _) => IdIndex::new(ids).map_err(|what| GraphError::format(ids_path, "ids", what))?,
-            (None, rows) => IdIndex::Row(rows.unwrap_or(0)),
-        };
-        let count = ids.as_ref().map_or(by_row.unwrap_or(0), IdColumn::len);
-        if count as u64 > limits.nodes_max {
-            return Err(GraphError::too_large(ids_path, "ids", limits.nodes_max));
-        }
-        let number = |ids: &IdColumn| number(ids, &index).map_err(|what| GraphError::format(&edges_path, "ids", what));
-        let (sources, targets) = (number(&columns_of_ids[0])?, number(&columns_of_ids[1])?);
-        drop((index, columns_of_ids));
-        let weights = columns.weight.map(|column| read_weights(&*table, column)).transpose()?;
-        let built = build_graph(count, sources, targets, weights, options.build());
-        let built = built.map_err(|error| GraphError::format(&edges_path, "edges", error.to_string()));
-        let (graph, removed) = built?;
-        if graph.data.weights.is_some() {
-            roles.of_table(&edges_path).merged(&removed, options.duplicates);
-        }
-        let (features, exact, labels, splits, about) = match nodes {
-            Some(nodes) => (nodes.features, nodes.exact, nodes.labels, nodes.splits, nodes.about),
-            None => (Features::None, Exact::default(), Labels::None, Vec::new(), About::default()),
-        };
-        let ids = ids.map_or(Ids::Row, into_ids);
-        let dataset =
-            Dataset { name: dataset_name(path), graph, features, exact, labels, splits, ids, about, negatives: None };
-        Ok((dataset.checked()?, roles))
+/// Both, or all that is wrong with either.
+fn both<A, B>(one: Result<A>, other: Result<B>) -> Result<(A, B)> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (one, other) => Err(GraphError::several(one.err().into_iter().chain(other.err()))),
+    }
+}
+
+/// The dataset of edges and of the nodes that they name.
+fn joined(
+    (table, path, columns): (&dyn Table, &Path, &EdgeColumns),
+    (mut nodes, nodes_path): (Option<NodeTable>, Option<&Path>),
+    options: &ReadOptions,
+    roles: &mut Roles,
+) -> Result<Dataset> {
+    let limits = &options.limits;
+    let ends = [columns.source, columns.target];
+    let texts = table.rows() > 0 && ends.iter().any(|&end| table.columns()[end].kind != Kind::Integer);
+    let as_text = texts || nodes.as_ref().is_some_and(NodeTable::has_text_ids);
+    let kind = if as_text { Kind::Text } else { Kind::Integer };
+    let (all, wanted) = (table.rows(), ends.map(|end| (end, kind)));
+    let kept = (options.unknown == Unknown::Drop).then(|| Kept::with(table, &wanted)).transpose()?;
+    let table = kept.as_ref().map_or(table, |kept| kept as &dyn Table);
+    let data = data_of(table, columns, options);
+    let ids = nodes.as_ref().map(|nodes| nodes.ids(as_text, limits)).transpose();
+    let (named, ((mut data, relations), ids)) = both(ends_of(table, &ends, as_text, limits), both(data, ids))?;
+    let by_row = nodes.as_ref().filter(|_| matches!(ids, Some(None))).map_or(0, |nodes| nodes.nodes);
+    let mut ids = ids.unwrap_or_else(|| Some(distinct(&named)));
+    let found = number(&named, (&mut ids, by_row), &mut data, options.unknown);
+    let found = found.map_err(|refused| match refused {
+        Refused::Ids(what) => GraphError::format(nodes_path.unwrap_or(path), "ids", what),
+        Refused::Rows(what) => GraphError::format(path, "ids", what),
+    })?;
+    if let Some(what) = columns.two_kinds(table, &named).filter(|_| nodes.is_none()) {
+        roles.of_table(path).doubtful(Role::Rows, &[], what.clone(), what);
+    }
+    drop(named);
+    let Numbered { ends: [sources, targets], dropped, added } = found;
+    if let Some(nodes) = nodes.as_mut().filter(|_| added > 0) {
+        nodes.add(added);
+    }
+    let count = ids.as_ref().map_or(by_row, IdColumn::len);
+    if count as u64 > limits.nodes_max {
+        return Err(GraphError::too_large(nodes_path.unwrap_or(path), "ids", limits.nodes_max));
+    }
+    let ends = [sources, targets];
+    if options.duplicates == Duplicates::Error {
+        refuse_repeated(&ends, &data, options).map_err(|what| GraphError::format(path, "rows", what))?;
+    }
+    let [sources, targets] = ends;
+    let built = build_graph(count, sources, targets, data, options.build());
+    let (graph, removed) = built.map_err(|error| GraphError::format(path, "edges", error.to_string()))?;
+    let (features, exact, labels, splits, mut about) = match nodes {
+        Some(nodes) => (nodes.features, nodes.exact, nodes.labels, nodes.splits, nodes.about),
+        None => (Features::None, Exact::default(), Labels::None, Vec::new(), About::default()),
+    };
+    about.relations = relations;
+    about.name_reverses(graph.data.kinds());
+    let (name, ids) = (String::new(), ids.map_or(Ids::Row, into_ids));
+    let dataset = Dataset { name, graph, features, exact, labels, splits, ids, about, negatives: None };
+    let mut lines = roles.of_table(path);
+    lines.unknown((dropped, added, all - table.rows()), all);
+    say_removed(&dataset, &removed, (all, options), &mut lines);
+    Ok(dataset)
+}
+
+/// Refuses rows that are one edge.
+fn refuse_repeated(ends: &[Vec<u32>; 2], data: &EdgeData, options: &ReadOptions) -> std::result::Result<(), String> {
+    let Some((one, other, count)) = repeated(ends, data, options.symmetrise) else { return Ok(()) };
+    let rules = "data.duplicates = \"sum\", \"mean\", \"max\" or \"first\" (--duplicates) makes one edge of them";
+    let again = format!("{count} rows repeat an edge, which data.duplicates = \"error\" refuses");
+    Err(format!("rows {one} and {other} are the same edge: {again}; {rules}"))
+}
+
+/// Says what became of rows that are no edges of their own.
+fn say_removed(dataset: &Dataset, removed: &Removed, (rows, options): (usize, &ReadOptions), lines: &mut TableRoles) {
+    let weighted = dataset.graph.data.weights.is_some();
+    lines.left_out(removed, rows, weighted);
+    if weighted {
+        lines.merged(removed, options.duplicates);
     }
 }
 
@@ -130,7 +192,8 @@ pub(super) fn open_edges(path: &Path, options: &ReadOptions) -> Result<Box<dyn T
     let chosen = [&columns.source, &columns.target, &columns.weight].into_iter().flatten().chain(&columns.ignore);
     let chosen: Vec<&str> = chosen.map(String::as_str).collect();
     let usual: [&[&str]; 2] = [&SOURCE_NAMES, &TARGET_NAMES];
-    open_table(path, &options.limits, &Heading { given: options.header, chosen: &chosen, usual: &usual })
+    let heading = Heading { given: options.header, chosen: &chosen, usual: &usual, ends: true };
+    open_table(path, &options.limits, &heading)
 }
 
 /// The table of an edge list, and its columns of sources and of targets, for who reads it in passes: without weights
@@ -149,10 +212,24 @@ pub(crate) fn open_plain(path: &Path, options: &ReadOptions) -> Result<(Box<dyn 
     columns.say(&*table, &edges, options, &mut roles);
     refuse_idle(options, false, &roles)?;
     if let Some(weight) = columns.weight {
-        let what = format!("column '{}' holds weights, which are not read in passes", table.columns()[weight].name);
+        let name = &table.columns()[weight].name;
+        let without = format!("--ignore \"{name}\" (data.ignore) reads the edges without them");
+        let what = format!("column '{name}' holds weights, which are not read in passes; {without}");
         return Err(GraphError::format(&edges, "header", what));
     }
-    Ok((table, [columns.source, columns.target]))
+    let whole = [
+        ("--weight count", columns.is_counted),
+        ("--relation (data.relation)", columns.relation.is_some()),
+        ("--bipartite (data.bipartite)", options.bipartite),
+        ("--duplicates error (data.duplicates)", options.duplicates == Duplicates::Error),
+    ];
+    match whole.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => {
+            let what = "needs all edges in memory; `laconic data convert` first writes an npz, which is read in passes";
+            Err(GraphError::format(&edges, *flag, what))
+        }
+        None => Ok((table, [columns.source, columns.target])),
+    }
 }
 
 /// What is said of a column that is in no table, or of a node table that is not there, would be passed over.
@@ -163,6 +240,7 @@ pub(super) fn refuse_idle(options: &ReadOptions, node_table: bool, roles: &Roles
         return Err(GraphError::invalid(format!("data.ignore (--ignore): no table has a column '{name}'")));
     }
     let of_nodes = [
+        ("data.unknown (--unknown)", options.unknown != Unknown::Error),
         ("data.id (--id)", columns.id.is_some()),
         ("data.label (--label)", columns.label.is_some()),
         ("data.split_column (--split-column)", columns.split.is_some()),
@@ -201,57 +279,8 @@ pub(super) fn node_table_beside(edges: &Path, options: &ReadOptions) -> Option<P
     options.nodes.clone().or_else(beside)
 }
 
-/// Which columns of a table say what of edges.
-pub(super) struct EdgeColumns {
-    pub(super) source: usize,
-    pub(super) target: usize,
-    pub(super) weight: Option<usize>,
-}
-
-impl EdgeColumns {
-    pub(super) fn find(table: &dyn Table, path: &Path, options: &ReadOptions) -> Result<EdgeColumns> {
-        let find = |given: &Option<String>, usual: &[&str]| find_column(table, path, given.as_deref(), usual);
-        let source = find(&options.columns.source, &SOURCE_NAMES)?.unwrap_or(0);
-        let target = find(&options.columns.target, &TARGET_NAMES)?.unwrap_or(1);
-        let third = || (!table.has_header() && table.columns().get(2)?.kind != Kind::Text).then_some(2);
-        let weight = find(&options.columns.weight, &WEIGHT_NAMES)?.or_else(third);
-        let count = table.columns().len();
-        if source == target || source.max(target) >= count {
-            let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
-            let expected = format!("expected a source and a target column, found [{}]", shorten(&names.join(", ")));
-            return Err(GraphError::format(path, "header", expected));
-        }
-        Ok(EdgeColumns { source, target, weight })
-    }
-
-    /// Says what became of each column.
-    pub(super) fn say(&self, table: &dyn Table, path: &Path, options: &ReadOptions, roles: &mut Roles) {
-        let mut roles = roles.of_table(path);
-        let ends = [(Role::Source, Some(self.source)), (Role::Target, Some(self.target)), (Role::Weight, self.weight)];
-        for (role, column) in ends {
-            if let Some(column) = column {
-                let name = table.columns()[column].name.as_str();
-                roles.line(role, &[name], name);
-            }
-        }
-        for (place, column) in table.columns().iter().enumerate() {
-            let name = column.name.as_str();
-            if ends.iter().any(|(_, taken)| *taken == Some(place)) {
-                continue;
-            }
-            match column.kind {
-                _ if options.columns.ignore.contains(&column.name) => roles.unwanted(name),
-                Kind::Integer | Kind::Float if self.weight.is_none() => {
-                    roles.ignored(name, &format!("not called a weight; --weight {name} (data.weight) makes it one"));
-                }
-                _ => roles.ignored(name, "edges have no features"),
-            }
-        }
-    }
-}
-
 /// The node numbers of a column of ids.
-pub(super) fn number(ids: &IdColumn, index: &IdIndex) -> std::result::Result<Vec<u32>, String> {
+pub(super) fn numbers(ids: &IdColumn, index: &IdIndex) -> std::result::Result<Vec<u32>, String> {
     let unknown = |row: usize, id: &dyn std::fmt::Display| {
         format!("edge {row} names '{}', which is not among the nodes", shorten(&id.to_string()))
     };
@@ -267,16 +296,4 @@ pub(super) fn number(ids: &IdColumn, index: &IdIndex) -> std::result::Result<Vec
             Ok(numbers)
         }
     }
-}
-
-pub(super) fn read_weights(table: &dyn Table, column: usize) -> Result<Vec<f32>> {
-    let mut weights = Vec::new();
-    table.scan(&[(column, Kind::Float)], &mut |_, _, cell| match cell {
-        Cell::Float(weight) if !weight.is_nan() => {
-            weights.push(weight as f32);
-            Ok(())
-        }
-        _ => Err("expected a weight, found none".to_owned()),
-    })?;
-    Ok(weights)
 }

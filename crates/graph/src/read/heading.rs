@@ -1,6 +1,7 @@
 //! Whether the first line of a text table names its columns.
 
 use super::column::Kind;
+use super::names::name_ends;
 use super::words::is_missing;
 use serde::{Deserialize, Serialize};
 
@@ -26,15 +27,17 @@ pub struct Heading<'a> {
     pub chosen: &'a [&'a str],
     /// Usual names: one of each group has to be in the line. A single one beside numbers may be somebody's label.
     pub usual: &'a [&'a [&'a str]],
+    /// Whether names of the two ends of edges are enough, too.
+    pub ends: bool,
 }
 
 impl Heading<'_> {
-    /// Whether `first` are names, above rows of these kinds.
+    /// Whether `first` are names, above rows of these kinds; `recurs` where a text of it stands in these again.
     ///
     /// # Errors
     ///
     /// If it could be either: a row that is taken for names is lost, and names that are taken for a row become a node.
-    pub fn decide(&self, first: &[String], below: &[Kind]) -> Result<bool, String> {
+    pub fn decide(&self, first: &[String], below: &[Kind], recurs: bool) -> Result<bool, String> {
         match self.given {
             Header::Yes => return Ok(true),
             Header::No => return Ok(false),
@@ -50,12 +53,20 @@ impl Heading<'_> {
         if self.usual.iter().all(|group| group.iter().any(has)) {
             return if has_numbers && self.usual.len() == 1 { Err(doubt()) } else { Ok(true) };
         }
-        let words = |field: &String| !field.is_empty() && !is_missing(field) && !is_number(field);
+        if self.ends && name_ends(first) {
+            return Ok(true);
+        }
+        let words = |field: &String| is_word(field);
         if first.iter().zip(below).any(|(field, kind)| words(field) && *kind != Kind::Text) {
             return Ok(true);
         }
-        if has_numbers || !first.iter().any(words) { Ok(false) } else { Err(doubt()) }
+        if has_numbers || recurs || !first.iter().any(words) { Ok(false) } else { Err(doubt()) }
     }
+}
+
+/// Whether a field may be a name.
+pub fn is_word(field: &str) -> bool {
+    !field.is_empty() && !is_missing(field) && !is_number(field)
 }
 
 fn is_number(field: &str) -> bool {
@@ -69,14 +80,15 @@ mod tests {
     #[test]
     fn a_first_line_is_names_by_its_words_or_by_the_numbers_below() {
         let decide = |given, first: &str, below: &[Kind]| {
-            let heading = Heading { given, chosen: &["payer"], usual: &[&["src", "from"], &["dst", "to"]] };
-            heading.decide(&first.split(',').map(str::to_owned).collect::<Vec<_>>(), below)
+            let heading = Heading { given, chosen: &["payer"], usual: &[&["src", "from"], &["dst", "to"]], ends: true };
+            heading.decide(&first.split(',').map(str::to_owned).collect::<Vec<_>>(), below, false)
         };
         let (text, number) = (Kind::Text, Kind::Integer);
         for (first, below, expected) in [
             ("src,dst", [text, text], true),
             ("From,TO", [text, text], true),
             ("payer,whom", [text, text], true),
+            ("caller,callee", [text, text], true),
             ("a,b", [number, number], true),
             ("name,7", [number, number], true),
             ("1,2", [number, number], false),
@@ -87,11 +99,14 @@ mod tests {
             assert_eq!(decide(Header::Auto, first, &below), Ok(expected), "{first}");
         }
         // Beside numbers one usual name may be a label, and in a header numbers may be names.
-        let one = Heading { given: Header::Auto, chosen: &["id"], usual: &[&["y", "class"]] };
+        let one = Heading { given: Header::Auto, chosen: &["id"], usual: &[&["y", "class"]], ends: false };
         let of_nodes =
-            |first: &str| one.decide(&first.split(',').map(str::to_owned).collect::<Vec<_>>(), &[number, text]);
+            |first: &str| one.decide(&first.split(',').map(str::to_owned).collect::<Vec<_>>(), &[number, text], false);
         assert!(of_nodes("1.5,y").unwrap_err().contains("data.header"));
         assert_eq!((of_nodes("id,0,1,class"), of_nodes("x,class")), (Ok(true), Ok(true)));
+        // What stands below again is somebody, and no name of a column.
+        let again = Heading { given: Header::Auto, chosen: &[], usual: &[&["src"], &["dst"]], ends: true };
+        assert_eq!(again.decide(&["ann".to_owned(), "bob".to_owned()], &[text, text], true), Ok(false));
         // One usual name alone may be somebody's.
         for first in ["ann,bob", "src,bob"] {
             assert!(decide(Header::Auto, first, &[text, text]).unwrap_err().contains("data.header"));

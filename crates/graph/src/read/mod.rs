@@ -33,12 +33,15 @@ pub mod typed_tables;
 
 mod arrow_schema;
 mod beside;
+mod bipartite;
 mod blocks;
 mod column;
 mod delta;
 mod delta_checkpoint;
 mod described;
+mod edge_rows;
 mod element;
+mod ends;
 mod features;
 mod foreign;
 mod heading;
@@ -47,6 +50,9 @@ mod id_index;
 mod index_column;
 mod labels;
 mod made_table;
+mod matrix_table;
+mod names;
+mod node_added;
 mod node_columns;
 mod node_labels;
 mod node_matrix;
@@ -59,6 +65,7 @@ mod parquet_values;
 mod parquet_vectors;
 mod parts;
 mod pickled_arrays;
+mod place;
 mod table_folder;
 mod text;
 mod text_table;
@@ -78,6 +85,7 @@ use crate::roles::Roles;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+pub use ends::COUNT;
 pub use heading::Header;
 pub use node_table::ROW;
 
@@ -92,6 +100,10 @@ pub struct ReadOptions {
     pub duplicates: Duplicates,
     /// Tells types of edges and nodes apart where the data have them.
     pub typed: bool,
+    /// The two ends of the edges of a table are nodes of two types, which may have the same ids.
+    pub bipartite: bool,
+    /// What becomes of rows of an edge table that name nodes which the node table has not.
+    pub unknown: Unknown,
     /// The node table that belongs to an edge list.
     pub nodes: Option<PathBuf>,
     /// Column names of edge lists and node tables; see [`Columns`].
@@ -114,12 +126,17 @@ pub struct ReadOptions {
 /// is given must be there.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {
-    /// Where an edge starts: `source`, `src`, `src_id`, `source_id`, `from`, `u`; else the first column.
+    /// Where an edge starts: `source`, `src`, `src_id`, `source_id`, `from`, `u`, or a name that belongs to another's,
+    /// such as `caller` to `callee`; in a table without names the first column.
     pub source: Option<String>,
-    /// Where an edge ends: `target`, `dst`, `dst_id`, `target_id`, `dest`, `to`, `v`; else the second column.
+    /// Where an edge ends: `target`, `dst`, `dst_id`, `target_id`, `dest`, `to`, `v`, or a name that belongs to that of
+    /// the source; in a table without names the second column.
     pub target: Option<String>,
-    /// Edge weights: `weight`, `edge_weight`, `w`; without a header the third column, if it is numeric.
+    /// Edge weights: `weight`, `edge_weight`, `w`; without a header the third column, if it holds numbers that are no
+    /// times. [`COUNT`]: how often an edge is listed.
     pub weight: Option<String>,
+    /// The relation that an edge is of, where types are told apart: `relation`, `rel`, `predicate`, `:TYPE`, …
+    pub relation: Option<String>,
     /// Node ids: `id`, `node`, `node_id`; [`ROW`] where the row's number is the id.
     pub id: Option<String>,
     /// Labels: `label`, `y`, `class`; else columns `label_*` of 0 and 1, one a class. A name that ends in `*` stands
@@ -163,6 +180,19 @@ pub enum Missing {
     Mean,
     /// 0.
     Zero,
+}
+
+/// What becomes of rows of an edge table that name nodes which the node table has not, or none at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unknown {
+    /// Nothing: it is an error.
+    #[default]
+    Error,
+    /// They are left out.
+    Drop,
+    /// The nodes are added, without label and split and with features of 0.
+    Add,
 }
 
 /// What becomes of dates and times.

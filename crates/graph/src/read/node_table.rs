@@ -130,7 +130,11 @@ pub fn open_nodes(path: &Path, options: &ReadOptions) -> Result<Box<dyn Table>> 
     let chosen: Vec<&str> = chosen.chain(columns.features.iter().chain(&columns.ignore).map(String::as_str)).collect();
     let masks = MASK_NAMES.iter().flat_map(|(names, _)| names.iter());
     let usual: Vec<&str> = ID_NAMES.iter().chain(&LABEL_NAMES).chain(&SPLIT_NAMES).chain(masks).copied().collect();
-    open_table(path, &options.limits, &Heading { given: options.header, chosen: &chosen, usual: &[&usual] })
+    open_table(
+        path,
+        &options.limits,
+        &Heading { given: options.header, chosen: &chosen, usual: &[&usual], ends: false },
+    )
 }
 
 impl Found {

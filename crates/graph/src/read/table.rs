@@ -34,15 +34,48 @@ pub fn open_table(path: &Path, limits: &Limits, heading: &Heading) -> Result<Box
 ///
 /// If the column `given` is not there; the message lists those that are.
 pub fn find_column(table: &dyn Table, path: &Path, given: Option<&str>, usual: &[&str]) -> Result<Option<usize>> {
-    let place = |name: &str| table.columns().iter().position(|column| column.name == name);
     match given {
-        Some(name) => {
-            place(name).or_else(|| aliases(name).iter().find_map(|name| place(name))).map(Some).ok_or_else(|| {
-                let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
-                GraphError::format(path, "header", format!("expected a column '{name}' among: {}", names.join(", ")))
-            })
-        }
+        Some(name) => place(table, name).map(Some).ok_or_else(|| {
+            let names: Vec<String> = (0..table.columns().len()).map(|column| called(table, column)).collect();
+            GraphError::format(path, "header", format!("expected a column '{name}' among: {}", names.join(", ")))
+        }),
         None => Ok(usual_column(table, usual, &|_| true)),
+    }
+}
+
+/// The column of this name, or `column 5` the fifth, or `NAME.2` the second of two columns of one name (`NAME.1` for
+/// pandas).
+fn place(table: &dyn Table, name: &str) -> Option<usize> {
+    let columns = table.columns();
+    let by_place = || {
+        let number: usize = name.strip_prefix("column ")?.parse().ok()?;
+        number.checked_sub(1).filter(|&place| place < columns.len())
+    };
+    let by_number = || {
+        let (stem, _) = name.rsplit_once('.').filter(|(_, number)| ["1", "2"].contains(number))?;
+        let mut same = columns.iter().enumerate().filter(|(_, column)| column.name == stem).map(|(place, _)| place);
+        let (_, second) = (same.next()?, same.next()?);
+        // Of three pandas calls the last one so.
+        same.next().is_none().then_some(second)
+    };
+    let is = |name: &str| columns.iter().position(|column| column.name == name);
+    let alias = || aliases(name).iter().find_map(|name| is(name));
+    is(name).or_else(alias).or_else(by_place).or_else(by_number)
+}
+
+/// What a column is to be called so that it alone is meant.
+pub fn called(table: &dyn Table, column: usize) -> String {
+    let columns = table.columns();
+    let name = &columns[column].name;
+    let by_place = || format!("column {}", column + 1);
+    let is_first = !name.is_empty() && columns[..column].iter().all(|earlier| earlier.name != *name);
+    let second = format!("{name}.2");
+    if is_first {
+        name.clone()
+    } else if !name.is_empty() && place(table, &second) == Some(column) {
+        second
+    } else {
+        by_place()
     }
 }
 

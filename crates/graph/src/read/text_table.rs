@@ -8,7 +8,7 @@
 //! was written `007`.
 
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
-use super::heading::Heading;
+use super::heading::{Heading, is_word};
 use super::numbers::shorten;
 use super::text::open_text;
 use super::words::{is_missing, is_no_number};
@@ -34,6 +34,15 @@ pub struct TextTable {
 /// More columns than any table of nodes or edges has.
 const COLUMNS_MAX: usize = 1 << 20;
 
+/// So many rows are compared with the first line, in tables of so few columns.
+const COMPARED: usize = 100_000;
+const COMPARED_COLUMNS: usize = 64;
+
+/// Whether the first line has such a field.
+fn holds(first: &[String], field: &str) -> bool {
+    first.len() <= COMPARED_COLUMNS && first.iter().any(|other| other == field)
+}
+
 impl TextTable {
     /// Opens the file and goes through it once.
     pub fn open(path: &Path, limits: &Limits, heading: &Heading) -> Result<TextTable> {
@@ -42,7 +51,7 @@ impl TextTable {
         let mut table = TextTable { path, limits, separator, comments, header: false, columns: vec![], rows: 0 };
         let mut kinds: Vec<Seen> = Vec::new();
         let mut first: Vec<String> = Vec::new();
-        let mut rows = 0;
+        let (mut rows, mut recurs) = (0, false);
         table.each_record(|number, fields| {
             if number == 0 {
                 kinds = fields.iter().map(|_| Seen::default()).collect();
@@ -50,6 +59,7 @@ impl TextTable {
                 return Ok(());
             }
             rows += 1;
+            recurs = recurs || rows < COMPARED && fields.iter().any(|field| is_word(field) && holds(&first, field));
             fields.iter().zip(&mut kinds).for_each(|(field, seen)| seen.look(field));
             Ok(())
         })?;
@@ -58,7 +68,7 @@ impl TextTable {
             let below: Vec<Kind> = kinds.iter().map(Seen::kind).collect();
             let names: Vec<String> = [plain.to_owned()].into_iter().chain(first.iter().skip(1).cloned()).collect();
             let place = || format!("line {}", table.comments + 1);
-            table.header = heading.decide(&names, &below).map_err(|what| {
+            table.header = heading.decide(&names, &below, recurs).map_err(|what| {
                 let found = shorten(&first.join(&char::from(separator).to_string()));
                 GraphError::format(&table.path, place(), format!("found '{found}': {what}"))
             })?;

@@ -2,7 +2,7 @@
 
 use super::ReadOptions;
 use crate::about::About;
-use crate::build::build_graph;
+use crate::build::{Removed, build_graph};
 use crate::dataset::{Dataset, Ids, Labels, Split};
 use crate::edges::{EdgeData, Relations};
 use crate::error::{GraphError, Result};
@@ -51,11 +51,16 @@ pub fn type_named(path: &Path, types: &[NodesFound], name: &str) -> Result<usize
 }
 
 /// One dataset of all types: nodes in the order of their types, called `TYPE/ID`; relations in the order of theirs.
-pub fn together(
+pub fn together(path: &Path, found: (Vec<NodesFound>, Vec<EdgesFound>), options: &ReadOptions) -> Result<Dataset> {
+    Ok(counted(path, found, options)?.0)
+}
+
+/// The same, and what was left out of the edges.
+pub fn counted(
     path: &Path,
     (types, relations): (Vec<NodesFound>, Vec<EdgesFound>),
     options: &ReadOptions,
-) -> Result<Dataset> {
+) -> Result<(Dataset, Removed)> {
     let refuse = |what: String| GraphError::format(path, "types", what);
     if types.len() > TYPES_MAX || relations.len() > TYPES_MAX {
         return Err(GraphError::too_large(path, "types", TYPES_MAX as u64));
@@ -68,7 +73,7 @@ pub fn together(
     let starts: Vec<u32> = starts(&types);
     let (sources, targets, data) = edges(&relations, &starts).map_err(refuse)?;
     let built = build_graph(nodes, sources, targets, data, options.build());
-    let graph = built.map_err(|error| GraphError::format(path, "edges", error.to_string()))?.0;
+    let (graph, removed) = built.map_err(|error| GraphError::format(path, "edges", error.to_string()))?;
     let (labels, classes) = labels(&types, nodes).map_err(refuse)?;
     let splits = splits(&types, &starts, nodes).map_err(refuse)?;
     let of: Vec<u16> =
@@ -84,18 +89,9 @@ pub fn together(
     let mut about = About { classes, relations, node_types, features: columns, ..About::default() };
     about.name_reverses(graph.data.kinds());
     let name = super::dataset_name(path);
-    Dataset {
-        name,
-        graph,
-        features,
-        exact: Default::default(),
-        labels,
-        splits,
-        ids: Ids::Strings(ids),
-        about,
-        negatives: None,
-    }
-    .checked()
+    let (exact, ids) = (Default::default(), Ids::Strings(ids));
+    let dataset = Dataset { name, graph, features, exact, labels, splits, ids, about, negatives: None };
+    Ok((dataset.checked()?, removed))
 }
 
 /// The first node of each type.

@@ -5,7 +5,9 @@
 //! Types and relations stand in the order of their names. Columns have the usual names: no key names one for several
 //! tables.
 
-use super::edge_list::{EdgeColumns, number, open_edges, read_weights};
+use super::edge_list::{numbers as number, open_edges};
+use super::edge_rows::weights as read_weights;
+use super::ends::EdgeColumns;
 use super::id_index::{IdIndex, into_ids};
 use super::node_table::NodeTable;
 use super::table::{IdColumn, Kind, Table, load_ids};

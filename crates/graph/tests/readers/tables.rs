@@ -221,7 +221,7 @@ fn a_node_may_have_several_classes() {
 fn no_first_edge_is_taken_for_names() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list.csv");
-    std::fs::write(&path, "ann,bob\nbob,cem\ncem,dan\n").unwrap();
+    std::fs::write(&path, "ann,bob\ncem,dan\neve,cem\n").unwrap();
     let read = |header| {
         let options = ReadOptions { header, ..ReadOptions::default() };
         read_with_roles(&path, &options).map(|(dataset, _)| dataset.graph.edges()).map_err(|error| error.to_string())
@@ -231,6 +231,8 @@ fn no_first_edge_is_taken_for_names() {
     assert!(error.contains("line 1: found 'ann,bob'") && error.contains("--header"), "{error}");
     std::fs::write(&path, "ann,bob,2\nbob,cem,1\ncem,dan,4\n").unwrap();
     assert_eq!(read(Header::Auto), Ok(3), "names are no numbers");
+    std::fs::write(&path, "ann,bob\nbob,cem\ncem,dan\n").unwrap();
+    assert_eq!(read(Header::Auto), Ok(3), "who stands below again is no name of a column");
 }
 
 #[test]

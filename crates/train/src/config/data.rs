@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use laconic_graph::build::Duplicates;
 use laconic_graph::prepare::{Amount, SplitSpec};
-use laconic_graph::read::{Cells, Columns, Dates, Header, Missing, ReadOptions};
+use laconic_graph::read::{Cells, Columns, Dates, Header, Missing, ReadOptions, Unknown};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
@@ -34,6 +34,15 @@ pub struct DataConfig {
     /// Edge lists: the column of edge weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<String>,
+    /// Edge lists: the column of the relations that edges are of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relation: Option<String>,
+    /// Edge lists: whether their two ends are nodes of two types, which may have the same ids.
+    #[serde(skip_serializing_if = "is_default")]
+    pub bipartite: bool,
+    /// Edge lists: what becomes of rows that name nodes which the node table has not.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unknown: Unknown,
     /// Node tables: the column of ids, or `row` where the row's number is the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -98,6 +107,9 @@ impl Default for DataConfig {
             source: None,
             target: None,
             weight: None,
+            relation: None,
+            bipartite: false,
+            unknown: Unknown::default(),
             id: None,
             label: None,
             label_separator: None,
@@ -137,11 +149,14 @@ impl DataConfig {
             duplicates: self.duplicates,
             keep_self_loops: self.keep_self_loops,
             typed: self.typed,
+            bipartite: self.bipartite,
+            unknown: self.unknown,
             nodes: self.nodes_path.clone(),
             columns: Columns {
                 source: self.source.clone(),
                 target: self.target.clone(),
                 weight: self.weight.clone(),
+                relation: self.relation.clone(),
                 id: self.id.clone(),
                 label: self.label.clone(),
                 label_separator: self.label_separator.clone(),
@@ -158,13 +173,16 @@ impl DataConfig {
 
     /// The keys about edge lists and node tables that say something; other formats read none of them.
     pub fn table_keys(&self) -> impl Iterator<Item = &'static str> {
-        let Columns { source, target, weight, id, label, label_separator, split, features, ignore } =
+        let Columns { source, target, weight, relation, id, label, label_separator, split, features, ignore } =
             self.read_options().columns;
         let keys = [
             ("data.nodes_path", self.nodes_path.is_some()),
             ("data.source", source.is_some()),
             ("data.target", target.is_some()),
             ("data.weight", weight.is_some()),
+            ("data.relation", relation.is_some()),
+            ("data.bipartite", self.bipartite),
+            ("data.unknown", self.unknown != Unknown::default()),
             ("data.id", id.is_some()),
             ("data.label", label.is_some()),
             ("data.label_separator", label_separator.is_some()),

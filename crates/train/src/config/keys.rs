@@ -23,9 +23,17 @@ keys! {
         its nodes alone (all, a worker each)",
     "data.features_path": "features from another file (npz with `features`, or npy)",
     "data.nodes_path": "node table of an edge list",
-    "data.source": "edge list: column where edges start (source, src, from, u or the first)",
-    "data.target": "edge list: column where edges end (target, dst, to, v or the second)",
-    "data.weight": "edge list: column of edge weights (weight, edge_weight or w)",
+    "data.source": "edge list: column where edges start (source, src, from, u, or a pair of names such as caller, \
+        callee; in a table without names the first)",
+    "data.target": "edge list: column where edges end (target, dst, to, v, or the other one of such a pair; in a \
+        table without names the second)",
+    "data.weight": "edge list: column of edge weights, or count: how often an edge is listed (weight, edge_weight or \
+        w)",
+    "data.relation": "edge list: column of the relations that edges are of, each a kind of edges (none; with typed \
+        relation, rel, predicate or :TYPE)",
+    "data.bipartite": "edge list: its two ends are nodes of two types, which may have the same ids (false)",
+    "data.unknown": "edge list: error | drop | add: what becomes of rows that name nodes which the node table has not, \
+        or none; add makes nodes with features of 0 (error)",
     "data.id": "node table: column of ids, or row: the row's number is the id (id, node_id or node)",
     "data.label": "node table: column of labels, or label_* for all that begin so, each a class of 0 and 1 \
         (label, y or class, else label_*)",
@@ -41,7 +49,7 @@ keys! {
     "data.header": "text tables: yes | no | auto: whether the first line names the columns (auto)",
     "data.symmetrise": "add the reverse of every edge (false)",
     "data.duplicates": "sum | mean | max | first: the weight of an edge that is listed several times, in either \
-        direction where both are made (symmetrise, `directed` 0) (sum)",
+        direction where both are made (symmetrise, `directed` 0); error: there may be none (sum)",
     "data.keep_self_loops": "keep edges from a node to itself (false)",
     "data.typed": "tell types of edges and nodes apart, where the data have them (false)",
     "data.features": "auto | given | row-normalised | standardised: auto standardises the numbers of node tables, over \

@@ -1,20 +1,34 @@
 //! What a user says about the columns of tables: one flag for each key of a configuration's section `[data]`.
 
-use laconic_graph::read::{Dates, Header, Missing};
+use laconic_graph::read::{Dates, Header, Missing, Unknown};
 use laconic_train::config::DataConfig;
 
 /// The columns of edge lists and node tables, and what becomes of their cells.
 #[derive(clap::Args)]
 pub(in crate::command) struct TableFlags {
-    /// Where an edge starts [default: source, src, from, u or the first]
+    /// Where an edge starts [default: source, src, from, u, or a pair of names such as caller and callee]
     #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
     source: Option<String>,
-    /// Where an edge ends [default: target, dst, to, v or the second]
+    /// Where an edge ends [default: target, dst, to, v, or the other one of such a pair]
     #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
     target: Option<String>,
-    /// The weight of an edge [default: weight or w, or without a header the third]
+    /// The weight of an edge [default: weight or w, or without a header the third]; count: how often it is listed
     #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
     weight: Option<String>,
+    /// The relation that an edge is of, as the second of head, relation and tail
+    #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
+    relation: Option<String>,
+    /// The ends of edges are nodes of two types, as users and films, which may have the same ids
+    #[arg(long, help_heading = HEADING)]
+    bipartite: bool,
+    /// Rows that name nodes which the node table has not, or none: refuse them, leave them out, or add the nodes with
+    /// features of 0 [default: error]
+    #[arg(long, value_name = "HOW", value_parser = ["error", "drop", "add"], help_heading = HEADING)]
+    unknown: Option<String>,
+    /// Edges from a node to itself [default: drop]; keep is --keep-self-loops
+    #[arg(long, value_name = "HOW", value_parser = ["keep", "drop"], help_heading = HEADING)]
+    #[arg(conflicts_with = "keep_self_loops")]
+    self_loops: Option<String>,
     /// The node table's ids [default: id, node or node_id]; row: the row's number is the id
     #[arg(long, value_name = "COLUMN", help_heading = HEADING)]
     id: Option<String>,
@@ -58,6 +72,7 @@ impl TableFlags {
             (&mut data.source, &self.source),
             (&mut data.target, &self.target),
             (&mut data.weight, &self.weight),
+            (&mut data.relation, &self.relation),
             (&mut data.id, &self.id),
             (&mut data.label, &self.label),
             (&mut data.label_separator, &self.label_separator),
@@ -69,6 +84,14 @@ impl TableFlags {
                 *key = given.clone();
             }
         }
+        data.bipartite |= self.bipartite;
+        data.unknown = match self.unknown.as_deref() {
+            Some("drop") => Unknown::Drop,
+            Some("add") => Unknown::Add,
+            Some(_) => Unknown::Error,
+            None => data.unknown,
+        };
+        data.keep_self_loops = self.self_loops.as_ref().map_or(data.keep_self_loops, |how| how == "keep");
         data.missing = match self.missing.as_deref() {
             Some("mean") => Missing::Mean,
             Some("zero") => Missing::Zero,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use laconic_graph::build::BuildOptions;
+use laconic_graph::build::{BuildOptions, Duplicates};
 use laconic_graph::external::{Cut, Job, cut};
 use laconic_graph::partition::{PartitionerRegistry, Quality, Reads};
 use laconic_graph::read::passes::{ArrayFolder, EdgeTable, Input, NpzPasses};
@@ -63,6 +63,9 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
         output.say("note: features of the table stay as they are given: --memory standardises none");
     }
     let DataConfig { symmetrise, keep_self_loops, duplicates, .. } = config.data;
+    if duplicates == Duplicates::Error {
+        bail!("--duplicates error needs the graph in memory, and --memory does not read it whole");
+    }
     let how = BuildOptions { symmetrise, keep_self_loops, duplicates };
     let tell = |text: &str| output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));
     let job = Job {

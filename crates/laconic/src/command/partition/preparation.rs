@@ -15,7 +15,8 @@ pub(super) struct Preparation {
     /// Add the other direction of every edge
     #[arg(long, help_heading = HEADING)]
     symmetrise: bool,
-    /// The weight of an edge that is listed several times, in either direction where both are made [default: sum]
+    /// The weight of an edge that is listed several times, in either direction where both are made, or error: there
+    /// may be none [default: sum]
     #[arg(long, value_name = "RULE", value_parser = Duplicates::ALL.map(Duplicates::name), help_heading = HEADING)]
     duplicates: Option<String>,
     /// Keep edges from a node to itself, which are left out otherwise

@@ -1,0 +1,332 @@
+//! The rows of an edge table: what they say, and what becomes of those that name nodes that there are not.
+
+use super::ends::EdgeColumns;
+use super::id_index::IdIndex;
+use super::numbers::shorten;
+use super::table::{Cell, IdColumn, Kind, Table, Texts, called, load_ids};
+use super::{ReadOptions, Unknown};
+use crate::edges::{EdgeData, Relations};
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The ids at both ends of all rows.
+///
+/// # Errors
+///
+/// If there is none in some row; the message says in how many.
+pub fn ends_of(table: &dyn Table, ends: &[usize], as_text: bool, limits: &Limits) -> Result<Vec<IdColumn>> {
+    load_ids(table, ends, as_text, limits).map_err(|first| {
+        let kind = if as_text { Kind::Text } else { Kind::Integer };
+        let missing = missing(table, &ends.iter().map(|&end| (end, kind)).collect::<Vec<_>>());
+        counted(first, table, missing, "--unknown drop (data.unknown) leaves them out where there is a node table")
+    })
+}
+
+/// How many of these cells hold nothing.
+fn missing(table: &dyn Table, columns: &[(usize, Kind)]) -> usize {
+    let mut count = 0;
+    // Who calls has an error already.
+    let _ = table.scan(columns, &mut |_, _, cell| {
+        count += usize::from(match cell {
+            Cell::Missing => true,
+            Cell::Float(value) => value.is_nan(),
+            _ => false,
+        });
+        Ok(())
+    });
+    count
+}
+
+/// The error of the first such cell with how many there are.
+fn counted(first: GraphError, table: &dyn Table, missing: usize, remedy: &str) -> GraphError {
+    match first {
+        GraphError::Format { path, place, expected } if missing > 0 => {
+            let rows = table.rows();
+            GraphError::format(&path, place, format!("{expected}; {missing} cells of {rows} rows hold none: {remedy}"))
+        }
+        other => other,
+    }
+}
+
+/// What rows say of edges besides their ends, and the names of relations.
+pub fn data_of(table: &dyn Table, columns: &EdgeColumns, options: &ReadOptions) -> Result<(EdgeData, Vec<String>)> {
+    let weights = match columns.weight {
+        Some(column) => Some(weights(table, column)?),
+        None => columns.is_counted.then(|| vec![1.0; table.rows()]),
+    };
+    let Some(column) = columns.relation else { return Ok((weights.into(), Vec::new())) };
+    let most = if options.symmetrise { Relations::MOST / 2 } else { Relations::MOST };
+    let mut numbers: BTreeMap<String, u16> = BTreeMap::new();
+    let mut of = Vec::with_capacity(table.rows());
+    table.scan(&[(column, Kind::Text)], &mut |_, _, cell| {
+        let Cell::Text(name) = cell else { return Err("expected the name of a relation, found none".to_owned()) };
+        let count = numbers.len();
+        if count >= most && !numbers.contains_key(name) {
+            return Err(format!("expected at most {most} relations; --source, --target and --relation name columns"));
+        }
+        if !numbers.contains_key(name) {
+            numbers.insert(name.to_owned(), count as u16);
+        }
+        of.push(numbers[name]);
+        Ok(())
+    })?;
+    // Numbered as they came, they are put in the order of their names.
+    let mut places = vec![0; numbers.len()];
+    numbers.values().zip(0..).for_each(|(&number, place)| places[usize::from(number)] = place);
+    of.iter_mut().for_each(|relation| *relation = places[usize::from(*relation)]);
+    let relations = Relations { count: numbers.len(), of };
+    Ok((EdgeData { weights, relations: Some(relations), held: None }, numbers.into_keys().collect()))
+}
+
+/// The weights in a column.
+///
+/// # Errors
+///
+/// If there is none in some row; the message says in how many.
+pub fn weights(table: &dyn Table, column: usize) -> Result<Vec<f32>> {
+    let mut weights = Vec::new();
+    let read = table.scan(&[(column, Kind::Float)], &mut |_, _, cell| match cell {
+        Cell::Float(weight) if !weight.is_nan() => {
+            weights.push(weight as f32);
+            Ok(())
+        }
+        _ => Err("expected a weight, found none".to_owned()),
+    });
+    let name = called(table, column);
+    read.map_err(|first| {
+        let remedy = format!("--ignore {name} (data.ignore) reads the edges without weights");
+        counted(first, table, missing(table, &[(column, Kind::Float)]), &remedy)
+    })?;
+    Ok(weights)
+}
+
+/// The nodes at both ends of the rows that are left.
+pub struct Numbered {
+    /// Where edges start, and where they end.
+    pub ends: [Vec<u32>; 2],
+    /// How many rows went, since they name nodes that there are not.
+    pub dropped: usize,
+    /// How many nodes came that no table has.
+    pub added: usize,
+}
+
+/// Stands for an id that is none of a node's.
+const NOWHERE: u32 = u32::MAX;
+
+/// Finds the nodes that rows name; `None` for `ids` where the rows of a table of so many nodes are. What is known of
+/// rows that go goes, too, and what is added to the nodes is added to the ids.
+///
+/// # Errors
+///
+/// If two nodes have one id, which is said first, or a row names a node that there is not and `rule` leaves it so.
+pub fn number(
+    ends: &[IdColumn],
+    (ids, rows): (&mut Option<IdColumn>, usize),
+    data: &mut EdgeData,
+    rule: Unknown,
+) -> std::result::Result<Numbered, Refused> {
+    let index = |ids: &Option<IdColumn>| match ids {
+        Some(ids) => Ok(find_all(ends, &IdIndex::new(ids).map_err(Refused::Ids)?)),
+        None => Ok(find_all(ends, &IdIndex::Row(rows))),
+    };
+    let found = index(ids)?;
+    let is_known = |row: usize| found.iter().all(|nodes| nodes[row] != NOWHERE);
+    let lost: Vec<bool> = (0..found[0].len()).map(|row| !is_known(row)).collect();
+    let count = lost.iter().filter(|&&lost| lost).count();
+    if count == 0 {
+        return Ok(Numbered { ends: found, dropped: 0, added: 0 });
+    }
+    match (rule, ids) {
+        (Unknown::Drop, _) => {
+            let mut found = found;
+            found.iter_mut().for_each(|nodes| retain(nodes, &lost));
+            data.weights.iter_mut().for_each(|weights| retain(weights, &lost));
+            data.relations.iter_mut().for_each(|relations| retain(&mut relations.of, &lost));
+            Ok(Numbered { ends: found, dropped: count, added: 0 })
+        }
+        (Unknown::Add, Some(ids)) => {
+            let added = add(ids, ends, &found);
+            let ends = find_all(ends, &IdIndex::new(ids).map_err(Refused::Ids)?);
+            Ok(Numbered { ends, dropped: 0, added })
+        }
+        (_, ids) => Err(Refused::Rows(said(ends, &found, (count, lost.len()), ids.is_some()))),
+    }
+}
+
+/// Why no numbers were found.
+pub enum Refused {
+    /// The ids of nodes.
+    Ids(String),
+    /// Rows of edges.
+    Rows(String),
+}
+
+fn find_all(ends: &[IdColumn], index: &IdIndex) -> [Vec<u32>; 2] {
+    let find = |ids: &IdColumn| match ids {
+        IdColumn::Integers(ids) => ids.iter().map(|&id| index.integer(id).unwrap_or(NOWHERE)).collect(),
+        IdColumn::Texts(ids) => ids.iter().map(|id| index.text(id).unwrap_or(NOWHERE)).collect(),
+    };
+    [find(&ends[0]), find(&ends[ends.len() - 1])]
+}
+
+/// Keeps what is not lost.
+fn retain<T>(values: &mut Vec<T>, lost: &[bool]) {
+    let mut lost = lost.iter();
+    values.retain(|_| lost.next() == Some(&false));
+}
+
+/// Adds the ids of rows that are none of a node's, in the order of their first appearance.
+fn add(ids: &mut IdColumn, ends: &[IdColumn], found: &[Vec<u32>; 2]) -> usize {
+    let before = ids.len();
+    let rows = 0..found[0].len();
+    match (ids, ends) {
+        (IdColumn::Integers(ids), [IdColumn::Integers(a), IdColumn::Integers(b)]) => {
+            let mut seen = HashSet::new();
+            for row in rows {
+                for (nodes, id) in [(&found[0], a[row]), (&found[1], b[row])] {
+                    if nodes[row] == NOWHERE && seen.insert(id) {
+                        ids.push(id);
+                    }
+                }
+            }
+            ids.len() - before
+        }
+        (IdColumn::Texts(ids), [IdColumn::Texts(a), IdColumn::Texts(b)]) => {
+            let mut seen = HashSet::new();
+            for (row, (a, b)) in a.iter().zip(b.iter()).enumerate() {
+                for (nodes, id) in [(&found[0], a), (&found[1], b)] {
+                    if nodes[row] == NOWHERE && seen.insert(id) {
+                        ids.push(id);
+                    }
+                }
+            }
+            ids.len() - before
+        }
+        _ => 0,
+    }
+}
+
+/// What is said of rows that name nodes that there are not.
+fn said(ends: &[IdColumn], found: &[Vec<u32>; 2], (rows, all): (usize, usize), may_add: bool) -> String {
+    let mut unknown: HashSet<String> = HashSet::new();
+    let mut first: Option<(usize, String)> = None;
+    for (column, nodes) in ends.iter().zip(found) {
+        let mut note = |row: usize, id: String| {
+            if nodes[row] == NOWHERE {
+                if first.as_ref().is_none_or(|(earlier, _)| row < *earlier) {
+                    first = Some((row, id.clone()));
+                }
+                unknown.insert(id);
+            }
+        };
+        match column {
+            IdColumn::Integers(ids) => ids.iter().enumerate().for_each(|(row, id)| note(row, id.to_string())),
+            IdColumn::Texts(ids) => ids.iter().enumerate().for_each(|(row, id)| note(row, id.to_owned())),
+        }
+    }
+    let (row, id) = first.unwrap_or_default();
+    let spelt = if id.starts_with('+') || id.ends_with(".0") {
+        "; is the same id written without the sign or the point in the node table?"
+    } else {
+        ""
+    };
+    let adds = if may_add { "; --unknown add makes nodes of them" } else { "" };
+    format!(
+        "edge {row} names '{}', which is not among the nodes{spelt}: so do {rows} of {all} rows with {} such ids; \
+         --unknown drop (data.unknown) leaves these rows out{adds}",
+        shorten(&id),
+        unknown.len()
+    )
+}
+
+/// How many whole numbers are ids at both ends.
+pub fn shared(ends: &[IdColumn]) -> usize {
+    let [IdColumn::Integers(a), IdColumn::Integers(b)] = ends else { return 0 };
+    let of_a: HashSet<i64> = a.iter().copied().collect();
+    b.iter().copied().collect::<HashSet<i64>>().intersection(&of_a).count()
+}
+
+/// The first two rows of one edge, and how many rows repeat one; where both directions are made, in either.
+pub fn repeated(ends: &[Vec<u32>; 2], data: &EdgeData, both: bool) -> Option<(usize, usize, usize)> {
+    let mut seen: HashMap<(u32, u32, u16), usize> = HashMap::with_capacity(ends[0].len());
+    let (mut first, mut count) = (None, 0);
+    for (row, (&source, &target)) in ends[0].iter().zip(&ends[1]).enumerate() {
+        let turns = both && data.relations.is_none() && source > target;
+        let (source, target) = if turns { (target, source) } else { (source, target) };
+        match seen.entry((source, target, data.relation(row))) {
+            std::collections::hash_map::Entry::Occupied(earlier) => {
+                first = first.or(Some((*earlier.get(), row)));
+                count += 1;
+            }
+            std::collections::hash_map::Entry::Vacant(place) => drop(place.insert(row)),
+        }
+    }
+    first.map(|(one, other)| (one, other, count))
+}
+
+/// A table without some of its rows.
+pub struct Kept<'a> {
+    table: &'a dyn Table,
+    lost: HashSet<usize>,
+}
+
+impl<'a> Kept<'a> {
+    /// Without those rows in which one of these columns holds nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the table cannot be read.
+    pub fn with(table: &'a dyn Table, columns: &[(usize, Kind)]) -> Result<Kept<'a>> {
+        let mut lost = HashSet::new();
+        table.scan(columns, &mut |row, _, cell| {
+            if cell == Cell::Missing {
+                lost.insert(row);
+            }
+            Ok(())
+        })?;
+        Ok(Kept { table, lost })
+    }
+}
+
+impl Table for Kept<'_> {
+    fn path(&self) -> &std::path::Path {
+        self.table.path()
+    }
+
+    fn columns(&self) -> &[super::table::ColumnInfo] {
+        self.table.columns()
+    }
+
+    fn has_header(&self) -> bool {
+        self.table.has_header()
+    }
+
+    fn rows(&self) -> usize {
+        self.table.rows() - self.lost.len()
+    }
+
+    fn scan(&self, wanted: &[(usize, Kind)], sink: super::column::Sink) -> Result<()> {
+        let mut rows = vec![0; wanted.len()];
+        self.table.scan(wanted, &mut |row, slot, cell| {
+            if self.lost.contains(&row) {
+                return Ok(());
+            }
+            rows[slot] += 1;
+            sink(rows[slot] - 1, slot, cell)
+        })
+    }
+}
+
+/// Ids of one column, each once: integers ascending, texts in the order of their first appearance.
+pub fn distinct_of(column: &IdColumn) -> IdColumn {
+    match column {
+        IdColumn::Integers(_) => super::id_index::distinct(std::slice::from_ref(column)),
+        IdColumn::Texts(ids) => {
+            let mut seen = HashSet::new();
+            let mut distinct = Texts::default();
+            ids.iter().filter(|id| seen.insert(*id)).for_each(|id| distinct.push(id));
+            IdColumn::Texts(distinct)
+        }
+    }
+}
