@@ -15,7 +15,8 @@ use crate::roles::{Role, Roles};
 use std::path::Path;
 
 /// The keys about tables that speak of edges alone; a matrix has none of these columns.
-const OF_EDGES: [&str; 3] = ["data.source", "data.target", "data.weight"];
+const OF_EDGES: [&str; 6] =
+    ["data.source", "data.target", "data.weight", "data.relation", "data.bipartite", "data.unknown"];
 
 /// Whether a matrix with a node table beside it reads this key.
 pub fn reads_key(key: &str) -> bool {

@@ -81,19 +81,19 @@ impl Tables {
         let mut roles = Roles::default();
         let (table, edges_path) = self.edges;
         let nodes_path = self.nodes.as_ref().map(|(_, path)| path.clone());
-        if let Some(nodes) = nodes_path.as_ref().filter(|_| options.bipartite) {
-            let folder = "nodes of two kinds need a table each: a folder with nodes/A.csv, nodes/B.csv and \
-                          edges/A__RELATION__B.csv; or read the edges without it";
-            return Err(GraphError::format(nodes, "data.bipartite (--bipartite)", folder));
-        }
         let node_table = |(table, path): (_, PathBuf)| NodeTable::of(table, &path, options, &mut roles);
         let nodes = self.nodes.map(node_table).transpose();
         refuse_matrix(&*table, &edges_path, options)?;
         let columns = EdgeColumns::find(&*table, &edges_path, options);
         let (nodes, columns) = both(nodes, columns)?;
         columns.say(&*table, &edges_path, options, &mut roles);
+        if let Some(nodes) = nodes_path.as_ref().filter(|_| columns.is_bipartite(options)) {
+            let folder = "nodes of two kinds need a table each: a folder with nodes/A.csv, nodes/B.csv and \
+                          edges/A__RELATION__B.csv; without --bipartite, --source and --target join them as one kind";
+            return Err(GraphError::format(nodes, "nodes of two kinds (data.bipartite, or by their names)", folder));
+        }
         refuse_idle(options, nodes.is_some(), &roles)?;
-        if options.bipartite {
+        if columns.is_bipartite(options) {
             let (dataset, removed) = bipartite::read(&*table, (path, &edges_path), &columns, options)?;
             say_removed(&dataset, &removed, (table.rows(), options), &mut roles.of_table(&edges_path));
             return Ok((dataset, roles));
@@ -220,7 +220,7 @@ pub(crate) fn open_plain(path: &Path, options: &ReadOptions) -> Result<(Box<dyn 
     let whole = [
         ("--weight count", columns.is_counted),
         ("--relation (data.relation)", columns.relation.is_some()),
-        ("--bipartite (data.bipartite)", options.bipartite),
+        ("--bipartite (data.bipartite)", columns.is_bipartite(options)),
         ("--duplicates error (data.duplicates)", options.duplicates == Duplicates::Error),
     ];
     match whole.iter().find(|(_, given)| *given) {

@@ -1,9 +1,9 @@
 //! Which columns of an edge table say what of edges. Nothing is guessed where a wrong guess would be another graph.
 
 use super::ReadOptions;
-use super::edge_rows::shared;
+use super::edge_rows::{shared, two_counts};
 use super::index_column::is_index_name;
-use super::names::{COLUMNS_MAX, Likeness, likeness};
+use super::names::{COLUMNS_MAX, Likeness, are_two_kinds, likeness};
 use super::numbers::shorten;
 use super::place::{Third, third};
 use super::table::{ColumnInfo, IdColumn, Kind, Table, called, find_column, usual_column};
@@ -15,7 +15,7 @@ use std::path::Path;
 pub(super) const SOURCE_NAMES: [&str; 6] = ["source", "src", "src_id", "source_id", "from", "u"];
 pub(super) const TARGET_NAMES: [&str; 7] = ["target", "dst", "dst_id", "target_id", "dest", "to", "v"];
 const WEIGHT_NAMES: [&str; 3] = ["weight", "edge_weight", "w"];
-const RELATION_NAMES: [&str; 11] = [
+const RELATION_NAMES: [&str; 10] = [
     "relation",
     "rel",
     "predicate",
@@ -26,7 +26,6 @@ const RELATION_NAMES: [&str; 11] = [
     "rel_id",
     ":type",
     "_type",
-    "label",
 ];
 
 /// What is given for a column of weights where an edge weighs as much as it is listed times.
@@ -43,6 +42,8 @@ pub(super) struct EdgeColumns {
     pub(super) relation: Option<usize>,
     /// A column that seems to hold relations that are not asked for.
     unasked: Option<usize>,
+    /// A third column without a name that holds times, in this unit.
+    times: Option<&'static str>,
     known: Known,
 }
 
@@ -53,6 +54,8 @@ enum Known {
     Surely,
     /// By names that often are those of ends.
     ByNames,
+    /// By names of nodes of two kinds.
+    ByKinds,
     /// By their places, in a table without names.
     ByPlaces,
 }
@@ -93,24 +96,33 @@ impl EdgeColumns {
             (None, None) => search.pair()?,
             (source, target) => search.other(source, target)?,
         };
-        let (weight, is_counted) = search.weight([source, target], known, &is_free)?;
+        let (weight, times, is_counted) = search.weight([source, target], &is_free)?;
         let usual = usual_column(table, &RELATION_NAMES, &is_free);
         let usual = usual.filter(|column| ![Some(source), Some(target), weight].contains(&Some(*column)));
         let named = find_column(table, path, options.columns.relation.as_deref(), &[])?;
         let relation = named.or(usual.filter(|_| options.typed));
         let unasked = usual.filter(|_| relation.is_none());
-        Ok(EdgeColumns { source, target, weight, is_counted, relation, unasked, known })
+        Ok(EdgeColumns { source, target, weight, is_counted, relation, unasked, times, known })
+    }
+
+    /// Whether its ends are nodes of two kinds, as was said or as their names say.
+    pub(super) fn is_bipartite(&self, options: &ReadOptions) -> bool {
+        options.bipartite || self.known == Known::ByKinds
     }
 
     /// What is said where names are not those of the two ends of an edge, and both columns hold the same numbers.
     pub(super) fn two_kinds(&self, table: &dyn Table, ends: &[IdColumn]) -> Option<String> {
         let [source, target] = [self.source, self.target].map(|end| table.columns()[end].name.as_str());
+        let flag = "--bipartite (data.bipartite) keeps nodes of two kinds apart that have the same ids";
+        if !table.has_header() {
+            let [a, b] = two_counts(ends)?;
+            return Some(format!("sources count up to {a} and targets to {b}, as nodes of two kinds would; {flag}"));
+        }
         let is_usual = SOURCE_NAMES.contains(&source.to_lowercase().as_str());
-        if !table.has_header() || is_usual || likeness(source, target).is_some() {
+        if is_usual || likeness(source, target).is_some() {
             return None;
         }
         let count = shared(ends);
-        let flag = "--bipartite (data.bipartite) keeps nodes of two kinds apart that have the same ids";
         (count > 0).then(|| format!("{count} ids are in both columns, '{source}' and '{target}'; {flag}"))
     }
 
@@ -133,6 +145,15 @@ impl EdgeColumns {
                 (Role::Source, Known::ByPlaces) => {
                     roles.line(role, &[name], format!("{shown} (by its place: the first line is a row)"));
                 }
+                (Role::Source, Known::ByKinds) => {
+                    let kinds =
+                        format!("'{shown}' and '{}' are nodes of two kinds by their names", called(table, self.target));
+                    let what = format!(
+                        "{kinds}, which are kept apart, as --bipartite (data.bipartite) does; --source and --target \
+                         (data.source, data.target) join them as nodes of one kind"
+                    );
+                    roles.doubtful(role, &[name], shown, what);
+                }
                 (Role::Source, Known::ByNames) => {
                     let what = format!(
                         "ends of edges are guessed by their names: '{shown}' and '{}'; --source and --target \
@@ -151,6 +172,10 @@ impl EdgeColumns {
             }
             match column.kind {
                 _ if options.columns.ignore.contains(&column.name) => roles.unwanted(name),
+                _ if let (2, Some(unit)) = (place, self.times) => {
+                    let flag = "--weight \"column 3\" (data.weight) takes them as weights all the same";
+                    roles.ignored(name, &format!("times ({unit}) are no weights; {flag}"));
+                }
                 _ if self.unasked == Some(place) => {
                     let flags = format!("--relation {name} (data.relation)");
                     roles.ignored(name, &format!("edges are of one kind; {flags} tells their relations apart by it"));
@@ -187,9 +212,8 @@ impl Search<'_> {
     fn weight(
         &self,
         [source, target]: [usize; 2],
-        known: Known,
         is_free: &dyn Fn(&str) -> bool,
-    ) -> Result<(Option<usize>, bool)> {
+    ) -> Result<(Option<usize>, Option<&'static str>, bool)> {
         let (table, options) = (self.table, self.options);
         let given = options.columns.weight.as_deref();
         if given == Some(COUNT) && !table.columns().iter().any(|column| column.name == COUNT) {
@@ -197,14 +221,15 @@ impl Search<'_> {
                 let what = "--weight count adds up how often an edge is listed, so data.duplicates has to be \"sum\"";
                 return Err(self.error(what.to_owned()));
             }
-            return Ok((None, true));
+            return Ok((None, None, true));
         }
         let named = find_column(table, self.path, given, &[])?;
-        let weight = match named.or_else(|| usual_column(table, &WEIGHT_NAMES, is_free)) {
-            None if known == Known::ByPlaces || !table.has_header() => self.third(source, target)?,
-            weight => weight,
+        let named = named.or_else(|| usual_column(table, &WEIGHT_NAMES, is_free));
+        let (weight, times) = match named {
+            None if !table.has_header() => self.third(source, target)?,
+            weight => (weight.filter(|&column| ![source, target].contains(&column)), None),
         };
-        Ok((weight.filter(|&column| ![source, target].contains(&column)), false))
+        Ok((weight, times, false))
     }
 
     /// Both ends, neither of which is named.
@@ -215,7 +240,11 @@ impl Search<'_> {
         let (found, known) = self.alike();
         match found[..] {
             [(source, target)] => return Ok((source, target, known)),
-            [] => {}
+            [] => {
+                if let [(source, target)] = self.two_kinds()[..] {
+                    return Ok((source, target, Known::ByKinds));
+                }
+            }
             _ => {
                 let pairs = found.iter().map(|&(a, b)| {
                     format!("--source \"{}\" --target \"{}\"", called(self.table, a), called(self.table, b))
@@ -231,6 +260,18 @@ impl Search<'_> {
             }
             _ => Err(self.unknown("source and target")),
         }
+    }
+
+    /// The pairs of columns that are called like nodes of two kinds.
+    fn two_kinds(&self) -> Vec<(usize, usize)> {
+        let columns: Vec<(usize, &ColumnInfo)> =
+            self.table.columns().iter().enumerate().filter(|column| self.may_be_end(column)).collect();
+        let columns = if columns.len() > COLUMNS_MAX { &[] } else { &columns[..] };
+        let pairs = columns.iter().flat_map(|one| columns.iter().map(move |other| (one, other)));
+        pairs
+            .filter(|(one, other)| are_two_kinds(&one.1.name, &other.1.name))
+            .map(|(one, other)| (one.0, other.0))
+            .collect()
     }
 
     /// The pairs of columns that are called like ends, those that are so most.
@@ -303,27 +344,24 @@ impl Search<'_> {
     }
 
     /// The third column as weights, in a table without names.
-    fn third(&self, source: usize, target: usize) -> Result<Option<usize>> {
+    fn third(&self, source: usize, target: usize) -> Result<(Option<usize>, Option<&'static str>)> {
         let columns = self.table.columns();
-        let Some(column) = columns.get(2) else { return Ok(None) };
+        let Some(column) = columns.get(2) else { return Ok((None, None)) };
         let is_named = self.options.columns.source.is_some() && self.options.columns.target.is_some();
         let is_left = self.options.columns.ignore.contains(&column.name);
         let is_taken = self.options.columns.relation.as_deref() == Some(column.name.as_str());
         if (source, target) != (0, 1) || is_taken || column.name != "column 3" || is_left || self.table.rows() == 0 {
-            return Ok(None);
+            return Ok((None, None));
         }
         let is_number = matches!(column.kind, Kind::Integer | Kind::Float);
         if !is_number && (is_named || column.kind != Kind::Text) {
-            return Ok(None);
+            return Ok((None, None));
         }
         let what = match third(self.table)? {
-            Third::Weights => return Ok(Some(2)),
-            Third::Dates => return Ok(None),
-            Third::Tails | Third::Ends if is_named => return Ok(Some(2)),
-            Third::Times(unit) => format!(
-                "column 3 has no name and holds times ({unit}), which are no weights: --ignore \"column 3\" \
-                 (data.ignore) leaves them out, --weight \"column 3\" (data.weight) takes them all the same"
-            ),
+            Third::Weights => return Ok((Some(2), None)),
+            Third::Dates => return Ok((None, None)),
+            Third::Tails | Third::Ends if is_named => return Ok((Some(2), None)),
+            Third::Times(unit) => return Ok((None, Some(unit))),
             Third::Tails => {
                 let triples = "--source \"column 1\" --relation \"column 2\" --target \"column 3\"";
                 format!(

@@ -32,6 +32,7 @@ pub mod triples;
 pub mod typed_tables;
 
 mod arrow_schema;
+mod attributes;
 mod beside;
 mod bipartite;
 mod blocks;
@@ -66,6 +67,7 @@ mod parquet_vectors;
 mod parts;
 mod pickled_arrays;
 mod place;
+mod separator;
 mod table_folder;
 mod text;
 mod text_table;

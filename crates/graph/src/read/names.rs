@@ -65,6 +65,78 @@ const OF_NODES: [&str; 22] = [
     "idx",
 ];
 
+/// Who does something, and what it is done with: nodes of two kinds, whatever their ids.
+const DOERS: [&str; 18] = [
+    "user",
+    "customer",
+    "client",
+    "member",
+    "reader",
+    "viewer",
+    "buyer",
+    "patient",
+    "student",
+    "author",
+    "actor",
+    "employee",
+    "visitor",
+    "subscriber",
+    "player",
+    "reviewer",
+    "listener",
+    "cardholder",
+];
+const THINGS: [&str; 34] = [
+    "item",
+    "product",
+    "movie",
+    "film",
+    "book",
+    "song",
+    "track",
+    "artist",
+    "album",
+    "business",
+    "restaurant",
+    "merchant",
+    "shop",
+    "store",
+    "article",
+    "paper",
+    "venue",
+    "page",
+    "video",
+    "game",
+    "course",
+    "job",
+    "tag",
+    "query",
+    "url",
+    "app",
+    "drug",
+    "disease",
+    "gene",
+    "recipe",
+    "beer",
+    "hotel",
+    "asin",
+    "isbn",
+];
+
+/// Whether `source` and `target` are called like nodes of two kinds, such as `userId` and `movieId`.
+pub fn are_two_kinds(source: &str, target: &str) -> bool {
+    let is_one = |name: &str, of: &[&str]| {
+        let words = words(name);
+        let rest: Vec<&str> = words
+            .iter()
+            .map(String::as_str)
+            .filter(|word| !OF_NODES.contains(word) || *word == "user" || *word == "customer")
+            .collect();
+        matches!(rest[..], [word] if of.contains(&word) || word.strip_suffix("id").is_some_and(|word| of.contains(&word)))
+    };
+    is_one(source, &DOERS) && is_one(target, &THINGS)
+}
+
 /// How well two names say that they are the ends of edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Likeness {
@@ -170,6 +242,20 @@ mod tests {
         ];
         for (source, target, expected) in all {
             assert_eq!(likeness(source, target), expected, "{source} and {target}");
+        }
+    }
+
+    #[test]
+    fn users_and_films_are_two_kinds_and_users_are_one() {
+        for (source, target) in
+            [("userId", "movieId"), ("user_id", "item_id"), ("USERID", "itemid"), ("customer", "merchant")]
+        {
+            assert!(are_two_kinds(source, target), "{source} and {target}");
+        }
+        for (source, target) in
+            [("user", "user"), ("movieId", "userId"), ("userId", "rating"), ("id", "item"), ("a", "b")]
+        {
+            assert!(!are_two_kinds(source, target), "{source} and {target}");
         }
     }
 

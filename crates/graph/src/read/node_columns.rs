@@ -26,6 +26,8 @@ pub struct Survey {
     pub present: usize,
     /// Cells that do not.
     pub missing: usize,
+    /// A word that stands for no value, and how often such words do.
+    pub absent: Option<(String, usize)>,
     /// The different texts, as long as they are few.
     texts: BTreeSet<String>,
     /// Whether there were more of them.
@@ -73,6 +75,12 @@ impl Survey {
             Cell::Integer(_) => false,
             Cell::List(list) => list.is_empty() || list.iter().any(|value| value.is_nan()),
         };
+        if let Cell::Text(word) = cell
+            && missing
+            && !word.is_empty()
+        {
+            self.absent.get_or_insert_with(|| (word.to_owned(), 0)).1 += 1;
+        }
         if missing {
             self.missing += 1;
             self.counts = false;

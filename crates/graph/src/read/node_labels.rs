@@ -8,6 +8,7 @@ use crate::dataset::Labels;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use crate::memory::afford;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Labels, what their classes are called, and how many there are of no such class.
@@ -18,14 +19,24 @@ pub struct Named {
     pub classes: Vec<String>,
     /// Labels that are none of the classes that were given, and the first of them.
     pub unknown: (usize, String),
+    /// How many labels are missing for a word that says so, and the first such word.
+    pub absent: (usize, String),
 }
 
 impl Named {
     fn new(labels: Labels, classes: Vec<String>) -> Named {
         let numbers = classes.iter().enumerate().all(|(number, name)| *name == number.to_string());
-        Named { labels, classes: if numbers { Vec::new() } else { classes }, unknown: (0, String::new()) }
+        Named {
+            labels,
+            classes: if numbers { Vec::new() } else { classes },
+            unknown: (0, String::new()),
+            absent: (0, String::new()),
+        }
     }
 }
+
+/// Fewer nodes may well be of a class each.
+const NAMES_MIN: usize = 8;
 
 /// Reads labels from a table.
 pub struct LabelReader<'a> {
@@ -35,6 +46,8 @@ pub struct LabelReader<'a> {
     pub given: Option<&'a [String]>,
     /// What it may ask for.
     pub limits: &'a Limits,
+    /// Words in the column of labels that say that there is none.
+    pub absent: RefCell<(usize, String)>,
 }
 
 impl LabelReader<'_> {
@@ -136,7 +149,12 @@ impl LabelReader<'_> {
         let order = order(&names);
         values.iter_mut().filter(|value| **value >= 0).for_each(|value| *value = order[*value as usize]);
         let labels = Labels::Single { classes: names.len(), values };
-        Ok(Named { labels, classes: names.into_keys().collect(), unknown: (0, String::new()) })
+        Ok(Named {
+            labels,
+            classes: names.into_keys().collect(),
+            unknown: (0, String::new()),
+            absent: (0, String::new()),
+        })
     }
 
     fn number(&self, names: &mut BTreeMap<String, i32>, text: &str) -> std::result::Result<i32, String> {
@@ -156,12 +174,21 @@ impl LabelReader<'_> {
         column: usize,
         each: &mut dyn FnMut(usize, &str) -> std::result::Result<(), String>,
     ) -> Result<()> {
-        self.table.scan(&[(column, Kind::Text)], &mut |row, _, cell| match cell {
-            Cell::Text(text) if is_missing(text) => Ok(()),
+        let mut absent = (0, String::new());
+        let is_text = self.table.columns()[column].kind == Kind::Text;
+        let read = self.table.scan(&[(column, Kind::Text)], &mut |row, _, cell| match cell {
+            Cell::Text(text) if is_missing(text) => {
+                if is_text {
+                    note(&mut absent, || text.to_owned());
+                }
+                Ok(())
+            }
             Cell::Text(text) => each(row, text),
             Cell::Missing => Ok(()),
             _ => Err("expected a class".to_owned()),
-        })
+        });
+        self.absent.replace(absent);
+        read
     }
 
     /// Any number of classes a node, with `separator` between them. An empty cell is not known; the separator alone
@@ -249,6 +276,14 @@ impl LabelReader<'_> {
 }
 
 impl Named {
+    /// Why these are hardly classes: nearly every node has one of its own.
+    pub fn are_names(&self) -> Option<String> {
+        let Labels::Single { classes, values } = &self.labels else { return None };
+        let known = values.iter().filter(|value| **value >= 0).count();
+        let are = known >= NAMES_MIN && 10 * classes > 9 * known;
+        are.then(|| format!("{classes} different values in {known} rows are names and no classes"))
+    }
+
     /// The number of a class, or −1 for a label that is none of them.
     fn of(&mut self, number: Option<&i32>, shown: impl FnOnce() -> String) -> i32 {
         if number.is_none() {

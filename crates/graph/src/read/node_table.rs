@@ -78,10 +78,23 @@ impl NodeTable {
             return Err(GraphError::too_large(path, "rows", limits.nodes_max));
         }
         let mut roles = roles.of_table(path);
-        let found = Found::find(&*table, path, options)?;
+        let mut found = Found::find(&*table, path, options)?;
         found.say(&*table, &mut roles);
-        let labels = found.labels(&*table, options)?;
+        let mut labels = found.labels(&*table, options)?;
         let free: Vec<usize> = (0..table.columns().len()).filter(|column| !found.taken().contains(column)).collect();
+        if let (LabelColumns::One(column), None, None) = (&found.label, &options.columns.label, &options.like)
+            && let Some(what) = labels.as_ref().and_then(Named::are_names)
+        {
+            let name = table.columns()[*column].name.as_str();
+            roles.ignored(name, &format!("{what}; --label {name} (data.label) takes them as classes all the same"));
+            (found.label, labels) = (LabelColumns::None, None);
+        }
+        if let Some(named) = labels.as_ref().filter(|named| named.absent.0 > 0) {
+            let (count, word) = &named.absent;
+            let what = format!("{count} of {nodes} rows have no label: '{word}' stands for a missing value");
+            let remedy = "a class that is called so needs another spelling in the table";
+            roles.doubtful(Role::Labels, &[], what.clone(), format!("{what}; {remedy}"));
+        }
         let seen = Seen::look(&*table, path, &free, options)?;
         say_labels(&*table, &found.label, labels.as_ref(), &seen.candidates, &mut roles);
         found.say_split(&*table, &mut roles);
@@ -89,6 +102,16 @@ impl NodeTable {
         refuse_twice(&*table, path, &wanted)?;
         let matrix = read_matrix(&*table, &wanted, limits)?;
         say_features(&wanted, &matrix, options, &mut roles);
+        for (column, word, count) in &seen.absent {
+            let what = format!("{count} of {nodes} values are missing: '{word}' stands for a missing value");
+            let remedy = "a category that is called so needs another spelling in the table";
+            roles.doubtful(
+                Role::Features,
+                &[column],
+                format!("{column}: {what}"),
+                format!("column '{column}': {what}; {remedy}"),
+            );
+        }
         if found.label.is_some() && options.like.is_none() {
             say_leaks(&wanted, &mut roles);
         }
@@ -195,13 +218,14 @@ impl Found {
 
     fn labels(&self, table: &dyn Table, options: &ReadOptions) -> Result<Option<Named>> {
         let given = options.like.as_ref().map(|about| about.classes.as_slice());
-        let reader = LabelReader { table, given, limits: &options.limits };
-        Ok(Some(match (&self.label, &options.columns.label_separator) {
+        let reader = LabelReader { table, given, limits: &options.limits, absent: Default::default() };
+        let named = match (&self.label, &options.columns.label_separator) {
             (LabelColumns::None, _) => return Ok(None),
             (LabelColumns::One(column), None) => reader.single(*column)?,
             (LabelColumns::One(column), Some(separator)) => reader.separated(*column, separator)?,
             (LabelColumns::Several(columns, prefix), _) => reader.several(columns, prefix)?,
-        }))
+        };
+        Ok(Some(Named { absent: reader.absent.take(), ..named }))
     }
 
     fn say(&self, table: &dyn Table, roles: &mut TableRoles) {
@@ -294,6 +318,8 @@ struct Seen {
     ignored: Vec<(String, Option<String>)>,
     /// Columns that could be labels, as far as values tell.
     candidates: Vec<String>,
+    /// Columns of categories, the word that stands for no value in each, and how often it does.
+    absent: Vec<(String, String, usize)>,
 }
 
 impl Seen {
@@ -301,7 +327,7 @@ impl Seen {
         if let Some(recipe) = options.like.as_ref().filter(|about| !about.columns.is_empty()) {
             return Seen::like(table, path, free, recipe);
         }
-        let mut seen = Seen { features: Vec::new(), ignored: Vec::new(), candidates: Vec::new() };
+        let mut seen = Seen { features: Vec::new(), ignored: Vec::new(), candidates: Vec::new(), absent: Vec::new() };
         let columns = &options.columns;
         for name in &columns.features {
             find_column(table, path, Some(name), &[])?;
@@ -323,8 +349,13 @@ impl Seen {
             if survey.could_be_label() {
                 seen.candidates.push(name(column));
             }
+            let word = survey.absent.clone();
             match survey.fate(table, path, column, &options.cells)? {
-                Fate::Feature(recipe) => seen.features.push((column, recipe)),
+                Fate::Feature(recipe) => {
+                    let word = word.filter(|_| matches!(recipe.reading, Reading::Category { .. }));
+                    seen.absent.extend(word.map(|(word, count)| (name(column), word, count)));
+                    seen.features.push((column, recipe));
+                }
                 Fate::Ignored(why) if columns.features.contains(&name(column)) => {
                     let what = format!("data.features_columns (--features-columns) names it, but: {why}");
                     return Err(GraphError::format(path, format!("column '{}'", name(column)), what));
@@ -344,7 +375,7 @@ impl Seen {
         };
         let ignored = rest.map(unknown).collect();
         let features = places.into_iter().zip(recipe.columns.iter().cloned()).collect();
-        Ok(Seen { features, ignored, candidates: Vec::new() })
+        Ok(Seen { features, ignored, candidates: Vec::new(), absent: Vec::new() })
     }
 }
 

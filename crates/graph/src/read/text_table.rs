@@ -1,15 +1,18 @@
 //! Tables in text: CSV, TSV, and columns separated by spaces.
 //!
-//! The separator is the first of tab, comma, semicolon and space that occurs in the first line. Whether the first line
-//! is a header [`Heading`] decides. Lines that start with `#` or `%` are comments where they stand before all
+//! What stands between fields [`detect`] finds out: tab, comma, semicolon, bar, space or two colons; a dict at the end of
+//! each row, as NetworkX writes it, is a column for each of its names. Whether the first line is a header [`Heading`]
+//! decides. Lines that start with `#` or `%` are comments where they stand before all
 //! others; below, and where a first line such as `#1,#2` has the fields of a row, they are rows, because names such as
 //! `#1` are common and no row may get lost. A header may begin with `#`, too. Text is read twice: first to learn the
 //! columns' kinds, then into them, so that nothing is kept as text that is a number and no integer is called `7` that
 //! was written `007`.
 
+use super::attributes::{self, attribute_names};
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 use super::heading::{Heading, is_word};
 use super::numbers::shorten;
+use super::separator::{Found, Separator, detect};
 use super::text::open_text;
 use super::words::{is_missing, is_no_number};
 use crate::error::{GraphError, Result};
@@ -23,7 +26,9 @@ use std::rc::Rc;
 pub struct TextTable {
     path: PathBuf,
     limits: Limits,
-    separator: u8,
+    separator: Separator,
+    /// What an edge has behind its ends, name by name, where each row ends in a dict.
+    attributes: Option<Vec<String>>,
     /// How many lines of comments stand before the header or the first row.
     comments: u64,
     header: bool,
@@ -46,9 +51,11 @@ fn holds(first: &[String], field: &str) -> bool {
 impl TextTable {
     /// Opens the file and goes through it once.
     pub fn open(path: &Path, limits: &Limits, heading: &Heading) -> Result<TextTable> {
-        let (separator, comments) = detect(path, limits)?;
+        let Found { separator, comments, has_attributes } = detect(path, limits)?;
+        let attributes = has_attributes.then(|| attribute_names(path, limits, comments)).transpose()?;
         let (path, limits) = (path.to_owned(), limits.clone());
-        let mut table = TextTable { path, limits, separator, comments, header: false, columns: vec![], rows: 0 };
+        let mut table =
+            TextTable { path, limits, separator, attributes, comments, header: false, columns: vec![], rows: 0 };
         let mut kinds: Vec<Seen> = Vec::new();
         let mut first: Vec<String> = Vec::new();
         let (mut rows, mut recurs) = (0, false);
@@ -68,8 +75,10 @@ impl TextTable {
             let below: Vec<Kind> = kinds.iter().map(Seen::kind).collect();
             let names: Vec<String> = [plain.to_owned()].into_iter().chain(first.iter().skip(1).cloned()).collect();
             let place = || format!("line {}", table.comments + 1);
-            table.header = heading.decide(&names, &below, recurs).map_err(|what| {
-                let found = shorten(&first.join(&char::from(separator).to_string()));
+            // Who writes dicts writes no names.
+            let decided = if table.attributes.is_some() { Ok(false) } else { heading.decide(&names, &below, recurs) };
+            table.header = decided.map_err(|what| {
+                let found = shorten(&first.join(&separator.text()));
                 GraphError::format(&table.path, place(), format!("found '{found}': {what}"))
             })?;
             if table.header {
@@ -78,6 +87,9 @@ impl TextTable {
                 rows += 1;
                 first.iter().zip(&mut kinds).for_each(|(field, seen)| seen.look(field));
                 first = (1..=kinds.len()).map(|number| format!("column {number}")).collect();
+                let attributes = table.attributes.iter().flatten();
+                let start = first.len() - attributes.clone().count();
+                first[start..].iter_mut().zip(attributes).for_each(|(column, name)| column.clone_from(name));
             }
         }
         table.rows = rows;
@@ -95,11 +107,14 @@ impl TextTable {
             from.skip_until(b'\n').map_err(|e| GraphError::io(&self.path, e))?;
         }
         let row = Rc::new(Shared::new(0));
+        let from = self.separator.plain(from);
         let text = LimitedRows { from, row: row.clone(), row_max: self.limits.line_max(bytes) };
+        let is_quoted = self.separator != Separator::Colons && self.attributes.is_none();
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
-            .delimiter(self.separator)
+            .delimiter(self.separator.sign())
+            .quoting(is_quoted)
             .trim(csv::Trim::All)
             .from_reader(text);
         let mut record = csv::ByteRecord::new();
@@ -115,7 +130,7 @@ impl TextTable {
             let line = record.position().map_or(line, |position| position.line() + self.comments);
             let error = |what: String| GraphError::format(&self.path, format!("line {line}"), what);
             // Several spaces are one separator; a single empty field is an empty line.
-            let spaces = self.separator == b' ';
+            let spaces = self.separator == Separator::Sign(b' ');
             let fields = record.iter().filter(|field| !spaces || !field.is_empty()).map(std::str::from_utf8);
             let mut fields: Vec<&str> = fields
                 .collect::<std::result::Result<_, _>>()
@@ -128,6 +143,8 @@ impl TextTable {
             if fields.is_empty() || fields == [""] && width != Some(1) {
                 continue;
             }
+            let values = self.attribute_values(&mut fields).map_err(error)?;
+            fields.extend(values.iter().map(String::as_str));
             let expected = *width.get_or_insert(fields.len());
             if fields.len() != expected {
                 let hint = match fields[0].starts_with(['#', '%']) {
@@ -145,6 +162,19 @@ impl TextTable {
             each(number, &fields).map_err(error)?;
             number += 1;
         }
+    }
+}
+
+impl TextTable {
+    /// Takes the dict at the end of a row, where there is one, from its fields: its values in the order of names.
+    fn attribute_values(&self, fields: &mut Vec<&str>) -> std::result::Result<Vec<String>, String> {
+        let Some(names) = &self.attributes else { return Ok(Vec::new()) };
+        let start = fields.iter().position(|field| field.starts_with('{')).unwrap_or(fields.len());
+        let text = fields.split_off(start).join(&self.separator.text());
+        let mut found = attributes::parse(&text).ok_or_else(|| {
+            format!("expected a dict as Python writes it behind the ends, found '{}'", shorten(&text))
+        })?;
+        Ok(names.iter().map(|name| found.remove(name).unwrap_or_default()).collect())
     }
 }
 
@@ -265,50 +295,9 @@ impl Seen {
     }
 }
 
-/// The separator, and how many lines of comments come first.
-fn detect(path: &Path, limits: &Limits) -> Result<(u8, u64)> {
-    let mut lines = super::text::Lines::open(path, limits)?;
-    // The first of the lines that begin with a sign and may yet be rows, with what all of them have.
-    let mut rows: Option<(u64, Shape)> = None;
-    let mut number = 0;
-    while let Some(line) = lines.next_line()? {
-        let here = number;
-        number += 1;
-        if line.is_empty() {
-            continue;
-        }
-        let shape = Shape::of(line);
-        if !line.starts_with(['#', '%']) {
-            let start = rows.filter(|(_, earlier)| *earlier == shape).map_or(here, |(start, _)| start);
-            return Ok((shape.separator, start));
-        }
-        let glued = line.starts_with('#') && line[1..].starts_with(|c: char| c != '#' && !c.is_whitespace());
-        if glued && rows.is_none_or(|(_, earlier)| earlier != shape) {
-            rows = Some((here, shape));
-        }
-    }
-    Ok(rows.map_or((b',', number), |(start, shape)| (shape.separator, start)))
-}
-
-/// How a line is divided.
-#[derive(Clone, Copy, PartialEq)]
-struct Shape {
-    separator: u8,
-    fields: usize,
-}
-
-impl Shape {
-    fn of(line: &str) -> Shape {
-        let separator = [b'\t', b',', b';', b' '].into_iter().find(|separator| line.as_bytes().contains(separator));
-        let separator = separator.unwrap_or(b',');
-        let fields = line.split(char::from(separator)).filter(|field| separator != b' ' || !field.is_empty()).count();
-        Shape { separator, fields }
-    }
-}
-
 /// Fails when a row gets longer than is allowed, so that a packed file cannot unpack into one endless field.
 struct LimitedRows {
-    from: Box<dyn BufRead>,
+    from: Box<dyn std::io::Read>,
     /// Bytes read since whoever reads rows set it to 0.
     row: Rc<Shared<u64>>,
     row_max: u64,

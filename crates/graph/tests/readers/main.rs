@@ -16,6 +16,7 @@ mod parquets;
 mod passes;
 mod pickles;
 mod real_data;
+mod rows;
 mod tables;
 mod typed;
 mod values;
