@@ -156,10 +156,17 @@ impl<'a> Fields<'a> {
 
     /// The next field as an integer that is not negative; `None` where it is something else, or there is none.
     pub fn count(&mut self) -> Option<u64> {
-        let field = self.next()?;
-        let digits = |value: u64, &byte: &u8| byte.is_ascii_digit().then(|| value * 10 + u64::from(byte - b'0'));
+        let start = self.0.iter().position(|&byte| !is_between(byte))?;
+        let rest = &self.0[start..];
+        let (mut value, mut digits) = (0u64, 0);
+        while let Some(digit) = rest.get(digits).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            digits += 1;
+        }
+        self.0 = &rest[digits..];
         // No count of 18 digits overflows.
-        if field.len() > 18 { None } else { field.iter().try_fold(0, digits) }
+        let is_whole = (1..=18).contains(&digits) && self.0.first().is_none_or(|&byte| is_between(byte));
+        is_whole.then_some(value)
     }
 
     /// The next field as a number that is there and not NaN.
@@ -211,6 +218,7 @@ mod tests {
         assert!(fields.next().is_none());
         assert_eq!(Fields(b"-1").count(), None);
         assert_eq!(Fields(b"1234567890123456789").count(), None);
+        assert_eq!((Fields(b"1.5").count(), Fields(b"12a").count(), Fields(b" ").count()), (None, None, None));
         assert_eq!(Fields(b"nan").number(), None);
     }
 }
