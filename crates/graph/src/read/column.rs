@@ -65,6 +65,11 @@ pub trait Table {
         1
     }
 
+    /// Below which number floating-point numbers of a column say which whole number they are; nothing where all do.
+    fn exact_below(&self, _column: usize) -> Option<f64> {
+        None
+    }
+
     /// Calls `sink(row, i, cell)` once for every row and every `wanted[i]`, a column and the kind to give its values
     /// in: the column's own, [`Kind::Float`] for integers and dates, or, but for lists, [`Kind::Text`]. Rows ascend
     /// within each column; which column comes first is up to the file. An error of the sink, saying what was expected,

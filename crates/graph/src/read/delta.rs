@@ -46,7 +46,7 @@ struct Remove {
 pub struct MetaData {
     /// The columns, as JSON.
     pub schema_string: String,
-    /// Settings.
+    /// Settings of the table.
     #[serde(default)]
     pub configuration: BTreeMap<String, Option<String>>,
 }

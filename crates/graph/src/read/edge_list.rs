@@ -10,6 +10,7 @@
 use super::bipartite;
 use super::edge_rows::{Kept, Numbered, Refused, data_of, ends_of, number, repeated};
 use super::ends::{EdgeColumns, SOURCE_NAMES, TARGET_NAMES};
+use super::float_ids::warn_of_floats;
 use super::id_index::{IdIndex, distinct, into_ids};
 use super::matrix_table::refuse_matrix;
 use super::node_table::{NodeTable, open_nodes};
@@ -92,6 +93,7 @@ impl Tables {
                           edges/A__RELATION__B.csv; without --bipartite, --source and --target join them as one kind";
             return Err(GraphError::format(nodes, "nodes of two kinds (data.bipartite, or by their names)", folder));
         }
+        warn_of_floats(&*table, &[columns.source, columns.target], &mut roles.of_table(&edges_path))?;
         refuse_idle(options, nodes.is_some(), &roles)?;
         if columns.is_bipartite(options) {
             let (dataset, removed) = bipartite::read(&*table, (path, &edges_path), &columns, options)?;

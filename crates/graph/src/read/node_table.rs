@@ -1,26 +1,28 @@
 //! Node tables: one row a node, with an id, features, labels and a part in a split.
 
+use super::ReadOptions;
+use super::float_ids::warn_of_floats;
 use super::heading::Heading;
 use super::index_column::index_column;
 use super::node_columns::{Fate, Survey, feature_names, places, survey};
 use super::node_labels::{LabelReader, Named};
 use super::node_matrix::{Matrix, read_matrix};
+use super::node_roles::{say_features, say_labels, say_leaks, shorten_list};
 use super::numbers::shorten;
 use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, open_table, usual_column};
 use super::words::is_missing;
-use super::{Missing, ReadOptions};
 use crate::about::{About, Reading, TableColumn};
 use crate::dataset::{Features, Labels, Split};
 use crate::error::{GraphError, Result};
 use crate::exact::Exact;
 use crate::limits::Limits;
-use crate::roles::{Role, Roles, TableRoles, ranges};
+use crate::roles::{Role, Roles, TableRoles};
 use std::path::Path;
 
 const ID_NAMES: [&str; 3] = ["id", "node_id", "node"];
-const LABEL_NAMES: [&str; 3] = ["label", "y", "class"];
+pub(super) const LABEL_NAMES: [&str; 3] = ["label", "y", "class"];
 /// With this before its name a column says of one class who has it.
-const LABEL_PREFIX: &str = "label_";
+pub(super) const LABEL_PREFIX: &str = "label_";
 const SPLIT_NAMES: [&str; 2] = ["split", "set"];
 const MASK_NAMES: [(&[&str], u8); 3] = [
     (&["train_mask", "train"], Split::TRAIN),
@@ -57,7 +59,8 @@ struct Found {
     masks: Vec<(usize, u8)>,
 }
 
-enum LabelColumns {
+/// The columns that labels are in.
+pub(super) enum LabelColumns {
     None,
     One(usize),
     /// Several, and what their names begin with.
@@ -80,6 +83,7 @@ impl NodeTable {
         let mut roles = roles.of_table(path);
         let mut found = Found::find(&*table, path, options)?;
         found.say(&*table, &mut roles);
+        warn_of_floats(&*table, found.id.as_slice(), &mut roles)?;
         let mut labels = found.labels(&*table, options)?;
         let free: Vec<usize> = (0..table.columns().len()).filter(|column| !found.taken().contains(column)).collect();
         if let (LabelColumns::One(column), None, None) = (&found.label, &options.columns.label, &options.like)
@@ -101,17 +105,8 @@ impl NodeTable {
         let wanted: Vec<(usize, &TableColumn)> = seen.features.iter().map(|(place, column)| (*place, column)).collect();
         refuse_twice(&*table, path, &wanted)?;
         let matrix = read_matrix(&*table, &wanted, limits)?;
-        say_features(&wanted, &matrix, options, &mut roles);
-        for (column, word, count) in &seen.absent {
-            let what = format!("{count} of {nodes} values are missing: '{word}' stands for a missing value");
-            let remedy = "a category that is called so needs another spelling in the table";
-            roles.doubtful(
-                Role::Features,
-                &[column],
-                format!("{column}: {what}"),
-                format!("column '{column}': {what}; {remedy}"),
-            );
-        }
+        say_features(&*table, &wanted, &matrix, options, &mut roles);
+        seen.say_absent(nodes, &mut roles);
         if found.label.is_some() && options.like.is_none() {
             say_leaks(&wanted, &mut roles);
         }
@@ -235,6 +230,11 @@ impl Found {
                 let kind = if table.columns()[column].kind == Kind::Integer { "integers" } else { "texts" };
                 roles.line(Role::Ids, &[name], format!("{name} ({kind})"));
             }
+            None if table.path().is_dir() => {
+                let what =
+                    "nodes are the rows of all files, in the order of the numbers in the files' names".to_owned();
+                roles.doubtful(Role::Ids, &[], "the numbers of the rows", what);
+            }
             None => roles.line(Role::Ids, &[], "the numbers of the rows"),
         }
     }
@@ -295,10 +295,6 @@ impl LabelColumns {
 fn among(table: &dyn Table, path: &Path, expected: &str) -> GraphError {
     let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
     GraphError::format(path, "header", format!("expected {expected} among: {}", shorten_list(&names)))
-}
-
-fn shorten_list(names: &[&str]) -> String {
-    ranges(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
 }
 
 fn no_ids(table: &dyn Table, path: &Path) -> GraphError {
@@ -366,6 +362,16 @@ impl Seen {
         Ok(seen)
     }
 
+    /// Warns of words in categories that stand for missing values.
+    fn say_absent(&self, nodes: usize, roles: &mut TableRoles) {
+        for (column, word, count) in &self.absent {
+            let what = format!("{count} of {nodes} values are missing: '{word}' stands for a missing value");
+            let remedy = "a category that is called so needs another spelling in the table";
+            let warning = format!("column '{column}': {what}; {remedy}");
+            roles.doubtful(Role::Features, &[column], format!("{column}: {what}"), warning);
+        }
+    }
+
     /// The columns that a model knows, in its order.
     fn like(table: &dyn Table, path: &Path, free: &[usize], recipe: &About) -> Result<Seen> {
         let places = places(table, path, recipe)?;
@@ -386,118 +392,6 @@ fn refuse_twice(table: &dyn Table, path: &Path, wanted: &[(usize, &TableColumn)]
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(GraphError::format(path, "header", format!("two columns are called '{}'", pair[0]))),
         None => Ok(()),
-    }
-}
-
-fn say_labels(
-    table: &dyn Table,
-    found: &LabelColumns,
-    labels: Option<&Named>,
-    candidates: &[String],
-    roles: &mut TableRoles,
-) {
-    let columns: Vec<&str> = match found {
-        LabelColumns::None => Vec::new(),
-        LabelColumns::One(column) => vec![&table.columns()[*column].name],
-        LabelColumns::Several(columns, _) => columns.iter().map(|&c| table.columns()[c].name.as_str()).collect(),
-    };
-    let Some(named) = labels else {
-        if candidates.is_empty() {
-            return roles.line(Role::Labels, &[], "none");
-        }
-        let few = shorten_list(&candidates.iter().map(String::as_str).collect::<Vec<_>>());
-        let what = format!(
-            "no column of labels is recognised ({}); data.label (--label) names one; with few different values: {few}",
-            LABEL_NAMES.join(", ")
-        );
-        return roles.doubtful(Role::Labels, &[], "none", what);
-    };
-    let classes = named.labels.classes();
-    let shown = |number: usize| match named.classes.get(number) {
-        Some(name) => format!("{}={number}", shorten(name)),
-        None => number.to_string(),
-    };
-    let listed = match (classes, named.classes.is_empty()) {
-        (0, _) => "no classes".to_owned(),
-        (classes, true) => format!("classes 0..{}", classes - 1),
-        (classes, false) => {
-            let more = if classes > 20 { format!(" and {} more", classes - 20) } else { String::new() };
-            (0..classes.min(20)).map(shown).collect::<Vec<_>>().join(" ") + &more
-        }
-    };
-    let kind = if matches!(named.labels, Labels::Multi { .. }) { " (multi-label)" } else { "" };
-    let names = shorten_list(&columns);
-    let mut text = format!("{names}{kind}: {listed}");
-    let numbered = named.classes.iter().all(|name| name.parse::<u64>().is_ok()) && !named.classes.is_empty();
-    let mut warning = None;
-    if named.unknown.0 > 0 {
-        let what = format!("{} labels of other classes, such as '{}'", named.unknown.0, named.unknown.1);
-        text = format!("{text}, {what}, which are not known");
-        warning = Some(format!("column '{names}': {what}, are taken as not known"));
-    } else if numbered && matches!(found, LabelColumns::One(_)) {
-        let what = "labels are numbers with gaps; the classes are the numbers that are there";
-        warning = Some(format!("column '{names}': {what}: {listed}"));
-    }
-    match warning {
-        Some(warning) => roles.doubtful(Role::Labels, &columns, text, warning),
-        None => roles.line(Role::Labels, &columns, text),
-    }
-}
-
-/// Warns of features that are called as labels are: what is to be learned would be read from them.
-fn say_leaks(wanted: &[(usize, &TableColumn)], roles: &mut TableRoles) {
-    let is_label = |name: &str| name.starts_with(LABEL_PREFIX) || LABEL_NAMES.contains(&name.to_lowercase().as_str());
-    let names: Vec<&str> =
-        wanted.iter().map(|(_, column)| column.name.as_str()).filter(|name| is_label(name)).collect();
-    if !names.is_empty() {
-        let what = "features that are called as labels are; data.ignore (--ignore) leaves them out".to_owned();
-        roles.doubtful(Role::Features, &names, names.join(", "), format!("{}: {what}", names.join(", ")));
-    }
-}
-
-/// One line for all features, and a warning for texts that are no category of theirs.
-fn say_features(wanted: &[(usize, &TableColumn)], matrix: &Matrix, options: &ReadOptions, roles: &mut TableRoles) {
-    let names: Vec<&str> = wanted.iter().map(|(_, column)| column.name.as_str()).collect();
-    if names.is_empty() {
-        return roles.line(Role::Features, &[], "none");
-    }
-    let mut parts = Vec::new();
-    let mut plain = Vec::new();
-    let mut unknown = Vec::new();
-    for (place, (_, column)) in wanted.iter().enumerate() {
-        let mut notes = match &column.reading {
-            Reading::Number => Vec::new(),
-            Reading::Amount { comma: false } => vec!["amounts such as 1,234.50 or 12%".to_owned()],
-            Reading::Amount { comma: true } => vec!["amounts such as 1.234,50 or 12,5%".to_owned()],
-            Reading::List { width } => vec![format!("list of {width}")],
-            Reading::Category { values } => vec![format!("one-hot {}", values.len())],
-            Reading::Date => vec!["date as days".to_owned()],
-        };
-        let fill = match (options.like.is_some(), options.cells.missing) {
-            _ if matches!(column.reading, Reading::Category { .. }) => "",
-            (true, _) => ", filled as in training",
-            (false, Missing::Mean) => ", filled with the mean",
-            (false, _) => ", filled with 0",
-        };
-        if matrix.missing[place] > 0 {
-            notes.push(format!("{} missing{fill}", matrix.missing[place]));
-        }
-        let (count, first) = &matrix.unknown[place];
-        if *count > 0 {
-            notes.push(format!("{count} of no known category"));
-            unknown.push(format!("column '{}': {count} values are no category of the model's: '{first}'", column.name));
-        }
-        if notes.is_empty() {
-            plain.push(column.name.clone());
-            continue;
-        }
-        parts.extend((!plain.is_empty()).then(|| ranges(&std::mem::take(&mut plain))));
-        parts.push(format!("{} ({})", column.name, notes.join(", ")));
-    }
-    parts.extend((!plain.is_empty()).then(|| ranges(&plain)));
-    match unknown.is_empty() {
-        true => roles.line(Role::Features, &names, parts.join(", ")),
-        false => roles.doubtful(Role::Features, &names, parts.join(", "), unknown.join("; ")),
     }
 }
 

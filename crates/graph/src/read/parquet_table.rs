@@ -9,7 +9,7 @@ use super::arrow_schema::{KEY, durations};
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
 use super::parquet_guard::{Guard, varint};
 use super::parquet_kinds::{Meaning, is_plain, is_vector, kind_of, kind_of_several, may_be_large};
-use super::parquet_values::{each, read_column};
+use super::parquet_values::{each, read_column, whole_below};
 use super::parquet_vectors::read_vectors;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
@@ -121,7 +121,7 @@ impl ParquetTable {
         for group in 0..self.reader.num_row_groups() {
             let (reader, descr) = self.chunk(group, self.leaves[column].start)?;
             let ColumnReader::ByteArrayColumnReader(reader) = reader else { continue };
-            let looked = each(reader, &descr, &mut |value| {
+            let looked = each(reader, &descr, |value| {
                 are = are && value.is_none_or(|value| std::str::from_utf8(value.data()).is_ok());
                 // There is no need to go on.
                 if are { Ok(()) } else { Err(String::new()) }
@@ -261,6 +261,10 @@ impl Table for ParquetTable {
 
     fn rows(&self) -> usize {
         self.rows
+    }
+
+    fn exact_below(&self, column: usize) -> Option<f64> {
+        whole_below(&self.descr(self.leaves[column].start))
     }
 
     fn rows_at_once(&self) -> usize {

@@ -3,6 +3,7 @@
 use super::column::{Cell, Kind};
 use super::parquet_kinds::Meaning;
 use half::f16;
+use parquet::basic::Type;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::schema::types::ColumnDescPtr;
@@ -16,8 +17,15 @@ const BATCH: usize = 8192;
 /// How many rows of lists are decoded at a time.
 const LISTS: usize = 512;
 
-/// From here on neighbouring whole numbers are one number, in 64, 32 and 16 bits.
-const WHOLE: [f64; 3] = [9_007_199_254_740_992.0, 16_777_216.0, 2048.0];
+/// From which number on neighbouring whole numbers are one, of floating-point numbers.
+pub fn whole_below(descr: &ColumnDescPtr) -> Option<f64> {
+    match (Meaning::of(descr), descr.physical_type()) {
+        (Meaning::Half, _) => Some(2048.0),
+        (Meaning::Float, Type::FLOAT) => Some(16_777_216.0),
+        (Meaning::Float, _) => Some(9_007_199_254_740_992.0),
+        _ => None,
+    }
+}
 
 /// A value as it is meant.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +36,8 @@ pub enum Value<'a> {
     Large(i128),
     /// A whole number, so many of whose digits stand behind the point.
     Decimal(i128, u32),
-    /// A floating-point number, and from where on it may have been another one.
-    Float(f64, f64),
+    /// A floating-point number.
+    Float(f64),
     /// Days since 1970-01-01, or of a time of day or an interval.
     Days(f64),
     /// A text.
@@ -64,12 +72,8 @@ pub fn read_column(
             Ok(if is_large { Value::Large((value as u64).into()) } else { whole(value, value) })
         }),
         ColumnReader::Int96ColumnReader(reader) => values(reader, of, emit, |value| Ok(Value::Days(days(value)))),
-        ColumnReader::FloatColumnReader(reader) => {
-            values(reader, of, emit, |&value| Ok(Value::Float(value.into(), WHOLE[1])))
-        }
-        ColumnReader::DoubleColumnReader(reader) => {
-            values(reader, of, emit, |&value| Ok(Value::Float(value, WHOLE[0])))
-        }
+        ColumnReader::FloatColumnReader(reader) => values(reader, of, emit, |&value| Ok(Value::Float(value.into()))),
+        ColumnReader::DoubleColumnReader(reader) => values(reader, of, emit, |&value| Ok(Value::Float(value))),
         ColumnReader::ByteArrayColumnReader(reader) => match meaning {
             Meaning::Decimal(scale) => values(reader, of, emit, |value: &ByteArray| decimal(value.data(), scale)),
             _ => values(reader, of, emit, |value: &ByteArray| match std::str::from_utf8(value.data()) {
@@ -90,7 +94,7 @@ fn values<T: DataType>(
     value: impl Fn(&T::T) -> Result<Value<'_>, String>,
 ) -> Result<(), String> {
     if descr.max_rep_level() == 0 {
-        return each(reader, descr, &mut |found| match found {
+        return each(reader, descr, |found| match found {
             Some(found) => give(value(found)?, kind, emit),
             None => emit(Cell::Missing),
         });
@@ -116,16 +120,12 @@ fn give(value: Value, kind: Kind, emit: Emit) -> Result<(), String> {
         },
         (Value::Large(value), Kind::Text) => emit(Cell::Text(&value.to_string())),
         (Value::Decimal(value, scale), Kind::Text) => emit(Cell::Text(&decimal_text(value, scale))),
-        (Value::Float(value, whole), Kind::Text) if value.abs() >= whole => Err(format!(
-            "found {value} as a floating-point number, whose neighbours are the same number to it (so DuckDB writes \
-             HUGEINT and sums): write the column as BIGINT or as texts, CAST(… AS VARCHAR)"
-        )),
-        (Value::Float(value, _), Kind::Text) => emit(Cell::Text(&value.to_string())),
+        (Value::Float(value), Kind::Text) => emit(Cell::Text(&value.to_string())),
         (Value::Uuid(bytes), Kind::Text) => emit(Cell::Text(&uuid(bytes))),
         (Value::Days(_), Kind::Text) => Err("found a date or a time, which is neither id nor name".to_owned()),
         (Value::Days(days), Kind::Float | Kind::Date) => emit(Cell::Float(days)),
         (Value::Text(_) | Value::Uuid(_), _) => Err("expected a number, found text".to_owned()),
-        (Value::Float(value, _), Kind::Integer) => Err(format!("expected an integer, found {value}")),
+        (Value::Float(value), Kind::Integer) => Err(format!("expected an integer, found {value}")),
         (value, Kind::Float) => emit(Cell::Float(number(value))),
         _ => Err("expected another kind of value".to_owned()),
     }
@@ -137,7 +137,7 @@ fn number(value: Value) -> f64 {
         Value::Integer(value) => value as f64,
         Value::Large(value) => value as f64,
         Value::Decimal(value, scale) => decimal_number(value, scale),
-        Value::Float(value, _) | Value::Days(value) => value,
+        Value::Float(value) | Value::Days(value) => value,
         Value::Text(_) | Value::Uuid(_) => f64::NAN,
     }
 }
@@ -146,7 +146,7 @@ fn number(value: Value) -> f64 {
 pub fn each<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     descr: &ColumnDescPtr,
-    value: &mut dyn FnMut(Option<&T::T>) -> Result<(), String>,
+    mut value: impl FnMut(Option<&T::T>) -> Result<(), String>,
 ) -> Result<(), String> {
     let there = descr.max_def_level();
     let mut values: Vec<T::T> = Vec::new();
@@ -247,7 +247,7 @@ fn fixed(bytes: &[u8], meaning: Meaning) -> Result<Value<'_>, String> {
     match (meaning, bytes) {
         (Meaning::Decimal(scale), _) => decimal(bytes, scale),
         (Meaning::Uuid, _) => Ok(Value::Uuid(bytes)),
-        (Meaning::Half, &[low, high]) => Ok(Value::Float(f16::from_le_bytes([low, high]).to_f64(), WHOLE[2])),
+        (Meaning::Half, &[low, high]) => Ok(Value::Float(f16::from_le_bytes([low, high]).to_f64())),
         (Meaning::Interval, _) => match [word(0), word(4), word(8)] {
             // A month counts 30 days, as in SQL's comparisons.
             [Some(months), Some(days), Some(millis)] => {

@@ -23,7 +23,7 @@ pub fn read_vectors(leaves: [(ColumnReader, ColumnDescPtr); 4], emit: Emit) -> R
     let mut values = Lists::new(reader, &values.1);
     let mut vector = Vec::new();
     loop {
-        let rows = values.read(&|&value| Ok(Value::Float(value, f64::INFINITY)))?;
+        let rows = values.read(&|&value| Ok(Value::Float(value)))?;
         for part in &mut parts {
             if part.read(&|&value| Ok(Value::Integer(value.into())))? != rows {
                 return Err("vectors whose columns are not of one length".to_owned());

@@ -47,7 +47,10 @@ pub fn is_table_folder(path: &Path) -> bool {
 
 fn holds(folder: &Path, depth: usize) -> bool {
     let entries = entries(folder).unwrap_or_default();
-    let is_tables = entries.iter().any(|path| is_parquet(path) && !is_of_two(path)) || are_texts(&entries);
+    if entries.iter().any(|path| is_of_two(path)) {
+        return false;
+    }
+    let is_tables = entries.iter().any(|path| is_parquet(path)) || are_texts(&entries);
     let inner = || entries.iter().filter(|path| key_value(path).is_some() && path.is_dir());
     is_tables || depth < DEPTH_MAX && inner().any(|path| holds(path, depth + 1))
 }
@@ -135,9 +138,12 @@ fn starts_with_magic(path: &Path) -> std::io::Result<bool> {
     Ok(&start == b"PAR1")
 }
 
-/// Whether it is a table of edges or nodes beside the other.
+/// Whether it is a table of edges or nodes that may have the other beside it.
 fn is_of_two(path: &Path) -> bool {
-    ["edges.", "nodes."].iter().any(|start| name(path).to_lowercase().starts_with(start))
+    let name = name(path).to_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let is = |stem: &str| ["csv", "tsv", "txt", "parquet"].iter().any(|end| name == format!("{stem}.{end}"));
+    is("edges") || is("nodes")
 }
 
 fn is_text(path: &Path) -> bool {

@@ -294,6 +294,14 @@ impl Table for TableFolder {
         self.rows
     }
 
+    fn exact_below(&self, column: usize) -> Option<f64> {
+        let of_part = |part: &Part| match &part.places[column] {
+            Place::Column(place) => self.table(part).ok()?.with(|table| table.exact_below(*place)),
+            Place::Given(_) | Place::Nowhere => None,
+        };
+        self.parts.iter().filter_map(of_part).min_by(f64::total_cmp)
+    }
+
     fn rows_at_once(&self) -> usize {
         self.parts.iter().map(|part| part.rows_at_once).max().unwrap_or(0)
     }

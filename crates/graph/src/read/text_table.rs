@@ -147,10 +147,7 @@ impl TextTable {
             fields.extend(values.iter().map(String::as_str));
             let expected = *width.get_or_insert(fields.len());
             if fields.len() != expected {
-                let hint = match fields[0].starts_with(['#', '%']) {
-                    true => "; comments are read before the first row only",
-                    false => "",
-                };
+                let hint = hint(fields[0], number == 1 && fields.len() == expected + 1);
                 return Err(error(format!("expected {expected} fields, found {}{hint}", fields.len())));
             }
             if expected > COLUMNS_MAX {
@@ -221,6 +218,18 @@ impl Table for TextTable {
         } else {
             Err(GraphError::format(&self.path, "end", "the file changed while it was read"))
         }
+    }
+}
+
+/// What a row of another number of fields may be; `named` where one more stands before the first row.
+fn hint(first: &str, named: bool) -> &'static str {
+    match first.starts_with(['#', '%']) {
+        true => "; comments are read before the first row only",
+        false if named => {
+            "; is the first one the name of the row, which has none in the header? In R write.table(…, row.names = FALSE) \
+             leaves it out, and col.names = NA gives it one"
+        }
+        false => "",
     }
 }
 

@@ -58,6 +58,10 @@ fn folders_of_all_engines_are_one_table() {
         write(&path, &files);
         assert_eq!(edges(&path), 3, "{name}");
     }
+    // Beside edges that are called so, other tables are none of theirs.
+    let path = folder.path().join("two");
+    write(&path, &[("edges.parquet", chain(0..2)), ("scores.parquet", chain(7..9))]);
+    assert_eq!(edges(&path), 2);
     // Thousands of files are no more at once than may be open.
     let many: Vec<(String, Vec<u8>)> =
         (0..1500).map(|number| (format!("part-{number:05}.parquet"), chain(number..number + 1))).collect();
