@@ -19,11 +19,11 @@ pub fn sections(page: &mut Page, run: &Run) {
     let metrics = &run.recorded.summary.metrics;
     if let Some(parts) = metrics.parts.as_ref().filter(|parts| parts.test.count.len() > 1) {
         page.heading("Part by part");
-        page.say(
-            "The best round on each part's own validation and test nodes, or edges, alone. Mean and spread (the \
-             sample standard deviation) count every part for one that has the figure; a dash stands where a part has \
-             none.",
-        );
+        page.say(&format!(
+            "The best round on each part's own validation and test {} alone. Mean and spread (the sample standard \
+             deviation) count every part for one that has the figure; a dash stands where a part has none.",
+            run.recorded.task.noun()
+        ));
         page.table(&by_part(parts));
         more(page, parts.test.count.len(), "parts");
     }
