@@ -5,6 +5,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+/// No graph is cut into more parts.
+pub const PARTS_MAX: u32 = 4096;
+
 /// Bounds that every reader keeps.
 ///
 /// They are one fence of three. Another holds whatever the limits: a count in a header is never believed before it has

@@ -75,7 +75,7 @@ fn a_bad_assignment_is_named_with_its_line() {
     );
     place.refused("partition a.npz --parts 2 --method given --file absent.txt", 3, &["absent.txt"]);
     place.refused("partition a.npz --parts 2 --method given", 2, &["--file"]);
-    place.refused("partition a.npz --parts 2 --file of.txt", 2, &["--file", "--method given"]);
+    place.refused("partition a.npz --parts 2 --method random --file of.txt", 2, &["--file", "--method given"]);
     assert_eq!(place.names(), ["a.npz", "of.txt"]);
 }
 

@@ -114,6 +114,8 @@ fn place() -> Place {
     let people = |n: usize| format!("p{n},{n},{},{}\n", ["no", "yes"][n % 2], ["train", "val", "test"][n % 3]);
     let people: String = (0..24).map(people).collect();
     place.write("people.csv", &format!("id,x,label,split\n{people}"));
+    let owned: String = (0..24).map(|n| format!("p{n},{}\n", ["north", "south"][n % 2])).collect();
+    place.write("owned.csv", &format!("id,part\n{owned}"));
     let alike: String = people.lines().map(|line| line.replace("yes,val", "no,val") + "\n").collect();
     place.write("alike.csv", &format!("id,x,label,split\n{alike}"));
     place.write("people.toml", &RUN.replace("graph.npz\"", "calls.csv\"\nnodes_path = \"people.csv\""));
@@ -188,7 +190,7 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
         &[
             place.json("partition graph.npz --parts 2"),
             parts,
-            place.json("partition calls.csv --nodes people.csv --parts 2"),
+            place.json("partition calls.csv --nodes people.csv --file owned.csv"),
             place.json("partition graph.npz --parts 2 --measure"),
             place.json("partition rmat --parts 2 --memory 1GB --out rmat-2"),
         ],
@@ -202,6 +204,7 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
             place.json(&format!("plan run.toml {lossy} {shaped} --ledger ledger.csv")),
             place.json("plan run.toml --set messages.budget=16kB"),
             place.json("plan trainers.toml"),
+            place.json("plan people.toml --set partition.method=given --set partition.file=owned.csv"),
         ],
     );
     let train = place.json("train run.toml --out run --set out.checkpoint_every=1");
@@ -210,7 +213,8 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     let trained = place.json("train trainers.toml --out trained");
     let resumed = place.json("resume run --set train.epochs=5");
     let areas = place.json("train people.toml --out areas --set data.nodes_path=alike.csv --set train.metrics=roc_auc");
-    let people = place.json("train people.toml --out people");
+    let people =
+        place.json("train people.toml --out people --set partition.method=given --set partition.file=owned.csv");
     let links = place.json("train run.toml --out links --set task.kind=link_prediction");
     check("`laconic train`, `laconic resume`", &[train, budget, noted, resumed, people, trained, areas, links]);
     check("`laconic verify`", &[place.json("verify run.toml --rounds 2")]);

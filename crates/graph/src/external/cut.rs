@@ -180,6 +180,7 @@ fn global(job: &Job, edges: u64, (roles, assignment): (&[u8], &[u32]), data_dige
         columns: job.data.columns(),
         classes: job.data.classes(),
         about: job.data.about(),
+        part_names: Vec::new(),
         ..GlobalCounts::default()
     }
 }

@@ -104,6 +104,7 @@ fn global_counts(dataset: &Dataset, roles: &[u8]) -> GlobalCounts {
         negatives: dataset.negatives.as_ref().map(|given| given.each_ref().map(GivenPairs::counts)),
         types: types_of(&dataset.features, &dataset.about).map(TypeRuns::of).unwrap_or_default(),
         about: dataset.about.clone(),
+        part_names: Vec::new(),
     }
 }
 

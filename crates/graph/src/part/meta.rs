@@ -9,16 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::edges::Relations;
 use crate::error::{GraphError, Result};
-use crate::limits::{Limits, read_limited};
+use crate::limits::{Limits, PARTS_MAX, read_limited};
 use crate::part::{GlobalCounts, PartCounts};
 
 /// The name in [`Meta::format`].
 pub const FORMAT: &str = "laconic-parts";
 /// The version that this program writes, and the only one it reads.
 pub const VERSION: u32 = 1;
-
-/// No graph is cut into more parts.
-pub const PARTS_MAX: u32 = 4096;
 
 /// More than the meta data of that many parts.
 const BYTES_MAX: u64 = 1 << 30;

@@ -115,6 +115,9 @@ pub struct GlobalCounts {
     /// What classes, relations and features are called, and how features were made.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,
+    /// What each part is called; empty where parts are called by their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub part_names: Vec<String>,
 }
 
 fn is_zero(count: &usize) -> bool {

@@ -9,7 +9,7 @@ use crate::read::arrays::read_npy;
 
 pub(super) static KIND: PartitionerKind = PartitionerKind {
     name: "given",
-    options: &["file"],
+    options: &["file", "column"],
     reads: |_| Reads::Nodes,
     build: |options| {
         let file = options.file.clone();

@@ -14,6 +14,9 @@ mod registry;
 mod streaming;
 mod super_node;
 
+/// The name of the partitioner that is told who owns what.
+pub const GIVEN: &str = given::KIND.name;
+
 pub use partitioner::{
     IMBALANCE_DEFAULT, Kept, Objective, OptionValue, PASSES_DEFAULT, PartitionInput, PartitionOptions, Partitioner,
     RULES, RowsInput,

@@ -6,6 +6,7 @@
 
 pub mod array_folder;
 pub mod arrays;
+pub mod assignment;
 pub mod dgl_csv;
 pub mod dgl_reddit;
 pub mod edge_list;

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::roles::{Role, Roles, TableRoles};
 use std::path::Path;
 
-const ID_NAMES: [&str; 3] = ["id", "node_id", "node"];
+pub(super) const ID_NAMES: [&str; 3] = ["id", "node_id", "node"];
 pub(super) const LABEL_NAMES: [&str; 3] = ["label", "y", "class"];
 /// With this before its name a column says of one class who has it.
 pub(super) const LABEL_PREFIX: &str = "label_";

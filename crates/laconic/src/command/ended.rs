@@ -72,7 +72,7 @@ fn of_parts(text: &mut String, summary: &Summary) {
         let _ = writeln!(
             text,
             "  parts  {split} {name}: mean {mean}, spread {spread}, worst {least} (part {})",
-            worst.part
+            summary.part_names.get(worst.part as usize).cloned().unwrap_or_else(|| worst.part.to_string())
         );
     }
 }

@@ -75,7 +75,9 @@ keys! {
     "partition.order": "given | locality | random: how a worker orders its own rows; locality puts those that read the \
         same rows near each other, which is faster where rows of all nodes are more than a cache holds; random is to \
         compare with (given)",
-    "partition.file": "given: the assignment, one part number a line, or npy",
+    "partition.file": "given: the assignment: a table with the columns id and part, or one part number a line for the \
+        node of that row, or npy",
+    "partition.column": "given: the column of the node table, or of partition.file, that says each node's part",
     "model.arch": "gcn | sage | gin | gat | rgcn | mlp (sage)",
     "model.layers": "number of layers (2)",
     "model.hidden": "width between layers, for gat all heads together (256)",

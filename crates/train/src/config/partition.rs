@@ -33,6 +33,9 @@ pub struct PartitionConfig {
     /// The assignment for `given`: one part number a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// The column of parts for `given`: of `file` where that is a table, else of the node table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
     /// How many clusters `super_node` deals out; 0 stands for 15,000, or a 64th of the nodes where that is less.
     pub clusters: u32,
     /// What `super_node` clusters by: `multilevel` or `streaming`.
@@ -62,6 +65,7 @@ impl Default for PartitionConfig {
             imbalance: IMBALANCE_DEFAULT,
             order: ORDERS[0].name.to_owned(),
             file: None,
+            column: None,
             clusters: 0,
             clusterer: clusterers()[0].0.to_owned(),
             rule: RULES[0].to_owned(),

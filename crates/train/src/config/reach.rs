@@ -52,6 +52,7 @@ const REACHES: [(Reach, &[&str]); 3] = [
             "partition.clusterer",
             "partition.rule",
             "partition.passes",
+            "partition.column",
             "partition.order",
             "model.arch",
             "model.layers",

@@ -95,6 +95,8 @@ pub struct Plan {
     pub metrics: Vec<Metric>,
     /// How far labels of training nodes differ between parts, where somebody sees all of them.
     pub label_skew: Option<f64>,
+    /// What each part is called; empty where parts are called by their numbers.
+    pub part_names: Vec<String>,
     /// What classes count for in the loss of training.
     pub class_weights: Option<ClassWeights>,
     /// How many counts of classes are added up over workers at the start: none, or for each class its training nodes,
@@ -152,6 +154,7 @@ impl Plan {
         let (inductive, class_weights) = (config.data.inductive, config.train.class_weights.clone());
         let (weighted, unread) = (counts.weighted, model.unread(counts));
         let plan = Plan { metrics, weighted, unread, inductive, deletes_edges, class_weights, class_counts, ..model };
+        let plan = Plan { part_names: counts.part_names.clone(), ..plan };
         let plan = plan.in_batches(counts, counts.train)?;
         plan.check_trainers()?;
         plan.check_layers()?;
@@ -165,7 +168,8 @@ impl Plan {
         let deletes_edges = model.selection.as_ref().is_some_and(|selection| selection.deletes_edges());
         let metrics = links::link_metrics(&config.train.metrics);
         let (weighted, unread) = (counts.weighted, model.unread(counts));
-        let plan = Plan { links, metrics, deletes_edges, weighted, unread, ..model };
+        let part_names = counts.part_names.clone();
+        let plan = Plan { links, metrics, deletes_edges, weighted, unread, part_names, ..model };
         plan.check_links()?;
         let train = plan.links.as_ref().map_or(Ok(0), |links| links.training_edges(counts))?;
         let plan = plan.in_batches(counts, train)?;
@@ -237,6 +241,7 @@ impl Plan {
             links: links.map(Arc::new),
             metrics: Vec::new(),
             label_skew: None,
+            part_names: Vec::new(),
             class_weights: None,
             class_counts: 0,
             bytes_before: Arc::default(),
@@ -249,8 +254,7 @@ impl Plan {
             members: members.clone(),
             stages: stages.into(),
         };
-        plan.check_precision()?;
-        Ok(plan)
+        plan.check_precision().and(Ok(plan))
     }
 
     /// The same run with other messages, as a byte budget chooses them.

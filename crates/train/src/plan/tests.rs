@@ -35,6 +35,7 @@ fn every_key_is_documented_and_every_documented_key_exists() {
         "data.keep_self_loops",
         "data.typed",
         "partition.balance_edges",
+        "partition.column",
         "partition.file",
         "data.features_in",
         "partition.order",

@@ -32,6 +32,9 @@ pub struct Summary {
     /// The name of each class, in the order of their numbers; empty where classes are called by their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class_names: Vec<String>,
+    /// What each part is called, in the order of their numbers; empty where parts are called by these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub part_names: Vec<String>,
     /// `train.seed` of the run.
     pub seed: u64,
     /// Number of workers.
@@ -349,6 +352,7 @@ impl Summary {
             config: as_typed(given).map_err(|e| TrainError::config(e.to_string()))?,
             data_digest: facts.card.data_digest.clone(),
             class_names: facts.card.about.classes.clone(),
+            part_names: plan.part_names.clone(),
             seed: given.train.seed,
             workers: reports.len() as u32,
             transport: given.transport.kind.name().to_owned(),

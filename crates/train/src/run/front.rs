@@ -8,7 +8,7 @@ use laconic_wire::Ledger;
 
 use super::options::{Options, Outcome};
 use super::predict::{Predictions, predict_parts};
-use super::source::{PARTS_DEFAULT, Source, assign, foreseen_of};
+use super::source::{Source, assigned, foreseen_of};
 use super::threads::run_threads;
 use crate::config::{Config, Widths};
 use crate::error::{Result, TrainError};
@@ -50,9 +50,7 @@ impl Data {
             Data::Parts(parts) if parts.is_empty() => Err(TrainError::config("there are no parts")),
             Data::Parts(parts) => Ok(Source::of(parts)),
             Data::Dataset(dataset, split) => {
-                let parts = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
-                let assignment = assign(members, config, (&dataset, split), parts)?;
-                Ok(Source::of(laconic_graph::part::cut(&dataset, split, &assignment, parts)?))
+                Ok(Source::of(assigned(members, config, (&dataset, split), None)?.cut(&dataset, split)?))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Who starts workers: threads of this process, processes of this machine or of an MPI job, or whoever has a transport.
 
+mod assigned;
 pub mod cores;
 pub mod discrepancy;
 mod front;

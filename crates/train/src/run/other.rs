@@ -9,11 +9,12 @@ use laconic_graph::exact::Exact;
 use laconic_graph::info::unusable;
 use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, FeaturesIn, Part};
+use laconic_graph::partition::GIVEN;
 use laconic_graph::prepare;
 use laconic_graph::read::{ReadOptions, read_with_roles};
 
 use super::source::{Source, assign, is_part_folder, open_alone};
-use crate::config::{Config, Widths};
+use crate::config::{Config, PartitionConfig, Widths};
 use crate::error::{Result, TrainError};
 use crate::plan::{Members, Plan};
 use crate::record::card::Card;
@@ -76,7 +77,14 @@ fn cut(
     }
     let assignment = match workers {
         1 => vec![0; dataset.graph.nodes()],
-        _ => assign(members, config, (&dataset, split), workers)?,
+        _ => {
+            // What was given is about the run's own nodes.
+            let mut config = config.clone();
+            if config.partition.method == GIVEN {
+                config.partition = PartitionConfig::default();
+            }
+            assign(members, &config, (&dataset, split), workers)?
+        }
     };
     Ok((part::cut(&dataset, split, &assignment, workers)?, roles.notes().collect()))
 }

@@ -8,7 +8,7 @@ use laconic_graph::error::GraphError;
 use laconic_graph::info::{empty_classes, empty_splits, foreseen, never_learned, one_hot, unlike_scales, unusable};
 use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, FeaturesIn, GlobalCounts, Meta, Part, features_bytes};
-use laconic_graph::partition::{PartitionInput, quality};
+use laconic_graph::partition::quality;
 use laconic_graph::plan::check_counts;
 use laconic_graph::prepare;
 pub use laconic_graph::read::is_part_folder;
@@ -18,6 +18,9 @@ use laconic_graph::roles::Roles;
 use crate::config::{Config, DataConfig, FeaturePreparation, FeaturesPlace, SplitChoice, TaskChoice};
 use crate::error::{Result, TrainError};
 use crate::plan::Members;
+
+use super::assigned::named_parts;
+pub use super::assigned::{Assigned, assign, assigned, prepared_to_cut};
 
 /// Where a run's parts come from.
 pub enum Source {
@@ -97,23 +100,20 @@ impl Source {
                 let what = "features stay in the files of a folder of parts, as `laconic partition` writes it";
                 return Err(TrainError::config(format!("data.features_in = \"file\": {what}")));
             }
-            let Prepared { dataset, split, roles, notes: of_features } = prepared(&config.data)?;
-            let parts = match config.partition.parts {
-                0 => workers.unwrap_or(PARTS_DEFAULT),
-                parts => parts,
-            };
-            let assignment = assign(members, config, (&dataset, split), parts)?;
+            let Prepared { dataset, split, roles, notes: of_features } = prepared_to_cut(config)?;
+            let assigned = assigned(members, config, (&dataset, split), workers)?;
             let one_way = "some edges have one direction only; data.symmetrise adds the other";
-            let mut notes: Vec<String> = roles.notes().chain(of_features).collect();
+            let mut notes: Vec<String> =
+                roles.notes().chain(of_features).chain(assigned.notes.iter().cloned()).collect();
             notes.extend(empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)));
             notes.extend(split.into_iter().flat_map(|index| {
                 foreseen_of(config, std::iter::once((&dataset.labels, dataset.splits[index].roles.as_slice())))
             }));
             notes.extend(dataset.graph.has_one_way_edges().then(|| one_way.to_owned()));
             let roles = split.map(|index| dataset.splits[index].roles.as_slice());
-            let figures = quality(&dataset.graph, &assignment, parts, roles, dataset.features.columns())?;
+            let figures = quality(&dataset.graph, &assigned.of, assigned.parts, roles, dataset.features.columns())?;
             notes.extend(figures.not_kept(members.partitioner(config)?, &config.partition.options()));
-            Source::Cut(part::cut(&dataset, split, &assignment, parts)?.into_iter().map(Some).collect(), notes)
+            Source::Cut(assigned.cut(&dataset, split)?.into_iter().map(Some).collect(), notes)
         };
         match workers {
             Some(workers) if workers != source.parts() => Err(TrainError::config(format!(
@@ -132,7 +132,7 @@ impl Source {
         match config.partition.parts {
             _ if config.data.part.is_some() => Ok(1),
             _ if is_part_folder(&config.data.path) => Ok(part::open_meta(&config.data.path)?.parts),
-            0 => Ok(PARTS_DEFAULT),
+            0 => Ok(named_parts(config)?.unwrap_or(PARTS_DEFAULT)),
             parts => Ok(parts),
         }
     }
@@ -388,19 +388,4 @@ fn scale(
             Vec::new()
         }
     })
-}
-
-/// Assigns every node to a part, as the configuration says.
-///
-/// # Errors
-/// If there is no such partitioner, or it cannot do what is asked.
-pub fn assign(
-    members: &Members,
-    config: &Config,
-    (dataset, split): (&Dataset, Option<usize>),
-    parts: u32,
-) -> Result<Vec<u32>> {
-    let roles = split.map(|index| dataset.splits[index].roles.as_slice());
-    let input = PartitionInput { graph: &dataset.graph, roles, parts, seed: config.partition.seed };
-    Ok(members.partitioner(config)?.build(&config.partition.options())?.assign(&input)?)
 }

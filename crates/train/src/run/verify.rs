@@ -1,6 +1,6 @@
 //! One = many: the same run on one worker and on K, compared parameter by parameter.
 
-use laconic_graph::dataset::{Dataset, Features};
+use laconic_graph::dataset::Features;
 use laconic_graph::order::OrderKind;
 use laconic_graph::part::{Part, cut};
 use laconic_key::{Key, Purpose};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::config::{Config, Stored, TransportKind};
 use crate::error::{Result, TrainError};
 use crate::plan::{Members, Plan, ROUNDS_MAX};
-use crate::run::source::{PARTS_DEFAULT, Prepared, Source, assign, prepared};
+use crate::run::source::{Prepared, Source, assigned, prepared_to_cut};
 use crate::run::{Options, Outcome, run_threads};
 
 /// What a comparison found.
@@ -122,10 +122,9 @@ pub fn verify(
         let hint = "verification needs the whole graph: give the dataset that the parts were cut from";
         return Err(TrainError::config(format!("{}: {hint}", config.data.path.display())));
     }
-    let Prepared { dataset, split, .. } = prepared(&config.data)?;
-    let count = if config.partition.parts == 0 { PARTS_DEFAULT } else { config.partition.parts };
-    let parts =
-        [parts((members, &config), (&dataset, split), 1)?, parts((members, &config), (&dataset, split), count)?];
+    let Prepared { dataset, split, .. } = prepared_to_cut(&config)?;
+    let whole = cut(&dataset, split, &vec![0; dataset.graph.nodes()], 1)?;
+    let parts = [whole, assigned(members, &config, (&dataset, split), None)?.cut(&dataset, split)?];
     let mut pair = Pair { members, config, parts, force, tolerance };
     let mut epochs = pair.set_rounds(rounds)?;
     let (mut found, mut one) = pair.compare()?;
@@ -281,16 +280,4 @@ pub fn largest_difference(found: &[f32], expected: &[f32]) -> f64 {
     let largest = expected.iter().map(|v| f64::from(v.abs())).fold(1e-12, f64::max);
     let differences = found.iter().zip(expected).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
     differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) }) / largest
-}
-
-fn parts(
-    (members, config): (&Members, &Config),
-    (dataset, split): (&Dataset, Option<usize>),
-    count: u32,
-) -> Result<Vec<Part>> {
-    let assignment = match count {
-        1 => vec![0; dataset.graph.nodes()],
-        _ => assign(members, config, (dataset, split), count)?,
-    };
-    Ok(cut(dataset, split, &assignment, count)?)
 }

@@ -16,11 +16,14 @@ use clap::builder::PossibleValuesParser;
 use laconic_graph::dataset::{Dataset, Split};
 use laconic_graph::info::one_hot;
 use laconic_graph::part::Provenance;
-use laconic_graph::partition::{Objective, PartitionerKind, PartitionerRegistry, Quality, RULES, clusterers, quality};
+use laconic_graph::partition::{
+    GIVEN, Objective, PartitionerKind, PartitionerRegistry, Quality, RULES, clusterers, quality,
+};
+use laconic_graph::read::assignment::is_table;
 use laconic_graph::roles::Roles;
 use laconic_graph::skew::{LabelCounts, LabelSkew};
 use laconic_train::config::PartitionConfig;
-use laconic_train::run::source::{Prepared, assign, idle_key, prepared};
+use laconic_train::run::source::{Prepared, assigned, idle_key, prepared_to_cut};
 use laconic_train::{Config, Members};
 use serde::Serialize;
 
@@ -35,14 +38,15 @@ pub struct Partition {
     /// The dataset, in any format that `laconic data info` reads
     #[arg(value_name = "DATA")]
     data: PathBuf,
-    /// The number of parts, one worker each
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    parts: u32,
+    /// The number of parts, one worker each [default: as many as --part-column or a table --file names]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096),
+        required_unless_present_any = ["part_column", "file"])]
+    parts: Option<u32>,
     /// How to cut: random (each node anywhere), multilevel (METIS: few edges between parts), super_node (clusters dealt
-    /// out at random), streaming (few edges, in passes that need no graph in memory), given (from --file)
-    #[arg(long, value_parser = PossibleValuesParser::new(PartitionerRegistry::default().names()),
-        default_value_t = PartitionConfig::default().method)]
-    method: String,
+    /// out at random), streaming (few edges, in passes that need no graph in memory), given (from --part-column or
+    /// --file) [default: random, or given where one of these is there]
+    #[arg(long, value_parser = PossibleValuesParser::new(PartitionerRegistry::default().names()))]
+    method: Option<String>,
     /// The seed of what the method draws; given draws nothing
     #[arg(long, default_value_t = PartitionConfig::default().seed)]
     seed: u64,
@@ -90,9 +94,14 @@ struct Wishes {
     /// Streaming, also for super_node's clusters: how often it goes through the edges [default: 10]
     #[arg(long, value_name = "COUNT")]
     passes: Option<u32>,
-    /// Given: one part number a line, line i for node i, or an .npy
-    #[arg(long, value_name = "ASSIGNMENT", required_if_eq("method", "given"))]
+    /// Given: a table with the columns id and part, in any order of rows; or one part number a line for the node of
+    /// that row, or an .npy
+    #[arg(long, value_name = "ASSIGNMENT")]
     file: Option<PathBuf>,
+    /// Given: the column of the node table (or of --file) that says which part each node belongs to, such as region;
+    /// parts keep its names. It is no feature then, unless --features-columns names it
+    #[arg(long, value_name = "COLUMN")]
+    part_column: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -103,13 +112,17 @@ Examples:
   laconic partition cora.npz --parts 4 --method multilevel --split train=20,val=500 --out cora-4
   laconic partition cora.npz --parts 4 --method super_node --clusters 100 --out cora-4
   laconic partition web-arrays --parts 64 --method streaming --memory 12GB --out web-64
-  laconic partition roads.graph --parts 8 --method given --file roads.graph.part.8 --out roads-8";
+  laconic partition roads.graph --parts 8 --method given --file roads.graph.part.8 --out roads-8
+  laconic partition calls.csv --nodes customers.csv --part-column region --out regions";
 
 #[derive(Serialize)]
 struct Partitioned {
     data: String,
     nodes: usize,
     method: String,
+    /// What each part is called, where parts are not called by their numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    part_names: Vec<String>,
     seed: u64,
     seconds: f64,
     out: Option<String>,
@@ -130,49 +143,39 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     let config = args.config()?;
     refuse_in_place_of_data(&args.data)?;
     args.target.check()?;
+    args.check_who()?;
     if let Some((key, format)) = idle_key(&config.data) {
         bail!("{} belongs to an edge list, but {} is {format}", flag(key), args.data.display());
     }
     if let Some(memory) = args.memory {
         return on_disk::run(&args, &config, memory, output);
     }
-    let waiting = output.begins(format_args!("reading {}", args.data.display()));
-    let Prepared { dataset, split, roles, notes } = prepared(&config.data)?;
-    waiting.end();
-    let notes = roles.notes().chain(notes).chain(one_hot(&dataset.labels));
-    notes.for_each(|note| output.say(format_args!("note: {note}")));
-    let learned_from = split.map_or(0, |index| dataset.splits[index].count(Split::TRAIN));
-    if config.partition.balance_train && learned_from == 0 {
-        bail!("--balance-train: {} has no training nodes; --split draws some", args.data.display());
-    }
-    if dataset.graph.has_one_way_edges() {
-        output.say("note: some edges have one direction only; --symmetrise adds the other");
-    }
+    let Prepared { dataset, split, roles, .. } = args.read(&config, output)?;
     let nodes = dataset.graph.nodes();
-    let waiting = output.begins(format_args!("assigning {nodes} nodes to {} parts", args.parts));
-    let about = || format!("{} in {} parts", args.data.display(), args.parts);
-    let assignment = assign(&Members::default(), &config, (&dataset, split), args.parts).with_context(about)?;
+    let waiting = output.begins(format_args!("assigning {nodes} nodes to parts"));
+    let assigned = assigned(&Members::default(), &config, (&dataset, split), None)
+        .with_context(|| args.data.display().to_string())?;
     waiting.end();
-    let quality = measure(&dataset, split, &assignment, args.parts).with_context(about)?;
+    assigned.notes.iter().for_each(|note| output.say(format_args!("note: {note}")));
+    let (assignment, parts) = (&assigned.of[..], assigned.parts);
+    let about = || format!("{} in {parts} parts", args.data.display());
+    let quality = measure(&dataset, split, assignment, parts).with_context(about)?;
     say_not_kept(&config, &quality, output)?;
-    let labels = label_skew(&dataset, split, &assignment, args.parts);
+    let labels = label_skew(&dataset, split, assignment, parts);
     let waiting = args.measure.then(|| output.begins("measuring"));
     let measured = match &waiting {
-        Some(_) => measured::measured((&dataset, split), (&assignment, args.parts, args.seed)).with_context(about)?,
+        Some(_) => measured::measured((&dataset, split), (assignment, parts, args.seed)).with_context(about)?,
         None => None,
     };
     drop(waiting);
-    let provenance = Provenance { method: args.method.clone(), seed: args.seed };
-    args.target.write(
-        (&dataset, split),
-        (&assignment, args.parts, labels.as_ref().map(|labels| labels.skew)),
-        &provenance,
-        output,
-    )?;
+    let provenance = Provenance { method: config.partition.method.clone(), seed: args.seed };
+    let skew = labels.as_ref().map(|labels| labels.skew);
+    args.target.write((&dataset, split), (&assigned, skew), &provenance, output)?;
     let result = Partitioned {
         data: dataset.name,
         nodes,
-        method: args.method,
+        method: provenance.method,
+        part_names: assigned.names,
         seed: args.seed,
         seconds: started.elapsed().as_secs_f64(),
         out: args.target.out_shown(),
@@ -207,21 +210,71 @@ fn measure(dataset: &Dataset, split: Option<usize>, assignment: &[u32], parts: u
 }
 
 impl Partition {
+    /// Reads and prepares the data, and says what is to be noted of them.
+    fn read(&self, config: &Config, output: &Output) -> Result<Prepared> {
+        let waiting = output.begins(format_args!("reading {}", self.data.display()));
+        let prepared = prepared_to_cut(config)?;
+        waiting.end();
+        let Prepared { dataset, split, roles, notes } = &prepared;
+        let notes = roles.notes().chain(notes.iter().cloned()).chain(one_hot(&dataset.labels));
+        notes.for_each(|note| output.say(format_args!("note: {note}")));
+        let learned_from = split.map_or(0, |index| dataset.splits[index].count(Split::TRAIN));
+        if config.partition.balance_train && learned_from == 0 {
+            bail!("--balance-train: {} has no training nodes; --split draws some", self.data.display());
+        }
+        if dataset.graph.has_one_way_edges() {
+            output.say("note: some edges have one direction only; --symmetrise adds the other");
+        }
+        Ok(prepared)
+    }
+
+    /// Whether it is said who owns what, where that is to be given, and how many they are.
+    fn check_who(&self) -> Result<()> {
+        match (&self.wishes.part_column, &self.wishes.file) {
+            (None, None) if self.method() == GIVEN => bail!("--method {GIVEN} needs --file or --part-column"),
+            (None, Some(file)) if self.parts.is_none() && !is_table(file)? => bail!(
+                "--parts: how many? A list of numbers may leave out the last part, so {} does not say",
+                file.display()
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The method, which follows from who says what.
+    fn method(&self) -> String {
+        let is_given = self.wishes.part_column.is_some() || self.wishes.file.is_some();
+        self.method.clone().unwrap_or_else(|| match is_given {
+            true => GIVEN.to_owned(),
+            false => PartitionConfig::default().method,
+        })
+    }
+
     /// The sections of a run's configuration that say the same, checked.
     fn config(&self) -> Result<Config> {
         self.refuse_idle_options()?;
-        let Wishes { objective, balance_train, balance_edges, imbalance, file, clusters, clusterer, rule, passes } =
-            &self.wishes;
+        let Wishes {
+            objective,
+            balance_train,
+            balance_edges,
+            imbalance,
+            file,
+            part_column,
+            clusters,
+            clusterer,
+            rule,
+            passes,
+        } = &self.wishes;
         let default = PartitionConfig::default();
         let partition = PartitionConfig {
-            parts: self.parts,
-            method: self.method.clone(),
+            parts: self.parts.unwrap_or(0),
+            method: self.method(),
             seed: self.seed,
             objective: objective.clone().unwrap_or(default.objective),
             balance_train: *balance_train,
             balance_edges: *balance_edges,
             imbalance: imbalance.unwrap_or(default.imbalance),
             file: file.clone(),
+            column: part_column.clone(),
             clusters: clusters.unwrap_or(default.clusters),
             clusterer: clusterer.clone().unwrap_or(default.clusterer),
             rule: rule.clone().unwrap_or(default.rule),
@@ -237,26 +290,37 @@ impl Partition {
 
     /// A flag that does nothing would hide a mistake.
     fn refuse_idle_options(&self) -> Result<()> {
-        let Wishes { objective, balance_train, balance_edges, imbalance, file, clusters, clusterer, rule, passes } =
-            &self.wishes;
+        let Wishes {
+            objective,
+            balance_train,
+            balance_edges,
+            imbalance,
+            file,
+            part_column,
+            clusters,
+            clusterer,
+            rule,
+            passes,
+        } = &self.wishes;
         let flags = [
             ("--objective", objective.is_some(), "objective"),
             ("--balance-train", *balance_train, "balance_train"),
             ("--balance-edges", *balance_edges, "balance_edges"),
             ("--imbalance", imbalance.is_some(), "imbalance"),
             ("--file", file.is_some(), "file"),
+            ("--part-column", part_column.is_some(), "column"),
             ("--clusters", clusters.is_some(), "clusters"),
             ("--clusterer", clusterer.is_some(), "clusterer"),
             ("--rule", rule.is_some(), "rule"),
             ("--passes", passes.is_some(), "passes"),
         ];
         let registry = PartitionerRegistry::default();
-        let method = registry.get(&self.method)?;
+        let method = registry.get(&self.method())?;
         let Some((flag, _, key)) = flags.iter().find(|(_, given, key)| *given && !method.reads(key)) else {
             return self.refuse_idle_options_of_clusterers(method, &flags);
         };
         let readers: Vec<&str> = registry.iter().filter(|kind| kind.reads(key)).map(|kind| kind.name).collect();
-        bail!("{flag} belongs to --method {}, not to {}", readers.join(" or "), self.method)
+        bail!("{flag} belongs to --method {}, not to {}", readers.join(" or "), self.method())
     }
 
     fn refuse_idle_options_of_clusterers(&self, method: &PartitionerKind, flags: &[(&str, bool, &str)]) -> Result<()> {
@@ -274,7 +338,7 @@ impl Partition {
 impl fmt::Display for Partitioned {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         writeln!(f, "{} in {} parts by {}, {:.2} s", self.data, self.quality.parts.len(), self.method, self.seconds)?;
-        write!(f, "{}", table::table(&self.quality, self.labels.as_ref()))?;
+        write!(f, "{}", table::table(&self.quality, &self.part_names, self.labels.as_ref()))?;
         if let Some(measured) = &self.measured {
             write!(f, "\n{measured}")?;
         }

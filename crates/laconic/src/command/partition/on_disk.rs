@@ -46,6 +46,12 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
     if args.target.assignment_shown().is_some() {
         bail!("--assignment: with --memory there is none but in the parts");
     }
+    if args.wishes.part_column.is_some() {
+        bail!(
+            "--part-column needs the graph in memory, and --memory does not read it whole; --file has a number a line"
+        );
+    }
+    let Some(parts) = args.parts else { bail!("--memory needs --parts") };
     if let Some(flag) = args.preparation.needs_all() {
         bail!("{flag} needs the graph in memory, and --memory does not read it whole");
     }
@@ -68,23 +74,15 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
     }
     let how = BuildOptions { symmetrise, keep_self_loops, duplicates };
     let tell = |text: &str| output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));
-    let job = Job {
-        data: &*data,
-        how,
-        partitioner: (kind, &options),
-        parts: args.parts,
-        seed: args.seed,
-        memory,
-        out,
-        tell: &tell,
-    };
-    let about = || format!("{} in {} parts", path.display(), args.parts);
+    let job =
+        Job { data: &*data, how, partitioner: (kind, &options), parts, seed: args.seed, memory, out, tell: &tell };
+    let about = || format!("{} in {parts} parts", path.display());
     let Cut { quality, labels, memory } = cut(&job).map_err(not_written).with_context(about)?;
     super::say_not_kept(config, &quality, output)?;
     let result = OnDisk {
         data: data.name(),
         nodes: data.nodes(),
-        method: args.method.clone(),
+        method: args.method(),
         seed: args.seed,
         seconds: started.elapsed().as_secs_f64(),
         out: out.0.display().to_string(),
@@ -123,6 +121,6 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
 impl fmt::Display for OnDisk {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         writeln!(f, "{} in {} parts by {}, {:.2} s", self.data, self.quality.parts.len(), self.method, self.seconds)?;
-        write!(f, "{}\nwrote       {}", table::table(&self.quality, self.labels.as_ref()), self.out)
+        write!(f, "{}\nwrote       {}", table::table(&self.quality, &[], self.labels.as_ref()), self.out)
     }
 }

@@ -8,15 +8,17 @@ use laconic_graph::skew::LabelSkew;
 use crate::bytes::human_bytes;
 
 /// A line for each part and one for all, then the shares and balances of the whole; ends without a line break.
-pub fn table(quality: &Quality, labels: Option<&LabelSkew>) -> String {
+pub fn table(quality: &Quality, names: &[String], labels: Option<&LabelSkew>) -> String {
     let head = ["part", "nodes", "edges", "train", "halo rows", "replication", "memory", "top label"];
-    let mut text = line(&head.map(str::to_owned));
+    let name = |part: usize| names.get(part).cloned().unwrap_or_else(|| part.to_string());
+    let width = (0..quality.parts.len()).map(|part| name(part).chars().count()).max().unwrap_or(0).max(5);
+    let mut text = line(&head.map(str::to_owned), width);
     for (index, figure) in quality.parts.iter().enumerate() {
         let of_part = labels.and_then(|labels| labels.parts.get(index)).filter(|part| part.labelled > 0);
         let share = of_part.map_or("-".to_owned(), |part| format!("{:.1} %", 100.0 * part.share));
-        text += &line(&cells([&index.to_string(), &share], figure));
+        text += &line(&cells([&name(index), &share], figure), width);
     }
-    text += &line(&cells(["all", "-"], &all(quality)));
+    text += &line(&cells(["all", "-"], &all(quality)), width);
     let Quality { edges, cut_edges, cut_share, halo_share, .. } = quality;
     let _ = writeln!(text, "edge cut    {cut_edges} of {edges} ({:.1} %)", 100.0 * cut_share);
     let _ = writeln!(text, "halo share  {:.1} % of the rows held", 100.0 * halo_share);
@@ -54,8 +56,10 @@ fn cells([part, share]: [&str; 2], figure: &PartQuality) -> [String; 8] {
     ]
 }
 
-fn line([part, nodes, edges, train, halo, replication, memory, share]: &[String; 8]) -> String {
-    format!("{part:>5} {nodes:>12} {edges:>14} {train:>10} {halo:>12} {replication:>11} {memory:>12} {share:>10}\n")
+fn line([part, nodes, edges, train, halo, replication, memory, share]: &[String; 8], width: usize) -> String {
+    format!(
+        "{part:>width$} {nodes:>12} {edges:>14} {train:>10} {halo:>12} {replication:>11} {memory:>12} {share:>10}\n"
+    )
 }
 
 #[cfg(test)]
@@ -70,7 +74,7 @@ mod tests {
     #[test]
     fn the_table_is_aligned() {
         let graph = Graph::new(vec![0, 3, 4, 5, 6], vec![1, 2, 3, 3, 3, 0]);
-        let text = table(&quality(&graph, &[0, 1, 0, 2], 4, None, 0).expect("figures"), None);
+        let text = table(&quality(&graph, &[0, 1, 0, 2], 4, None, 0).expect("figures"), &[], None);
         let widths: BTreeSet<usize> = text.lines().take(6).map(str::len).collect();
         assert_eq!(widths.len(), 1, "{text}");
     }

@@ -9,7 +9,7 @@ use laconic_graph::part::{self, Provenance};
 use laconic_graph::plan::Counting;
 use laconic_train::TrainError;
 use laconic_train::record::aside::write_aside;
-use laconic_train::run::source::is_part_folder;
+use laconic_train::run::source::{Assigned, is_part_folder};
 
 use crate::command::data::{not_written, refuse_occupied};
 use crate::output::Output;
@@ -41,23 +41,25 @@ impl Target {
     pub fn write(
         &self,
         (dataset, split): (&Dataset, Option<usize>),
-        (assignment, parts, label_skew): (&[u32], u32, Option<f64>),
+        (assigned, label_skew): (&Assigned, Option<f64>),
         provenance: &Provenance,
         output: &Output,
     ) -> Result<()> {
         if let Some(path) = &self.assignment {
-            let lines: String = assignment.iter().map(|part| format!("{part}\n")).collect();
+            let lines: String = assigned.of.iter().map(|part| format!("{part}\n")).collect();
             write_aside(path, lines.as_bytes())?;
         }
         let Some(dir) = &self.out else { return Ok(()) };
         output.say(format_args!("writing {}", dir.display()));
-        let bar = if output.is_lively() { ProgressBar::new(parts.into()) } else { ProgressBar::hidden() };
+        let bar = if output.is_lively() { ProgressBar::new(assigned.parts.into()) } else { ProgressBar::hidden() };
         bar.set_style(ProgressStyle::with_template("{wide_bar} part {pos} of {len}").expect("the template is valid"));
-        let cut = part::cut_one_by_one(dataset, split, assignment, parts)?;
+        let cut = part::cut_one_by_one(dataset, split, &assigned.of, assigned.parts)?;
         let mut counting = Counting::default();
-        let cut = cut.inspect(|part| {
-            counting.see(part);
+        let cut = cut.map(|mut part| {
+            part.global.part_names.clone_from(&assigned.names);
+            counting.see(&part);
             bar.inc(1);
+            part
         });
         let written = part::write_parts(dir, cut, provenance, self.force);
         bar.finish_and_clear();

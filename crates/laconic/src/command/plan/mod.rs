@@ -60,6 +60,9 @@ struct Costs {
     by_link: Vec<LinkBytes>,
     /// Whom the next three lists are about.
     ranks: Vec<u32>,
+    /// What each part is called, by its number, where parts have names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    part_names: Vec<String>,
     rows: Vec<usize>,
     halo_rows: Vec<usize>,
     memory: Vec<u64>,
@@ -247,6 +250,7 @@ fn costs(
         halo_rows: workers.iter().map(|(shapes, ..)| shapes.halo_rows()).collect(),
         memory: workers.iter().map(|(_, _, memory)| *memory).collect(),
         label_skew: plan.label_skew,
+        part_names: plan.part_names,
         averaging: averaging.map(Averaging::from),
         leaves: leaves.collect(),
         seconds_on_links: times(transport, &load)?,

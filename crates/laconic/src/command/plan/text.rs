@@ -59,12 +59,13 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
         let _ = writeln!(text, "  {kind:<22} {:>12}  {words}", human_bytes(costs.by_kind[kind]));
     }
     means(&mut text, costs);
-    let _ = writeln!(text, "{:<10} {:>8} {:>10} {:>12} {:>12}", "worker", "rows", "halo", "memory", "sends");
+    let column = costs.part_names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(10);
+    let _ = writeln!(text, "{:<column$} {:>8} {:>10} {:>12} {:>12}", "worker", "rows", "halo", "memory", "sends");
     for (at, rank) in costs.ranks.iter().enumerate() {
         let sends = costs.by_link.iter().filter(|l| l.from == *rank).map(|l| l.bytes).sum();
         let (memory, sends) = (human_bytes(costs.memory[at]), human_bytes(sends));
         let (name, rows, halo) = (name(costs, *rank), costs.rows[at], costs.halo_rows[at]);
-        let _ = writeln!(text, "{name:<10} {rows:>8} {halo:>10} {memory:>12} {sends:>12}");
+        let _ = writeln!(text, "{name:<column$} {rows:>8} {halo:>10} {memory:>12} {sends:>12}");
     }
     if let Some(skew) = costs.label_skew {
         let _ = writeln!(text, "labels differ between parts by {skew:.2} (0: not at all)");
@@ -102,13 +103,14 @@ fn means(text: &mut String, costs: &Costs) {
     }
 }
 
-/// What a worker is called: its number, or what it is among trainers on their own.
+/// What a worker is called: its part's name, its number, or what it is among trainers on their own.
 fn name(costs: &Costs, rank: u32) -> String {
     match (&costs.averaging, rank.checked_sub(1)) {
-        (None, _) => rank.to_string(),
+        (None, _) => costs.part_names.get(rank as usize).cloned().unwrap_or_else(|| rank.to_string()),
         (Some(_), None) => "aggregator".to_owned(),
         (Some(averaging), Some(place)) => {
-            format!("part {}", averaging.parts.get(place as usize).copied().unwrap_or_default())
+            let part = averaging.parts.get(place as usize).copied().unwrap_or_default();
+            costs.part_names.get(part as usize).cloned().unwrap_or_else(|| format!("part {part}"))
         }
     }
 }
@@ -127,7 +129,8 @@ fn what_leaves(text: &mut String, costs: &Costs, worker: Option<u32>) {
     let is_known = costs.averaging.as_ref().is_none_or(|averaging| averaging.means.is_some());
     for rank in said {
         let whom = match (&costs.averaging, rank) {
-            (None, _) => format!("worker {rank}"),
+            (None, _) if costs.part_names.is_empty() => format!("worker {rank}"),
+            (None, _) => name(costs, rank),
             (Some(_), 0) => "the aggregator".to_owned(),
             (Some(_), _) => format!("the trainer of {}", name(costs, rank)),
         };

@@ -24,7 +24,7 @@ pub fn sections(page: &mut Page, run: &Run) {
              deviation) count every part for one that has the figure; a dash stands where a part has none.",
             run.recorded.task.noun()
         ));
-        page.table(&by_part(parts));
+        page.table(&by_part(parts, &run.recorded.summary.part_names));
         more(page, parts.test.count.len(), "parts");
     }
     let Some(classes) = &metrics.classes else { return };
@@ -51,12 +51,12 @@ fn more(page: &mut Page, all: usize, what: &str) {
 }
 
 /// A row for each part, and their mean, spread and worst.
-fn by_part(parts: &Judged<PartsSummary>) -> Table {
+fn by_part(parts: &Judged<PartsSummary>, called: &[String]) -> Table {
     let splits = [("validation", &parts.val), ("test", &parts.test)];
     let names: BTreeSet<&String> = splits.iter().flat_map(|(_, of)| of.figures.keys()).collect();
     let mut table = Table::new(&["part"]);
-    let mut rows: Vec<Vec<String>> =
-        (0..parts.test.count.len().min(ROWS_MAX)).map(|part| vec![part.to_string()]).collect();
+    let called = |part: usize| called.get(part).cloned().unwrap_or_else(|| part.to_string());
+    let mut rows: Vec<Vec<String>> = (0..parts.test.count.len().min(ROWS_MAX)).map(|part| vec![called(part)]).collect();
     let mut ends = ["mean", "spread", "worst"].map(|name| vec![name.to_owned()]);
     for (split, of) in splits.iter().filter(|(_, of)| of.count.iter().any(|count| *count > 0)) {
         table.head.push(format!("{split}: how many"));
@@ -66,7 +66,8 @@ fn by_part(parts: &Judged<PartsSummary>) -> Table {
             let Some(figures) = of.figures.get(*name) else { continue };
             table.head.push(format!("{split}: {name}"));
             rows.iter_mut().zip(&figures.of).for_each(|(row, of)| row.push(figure(*of)));
-            let worst = |WorstPart { part, figure: least }| format!("{} (part {part})", figure(Some(least)));
+            let worst =
+                |WorstPart { part, figure: least }| format!("{} (part {})", figure(Some(least)), called(part as usize));
             let said = [figure(figures.mean), figure(figures.spread), figures.worst.map_or("-".to_owned(), worst)];
             ends.iter_mut().zip(said).for_each(|(row, said)| row.push(said));
         }

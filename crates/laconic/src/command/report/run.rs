@@ -42,6 +42,13 @@ pub struct Run {
 }
 
 impl Run {
+    /// What a worker is called: by its part, where parts have names, or its number.
+    pub fn worker(&self, rank: u32) -> String {
+        let summary = &self.recorded.summary;
+        let name = summary.part_names.get(rank as usize).filter(|_| summary.averaging.is_none());
+        name.cloned().unwrap_or_else(|| rank.to_string())
+    }
+
     /// Reads what the run left in its folder.
     ///
     /// # Errors

@@ -27,11 +27,11 @@ pub fn left(run: &Run) -> Table {
     let columns = if workers <= COLUMNS_MAX { workers } else { 0 };
     let mut table = Table::new(&["worker", "what left it", "bytes"]);
     table.words = 2;
-    table.head.extend((0..columns).map(|to| format!("to {to}")));
+    table.head.extend((0..columns).map(|to| format!("to {}", run.worker(to))));
     for ((from, kind), receivers) in run.ledger.sent() {
         let to = |to: u32| receivers.get(&Rank(to)).map_or(String::new(), |bytes| human_bytes(*bytes));
         let all: u64 = receivers.values().sum();
-        let mut row = vec![from.0.to_string(), content(*kind, config.as_ref()), human_bytes(all)];
+        let mut row = vec![run.worker(from.0), content(*kind, config.as_ref()), human_bytes(all)];
         row.extend((0..columns).map(to));
         table.rows.push(row);
     }
