@@ -118,7 +118,9 @@ fn place() -> Place {
     place.write("owned.csv", &format!("id,part\n{owned}"));
     let alike: String = people.lines().map(|line| line.replace("yes,val", "no,val") + "\n").collect();
     place.write("alike.csv", &format!("id,x,label,split\n{alike}"));
-    place.write("people.toml", &RUN.replace("graph.npz\"", "calls.csv\"\nnodes_path = \"people.csv\""));
+    // Its parts have names.
+    let people = RUN.replace("graph.npz\"", "calls.csv\"\nnodes_path = \"people.csv\"");
+    place.write("people.toml", &people.replace("parts = 2", "method = \"given\"\nfile = \"owned.csv\""));
     let method = |name: &str, set: &str| format!("[[method]]\nname = \"{name}\"\nset = [{set}]\n");
     let [a, b] = [method("a", ""), method("b", "\"schedule.kind=lazy\"")];
     place.write("methods.toml", &(a.clone() + &b + &method("c", "\"messages.backward=masked\"")));
@@ -204,7 +206,7 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
             place.json(&format!("plan run.toml {lossy} {shaped} --ledger ledger.csv")),
             place.json("plan run.toml --set messages.budget=16kB"),
             place.json("plan trainers.toml"),
-            place.json("plan people.toml --set partition.method=given --set partition.file=owned.csv"),
+            place.json("plan people.toml"),
         ],
     );
     let train = place.json("train run.toml --out run --set out.checkpoint_every=1");
@@ -213,8 +215,7 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
     let trained = place.json("train trainers.toml --out trained");
     let resumed = place.json("resume run --set train.epochs=5");
     let areas = place.json("train people.toml --out areas --set data.nodes_path=alike.csv --set train.metrics=roc_auc");
-    let people =
-        place.json("train people.toml --out people --set partition.method=given --set partition.file=owned.csv");
+    let people = place.json("train people.toml --out people");
     let links = place.json("train run.toml --out links --set task.kind=link_prediction");
     check("`laconic train`, `laconic resume`", &[train, budget, noted, resumed, people, trained, areas, links]);
     check("`laconic verify`", &[place.json("verify run.toml --rounds 2")]);
