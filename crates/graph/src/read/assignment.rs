@@ -118,7 +118,7 @@ impl PartTable<'_> {
     fn open(&self, limits: &Limits) -> Result<(Box<dyn Table>, Option<usize>, usize)> {
         let chosen: Vec<&str> = self.id.into_iter().chain(self.column).collect();
         let usual = [&ID_NAMES[..], &PART_NAMES[..]].concat();
-        let heading = Heading { given: self.header, chosen: &chosen, usual: &[&usual] };
+        let heading = Heading { given: self.header, chosen: &chosen, usual: &[&usual], ends: false };
         let table = open_table(self.path, limits, &heading)?;
         let of_two = |place| (table.columns().len() == 2).then_some(place);
         let is_by_row = self.id == Some(ROW) && !table.columns().iter().any(|column| column.name == ROW);
