@@ -57,8 +57,8 @@ pub const PLACE_BYTES: usize = 32 + CORES_MAX / 8;
 
 /// Where a process is: on which machine, and on which of its cores.
 ///
-/// MPI would say with which others it shares memory (`MPI_Comm_split_type`), at 17 latencies where it was measured; that
-/// each says where it is takes two, in a message that opens the connections which all need anyway.
+/// MPI would say with which others it shares memory (`MPI_Comm_split_type`), at 17 latencies where it was measured;
+/// that each says where it is takes two, in a message that opens the connections which all need anyway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     machine: [u8; 32],
@@ -104,8 +104,8 @@ pub struct Share {
 }
 
 /// The share of the process with the first of these masks among all that are on this machine, its own among them.
-/// `most` is what the system lets it have at once, by its mask and by what its control group may use; `there` is how many
-/// cores there are for all of them.
+/// `most` is what the system lets it have at once, by its mask and by what its control group may use; `there` is how
+/// many cores there are for all of them.
 pub fn share(own: &Mask, all: &[Mask], most: usize, there: usize) -> Share {
     let (here, allowed) = (all.len().max(1), own.count());
     if allowed == 0 {

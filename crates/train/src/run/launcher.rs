@@ -97,14 +97,14 @@ impl Launcher {
             }
             "PMI_SIZE" if self.scheduler == Some("Slurm") && !self.mpirun && open => {
                 format!(
-                    "srun --mpi=pmi2 tells {other} of them, and this program has {library}: srun --mpi=pmix, or {kind}'s \
-                         own mpirun within the job"
+                    "srun --mpi=pmi2 tells {other} of them, and this program has {library}: srun --mpi=pmix, or \
+                     {kind}'s own mpirun within the job"
                 )
             }
             _ => format!(
                 "they were started by another library's mpirun than {library}, which this program was built \
-                          with: start them with {kind}'s (mpirun.{}, where both are installed), or build the program with \
-                          the other (MPICC=mpicc.{})",
+                          with: start them with {kind}'s (mpirun.{}, where both are installed), or build the program \
+                          with the other (MPICC=mpicc.{})",
                 short(open),
                 short(!open)
             ),

@@ -107,7 +107,8 @@ const STARTED: f64 = 0.3;
 /// What a connection sends at once before the other end has answered: ten segments of Ethernet.
 const FIRST_WINDOW: f64 = 14_600.0;
 
-/// Bytes on the wire for each byte of a frame: headers of TCP, IP and the library, and answers. Measured 1.053 to 1.066.
+/// Bytes on the wire for each byte of a frame: headers of TCP, IP and the library, and answers. Measured 1.053 to
+/// 1.066.
 const HEADERS: f64 = 1.058;
 
 /// What carries frames over a link.

@@ -1,5 +1,5 @@
-//! What MPI does beside messages: what its processes first say to each other, which library this is, and what it is told
-//! before it starts.
+//! What MPI does beside messages: what its processes first say to each other, which library this is, and what it is
+//! told before it starts.
 
 use super::{MpiTransport, check, ffi, library};
 use crate::{Result, Transport};
