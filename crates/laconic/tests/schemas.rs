@@ -186,12 +186,11 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
         "`laconic data synth`",
         &[place.json("data synth rmat --scale 5 --out rmat.npz"), place.json("data synth rmat --scale 5 --out rmat")],
     );
-    let parts = place.json("partition graph.npz --parts 2 --method multilevel --out parts --assignment owners.txt");
     check(
         "`laconic partition`",
         &[
             place.json("partition graph.npz --parts 2"),
-            parts,
+            place.json("partition graph.npz --parts 2 --method multilevel --out parts --assignment owners.txt"),
             place.json("partition calls.csv --nodes people.csv --file owned.csv"),
             place.json("partition graph.npz --parts 2 --measure"),
             place.json("partition rmat --parts 2 --memory 1GB --out rmat-2"),

@@ -6,7 +6,7 @@ use std::path::Path;
 /// So many bytes are left, by this limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left {
-    /// How many.
+    /// How many bytes there are.
     pub bytes: u64,
     /// What sets the limit, as its user knows it; nothing where it is the machine itself.
     pub limit: &'static str,

@@ -123,8 +123,8 @@ pub fn parts(path: &Path, limits: &Limits) -> Result<Parts> {
     if protocol.min_reader_version > 3 {
         return refuse(&format!("of version {}, which is not known here", protocol.min_reader_version));
     }
-    let mapping = meta.configuration.get("delta.columnMapping.mode").and_then(Option::as_deref).unwrap_or("none");
-    if mapping != "none" {
+    let mapping = meta.configuration.get("delta.columnMapping.mode").and_then(Option::as_deref).unwrap_or_default();
+    if ["name", "id"].contains(&mapping) {
         return refuse("with column mapping, whose files have other names for their columns");
     }
     let schema: Schema = serde_json::from_str(&meta.schema_string)

@@ -203,8 +203,8 @@ pub(super) fn open_edges(path: &Path, options: &ReadOptions) -> Result<Box<dyn T
 pub(crate) fn open_plain(path: &Path, options: &ReadOptions) -> Result<(Box<dyn Table>, [usize; 2])> {
     let (edges, nodes) = files(path, options)?;
     if let Some(nodes) = nodes {
-        let what = "a node table is read whole, so nothing holds it to --memory: cut without --memory, or, where ids are \
-                    integers, convert once where there is room (laconic data convert EDGES --nodes NODES --out \
+        let what = "a node table is read whole, so nothing holds it to --memory: cut without --memory, or, where ids \
+                    are integers, convert once where there is room (laconic data convert EDGES --nodes NODES --out \
                     graph.npz) and cut graph.npz with --memory";
         return Err(GraphError::format(&nodes, "table", what));
     }

@@ -132,7 +132,8 @@ pub fn are_two_kinds(source: &str, target: &str) -> bool {
             .map(String::as_str)
             .filter(|word| !OF_NODES.contains(word) || *word == "user" || *word == "customer")
             .collect();
-        matches!(rest[..], [word] if of.contains(&word) || word.strip_suffix("id").is_some_and(|word| of.contains(&word)))
+        let is_it = |word: &str| of.contains(&word) || word.strip_suffix("id").is_some_and(|word| of.contains(&word));
+        matches!(rest[..], [word] if is_it(word))
     };
     is_one(source, &DOERS) && is_one(target, &THINGS)
 }

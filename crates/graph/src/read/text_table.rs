@@ -1,12 +1,11 @@
 //! Tables in text: CSV, TSV, and columns separated by spaces.
 //!
-//! What stands between fields [`detect`] finds out: tab, comma, semicolon, bar, space or two colons; a dict at the end of
-//! each row, as NetworkX writes it, is a column for each of its names. Whether the first line is a header [`Heading`]
-//! decides. Lines that start with `#` or `%` are comments where they stand before all
-//! others; below, and where a first line such as `#1,#2` has the fields of a row, they are rows, because names such as
-//! `#1` are common and no row may get lost. A header may begin with `#`, too. Text is read twice: first to learn the
-//! columns' kinds, then into them, so that nothing is kept as text that is a number and no integer is called `7` that
-//! was written `007`.
+//! What stands between fields [`detect`] finds out: tab, comma, semicolon, bar, space or two colons; a dict at the end
+//! of each row, as NetworkX writes it, is a column for each of its names. Whether the first line is a header
+//! [`Heading`] decides. Lines that start with `#` or `%` are comments where they stand before all others; below, and
+//! where a first line such as `#1,#2` has the fields of a row, they are rows, because names such as `#1` are common and
+//! no row may get lost. A header may begin with `#`, too. Text is read twice: first to learn the columns' kinds, then
+//! into them, so that nothing is kept as text that is a number and no integer is called `7` that was written `007`.
 
 use super::attributes::{self, attribute_names};
 use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
@@ -98,25 +97,30 @@ impl TextTable {
         Ok(table)
     }
 
-    /// Calls `each(record, fields)` for the header and every row; all must have as many fields as the first. An error,
-    /// saying what was expected, gets the number of the line.
-    fn each_record(&self, mut each: impl FnMut(usize, &[&str]) -> std::result::Result<(), String>) -> Result<()> {
+    /// Reads records, from the first line behind the comments on.
+    fn reader(&self, row: &Rc<Shared<u64>>) -> Result<csv::Reader<LimitedRows>> {
         let bytes = std::fs::metadata(&self.path).map_err(|e| GraphError::io(&self.path, e))?.len();
         let mut from = open_text(&self.path, &self.limits)?;
         for _ in 0..self.comments {
             from.skip_until(b'\n').map_err(|e| GraphError::io(&self.path, e))?;
         }
-        let row = Rc::new(Shared::new(0));
         let from = self.separator.plain(from);
         let text = LimitedRows { from, row: row.clone(), row_max: self.limits.line_max(bytes) };
         let is_quoted = self.separator != Separator::Colons && self.attributes.is_none();
-        let mut reader = csv::ReaderBuilder::new()
+        Ok(csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(self.separator.sign())
             .quoting(is_quoted)
             .trim(csv::Trim::All)
-            .from_reader(text);
+            .from_reader(text))
+    }
+
+    /// Calls `each(record, fields)` for the header and every row; all must have as many fields as the first. An error,
+    /// saying what was expected, gets the number of the line.
+    fn each_record(&self, mut each: impl FnMut(usize, &[&str]) -> std::result::Result<(), String>) -> Result<()> {
+        let row = Rc::new(Shared::new(0));
+        let mut reader = self.reader(&row)?;
         let mut record = csv::ByteRecord::new();
         let mut width = None;
         let mut number = 0;
@@ -226,8 +230,8 @@ fn hint(first: &str, named: bool) -> &'static str {
     match first.starts_with(['#', '%']) {
         true => "; comments are read before the first row only",
         false if named => {
-            "; is the first one the name of the row, which has none in the header? In R write.table(…, row.names = FALSE) \
-             leaves it out, and col.names = NA gives it one"
+            "; is the first one the name of the row, which has none in the header? In R write.table(…, row.names = \
+             FALSE) leaves it out, and col.names = NA gives it one"
         }
         false => "",
     }

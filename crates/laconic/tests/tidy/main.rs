@@ -49,6 +49,7 @@ const LONG_LINES: &[&str] = &[];
 const NAMES: &[(&str, &str)] = &[
     // Words for readers of a table, and for labels in files.
     ("crates/graph/src/info/summary.rs", "none"),
+    ("crates/graph/src/read/node_roles.rs", "none"),
     ("crates/graph/src/read/node_table.rs", "none"),
     // A list of parameters that only a perceptron has.
     ("crates/nn/src/network.rs", "mlp"),

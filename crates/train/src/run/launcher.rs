@@ -30,7 +30,7 @@ const SCHEDULERS: [(&str, &str); 8] = [
 /// How many of a job's processes were started together, and which variable says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Started {
-    /// The variable.
+    /// The name of the environment variable.
     pub variable: &'static str,
     /// How many processes.
     pub processes: u32,
