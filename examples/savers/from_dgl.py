@@ -9,7 +9,8 @@ WEIGHTS = ("weight", "w", "edge_weight")
 def save(graph, path):
     arrays = {"edge_index": np.stack([np.asarray(ends) for ends in graph.edges()]), "num_nodes": [graph.num_nodes()]}
     arrays.update({name: graph.ndata[key] for key, name in NODES.items() if key in graph.ndata})
-    one = [key for key in WEIGHTS if key in graph.edata and np.size(np.asarray(graph.edata[key])) == graph.num_edges()]
+    edges = arrays["edge_index"].shape[1]
+    one = [key for key in WEIGHTS if key in graph.edata and np.size(np.asarray(graph.edata[key])) == edges]
     if one:
         arrays["edge_weight"] = np.ravel(np.asarray(graph.edata[one[0]]))
     left = [key for key in graph.ndata if key not in NODES] + [key for key in graph.edata if key not in one[:1]]

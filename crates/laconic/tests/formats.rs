@@ -36,7 +36,7 @@ fn the_page_names_every_key_about_tables_and_every_such_key_has_a_flag() {
     let about_tables =
         |doc: &str| ["edge list:", "node table:", "tables:", "text tables:"].iter().any(|w| doc.starts_with(w));
     let keys: Vec<_> = KEYS.iter().filter(|key| key.key.starts_with("data.") && about_tables(key.doc)).collect();
-    assert_eq!(keys.len(), 13);
+    assert_eq!(keys.len(), 16);
     for key in keys {
         let flag = format!("--{}", key.key["data.".len()..].replace('_', "-"));
         assert!(page.contains(key.key) && page.contains(&flag), "{}", key.key);

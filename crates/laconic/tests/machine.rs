@@ -19,7 +19,7 @@ fn an_error_is_one_document_too_with_code_kind_and_what_people_read() {
     for (line, code, kind, words) in [
         ("train", 2, "usage", "required arguments were not provided"),
         ("train run.toml --epochs 5", 2, "usage", "--set train.epochs=5"),
-        ("partition graph.npz --parts 2 --file x", 2, "usage", "--file belongs to"),
+        ("partition graph.npz --parts 2 --method random --file x", 2, "usage", "--file belongs to"),
         ("train run.toml --set train.epocs=1", 2, "configuration", "unknown key \"train.epocs\""),
         ("train run.toml --set data.path=broken.npz", 3, "data", "broken.npz"),
         ("data info nosuch.npz", 3, "data", "nosuch.npz"),

@@ -8,9 +8,8 @@ use super::table::{Cell, IdColumn, Kind, Table, Texts, find_column, load_ids, op
 use super::words::is_missing;
 use crate::dataset::Ids;
 use crate::error::{GraphError, Result};
-use crate::limits::{Limits, PARTS_MAX};
+use crate::limits::{Limits, PARTS_MAX, not_opened, open_file};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -59,7 +58,7 @@ pub fn is_table(path: &Path) -> Result<bool> {
         _ => {}
     }
     let mut start = Vec::new();
-    let file = File::open(path).map_err(|source| GraphError::io(path, source))?;
+    let file = open_file(path).map_err(|source| not_opened(path, source))?;
     file.take(FIRST_LINE).read_to_end(&mut start).map_err(|source| GraphError::io(path, source))?;
     let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
     Ok(line.iter().any(|byte| b",;\t| ".contains(byte)))

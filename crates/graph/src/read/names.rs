@@ -127,12 +127,9 @@ const THINGS: [&str; 34] = [
 pub fn are_two_kinds(source: &str, target: &str) -> bool {
     let is_one = |name: &str, of: &[&str]| {
         let words = words(name);
-        let rest: Vec<&str> = words
-            .iter()
-            .map(String::as_str)
-            .filter(|word| !OF_NODES.contains(word) || *word == "user" || *word == "customer")
-            .collect();
         let is_it = |word: &str| of.contains(&word) || word.strip_suffix("id").is_some_and(|word| of.contains(&word));
+        let rest: Vec<&str> =
+            words.iter().map(String::as_str).filter(|word| !OF_NODES.contains(word) || is_it(word)).collect();
         matches!(rest[..], [word] if is_it(word))
     };
     is_one(source, &DOERS) && is_one(target, &THINGS)

@@ -374,7 +374,7 @@ fn no_row_is_lost_because_it_begins_like_a_comment() {
     let plain = Ids::Integers(vec![3, 4, 5]);
     for text in [
         "# Directed graph\n# FromNodeId\tToNodeId\n3\t4\n4\t5\n",
-        "% sym unweighted\n%%\n3 4\n4 5\n",
+        "% asym unweighted\n%%\n3 4\n4 5\n",
         "\n#drawn by hand, twice, yes\n#src,dst\n3,4\n4,5\n",
         "#dst,src\n4,3\n5,4\n",
         "\u{feff}# one\n##two\n#\nu,v\n3,4\n4,5\n",

@@ -185,7 +185,7 @@ mod tests {
             (&[("PMI_SIZE", "3"), ("MPI_LOCALNRANKS", "3")], open, ["PMI_SIZE", "MPICC=mpicc.mpich"]),
         ] {
             let text = said(variables, 1, library);
-            assert!(text.starts_with("3 processes were started together"), "{text}");
+            assert!(text.contains("3 processes were started together"), "{text}");
             assert!(words.iter().all(|word| text.contains(word)), "{words:?}: {text}");
             assert_eq!(said(variables, 3, library), "");
         }

@@ -294,7 +294,8 @@ fn what_concerns_one_process_may_differ_and_changes_no_bit() {
     keys.retain(|key| !OWN.iter().any(|set| self::key(set) == *key));
     // Files that lie elsewhere, and what carries the frames, which is the same for all.
     let same = ["transport.kind", "transport.speeds", "transport.faults"];
-    assert_eq!(keys, [&["data.features_path", "data.nodes_path", "partition.file"][..], &same].concat());
+    let elsewhere = ["data.features_path", "data.nodes_path", "partition.file", "partition.column"];
+    assert_eq!(keys, [&elsewhere[..], &same].concat());
 }
 
 #[test]
