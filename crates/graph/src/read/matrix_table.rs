@@ -1,6 +1,7 @@
 //! Adjacency matrices as text, which are no lists of edges.
 
 use super::ReadOptions;
+use super::names::name_ends;
 use super::table::{Cell, Kind, Table};
 use crate::error::{GraphError, Result};
 use std::path::Path;
@@ -34,7 +35,9 @@ fn is_matrix(table: &dyn Table) -> Result<bool> {
     let (rows, columns) = (table.rows(), table.columns());
     let are_numbers =
         |from: usize| columns[from..].iter().all(|column| matches!(column.kind, Kind::Integer | Kind::Float));
-    if !(3..=ROWS_MAX).contains(&rows) || columns.len() < rows {
+    let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+    // As many edges as columns are a list still, where the names say so.
+    if !(3..=ROWS_MAX).contains(&rows) || columns.len() < rows || table.has_header() && name_ends(&names) {
         return Ok(false);
     }
     let is_named = columns.len() == rows + 1 && table.has_header();
