@@ -199,8 +199,11 @@ impl<T: DataType> Lists<T> {
     /// Decodes the next rows, and says how many these are; 0 at the end.
     pub fn read(&mut self, value: &impl Fn(&T::T) -> Result<Value<'_>, String>) -> Result<usize, String> {
         let [definitions, repetitions] = &mut self.levels;
-        (self.values.clear(), self.numbers.clear(), self.ends.clear());
-        (definitions.clear(), repetitions.clear());
+        self.values.clear();
+        self.numbers.clear();
+        self.ends.clear();
+        definitions.clear();
+        repetitions.clear();
         let (records, found, levels) = self
             .reader
             .read_records(

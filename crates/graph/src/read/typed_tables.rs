@@ -53,10 +53,13 @@ impl Reader for TypedTables {
     }
 }
 
+/// Tables, each with its name.
+pub(super) type NamedFiles = Vec<(String, PathBuf)>;
+
 /// The dataset of tables of nodes, by their types, and of edges, by `SOURCE__RELATION__TARGET`.
 pub(super) fn read_tables(
     path: &Path,
-    (node_files, edge_files): (Vec<(String, PathBuf)>, Vec<(String, PathBuf)>),
+    (node_files, edge_files): (NamedFiles, NamedFiles),
     options: &ReadOptions,
 ) -> Result<(Dataset, Roles)> {
     refuse_unread(path, options)?;
@@ -77,7 +80,7 @@ pub(super) fn read_tables(
 }
 
 /// The tables of a folder by their names, in the order of these.
-fn tables(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+fn tables(folder: &Path) -> Result<NamedFiles> {
     let mut tables = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| GraphError::io(folder, error))? {
         let path = entry.map_err(|error| GraphError::io(folder, error))?.path();
