@@ -170,9 +170,10 @@ impl EdgeColumns {
             if ends.iter().any(|(_, taken)| *taken == Some(place)) {
                 continue;
             }
-            match column.kind {
+            let times = self.times.filter(|_| place == 2);
+            match (column.kind, times) {
                 _ if options.columns.ignore.contains(&column.name) => roles.unwanted(name),
-                _ if let (2, Some(unit)) = (place, self.times) => {
+                (_, Some(unit)) => {
                     let flag = "--weight \"column 3\" (data.weight) takes them as weights all the same";
                     roles.ignored(name, &format!("times ({unit}) are no weights; {flag}"));
                 }
@@ -180,7 +181,7 @@ impl EdgeColumns {
                     let flags = format!("--relation {name} (data.relation)");
                     roles.ignored(name, &format!("edges are of one kind; {flags} tells their relations apart by it"));
                 }
-                Kind::Integer | Kind::Float if self.weight.is_none() && !self.is_counted => {
+                (Kind::Integer | Kind::Float, _) if self.weight.is_none() && !self.is_counted => {
                     roles.ignored(name, &format!("not called a weight; --weight {name} (data.weight) makes it one"));
                 }
                 _ => roles.ignored(name, "edges have no features"),
