@@ -9,7 +9,7 @@ use super::place::{Third, third};
 use super::table::{ColumnInfo, IdColumn, Kind, Table, called, find_column, usual_column};
 use crate::build::Duplicates;
 use crate::error::{GraphError, Result};
-use crate::roles::{Role, Roles};
+use crate::roles::{Role, Roles, TableRoles};
 use std::path::Path;
 
 pub(super) const SOURCE_NAMES: [&str; 6] = ["source", "src", "src_id", "source_id", "from", "u"];
@@ -165,9 +165,15 @@ impl EdgeColumns {
                 _ => roles.line(role, &[name], shown),
             }
         }
+        let taken: Vec<usize> = ends.iter().filter_map(|(_, column)| *column).collect();
+        self.say_rest(table, options, &taken, &mut roles);
+    }
+
+    /// Says what became of the columns beside those that are `taken`.
+    fn say_rest(&self, table: &dyn Table, options: &ReadOptions, taken: &[usize], roles: &mut TableRoles<'_>) {
         for (place, column) in table.columns().iter().enumerate() {
             let name = column.name.as_str();
-            if ends.iter().any(|(_, taken)| *taken == Some(place)) {
+            if taken.contains(&place) {
                 continue;
             }
             let times = self.times.filter(|_| place == 2);
