@@ -45,6 +45,8 @@ use crate::recorded::read_text;
 /// Arguments of `predict`.
 #[derive(Args)]
 #[command(after_help = COLUMNS)]
+// Of the two things that are called so the older one keeps the name: the relation that targets are asked for.
+#[command(mut_arg("relation", |column| column.long("relation-column")))]
 pub struct Predict {
     /// The run's folder
     dir: PathBuf,
@@ -92,7 +94,7 @@ pub struct Predict {
     #[arg(long, value_enum)]
     edges: Option<Passing>,
     /// The relation for --best, by its name or number in the data, where the decoder tells relations apart
-    #[arg(long, value_name = "NAME", requires = "best")]
+    #[arg(id = "best_relation", long = "relation", value_name = "NAME", requires = "best")]
     relation: Option<String>,
     #[command(flatten)]
     reading: Reading,
