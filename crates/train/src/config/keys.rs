@@ -194,7 +194,8 @@ keys! {
     "schedule.corrections": "llcg: steps on the whole graph after each mean (2)",
     "averaging.drop": "parts whose trainers never start, as if they had failed ([])",
     "messages.forward": "codec of features and activations: exact | half | quantised | masked, or { codec, … }; \
-        quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period, lambda, \
+        quantised: bits = 1 | 2 | 4 | 8 | 16 | 32 | random | adaptive or a ramp, period = rounds or a \
+        share of them such as 0.2, lambda, \
         menu = widths that random and adaptive choose from ([2, 4, 8]); masked: ratio = \
         number or a ramp { law = fixed | linear | exponential | staircase | columns, clock = epoch | elapsed | bytes | \
         gradient_norm (needs train.sync_every = 1), from, to, slope, steps, limit }, inner, columns = random | prefix, \

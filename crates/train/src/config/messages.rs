@@ -113,9 +113,9 @@ pub struct CodecConfig {
     /// Whether rows that never change arrive bit by bit: new columns of a mask, finer bits of rounded rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reveal: Option<bool>,
-    /// `bits = "random"` and `"adaptive"`: rounds between two assignments; 0: a tenth of the stage's rounds.
+    /// `bits = "random"` and `"adaptive"`: from one assignment to the next; a tenth of the stage's rounds otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub period: Option<u32>,
+    pub period: Option<Period>,
     /// `bits = "adaptive"`: what the variance weighs against the time, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
@@ -125,6 +125,33 @@ pub struct CodecConfig {
     /// What the codec itself reads, such as a mask's `inner`, `columns` and `rescale`.
     #[serde(flatten)]
     pub options: Options,
+}
+
+/// `period`: from one assignment of bits to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Period {
+    /// So many rounds; 0: a tenth of the stage's.
+    Rounds(u32),
+    /// A share of the stage's rounds, above 0 and up to 1.
+    Share(f64),
+}
+
+impl Default for Period {
+    fn default() -> Period {
+        Period::Rounds(0)
+    }
+}
+
+impl Period {
+    /// Rounds of it in a stage of so many.
+    pub fn of(self, rounds: u32) -> u32 {
+        match self {
+            Period::Rounds(0) => rounds.div_ceil(10).max(1),
+            Period::Rounds(period) => period,
+            Period::Share(share) => ((f64::from(rounds) * share).round() as u32).max(1),
+        }
+    }
 }
 
 /// `bits`: a number, a controller, `random` or `adaptive`.
@@ -157,6 +184,9 @@ impl TryFrom<toml::Value> for CodecChoice {
                 if let Some(bits) = table.get("bits") {
                     check_bits(bits)?;
                 }
+                if let Some(period) = table.get("period") {
+                    check_period(period)?;
+                }
                 Ok(CodecChoice::Table(Box::new(table.try_into().map_err(one_line)?)))
             }
             other => Err(format!("expected a codec's name or a table with `codec`, found {}", other.type_str())),
@@ -176,6 +206,17 @@ fn check_bits(bits: &toml::Value) -> std::result::Result<(), String> {
         }
         toml::Value::Table(table) => table.clone().try_into::<Controller>().map(drop).map_err(one_line),
         _ => Ok(()),
+    }
+}
+
+/// Says what is wrong with `period`, likewise.
+fn check_period(period: &toml::Value) -> std::result::Result<(), String> {
+    match period {
+        toml::Value::Integer(rounds) if u32::try_from(*rounds).is_ok() => Ok(()),
+        toml::Value::Float(share) if *share > 0.0 && *share <= 1.0 => Ok(()),
+        other => Err(format!(
+            "period = {other}: expected a whole number of rounds, or a share of the stage's rounds such as 0.2"
+        )),
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) use keys::serialised as serialised_keys;
 pub use keys::{KEYS, KeyDoc};
 pub use messages::{
     BitsChoice, CodecChoice, CodecConfig, CostsChoice, EachMessage, EvaluationInputs, LayerMessages, MessagesConfig,
-    SelectionChoice, SelectionConfig, SkipConfig, WIDTHS, parse_bytes,
+    Period, SelectionChoice, SelectionConfig, SkipConfig, WIDTHS, parse_bytes,
 };
 pub use model::{ModelConfig, Widths};
 pub(crate) use overrides::{apply, culprit};

@@ -6,7 +6,7 @@ use laconic_wire::codec::{Bits, Codec, CodecKind, CodecRegistry, Exact, Level, O
 
 use super::assign::Menu;
 use crate::config::ramp::{Clock, Controller};
-use crate::config::{BitsChoice, CodecChoice, CodecConfig, EachMessage, WIDTHS, one_of};
+use crate::config::{BitsChoice, CodecChoice, CodecConfig, EachMessage, Period, WIDTHS, one_of};
 use crate::error::{Result, TrainError};
 
 /// What the variance weighs where nobody says otherwise: as much as the time.
@@ -20,17 +20,17 @@ pub type WidthCounts = [u64; WIDTHS.len()];
 pub enum Widths {
     /// A number of bits, the same in every row.
     Same(Controller),
-    /// Each message's own, drawn anew each period of so many rounds; 0: a tenth of the stage's.
+    /// Each message's own, drawn anew each period.
     Drawn {
-        /// Rounds between two draws.
-        period: u32,
+        /// From one draw to the next.
+        period: Period,
         /// The widths that are drawn from.
         menu: Menu,
     },
     /// Each message's own, as the assigner chooses.
     Assigned {
-        /// Rounds between two assignments.
-        period: u32,
+        /// From one assignment to the next.
+        period: Period,
         /// What the variance weighs against the time, 0 to 1.
         lambda: f64,
         /// The widths to choose from.
@@ -40,7 +40,7 @@ pub enum Widths {
 
 impl Widths {
     fn of(key: &str, config: &CodecConfig) -> Result<Widths> {
-        let period = config.period.unwrap_or(0);
+        let period = config.period.unwrap_or_default();
         let menu = config.menu.as_deref().map_or(Ok(Menu::default()), Menu::of);
         let menu = menu.map_err(|what| TrainError::config(format!("{key}.menu = {what}")))?;
         Ok(match config.bits.clone() {
@@ -277,8 +277,8 @@ impl Coding {
     /// Rounds between two draws or assignments in a stage of `rounds`.
     pub fn period(&self, rounds: u32) -> u32 {
         match self.widths {
-            Widths::Drawn { period, .. } | Widths::Assigned { period, .. } if period > 0 => period,
-            _ => rounds.div_ceil(10).max(1),
+            Widths::Drawn { period, .. } | Widths::Assigned { period, .. } => period.of(rounds),
+            Widths::Same(_) => Period::default().of(rounds),
         }
     }
 

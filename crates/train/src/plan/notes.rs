@@ -27,6 +27,7 @@ impl Plan {
         let masks = masks.filter_map(|direction| self.idle_mask(direction));
         masks
             .chain(self.uneven_masks())
+            .chain(self.bits_that_stay())
             .chain(self.idle_keys())
             .chain(self.idle_with_batches())
             .chain(self.idle_with_trainers())
@@ -107,6 +108,29 @@ impl Plan {
             "layer {layer}: gradients do not come back in the columns that rows go out in, so some are by entries that \
              never arrived; messages.backward with the ratio, columns and rescale of messages.forward changes that"
         ))
+    }
+
+    /// Says so where bits would be assigned only after a stage has ended, so that all rows have those of its start.
+    fn bits_that_stay(&self) -> Vec<String> {
+        let live = self.live();
+        let stays = |direction: Direction| {
+            let tags = live.iter().filter(|tag| tag.direction == direction);
+            tags.filter_map(|tag| {
+                let coding = self.messages.coding(*tag);
+                let stage = self.stages.iter().find(|stage| stage.last_layer() >= tag.layer)?;
+                let (rounds, period) = (stage.rounds, coding.period(stage.span));
+                (coding.is_adaptive() && period >= rounds).then_some((rounds, period, coding.first_bits()))
+            })
+            .next()
+            .map(|(rounds, period, bits)| {
+                let key = key(direction);
+                format!(
+                    "{key}.period = {period}: bits are first assigned after that many rounds, and there are {rounds}, \
+                     so all rows travel in {bits} bits; a share such as period = 0.2 goes with the rounds"
+                )
+            })
+        };
+        [Direction::Forward, Direction::Reverse].into_iter().filter_map(stays).collect()
     }
 
     /// Keys that have been set and that nothing in this run reads, since another key decides so.
