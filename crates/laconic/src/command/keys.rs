@@ -10,11 +10,12 @@ use laconic_wire::LINKS;
 use laconic_wire::transport::link::NamedLink;
 use serde::Serialize;
 
+use super::compare::methods_of_papers;
 use crate::output::Output;
 
 /// Arguments of `keys`.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  laconic keys\n  laconic keys lr\n  laconic keys wan")]
+#[command(after_help = "Examples:\n  laconic keys\n  laconic keys lr\n  laconic keys wan\n  laconic keys adaqp")]
 pub struct Keys {
     /// Only what has this word in its name or its text
     filter: Option<String>,
@@ -27,6 +28,14 @@ struct Listed {
     keys: BTreeMap<&'static str, &'static str>,
     members: BTreeMap<&'static str, Vec<Member>>,
     links: Vec<Link>,
+    papers: Vec<Paper>,
+}
+
+/// A paper's method, and the keys that make a run one of it.
+#[derive(Serialize)]
+struct Paper {
+    name: String,
+    set: Vec<String>,
 }
 
 /// A name that a key may be given, with the options that are read with it.
@@ -55,12 +64,13 @@ pub fn run(arguments: Keys, output: &Output) -> Result<u8> {
             members.entry(key).or_default().push(Member { name, options });
         }
     }
+    let papers: Vec<Paper> = if word.is_empty() { Vec::new() } else { papers(&word) };
     let links: Vec<&NamedLink> =
         LINKS.iter().filter(|link| has(&["transport.shape", link.name, link.reason])).collect();
-    if keys.is_empty() && members.is_empty() && links.is_empty() {
-        bail!("no key, member or link has {word:?} in its name or its text");
+    if keys.is_empty() && members.is_empty() && links.is_empty() && papers.is_empty() {
+        bail!("no key, member, link or paper's method has {word:?} in its name or its text");
     }
-    let text = text(&keys, &members, &links);
+    let text = text(&keys, &members, (&links, &papers));
     let link = |link: &&NamedLink| Link {
         name: link.name,
         bits_per_second: link.shape.bits_per_second,
@@ -68,11 +78,19 @@ pub fn run(arguments: Keys, output: &Output) -> Result<u8> {
         reason: link.reason,
     };
     let keys = keys.iter().map(|k| (k.key, k.doc)).collect();
-    output.result(text, &Listed { keys, members, links: links.iter().map(link).collect() })?;
+    output.result(text, &Listed { keys, members, links: links.iter().map(link).collect(), papers })?;
     Ok(0)
 }
 
-fn text(keys: &[&KeyDoc], members: &BTreeMap<&str, Vec<Member>>, links: &[&NamedLink]) -> String {
+/// The papers' methods whose name has this word, whatever stands between its letters.
+fn papers(word: &str) -> Vec<Paper> {
+    let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
+    let methods = methods_of_papers().into_iter();
+    let named = methods.filter(|method| plain(&method.name).contains(&plain(word)));
+    named.map(|method| Paper { name: method.name, set: method.set }).collect()
+}
+
+fn text(keys: &[&KeyDoc], members: &BTreeMap<&str, Vec<Member>>, (links, papers): (&[&NamedLink], &[Paper])) -> String {
     let width = keys.iter().map(|k| k.key.len()).max().unwrap_or(0);
     let mut lines: Vec<String> = keys.iter().map(|k| format!("{:width$}  {}", k.key, k.doc)).collect();
     let mut section = |title: &str, rows: Vec<(String, String)>| {
@@ -93,5 +111,7 @@ fn text(keys: &[&KeyDoc], members: &BTreeMap<&str, Vec<Member>>, links: &[&Named
     section("names, with the options that are read with them:", members.iter().map(row).collect());
     let row = |link: &&NamedLink| (link.name.to_owned(), link.reason.to_owned());
     section("named links (transport.shape, compare --link):", links.iter().map(row).collect());
+    let row = |paper: &Paper| (paper.name.clone(), paper.set.iter().map(|set| format!("--set '{set}' ")).collect());
+    section("methods of papers (laconic compare RUN.toml --methods NAME,…):", papers.iter().map(row).collect());
     lines.join("\n")
 }

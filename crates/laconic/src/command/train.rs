@@ -28,12 +28,20 @@ pub struct RunFile {
     /// Override a key, as in --set model.arch=gcn; `laconic keys` lists them, and which members read them
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Leave a key or section of the file out, as if it were not there, before --set is applied
+    #[arg(long = "unset", value_name = "KEY")]
+    pub unset: Vec<String>,
 }
 
 impl RunFile {
+    /// All overrides, in the order in which they apply.
+    pub fn overrides(&self) -> Vec<String> {
+        self.unset.iter().map(|key| format!("!{key}")).chain(self.set.iter().cloned()).collect()
+    }
+
     /// The configuration with its overrides; says where files were found that are not where they were named.
     pub fn load(&self, output: &Output) -> Result<Config> {
-        let loaded = Members::default().load_and_tell(&self.file, &self.set);
+        let loaded = Members::default().load_and_tell(&self.file, &self.overrides());
         let (config, told) = loaded.map_err(|error| in_place_of_a_configuration(&self.file, error))?;
         refuse_no_rounds(&config)?;
         told.iter().for_each(|line| output.say(format_args!("note: {line}")));

@@ -1,11 +1,28 @@
-//! `--set key=value`.
+//! `--set key=value`, and `--unset key`, which is the override `!key`.
 
 use super::typed::quote_words;
 use crate::error::{Result, TrainError};
 
-/// Sets one key. The value is read as TOML; what is not TOML is taken as text, so that quotes may be left out, but for
-/// those within a table or a list.
+/// What stands before the key of an override that takes the key out of the file.
+pub(crate) const UNSET: char = '!';
+
+/// Takes one key, or a whole section, out.
+fn unset(table: &mut toml::Table, key: &str) -> Result<()> {
+    let absent = || TrainError::config(format!("--unset {key}: the file has no such key to leave out"));
+    let mut at = table;
+    let (path, last) = key.rsplit_once('.').unwrap_or(("", key));
+    for step in path.split('.').filter(|step| !step.is_empty()) {
+        at = at.get_mut(step).and_then(toml::Value::as_table_mut).ok_or_else(absent)?;
+    }
+    at.remove(last).map(drop).ok_or_else(absent)
+}
+
+/// Sets one key, or takes it out. The value is read as TOML; what is not TOML is taken as text, so that quotes
+/// may be left out, but for those within a table or a list.
 pub(crate) fn apply(table: &mut toml::Table, text: &str) -> Result<()> {
+    if let Some(key) = text.strip_prefix(UNSET) {
+        return unset(table, key.trim());
+    }
     let Some((key, value)) = text.split_once('=') else {
         return Err(TrainError::config(format!("--set {text}: expected key=value")));
     };

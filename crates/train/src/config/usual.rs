@@ -131,6 +131,8 @@ pub const VALUES_ELSEWHERE: &[(&str, &str)] = &[
     ("pipe", "pipelined"),
     ("pipegcn", "pipelined"),
     ("retexo", "lazy"),
+    ("tma", "averaging"),
+    ("fedavg", "averaging"),
     ("bns", "boundary_sample"),
     ("bnsgcn", "boundary_sample"),
     ("acc", "accuracy"),
@@ -156,4 +158,18 @@ pub const VALUES_ABSENT: &[(&[&str], &str, &str)] = &[
     (&["topk", "sparse"], "masked", "rows are thinned by columns: \"masked\""),
     (&["int8", "uint8", "8bit"], "quantised", "{ codec = \"quantised\", bits = 8 }"),
     (&["int4", "4bit"], "quantised", "{ codec = \"quantised\", bits = 4 }"),
+    (&["adaqp"], "lazy", "AdaQP is a codec of messages and no schedule: `laconic keys adaqp` has its keys"),
+    (&["varco"], "lazy", "VARCO is a codec of messages and no schedule: `laconic keys varco` has its keys"),
+    (&["sancus"], "lazy", "SANCUS skips messages and is no schedule: `laconic keys sancus` has its keys"),
+    (&["bns", "bnsgcn"], "lazy", "BNS-GCN selects rows and is no schedule: `laconic keys bns` has its keys"),
+    (
+        &["supertma"],
+        "lazy",
+        "SuperTMA is \"averaging\" on parts by \"super_node\": `laconic keys supertma` has its keys",
+    ),
+    (
+        &["randomtma"],
+        "lazy",
+        "RandomTMA is \"averaging\" on parts by \"random\": `laconic keys randomtma` has its keys",
+    ),
 ];

@@ -20,6 +20,7 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// What an error begins with that is about an override and not about the file.
 const SET: &str = "--set ";
+const UNSET: &str = "--unset ";
 
 impl Config {
     /// Reads a configuration file and applies overrides of the form `key=value`.
@@ -77,7 +78,8 @@ impl Members {
         Ok(if runs_towards { config.keeping_horizon(before) } else { config })
     }
 
-    /// Reads a configuration file and applies overrides of the form `key=value`.
+    /// Reads a configuration file and applies overrides of the form `key=value`, or `!key`, which takes a key of the
+    /// file out.
     ///
     /// # Errors
     /// If the file cannot be read, a key is unknown or read by nobody, or a value makes no sense.
@@ -98,7 +100,7 @@ impl Members {
         })?;
         let text = String::from_utf8(bytes).map_err(|_| TrainError::file(path, "expected text in UTF-8"))?;
         let mut config = self.parse(&text, overrides).map_err(|error| match error {
-            TrainError::Config(what) if what.starts_with(SET) => TrainError::Config(what),
+            TrainError::Config(what) if what.starts_with(SET) || what.starts_with(UNSET) => TrainError::Config(what),
             error => TrainError::config(format!("{}: {error}", path.display()).replace("configuration: ", "")),
         })?;
         if config.out.dir.as_os_str().is_empty() {
@@ -142,9 +144,10 @@ impl Members {
                 let Axis { section, key, .. } = axis;
                 let readers = axis.readers(option);
                 let does = if readers.contains(" and ") { "do" } else { "does" };
-                let what =
-                    format!("{section}.{option}: {section}.{key} = {member:?} does not read it; {readers} {does}");
-                Err(TrainError::config(what))
+                Err(TrainError::config(format!(
+                    "{section}.{option}: {section}.{key} = {member:?} does not read it; {readers} {does} (--unset \
+                     {section}.{option} leaves it out of the file)"
+                )))
             }
             None => Ok(config),
         }
