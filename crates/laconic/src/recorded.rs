@@ -11,6 +11,7 @@ use laconic_train::record::summary::BytesSummary;
 use laconic_train::worker::evaluate::Figures;
 use laconic_train::{RoundReport, Summary, TrainError};
 
+use crate::bytes::plural;
 use crate::plot::thin;
 
 /// Larger files are refused.
@@ -90,6 +91,21 @@ impl Recorded {
     /// The test loss of the best round.
     pub fn test_loss(&self) -> Option<f64> {
         self.summary.metrics.scores.test.get("loss").copied().flatten()
+    }
+
+    /// How its graph was cut: `4 parts by multilevel`.
+    pub fn partition(&self) -> String {
+        let summary = &self.summary;
+        let config = &summary.config;
+        let is_cut =
+            config["data"]["path"].as_str().is_some_and(|path| std::path::Path::new(path).join("meta.json").is_file());
+        // One of the workers is the aggregator of trainers on their own, of whose parts some may be left out.
+        let all = config["partition"]["parts"].as_u64().filter(|_| summary.averaging.is_some());
+        let parts = plural(all.unwrap_or(summary.workers.into()), "part");
+        match config["partition"]["method"].as_str().filter(|_| !is_cut) {
+            Some(method) => format!("{parts} by {method}"),
+            None => parts,
+        }
     }
 
     /// How many pairs that are none were drawn for each held-out edge; `None` where the data give them.

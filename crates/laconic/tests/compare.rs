@@ -213,7 +213,7 @@ fn files_of_methods_that_cannot_be_used_are_refused_before_anything_runs() {
         (method("twin", "") + &method("twin", ""), &["two methods", "twin"]),
         (method("x", "\"train.epocs=3\""), &["method \"x\"", "train.epocs", "did you mean \"train.epochs\"?"]),
         (method("x", "\"data.path=other.npz\""), &["method \"x\"", "data.path", "one graph"]),
-        (method("x", "\" partition .parts=2\""), &["method \"x\"", "partition", "one partition"]),
+        (method("x", "\" partition .seed=2\""), &["method \"x\"", "partition.seed", "seeds"]),
         (method("x", "\"train.seed=2\""), &["method \"x\"", "train.seed", "seeds"]),
         ("seeds = [1, 1]\n".to_owned() + &method("x", ""), &["seeds", "twice"]),
         ("link = \"nowhere\"\n".to_owned() + &method("x", ""), &["link", "nowhere"]),

@@ -137,10 +137,22 @@ fn tables_hold_every_run_and_the_means_and_say_when_seeds_are_too_few() {
     assert!((number(against, "difference") - differences.iter().sum::<f64>() / 6.0).abs() < 1e-12);
     assert_eq!(found["methods"][0]["against"], Value::Null);
     let (markdown, tex) = (text(&place, "both/compare.md"), text(&place, "both/compare.tex"));
-    let spread = format!("{:.4} ", number(&found["methods"][1]["test"], "mean"));
-    assert!(markdown.contains(&format!("| lazy | 6 | {spread}±")), "{markdown}");
-    assert!(tex.contains("a, \"b\" \\& c\\_d & 6") && tex.contains(&format!("lazy & 6 & {spread}$\\pm$")), "{tex}");
+    // Means in per cent, the best of them in bold; bytes of all methods in the unit of the largest.
+    let means = [0, 1].map(|method| number(&found["methods"][method]["test"], "mean"));
+    let spread = |method: usize, plus_minus: &str| format!("{:.2} {plus_minus} ", 100.0 * means[method]);
+    assert!(means[0] > means[1], "{means:?}");
+    assert!(markdown.contains(&format!("| 6 | **{}", spread(0, "±"))), "{markdown}");
+    assert!(markdown.contains(&format!("| lazy | 6 | {}", spread(1, "±"))), "{markdown}");
+    assert!(tex.contains(&format!("a, \"b\" \\& c\\_d & 6 & \\textbf{{{}", spread(0, "$\\pm$"))), "{tex}");
+    assert!(tex.contains(&format!("lazy & 6 & {}", spread(1, "$\\pm$"))), "{tex}");
     assert_eq!(tex.matches("\\\\").count(), 3);
+    let most = found["methods"].as_array().expect("methods").iter().map(|line| number(line, "bytes"));
+    let unit = if most.fold(0.0, f64::max) < 1e6 { "kB" } else { "MB" };
+    assert!(tex.contains(&format!("boundary ({unit}) & parameters ({unit})")), "{tex}");
+    let (nodes, edges) = (&found["graph"]["nodes"], &found["graph"]["edges"]);
+    let (share, parts) = (number(&found["methods"][0], "edge_cut"), found["graph"]["parts"].as_array().expect("parts"));
+    let said = format!("{nodes} nodes, {edges} edges), {} parts by random, {:.1} ", parts.len(), 100.0 * share);
+    assert!(tex.replace(',', "").contains(&said.replace(',', "")), "{said}: {tex}");
     let few = place.run(&format!("{COMPARE} --seeds 5 --quiet")).out;
     assert!(few.contains("n too small"), "{few}");
 }
@@ -208,12 +220,53 @@ fn the_methods_of_papers_plan_and_run_on_a_generated_graph() {
     for (name, is_bound) in [("AdaQP", true), ("SANCUS", true), ("VARCO", false), ("PipeGCN", false)] {
         assert_eq!(line(&plan, name)["is_bound"], is_bound, "{name}");
     }
-    assert_eq!(names(&plan).len(), 10);
+    assert_eq!(names(&plan).len(), 14);
+    // Each cut is made as its methods ask for it: what SuperTMA's clusters keep is more than random nodes keep.
+    let cut = |name: &str| number(&line(&plan, name), "edge_cut");
+    assert!(cut("PSGD-PA") < cut("SuperTMA") && cut("SuperTMA") < cut("RandomTMA"), "{plan}");
+    assert_eq!(cut("RandomTMA"), cut("standard"));
+    // Without the file, and whatever the case: those that were asked for, in that order.
+    let picked = place.json("compare run.toml --methods varco,Standard --out papers --plan");
+    assert_eq!(names(&picked), ["VARCO", "standard"]);
+    assert_eq!(number(&line(&picked, "VARCO"), "boundary"), boundary("VARCO"));
+    place.refused("compare run.toml --methods metis --plan", 2, &["\"metis\"", "RETEXO | "]);
     let found = place.json(&format!("{compare} --seeds 1 --set train.epochs=2"));
     for line in found["methods"].as_array().expect("methods") {
         assert_eq!(line["runs"].as_array().expect("runs").len(), 1, "{line}");
         assert!(number(&line["test"], "mean") > 0.0, "{line}");
     }
+}
+
+/// A method on a cut of its own is the run that `train` does on that cut, each cut is made once, and tables say which.
+#[test]
+fn methods_may_have_cuts_of_their_own_and_tables_say_which() {
+    let methods = "[[method]]\nname = \"plain\"\n\
+        [[method]]\nname = \"metis\"\nset = [\"partition.method=multilevel\"]\n[[method]]\nname = \"one\"\nset = [\"partition.parts=1\"]\n[[method]]\nname = \"lazy\"\n\
+        set = [\"schedule.kind=lazy\"]\n";
+    let place = place(methods);
+    let found = place.json(&format!("{COMPARE} --seeds 2"));
+    let line = |index: usize| &found["methods"][index];
+    let cuts = [0, 1, 2, 3].map(|index| line(index)["partition"].as_str().expect("a cut").to_owned());
+    assert!(cuts[1].ends_with("by multilevel") && cuts[2].starts_with("1 part ") && cuts[3] == cuts[0], "{cuts:?}");
+    assert_eq!((number(line(2), "edge_cut"), number(line(2), "boundary")), (0.0, 0.0));
+    for (index, keys) in [(1, "--set partition.method=multilevel"), (2, "--set partition.parts=1")] {
+        let alone = place.json(&format!("train run.toml --out alone-{index} {keys} --set train.seed=1"));
+        let path = format!("both/{}/summary.json", line(index)["runs"][1]["folder"].as_str().expect("a folder"));
+        let summary: Value = serde_json::from_str(&text(&place, &path)).expect("JSON");
+        assert_eq!((&summary["parameters"], &summary["bytes"]), (&alone["parameters"], &alone["bytes"]), "{keys}");
+    }
+    let measured = place.json("partition graph.npz --parts 3 --method multilevel --measure");
+    assert!((number(&measured, "cut_share") - number(line(1), "edge_cut")).abs() < 1e-12, "{measured}");
+    let table = place.run(&format!("{COMPARE} --seeds 2")).out;
+    let row = table.lines().find(|row| row.starts_with("metis")).expect("a row");
+    assert!(row.ends_with(&format!("by multilevel, {:.1} %", 100.0 * number(line(1), "edge_cut"))), "{table}");
+    let left: Vec<_> = std::fs::read_dir(place.path("both")).expect("a folder").flatten().collect();
+    assert!(left.iter().all(|entry| !entry.file_name().to_string_lossy().starts_with(".parts")), "{left:?}");
+    place.json("report both --out page.html");
+    assert!(text(&place, "page.html").contains("by multilevel"));
+    // What is cut already cannot be cut anew.
+    place.json("partition graph.npz --parts 2 --out cut");
+    place.refused(&format!("{COMPARE} --set data.path=cut"), 2, &["method \"one\"", "cut", "name the dataset"]);
 }
 
 /// The README's list of methods is one that can be pasted.

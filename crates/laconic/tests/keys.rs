@@ -47,6 +47,71 @@ fn a_key_that_its_member_does_not_read_is_refused_with_the_one_that_does() {
     }
 }
 
+/// An alternative to what the file says is tried without editing the file.
+#[test]
+fn a_key_of_the_file_can_be_left_out_and_an_error_about_it_says_how() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 60 --features 4 --out graph.npz");
+    let file = "[data]\npath = \"graph.npz\"\n[partition]\nparts = 2\n[schedule]\nkind = \"lazy\"\nstart = \"mlp\"\n";
+    place.write("run.toml", file);
+    let other = "plan run.toml --set schedule.kind=synchronous";
+    place.refused(other, 2, &["schedule.start", "does not read it", "--unset schedule.start"]);
+    let left_out = place.json(&format!("{other} --unset schedule.start"));
+    let plain = place.json("plan run.toml --unset schedule");
+    assert_eq!(left_out["bytes"], plain["bytes"]);
+    // What is set again counts.
+    let again = place.json("plan run.toml --unset schedule.start --set schedule.start=mlp");
+    assert_eq!(again["bytes"], place.json("plan run.toml")["bytes"]);
+    for key in ["schedule.strat", "schedule.kind.x", "model", ""] {
+        place.refused(&format!("plan run.toml --unset={key}"), 2, &["--unset", "no such key"]);
+    }
+    place.write("methods.toml", "[[method]]\nname = \"x\"\nset = [\"!data.path\"]\n");
+    place.refused("compare run.toml --runs methods.toml --plan", 2, &["data", "one graph"]);
+}
+
+#[test]
+fn methods_of_papers_are_found_by_their_names_and_named_in_errors() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 60 --features 4 --out graph.npz");
+    place.write("run.toml", "[data]\npath = \"graph.npz\"\n[partition]\nparts = 2\n");
+    for (word, name, key) in [
+        ("adaqp", "AdaQP", "messages.forward="),
+        ("RETEXO", "RETEXO", "schedule.kind=lazy"),
+        ("super_tma", "SuperTMA", "partition.method=super_node"),
+        ("bns-gcn", "BNS-GCN", "boundary_sample"),
+        ("llcg", "LLCG", "schedule.kind=llcg"),
+    ] {
+        let found = place.json(&format!("keys {word}"));
+        let method = &found["papers"][0];
+        let set: Vec<&str> = method["set"].as_array().expect("keys").iter().filter_map(|set| set.as_str()).collect();
+        assert!(method["name"] == name && set.iter().any(|set| set.contains(key)), "{word}: {found}");
+        assert!(place.run(&format!("keys {word}")).out.contains("--methods NAME"), "{word}");
+    }
+    for name in ["adaqp", "varco", "sancus", "bns-gcn", "SuperTMA", "random_tma"] {
+        place.refused(&format!("plan run.toml --set schedule.kind={name}"), 2, &["schedule.kind", "laconic keys"]);
+    }
+}
+
+/// Bits that would be assigned after the last round are said to stay as they began; a share goes with the rounds.
+#[test]
+fn a_period_is_rounds_or_a_share_of_them() {
+    let place = Place::new();
+    place.json("data synth sbm --nodes 200 --features 8 --out graph.npz");
+    place.write("run.toml", "[data]\npath = \"graph.npz\"\n[partition]\nparts = 2\n[train]\nepochs = 10\n");
+    let run = |command: &str, period: &str| {
+        format!("{command} --set messages.forward={{codec=\"quantised\",bits=\"adaptive\",period={period}}}")
+    };
+    let train = |period: &str, out: &str| place.json(&run(&format!("train run.toml --out {out}"), period));
+    let (share, rounds) = (train("0.2", "share"), train("2", "rounds"));
+    assert_eq!((&share["parameters"], &share["bytes"]["total"]), (&rounds["parameters"], &rounds["bytes"]["total"]));
+    let said =
+        |period: &str| place.json(&run("plan run.toml", period))["notes"].to_string().contains("first assigned after");
+    assert!(said("10") && !said("9") && !said("0.5") && said("1.0"));
+    for period in ["0.0", "1.5", "-1", "\"a\""] {
+        place.refused(&run("plan run.toml", period), 2, &["period", "share"]);
+    }
+}
+
 /// A key that nothing reads would hide a mistake, whatever decides that nothing does.
 #[test]
 fn keys_that_would_do_nothing_are_refused_by_name() {
@@ -86,7 +151,7 @@ fn keys_that_would_do_nothing_are_refused_by_name() {
 fn a_word_lists_the_keys_members_and_links_that_have_it_and_no_other() {
     let place = Place::new();
     let all = place.json("keys");
-    assert_eq!(all.as_object().map(|all| all.len()), Some(KEYS.len() + 2));
+    assert_eq!(all.as_object().map(|all| all.len()), Some(KEYS.len() + 3));
     let found = place.json("keys LR");
     for key in KEYS {
         let has = (key.key.to_owned() + key.doc).to_lowercase().contains("lr");

@@ -1,4 +1,5 @@
-//! The comparison as files for other programs: every run as CSV, the means as Markdown and LaTeX.
+//! The comparison as files for other programs: every run as CSV; the means as Markdown and LaTeX are in
+//! [`super::paper`].
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,14 +7,13 @@ use std::path::Path;
 use anyhow::Result;
 use laconic_train::record::aside::write_aside;
 
-use super::outcome::{Comparison, Line, Spread};
-use crate::bytes::human_bytes;
+use super::outcome::{Comparison, Line};
+use super::paper;
 
 /// Writes `compare.csv`, `compare.md` and `compare.tex`.
 pub fn write(folder: &Path, comparison: &Comparison) -> Result<()> {
-    for (name, text) in
-        [("compare.csv", csv(comparison)), ("compare.md", markdown(comparison)), ("compare.tex", latex(comparison))]
-    {
+    let (markdown, latex) = (paper::markdown(comparison), paper::latex(comparison));
+    for (name, text) in [("compare.csv", csv(comparison)), ("compare.md", markdown), ("compare.tex", latex)] {
         write_aside(&folder.join(name), text.as_bytes())?;
     }
     Ok(())
@@ -24,7 +24,7 @@ fn csv(comparison: &Comparison) -> String {
     let metric = comparison.metric.as_deref().unwrap_or("test");
     let mut text = format!(
         "method,seed,partition_seed,split_seed,{},boundary,parameters,evaluation,start_up,training,bytes,predicted,\
-         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts,loss\n",
+         skipped,rounds,seconds,memory,folder,simulated_seconds,convergence_seconds,starts,loss,partition,edge_cut\n",
         quoted(metric)
     );
     let known = |seed: Option<u64>| seed.map(|seed| seed.to_string()).unwrap_or_default();
@@ -35,7 +35,7 @@ fn csv(comparison: &Comparison) -> String {
             let (partition, split, purposes) = (known(run.partition_seed), known(run.split_seed), &run.purposes);
             let _ = writeln!(
                 text,
-                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{partition},{split},{test},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 quoted(&line.name),
                 run.seed,
                 purposes.boundary,
@@ -53,7 +53,9 @@ fn csv(comparison: &Comparison) -> String {
                 number(run.simulated_seconds),
                 number(run.convergence_seconds),
                 run.starts,
-                number(run.loss)
+                number(run.loss),
+                quoted(line.partition.as_deref().unwrap_or_default()),
+                number(run.edge_cut)
             );
         }
     }
@@ -74,33 +76,6 @@ fn quoted(field: &str) -> String {
     }
 }
 
-const HEAD: [&str; 9] = ["runs", "", "boundary", "parameters", "evaluation", "start-up", "fewer", "seconds", "p"];
-
-/// The cells of a method after its name, with `±` as it is written there.
-fn cells(line: &Line, comparison: &Comparison, plus_minus: &str) -> [String; 9] {
-    let known = |text: Option<String>| text.unwrap_or_default();
-    let bytes = |bytes: Option<f64>| known(bytes.map(|bytes| human_bytes(bytes.round() as u64)));
-    let spread = |spread: Spread| match spread.sd {
-        Some(sd) => format!("{:.4} {plus_minus} {sd:.4}", spread.mean),
-        None => format!("{:.4}", spread.mean),
-    };
-    let mut test = figure(line.test.map(spread), comparison);
-    if let Some(loss) = line.loss.filter(|_| comparison.is_by_loss()) {
-        test += &format!(", loss {}", spread(loss));
-    }
-    [
-        line.runs.len().to_string(),
-        test,
-        bytes(line.boundary),
-        bytes(line.parameters),
-        bytes(line.evaluation),
-        bytes(line.start_up),
-        known(line.fewer.map(|fewer| format!("{fewer:.1}"))),
-        known(line.seconds.map(|seconds| format!("{seconds:.2}"))),
-        p(line),
-    ]
-}
-
 /// The outcome of a method's test in a few letters.
 pub fn p(line: &Line) -> String {
     match &line.against {
@@ -111,75 +86,13 @@ pub fn p(line: &Line) -> String {
     }
 }
 
-/// What stands below every table.
-fn foot(comparison: &Comparison) -> String {
-    let mut text = format!(
-        "Mean and standard deviation over runs; bytes of all workers, framing included; fewer: all but evaluation, \
-         against {0}; p: sign-flip permutation test (exact up to 20 pairs) of paired differences to {0}, two-sided",
-        comparison.baseline
-    );
-    if let Some(said) = comparison.fallback() {
-        let _ = write!(text, "; {said}");
-    }
-    if let Some(link) = &comparison.link {
-        let _ = write!(text, "; seconds on the clock of a model of the link {link}");
-    }
-    text + "."
-}
-
-fn markdown(comparison: &Comparison) -> String {
-    let escaped = |text: &str| {
-        let special = |c: char| if "\\`*_{}[]<>#|!".contains(c) { format!("\\{c}") } else { c.to_string() };
-        text.chars().map(special).collect::<String>().replace(['\n', '\r'], " ")
-    };
-    let metric = comparison.metric.as_deref().unwrap_or("test");
-    let head = HEAD.map(|name| if name.is_empty() { escaped(metric) } else { name.to_owned() });
-    let mut text = format!("| method | {} |\n|---|{}\n", head.join(" | "), "--:|".repeat(HEAD.len()));
-    for line in &comparison.methods {
-        let _ = writeln!(text, "| {} | {} |", escaped(&line.name), cells(line, comparison, "±").join(" | "));
-    }
-    let _ = writeln!(text, "\n{}", escaped(&foot(comparison)));
-    text
-}
-
-fn latex(comparison: &Comparison) -> String {
-    let metric = comparison.metric.as_deref().unwrap_or("test");
-    let head = HEAD.map(|name| if name.is_empty() { tex(metric) } else { name.to_owned() });
-    let mut text = format!(
-        "% \\usepackage{{booktabs}}\n\\begin{{tabular}}{{l{}}}\n\\toprule\nmethod & {} \\\\\n\\midrule\n",
-        "r".repeat(HEAD.len()),
-        head.join(" & ")
-    );
-    for line in &comparison.methods {
-        let cells = cells(line, comparison, "$\\pm$").map(|cell| cell.replace('<', "$<$"));
-        let _ = writeln!(text, "{} & {} \\\\", tex(&line.name), cells.join(" & "));
-    }
-    let _ = writeln!(text, "\\bottomrule\n\\end{{tabular}}\n% {}", foot(comparison).replace(['\n', '\r'], " "));
-    text
-}
-
-/// Text as LaTeX takes it.
-fn tex(text: &str) -> String {
-    let letter = |c: char| match c {
-        '\\' => "\\textbackslash{}".to_owned(),
-        '^' => "\\textasciicircum{}".to_owned(),
-        '~' => "\\textasciitilde{}".to_owned(),
-        '<' | '>' | '|' => format!("${c}$"),
-        '&' | '%' | '$' | '#' | '_' | '{' | '}' => format!("\\{c}"),
-        '\n' | '\r' => " ".to_owned(),
-        c => c.to_string(),
-    };
-    text.chars().map(letter).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_cannot_break_out_of_a_table() {
+    fn names_cannot_break_out_of_a_field() {
         assert_eq!(quoted("a, \"b\""), "\"a, \"\"b\"\"\"");
         assert_eq!(quoted("plain"), "plain");
-        assert_eq!(tex("50 % & a_b \\x {1} <2>"), "50 \\% \\& a\\_b \\textbackslash{}x \\{1\\} $<$2$>$");
     }
 }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use laconic_graph::limits::read_file;
-use laconic_train::config::TransportKind;
+use laconic_train::config::{PartitionConfig, TransportKind};
+use laconic_train::run::source::is_part_folder;
 use laconic_train::{Config, TrainError};
 use laconic_wire::LinkShape;
 use serde::Deserialize;
@@ -30,6 +31,8 @@ pub struct Matrix {
     pub link: Option<String>,
     /// The methods, checked.
     pub methods: Vec<Method>,
+    /// How the graph is cut for them: each way once, in the order of the methods.
+    pub cuts: Vec<PartitionConfig>,
     /// Which of them the others are measured against.
     pub baseline: usize,
 }
@@ -44,6 +47,8 @@ pub struct Method {
     pub set: Vec<String>,
     /// Its configuration, but for seed and folder.
     pub config: Config,
+    /// Which of [`Matrix::cuts`] it trains on.
+    pub cut: usize,
 }
 
 /// Arguments that go before what the file says.
@@ -52,7 +57,14 @@ pub struct Wishes {
     pub seeds: Option<u64>,
     /// The link model of all methods: `--link`.
     pub link: Option<String>,
+    /// The methods that are taken of those of the file, in this order; empty for all of them.
+    pub methods: Vec<String>,
 }
+
+/// The methods of papers, which need no file.
+const PAPERS: &str = include_str!("../../../../../examples/papers.toml");
+/// What stands in messages in the place of the file's name then.
+const PAPERS_NAME: &str = "examples/papers.toml";
 
 /// The file as it is written.
 #[derive(Deserialize)]
@@ -81,21 +93,34 @@ pub struct MethodEntry {
 /// What reading the file comes to.
 pub type Result<T> = std::result::Result<T, TrainError>;
 
+/// The methods of papers that need no file.
+pub fn methods_of_papers() -> Vec<MethodEntry> {
+    // The file is part of the program, and a test reads it.
+    MatrixFile::parse(PAPERS, PAPERS_NAME).map(|file| file.method).unwrap_or_default()
+}
+
 /// Refuses a file of methods.
 pub fn refuse<T>(what: String) -> Result<T> {
     Err(TrainError::config(what))
 }
 
 impl Matrix {
-    /// Reads the file and checks every configuration, so that the last run fails no later than the first.
-    pub fn load(path: &Path, run: &RunFile, base: &Config, wishes: Wishes) -> Result<Matrix> {
-        let file = MatrixFile::read(path)?;
-        let place = path.display();
+    /// Reads the file, or without one the methods of papers, and checks every configuration, so that the last run fails
+    /// no later than the first.
+    pub fn load(path: Option<&Path>, run: &RunFile, base: &Config, wishes: Wishes) -> Result<Matrix> {
+        let file = match path {
+            Some(path) => MatrixFile::read(path)?,
+            None => MatrixFile::parse(PAPERS, PAPERS_NAME)?,
+        };
+        let place = path.unwrap_or(Path::new(PAPERS_NAME)).display();
         let at = |error: TrainError| TrainError::config(format!("{place}: {}", bare(&error)));
         let seeds = seeds::read(file.seeds, wishes.seeds, base).map_err(at)?;
         let mut entries = file.method;
         for sweep in file.sweep {
             entries.extend(sweep.methods().map_err(at)?);
+        }
+        if !wishes.methods.is_empty() {
+            entries = picked(entries, &wishes.methods).map_err(at)?;
         }
         if entries.is_empty() {
             return refuse(format!("{place}: no [[method]] and no [[sweep]], so nothing to compare"));
@@ -107,6 +132,8 @@ impl Matrix {
         let named = |name: &String| entries.iter().position(|entry| entry.name == *name);
         let baseline = match &file.baseline {
             None => 0,
+            // One that was not picked is none.
+            Some(name) if !wishes.methods.is_empty() => named(name).unwrap_or(0),
             Some(name) => named(name)
                 .ok_or_else(|| TrainError::config(format!("{place}: baseline = {name:?}: no method is called so")))?,
         };
@@ -117,9 +144,22 @@ impl Matrix {
             link.parse::<LinkShape>().map_err(|error| TrainError::config(format!("link = {link:?}: {error}")))?;
         }
         let method = |entry| Method::new(entry, run, base, link.as_deref());
-        let methods = entries.into_iter().map(method).collect::<Result<Vec<Method>>>().map_err(at)?;
+        let mut methods = entries.into_iter().map(method).collect::<Result<Vec<Method>>>().map_err(at)?;
         check_together(&methods).map_err(at)?;
-        Ok(Matrix { seeds, link, methods, baseline })
+        let mut cuts: Vec<PartitionConfig> = Vec::new();
+        for method in &mut methods {
+            let partition = &method.config.partition;
+            method.cut = cuts.iter().position(|cut| cut == partition).unwrap_or(cuts.len());
+            if method.cut == cuts.len() {
+                cuts.push(partition.clone());
+            }
+        }
+        Ok(Matrix { seeds, link, methods, cuts, baseline })
+    }
+
+    /// The configuration of one of the cuts, with these seeds.
+    pub fn cut(&self, base: &Config, seeds: &Seeds, cut: usize) -> Config {
+        seeds.applied(&Config { partition: self.cuts[cut].clone(), ..base.clone() })
     }
 }
 
@@ -127,13 +167,34 @@ impl MatrixFile {
     fn read(path: &Path) -> Result<MatrixFile> {
         let bytes = read_file(path, BYTES_MAX).map_err(|source| TrainError::io(path, source))?;
         let text = String::from_utf8(bytes).map_err(|_| TrainError::file(path, "expected text in UTF-8"))?;
+        MatrixFile::parse(&text, &path.display().to_string())
+    }
+
+    fn parse(text: &str, name: &str) -> Result<MatrixFile> {
         let shown = |line: &str| short(line, SHOWN);
         let malformed = |error: toml::de::Error| {
             let lines: Vec<String> = error.to_string().trim_end().lines().map(shown).collect();
-            format!("{}: {}", path.display(), lines.join("\n"))
+            format!("{name}: {}", lines.join("\n"))
         };
-        toml::from_str(&text).map_err(|error| TrainError::config(malformed(error)))
+        toml::from_str(text).map_err(|error| TrainError::config(malformed(error)))
     }
+}
+
+/// The methods of these names, whatever the case of their letters.
+fn picked(entries: Vec<MethodEntry>, names: &[String]) -> Result<Vec<MethodEntry>> {
+    let all: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let mut places: Vec<usize> = Vec::with_capacity(names.len());
+    for name in names {
+        let wanted = name.trim().to_lowercase();
+        let place = all.iter().position(|known| known.to_lowercase() == wanted);
+        match place {
+            Some(place) if places.contains(&place) => return refuse(format!("--methods names {name:?} twice")),
+            Some(place) => places.push(place),
+            None => return refuse(format!("--methods: no method is called {name:?}; there are {}", all.join(" | "))),
+        }
+    }
+    let mut entries: Vec<Option<MethodEntry>> = entries.into_iter().map(Some).collect();
+    Ok(places.into_iter().filter_map(|place| entries[place].take()).collect())
 }
 
 impl Method {
@@ -141,16 +202,22 @@ impl Method {
         let MethodEntry { name, set } = entry;
         let slug = slug(&name)?;
         for change in &set {
-            let key = change.split('=').next().unwrap_or_default().trim();
+            let key = change.split('=').next().unwrap_or_default().trim_start_matches('!');
+            let key = &key.split('.').map(str::trim).collect::<Vec<_>>().join(".");
             if let Some(why) = forbidden(key, link.is_some()) {
                 return refuse(format!("method {name:?} sets {key}: {why}"));
             }
         }
-        let all: Vec<String> = run.set.iter().chain(&set).cloned().collect();
+        let all: Vec<String> = run.overrides().into_iter().chain(set.iter().cloned()).collect();
         let mut config = Config::load(&run.file, &all)
             .map_err(|error| TrainError::config(format!("method {name:?}: {}", bare(&error))))?;
-        if config.data != base.data || config.partition != base.partition {
-            return refuse(format!("method {name:?}: data and partition are not those of {}", run.file.display()));
+        if config.data != base.data {
+            return refuse(format!("method {name:?}: data are not those of {}", run.file.display()));
+        }
+        if config.partition != base.partition && is_part_folder(&base.data.path) {
+            let path = base.data.path.display();
+            let what = "is a folder of parts, cut already: name the dataset";
+            return refuse(format!("method {name:?} sets partition: data.path {path} {what}"));
         }
         if ![TransportKind::Threads, TransportKind::Simulated].contains(&config.transport.kind) {
             let what = "runs are compared on threads of one process, or simulated";
@@ -160,7 +227,7 @@ impl Method {
             config.transport.shape = link.to_owned();
             config.transport.shape_sleeps = false;
         }
-        Ok(Method { name, slug, set, config })
+        Ok(Method { name, slug, set, config, cut: 0 })
     }
 
     /// The configuration of one run, and its folder.
@@ -180,11 +247,12 @@ impl Method {
 /// Why a method may not set this key.
 fn forbidden(key: &str, has_link: bool) -> Option<&'static str> {
     match key.split('.').next().unwrap_or_default().trim() {
-        "data" | "partition" => {
-            Some("all methods run on one graph and one partition; set it in the run's file, or list seeds of it")
-        }
+        "data" => Some("all methods run on one graph; set it in the run's file"),
         "train" if key == "train.seed" => Some("seeds are listed under seeds"),
-        "train" if !key.contains('.') => Some("set single keys, not whole sections"),
+        "partition" if key == "partition.seed" => {
+            Some("seeds are listed under seeds: seeds = { train = [0, 1], partition = [0, 1] }")
+        }
+        "train" | "partition" if !key.contains('.') => Some("set single keys, not whole sections"),
         "out" if key != "out.checkpoint_every" => Some("the folders of runs are chosen by compare"),
         "transport" if has_link && (!key.contains('.') || key.starts_with("transport.shape")) => {
             Some("link decides the link model of all methods")

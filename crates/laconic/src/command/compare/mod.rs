@@ -1,4 +1,4 @@
-//! `laconic compare`: methods and seeds on one graph and one partition.
+//! `laconic compare`: methods and seeds on one graph.
 
 pub mod alone;
 pub mod figures;
@@ -8,29 +8,30 @@ mod judged;
 mod matrix;
 pub mod outcome;
 mod paired;
+mod paper;
 mod planned;
 mod runs;
 mod seeds;
 mod sweep;
 mod table;
+mod world;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use laconic_graph::part::{Part, Provenance, write_parts};
-use laconic_train::config::PartitionConfig;
+use laconic_graph::part::Part;
 use laconic_train::record::claim::Lock;
-use laconic_train::run::source::Source;
-use laconic_train::{Config, Members, Plan, TrainError};
+use laconic_train::{Config, Plan, TrainError};
 
 pub use files::p;
+pub use matrix::methods_of_papers;
 pub use outcome::Comparison;
 
 use super::place::{folder, named};
 use super::signals::{STOPPED, Signals};
 use super::train::{RunFile, reading, refuse_several_processes};
-use crate::bytes::human_bytes;
+use crate::bytes::{human_bytes, plural};
 use crate::output::Output;
 use crate::recorded::Recorded;
 use alone::Task;
@@ -38,6 +39,7 @@ use matrix::{Matrix, Method, Wishes, bare};
 use outcome::Graph;
 use runs::Found;
 use seeds::Seeds;
+use world::World;
 
 const HELP: &str = "\
 FILE lists the methods:
@@ -57,7 +59,8 @@ FILE lists the methods:
 Seeds of partition and split: seeds = { train = [0, 1], partition = [0, 1], split = [5, 6] } is
 every combination; with zip = true the first of each go together, then the second, and so on.
 
-The graph is read and cut once (for each seed of partition or split). A run has a process of its
+The graph is cut once for each seed of partition or split, and for each way that methods set
+(set = [\"partition.method=multilevel\"]). A run has a process of its
 own, whose memory is the run's. Runs are in DIR/runs/METHOD/seed-S; those that are there are kept,
 so the same command goes on after Ctrl-C. A run that was stopped counts with the bytes of one
 start; where these are not known (batches that fetch rows, links, messages.skip, trainers on their
@@ -65,7 +68,9 @@ own) it begins anew. Beside them: compare.json, compare.csv (a row a run),
 compare.md and compare.tex (means), and as figures compare.svg (what each method comes to: metric
 against bytes), compare_time.svg and compare_curves.svg.
 
-Example: laconic compare run.toml --runs methods.toml --seeds 5 --out comparison";
+Examples:
+  laconic compare run.toml --runs methods.toml --seeds 6 --out comparison
+  laconic compare run.toml --methods standard,RETEXO,AdaQP,VARCO,SuperTMA --plan";
 
 /// Arguments of `compare`.
 #[derive(Args)]
@@ -73,9 +78,12 @@ Example: laconic compare run.toml --runs methods.toml --seeds 5 --out comparison
 pub struct Compare {
     #[command(flatten)]
     run: RunFile,
-    /// The methods: a TOML file, see below
+    /// The methods: a TOML file, see below (otherwise those of papers, examples/papers.toml)
     #[arg(long, value_name = "FILE")]
-    runs: PathBuf,
+    runs: Option<PathBuf>,
+    /// Only these methods of the file, the others' baseline first: RETEXO,AdaQP
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    methods: Vec<String>,
     /// The comparison's folder (otherwise that of the run with -compare at its end)
     #[arg(long, value_name = "DIR", value_parser = folder())]
     out: Option<PathBuf>,
@@ -107,41 +115,40 @@ struct Shared<'a> {
     output: &'a Output,
 }
 
-/// The folder of parts in that of a comparison while it runs.
-const PARTS: &str = ".parts";
-
-/// The graph, cut and split in one way, for the runs that share it.
-struct World {
-    parts: Vec<Part>,
-    /// Where the runs' processes find it: the folder that the data are in, or one that is written when it is needed.
-    folder: Option<PathBuf>,
-    written: Option<PathBuf>,
-}
+/// Pairs of runs with which a permutation test can come below 5 %: 2 of 64 signs.
+const SEEDS_LEAST: usize = 6;
 
 /// Runs what is missing of the matrix and compares.
 pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
     let base = arguments.run.load(output)?;
-    let wishes = Wishes { seeds: arguments.seeds, link: arguments.link };
-    let matrix = Matrix::load(&arguments.runs, &arguments.run, &base, wishes)?;
+    let wishes = Wishes { seeds: arguments.seeds, link: arguments.link, methods: arguments.methods };
+    let matrix = Matrix::load(arguments.runs.as_deref(), &arguments.run, &base, wishes)?;
     refuse_several_processes(&base)?;
     let out = arguments.out.unwrap_or_else(|| default_folder(&base));
     let out = named(&out).map_err(|source| TrainError::io(&out, source))?;
     let signals = Signals::install(false)?;
     let first = matrix.seeds[0];
-    let waiting = output.begins(reading(&base.data));
-    let world = World::open(&first.applied(&base))?;
-    waiting.end();
-    for method in &matrix.methods {
-        let resolved = method.config.resolved(world.parts.len() as u32)?;
-        Plan::of(&resolved, &world.parts[0].global)
-            .and_then(|plan| plan.check_workers(world.parts.len()))
-            .map_err(|error| TrainError::config(format!("method {:?}: {}", method.name, bare(&error))))?;
-    }
+    let open = |cut| {
+        let waiting = output.begins(reading(&base.data));
+        let world = World::open(matrix.cut(&base, &first, cut), cut)?;
+        waiting.end();
+        check(&matrix, cut, &world.parts)?;
+        Ok(world)
+    };
     if arguments.plan {
-        let plan = planned::Plan::of(&matrix, &first, &world.parts)?;
+        let plan = planned::Plan::of(&matrix, &first, open)?;
         output.result(plan.table(), &plan)?;
         return Ok(0);
     }
+    if matrix.methods.len() > 1 && matrix.seeds.len() < SEEDS_LEAST {
+        let (seeds, runs) = (matrix.seeds.len(), SEEDS_LEAST * matrix.methods.len());
+        output.say(format!(
+            "note: {} show no difference at the level of 5 %, whatever it is: that takes {SEEDS_LEAST}, with --seeds \
+             {SEEDS_LEAST} {runs} runs",
+            plural(seeds as u64, "seed")
+        ));
+    }
+    let world = open(0)?;
     let mut comparison = Comparison::new(&matrix, Graph::of(&world.parts));
     let _lock = prepare(&out, &comparison)?;
     let shared = Shared { out, signals, force: arguments.force, output };
@@ -157,6 +164,17 @@ pub fn run(arguments: Compare, output: &Output) -> Result<u8> {
     output.result(table::table(&comparison), &comparison)?;
     output.say(format!("written to {}", shared.out.display()));
     Ok(0)
+}
+
+/// Checks the methods on one of the cuts.
+fn check(matrix: &Matrix, cut: usize, parts: &[Part]) -> Result<(), TrainError> {
+    for method in matrix.methods.iter().filter(|method| method.cut == cut) {
+        let resolved = method.config.resolved(parts.len() as u32)?;
+        Plan::of(&resolved, &parts[0].global)
+            .and_then(|plan| plan.check_workers(parts.len()))
+            .map_err(|error| TrainError::config(format!("method {:?}: {}", method.name, bare(&error))))?;
+    }
+    Ok(())
 }
 
 fn default_folder(base: &Config) -> PathBuf {
@@ -192,60 +210,41 @@ fn prepare(out: &Path, comparison: &Comparison) -> Result<Lock> {
     Ok(Lock::take(out)?)
 }
 
-impl World {
-    fn open(config: &Config) -> Result<World, TrainError> {
-        let source = Source::open(&Members::default(), config, None)?;
-        let folder = matches!(source, Source::Folder(..)).then(|| config.data.path.clone());
-        Ok(World { parts: source.all()?, folder, written: None })
-    }
-
-    /// The folder of its parts, written beside the runs where there is none.
-    fn folder(&mut self, out: &Path, config: &Config) -> Result<PathBuf, TrainError> {
-        if let Some(folder) = &self.folder {
-            return Ok(folder.clone());
-        }
-        let folder = out.join(PARTS);
-        let PartitionConfig { method, seed, .. } = &config.partition;
-        write_parts(&folder, &self.parts, &Provenance { method: method.clone(), seed: *seed }, true)?;
-        self.written = Some(folder.clone());
-        self.folder = Some(folder.clone());
-        Ok(folder)
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        // One that is left by a process that was killed is replaced by the next.
-        if let Some(folder) = &self.written {
-            let _ = std::fs::remove_dir_all(folder);
-        }
-    }
-}
-
 impl Shared<'_> {
     /// Every run, with the number of its method; `None` where the user stopped. What is known is written down after
     /// each.
     fn run_all(
         &self,
         matrix: &Matrix,
-        (base, mut world): (&Config, World),
+        (base, world): (&Config, World),
         comparison: &mut Comparison,
     ) -> Result<Option<Vec<(usize, Recorded)>>> {
         let total = matrix.seeds.len() * matrix.methods.len();
         let mut all = Vec::with_capacity(total);
         let mut before = matrix.seeds[0];
+        let mut worlds = vec![world];
         // Seed by seed, so that a comparison that is stopped early has something of every method.
         for seeds in &matrix.seeds {
             if !seeds.share_parts(&before) {
-                drop(std::mem::replace(&mut world, World { parts: Vec::new(), folder: None, written: None }));
-                world = World::open(&seeds.applied(base))?;
+                worlds.clear();
             }
             before = *seeds;
+            // All of them before the first run, so that the last method fails no later than the first.
+            for cut in worlds.len()..matrix.cuts.len() {
+                worlds.iter_mut().try_for_each(|world| world.set_aside(&self.out))?;
+                let world = World::open(matrix.cut(base, seeds, cut), cut)?;
+                check(matrix, cut, &world.parts)?;
+                worlds.push(world);
+            }
             for (index, method) in matrix.methods.iter().enumerate() {
-                let ended = self.run_one(method, seeds, &mut world);
+                let others = worlds.iter_mut().enumerate().filter(|(cut, _)| *cut != method.cut);
+                others.map(|(_, world)| world).try_for_each(|world| world.set_aside(&self.out))?;
+                let world = &mut worlds[method.cut];
+                world.take_up()?;
+                let ended = self.run_one(method, seeds, world);
                 let ended = ended.with_context(|| format!("{}, {seeds}", method.name))?;
                 let Ended::Done(recorded, how) = ended else { return Ok(None) };
-                comparison.enter(index, *seeds, method.folder(seeds), &recorded);
+                comparison.enter(index, (*seeds, Some(world.edge_cut)), method.folder(seeds), &recorded);
                 comparison.look_at(&world.parts, &recorded);
                 comparison.conclude();
                 comparison.write(&self.out)?;
@@ -269,7 +268,7 @@ impl Shared<'_> {
             return Ok(Ended::Stopped);
         }
         let name = format!("{}, {seeds}", method.name);
-        let parts = world.folder(&self.out, &config)?;
+        let parts = world.folder(&self.out)?;
         let task = Task { config, parts, resume, force: self.force, name };
         if !alone::run(&task, &self.signals, self.output)? {
             return Ok(Ended::Stopped);

@@ -126,6 +126,15 @@ pub struct Line {
     /// Whether its mean is no better than an answer that is the same for every node: then it is on no front.
     #[serde(default)]
     pub is_constant: bool,
+    /// How the graph was cut for it: `4 parts by multilevel`.
+    #[serde(default)]
+    pub partition: Option<String>,
+    /// The share of edges whose ends are of two parts, where somebody saw all parts: the mean over the runs.
+    #[serde(default)]
+    pub edge_cut: Option<f64>,
+    /// Rounds over all stages: the mean over the runs.
+    #[serde(default)]
+    pub rounds: Option<f64>,
     /// What its last run had to say of its configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -181,6 +190,9 @@ pub struct Run {
     pub starts: u32,
     /// Rounds done, over all stages.
     pub rounds: u32,
+    /// The share of edges whose ends are of two parts, where somebody saw all parts.
+    #[serde(default)]
+    pub edge_cut: Option<f64>,
     /// Seconds from start to end, on the clock that the comparison says.
     pub seconds: f64,
     /// Of trainers on their own that a simulated clock played: its seconds at the end.
@@ -287,15 +299,27 @@ impl Comparison {
         Ok(write_aside(&folder.join(FILE), text.as_bytes())?)
     }
 
-    /// Enters a run of method number `index`.
-    pub fn enter(&mut self, index: usize, seeds: impl Into<Seeds>, folder: String, recorded: &Recorded) {
-        let seeds = seeds.into();
+    /// Whether its methods do not share one cut of the graph.
+    pub fn has_cuts(&self) -> bool {
+        let mut cuts = self.methods.iter().filter(|line| !line.runs.is_empty()).map(|line| &line.partition);
+        cuts.next().is_some_and(|first| cuts.any(|cut| cut != first))
+    }
+
+    /// Enters a run of method number `index` with its seeds and the share of edges between parts.
+    pub fn enter(
+        &mut self,
+        index: usize,
+        (seeds, edge_cut): (Seeds, Option<f64>),
+        folder: String,
+        recorded: &Recorded,
+    ) {
         let summary = &recorded.summary;
         // What one start costs: a run that was stopped has sent some of it twice.
         let (purposes, bytes) = summary.bytes.cost();
         self.task = recorded.task;
         self.metric = self.metric.take().or_else(|| recorded.metric.clone());
         self.methods[index].notes.clone_from(&summary.notes);
+        self.methods[index].partition = Some(recorded.partition());
         self.methods[index].runs.push(Run {
             seed: seeds.train,
             partition_seed: seeds.partition,
@@ -310,6 +334,7 @@ impl Comparison {
             predicted: summary.bytes.predicted_cost(),
             starts: summary.bytes.starts.len().max(1) as u32,
             rounds: summary.rounds,
+            edge_cut,
             seconds: recorded.seconds(self.link.is_some()),
             simulated_seconds: summary.averaging.as_ref().and(summary.seconds.simulated),
             convergence_seconds: summary.averaging.as_ref().and_then(|averaging| averaging.convergence_seconds),
@@ -354,6 +379,8 @@ impl Comparison {
                 let seconds: Option<Vec<f64>> = line.runs.iter().map(of).collect();
                 seconds.and_then(|seconds| mean(seconds.into_iter()))
             };
+            line.edge_cut = known(|run| run.edge_cut);
+            line.rounds = mean(line.runs.iter().map(|run| run.rounds.into()));
             let of_trainers = [known(|run| run.simulated_seconds), known(|run| run.convergence_seconds)];
             [line.simulated_seconds, line.convergence_seconds] = of_trainers;
         }
@@ -399,6 +426,15 @@ impl Comparison {
 }
 
 impl Line {
+    /// How the graph was cut for it, with the share of edges between parts in per cent where that is known.
+    pub fn cut(&self) -> String {
+        let partition = self.partition.as_deref().unwrap_or("no runs yet");
+        match self.edge_cut {
+            Some(share) => format!("{partition}, {:.1} %", 100.0 * share),
+            None => partition.to_owned(),
+        }
+    }
+
     /// A method without runs.
     fn new(name: String, set: Vec<String>) -> Line {
         Line {
@@ -421,6 +457,9 @@ impl Line {
             memory: None,
             against: None,
             is_constant: false,
+            partition: None,
+            edge_cut: None,
+            rounds: None,
             notes: Vec::new(),
             front: false,
             front_by_seconds: false,

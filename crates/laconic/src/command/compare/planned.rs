@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
-use laconic_graph::part::Part;
 use laconic_train::Members;
 use laconic_train::config::TransportConfig;
 use laconic_train::forecast::costs::forecast;
@@ -13,6 +12,7 @@ use serde::Serialize;
 
 use super::matrix::{Matrix, Method};
 use super::seeds::Seeds;
+use super::world::World;
 use crate::bytes::human_bytes;
 use crate::command::plan::{LinkTime, load, times};
 
@@ -37,6 +37,8 @@ pub struct Plan {
 struct Planned {
     name: String,
     set: Vec<String>,
+    /// The share of edges whose ends are of two parts.
+    edge_cut: f64,
     bytes: u64,
     #[serde(flatten)]
     purposes: Purposes,
@@ -55,13 +57,19 @@ struct Planned {
 }
 
 impl Plan {
-    /// The plan of every method on these parts.
-    pub fn of(matrix: &Matrix, seeds: &Seeds, parts: &[Part]) -> Result<Plan> {
+    /// The plan of every method; `open` cuts the graph in one of the ways that they ask for.
+    pub fn of(matrix: &Matrix, seeds: &Seeds, mut open: impl FnMut(usize) -> Result<World>) -> Result<Plan> {
         let link = matrix.link.as_deref().unwrap_or_default();
-        let one = |method: &Method| {
-            Planned::of(method, seeds, parts, link).with_context(|| format!("method {:?}", method.name))
-        };
-        let mut methods = matrix.methods.iter().map(one).collect::<Result<Vec<Planned>>>()?;
+        let mut methods: Vec<(usize, Planned)> = Vec::with_capacity(matrix.methods.len());
+        for cut in 0..matrix.cuts.len() {
+            let world = open(cut)?;
+            for (index, method) in matrix.methods.iter().enumerate().filter(|(_, method)| method.cut == cut) {
+                let planned = Planned::of(method, seeds, &world, link);
+                methods.push((index, planned.with_context(|| format!("method {:?}", method.name))?));
+            }
+        }
+        methods.sort_by_key(|(index, _)| *index);
+        let mut methods: Vec<Planned> = methods.into_iter().map(|(_, planned)| planned).collect();
         let baseline = methods[matrix.baseline].training as f64;
         methods.iter_mut().for_each(|method| method.fewer = baseline / method.training.max(1) as f64);
         let runs = matrix.seeds.len();
@@ -113,9 +121,9 @@ impl Plan {
 }
 
 impl Planned {
-    fn of(method: &Method, seeds: &Seeds, parts: &[Part], link: &str) -> Result<Planned> {
+    fn of(method: &Method, seeds: &Seeds, world: &World, link: &str) -> Result<Planned> {
         let config = seeds.applied(&method.config);
-        let costs = forecast(&Members::default(), &config, parts, Ledger::of_totals)?;
+        let costs = forecast(&Members::default(), &config, &world.parts, Ledger::of_totals)?;
         let (mut kinds, mut frames) = (PerKind::<u64>::default(), 0u64);
         for (_, ledger, _) in &costs.workers {
             for (kind, count) in ledger.totals_by_kind().iter() {
@@ -128,6 +136,7 @@ impl Planned {
         Ok(Planned {
             name: method.name.clone(),
             set: method.set.clone(),
+            edge_cut: world.edge_cut,
             bytes: purposes.training() + purposes.evaluation,
             purposes,
             training: purposes.training(),

@@ -6,6 +6,8 @@ use super::files::p;
 use super::outcome::{Comparison, Line, Spread};
 use crate::bytes::{human_bytes, plural};
 
+/// Letters of the widest list of fronts.
+const WHERE: usize = "bytes, time".len();
 /// Letters of the widest name that is not cut off.
 const NAME_MAX: usize = 40;
 
@@ -15,6 +17,7 @@ struct Extra {
     skips: bool,
     trainers: bool,
     loss: bool,
+    cuts: bool,
 }
 
 /// The comparison as a table.
@@ -27,8 +30,9 @@ pub fn table(comparison: &Comparison) -> String {
         skips: any(|line| line.skipped.unwrap_or(0.0) > 0.0),
         trainers: any(|line| line.simulated_seconds.or(line.convergence_seconds).is_some()),
         loss: comparison.is_by_loss(),
+        cuts: comparison.has_cuts(),
     };
-    let mut text = format!("{:<width$} {:>4} {metric:>15}", "method", "runs");
+    let mut text = format!("{:<width$} {:>4} {:>6} {metric:>15}", "method", "runs", "rounds");
     if extra.loss {
         let _ = write!(text, " {:>15}", "loss");
     }
@@ -41,17 +45,27 @@ pub fn table(comparison: &Comparison) -> String {
     if extra.trainers {
         let _ = write!(text, " {:>9} {:>9}", "simulated", "converged");
     }
-    let _ = writeln!(text, " {:>7} {:>9} {:>10} {:>11}  front", "fewer", "seconds", "memory", "p");
+    let _ = write!(text, " {:>7} {:>9} {:>10} {:>11}  {:<WHERE$}", "fewer", "seconds", "memory", "p", "front");
+    let _ = writeln!(text, "{}", if extra.cuts { "  cut" } else { "" });
+    text.truncate(text.trim_end().len());
+    text.push('\n');
     for line in &comparison.methods {
         let _ = writeln!(text, "{}", row(line, width, extra).trim_end());
     }
+    legend(comparison, extra, &mut text);
+    text
+}
+
+/// What the columns mean, and notes.
+fn legend(comparison: &Comparison, extra: Extra, text: &mut String) {
+    let metric = comparison.metric.as_deref().unwrap_or("test");
     let time = match &comparison.link {
         Some(link) => format!("seconds on the clock of a model of the link {link}"),
         None => "real seconds".to_owned(),
     };
     let noun = comparison.task.noun();
     let _ = writeln!(text, "{metric} on test {noun}, mean ± standard deviation over runs; {time}");
-    notes(comparison, &mut text);
+    notes(comparison, text);
     if extra.trainers {
         let what = "seconds on the simulated clock of trainers on their own";
         let _ = writeln!(text, "simulated: {what}; converged: when a mean first came within 1 % of the best worth");
@@ -59,7 +73,14 @@ pub fn table(comparison: &Comparison) -> String {
     if let Some(said) = comparison.fallback() {
         let _ = writeln!(text, "note: {said}");
     }
-    let _ = writeln!(text, "fewer: all but evaluation, against {}", comparison.baseline);
+    if let Some(line) = comparison.methods.first().filter(|_| !extra.cuts) {
+        let _ = writeln!(text, "cut: {} of edges between parts", line.cut());
+    } else {
+        let _ = writeln!(text, "cut: parts, and the share of edges between them");
+    }
+    let _ = writeln!(text, "rounds: over all stages; of trainers on their own, means");
+    let often = "how often one looks, and in which codec, is train.eval_every and messages.evaluation";
+    let _ = writeln!(text, "fewer: all but evaluation, against {}; {often}", comparison.baseline);
     let test =
         "permutation test (exact to 20 pairs) of differences with the same seeds, two-sided; six pairs are the fewest";
     let _ = writeln!(text, "p: {test}");
@@ -69,7 +90,6 @@ pub fn table(comparison: &Comparison) -> String {
     let what = "no other method is at least as good in both and better in one";
     let judged = comparison.judged_by();
     let _ = write!(text, "front: of {judged} and bytes but for evaluation, or of {judged} and seconds: {what}");
-    text
 }
 
 /// What is to be said of single methods.
@@ -90,7 +110,8 @@ fn row(line: &Line, width: usize, extra: Extra) -> String {
     let name: String = line.name.chars().take(width).collect();
     let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let bytes = |bytes: Option<f64>| known(bytes.map(|bytes| human_bytes(bytes.round() as u64)));
-    let mut text = format!("{name:<width$} {:>4} {:>15}", line.runs.len(), known(line.test.map(spread)));
+    let rounds = known(line.rounds.map(|rounds| format!("{rounds:.0}")));
+    let mut text = format!("{name:<width$} {:>4} {rounds:>6} {:>15}", line.runs.len(), known(line.test.map(spread)));
     if extra.loss {
         let _ = write!(text, " {:>15}", known(line.loss.map(spread)));
     }
@@ -109,7 +130,11 @@ fn row(line: &Line, width: usize, extra: Extra) -> String {
     let seconds = known(line.seconds.map(|seconds| format!("{seconds:.2}")));
     let fronts = [(line.front, "bytes"), (line.front_by_seconds, "time"), (line.is_constant, "chance")];
     let fronts: Vec<&str> = fronts.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect();
-    let _ = write!(text, " {fewer:>7} {seconds:>9} {:>10} {:>11}  {}", bytes(line.memory), p(line), fronts.join(", "));
+    let _ = write!(text, " {fewer:>7} {seconds:>9} {:>10} {:>11}", bytes(line.memory), p(line));
+    let _ = write!(text, "  {:<WHERE$}", fronts.join(", "));
+    if extra.cuts {
+        let _ = write!(text, "  {}", line.cut());
+    }
     text
 }
 

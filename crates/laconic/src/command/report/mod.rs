@@ -100,7 +100,12 @@ fn together(named: &[Named], runs: &[Run]) -> Comparison {
     let mut comparison = Comparison::of_runs(datasets.join(" and "), clocked.then_some(shape));
     for (named, run) in named.iter().zip(runs) {
         let index = comparison.method(&named.group, named.style);
-        comparison.enter(index, run.recorded.summary.seed, named.folder.display().to_string(), &run.recorded);
+        comparison.enter(
+            index,
+            (run.recorded.summary.seed.into(), None),
+            named.folder.display().to_string(),
+            &run.recorded,
+        );
     }
     comparison.conclude();
     comparison

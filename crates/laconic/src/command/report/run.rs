@@ -8,7 +8,6 @@ use laconic_train::{Config, TrainError};
 use super::ledger::Ledger;
 use super::timeline::Timeline;
 use super::trainers::Doings;
-use crate::bytes::plural;
 use crate::recorded::{Recorded, read_text};
 
 /// A folder of a run with what it is called and which runs are of one method.
@@ -80,16 +79,6 @@ impl Run {
 
     /// How its graph was cut: `4 parts by multilevel`.
     pub fn partition(&self) -> String {
-        let summary = &self.recorded.summary;
-        let config = &summary.config;
-        let is_cut =
-            config["data"]["path"].as_str().is_some_and(|path| std::path::Path::new(path).join("meta.json").is_file());
-        // One of the workers is the aggregator of trainers on their own, of whose parts some may be left out.
-        let all = config["partition"]["parts"].as_u64().filter(|_| summary.averaging.is_some());
-        let parts = plural(all.unwrap_or(summary.workers.into()), "part");
-        match config["partition"]["method"].as_str().filter(|_| !is_cut) {
-            Some(method) => format!("{parts} by {method}"),
-            None => parts,
-        }
+        self.recorded.partition()
     }
 }
