@@ -154,7 +154,7 @@ impl Findings {
     fn features(&mut self, features: &Features, ids: &Ids, nodes: usize) {
         let columns = features.columns();
         if let Some(what) = broken_features(features, ids) {
-            self.error(what);
+            self.error(format!("{what}; an empty cell is a missing value, --ignore (data.ignore) leaves a column out"));
         }
         let constant = constant_columns(features, nodes);
         if constant > 0 && nodes > 1 {

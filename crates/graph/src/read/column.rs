@@ -70,6 +70,12 @@ pub trait Table {
         None
     }
 
+    /// Whether all values of a column of numbers are digits alone, perhaps behind a plus, as telephone numbers and long
+    /// ids are: numbers by chance.
+    fn are_digits(&self, _column: usize) -> bool {
+        false
+    }
+
     /// Calls `sink(row, i, cell)` once for every row and every `wanted[i]`, a column and the kind to give its values
     /// in: the column's own, [`Kind::Float`] for integers and dates, or, but for lists, [`Kind::Text`]. Rows ascend
     /// within each column; which column comes first is up to the file. An error of the sink, saying what was expected,

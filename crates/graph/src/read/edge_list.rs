@@ -13,6 +13,7 @@ use super::ends::{EdgeColumns, SOURCE_NAMES, TARGET_NAMES};
 use super::float_ids::warn_of_floats;
 use super::id_index::{IdIndex, distinct, into_ids};
 use super::matrix_table::refuse_matrix;
+use super::mixed_table;
 use super::node_table::{NodeTable, open_nodes};
 use super::numbers::shorten;
 use super::parts::is_table_folder;
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 /// The reader of edge lists.
 pub struct EdgeList;
 
-const EXTENSIONS: [&str; 6] = ["csv", "tsv", "txt", "parquet", "edges", "edgelist"];
+const EXTENSIONS: [&str; 9] = ["csv", "tsv", "txt", "parquet", "edges", "edgelist", "dat", "data", "tab"];
 const EDGE_FILES: [&str; 4] = ["edges.csv", "edges.tsv", "edges.txt", "edges.parquet"];
 const NODE_FILES: [&str; 4] = ["nodes.csv", "nodes.tsv", "nodes.txt", "nodes.parquet"];
 
@@ -55,8 +56,13 @@ impl Reader for EdgeList {
     fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
         let (edges_path, nodes_path) = files(path, options)?;
         let nodes = nodes_path.map(|path| Ok((open_nodes(&path, options)?, path))).transpose()?;
-        let edges = (open_edges(&edges_path, options)?, edges_path);
-        Tables { edges, nodes }.read(path, options)
+        let edges = open_edges(&edges_path, options)?;
+        if nodes.is_none()
+            && let Some((tables, options)) = mixed_table::split(&edges_path, &*edges, options)?
+        {
+            return tables.read(path, &options);
+        }
+        Tables { edges: (edges, edges_path), nodes }.read(path, options)
     }
 
     fn reads_key(&self, _key: &str) -> bool {
@@ -86,6 +92,10 @@ impl Tables {
         let nodes = self.nodes.map(node_table).transpose();
         refuse_matrix(&*table, &edges_path, options)?;
         let columns = EdgeColumns::find(&*table, &edges_path, options);
+        if let (Err(_), Ok(columns), Some(path)) = (&nodes, &columns, &nodes_path) {
+            let more = held_to_ids((&*table, &edges_path, columns), path, options);
+            return Err(GraphError::several(nodes.err().into_iter().chain(more)));
+        }
         let (nodes, columns) = both(nodes, columns)?;
         columns.say(&*table, &edges_path, options, &mut roles);
         if let Some(nodes) = nodes_path.as_ref().filter(|_| columns.is_bipartite(options)) {
@@ -100,10 +110,20 @@ impl Tables {
             say_removed(&dataset, &removed, (table.rows(), options), &mut roles.of_table(&edges_path));
             return Ok((dataset, roles));
         }
-        let of_edges = (&*table, edges_path.as_path(), &columns);
-        let joined = joined(of_edges, (nodes, nodes_path.as_deref()), options, &mut roles)?;
+        let joined =
+            joined((&*table, edges_path.as_path(), &columns), (nodes, nodes_path.as_deref()), options, &mut roles)?;
         Ok((Dataset { name: dataset_name(path), ..joined }.checked()?, roles))
     }
+}
+
+/// What is wrong with edges beside a node table that cannot be read: they are held to its ids, where these can be told.
+fn held_to_ids(edges: (&dyn Table, &Path, &EdgeColumns), nodes: &Path, options: &ReadOptions) -> Option<GraphError> {
+    let is_table = nodes.is_dir() || EXTENSIONS.contains(&extension(nodes).as_str());
+    let bare = is_table.then(|| NodeTable::bare(nodes, options).ok()).flatten()?;
+    if edges.2.is_bipartite(options) {
+        return None;
+    }
+    joined(edges, (Some(bare), Some(nodes)), options, &mut Roles::default()).err()
 }
 
 /// Both, or all that is wrong with either.
@@ -135,9 +155,9 @@ fn joined(
     let by_row = nodes.as_ref().filter(|_| matches!(ids, Some(None))).map_or(0, |nodes| nodes.nodes);
     let mut ids = ids.unwrap_or_else(|| Some(distinct(&named)));
     let found = number(&named, (&mut ids, by_row), &mut data, options.unknown);
-    let found = found.map_err(|refused| match refused {
-        Refused::Ids(what) => GraphError::format(nodes_path.unwrap_or(path), "ids", what),
-        Refused::Rows(what) => GraphError::format(path, "ids", what),
+    let found = found.map_err(|Refused { ids, rows }| {
+        let ids = ids.map(|what| GraphError::format(nodes_path.unwrap_or(path), "ids", what));
+        GraphError::several(ids.into_iter().chain(rows.map(|what| GraphError::format(path, "ids", what))))
     })?;
     if let Some(what) = columns.two_kinds(table, &named).filter(|_| nodes.is_none()) {
         roles.of_table(path).doubtful(Role::Rows, &[], what.clone(), what);

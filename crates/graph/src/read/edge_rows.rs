@@ -2,6 +2,7 @@
 
 use super::ends::EdgeColumns;
 use super::id_index::IdIndex;
+use super::near_ids;
 use super::numbers::shorten;
 use super::table::{Cell, IdColumn, Kind, Table, Texts, called, load_ids};
 use super::{ReadOptions, Unknown};
@@ -126,14 +127,29 @@ pub fn number(
     data: &mut EdgeData,
     rule: Unknown,
 ) -> std::result::Result<Numbered, Refused> {
-    let index = |ids: &Option<IdColumn>| match ids {
-        Some(ids) => Ok(find_all(ends, &IdIndex::new(ids).map_err(Refused::Ids)?)),
-        None => Ok(find_all(ends, &IdIndex::Row(rows))),
+    let mut twice = None;
+    let found = match &*ids {
+        None => find_all(ends, &IdIndex::Row(rows)),
+        Some(ids) => match IdIndex::new(ids) {
+            Ok(index) => find_all(ends, &index),
+            Err(what) => {
+                // Unknown nodes are looked for all the same, so that all is said at once.
+                twice = Some(what);
+                find_all(
+                    ends,
+                    &IdIndex::new(&distinct_of(ids)).map_err(|what| Refused { ids: Some(what), rows: None })?,
+                )
+            }
+        },
     };
-    let found = index(ids)?;
     let is_known = |row: usize| found.iter().all(|nodes| nodes[row] != NOWHERE);
     let lost: Vec<bool> = (0..found[0].len()).map(|row| !is_known(row)).collect();
     let count = lost.iter().filter(|&&lost| lost).count();
+    if twice.is_some() {
+        let rows = count > 0 && rule == Unknown::Error;
+        let rows = rows.then(|| said(ends, &found, (count, lost.len()), ids.as_ref()));
+        return Err(Refused { ids: twice, rows });
+    }
     if count == 0 {
         return Ok(Numbered { ends: found, dropped: 0, added: 0 });
     }
@@ -147,19 +163,23 @@ pub fn number(
         }
         (Unknown::Add, Some(ids)) => {
             let added = add(ids, ends, &found);
-            let ends = find_all(ends, &IdIndex::new(ids).map_err(Refused::Ids)?);
+            let index = IdIndex::new(ids).map_err(|what| Refused { ids: Some(what), rows: None })?;
+            let ends = find_all(ends, &index);
             Ok(Numbered { ends, dropped: 0, added })
         }
-        (_, ids) => Err(Refused::Rows(said(ends, &found, (count, lost.len()), ids.is_some()))),
+        (_, ids) => {
+            let rows = said(ends, &found, (count, lost.len()), ids.as_ref());
+            Err(Refused { ids: None, rows: Some(rows) })
+        }
     }
 }
 
 /// Why no numbers were found.
-pub enum Refused {
-    /// The ids of nodes.
-    Ids(String),
-    /// Rows of edges.
-    Rows(String),
+pub struct Refused {
+    /// What is wrong with the ids of nodes.
+    pub ids: Option<String>,
+    /// What is wrong with rows of edges.
+    pub rows: Option<String>,
 }
 
 fn find_all(ends: &[IdColumn], index: &IdIndex) -> [Vec<u32>; 2] {
@@ -208,7 +228,7 @@ fn add(ids: &mut IdColumn, ends: &[IdColumn], found: &[Vec<u32>; 2]) -> usize {
 }
 
 /// What is said of rows that name nodes that there are not.
-fn said(ends: &[IdColumn], found: &[Vec<u32>; 2], (rows, all): (usize, usize), may_add: bool) -> String {
+fn said(ends: &[IdColumn], found: &[Vec<u32>; 2], (rows, all): (usize, usize), ids: Option<&IdColumn>) -> String {
     let mut unknown: HashSet<String> = HashSet::new();
     let mut first: Option<(usize, String)> = None;
     for (column, nodes) in ends.iter().zip(found) {
@@ -226,14 +246,10 @@ fn said(ends: &[IdColumn], found: &[Vec<u32>; 2], (rows, all): (usize, usize), m
         }
     }
     let (row, id) = first.unwrap_or_default();
-    let spelt = if id.starts_with('+') || id.ends_with(".0") {
-        "; is the same id written without the sign or the point in the node table?"
-    } else {
-        ""
-    };
-    let adds = if may_add { "; --unknown add makes nodes of them" } else { "" };
+    let spelt = ids.map(|ids| near_ids::hint(&unknown, ids)).unwrap_or_default();
+    let adds = if ids.is_some() { "; --unknown add makes nodes of them" } else { "" };
     format!(
-        "edge {row} names '{}', which is not among the nodes{spelt}: so do {rows} of {all} rows with {} such ids; \
+        "edge {row} names '{}', which is not among the nodes: so do {rows} of {all} rows with {} such ids{spelt}; \
          --unknown drop (data.unknown) leaves these rows out{adds}",
         shorten(&id),
         unknown.len()
@@ -282,21 +298,56 @@ pub fn repeated(ends: &[Vec<u32>; 2], data: &EdgeData, both: bool) -> Option<(us
     first.map(|(one, other)| (one, other, count))
 }
 
+/// A table that is another's, or one's own.
+pub enum Lent<'a> {
+    /// Another's.
+    Others(&'a dyn Table),
+    /// One's own.
+    Own(Box<dyn Table>),
+}
+
+impl Lent<'_> {
+    fn get(&self) -> &dyn Table {
+        match self {
+            Lent::Others(table) => *table,
+            Lent::Own(table) => &**table,
+        }
+    }
+}
+
+impl<'a> From<&'a dyn Table> for Lent<'a> {
+    fn from(table: &'a dyn Table) -> Self {
+        Lent::Others(table)
+    }
+}
+
+impl From<Box<dyn Table>> for Lent<'_> {
+    fn from(table: Box<dyn Table>) -> Self {
+        Lent::Own(table)
+    }
+}
+
 /// A table without some of its rows.
 pub struct Kept<'a> {
-    table: &'a dyn Table,
+    table: Lent<'a>,
     lost: HashSet<usize>,
 }
 
 impl<'a> Kept<'a> {
+    /// Without these rows.
+    pub fn without(table: impl Into<Lent<'a>>, lost: HashSet<usize>) -> Kept<'a> {
+        Kept { table: table.into(), lost }
+    }
+
     /// Without those rows in which one of these columns holds nothing.
     ///
     /// # Errors
     ///
     /// If the table cannot be read.
-    pub fn with(table: &'a dyn Table, columns: &[(usize, Kind)]) -> Result<Kept<'a>> {
+    pub fn with(table: impl Into<Lent<'a>>, columns: &[(usize, Kind)]) -> Result<Kept<'a>> {
+        let table = table.into();
         let mut lost = HashSet::new();
-        table.scan(columns, &mut |row, _, cell| {
+        table.get().scan(columns, &mut |row, _, cell| {
             if cell == Cell::Missing {
                 lost.insert(row);
             }
@@ -308,24 +359,36 @@ impl<'a> Kept<'a> {
 
 impl Table for Kept<'_> {
     fn path(&self) -> &std::path::Path {
-        self.table.path()
+        self.table.get().path()
     }
 
     fn columns(&self) -> &[super::table::ColumnInfo] {
-        self.table.columns()
+        self.table.get().columns()
     }
 
     fn has_header(&self) -> bool {
-        self.table.has_header()
+        self.table.get().has_header()
     }
 
     fn rows(&self) -> usize {
-        self.table.rows() - self.lost.len()
+        self.table.get().rows() - self.lost.len()
+    }
+
+    fn exact_below(&self, column: usize) -> Option<f64> {
+        self.table.get().exact_below(column)
+    }
+
+    fn are_digits(&self, column: usize) -> bool {
+        self.table.get().are_digits(column)
+    }
+
+    fn rows_at_once(&self) -> usize {
+        self.table.get().rows_at_once()
     }
 
     fn scan(&self, wanted: &[(usize, Kind)], sink: super::column::Sink) -> Result<()> {
         let mut rows = vec![0; wanted.len()];
-        self.table.scan(wanted, &mut |row, slot, cell| {
+        self.table.get().scan(wanted, &mut |row, slot, cell| {
             if self.lost.contains(&row) {
                 return Ok(());
             }

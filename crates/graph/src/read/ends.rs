@@ -202,9 +202,9 @@ impl Search<'_> {
     }
 
     /// Whether a column may be an end where nobody says so.
-    fn may_be_end(&self, (_, column): &(usize, &ColumnInfo)) -> bool {
+    fn may_be_end(&self, (place, column): &(usize, &ColumnInfo)) -> bool {
         let is_left = self.options.columns.ignore.contains(&column.name);
-        !is_left && !is_index_name(&column.name) && matches!(column.kind, Kind::Integer | Kind::Text)
+        !is_left && !is_index_name(&column.name) && self.is_end_kind(*place)
     }
 
     /// The columns that are neither left out nor the numbers of rows.
@@ -333,13 +333,21 @@ impl Search<'_> {
     }
 
     fn is_end_kind(&self, column: usize) -> bool {
-        matches!(self.table.columns()[column].kind, Kind::Integer | Kind::Text)
+        match self.table.columns()[column].kind {
+            Kind::Integer | Kind::Text => true,
+            Kind::Float => self.table.are_digits(column),
+            _ => false,
+        }
     }
 
     /// The first two columns of a table without names.
     fn first_two(&self) -> Result<(usize, usize, Known)> {
         let columns = self.table.columns();
-        let kinds: Vec<Kind> = columns.iter().take(2).map(|column| column.kind).collect();
+        let kind = |place: usize| if self.is_end_kind(place) { Kind::Text } else { Kind::Float };
+        let kinds: Vec<Kind> = match columns.iter().take(2).map(|column| column.kind).collect::<Vec<_>>()[..] {
+            [Kind::Float, _] | [_, Kind::Float] => vec![kind(0), kind(1)],
+            ref kinds => kinds.to_vec(),
+        };
         match kinds[..] {
             // Without a row there is nothing to get wrong.
             [_, _] if self.table.rows() == 0 => Ok((0, 1, Known::ByPlaces)),

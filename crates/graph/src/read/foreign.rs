@@ -118,13 +118,30 @@ pub fn unrecognised(path: &Path, limits: &Limits) -> GraphError {
             Err(error) => error,
         };
     }
-    if let Some((_, what, way)) = ENDINGS.iter().find(|(endings, ..)| endings.contains(&ending.as_str())) {
+    let known = |ending: &str| ENDINGS.iter().find(|(endings, ..)| endings.contains(&ending));
+    if let Some((_, what, way)) = known(&ending) {
         return GraphError::format(path, "input", format!("{what}, not a format that is read: {way}"));
+    }
+    if let Some((name, (_, what, way))) = inside(path).into_iter().find_map(|name| {
+        let ending = extension(Path::new(&name));
+        Some((name, known(&ending)?))
+    }) {
+        let folder = format!("a folder that holds {name}: {what}, not a format that is read: {way}");
+        return GraphError::format(path, "input", folder);
     }
     let known = "an .npz with edge_index, of SciPy or of gnn-benchmark, an edge list (.csv, .tsv, .txt, .parquet), a \
                  matrix (.mtx), a METIS .graph, or a folder of OGB, Planetoid, GraphSAINT or edge-list files";
     let parts = "to train on, a part folder (a folder with meta.json and part-0, as it is cut from a dataset)";
     GraphError::format(path, "input", format!("expected one of: {known}; or, {parts}; found none of them"))
+}
+
+/// The names of the files in a folder that are data, in order.
+fn inside(path: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| !name.starts_with(['.', '_']));
+    names.sort();
+    names
 }
 
 /// So many arrays are listed.

@@ -53,7 +53,7 @@ impl Heading<'_> {
         if self.usual.iter().all(|group| group.iter().any(has)) {
             return if has_numbers && self.usual.len() == 1 { Err(doubt()) } else { Ok(true) };
         }
-        if self.ends && name_ends(first) {
+        if self.ends && name_ends(first) || !self.ends && first.iter().any(|name| is_neo4j_id(name)) {
             return Ok(true);
         }
         let words = |field: &String| is_word(field);
@@ -62,6 +62,12 @@ impl Heading<'_> {
         }
         if has_numbers || recurs || !first.iter().any(words) { Ok(false) } else { Err(doubt()) }
     }
+}
+
+/// Whether a name is that of a column which Neo4j imports as ids: `:ID`, `personId:ID(Person)`.
+pub fn is_neo4j_id(name: &str) -> bool {
+    let plain = name.split_once('(').filter(|(_, space)| space.ends_with(')')).map_or(name, |(plain, _)| plain);
+    plain.ends_with(":ID")
 }
 
 /// Whether a field may be a name.

@@ -1,5 +1,6 @@
 //! From the user's ids to node numbers.
 
+use super::repeated_ids::said;
 use super::table::{IdColumn, Texts};
 use crate::dataset::Ids;
 use std::collections::HashMap;
@@ -21,9 +22,7 @@ const NOWHERE: u32 = u32::MAX;
 impl<'a> IdIndex<'a> {
     /// The index of ids in node order; an error if two are the same.
     pub fn new(ids: &'a IdColumn) -> Result<Self, String> {
-        let twice = |first: u32, row: usize, id: &dyn std::fmt::Display| {
-            Err(format!("rows {first} and {row} have the same id '{id}'"))
-        };
+        let twice = |first: u32, row: usize, id: &dyn std::fmt::Display| Err(said(ids, (first, row), id));
         match ids {
             IdColumn::Texts(ids) => {
                 let mut places = HashMap::with_capacity(ids.len());

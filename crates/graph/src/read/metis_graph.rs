@@ -8,7 +8,7 @@ use super::numbers::shorten;
 use super::text::Lines;
 use super::{ReadOptions, Reader, dataset_name, extension};
 use crate::about::About;
-use crate::build::build_graph;
+use crate::build::{Removed, build_graph};
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
 use crate::roles::Roles;
@@ -57,15 +57,18 @@ impl Reader for MetisGraph {
             }
         }
         let Edges { header, sources, targets, weights } = edges;
-        if sources.len() as u64 != header.edges * 2 {
+        // NetworKit lists an edge from a node to itself once.
+        let loops = sources.iter().zip(&targets).filter(|(source, target)| source == target).count();
+        if sources.len() as u64 != header.edges * 2 && (sources.len() + loops) as u64 != header.edges * 2 {
             let (promised, found) = (header.edges, sources.len());
             let expected = format!("{promised} edges promised, so {} neighbours expected, found {found}", promised * 2);
             return Err(GraphError::format(path, "header", expected));
         }
-        let weights = header.edge_weights.then_some(weights);
+        let (weights, listed) = (header.edge_weights.then_some(weights), sources.len());
         let built = build_graph(nodes, sources, targets, weights, options.build());
         let (graph, removed) = built.map_err(|e| GraphError::format(path, "edges", e.to_string()))?;
         let mut roles = Roles::default();
+        roles.of_table(path).left_out(&Removed { duplicates: 0, reciprocal: 0, ..removed }, listed, false);
         if graph.data.weights.is_some() {
             roles.of_table(path).merged(&removed, options.duplicates);
         }

@@ -44,6 +44,8 @@ pub struct Survey {
     no_numbers: usize,
     /// Whether the values are 0, 1, 2, … in the order of the rows.
     counts: bool,
+    /// The same from 1 on, as R counts.
+    counts_from_1: bool,
     /// Numbers in each list.
     width: usize,
 }
@@ -56,7 +58,7 @@ const NUMBERS_MAX: usize = 64;
 
 /// Looks at all cells of these columns.
 pub fn survey(table: &dyn Table, columns: &[usize], cells: &Cells) -> Result<Vec<Survey>> {
-    let start = || Survey { dates: true, counts: true, ..Survey::default() };
+    let start = || Survey { dates: true, counts: true, counts_from_1: true, ..Survey::default() };
     let mut seen: Vec<Survey> = columns.iter().map(|_| start()).collect();
     let kind = |place: usize| table.columns()[columns[place]].kind;
     let places: Vec<usize> =
@@ -90,6 +92,7 @@ impl Survey {
         match cell {
             Cell::Integer(value) => {
                 self.counts &= value == row as i64;
+                self.counts_from_1 &= value == row as i64 + 1;
                 if self.numbers.len() <= NUMBERS_MAX {
                     self.numbers.insert(value);
                 }
@@ -98,7 +101,10 @@ impl Survey {
             Cell::Text(text) => self.look_at_text(text, cells),
             Cell::List(list) if list.len() > WIDTH_MAX => return Err(format!("a list of {} numbers", list.len())),
             Cell::List(list) if self.width != 0 && self.width != list.len() => {
-                return Err(format!("expected lists of {} numbers, found one of {}", self.width, list.len()));
+                let what = format!("expected lists of {} numbers, found one of {}", self.width, list.len());
+                return Err(format!(
+                    "{what}: write lists of one length, or leave the column out (--ignore, data.ignore)"
+                ));
             }
             Cell::List(list) => self.width = list.len(),
             Cell::Missing => {}
@@ -144,6 +150,9 @@ impl Survey {
                 return Err(error(format!("{what} are not read: write them as columns or lists of numbers, {or}")));
             }
             _ if self.present == 0 => return ignored("no values"),
+            Kind::Integer if self.counts_from_1 && self.missing == 0 && info.name.is_empty() => {
+                return ignored("it counts the rows");
+            }
             Kind::Integer | Kind::Float if self.counts && is_index_name(&info.name) => {
                 return ignored("it counts the rows");
             }

@@ -98,7 +98,10 @@ impl LabelReader<'_> {
         let mut names = BTreeSet::new();
         for (node, value) in values.iter().enumerate().filter(|(_, value)| known(value)) {
             if value.fract() != 0.0 || *value > 9_007_199_254_740_992.0 {
-                return Err(format!("the label of node {node} is {value}, expected a class: a whole number or a text"));
+                let what = format!("the label of node {node} is {value}, expected a class: a whole number or a text");
+                let way = "targets of a regression are not learned; --ignore (data.ignore) leaves the column out, and \
+                           --label (data.label) names another";
+                return Err(format!("{what}; {way}"));
             }
             names.insert(*value as u64);
             self.refuse_many(names.len())?;

@@ -2,16 +2,18 @@
 
 use super::ReadOptions;
 use super::float_ids::warn_of_floats;
-use super::heading::Heading;
+use super::heading::{Heading, is_neo4j_id};
 use super::index_column::index_column;
 use super::node_columns::{Fate, Survey, feature_names, places, survey};
 use super::node_labels::{LabelReader, Named};
 use super::node_matrix::{Matrix, read_matrix};
 use super::node_roles::{say_features, say_labels, say_leaks, shorten_list};
 use super::numbers::shorten;
+use super::repeated_ids::firsts;
 use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, open_table, usual_column};
 use super::words::is_missing;
 use crate::about::{About, Reading, TableColumn};
+use crate::build::Duplicates;
 use crate::dataset::{Features, Labels, Split};
 use crate::error::{GraphError, Result};
 use crate::exact::Exact;
@@ -19,8 +21,8 @@ use crate::limits::Limits;
 use crate::roles::{Role, Roles, TableRoles};
 use std::path::Path;
 
-pub(super) const ID_NAMES: [&str; 3] = ["id", "node_id", "node"];
-pub(super) const LABEL_NAMES: [&str; 3] = ["label", "y", "class"];
+pub(super) const ID_NAMES: [&str; 4] = ["id", "node_id", "node", "nid"];
+pub(super) const LABEL_NAMES: [&str; 4] = ["label", "y", "class", ":label"];
 /// With this before its name a column says of one class who has it.
 pub(super) const LABEL_PREFIX: &str = "label_";
 const SPLIT_NAMES: [&str; 2] = ["split", "set"];
@@ -76,12 +78,16 @@ impl NodeTable {
     /// The same of a table that is open.
     pub fn of(table: Box<dyn Table>, path: &Path, options: &ReadOptions, roles: &mut Roles) -> Result<NodeTable> {
         let limits = &options.limits;
-        let nodes = table.rows();
-        if nodes as u64 > limits.nodes_max {
+        if table.rows() as u64 > limits.nodes_max {
             return Err(GraphError::too_large(path, "rows", limits.nodes_max));
         }
         let mut roles = roles.of_table(path);
         let mut found = Found::find(&*table, path, options)?;
+        let table = match found.id.filter(|_| options.duplicates == Duplicates::First) {
+            Some(id) => firsts(table, id, &mut roles)?,
+            None => table,
+        };
+        let nodes = table.rows();
         found.say(&*table, &mut roles);
         warn_of_floats(&*table, found.id.as_slice(), &mut roles)?;
         let mut labels = found.labels(&*table, options)?;
@@ -128,6 +134,15 @@ impl NodeTable {
         Ok(NodeTable { table, id: found.id, nodes, features, exact, labels, splits, about })
     }
 
+    /// The ids alone: what edges can be held to where something else is wrong with the table.
+    pub fn bare(path: &Path, options: &ReadOptions) -> Result<NodeTable> {
+        let table = open_nodes(path, options)?;
+        let is_free = |name: &str| !options.columns.ignore.iter().any(|ignored| ignored == name);
+        let id = find_ids((&*table, path), options.columns.id.as_deref(), &is_free)?;
+        let (features, exact, labels, about) = (Features::None, Exact::default(), Labels::None, About::default());
+        Ok(NodeTable { nodes: table.rows(), table, id, features, exact, labels, splits: Vec::new(), about })
+    }
+
     /// Whether ids are there and are not all integers.
     pub fn has_text_ids(&self) -> bool {
         self.id.is_some_and(|column| self.table.columns()[column].kind != Kind::Integer)
@@ -170,13 +185,7 @@ impl Found {
             Some(_) => find_column(table, path, given.as_deref(), usual),
             None => Ok(usual_column(table, usual, &is_free)),
         };
-        let id = match columns.id.as_deref() {
-            Some(ROW) if !table.columns().iter().any(|column| column.name == ROW) => None,
-            _ => {
-                let found = find(&columns.id, &ID_NAMES)?.or_else(|| index_column(table, &is_free));
-                Some(found.ok_or_else(|| no_ids(table, path))?)
-            }
-        };
+        let id = find_ids((table, path), columns.id.as_deref(), &is_free)?;
         // New nodes need neither label nor split, whatever these were called where a model has learned.
         let there = |given: &Option<String>| {
             let is_it = |name: &str, column: &str| match name.strip_suffix('*') {
@@ -292,6 +301,28 @@ impl LabelColumns {
     }
 }
 
+/// The column of ids; `None` where rows are asked for.
+fn find_ids(
+    (table, path): (&dyn Table, &Path),
+    given: Option<&str>,
+    is_free: &dyn Fn(&str) -> bool,
+) -> Result<Option<usize>> {
+    let usual = || {
+        let usual = usual_column(table, &ID_NAMES, is_free).or_else(|| neo4j_ids(table, is_free));
+        usual.or_else(|| index_column(table, is_free)).ok_or_else(|| no_ids(table, path))
+    };
+    match given {
+        Some(ROW) if !table.columns().iter().any(|column| column.name == ROW) => Ok(None),
+        Some(_) => find_column(table, path, given, &[]),
+        None => usual().map(Some),
+    }
+}
+
+/// The column that Neo4j imports as ids, such as `id:ID(Person)`.
+fn neo4j_ids(table: &dyn Table, is_free: &dyn Fn(&str) -> bool) -> Option<usize> {
+    table.columns().iter().position(|column| is_neo4j_id(&column.name) && is_free(&column.name))
+}
+
 fn among(table: &dyn Table, path: &Path, expected: &str) -> GraphError {
     let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
     GraphError::format(path, "header", format!("expected {expected} among: {}", shorten_list(&names)))
@@ -341,12 +372,20 @@ impl Seen {
             }
         }
         let surveys: Vec<Survey> = survey(table, &used, &options.cells)?;
+        let mut errors = Vec::new();
         for (column, survey) in used.into_iter().zip(surveys) {
             if survey.could_be_label() {
                 seen.candidates.push(name(column));
             }
             let word = survey.absent.clone();
-            match survey.fate(table, path, column, &options.cells)? {
+            let fate = match survey.fate(table, path, column, &options.cells) {
+                Ok(fate) => fate,
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            match fate {
                 Fate::Feature(recipe) => {
                     let word = word.filter(|_| matches!(recipe.reading, Reading::Category { .. }));
                     seen.absent.extend(word.map(|(word, count)| (name(column), word, count)));
@@ -359,7 +398,7 @@ impl Seen {
                 Fate::Ignored(why) => seen.ignored.push((name(column), Some(why))),
             }
         }
-        Ok(seen)
+        if errors.is_empty() { Ok(seen) } else { Err(GraphError::several(errors)) }
     }
 
     /// Warns of words in categories that stand for missing values.
@@ -390,7 +429,11 @@ fn refuse_twice(table: &dyn Table, path: &Path, wanted: &[(usize, &TableColumn)]
     let mut names: Vec<&str> = wanted.iter().map(|(place, _)| table.columns()[*place].name.as_str()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(GraphError::format(path, "header", format!("two columns are called '{}'", pair[0]))),
+        Some([name, _]) => {
+            let way = format!("give one another name, or leave both out: data.ignore = [\"{name}\"] (--ignore {name})");
+            Err(GraphError::format(path, "header", format!("two columns are called '{name}': {way}")))
+        }
+        Some(_) => Ok(()),
         None => Ok(()),
     }
 }

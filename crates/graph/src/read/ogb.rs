@@ -14,6 +14,7 @@ use crate::dataset::{Dataset, Features, Ids, Labels, Split};
 use crate::error::{GraphError, Result};
 use crate::exact::Exact;
 use crate::limits::Limits;
+use crate::roles::Roles;
 use std::path::{Path, PathBuf};
 
 /// Parts of folder names of the sets to which OGB adds inverse edges.
@@ -30,6 +31,13 @@ impl Reader for Ogb {
     fn recognises(&self, path: &Path) -> bool {
         let raw = path.join("raw");
         find_text(&raw, &["edge.csv"]).is_some() && find_text(&raw, &["num-node-list.csv"]).is_some()
+    }
+
+    fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
+        let dataset = self.read(path, options)?;
+        let mut roles = Roles::default();
+        say_unread(&path.join("raw"), &mut roles);
+        Ok((dataset, roles))
     }
 
     fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
@@ -68,6 +76,29 @@ impl Reader for Ogb {
     }
 }
 
+/// Warns of each file of numbers that is not read.
+fn say_unread(raw: &Path, roles: &mut Roles) {
+    const READ: [&str; 5] = ["edge", "node-feat", "node-label", "num-node-list", "num-edge-list"];
+    let names =
+        std::fs::read_dir(raw).into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".csv") || name.ends_with(".csv.gz")).collect();
+    names.sort();
+    for name in names {
+        let stem = name.split('.').next().unwrap_or_default();
+        if READ.contains(&stem) {
+            continue;
+        }
+        let why = match stem.starts_with("edge") {
+            true => {
+                "weights, features and types of edges are saved by Python: numpy.savez(\"graph.npz\", edge_index=…, \
+                     edge_weight=…, edge_type=…, x=…, y=…)"
+            }
+            false => "it is not read; numpy.savez(\"graph.npz\", edge_index=…, x=…, y=…) can have it among features",
+        };
+        roles.of_table(&raw.join(&name)).ignored(stem, why);
+    }
+}
+
 /// Whether OGB's own loader adds the other directions of edges to the set of this name.
 pub(super) fn has_inverse_edges(name: &str) -> bool {
     INVERSE_EDGES.iter().any(|part| name.contains(part))
@@ -99,7 +130,11 @@ fn count_nodes(path: &Path, limits: &Limits) -> Result<usize> {
         _ => Err(GraphError::format(
             path,
             "lines",
-            format!("expected the nodes of one graph, found {} lines", counts.len()),
+            format!(
+                "expected the nodes of one graph, found {} lines: sets of many graphs are not read; numpy.savez(\
+                 \"graph.npz\", edge_index=…, x=…) of one of them is, or of all as one, the nodes of each counted on",
+                counts.len()
+            ),
         )),
     }
 }

@@ -59,23 +59,35 @@ impl Separator {
     /// How many fields a line has; what stands in quotes is in one of them.
     fn fields(self, line: &str) -> usize {
         let separator = self.text();
+        if self == Separator::Sign(b' ') {
+            let quoted = |(number, piece)| if number % 2 == 0 { piece } else { "q" };
+            let plain: String = line.split('"').enumerate().map(quoted).collect();
+            return plain.split(' ').filter(|part| !part.is_empty()).count().max(1);
+        }
         let mut count = 1;
         // Between every other pair of quotes fields end nowhere.
-        for (number, piece) in line.split('"').enumerate().filter(|(number, _)| number % 2 == 0) {
-            let piece = if self == Separator::Sign(b' ') && number == 0 { piece.trim_start() } else { piece };
-            let found = piece.matches(&separator).count();
-            count += match self {
-                Separator::Sign(b' ') => piece.split(' ').filter(|part| !part.is_empty()).count().saturating_sub(1),
-                _ => found,
-            };
+        for (_, piece) in line.split('"').enumerate().filter(|(number, _)| number % 2 == 0) {
+            count += piece.matches(&separator).count();
         }
         count
+    }
+
+    /// Whether the first of these lines has a field less than all others, none of which end in nothing.
+    fn is_short(self, lines: &[String]) -> bool {
+        let Some((first, rest)) = lines.split_first().filter(|(_, rest)| !rest.is_empty()) else { return false };
+        let fields = self.fields(first);
+        let ends = rest.iter().any(|line| !line.trim_end_matches(' ').ends_with(&self.text()));
+        let is_name = |name: &str| name.parse::<f64>().is_err();
+        ends && rest.iter().all(|line| self.fields(line) == fields + 1)
+            && first.split(&self.text()).map(|name| name.trim().trim_matches('"')).all(is_name)
     }
 
     /// That of these lines, of which the first says what may be it.
     fn of(lines: &[String]) -> Separator {
         let Some(first) = lines.first() else { return Separator::Sign(b',') };
-        let there = |separator: &&Separator| separator.fields(first) > 1;
+        // One column may have no name in the first line, as R writes it.
+        let there = |separator: &&Separator| lines[..lines.len().min(2)].iter().any(|l| separator.fields(l) > 1);
+        let short = ALL.iter().find(|separator| separator.is_short(lines));
         let same = |separator: &&Separator| {
             let fields = separator.fields(first);
             lines.iter().all(|line| separator.fields(line) == fields)
@@ -87,7 +99,7 @@ impl Separator {
             .filter(there)
             .filter(same)
             .find(|other| **other != Separator::Sign(b' ') || usual == Some(*other));
-        *even.or(usual).unwrap_or(&Separator::Sign(b','))
+        *even.or(short).or(usual).unwrap_or(&Separator::Sign(b','))
     }
 }
 
@@ -99,6 +111,8 @@ pub struct Found {
     pub comments: u64,
     /// Whether a dict stands at the end of each row, as far as the first ones tell.
     pub has_attributes: bool,
+    /// Whether the header names all columns but the first, in which R writes the names of rows.
+    pub is_short: bool,
 }
 
 /// Looks at the first rows of a text.
@@ -130,7 +144,8 @@ pub fn detect(path: &Path, limits: &Limits) -> Result<Found> {
             let separator = Separator::of(if has_attributes { &heads } else { &all });
             let shape = Shape { separator, fields: separator.fields(&all[0]) };
             let comments = rows.filter(|(_, earlier)| *earlier == shape).map_or(here, |(start, _)| start);
-            return Ok(Found { separator, comments, has_attributes });
+            let is_short = !has_attributes && comments == here && separator.is_short(&all);
+            return Ok(Found { separator, comments, has_attributes, is_short });
         }
         let separator = Separator::of(std::slice::from_ref(&line));
         let shape = Shape { separator, fields: separator.fields(&line) };
@@ -139,7 +154,7 @@ pub fn detect(path: &Path, limits: &Limits) -> Result<Found> {
         }
     }
     let (separator, comments) = rows.map_or((Separator::Sign(b','), number), |(start, shape)| (shape.separator, start));
-    Ok(Found { separator, comments, has_attributes: false })
+    Ok(Found { separator, comments, has_attributes: false, is_short: false })
 }
 
 /// How a line is divided.

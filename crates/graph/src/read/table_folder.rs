@@ -302,6 +302,14 @@ impl Table for TableFolder {
         self.parts.iter().filter_map(of_part).min_by(f64::total_cmp)
     }
 
+    fn are_digits(&self, column: usize) -> bool {
+        let of_part = |part: &Part| match &part.places[column] {
+            Place::Column(place) => self.table(part).and_then(|table| table.with(|table| Ok(table.are_digits(*place)))),
+            Place::Given(_) | Place::Nowhere => Ok(true),
+        };
+        self.parts.iter().all(|part| of_part(part).unwrap_or(false))
+    }
+
     fn rows_at_once(&self) -> usize {
         self.parts.iter().map(|part| part.rows_at_once).max().unwrap_or(0)
     }

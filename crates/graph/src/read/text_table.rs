@@ -30,8 +30,12 @@ pub struct TextTable {
     attributes: Option<Vec<String>>,
     /// How many lines of comments stand before the header or the first row.
     comments: u64,
+    /// Whether the header has no name for the first column, as R writes it.
+    is_short: bool,
     header: bool,
     columns: Vec<ColumnInfo>,
+    /// For each column whether it holds nothing but digits.
+    digits: Vec<bool>,
     rows: usize,
 }
 
@@ -50,11 +54,12 @@ fn holds(first: &[String], field: &str) -> bool {
 impl TextTable {
     /// Opens the file and goes through it once.
     pub fn open(path: &Path, limits: &Limits, heading: &Heading) -> Result<TextTable> {
-        let Found { separator, comments, has_attributes } = detect(path, limits)?;
+        let Found { separator, comments, has_attributes, is_short } = detect(path, limits)?;
         let attributes = has_attributes.then(|| attribute_names(path, limits, comments)).transpose()?;
         let (path, limits) = (path.to_owned(), limits.clone());
+        let (header, columns, digits) = (false, vec![], vec![]);
         let mut table =
-            TextTable { path, limits, separator, attributes, comments, header: false, columns: vec![], rows: 0 };
+            TextTable { path, limits, separator, attributes, comments, is_short, header, columns, digits, rows: 0 };
         let mut kinds: Vec<Seen> = Vec::new();
         let mut first: Vec<String> = Vec::new();
         let (mut rows, mut recurs) = (0, false);
@@ -92,6 +97,7 @@ impl TextTable {
             }
         }
         table.rows = rows;
+        table.digits = kinds.iter().map(|seen| seen.any && !seen.not_digits).collect();
         table.columns =
             first.into_iter().zip(&kinds).map(|(name, seen)| ColumnInfo { name, kind: seen.kind() }).collect();
         Ok(table)
@@ -123,6 +129,7 @@ impl TextTable {
         let mut reader = self.reader(&row)?;
         let mut record = csv::ByteRecord::new();
         let mut width = None;
+        let mut first_of_file = String::new();
         let mut number = 0;
         loop {
             row.set(0);
@@ -147,11 +154,20 @@ impl TextTable {
             if fields.is_empty() || fields == [""] && width != Some(1) {
                 continue;
             }
+            if number == 0 && self.is_short {
+                fields.insert(0, "");
+            }
+            if number == 0 {
+                first_of_file = fields[0].to_owned();
+            } else if fields[0] == "#" && fields.len() == 2 && spaces && !self.header {
+                return Err(error(LGL.to_owned()));
+            }
             let values = self.attribute_values(&mut fields).map_err(error)?;
             fields.extend(values.iter().map(String::as_str));
             let expected = *width.get_or_insert(fields.len());
             if fields.len() != expected {
-                let hint = hint(fields[0], number == 1 && fields.len() == expected + 1);
+                let named = number == 1 && fields.len() == expected + 1;
+                let hint = self.hint(fields[0], (named, first_of_file.as_str() == "p"));
                 return Err(error(format!("expected {expected} fields, found {}{hint}", fields.len())));
             }
             if expected > COLUMNS_MAX {
@@ -179,6 +195,26 @@ impl TextTable {
     }
 }
 
+impl TextTable {
+    /// What a row of another number of fields may be; `named` where one more stands before the first row.
+    fn hint(&self, first: &str, (named, is_networkit): (bool, bool)) -> &'static str {
+        if first.starts_with(['#', '%']) {
+            "; comments are read before the first row only"
+        } else if named {
+            "; is the first one the name of the row, which has none in the header? In R write.table(…, row.names = \
+             FALSE) leaves it out, and col.names = NA gives it one"
+        } else if is_networkit {
+            "; NetworKit's SNAP format begins so: networkit.writeGraph(G, FILE, networkit.Format.EdgeListTabZero) \
+             writes a list of edges"
+        } else if self.separator == Separator::Sign(b' ') {
+            "; lists of neighbours become a list of edges in Python: \
+             networkx.write_edgelist(networkx.read_adjlist(FILE), \"graph.txt\", data=False)"
+        } else {
+            ""
+        }
+    }
+}
+
 impl Table for TextTable {
     fn path(&self) -> &Path {
         &self.path
@@ -194,6 +230,10 @@ impl Table for TextTable {
 
     fn rows(&self) -> usize {
         self.rows
+    }
+
+    fn are_digits(&self, column: usize) -> bool {
+        self.digits[column]
     }
 
     fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
@@ -225,17 +265,8 @@ impl Table for TextTable {
     }
 }
 
-/// What a row of another number of fields may be; `named` where one more stands before the first row.
-fn hint(first: &str, named: bool) -> &'static str {
-    match first.starts_with(['#', '%']) {
-        true => "; comments are read before the first row only",
-        false if named => {
-            "; is the first one the name of the row, which has none in the header? In R write.table(…, row.names = \
-             FALSE) leaves it out, and col.names = NA gives it one"
-        }
-        false => "",
-    }
-}
+const LGL: &str = "a lone # before a name, as in igraph's lists of neighbours (lgl): \
+                   igraph.Graph.Read_Lgl(FILE).write_ncol(\"graph.txt\") writes a list of edges";
 
 fn parse(field: &str, kind: Kind) -> Option<Cell<'_>> {
     if field.is_empty() {
@@ -267,6 +298,11 @@ fn whole(field: &str) -> Option<i64> {
     integer(field).or_else(|| field.strip_suffix(".0").and_then(short))
 }
 
+fn are_digits(field: &str) -> bool {
+    let digits = field.strip_prefix('+').unwrap_or(field);
+    !digits.is_empty() && digits.bytes().all(|sign| sign.is_ascii_digit())
+}
+
 fn boolean(field: &str) -> Option<bool> {
     match field {
         "true" | "True" | "TRUE" => Some(true),
@@ -283,6 +319,7 @@ struct Seen {
     not_whole: bool,
     not_boolean: bool,
     not_float: bool,
+    not_digits: bool,
 }
 
 impl Seen {
@@ -295,6 +332,7 @@ impl Seen {
         self.not_whole = self.not_whole || self.not_integer && whole(field).is_none();
         self.not_boolean = self.not_boolean || boolean(field).is_none();
         // An integer is a number; parsing it again would take most of the time.
+        self.not_digits = self.not_digits || self.not_integer && !are_digits(field);
         self.not_float = self.not_float || self.not_integer && field.parse::<f64>().is_err();
     }
 

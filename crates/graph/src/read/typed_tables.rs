@@ -2,14 +2,14 @@
 //! `edges/SOURCE__RELATION__TARGET.csv`, or tsv, txt, parquet.
 //!
 //! A table is read as an edge list or a node table is by itself; ends of edges are ids of the tables of their types.
-//! Types and relations stand in the order of their names. Columns have the usual names: no key names one for several
-//! tables.
+//! Types and relations stand in the order of their names. Columns have the usual names, or those that keys name for all
+//! tables alike; a name of ids that is not in a table is passed over there, as long as it is in some table.
 
 use super::edge_list::{numbers as number, open_edges};
 use super::edge_rows::weights as read_weights;
 use super::ends::EdgeColumns;
 use super::id_index::{IdIndex, into_ids};
-use super::node_table::NodeTable;
+use super::node_table::{NodeTable, ROW, open_nodes};
 use super::table::{IdColumn, Kind, Table, load_ids};
 use super::typed::{EdgesFound, NodesFound, TYPES_MAX, together, type_named};
 use super::{Missing, ReadOptions, Reader, extension};
@@ -26,6 +26,9 @@ const NODES: &str = "nodes";
 const EDGES: &str = "edges";
 const EXTENSIONS: [&str; 4] = ["csv", "tsv", "txt", "parquet"];
 
+/// Keys that name columns of all tables.
+const KEYS: [&str; 5] = ["data.id", "data.source", "data.target", "data.weight", "data.header"];
+
 /// The table of one type, its ids as they are needed.
 struct Opened {
     table: NodeTable,
@@ -41,6 +44,10 @@ impl Reader for TypedTables {
     fn recognises(&self, path: &Path) -> bool {
         let has_tables = |folder: &str| tables(&path.join(folder)).is_ok_and(|tables| !tables.is_empty());
         has_tables(NODES) && has_tables(EDGES)
+    }
+
+    fn reads_key(&self, key: &str) -> bool {
+        KEYS.contains(&key)
     }
 
     fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
@@ -63,13 +70,22 @@ pub(super) fn read_tables(
     options: &ReadOptions,
 ) -> Result<(Dataset, Roles)> {
     refuse_unread(path, options)?;
-    let (mut roles, mut types, mut opened) = (Roles::default(), Vec::new(), Vec::new());
+    let (mut roles, mut types, mut opened, mut has_id) = (Roles::default(), Vec::new(), Vec::new(), false);
     for (name, file) in node_files {
-        let options = ReadOptions { like: None, ..options.clone() };
-        let mut table = NodeTable::read(&file, &options, &mut roles)?;
+        let mut options = ReadOptions { like: None, ..options.clone() };
+        let opened_table = open_nodes(&file, &options)?;
+        let is_id = |name: &String| opened_table.columns().iter().any(|column| column.name == *name);
+        match options.columns.id.take_if(|id| id != ROW && !is_id(id)) {
+            Some(_) => {}
+            None => has_id = true,
+        }
+        let mut table = NodeTable::of(opened_table, &file, &options, &mut roles)?;
         let ids = table.ids(table.has_text_ids(), &options.limits)?;
         types.push(found(name, &mut table, ids.as_ref()));
         opened.push(Opened { table, ids, path: file });
+    }
+    if let Some(id) = options.columns.id.as_ref().filter(|_| !has_id) {
+        return Err(GraphError::format(path, "types", format!("data.id (--id): no node table has a column '{id}'")));
     }
     let mut relations = Vec::new();
     for (name, file) in edge_files {

@@ -17,6 +17,7 @@ mod passes;
 mod pickles;
 mod real_data;
 mod rows;
+mod spellings;
 mod tables;
 mod typed;
 mod values;
