@@ -19,6 +19,7 @@ mod real_data;
 mod rows;
 mod spellings;
 mod tables;
+mod trials;
 mod typed;
 mod values;
 mod written;
