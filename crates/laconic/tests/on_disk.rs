@@ -3,6 +3,7 @@
 mod program;
 
 use program::Place;
+use std::collections::BTreeSet;
 
 /// A folder of arrays of 512 nodes.
 fn arrays() -> Place {
@@ -44,8 +45,10 @@ fn parts_that_are_cut_on_the_disk_are_those_that_are_cut_in_memory_and_a_run_tra
 #[test]
 fn an_edge_list_with_gaps_between_its_ids_is_cut_in_passes_as_it_is_in_memory() {
     let place = Place::new();
-    let edges = (0..400u64).map(|edge| format!("{},{}\n", edge * edge % 997 * 3, edge * 7 % 331 * 5));
-    place.write("a.csv", &format!("src,dst\n{}", edges.collect::<String>()));
+    let edges: Vec<(u64, u64)> = (0..400).map(|edge| (edge * edge % 997 * 3, edge * 7 % 331 * 5)).collect();
+    let edges = [&edges[..], &edges[..9], &[edges[3], (edges[5].1, edges[5].0), (15, 15)]].concat();
+    let text: String = edges.iter().map(|(source, target)| format!("{source},{target}\n")).collect();
+    place.write("a.csv", &format!("src,dst\n{text}"));
     for flags in ["", "--symmetrise"] {
         let line = format!("partition a.csv --parts 3 --seed 1 --method streaming --rule fennel {flags} --force");
         let whole = place.json(&format!("{line} --out whole"));
@@ -53,6 +56,12 @@ fn an_edge_list_with_gaps_between_its_ids_is_cut_in_passes_as_it_is_in_memory() 
         assert_eq!((&whole["parts"], &whole["cut_edges"]), (&pieces["parts"], &pieces["cut_edges"]));
         let of = |dir: &str| std::fs::read(place.path(&format!("{dir}/meta.json"))).unwrap();
         assert!(of("whole") == of("pieces"), "{flags}: meta.json tells of every byte");
+        let is_both = !flags.is_empty();
+        let turned = |&(a, b): &(u64, u64)| if is_both { (a.min(b), a.max(b)) } else { (a, b) };
+        let own: BTreeSet<(u64, u64)> = edges.iter().filter(|(a, b)| a != b).map(turned).collect();
+        let said = format!("{} of {} rows are no edges of their own", edges.len() - own.len(), edges.len());
+        let err = place.run(&format!("{line} --memory 1GB --out pieces")).err;
+        assert!(err.contains(&said), "{said}: {err}");
     }
 }
 

@@ -14,6 +14,11 @@ pub trait Input: EdgeSource {
     /// Whether edges lead one way; otherwise each is there once and leads both ways.
     fn is_directed(&self) -> bool;
 
+    /// How many edges are listed, where that may be more than there are.
+    fn listed(&self) -> Option<u64> {
+        None
+    }
+
     /// What classes and features are called, and how features were made.
     fn about(&self) -> About {
         About::default()

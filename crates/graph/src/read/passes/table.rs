@@ -115,6 +115,10 @@ impl Input for EdgeTable {
         crate::read::dataset_name(&self.path)
     }
 
+    fn listed(&self) -> Option<u64> {
+        Some(self.table.rows() as u64)
+    }
+
     fn is_directed(&self) -> bool {
         true
     }

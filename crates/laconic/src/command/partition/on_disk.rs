@@ -79,6 +79,7 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
     let about = || format!("{} in {parts} parts", path.display());
     let Cut { quality, labels, memory } = cut(&job).map_err(not_written).with_context(about)?;
     super::say_not_kept(config, &quality, output)?;
+    say_gone(&*data, how, quality.edges, output);
     let result = OnDisk {
         data: data.name(),
         nodes: data.nodes(),
@@ -94,6 +95,19 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
     };
     output.result(&result, &result)?;
     Ok(0)
+}
+
+/// Says how many rows of a table are no edges of their own.
+fn say_gone(data: &dyn Input, how: BuildOptions, edges: u64, output: &Output) {
+    // Each edge is there in both directions where they are made, but for one from a node to itself.
+    let edges = if how.symmetrise { edges.div_ceil(2) } else { edges };
+    let is_known = !(how.symmetrise && how.keep_self_loops);
+    if let Some(rows) = data.listed().filter(|rows| *rows > edges && is_known) {
+        let gone = rows - edges;
+        output.say(format_args!(
+            "note: {gone} of {rows} rows are no edges of their own (from a node to itself, or listed before), left out"
+        ));
+    }
 }
 
 /// The data, if they are of a format that is read in passes.
