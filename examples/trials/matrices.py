@@ -58,8 +58,13 @@ def market_as_text():
 @trial(68, "10x matrix.mtx, .h5ad, Pajek .net, sparse6, .sif")
 def unread():
     import anndata
-    scipy.io.mmwrite("matrix.mtx", sp.random(30, N, 0.3, random_state=1))
-    yield Case("matrix.mtx", remedy=["scanpy.pp.neighbors"])
+    counts = sp.random(30, N, 0.3, format="coo", random_state=1)
+    scipy.io.mmwrite("matrix.mtx", counts)
+    links = [(f"row/{gene}", f"column/{cell}", count) for gene, cell, count in entries(counts, 1)]
+    sides = [f"row/{at + 1}" for at in range(30)] + [f"column/{at + 1}" for at in range(N)]
+    kinds = {end: [end.startswith("row"), end.startswith("column")] for end in sides}
+    yield Case("matrix.mtx", truth=Truth(links, sides, x=kinds), remedy=["--bipartite", "scanpy.pp.neighbors"],
+               follow=lambda: ["matrix.mtx", "--bipartite"])
     anndata.settings.allow_write_nullable_strings = True
     cells = anndata.AnnData(X=X, obs=pd.DataFrame({"cell_type": LABEL}, index=IDS))
     cells.obsp["connectivities"] = matrix(sp.csr_matrix)

@@ -3,18 +3,22 @@
 //! Each entry `row column value` is an edge from the row's node to the column's, counted from 1, with its value as the
 //! weight; of a `pattern` there are no weights. Entries of a `symmetric` matrix, of which files hold one triangle, lead
 //! both ways, and so do those of a `skew-symmetric` one, with the other sign. A `.mtx` without the first line that says
-//! all this is read as `general`, as the Network Repository has some.
+//! all this is read as `general`, as the Network Repository has some. Where rows and columns are nodes of two kinds
+//! (`data.bipartite`) there may be more of one than of the other.
 
 use super::beside::{self, Square};
 use super::blocks::{Blocks, Fields};
+use super::edge_list::{node_table_beside, refuse_idle};
 use super::numbers::shorten;
 use super::text::open_text;
-use super::{ReadOptions, Reader, extension};
-use crate::dataset::Dataset;
+use super::typed::{EdgesFound, NodesFound, counted};
+use super::{ReadOptions, Reader, dataset_name, extension};
+use crate::dataset::{Dataset, Features, Labels};
 use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use crate::memory::Growth;
+use crate::node_types::TypedNodes;
 use crate::roles::{Role, Roles};
 use std::path::Path;
 
@@ -33,7 +37,7 @@ impl Reader for MatrixMarket {
     }
 
     fn reads_key(&self, key: &str) -> bool {
-        beside::reads_key(key)
+        key == "data.bipartite" || beside::reads_key(key)
     }
 
     fn read(&self, path: &Path, options: &ReadOptions) -> Result<Dataset> {
@@ -42,7 +46,7 @@ impl Reader for MatrixMarket {
 
     fn read_with_roles(&self, path: &Path, options: &ReadOptions) -> Result<(Dataset, Roles)> {
         let mut blocks = Blocks::open(path, &options.limits)?;
-        let header = Header::read(&mut blocks, path, &options.limits)?;
+        let header = Header::read(&mut blocks, path, options)?;
         let entries = header.entries(blocks, path, &options.limits)?;
         let mut roles = Roles::default();
         let mut lines = roles.of_table(path);
@@ -54,6 +58,10 @@ impl Reader for MatrixMarket {
         }
         let Entries { sources, targets, weights } = entries;
         let weights = header.has_values.then_some(weights);
+        if options.bipartite {
+            let relation = EdgesFound { name: dataset_name(path), ends: [0, 1], sources, targets, weights };
+            return two_kinds(path, [header.rows, header.columns], relation, (options, roles));
+        }
         let nodes = header.rows as usize;
         let undirected = header.symmetry == Symmetry::Symmetric;
         let data = EdgeData::from(weights);
@@ -77,6 +85,7 @@ enum Symmetry {
 /// What stands above the entries.
 struct Header {
     rows: u64,
+    columns: u64,
     entries: u64,
     symmetry: Symmetry,
     has_values: bool,
@@ -90,7 +99,8 @@ struct Entries {
 }
 
 impl Header {
-    fn read(blocks: &mut Blocks, path: &Path, limits: &Limits) -> Result<Header> {
+    fn read(blocks: &mut Blocks, path: &Path, options: &ReadOptions) -> Result<Header> {
+        let limits = &options.limits;
         let mut told = None;
         let mut number = 0;
         let sizes = loop {
@@ -110,14 +120,16 @@ impl Header {
             let what = format!("expected the line 'rows columns entries', found '{}'", shorten(&sizes));
             return Err(blocks.error(what));
         };
-        if rows != columns {
-            return Err(blocks.error(rectangular(rows, columns)));
+        if rows != columns && !options.bipartite {
+            let way = "--bipartite (data.bipartite) reads it as links between nodes of two kinds";
+            return Err(blocks.error(rectangular((rows, columns), way)));
         }
         if entries > limits.edges_max {
             return Err(GraphError::too_large(path, "entries", limits.edges_max));
         }
         let bytes = std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?.len();
         limits.accept_nodes(path, "rows", rows, (0, bytes))?;
+        limits.accept_nodes(path, "columns", columns, (0, bytes))?;
         let (symmetry, has_values) = match told {
             Some(told) => told,
             // Then it is the first entry that says whether there are values.
@@ -127,7 +139,11 @@ impl Header {
                 (Symmetry::General, std::iter::from_fn(|| fields.next()).count() > 2)
             }
         };
-        Ok(Header { rows, entries, symmetry, has_values })
+        if options.bipartite && symmetry != Symmetry::General {
+            let what = "a matrix that is symmetric has rows and columns of one kind: read it without --bipartite";
+            return Err(GraphError::format(path, "header", what));
+        }
+        Ok(Header { rows, columns, entries, symmetry, has_values })
     }
 
     fn is_undirected(&self) -> bool {
@@ -164,7 +180,7 @@ impl Header {
             let is_empty = Fields(before).next().is_none_or(|field| field.starts_with(b"%"));
             return if is_empty { Ok(()) } else { Err(self.expected(line)) };
         };
-        if row.wrapping_sub(1) >= self.rows || column.wrapping_sub(1) >= self.rows {
+        if row.wrapping_sub(1) >= self.rows || column.wrapping_sub(1) >= self.columns {
             return Err(self.expected(line));
         }
         let weight =
@@ -190,7 +206,12 @@ impl Header {
     fn expected(&self, line: &[u8]) -> String {
         let value = if self.has_values { " and a value" } else { "" };
         let found = String::from_utf8_lossy(line);
-        format!("expected a row and a column in 1..={}{value}, found '{}'", self.rows, shorten(found.trim()))
+        let sizes = if self.rows == self.columns {
+            format!("a row and a column in 1..={}", self.rows)
+        } else {
+            format!("a row in 1..={} and a column in 1..={}", self.rows, self.columns)
+        };
+        format!("expected {sizes}{value}, found '{}'", shorten(found.trim()))
     }
 }
 
@@ -222,11 +243,43 @@ fn banner(line: &str) -> std::result::Result<(Symmetry, bool), String> {
 }
 
 /// Why a matrix whose rows are not its columns is no graph of one kind of nodes, and what to do.
-pub(super) fn rectangular(rows: u64, columns: u64) -> String {
+pub(super) fn rectangular((rows, columns): (u64, u64), way: &str) -> String {
     format!(
         "a matrix of {rows} rows and {columns} columns, and a graph's has as many of each: rows and columns are \
-         different things. Counts of genes in cells (10x, scanpy) become a graph by their neighbours \
-         (scanpy.pp.neighbors, then examples/savers/from_h5ad.py); links between two kinds of nodes are read from a \
-         table of their names (source,target)"
+         different things; {way}. Counts of genes in cells (10x, scanpy) become a graph of cells by their neighbours \
+         (scanpy.pp.neighbors, then examples/savers/from_h5ad.py)"
     )
+}
+
+/// The dataset of a matrix whose rows are nodes of one kind and whose columns are nodes of another, both from 1.
+fn two_kinds(
+    path: &Path,
+    counts: [u64; 2],
+    relation: EdgesFound,
+    (options, mut roles): (&ReadOptions, Roles),
+) -> Result<(Dataset, Roles)> {
+    if let Some(nodes) = node_table_beside(path, options) {
+        let what = "a matrix with --bipartite has no node table: nodes of two kinds need one each, in a folder with \
+                    nodes/A.csv, nodes/B.csv and edges/A__RELATION__B.csv";
+        return Err(GraphError::format(&nodes, "nodes", what));
+    }
+    refuse_idle(options, false, &roles)?;
+    let side = |(name, count): (&str, u64)| NodesFound {
+        nodes: TypedNodes { name: name.to_owned(), features: Features::None, columns: Vec::new() },
+        count: count as usize,
+        ids: (1..=count).map(|id| id.to_string()).collect(),
+        labels: Labels::None,
+        classes: Vec::new(),
+        splits: Vec::new(),
+    };
+    let types = ["row", "column"].into_iter().zip(counts).map(side).collect();
+    let (entries, weighted) = (relation.sources.len(), relation.weights.is_some());
+    let relation = EdgesFound { name: format!("row__{}__column", relation.name), ..relation };
+    let (dataset, removed) = counted(path, (types, vec![relation]), options)?;
+    let mut lines = roles.of_table(path);
+    lines.left_out(&removed, entries, weighted);
+    if weighted {
+        lines.merged(&removed, options.duplicates);
+    }
+    Ok((dataset, roles))
 }

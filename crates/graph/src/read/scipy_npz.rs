@@ -94,7 +94,9 @@ pub(super) fn count_rows(npz: &mut Npz, path: &Path, limits: &Limits) -> Result<
             limits.accept_nodes(path, "array 'shape'", rows as u64, (npz.rows("indptr")?.saturating_sub(1), bytes))
         }
         [rows, columns] if rows >= 0 && columns >= 0 => {
-            Err(npz.error("shape", rectangular(rows as u64, columns as u64)))
+            let way = "scipy.io.mmwrite(\"graph.mtx\", matrix) writes what --bipartite (data.bipartite) reads as links \
+                       between nodes of two kinds";
+            Err(npz.error("shape", rectangular((rows as u64, columns as u64), way)))
         }
         _ => Err(npz.error("shape", format!("expected the rows and columns of a matrix, found {shape:?}"))),
     }

@@ -192,3 +192,25 @@ fn the_binary_layout_of_ogb_is_read_with_halves_labels_and_split() {
         assert!(error.contains(name) && error.contains(way), "{error}");
     }
 }
+
+#[test]
+fn a_matrix_of_links_between_two_kinds_may_have_more_rows_than_columns() {
+    let text = "%%MatrixMarket matrix coordinate real general\n3 2 4\n1 1 0.5\n3 2 1.5\n1 2 2\n1 2 1\n";
+    let error = read_text("links.mtx", text).unwrap_err().to_string();
+    assert!(error.contains("3 rows and 2 columns") && error.contains("--bipartite"), "{error}");
+    let bipartite = |options: &mut ReadOptions, _| options.bipartite = true;
+    let dataset = read_files(&[("links.mtx", text.as_bytes().to_vec())], bipartite).unwrap();
+    let ids = ["row/1", "row/2", "row/3", "column/1", "column/2"].map(str::to_owned);
+    assert_eq!(dataset.ids, Ids::Strings(ids.to_vec()));
+    assert_eq!(edges(&dataset), [(0, 3, 0.5), (0, 4, 3.0), (2, 4, 1.5)]);
+    // A third column is one too many, and a symmetric matrix has one kind of nodes.
+    for (text, words) in [
+        ("%%MatrixMarket matrix coordinate pattern general\n3 2 1\n1 3\n", "a column in 1..=2"),
+        ("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", "without --bipartite"),
+    ] {
+        let error = read_files(&[("links.mtx", text.as_bytes().to_vec())], bipartite).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    let tables = [("links.mtx", text.as_bytes().to_vec()), ("nodes.csv", b"id\n1\n".to_vec())];
+    assert!(read_files(&tables, bipartite).unwrap_err().to_string().contains("need one each"));
+}
