@@ -364,13 +364,25 @@ mod tests {
                 },
             ),
             ("warning: split 0: 1 classes have no training node: 1", |d| d.splits[0].roles[1] = 0),
-            ("error: 1 feature values are not finite, the first at node 7, column 0", |d| {
-                d.features = Features::Dense { columns: 1, values: vec![0.0, f32::NAN, 1.0] };
-            }),
-            ("error: 1 feature values are not finite, the first at node 9, column 4", |d| {
-                let (offsets, indices, values) = (vec![0, 1, 1, 2], vec![0, 4], vec![1.0, f32::INFINITY]);
-                d.features = Features::Sparse { columns: 5, offsets, indices, values };
-            }),
+            (
+                concat!(
+                    "error: 1 feature values are not finite, the first at node 7, column 0",
+                    "; an empty cell is a missing value, --ignore (data.ignore) leaves a column out"
+                ),
+                |d| {
+                    d.features = Features::Dense { columns: 1, values: vec![0.0, f32::NAN, 1.0] };
+                },
+            ),
+            (
+                concat!(
+                    "error: 1 feature values are not finite, the first at node 9, column 4",
+                    "; an empty cell is a missing value, --ignore (data.ignore) leaves a column out"
+                ),
+                |d| {
+                    let (offsets, indices, values) = (vec![0, 1, 1, 2], vec![0, 4], vec![1.0, f32::INFINITY]);
+                    d.features = Features::Sparse { columns: 5, offsets, indices, values };
+                },
+            ),
             ("warning: 1 of 1 feature columns are the same for all nodes", |d| {
                 d.features = Features::Dense { columns: 1, values: vec![2.0; 3] };
             }),
