@@ -44,7 +44,7 @@ struct Cli {
     #[arg(long, short, global = true, help_heading = "Output")]
     quiet: bool,
     /// Seconds between two lines about something long where standard error is no terminal
-    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds,
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 4.0, value_parser = seconds,
         help_heading = "Output")]
     log_every: f64,
 }

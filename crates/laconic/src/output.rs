@@ -3,15 +3,15 @@
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::visible::visible;
-use crate::waiting::Waiting;
+use crate::waiting::{Ticker, Waiting};
 
 /// How often nothing but a line says that something is still at work, at most.
-const WAITING_MIN: Duration = Duration::from_millis(100);
+pub const WAITING_MIN: Duration = Duration::from_millis(100);
 
 /// The two streams. Copies share the one document.
 #[derive(Clone)]
@@ -72,6 +72,11 @@ impl Output {
             true => Waiting::nothing(),
             false => Waiting::new(&what.to_string(), self.every.max(WAITING_MIN), |line| say(&line)),
         }
+    }
+
+    /// Breaks long silences of a command that began at `start`; none where nothing is to be said.
+    pub fn ticker(&self, start: Instant) -> Option<Ticker> {
+        (!self.quiet).then(|| Ticker::new(start, self.every.max(WAITING_MIN), |line| say(&line)))
     }
 
     /// The result: as text, or as JSON where that was asked for.

@@ -10,10 +10,10 @@ use laconic_train::{Config, Members, Observer, RoundReport};
 use laconic_wire::PerKind;
 
 use crate::bytes::{figure, human_bytes, plural};
-use crate::output::{Output, say};
+use crate::output::{Output, WAITING_MIN, say};
 use crate::sign;
 use crate::visible::visible;
-use crate::waiting::Waiting;
+use crate::waiting::{Ticker, Waiting};
 
 /// A progress bar on a terminal; elsewhere a line at the first round, at the first of each stage, at the last, and
 /// every so often in between.
@@ -26,6 +26,10 @@ pub struct Progress {
     /// What is under way before the run starts.
     waiting: Option<Waiting>,
     bar: Option<ProgressBar>,
+    /// Breaks a long silence.
+    ticker: Option<Ticker>,
+    /// When the command began: what its lines count from.
+    start: Instant,
     /// When this start's first round ended, and which it was.
     first: Option<(Instant, u32)>,
     last_line: Instant,
@@ -55,6 +59,8 @@ impl Progress {
             every: output.every(),
             waiting: Some(waiting),
             bar: None,
+            ticker: None,
+            start: Instant::now(),
             first: None,
             last_line: Instant::now(),
             stages: Vec::new(),
@@ -79,6 +85,7 @@ impl Progress {
     }
 
     fn say(&self, text: &str) {
+        self.ticker.iter().for_each(Ticker::said);
         match &self.bar {
             _ if self.quiet => {}
             Some(bar) => bar.println(visible(text)),
@@ -97,17 +104,36 @@ impl Progress {
         self.stages.iter().sum()
     }
 
-    /// Seconds so far, and to come if rounds go on as they went, both of this start.
+    /// Seconds since the command began, and to come if rounds go on as they went.
     fn seconds(&mut self, round: u32) -> (f64, f64) {
-        let &mut (start, first) = self.first.get_or_insert_with(|| (Instant::now(), round));
-        let so_far = start.elapsed().as_secs_f64();
-        let each = if round > first { so_far / f64::from(round - first) } else { 0.0 };
-        (so_far, each * f64::from(self.rounds().saturating_sub(round)))
+        let &mut (since, first) = self.first.get_or_insert_with(|| (Instant::now(), round));
+        let each = if round > first { since.elapsed().as_secs_f64() / f64::from(round - first) } else { 0.0 };
+        (self.start.elapsed().as_secs_f64(), each * f64::from(self.rounds().saturating_sub(round)))
+    }
+
+    /// What a line about this run begins with, where it is one of several.
+    fn named(&self) -> String {
+        if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) }
+    }
+
+    /// Says from now on, where nothing else is said for long, that this is under way.
+    fn is_at(&mut self, what: String) {
+        if self.quiet || self.lively {
+            return;
+        }
+        let (start, every, name) = (self.start, self.every.max(WAITING_MIN), self.named());
+        let ticker = || Ticker::new(start, every, move |line| say(&format!("{name}{line}")));
+        self.ticker.get_or_insert_with(ticker).at(what);
+    }
+
+    fn is_in_round(&mut self, round: u32) {
+        let of = if self.rounds() > 0 { format!(" of {}", self.rounds()) } else { String::new() };
+        self.is_at(format!("in {} {round}{of}", self.unit));
     }
 
     fn line(&mut self, report: &RoundReport) -> String {
         let (so_far, to_come) = self.seconds(report.round);
-        let name = if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) };
+        let name = self.named();
         let stage = match self.stages.len() {
             0 | 1 => String::new(),
             stages => format!(", stage {} of {stages}", report.stage + 1),
@@ -124,6 +150,7 @@ impl Progress {
 impl Observer for Progress {
     fn started(&mut self, config: &Config, workers: usize, moved: Option<&Path>) {
         self.waiting = None;
+        self.is_at("preparing the first round".to_owned());
         if let Some(moved) = moved {
             self.introduce(&format!("an earlier run was moved to {}", moved.display()));
         }
@@ -140,7 +167,7 @@ impl Observer for Progress {
             };
             return;
         }
-        self.introduce(&format!("{workers} workers"));
+        self.introduce(&plural(workers as u64, "worker"));
         self.whose = if shares && workers > 1 { format!("{workers} workers") } else { "worker 0".to_owned() };
     }
 
@@ -177,6 +204,7 @@ impl Observer for Progress {
             self.introduce(&format!("predicted: {} ({})", human_bytes(total), parts.join(", ")));
             self.introduce(&format!("predicted: {memory} of memory for {whose}, {rounds} {unit}s"));
         }
+        self.is_in_round(1);
         if self.lively {
             let (bar, style) = match rounds {
                 0 => (ProgressBar::no_length(), "{elapsed_precise} {pos} {msg}"),
@@ -206,6 +234,10 @@ impl Observer for Progress {
             self.last_line = Instant::now();
             let line = self.line(report);
             self.say(&line);
+        }
+        match is_last {
+            true => self.is_at("writing what the run leaves".to_owned()),
+            false => self.is_in_round(report.round + 1),
         }
     }
 }

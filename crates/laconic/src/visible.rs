@@ -15,6 +15,12 @@ fn is_hidden(c: char) -> bool {
     turns || c.is_control() && !matches!(c, '\n' | '\t')
 }
 
+/// Text as Markdown takes it, in one line.
+pub fn markdown(text: &str) -> String {
+    let special = |c: char| if "\\`*_{}[]<>#|!".contains(c) { format!("\\{c}") } else { c.to_string() };
+    text.chars().map(special).collect::<String>().replace(['\n', '\r'], " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::visible;

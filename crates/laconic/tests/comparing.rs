@@ -241,7 +241,8 @@ fn the_methods_of_papers_plan_and_run_on_a_generated_graph() {
 #[test]
 fn methods_may_have_cuts_of_their_own_and_tables_say_which() {
     let methods = "[[method]]\nname = \"plain\"\n\
-        [[method]]\nname = \"metis\"\nset = [\"partition.method=multilevel\"]\n[[method]]\nname = \"one\"\nset = [\"partition.parts=1\"]\n[[method]]\nname = \"lazy\"\n\
+        [[method]]\nname = \"metis\"\nset = [\"partition.method=multilevel\"]\n\
+        [[method]]\nname = \"one\"\nset = [\"partition.parts=1\"]\n[[method]]\nname = \"lazy\"\n\
         set = [\"schedule.kind=lazy\"]\n";
     let place = place(methods);
     let found = place.json(&format!("{COMPARE} --seeds 2"));

@@ -68,7 +68,7 @@ fn an_edge_list_with_gaps_between_its_ids_is_cut_in_passes_as_it_is_in_memory() 
 #[test]
 fn what_is_needed_is_said_before_it_is_taken_and_progress_after() {
     let place = arrays();
-    let ran = place.run("partition web --parts 4 --method streaming --rule ldg --memory 1GB --out parts");
+    let ran = place.run("partition web --parts 4 --method streaming --rule ldg --memory 1GB --out parts --log-every 0");
     assert_eq!(ran.code, 0, "{}", ran.err);
     let told = ["counting edges", "MB of memory", "buckets", "sorting", "pass 1 of 10", "writing part 4 of 4"];
     let places: Vec<usize> =

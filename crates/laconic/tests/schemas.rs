@@ -202,7 +202,7 @@ fn every_field_is_documented_and_every_documented_field_is_there() {
         "`laconic plan`",
         &[
             place.json("plan run.toml"),
-            place.json(&format!("plan run.toml {lossy} {shaped} --ledger ledger.csv")),
+            place.json(&format!("plan run.toml {lossy} {shaped} --ledger ledger.csv --out page.md")),
             place.json("plan run.toml --set messages.budget=16kB"),
             place.json("plan trainers.toml"),
             place.json("plan people.toml"),

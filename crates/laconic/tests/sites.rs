@@ -102,3 +102,36 @@ fn parts_keep_their_names_in_plan_summary_and_report() {
     }
     assert_eq!(digests[0], digests[1]);
 }
+
+/// What is handed to those who have to agree says whose data, which columns, how often, and what that says of people.
+#[test]
+fn a_page_of_the_plan_names_sites_columns_and_how_often() {
+    let (place, _) = customers();
+    place.json(&format!("partition calls.csv {FLAGS} --part-column region --out regions"));
+    place.write("run.toml", "[data]\npath = \"regions\"\n[train]\nepochs = 7\n");
+    let read = |name: &str| std::fs::read_to_string(place.path(name)).expect("a page");
+    let plan = place.json("plan run.toml --out page.html");
+    place.json("plan run.toml --out page.md");
+    assert_eq!(plan["out"], "page.html");
+    let (html, text) = (read("page.html"), read("page.md"));
+    for page in [&html, &text] {
+        for word in ["Nord", "Ost", "West", "columns age", "cross once", "7 times", "numbers of nodes", "not encrypted"]
+        {
+            assert!(page.contains(word), "{word}: {page}");
+        }
+        assert!(!page.contains("predictions about persons") && !page.contains("never leave"), "{page}");
+    }
+    // All bytes that leave anybody stand in the table, each line once.
+    let sent: Vec<&serde_json::Value> = plan["leaves"].as_array().expect("a list").iter().collect();
+    assert_eq!(
+        text.matches("hidden rows of ").count(),
+        sent.iter().filter(|line| line["what"] == "hidden_rows").count()
+    );
+    place.refused("plan run.toml --out page.html", 2, &["page.html", "--force"]);
+    place.refused("plan run.toml --out page.pdf", 2, &[".html or .md"]);
+    // From class scores on, features stay; what crosses says something of persons.
+    let lazy = "--set schedule.kind=lazy --set schedule.start=mlp";
+    place.json(&format!("plan run.toml --out page.md --force {lazy}"));
+    let text = read("page.md");
+    assert!(text.contains("Features never leave their owner") && text.contains("predictions about persons"), "{text}");
+}

@@ -45,8 +45,23 @@ impl RunFile {
         let (config, told) = loaded.map_err(|error| in_place_of_a_configuration(&self.file, error))?;
         refuse_no_rounds(&config)?;
         told.iter().for_each(|line| output.say(format_args!("note: {line}")));
+        if is_one_part_unasked(&config) {
+            let what = "so one worker learns from the whole graph and nothing crosses; --set partition.parts=4";
+            output.say(format_args!("note: partition.parts is not set, {what} cuts it"));
+        }
         Ok(config)
     }
+}
+
+/// Whether a run has one part since nothing says how many, though it says how parts are to be made or exchange.
+fn is_one_part_unasked(config: &Config) -> bool {
+    let Config { data, partition, schedule, messages, transport, .. } = config;
+    let usual = Config::default();
+    let is_said = partition.parts > 0 || data.part.is_some() || is_part_folder(&data.path);
+    let is_decided =
+        is_said || transport.kind == TransportKind::Mpi || partition.file.is_some() || partition.column.is_some();
+    let asks = *schedule != usual.schedule || *messages != usual.messages || *partition != usual.partition;
+    !is_decided && (asks || *transport != usual.transport)
 }
 
 /// Refuses a run of no round, whose figures would be nobody's. For a program that uses the library it is a way to see

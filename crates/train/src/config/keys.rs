@@ -59,7 +59,7 @@ keys! {
     "data.split": "given, or { train = share or count per class, val, test = share or count, seed = 0 } (given)",
     "data.split_index": "which split, where the data has several (0)",
     "data.inductive": "train on training nodes and the edges between them alone; evaluate on the whole graph (false)",
-    "partition.parts": "number of parts, one worker each; `laconic resume --workers N` changes it (0: 4, or the number \
+    "partition.parts": "number of parts, one worker each; `laconic resume --workers N` changes it (0: 1, or the number \
         of MPI processes)",
     "partition.method": "random | multilevel | super_node | streaming | given (random)",
     "partition.seed": "random, multilevel, super_node, streaming: seed of the partition (0)",

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PartitionConfig {
-    /// The number of parts, one worker each; 0 stands for 4, or under MPI for the number of processes.
+    /// The number of parts, one worker each; 0 stands for 1, or under MPI for the number of processes.
     pub parts: u32,
     /// `random`, `multilevel`, `super_node`, `streaming`, `given`.
     pub method: String,

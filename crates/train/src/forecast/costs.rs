@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use laconic_graph::about::About;
 use laconic_graph::part::{GlobalCounts, Meta, Part};
 use laconic_graph::skew::LabelSkew;
 use laconic_wire::{Kind, Ledger, Rank, Row};
@@ -38,6 +39,8 @@ pub struct Costs {
     pub notes: Vec<String>,
     /// What is known of means, where workers are trainers on their own.
     pub averaging: Option<Means>,
+    /// What features and classes are called.
+    pub about: About,
     evaluator: Evaluator,
 }
 
@@ -205,7 +208,17 @@ fn costs(mut plan: Plan, global: &GlobalCounts, known: Known, ledger: fn() -> Le
     let dearer_than_exact = dearer_than_exact(&plan, &evaluator, &workers)?;
     let is_bound = is_bound || !plan.is_predictable();
     let notes = Vec::new();
-    Ok(Costs { plan, workers, leaves, is_bound, dearer_than_exact, notes, averaging: None, evaluator })
+    Ok(Costs {
+        plan,
+        workers,
+        leaves,
+        is_bound,
+        dearer_than_exact,
+        notes,
+        averaging: None,
+        about: global.about.clone(),
+        evaluator,
+    })
 }
 
 /// What trainers on their own would send and take, each from its part, and their aggregator, from all of them.
@@ -260,6 +273,7 @@ fn costs_of_trainers(
         dearer_than_exact: None,
         notes,
         averaging: Some(Means { number, bytes: forecast.of_mean, parts, hosted: trainers.hosted }),
+        about: whole.global.about.clone(),
         evaluator: Evaluator::of(plan, &whole.global),
     })
 }

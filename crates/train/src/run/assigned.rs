@@ -8,7 +8,7 @@ use laconic_graph::part::{self, Part};
 use laconic_graph::partition::{GIVEN, PartitionInput};
 use laconic_graph::read::assignment::{PartTable, is_table};
 
-use super::source::{PARTS_DEFAULT, Prepared, prepared};
+use super::source::{Prepared, parts_unsaid, prepared};
 use crate::config::{Config, DataConfig};
 use crate::error::{Result, TrainError};
 use crate::plan::Members;
@@ -51,7 +51,7 @@ pub fn assigned(
     let limits = Limits::default();
     let asked = Some(config.partition.parts).filter(|&parts| parts > 0);
     let Some(table) = part_table(config)? else {
-        let parts = asked.or(workers).unwrap_or(PARTS_DEFAULT);
+        let parts = asked.or(workers).map_or_else(|| parts_unsaid(config), Ok)?;
         let roles = split.map(|index| dataset.splits[index].roles.as_slice());
         let input = PartitionInput { graph: &dataset.graph, roles, parts, seed: config.partition.seed };
         let of = members.partitioner(config)?.build(&config.partition.options())?.assign(&input)?;

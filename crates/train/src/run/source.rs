@@ -8,6 +8,7 @@ use laconic_graph::error::GraphError;
 use laconic_graph::info::{empty_classes, empty_splits, foreseen, never_learned, one_hot, unlike_scales, unusable};
 use laconic_graph::limits::Limits;
 use laconic_graph::part::{self, FeaturesIn, GlobalCounts, Meta, Part, features_bytes};
+use laconic_graph::partition::GIVEN;
 use laconic_graph::partition::quality;
 use laconic_graph::plan::check_counts;
 use laconic_graph::prepare;
@@ -68,8 +69,19 @@ pub fn foreseen_of<'a>(config: &Config, pieces: impl Iterator<Item = (&'a Labels
     said
 }
 
-/// What stands for `partition.parts = 0` where nothing else decides.
-pub const PARTS_DEFAULT: u32 = 4;
+/// What stands for `partition.parts = 0` where nothing else decides: one machine learns from the whole graph.
+///
+/// # Errors
+/// If the graph is to be cut by a list of part numbers, which does not say how many parts there are.
+pub fn parts_unsaid(config: &Config) -> Result<u32> {
+    match &config.partition.file {
+        Some(file) if config.partition.method == GIVEN => Err(TrainError::config(format!(
+            "partition.parts is not set, and {} is a list of part numbers: how many parts are there?",
+            file.display()
+        ))),
+        _ => Ok(1),
+    }
+}
 
 impl Source {
     /// Opens what the configuration names, for `workers` workers where the transport decides their number.
@@ -132,7 +144,7 @@ impl Source {
         match config.partition.parts {
             _ if config.data.part.is_some() => Ok(1),
             _ if is_part_folder(&config.data.path) => Ok(part::open_meta(&config.data.path)?.parts),
-            0 => Ok(named_parts(config)?.unwrap_or(PARTS_DEFAULT)),
+            0 => named_parts(config)?.map_or_else(|| parts_unsaid(config), Ok),
             parts => Ok(parts),
         }
     }

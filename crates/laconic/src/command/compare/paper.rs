@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::files::p;
 use super::outcome::{Comparison, Line, Spread};
 use crate::bytes::{plural, separated};
+use crate::visible::markdown as markdown_text;
 
 /// How a kind of document writes what tables need.
 struct Style {
@@ -200,11 +201,6 @@ fn machine() -> String {
     let named = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     let name = named.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
     format!("{}, {}", plural(threads, "thread"), name.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-fn markdown_text(text: &str) -> String {
-    let special = |c: char| if "\\`*_{}[]<>#|!".contains(c) { format!("\\{c}") } else { c.to_string() };
-    text.chars().map(special).collect::<String>().replace(['\n', '\r'], " ")
 }
 
 /// Text as LaTeX takes it.

@@ -59,11 +59,12 @@ pub(super) fn run(args: &Convert, output: &Output) -> Result<u8> {
     for what in empty_classes(&dataset.labels).into_iter().chain(one_hot(&dataset.labels)) {
         output.say(format_args!("note: {what}"));
     }
-    output.say("writing");
+    let waiting = output.begins("writing");
     let written = match tables {
         None => args.file.write(&dataset, started)?,
         Some(format) => args.file.write_tables(&dataset, format, started)?,
     };
+    waiting.end();
     let converted = Converted { written, roles };
     output.result(&converted, &converted)?;
     Ok(0)

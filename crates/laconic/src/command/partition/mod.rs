@@ -170,7 +170,9 @@ pub fn run(args: Partition, output: &Output) -> Result<u8> {
     drop(waiting);
     let provenance = Provenance { method: config.partition.method.clone(), seed: args.seed };
     let skew = labels.as_ref().map(|labels| labels.skew);
+    let waiting = output.begins("writing");
     args.target.write((&dataset, split), (&assigned, skew), &provenance, output)?;
+    waiting.end();
     let result = Partitioned {
         data: dataset.name,
         nodes,

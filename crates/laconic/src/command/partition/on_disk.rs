@@ -1,5 +1,6 @@
 //! `laconic partition --memory`: cutting a graph that is never in memory.
 
+use std::cell::Cell;
 use std::fmt;
 use std::time::Instant;
 
@@ -18,6 +19,7 @@ use serde::Serialize;
 use super::{Partition, table};
 use crate::command::data::not_written;
 use crate::output::Output;
+use crate::waiting::Ticker;
 
 /// What is said of a cut on the disk.
 #[derive(Serialize)]
@@ -73,7 +75,7 @@ pub(super) fn run(args: &Partition, config: &Config, memory: u64, output: &Outpu
         bail!("--duplicates error needs the graph in memory, and --memory does not read it whole");
     }
     let how = BuildOptions { symmetrise, keep_self_loops, duplicates };
-    let tell = |text: &str| output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));
+    let tell = teller(started, output);
     let job =
         Job { data: &*data, how, partitioner: (kind, &options), parts, seed: args.seed, memory, out, tell: &tell };
     let about = || format!("{} in {parts} parts", path.display());
@@ -107,6 +109,19 @@ fn say_gone(data: &dyn Input, how: BuildOptions, edges: u64, output: &Output) {
         output.say(format_args!(
             "note: {gone} of {rows} rows are no edges of their own (from a node to itself, or listed before), left out"
         ));
+    }
+}
+
+/// Says which step is under way: the first, then one every so often, as there are dozens, which may take no time each.
+fn teller(started: Instant, output: &Output) -> impl Fn(&str) {
+    let (last, ticker) = (Cell::new(None::<Instant>), output.ticker(started));
+    move |text| {
+        ticker.iter().for_each(|ticker| ticker.at(text.to_owned()));
+        if last.get().is_none_or(|last| last.elapsed() >= output.every()) {
+            output.say(format_args!("{:>8.1} s  {text}", started.elapsed().as_secs_f64()));
+            ticker.iter().for_each(Ticker::said);
+            last.set(Some(Instant::now()));
+        }
     }
 }
 

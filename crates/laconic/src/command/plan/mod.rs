@@ -1,5 +1,6 @@
 //! `laconic plan`: bytes, memory and time before anything runs, and what leaves whom.
 
+mod page;
 mod text;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use clap::Args;
 use laconic_train::config::{Config, MessagesConfig, TaskChoice, TransportConfig, TransportKind};
 use laconic_train::forecast::contents::{Leaving, What, kind_words};
 use laconic_train::forecast::costs::Means;
+use laconic_train::record::aside::write_aside;
 use laconic_train::record::traffic::LinkBytes;
 use laconic_train::run::Data;
 use laconic_train::{Members, TrainError};
@@ -27,6 +29,7 @@ use crate::output::Output;
   laconic plan run.toml --set schedule.kind=lazy
   laconic plan run.toml --worker 0 --ledger ledger.csv
   laconic plan run.toml --link 100mbit,40ms
+  laconic plan run.toml --out what-leaves.html
 
 A folder of parts may hold one's own part alone: where meta.json counts the others (laconic partition sees to that),
 the plan is as exact as with all, else it is a bound for the workers whose parts are there.")]
@@ -36,11 +39,14 @@ pub struct Plan {
     /// Say what leaves this worker (else: each, where there are four or fewer)
     #[arg(long, value_name = "K")]
     worker: Option<u32>,
+    /// Write what leaves whom as a page for those who have to agree to it: .html or .md
+    #[arg(long, value_name = "FILE", value_parser = page::file)]
+    out: Option<PathBuf>,
     /// Write every account: the ledger.csv that the run will leave
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
-    /// Replace an existing file
-    #[arg(long, requires = "ledger")]
+    /// Replace existing files
+    #[arg(long)]
     force: bool,
     /// Say how long the run is under MPI on this link, a named one or numbers such as 100mbit,40ms
     #[arg(long, value_name = "LINK")]
@@ -91,6 +97,9 @@ struct Costs {
     /// Where the accounts were written.
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<PathBuf>,
+    /// Where the page was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    out: Option<PathBuf>,
 }
 
 /// What trainers on their own will average.
@@ -178,7 +187,7 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
         link.parse::<LinkShape>().map_err(|error| TrainError::config(format!("--link {link}: {error}")))?;
         (transport.kind, transport.shape) = (TransportKind::Mpi, link);
     }
-    if let Some(path) = &arguments.ledger {
+    for path in arguments.ledger.iter().chain(&arguments.out) {
         refuse_occupied(path, arguments.force)?;
     }
     let waiting = output.begins(reading(&config.data));
@@ -191,7 +200,12 @@ pub fn plan(arguments: Plan, output: &Output) -> Result<u8> {
     if let Some(path) = &arguments.ledger {
         forecast.write_ledger(path)?;
     }
-    let costs = costs(forecast, (&config, &transport), arguments.ledger)?;
+    let about = forecast.about.clone();
+    let mut costs = costs(forecast, (&config, &transport), arguments.ledger)?;
+    costs.out = arguments.out;
+    if let Some(path) = &costs.out {
+        write_aside(path, page::text(path, &costs, (&config, &about)).as_bytes())?;
+    }
     costs.notes.iter().for_each(|note| output.say(format!("note: {note}")));
     output.result(text::describe(&costs, arguments.worker), &costs)?;
     Ok(0)
@@ -259,6 +273,7 @@ fn costs(
         messages: (plan.config.messages != config.messages).then(|| plan.config.messages.clone()),
         notes,
         ledger,
+        out: None,
         ranks,
     })
 }

@@ -39,7 +39,7 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
             format!("{} and their aggregator", plural(costs.workers as u64 - 1, "trainer"))
         }
         some if some < costs.workers => format!("{some} of {} workers", costs.workers),
-        all => format!("{all} workers"),
+        all => plural(all as u64, "worker"),
     };
     let mut text = match &costs.averaging {
         Some(Averaging { means: None, .. }) => format!("{who} will send {bytes}, and what means take\n"),
@@ -82,6 +82,9 @@ pub(super) fn describe(costs: &Costs, worker: Option<u32>) -> String {
     if let Some(path) = &costs.ledger {
         let _ = writeln!(text, "accounts in {}", path.display());
     }
+    if let Some(path) = &costs.out {
+        let _ = writeln!(text, "page in {}", path.display());
+    }
     text.trim_end().to_owned()
 }
 
@@ -104,7 +107,7 @@ fn means(text: &mut String, costs: &Costs) {
 }
 
 /// What a worker is called: its part's name, its number, or what it is among trainers on their own.
-fn name(costs: &Costs, rank: u32) -> String {
+pub(super) fn name(costs: &Costs, rank: u32) -> String {
     match (&costs.averaging, rank.checked_sub(1)) {
         (None, _) => costs.part_names.get(rank as usize).cloned().unwrap_or_else(|| rank.to_string()),
         (Some(_), None) => "aggregator".to_owned(),
@@ -153,7 +156,7 @@ fn what_leaves(text: &mut String, costs: &Costs, worker: Option<u32>) {
 
 /// What leaves a worker, in words, with whom it goes to and in how many bytes: what is said alike of several peers is
 /// said once.
-fn by_words(costs: &Costs, rank: u32) -> Vec<(String, [String; 2])> {
+pub(super) fn by_words(costs: &Costs, rank: u32) -> Vec<(String, [String; 2])> {
     let mut said: Vec<(String, Vec<u32>, u64)> = Vec::new();
     for leaves in costs.leaves.iter().filter(|leaves| leaves.worker == rank) {
         let often = match (leaves.row.is_some(), leaves.frames) {
