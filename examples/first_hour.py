@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Plays three new users from their own files to the end, and checks what they get against what is known.
+"""Plays six new users from their own files to the end, and checks what they get against what is known.
 
     python3 examples/first_hour.py [target/release/laconic] [--pyg] [--keep FOLDER]
 
-An engineer with tables, a researcher who compares methods, and the owner of a site who must know what leaves. Every
+An engineer with tables, a researcher who compares methods, the owner of a site who must know what leaves, a company
+with call records in three regions, a fraud team with a Delta table, and a biologist with single cells. Every
 expectation is about something this script knows by itself: who it drew into which class, the sums of columns, files
 that have to agree. Needs Python's standard library alone; with --pyg also torch and PyTorch Geometric, and then the
-exported model has to find what `laconic predict` does.
+exported model has to find what `laconic predict` does. Where deltalake and pyarrow are installed they write the fraud
+team's table, and otherwise this script writes its log.
 """
 
 import argparse
@@ -337,6 +339,195 @@ def owner(laconic):
     expect(of_nodes["roc_auc_exact", 600] < of_nodes["roc_auc_exact", 1200], f"exact scores to grow: {of_nodes}")
 
 
+# ------------------------------------------------------------------------------------------- a company of three regions
+
+REGIONS = ["Nord", "West", "Süd"]
+CUSTOMERS = 900
+
+
+def write_calls(folder):
+    """Call records and customers in no order; returns who is where, and who leaves."""
+    draw = random.Random(3)
+    phones = [f"+49{number:08d}" for number in draw.sample(range(10**8), CUSTOMERS)]
+    region = {phone: REGIONS[min(2, draw.randrange(4))] for phone in phones}
+    leaves = {phone: draw.random() < 0.4 for phone in phones}
+    with open(folder / "customers.csv", "w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["phone", "region", "age", "contract_start", "monthly_fee", "leaves", "split"])
+        for phone in phones:
+            start = f"20{draw.randrange(10, 26)}-0{draw.randrange(1, 10)}-1{draw.randrange(10)}"
+            fee = draw.gauss(30 if leaves[phone] else 45, 10)
+            part = draw.choices(["train", "val", "test"], [5, 2, 3])[0]
+            answer = "yes" if leaves[phone] else "no"
+            out.writerow([phone, region[phone], draw.randrange(18, 90), start, f"{fee:.2f}", answer, part])
+    groups = {(place, gone): [] for place in REGIONS for gone in [True, False]}
+    for phone in phones:
+        groups[region[phone], leaves[phone]].append(phone)
+    with open(folder / "calls.csv", "w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["call_id", "caller", "callee", "start", "duration_s"])
+        for number in range(6 * CUSTOMERS):
+            caller = draw.choice(phones)
+            near = groups[region[caller], leaves[caller]]
+            callee = draw.choice(near if draw.random() < 0.7 else phones)
+            if callee != caller:
+                start = f"2026-05-0{draw.randrange(1, 10)} 12:00:00"
+                out.writerow([number, caller, callee, start, draw.randrange(900)])
+    return region, leaves
+
+
+COMPANYS_RUN = """\
+[data]
+path = "regions"
+
+[model]
+hidden = 16
+
+[train]
+epochs = 40
+lr = 0.01
+"""
+
+
+def company(laconic):
+    """Call records are read by who called whom, cut by region, and the page for the lawyers names what leaves."""
+    folder = laconic.folder
+    region, leaves = write_calls(folder)
+    tables = ["calls.csv", "--nodes", "customers.csv", "--id", "phone", "--label", "leaves", "--dates", "days"]
+    said = laconic("data", "check", *tables)
+    expect("caller" in said and "callee" in said, f"who called whom named as the ends: {said}")
+    cut = laconic.json("partition", *tables, "--symmetrise", "--part-column", "region", "--out", "regions")
+    expect(sorted(cut["part_names"]) == sorted(REGIONS), f"a part a region: {cut['part_names']}")
+    (folder / "run.toml").write_text(COMPANYS_RUN, encoding="utf-8")
+    plan = laconic.json("plan", "run.toml", "--out", "lawyers.html")
+    page = (folder / "lawyers.html").read_text(encoding="utf-8")
+    for word in [*REGIONS, "monthly_fee", "contract_start", "once", "not encrypted"]:
+        expect(word in page, f"{word} on the page")
+    expect(not any(phone in page for phone in region), "nobody's number on the page")
+    summary = laconic.json("train", "run.toml")
+    expect(summary["bytes"]["total"] == plan["bytes"], f"{plan['bytes']} bytes sent, as the page says")
+    expect(summary["metrics"]["test"]["accuracy"] > 0.7, f"more than guesses: {summary['metrics']['test']}")
+    laconic("predict", "runs/run", "--out", "predicted.csv")
+    rows = rows_of(folder / "predicted.csv")
+    expect({row["id"] for row in rows} == set(region), "a row a customer, under the own number")
+    expect(all(row["label"] == ("yes" if leaves[row["id"]] else "no") for row in rows), "the answers of the table")
+    # A site's rows are its own customers: the table with parts in another order is matched by the number.
+    with open(folder / "sites.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["phone", "region"], *sorted(region.items())])
+    again = laconic.json("partition", *tables, "--symmetrise", "--file", "sites.csv", "--out", "sites")
+    expect(again["parts"] == cut["parts"], "the same parts from a table in another order")
+    accuracy, sent = summary["metrics"]["test"]["accuracy"], summary["bytes"]["total"]
+    print(f"  accuracy {accuracy:.3f}, {sent} bytes left their regions")
+
+
+# ------------------------------------------------------------------------------------------------------ the fraud team
+
+
+def write_transfers(laconic, rows, version):
+    """One version of the Delta table: what it replaces stays in the folder, and only the log says so."""
+    table = laconic.folder / "transfers"
+    columns = list(zip(*rows))
+    try:
+        import deltalake
+        import pyarrow
+    except ImportError:
+        plain = laconic.folder / f"v{version}.csv"
+        with open(plain, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([["payer", "payee", "weight"], *rows])
+        ends = ["--source", "payer", "--target", "payee"]
+        laconic("data", "convert", plain.name, *ends, "--to", "parquet", "--out", f"v{version}")
+        (table / "_delta_log").mkdir(parents=True, exist_ok=True)
+        name = f"part-00000-{version}.snappy.parquet"
+        edges = next((laconic.folder / f"v{version}").glob("edges*"))
+        shutil.copy(edges, table / name)
+        columns = [("source", "string"), ("target", "string"), ("weight", "double")]
+        fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns]
+        schema = {"id": "a", "format": {"provider": "parquet", "options": {}}, "partitionColumns": []}
+        schema |= {"schemaString": json.dumps({"type": "struct", "fields": fields}), "configuration": {}}
+        actions = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": schema}]
+        actions += [{"add": {"path": name, "partitionValues": {}, "size": edges.stat().st_size, "dataChange": True}}]
+        if version:
+            actions.append({"remove": {"path": f"part-00000-{version - 1}.snappy.parquet", "dataChange": True}})
+        log = table / "_delta_log" / f"{version:020d}.json"
+        log.write_text("".join(json.dumps(action) + "\n" for action in actions), encoding="utf-8")
+    else:
+        data = pyarrow.table(dict(zip(["payer", "payee", "weight"], columns)))
+        deltalake.write_deltalake(str(table), data, mode="overwrite" if version else "error")
+
+
+def fraud(laconic):
+    """The current version of a Delta table is read, and no row of an older one."""
+    draw = random.Random(4)
+    accounts = [f"A{number:03d}" for number in range(200)]
+    old = [(*draw.sample(accounts, 2), 1.0) for _ in range(500)]
+    new = {tuple(draw.sample(accounts, 2)): float(draw.randrange(1, 50)) for _ in range(900)}
+    write_transfers(laconic, old, 0)
+    write_transfers(laconic, [(*ends, amount) for ends, amount in new.items()], 1)
+    laconic("data", "check", "transfers")
+    laconic("data", "convert", "transfers", "--to", "csv", "--out", "read")
+    (edges,) = (laconic.folder / "read").glob("edges*")
+    found = {}
+    for row in rows_of(edges):
+        source, target, weight = list(row.values())[:3]
+        found[source, target] = float(weight)
+    expect(found == new, f"{len(new)} transfers of the current version, not {len(found)}")
+    print(f"  {len(found)} transfers of the current version, none of the {len(old)} of the one before")
+
+
+# ------------------------------------------------------------------------------------------------------- the biologist
+
+CELLS = 300
+TYPES = ["B cell", "T cell", "monocyte"]
+BIOLOGISTS_RUN = """\
+[data]
+path = "cells.npz"
+split = { train = 0.5, val = 0.2 }
+
+[model]
+hidden = 16
+
+[train]
+epochs = 60
+lr = 0.01
+"""
+
+
+def biologist(laconic):
+    """Neighbours of single cells as a Matrix Market file, and their types as pandas writes them: row names first."""
+    folder, draw = laconic.folder, random.Random(5)
+    names = ["".join(draw.choices("ACGT", k=16)) + "-1" for _ in range(CELLS)]
+    kinds = [draw.randrange(3) for _ in names]
+    pairs = {}
+    for cell, kind in enumerate(kinds):
+        alike = [other for other, of in enumerate(kinds) if of == kind and other != cell]
+        for other in draw.sample(alike, 5) + draw.sample(range(CELLS), 1):
+            if other != cell:
+                pairs[max(cell, other), min(cell, other)] = round(draw.uniform(0.1, 1), 6)
+    with open(folder / "connectivities.mtx", "w", encoding="utf-8") as file:
+        file.write("%%MatrixMarket matrix coordinate real symmetric\n%\n")
+        file.write(f"{CELLS} {CELLS} {len(pairs)}\n")
+        file.writelines(f"{row + 1} {column + 1} {weight}\n" for (row, column), weight in pairs.items())
+    with open(folder / "obs.csv", "w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["", "n_genes", "percent_mito", "cell_type"])
+        for name, kind in zip(names, kinds):
+            out.writerow([name, draw.randrange(500, 5000), f"{draw.gauss(3 + kind, 1):.4f}", TYPES[kind]])
+    tables = ["connectivities.mtx", "--nodes", "obs.csv", "--id", "row", "--label", "cell_type"]
+    laconic("data", "convert", *tables, "--out", "cells.npz")
+    info = laconic.json("data", "info", "cells.npz")
+    expect((info["nodes"], info["edges"]) == (CELLS, 2 * len(pairs)), f"both directions of {len(pairs)} pairs: {info}")
+    (folder / "run.toml").write_text(BIOLOGISTS_RUN, encoding="utf-8")
+    summary = laconic.json("train", "run.toml")
+    expect(summary["bytes"]["total"] == 0, "one machine, so nothing is sent")
+    laconic("predict", "runs/run", "--out", "types.csv")
+    rows = rows_of(folder / "types.csv")
+    expect([row["label"] for row in rows] == [TYPES[kind] for kind in kinds], "the types of the table, cell by cell")
+    tested = [row for row in rows if row["split"] == "test"]
+    right = sum(row["class"] == row["label"] for row in tested) / len(tested)
+    expect(right > 0.7, f"more than guesses: {right}")
+    print(f"  {right:.3f} of {len(tested)} cells that were left out")
+
+
 def main():
     """Each user in a folder of its own."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -346,6 +537,7 @@ def main():
     arguments = arguments.parse_args()
     place = arguments.keep or Path(tempfile.mkdtemp(prefix="laconic-first-hour-"))
     users = {"engineer": lambda run: engineer(run, arguments.pyg), "researcher": researcher, "owner": owner}
+    users |= {"company": company, "fraud team": fraud, "biologist": biologist}
     try:
         for name, play in users.items():
             print(f"== {name}", flush=True)
@@ -356,7 +548,7 @@ def main():
     finally:
         if not arguments.keep:
             shutil.rmtree(place)
-    print("all three got to the end")
+    print("all six got to the end")
 
 
 if __name__ == "__main__":

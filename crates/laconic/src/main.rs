@@ -147,3 +147,29 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         io.or(cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)) == broken
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    /// What clap looks for itself where it is built with checks, which releases are not.
+    #[test]
+    fn no_command_has_two_arguments_of_one_name() {
+        let mut all = Cli::command();
+        all.build();
+        let mut left: Vec<&clap::Command> = vec![&all];
+        while let Some(command) = left.pop() {
+            left.extend(command.get_subcommands());
+            let (mut ids, mut flags) = (BTreeSet::new(), BTreeSet::new());
+            for argument in command.get_arguments() {
+                let (id, flag) = (argument.get_id().as_str(), argument.get_long().unwrap_or_default());
+                assert!(ids.insert(id), "{}: two arguments {id}", command.get_name());
+                assert!(flag.is_empty() || flags.insert(flag), "{}: two flags --{flag}", command.get_name());
+            }
+        }
+    }
+}

@@ -201,7 +201,10 @@ impl Observer for Progress {
             self.introduce("predicted: neither means nor bytes, as one of interval and limit is a time and one is not");
             self.introduce(&format!("predicted: {memory} of memory for {whose}"));
         } else {
-            self.introduce(&format!("predicted: {} ({})", human_bytes(total), parts.join(", ")));
+            self.introduce(&match parts.is_empty() {
+                true => "predicted: nothing crosses".to_owned(),
+                false => format!("predicted: {} ({})", human_bytes(total), parts.join(", ")),
+            });
             self.introduce(&format!("predicted: {memory} of memory for {whose}, {rounds} {unit}s"));
         }
         self.is_in_round(1);
