@@ -415,7 +415,9 @@ def company(laconic):
     with open(folder / "sites.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["phone", "region"], *sorted(region.items())])
     again = laconic.json("partition", *tables, "--symmetrise", "--file", "sites.csv", "--out", "sites")
-    expect(again["parts"] == cut["parts"], "the same parts from a table in another order")
+    sizes = [[(part["nodes"], part["edges"]) for part in one["parts"]] for one in [cut, again]]
+    expect(sizes[0] == sizes[1], f"the same parts from a table in another order: {sizes}")
+    expect(cut["part_names"] == again["part_names"], "the same names of parts")
     accuracy, sent = summary["metrics"]["test"]["accuracy"], summary["bytes"]["total"]
     print(f"  accuracy {accuracy:.3f}, {sent} bytes left their regions")
 
