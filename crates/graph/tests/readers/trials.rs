@@ -68,7 +68,7 @@ fn assert_people(dataset: &Dataset, value: impl Fn(usize, usize) -> f32, trial: 
         for column in 0..4 {
             assert_eq!(values[row * 4 + column], value(node, column), "{trial}: {name}, {column}");
         }
-        assert_eq!(labels[row], i32::from(node % 3 != 0), "{trial}: {name}");
+        assert_eq!(labels[row], i32::from(!node.is_multiple_of(3)), "{trial}: {name}");
         let role = [Split::TRAIN, Split::VAL, Split::TEST][usize::from(node >= 12) + usize::from(node >= 16)];
         assert_eq!(dataset.splits[0].roles[row], role, "{trial}: {name}");
     }
@@ -88,7 +88,8 @@ fn tables_of_polars_duckdb_spark_and_fastparquet_hold_what_was_put_into_them() {
     // Every other vector of Spark's is sparse and has the features above 0.
     let dataset = read_pair("021");
     assert_eq!(found(&dataset), edges(called));
-    let halved = |node: usize, column: usize| feature(node, column).max(if node % 2 == 0 { 0.0 } else { f32::MIN });
+    let halved =
+        |node: usize, column: usize| feature(node, column).max(if node.is_multiple_of(2) { 0.0 } else { f32::MIN });
     assert_people(&dataset, halved, "021");
 }
 

@@ -79,15 +79,11 @@ fn columns(comparison: &Comparison, style: &Style) -> Vec<Column> {
     }
     columns.push(("rounds".to_owned(), cells(&|line| line.rounds.map(significant))));
     let (unit, size) = unit(lines);
-    let kinds: [(&str, fn(&Line) -> Option<f64>); 4] = [
-        ("boundary", |line| line.boundary),
-        ("parameters", |line| line.parameters),
-        ("evaluation", |line| line.evaluation),
-        ("start-up", |line| line.start_up),
-    ];
-    for (name, bytes) in kinds {
-        columns.push((format!("{name} ({unit})"), cells(&|line| bytes(line).map(|bytes| significant(bytes / size)))));
-    }
+    let kinds = ["boundary", "parameters", "evaluation", "start-up"].into_iter().enumerate();
+    columns.extend(kinds.map(|(at, name)| {
+        let bytes = |line: &Line| [line.boundary, line.parameters, line.evaluation, line.start_up][at];
+        (format!("{name} ({unit})"), cells(&|line| bytes(line).map(|bytes| significant(bytes / size))))
+    }));
     let fewest = self::best(lines, &|line| line.fewer).map(|index| fewer(&lines[index]));
     let cell = |line: &Line| bold(fewer(line), !line.is_constant && fewest.as_ref() == Some(&fewer(line)), style);
     columns.push(("fewer".to_owned(), lines.iter().map(cell).collect()));
