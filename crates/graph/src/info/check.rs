@@ -339,8 +339,7 @@ mod tests {
 
     #[test]
     fn each_defect_is_found() {
-        type Defect = (&'static str, fn(&mut Dataset));
-        let defects: [Defect; 16] = [
+        each_is_found(&[
             ("error: 1 labels for 3 nodes", |d| d.labels = Labels::Single { classes: 1, values: vec![0] }),
             ("error: split 0: 1 nodes have more than one role, the first is node 5", |d| {
                 d.splits[0].roles[0] |= Split::TEST
@@ -364,6 +363,31 @@ mod tests {
                 },
             ),
             ("warning: split 0: 1 classes have no training node: 1", |d| d.splits[0].roles[1] = 0),
+            ("warning: 1 of 1 feature columns are the same for all nodes", |d| {
+                d.features = Features::Dense { columns: 1, values: vec![2.0; 3] };
+            }),
+            ("warning: some edges have one direction only; data.symmetrise adds the other", |d| {
+                d.graph = build_graph(3, vec![0, 1], vec![1, 2], None, BuildOptions::default()).unwrap().0;
+            }),
+            ("warning: 1 of 3 nodes have no edges", |d| {
+                d.graph = build_graph(3, vec![0, 1], vec![1, 0], None, BuildOptions::default()).unwrap().0;
+            }),
+            ("warning: 1 of 3 classes have no nodes", |d| {
+                d.labels = Labels::Single { classes: 3, values: vec![0, 1, 1] };
+            }),
+            ("error: 3 nodes have only 2 different ids", |d| d.ids = Ids::Integers(vec![5, 5, 9])),
+            ("warning: 2 of 4 pairs that are given as no edges for testing are edges", |d| {
+                let (sources, targets, others) = (vec![0, 2], vec![1, 1], vec![2, 1, 0, 1]);
+                let own = GivenPairs { sources, targets, others, each: 2, relations: vec![] };
+                d.negatives = Some([GivenPairs { sources: vec![0], targets: vec![2], ..GivenPairs::default() }, own]);
+            }),
+        ]);
+    }
+
+    /// A feature that is no number says how a cell becomes one.
+    #[test]
+    fn features_that_are_not_finite_are_found_with_what_to_do() {
+        each_is_found(&[
             (
                 concat!(
                     "error: 1 feature values are not finite, the first at node 7, column 0",
@@ -383,27 +407,14 @@ mod tests {
                     d.features = Features::Sparse { columns: 5, offsets, indices, values };
                 },
             ),
-            ("warning: 1 of 1 feature columns are the same for all nodes", |d| {
-                d.features = Features::Dense { columns: 1, values: vec![2.0; 3] };
-            }),
-            ("warning: some edges have one direction only; data.symmetrise adds the other", |d| {
-                d.graph = build_graph(3, vec![0, 1], vec![1, 2], None, BuildOptions::default()).unwrap().0;
-            }),
-            ("warning: 1 of 3 nodes have no edges", |d| {
-                d.graph = build_graph(3, vec![0, 1], vec![1, 0], None, BuildOptions::default()).unwrap().0;
-            }),
-            ("warning: 1 of 3 classes have no nodes", |d| {
-                d.labels = Labels::Single { classes: 3, values: vec![0, 1, 1] };
-            }),
-            ("error: 3 nodes have only 2 different ids", |d| d.ids = Ids::Integers(vec![5, 5, 9])),
-            ("warning: 2 of 4 pairs that are given as no edges for testing are edges", |d| {
-                let (sources, targets, others) = (vec![0, 2], vec![1, 1], vec![2, 1, 0, 1]);
-                let own = GivenPairs { sources, targets, others, each: 2, relations: vec![] };
-                d.negatives = Some([GivenPairs { sources: vec![0], targets: vec![2], ..GivenPairs::default() }, own]);
-            }),
-        ];
+        ]);
+    }
+
+    type Defect = (&'static str, fn(&mut Dataset));
+
+    fn each_is_found(defects: &[Defect]) {
         for (expected, change) in defects {
-            let got = found(change);
+            let got = found(*change);
             assert!(got.iter().any(|what| what == expected), "expected '{expected}' among {got:?}");
         }
     }
