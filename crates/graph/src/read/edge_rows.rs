@@ -1,7 +1,7 @@
 //! The rows of an edge table: what they say, and what becomes of those that name nodes that there are not.
 
 use super::ends::EdgeColumns;
-use super::id_index::IdIndex;
+use super::id_index::{IdIndex, NOWHERE};
 use super::near_ids;
 use super::numbers::shorten;
 use super::table::{Cell, IdColumn, Kind, Table, Texts, called, load_ids};
@@ -112,9 +112,6 @@ pub struct Numbered {
     pub added: usize,
 }
 
-/// Stands for an id that is none of a node's.
-const NOWHERE: u32 = u32::MAX;
-
 /// Finds the nodes that rows name; `None` for `ids` where the rows of a table of so many nodes are. What is known of
 /// rows that go goes, too, and what is added to the nodes is added to the ids.
 ///
@@ -183,11 +180,7 @@ pub struct Refused {
 }
 
 fn find_all(ends: &[IdColumn], index: &IdIndex) -> [Vec<u32>; 2] {
-    let find = |ids: &IdColumn| match ids {
-        IdColumn::Integers(ids) => ids.iter().map(|&id| index.integer(id).unwrap_or(NOWHERE)).collect(),
-        IdColumn::Texts(ids) => ids.iter().map(|id| index.text(id).unwrap_or(NOWHERE)).collect(),
-    };
-    [find(&ends[0]), find(&ends[ends.len() - 1])]
+    [index.numbers(&ends[0]), index.numbers(&ends[ends.len() - 1])]
 }
 
 /// Keeps what is not lost.

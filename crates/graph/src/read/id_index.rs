@@ -2,7 +2,9 @@
 
 use super::repeated_ids::said;
 use super::table::{IdColumn, Texts};
+use super::text_index::TextIndex;
 use crate::dataset::Ids;
+use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// Finds the number of a node by its id.
@@ -14,10 +16,11 @@ pub enum IdIndex<'a> {
     /// Integers far apart.
     Integers(HashMap<i64, u32>),
     /// Texts.
-    Texts(HashMap<&'a str, u32>),
+    Texts(TextIndex<'a>),
 }
 
-const NOWHERE: u32 = u32::MAX;
+/// Stands for an id that is none of a node's.
+pub const NOWHERE: u32 = u32::MAX;
 
 impl<'a> IdIndex<'a> {
     /// The index of ids in node order; an error if two are the same.
@@ -25,13 +28,7 @@ impl<'a> IdIndex<'a> {
         let twice = |first: u32, row: usize, id: &dyn std::fmt::Display| Err(said(ids, (first, row), id));
         match ids {
             IdColumn::Texts(ids) => {
-                let mut places = HashMap::with_capacity(ids.len());
-                for (row, id) in ids.iter().enumerate() {
-                    if let Some(first) = places.insert(id, row as u32) {
-                        return twice(first, row, &id);
-                    }
-                }
-                Ok(IdIndex::Texts(places))
+                TextIndex::new(ids).map(IdIndex::Texts).or_else(|(first, row)| twice(first, row, &ids.get(row)))
             }
             IdColumn::Integers(ids) => match dense_range(ids) {
                 Some((least, span)) => {
@@ -74,9 +71,33 @@ impl<'a> IdIndex<'a> {
     /// The number of the node with this text id.
     pub fn text(&self, id: &str) -> Option<u32> {
         match self {
-            IdIndex::Texts(places) => places.get(id).copied(),
+            IdIndex::Texts(places) => places.row(id),
             _ => None,
         }
+    }
+}
+
+/// Rows that a thread looks up before it takes others.
+const ROWS: usize = 1 << 16;
+
+impl IdIndex<'_> {
+    /// The numbers of all these ids, and [`NOWHERE`] for those that are none of a node's.
+    pub fn numbers(&self, ids: &IdColumn) -> Vec<u32> {
+        let mut numbers = vec![NOWHERE; ids.len()];
+        let find = |(chunk, numbers): (usize, &mut [u32])| {
+            let start = chunk * ROWS;
+            match (ids, self) {
+                (IdColumn::Texts(ids), IdIndex::Texts(index)) => index.rows_of(ids, start, numbers, NOWHERE),
+                (IdColumn::Texts(_), _) => {}
+                (IdColumn::Integers(ids), _) => {
+                    for (number, id) in numbers.iter_mut().zip(&ids[start..]) {
+                        *number = self.integer(*id).unwrap_or(NOWHERE);
+                    }
+                }
+            }
+        };
+        numbers.par_chunks_mut(ROWS).enumerate().for_each(find);
+        numbers
     }
 }
 

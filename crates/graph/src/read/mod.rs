@@ -76,6 +76,7 @@ mod repeated_ids;
 mod separator;
 mod table_folder;
 mod text;
+mod text_index;
 mod text_table;
 mod typed;
 mod values;

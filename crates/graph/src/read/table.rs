@@ -7,6 +7,7 @@ use super::{extension, parquet_table::ParquetTable, table_folder::TableFolder, t
 use crate::error::{GraphError, Result};
 use crate::limits::Limits;
 use crate::memory::{Growth, afford};
+use std::ops::Range;
 use std::path::Path;
 
 pub use super::column::{Cell, ColumnInfo, Kind, Sink, Table};
@@ -113,14 +114,41 @@ impl IdColumn {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Texts {
     bytes: String,
-    ends: Vec<usize>,
+    /// The lower half of where each text ends, since a list of edges has very many.
+    ends: Vec<u32>,
+    /// The first text behind each 4 GiB.
+    wraps: Vec<usize>,
 }
 
 impl Texts {
     /// Appends a text.
     pub fn push(&mut self, text: &str) {
+        let before = self.bytes.len();
         self.bytes.push_str(text);
-        self.ends.push(self.bytes.len());
+        let wraps = (self.bytes.len() >> 32) - (before >> 32);
+        self.wraps.extend(std::iter::repeat_n(self.ends.len(), wraps));
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// Where the text of this row ends.
+    fn end(&self, row: usize) -> usize {
+        let wraps = if self.wraps.is_empty() { 0 } else { self.wraps.partition_point(|&first| first <= row) };
+        wraps << 32 | self.ends[row] as usize
+    }
+
+    fn range(&self, row: usize) -> Range<usize> {
+        let start = if row == 0 { 0 } else { self.end(row - 1) };
+        start..self.end(row)
+    }
+
+    /// The text of this row, which is there.
+    pub fn get(&self, row: usize) -> &str {
+        &self.bytes[self.range(row)]
+    }
+
+    /// Its bytes, of which none is looked at: to see that a text begins and ends with a letter takes a read of each.
+    pub fn get_bytes(&self, row: usize) -> &[u8] {
+        &self.bytes.as_bytes()[self.range(row)]
     }
 
     /// How many there are.
@@ -135,8 +163,7 @@ impl Texts {
 
     /// All texts in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+        (0..self.len()).map(|row| self.get(row))
     }
 }
 
