@@ -130,15 +130,6 @@ impl Part {
         self.nodes.len()
     }
 
-    /// How many of the edges that end at own nodes start at nodes of other parts.
-    pub fn edges_from_others(&self) -> u64 {
-        // A bit a node of the graph, since a search among own nodes for each edge takes ten times as long.
-        let mut own = vec![0u64; (self.global.nodes as usize).div_ceil(64)];
-        self.nodes.iter().for_each(|&node| own[node as usize / 64] |= 1 << (node % 64));
-        let is_foreign = |&&source: &&u64| own[source as usize / 64] >> (source % 64) & 1 == 0;
-        self.edges.sources.iter().filter(is_foreign).count() as u64
-    }
-
     /// Whether its features stay in their file; see [`FeaturesIn::File`].
     pub fn features_are_in_file(&self) -> bool {
         matches!(&self.features, Features::Dense { values, .. } if crate::memory::is_in_file(values))

@@ -81,7 +81,7 @@ pub struct Compare {
     /// The methods: a TOML file, see below (otherwise those of papers, examples/papers.toml)
     #[arg(long, value_name = "FILE")]
     runs: Option<PathBuf>,
-    /// Only these methods of the file, the others' baseline first: RETEXO,AdaQP
+    /// Only these methods of the file; the first is the baseline where the file's is not among them: RETEXO,AdaQP
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,
     /// The comparison's folder (otherwise that of the run with -compare at its end)
@@ -232,7 +232,9 @@ impl Shared<'_> {
             // All of them before the first run, so that the last method fails no later than the first.
             for cut in worlds.len()..matrix.cuts.len() {
                 worlds.iter_mut().try_for_each(|world| world.set_aside(&self.out))?;
+                let waiting = self.output.begins(reading(&base.data));
                 let world = World::open(matrix.cut(base, seeds, cut), cut)?;
+                waiting.end();
                 check(matrix, cut, &world.parts)?;
                 worlds.push(world);
             }

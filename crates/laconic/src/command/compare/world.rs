@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use laconic_graph::part::{Part, Provenance, open_meta, open_part, write_parts};
+use laconic_graph::plan::IdIndex;
 use laconic_train::run::source::Source;
 use laconic_train::{Config, Members, TrainError};
 
@@ -24,13 +25,19 @@ pub struct World {
     written: Option<PathBuf>,
 }
 
+/// How many edges with these sources start at none of the own nodes, which ascend and may be any numbers.
+fn from_others(own: &[u64], sources: &[u64]) -> u64 {
+    let own = IdIndex::new(own);
+    sources.iter().filter(|source| own.row(**source).is_none()).count() as u64
+}
+
 impl World {
     /// Reads the data and cuts them as the configuration says.
     pub fn open(config: Config, number: usize) -> Result<World, TrainError> {
         let source = Source::open(&Members::default(), &config, None)?;
         let folder = matches!(source, Source::Folder(..)).then(|| config.data.path.clone());
         let parts = source.all()?;
-        let foreign: u64 = parts.iter().map(Part::edges_from_others).sum();
+        let foreign: u64 = parts.iter().map(|part| from_others(&part.nodes, &part.edges.sources)).sum();
         let edges: usize = parts.iter().map(|part| part.edges.sources.len()).sum();
         let edge_cut = foreign as f64 / edges.max(1) as f64;
         Ok(World { parts, edge_cut, config, number, folder, written: None })
@@ -73,5 +80,16 @@ impl Drop for World {
         if let Some(folder) = &self.written {
             let _ = std::fs::remove_dir_all(folder);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_others;
+
+    #[test]
+    fn edges_from_other_parts_are_counted_whatever_numbers_nodes_have() {
+        assert_eq!(from_others(&[3, 5, 1 << 40, u64::MAX], &[5, 4, u64::MAX, 0, 1 << 41, 3]), 3);
+        assert_eq!((from_others(&[], &[7, 7]), from_others(&[7], &[])), (2, 0));
     }
 }
