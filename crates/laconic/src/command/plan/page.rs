@@ -177,6 +177,13 @@ fn features(costs: &Costs, about: &About) -> Vec<String> {
 /// What a lawyer asks: ids, scores, and what can be worked out from the rest.
 fn of_people(costs: &Costs) -> Vec<String> {
     let mut said = Vec::new();
+    if costs.averaging.is_some() {
+        said.push(
+            "The aggregator judges each mean on the whole graph, so it has to have the data of all parts: the run does \
+             not send them there, and they are there all the same."
+                .to_owned(),
+        );
+    }
     if leaves(costs, "ids_asked") || leaves(costs, "ids_of_ends") || leaves(costs, "draws") {
         said.push(
             "Ids that cross are numbers of nodes in the data that were cut (rows of a node table), not what a column \
