@@ -56,6 +56,9 @@ fn a_key_of_the_file_can_be_left_out_and_an_error_about_it_says_how() {
     place.write("run.toml", file);
     let other = "plan run.toml --set schedule.kind=synchronous";
     place.refused(other, 2, &["schedule.start", "does not read it", "--unset schedule.start"]);
+    // What the command line itself has set cannot be left out of the file.
+    let set = place.run("plan run.toml --unset schedule --set schedule.start=mlp");
+    assert!(set.err.contains("does not read it") && !set.err.contains("--unset schedule.start"), "{}", set.err);
     let left_out = place.json(&format!("{other} --unset schedule.start"));
     let plain = place.json("plan run.toml --unset schedule");
     assert_eq!(left_out["bytes"], plain["bytes"]);

@@ -122,13 +122,13 @@ impl Members {
             apply(&mut table, text)?;
         }
         take_back(&mut table, &file, overrides);
-        self.of_table(table).map_err(|error| match culprit(&error, overrides) {
+        self.of_table(table, overrides).map_err(|error| match culprit(&error, overrides) {
             Some(set) => TrainError::config(format!("{SET}{set}: {error}").replace("configuration: ", "")),
             None => error,
         })
     }
 
-    fn of_table(&self, table: toml::Table) -> Result<Config> {
+    fn of_table(&self, table: toml::Table, overrides: &[String]) -> Result<Config> {
         let axes = self.axes();
         let foreign = axes.iter().flat_map(|axis| axis.members.iter().map(move |(_, options)| (axis.section, options)));
         let foreign = foreign.flat_map(|(section, options)| options.iter().map(move |key| format!("{section}.{key}")));
@@ -144,10 +144,11 @@ impl Members {
                 let Axis { section, key, .. } = axis;
                 let readers = axis.readers(option);
                 let does = if readers.contains(" and ") { "do" } else { "does" };
-                Err(TrainError::config(format!(
-                    "{section}.{option}: {section}.{key} = {member:?} does not read it; {readers} {does} (--unset \
-                     {section}.{option} leaves it out of the file)"
-                )))
+                let what =
+                    format!("{section}.{option}: {section}.{key} = {member:?} does not read it; {readers} {does}");
+                let is_set = overrides.iter().any(|set| set.starts_with(&format!("{section}.{option}=")));
+                let way = format!(" (--unset {section}.{option} leaves it out of the file)");
+                Err(TrainError::config(if is_set { what } else { what + &way }))
             }
             None => Ok(config),
         }
