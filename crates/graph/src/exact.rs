@@ -5,6 +5,8 @@
 //! them, and what subtracts means does that here.
 
 use std::collections::HashSet;
+use std::num::ParseFloatError;
+use std::str::FromStr;
 
 /// A number as it was given: `value` and what `f64` leaves out of it, as it does of integers beyond 2^53.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -27,6 +29,12 @@ impl Wide {
         (self.value - other.value) + (self.rest - other.rest)
     }
 
+    /// The sum of both.
+    pub(crate) fn and(self, other: Wide) -> Wide {
+        let sum = self.plus(other.value);
+        Wide { rest: sum.rest + other.rest, ..sum }
+    }
+
     /// The sum, with what `f64` leaves out of it.
     pub fn plus(self, step: f64) -> Wide {
         let value = self.value + step;
@@ -46,6 +54,17 @@ impl From<f64> for Wide {
     }
 }
 
+impl FromStr for Wide {
+    type Err = ParseFloatError;
+
+    fn from_str(text: &str) -> Result<Wide, ParseFloatError> {
+        let value: f64 = text.parse()?;
+        // Up to here `f64` holds all whole numbers.
+        let whole = if value.abs() < 9_007_199_254_740_992.0 { None } else { text.parse().ok() };
+        Ok(whole.map_or(Wide::from(value), Wide::integer))
+    }
+}
+
 /// How the numbers of a column lie, seen one after the other.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spread {
@@ -54,13 +73,18 @@ pub(crate) struct Spread {
     count: f64,
     sum: f64,
     squares: f64,
-    largest: f64,
     is_rounded: bool,
 }
 
-/// Numbers further from 0 than so many of their deviations are kept: nearer ones `f32` rounds by less than a
-/// millionth of a deviation.
+/// Numbers whose mean is further from 0 than so many of their deviations are kept. Of others `f32` loses less than a
+/// millionth of a deviation, or of a number far from all others no more than what comes out of it loses as `f32`.
 const FAR: f64 = 16.0;
+
+/// Whether so few of the numbers of a column are not 0 that its mean cannot be [`FAR`]: with a share `p` of them it is at
+/// most `sqrt(p / (1 - p))` deviations from 0.
+pub(crate) fn is_never_lost(filled: usize, rows: usize) -> bool {
+    rows.saturating_sub(filled) as f64 * (FAR * FAR + 1.0) >= rows as f64
+}
 
 impl Spread {
     /// One more number; those that are none count nothing.
@@ -72,15 +96,15 @@ impl Spread {
         self.count += 1.0;
         self.sum += step;
         self.squares += step * step;
-        self.largest = self.largest.max(number.value.abs());
         self.is_rounded |= number.is_rounded();
     }
 
     /// Whether `f32` rounds the numbers by more than a small part of how far they lie apart.
     pub(crate) fn is_lost(&self) -> bool {
-        let mean = self.sum / self.count;
-        let deviation = (self.squares / self.count - mean * mean).sqrt();
-        self.is_rounded && deviation > 0.0 && self.largest > FAR * deviation
+        let step = self.sum / self.count;
+        let deviation = (self.squares / self.count - step * step).sqrt();
+        let mean = self.first.map_or(0.0, |first| first.plus(step).value);
+        self.is_rounded && deviation > 0.0 && mean.abs() > FAR * deviation
     }
 }
 
@@ -108,6 +132,16 @@ impl Exact {
         Exact { columns: lost.map(column).collect() }
     }
 
+    /// Those of `columns`, of which all numbers are there, of which too much would be lost.
+    pub(crate) fn among(mut columns: Vec<ExactColumn>) -> Exact {
+        columns.retain(|of| {
+            let mut spread = Spread::default();
+            of.values.iter().for_each(|&number| spread.add(number));
+            spread.is_lost()
+        });
+        Exact { columns }
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
@@ -115,7 +149,8 @@ impl Exact {
 
     /// The number of this row and column, if it is kept.
     pub(crate) fn at(&self, row: usize, column: usize) -> Option<Wide> {
-        self.columns.iter().find(|of| of.column == column).map(|of| of.values[row])
+        let found = self.columns.binary_search_by_key(&column, |of| of.column);
+        found.ok().map(|at| self.columns[at].values[row])
     }
 
     /// What is lost where features stay as they are given: how many different numbers of a column become how many.
@@ -147,6 +182,9 @@ mod tests {
         assert_eq!(Wide::integer((1 << 60) + 1).minus(far), 1.0);
         assert_eq!(Wide::integer(i128::from(u64::MAX)).minus(Wide::integer(i128::from(u64::MAX) - 3)), 3.0);
         assert_eq!(Wide::integer((1 << 60) + 1).minus(far.plus(0.5)), 0.5);
+        let read = |text: &str| text.parse::<Wide>().unwrap();
+        assert_eq!(read("1152921504606846977").minus(far), 1.0);
+        assert_eq!((read("-0.1"), read("3e18"), read("nan").value.is_nan()), ((-0.1).into(), 3e18.into(), true));
     }
 
     #[test]
@@ -160,6 +198,24 @@ mod tests {
         // Constant, held by `f32` as they are, or as far apart as from 0.
         for numbers in [&[1e9 + 1.0; 3][..], &[1024.0, 1025.0], &[0.1, 0.7], &[0.0, 1764230401.0, 1764230402.0], &[]] {
             assert!(!lost(numbers), "{numbers:?}");
+        }
+        // One word of a bag in a thousand: far from the others, which `f32` holds.
+        let rare: Vec<f64> = (0..1000).map(|row| if row == 7 { 0.37 } else { 0.0 }).collect();
+        assert!(!lost(&rare));
+    }
+
+    /// Equal numbers and zeros beside them have the farthest mean that so many zeros allow.
+    #[test]
+    fn a_column_with_one_zero_in_257_is_never_lost() {
+        for (zeros, rows) in [(1, 256), (1, 257), (1, 258), (2, 513), (2, 514), (2, 515), (0, 9)] {
+            let mut spread = Spread::default();
+            // A little more than 1e9, so that it is rounded; one digit further, so that they are not all equal.
+            (zeros..rows).for_each(|row| spread.add(Wide::from(1e9 + 1.0 + f64::from(u8::from(row == zeros)))));
+            (0..zeros).for_each(|_| spread.add(Wide::default()));
+            let never = is_never_lost(rows - zeros, rows);
+            assert_eq!(never, zeros * 257 >= rows, "{zeros} of {rows}");
+            assert!(!(never && spread.is_lost()), "{zeros} of {rows}");
+            assert!(never || spread.is_lost(), "{zeros} of {rows}");
         }
     }
 

@@ -188,7 +188,16 @@ impl<W: Write + Seek> Archive<W> {
             }
             Features::Dense { columns, values } => self.array("features", &[nodes, *columns], values.iter().copied()),
             Features::Sparse { columns, offsets, indices, values } => {
-                self.array("features_data", &[values.len()], values.iter().copied())?;
+                if exact.is_empty() {
+                    self.array("features_data", &[values.len()], values.iter().copied())?;
+                } else {
+                    let rows = offsets.windows(2).enumerate();
+                    let rows = rows.flat_map(|(row, ends)| std::iter::repeat_n(row, (ends[1] - ends[0]) as usize));
+                    let number = |((row, &column), &value): ((usize, &u32), &f32)| {
+                        exact.at(row, column as usize).map_or(f64::from(value), |of| of.value)
+                    };
+                    self.array("features_data", &[values.len()], rows.zip(indices).zip(values).map(number))?;
+                }
                 self.array("features_indices", &[indices.len()], indices.iter().map(|&i| i64::from(i)))?;
                 self.array("features_indptr", &[offsets.len()], offsets.iter().map(|&o| o as i64))?;
                 self.array("features_shape", &[2], [nodes as i64, *columns as i64])

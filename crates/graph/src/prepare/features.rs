@@ -19,19 +19,20 @@ pub fn row_normalise(features: &mut Features, exact: &Exact) {
                 divide_by_sum(values, &|column| exact.at(row, column));
             }
         }
-        Features::Sparse { offsets, values, .. } => {
-            for row in offsets.windows(2) {
-                divide_by_sum(&mut values[row[0] as usize..row[1] as usize], &|_| None);
+        Features::Sparse { offsets, indices, values, .. } => {
+            for (row, stored) in offsets.windows(2).map(|ends| ends[0] as usize..ends[1] as usize).enumerate() {
+                let columns = &indices[stored.clone()];
+                divide_by_sum(&mut values[stored], &|at| exact.at(row, columns[at] as usize));
             }
         }
     }
 }
 
 fn divide_by_sum(row: &mut [f32], exact: &dyn Fn(usize) -> Option<Wide>) {
-    let given = |(column, value): (usize, f32)| exact(column).map_or(f64::from(value), |wide| wide.value);
+    let given = |(at, value): (usize, f32)| exact(at).map_or(f64::from(value), |wide| wide.value);
     let sum: f64 = row.iter().copied().enumerate().map(given).sum();
     if sum > 0.0 {
-        row.iter_mut().enumerate().for_each(|(column, value)| *value = (given((column, *value)) / sum) as f32);
+        row.iter_mut().enumerate().for_each(|(at, value)| *value = (given((at, *value)) / sum) as f32);
     }
 }
 

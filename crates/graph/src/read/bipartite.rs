@@ -9,6 +9,7 @@ use super::typed::{EdgesFound, NodesFound, counted};
 use crate::build::Removed;
 use crate::dataset::{Dataset, Features, Ids, Labels};
 use crate::error::{GraphError, Result};
+use crate::exact::Exact;
 use crate::node_types::TypedNodes;
 use std::path::Path;
 
@@ -76,6 +77,7 @@ fn sides(
         let (name, columns) = (called(table, column), Vec::new());
         types.push(NodesFound {
             nodes: TypedNodes { name, features: Features::None, columns },
+            exact: Exact::default(),
             count,
             ids,
             labels: Labels::None,

@@ -1,12 +1,13 @@
 //! Features from arrays: dense, or compressed sparse rows.
 
 use super::arrays::{Npz, c_order, each_of_npy, open_npy, read_npy};
+use super::numbers::each_row;
 use crate::dataset::Features;
 use crate::error::{GraphError, Result};
-use crate::exact::{Exact, Spread, Wide};
+use crate::exact::{Exact, ExactColumn, Spread, Wide, is_never_lost};
 use crate::limits::Limits;
 use crate::memory::afford;
-use crate::npy::Kind;
+use crate::npy::{Header, Kind};
 use std::path::Path;
 
 /// The features in `path`, an `.npz` with the members of [`npz_features`] or a `.npy`, for a graph of `nodes` nodes.
@@ -35,11 +36,15 @@ pub fn npz_features(npz: &mut Npz, nodes: usize, limits: &Limits) -> Result<(Fea
     if npz.has(name) {
         return DenseArray::Member(npz, name).read(nodes, limits);
     }
-    let features = match npz.has("features_data") {
-        true => npz_csr_features(npz, "features", nodes, limits)?,
-        false => Features::None,
-    };
-    Ok((features, Exact::default()))
+    match npz.has("features_data") {
+        true => npz_csr_features(npz, "features", nodes, limits),
+        false => Ok((Features::None, Exact::default())),
+    }
+}
+
+/// Whether `f32` holds all numbers of this array.
+fn is_narrow(header: &Header) -> bool {
+    header.item_bytes <= 2 || header.kind == Kind::Float && header.item_bytes == 4
 }
 
 /// A dense array of features.
@@ -61,8 +66,7 @@ impl DenseArray<'_> {
         };
         let shape: Vec<usize> = header.shape.iter().map(|&size| size as usize).collect();
         let (rows, columns) = (shape.first().copied().unwrap_or(0), shape.get(1).copied().unwrap_or(1));
-        let is_narrow = header.item_bytes <= 2 || header.kind == Kind::Float && header.item_bytes == 4;
-        if is_narrow || rows != nodes || shape.len() > 2 || columns == 0 {
+        if is_narrow(&header) || rows != nodes || shape.len() > 2 || columns == 0 {
             let array = match self {
                 DenseArray::Member(npz, name) => npz.read(name, most)?,
                 DenseArray::File(path) => read_npy(path, limits, most)?,
@@ -117,8 +121,30 @@ impl DenseArray<'_> {
     }
 }
 
-/// The CSR matrix `<name>_{data,indices,indptr,shape}`.
-pub fn npz_csr_features(npz: &mut Npz, name: &str, nodes: usize, limits: &Limits) -> Result<Features> {
+/// Dense features from a text file of comma-separated numbers, one line a node; as [`DenseArray::read`].
+pub fn text_features(path: &Path, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
+    let most = (limits, limits.features_values_max);
+    let (mut values, mut spreads) = (Vec::new(), Vec::new());
+    let shape = each_row(path, most, &mut |row: &[Wide]| {
+        spreads.resize(row.len(), Spread::default());
+        spreads.iter_mut().zip(row).for_each(|(spread, &number)| spread.add(number));
+        values.extend(row.iter().map(|number| number.value as f32));
+    })?;
+    let features = dense(shape, values, nodes).map_err(|what| GraphError::format(path, "lines", what))?;
+    let mut exact = Exact::of(&spreads, nodes);
+    if !exact.is_empty() {
+        let mut line = 0;
+        each_row(path, most, &mut |row: &[Wide]| {
+            exact.columns.iter_mut().for_each(|of| of.values[line] = row[of.column]);
+            line += 1;
+        })?;
+    }
+    Ok((features, exact))
+}
+
+/// The CSR matrix `<name>_{data,indices,indptr,shape}`, and of numbers that `f32` may round those columns apart of which
+/// too much would be lost.
+pub fn npz_csr_features(npz: &mut Npz, name: &str, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
     let member = |part: &str| format!("{name}_{part}");
     let shape = npz.read::<i64>(&member("shape"), 2)?.values;
     let &[rows, columns] = &shape[..] else {
@@ -131,7 +157,50 @@ pub fn npz_csr_features(npz: &mut Npz, name: &str, nodes: usize, limits: &Limits
     let indices = npz.read(&member("indices"), limits.features_values_max)?.values;
     let values: Vec<f32> = npz.read(&member("data"), limits.features_values_max)?.values;
     let columns = limits.accept_columns(columns, values.len()).map_err(|what| npz.error(&member("shape"), what))?;
-    sparse(nodes, columns, offsets, indices, values).map_err(|what| npz.error(&member("indptr"), what))
+    let check = check_sparse((nodes, columns), &offsets, &indices, values.len());
+    check.map_err(|what| npz.error(&member("indptr"), what))?;
+    let exact = match is_narrow(&npz.header(&member("data"))?) {
+        true => Exact::default(),
+        false => exact_csr(npz, &member("data"), (columns as usize, &offsets, &indices), limits)?,
+    };
+    Ok((in_order(columns, offsets, indices, values), exact))
+}
+
+/// Goes once more through the stored numbers for the columns of which `f32` may lose too much; in all others there are
+/// more zeros than in these.
+fn exact_csr(
+    npz: &mut Npz,
+    name: &str,
+    (columns, offsets, indices): (usize, &[i64], &[u32]),
+    limits: &Limits,
+) -> Result<Exact> {
+    let rows = offsets.len() - 1;
+    let mut stored = vec![0usize; columns];
+    indices.iter().for_each(|&column| stored[column as usize] += 1);
+    let full: Vec<usize> = (0..columns).filter(|&column| !is_never_lost(stored[column], rows)).collect();
+    if full.is_empty() {
+        return Ok(Exact::default());
+    }
+    afford((full.len() as u64).saturating_mul((rows * size_of::<Wide>()) as u64))
+        .map_err(|what| npz.error(name, what))?;
+    // Now the place of each column among these, or none.
+    stored.fill(usize::MAX);
+    full.iter().enumerate().for_each(|(place, &column)| stored[column] = place);
+    let of = |column| ExactColumn { column, values: vec![Wide::default(); rows] };
+    let mut full: Vec<ExactColumn> = full.into_iter().map(of).collect();
+    let (mut at, mut row) = (0, 0);
+    npz.each(name, limits.features_values_max, &mut |numbers: &[Wide]| {
+        for &number in numbers {
+            while offsets[row + 1] as usize <= at {
+                row += 1;
+            }
+            if let Some(of) = full.get_mut(stored[indices[at] as usize]) {
+                of.values[row] = of.values[row].and(number);
+            }
+            at += 1;
+        }
+    })?;
+    Ok(Exact::among(full))
 }
 
 /// Dense features of shape [nodes, columns]; a vector is one column.
@@ -149,16 +218,32 @@ pub fn sparse(
     rows: usize,
     columns: u32,
     offsets: Vec<i64>,
-    mut indices: Vec<u32>,
-    mut values: Vec<f32>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
 ) -> std::result::Result<Features, String> {
-    check_offsets(&offsets, rows, indices.len())?;
-    if indices.len() != values.len() {
-        return Err(format!("{} column indices but {} values", indices.len(), values.len()));
+    check_sparse((rows, columns), &offsets, &indices, values.len())?;
+    Ok(in_order(columns, offsets, indices, values))
+}
+
+fn check_sparse(
+    (rows, columns): (usize, u32),
+    offsets: &[i64],
+    indices: &[u32],
+    values: usize,
+) -> std::result::Result<(), String> {
+    check_offsets(offsets, rows, indices.len())?;
+    if indices.len() != values {
+        return Err(format!("{} column indices but {values} values", indices.len()));
     }
-    if let Some(place) = indices.iter().position(|&c| c >= columns) {
-        return Err(format!("column index {place} is {}, but there are {columns} columns", indices[place]));
+    match indices.iter().position(|&column| column >= columns) {
+        Some(place) => Err(format!("column index {place} is {}, but there are {columns} columns", indices[place])),
+        None => Ok(()),
     }
+}
+
+/// Sparse features of what [`check_sparse`] accepts.
+fn in_order(columns: u32, offsets: Vec<i64>, mut indices: Vec<u32>, mut values: Vec<f32>) -> Features {
+    let rows = offsets.len() - 1;
     let mut offsets: Vec<u64> = offsets.into_iter().map(|o| o as u64).collect();
     let mut end = 0;
     let mut row_items: Vec<(u32, f32)> = Vec::new();
@@ -190,7 +275,7 @@ pub fn sparse(
     }
     indices.truncate(end);
     values.truncate(end);
-    Ok(Features::Sparse { columns: columns as usize, offsets, indices, values })
+    Features::Sparse { columns: columns as usize, offsets, indices, values }
 }
 
 /// Checks that `offsets` are the boundaries of `rows` rows over `stored` items.

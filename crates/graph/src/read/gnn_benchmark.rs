@@ -35,7 +35,7 @@ impl Reader for GnnBenchmark {
         let built = build_graph(nodes, sources, targets, None, options.build_undirected());
         let graph = built.map_err(|error| npz.error("adj_indices", error.to_string()))?.0;
         let (features, exact) = if npz.has("attr_data") {
-            (features::npz_csr_features(&mut npz, "attr", nodes, limits)?, Exact::default())
+            features::npz_csr_features(&mut npz, "attr", nodes, limits)?
         } else if npz.has("attr_matrix") {
             features::DenseArray::Member(&mut npz, "attr_matrix").read(nodes, limits)?
         } else {

@@ -16,6 +16,7 @@ use super::{ReadOptions, Reader, dataset_name, extension};
 use crate::dataset::{Dataset, Features, Labels};
 use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
+use crate::exact::Exact;
 use crate::limits::Limits;
 use crate::memory::Growth;
 use crate::node_types::TypedNodes;
@@ -266,6 +267,7 @@ fn two_kinds(
     refuse_idle(options, false, &roles)?;
     let side = |(name, count): (&str, u64)| NodesFound {
         nodes: TypedNodes { name: name.to_owned(), features: Features::None, columns: Vec::new() },
+        exact: Exact::default(),
         count: count as usize,
         ids: (1..=count).map(|id| id.to_string()).collect(),
         labels: Labels::None,

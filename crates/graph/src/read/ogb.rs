@@ -47,13 +47,9 @@ impl Reader for Ogb {
         let (sources, targets) = read_edges(&edge_path, limits)?;
         let count_path = required(&raw, "num-node-list.csv")?;
         let nodes = count_nodes(&count_path, limits)?;
-        let features = match find_text(&raw, &["node-feat.csv"]) {
-            Some(path) => {
-                let array = read_numbers::<f32>(&path, limits, limits.features_values_max)?;
-                let features = features::dense(array.shape, array.values, nodes);
-                features.map_err(|what| GraphError::format(&path, "lines", what))?
-            }
-            None => Features::None,
+        let (features, exact) = match find_text(&raw, &["node-feat.csv"]) {
+            Some(path) => features::text_features(&path, nodes, limits)?,
+            None => (Features::None, Exact::default()),
         };
         let labels = match find_text(&raw, &["node-label.csv"]) {
             Some(path) => {
@@ -71,7 +67,7 @@ impl Reader for Ogb {
         let built = build_graph(nodes, sources, targets, None, how);
         let graph = built.map_err(|error| GraphError::format(&edge_path, "edges", error.to_string()))?.0;
         let splits = read_splits(&path.join("split"), None, nodes, limits)?;
-        let (ids, about, exact) = (Ids::Row, About::default(), Exact::default());
+        let (ids, about) = (Ids::Row, About::default());
         Dataset { name, graph, features, exact, labels, splits, ids, about, negatives: None }.checked()
     }
 }

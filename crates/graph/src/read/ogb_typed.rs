@@ -16,6 +16,7 @@ use super::typed::{EdgesFound, NodesFound, TYPES_MAX, together, type_named};
 use super::{ReadOptions, Reader, features, labels};
 use crate::dataset::{Dataset, Features, Labels};
 use crate::error::{GraphError, Result};
+use crate::exact::Exact;
 use crate::limits::Limits;
 use crate::node_types::TypedNodes;
 use std::path::Path;
@@ -132,13 +133,9 @@ fn read_triplets(path: &Path, limits: &Limits) -> Result<Vec<[String; 3]>> {
 /// Features and labels of one type.
 fn read_nodes(path: &Path, (name, count): (String, usize), limits: &Limits) -> Result<NodesFound> {
     let raw = path.join("raw");
-    let features = match find_text(&raw.join("node-feat").join(&name), &["node-feat.csv"]) {
-        Some(file) => {
-            let array = read_numbers::<f32>(&file, limits, limits.features_values_max)?;
-            let features = features::dense(array.shape, array.values, count);
-            features.map_err(|what| GraphError::format(&file, "lines", what))?
-        }
-        None => Features::None,
+    let (features, exact) = match find_text(&raw.join("node-feat").join(&name), &["node-feat.csv"]) {
+        Some(file) => features::text_features(&file, count, limits)?,
+        None => (Features::None, Exact::default()),
     };
     let labels = match find_text(&raw.join("node-label").join(&name), &["node-label.csv"]) {
         Some(file) => {
@@ -149,5 +146,5 @@ fn read_nodes(path: &Path, (name, count): (String, usize), limits: &Limits) -> R
         None => Labels::None,
     };
     let nodes = TypedNodes { name, features, columns: Vec::new() };
-    Ok(NodesFound { nodes, count, ids: Vec::new(), labels, classes: Vec::new(), splits: Vec::new() })
+    Ok(NodesFound { nodes, exact, count, ids: Vec::new(), labels, classes: Vec::new(), splits: Vec::new() })
 }

@@ -6,6 +6,7 @@ use crate::build::{Removed, build_graph};
 use crate::dataset::{Dataset, Ids, Labels, Split};
 use crate::edges::{EdgeData, Relations};
 use crate::error::{GraphError, Result};
+use crate::exact::{Exact, ExactColumn, Wide};
 use crate::node_types::{TypedNodes, beside};
 use std::path::Path;
 
@@ -16,6 +17,8 @@ pub const TYPES_MAX: usize = 1 << 12;
 pub struct NodesFound {
     /// Its name and features.
     pub nodes: TypedNodes,
+    /// Columns of these features that 32 bits do not hold.
+    pub exact: Exact,
     /// How many there are.
     pub count: usize,
     /// What they are called, where rows of the type are not.
@@ -83,13 +86,14 @@ pub fn counted(
         None => format!("{}/{row}", kind.nodes.name),
     };
     let ids = types.iter().flat_map(|kind| (0..kind.count).map(move |row| name(kind, row))).collect();
+    let exact = exact(&types, &starts, nodes);
     let typed: Vec<TypedNodes> = types.into_iter().map(|kind| kind.nodes).collect();
     let (features, node_types, columns) = beside(&typed, &of);
     let relations = relations.into_iter().map(|relation| relation.name).collect();
     let mut about = About { classes, relations, node_types, features: columns, ..About::default() };
     about.name_reverses(graph.data.kinds());
     let name = super::dataset_name(path);
-    let (exact, ids) = (Default::default(), Ids::Strings(ids));
+    let ids = Ids::Strings(ids);
     let dataset = Dataset { name, graph, features, exact, labels, splits, ids, about, negatives: None };
     Ok((dataset.checked()?, removed))
 }
@@ -97,6 +101,20 @@ pub fn counted(
 /// The first node of each type.
 fn starts(types: &[NodesFound]) -> Vec<u32> {
     types.iter().scan(0, |end, kind| Some(std::mem::replace(end, *end + kind.count as u32))).collect()
+}
+
+/// Columns that 32 bits do not hold, each among those of its type; 0 for all other nodes, as their rows have it.
+fn exact(types: &[NodesFound], starts: &[u32], nodes: usize) -> Exact {
+    let (mut columns, mut before) = (Vec::new(), 0);
+    for (kind, &start) in types.iter().zip(starts) {
+        for of in &kind.exact.columns {
+            let mut values = vec![Wide::default(); nodes];
+            values[start as usize..][..kind.count].copy_from_slice(&of.values);
+            columns.push(ExactColumn { column: before + of.column, values });
+        }
+        before += kind.nodes.features.columns() + 1;
+    }
+    Exact { columns }
 }
 
 type AllEdges = (Vec<u32>, Vec<u32>, EdgeData);

@@ -146,6 +146,7 @@ fn found(name: String, table: &mut NodeTable, ids: Option<&IdColumn>) -> NodesFo
     let labels = std::mem::replace(&mut table.labels, Labels::None);
     NodesFound {
         nodes: TypedNodes { name, features, columns: about.features },
+        exact: std::mem::take(&mut table.exact),
         count: table.nodes,
         ids,
         labels,

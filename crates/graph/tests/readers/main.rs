@@ -5,6 +5,7 @@ mod fixtures;
 mod folders;
 mod foreign;
 mod formats;
+mod full_precision;
 mod graph_formats;
 mod graph_tools;
 mod held_relations;

@@ -108,3 +108,45 @@ fn numbers_of_tables_are_standardised_before_they_are_rounded_and_new_ones_by_th
     let mut new = open_other(here, (&edges, &options), &card, (None, None)).expect("new data");
     assert_eq!(new.take(0).expect("one part").features, tables.dataset.features);
 }
+
+/// As NumPy does it in `float64` over the training nodes, of OGB's text and of sparse rows; `f32` has one number in 64
+/// there. A model that is asked about new data does the same.
+#[test]
+fn numbers_of_ogb_and_of_sparse_rows_are_standardised_before_they_are_rounded_and_new_ones_too() {
+    let (place, rows) = (folder(), 192u32);
+    let (ogb, npz) = (place.path().join("numbers"), place.path().join("sparse.npz"));
+    let write = |name: &str, line: &dyn Fn(u32) -> Option<String>| {
+        let path = ogb.join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(&path, (0..rows).filter_map(line).collect::<String>()).expect("written");
+    };
+    write("raw/edge.csv", &|row| Some(format!("{row},{}\n", (row + 1) % rows)));
+    write("raw/num-node-list.csv", &|row| (row == 0).then(|| format!("{rows}\n")));
+    write("raw/node-feat.csv", &|row| Some(format!("{}\n", 1_000_000_000 + row)));
+    write("raw/node-label.csv", &|row| Some(format!("{}\n", row % 2)));
+    for (remainder, role) in ["train", "valid", "test"].iter().enumerate() {
+        write(&format!("split/x/{role}.csv"), &|row| (row as usize % 3 == remainder).then(|| format!("{row}\n")));
+    }
+    let given = read(&ogb, &ReadOptions::default()).expect("a folder of OGB");
+    let Features::Dense { columns: 1, values } = given.features.clone() else { panic!("one column") };
+    let offsets = (0..=u64::from(rows)).collect();
+    let sparse = Features::Sparse { columns: 1, offsets, indices: vec![0; rows as usize], values };
+    laconic_graph::write::write_interchange(&npz, &Dataset { features: sparse, ..given }).expect("written");
+    // 0, 3, 6, … 189 train.
+    let (mean, deviation) = (94.5, 3.0 * ((64.0 * 64.0 - 1.0) / 12.0f64).sqrt());
+    for path in [&ogb, &npz] {
+        let keys = [format!("data.path={}", path.display()), "data.features=standardised".to_owned()];
+        let prepared = prepared(&Config::parse("", &keys).expect("keys").data).expect("a dataset").dataset;
+        let Features::Dense { columns: 1, values } = &prepared.features else { panic!("one column") };
+        assert!(values.len() == rows as usize && values.windows(2).all(|pair| pair[0] < pair[1]), "all different");
+        for (row, &found) in values.iter().enumerate() {
+            assert!((f64::from(found) - (row as f64 - mean) / deviation).abs() < 1e-6, "row {row}: {found}");
+        }
+        let out = place.path().join(format!("run of {}", prepared.name));
+        try_run(&config(&["train.epochs=1"]), &prepared, 1, into_folder(&out)).expect("a run");
+        let card = weights::read_of_run(&out).expect("a model").card;
+        let (here, options) = ((&Members::default(), &config(&[])), ReadOptions::default());
+        let mut new = open_other(here, (path, &options), &card, (None, None)).expect("new data");
+        assert_eq!(new.take(0).expect("one part").features, prepared.features);
+    }
+}
