@@ -81,6 +81,14 @@ impl GraphError {
         if all.len() == 1 { all.remove(0) } else { GraphError::Several { all } }
     }
 
+    /// Both, or all that is wrong with either.
+    pub(crate) fn both<A, B>(one: Result<A>, other: Result<B>) -> Result<(A, B)> {
+        match (one, other) {
+            (Ok(one), Ok(other)) => Ok((one, other)),
+            (one, other) => Err(GraphError::several(one.err().into_iter().chain(other.err()))),
+        }
+    }
+
     /// An invalid argument or dataset.
     pub fn invalid(what: impl Into<String>) -> Self {
         GraphError::Invalid { what: what.into() }

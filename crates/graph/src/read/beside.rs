@@ -1,6 +1,6 @@
 //! Graphs whose nodes are the rows of a matrix, and a node table beside it whose rows are those.
 
-use super::edge_list::{node_table_beside, refuse_idle};
+use super::edge_list::{held_to_its_ids, node_table_beside, refuse_idle, refuse_repeated_ids};
 use super::id_index::{IdIndex, into_ids};
 use super::node_table::NodeTable;
 use super::table::IdColumn;
@@ -43,7 +43,8 @@ impl Square {
     /// The dataset of this matrix, with what a node table beside it says of its rows.
     pub fn read(mut self, path: &Path, options: &ReadOptions, mut roles: Roles) -> Result<(Dataset, Roles)> {
         let table_path = node_table_beside(path, options);
-        let table = table_path.as_deref().map(|path| NodeTable::read(path, options, &mut roles)).transpose()?;
+        let read = |path| held_to_its_ids(NodeTable::read(path, options, &mut roles), path, options);
+        let table = table_path.as_deref().map(read).transpose()?;
         refuse_idle(options, table.is_some(), &roles)?;
         let ids = match (&table, &table_path) {
             (Some(table), Some(table_path)) => self.match_rows((table, table_path), path, options, &mut roles)?,
@@ -77,7 +78,8 @@ impl Square {
         let (nodes, first) = (self.nodes, self.first);
         if table.nodes != nodes {
             let what = format!("expected {nodes} rows, one for each row of {}, found {}", path.display(), table.nodes);
-            return Err(GraphError::format(table_path, "rows", what));
+            let twice = refuse_repeated_ids(Some(table), table_path, options).err();
+            return Err(GraphError::several([GraphError::format(table_path, "rows", what)].into_iter().chain(twice)));
         }
         let Some(ids) = table.ids(table.has_text_ids(), &options.limits)? else {
             return Ok(Ids::Row);

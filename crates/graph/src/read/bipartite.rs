@@ -25,8 +25,8 @@ pub fn read(
     options: &ReadOptions,
 ) -> Result<(Dataset, Removed)> {
     let [source, target] = [columns.source, columns.target].map(|column| called(table, column));
-    let (types, [sources, targets]) = sides(table, from, columns, options)?;
-    let (data, names) = data_of(table, columns, options)?;
+    let (ends, data) = (sides(table, from, columns, options), data_of(table, columns, options));
+    let ((types, [sources, targets]), (data, names)) = GraphError::both(ends, data)?;
     let middle = super::dataset_name(from);
     let relation = |name: &str, rows: &[usize]| EdgesFound {
         name: format!("{source}__{name}__{target}"),

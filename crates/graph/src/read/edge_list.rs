@@ -90,13 +90,17 @@ impl Tables {
         let nodes_path = self.nodes.as_ref().map(|(_, path)| path.clone());
         let node_table = |(table, path): (_, PathBuf)| NodeTable::of(table, &path, options, &mut roles);
         let nodes = self.nodes.map(node_table).transpose();
-        refuse_matrix(&*table, &edges_path, options)?;
-        let columns = EdgeColumns::find(&*table, &edges_path, options);
+        let columns = refuse_matrix(&*table, &edges_path, options);
+        let columns = columns.and_then(|()| EdgeColumns::find(&*table, &edges_path, options));
         if let (Err(_), Ok(columns), Some(path)) = (&nodes, &columns, &nodes_path) {
             let more = held_to_ids((&*table, &edges_path, columns), path, options);
             return Err(GraphError::several(nodes.err().into_iter().chain(more)));
         }
-        let (nodes, columns) = both(nodes, columns)?;
+        // Without columns of ends, the ids of nodes can still be held to each other.
+        let twice = nodes_path.as_deref().filter(|_| columns.is_err());
+        let twice = twice
+            .map_or(Ok(()), |path| refuse_repeated_ids(nodes.as_ref().ok().and_then(Option::as_ref), path, options));
+        let ((nodes, columns), ()) = GraphError::both(GraphError::both(nodes, columns), twice)?;
         columns.say(&*table, &edges_path, options, &mut roles);
         if let Some(nodes) = nodes_path.as_ref().filter(|_| columns.is_bipartite(options)) {
             let folder = "nodes of two kinds need a table each: a folder with nodes/A.csv, nodes/B.csv and \
@@ -118,20 +122,29 @@ impl Tables {
 
 /// What is wrong with edges beside a node table that cannot be read: they are held to its ids, where these can be told.
 fn held_to_ids(edges: (&dyn Table, &Path, &EdgeColumns), nodes: &Path, options: &ReadOptions) -> Option<GraphError> {
-    let is_table = nodes.is_dir() || EXTENSIONS.contains(&extension(nodes).as_str());
-    let bare = is_table.then(|| NodeTable::bare(nodes, options).ok()).flatten()?;
+    let bare = is_table(nodes).then(|| NodeTable::bare(nodes, options).ok()).flatten()?;
     if edges.2.is_bipartite(options) {
         return None;
     }
     joined(edges, (Some(bare), Some(nodes)), options, &mut Roles::default()).err()
 }
 
-/// Both, or all that is wrong with either.
-fn both<A, B>(one: Result<A>, other: Result<B>) -> Result<(A, B)> {
-    match (one, other) {
-        (Ok(one), Ok(other)) => Ok((one, other)),
-        (one, other) => Err(GraphError::several(one.err().into_iter().chain(other.err()))),
-    }
+/// Refuses ids that are missing or those of several rows of a node table, which may be broken otherwise.
+pub(super) fn refuse_repeated_ids(nodes: Option<&NodeTable>, path: &Path, options: &ReadOptions) -> Result<()> {
+    let bare = if nodes.is_none() && is_table(path) { NodeTable::bare(path, options).ok() } else { None };
+    let Some(nodes) = nodes.or(bare.as_ref()) else { return Ok(()) };
+    let Some(ids) = nodes.ids(nodes.has_text_ids(), &options.limits)? else { return Ok(()) };
+    IdIndex::new(&ids).map(drop).map_err(|what| GraphError::format(path, "ids", what))
+}
+
+/// A node table, or what is wrong with it and with its ids.
+pub(super) fn held_to_its_ids(table: Result<NodeTable>, path: &Path, options: &ReadOptions) -> Result<NodeTable> {
+    let twice = if table.is_err() { refuse_repeated_ids(None, path, options) } else { Ok(()) };
+    Ok(GraphError::both(table, twice)?.0)
+}
+
+fn is_table(path: &Path) -> bool {
+    path.is_dir() || EXTENSIONS.contains(&extension(path).as_str())
 }
 
 /// The dataset of edges and of the nodes that they name.
@@ -141,60 +154,119 @@ fn joined(
     options: &ReadOptions,
     roles: &mut Roles,
 ) -> Result<Dataset> {
-    let limits = &options.limits;
-    let ends = [columns.source, columns.target];
-    let texts = table.rows() > 0 && ends.iter().any(|&end| table.columns()[end].kind != Kind::Integer);
-    let as_text = texts || nodes.as_ref().is_some_and(NodeTable::has_text_ids);
-    let kind = if as_text { Kind::Text } else { Kind::Integer };
-    let (all, wanted) = (table.rows(), ends.map(|end| (end, kind)));
-    let kept = (options.unknown == Unknown::Drop).then(|| Kept::with(table, &wanted)).transpose()?;
-    let table = kept.as_ref().map_or(table, |kept| kept as &dyn Table);
-    let data = data_of(table, columns, options);
-    let ids = nodes.as_ref().map(|nodes| nodes.ids(as_text, limits)).transpose();
-    let (named, ((mut data, relations), ids)) = both(ends_of(table, &ends, as_text, limits), both(data, ids))?;
-    let by_row = nodes.as_ref().filter(|_| matches!(ids, Some(None))).map_or(0, |nodes| nodes.nodes);
-    let mut ids = ids.unwrap_or_else(|| Some(distinct(&named)));
-    let found = number(&named, (&mut ids, by_row), &mut data, options.unknown);
-    let found = found.map_err(|Refused { ids, rows }| {
-        let ids = ids.map(|what| GraphError::format(nodes_path.unwrap_or(path), "ids", what));
-        GraphError::several(ids.into_iter().chain(rows.map(|what| GraphError::format(path, "ids", what))))
-    })?;
-    if let Some(what) = columns.two_kinds(table, &named).filter(|_| nodes.is_none()) {
+    let all = table.rows();
+    let rows = Rows::read((table, path, columns), (nodes.as_ref(), nodes_path), options)?;
+    if let Some(what) = rows.two_kinds {
         roles.of_table(path).doubtful(Role::Rows, &[], what.clone(), what);
     }
-    drop(named);
-    let Numbered { ends: [sources, targets], dropped, added } = found;
-    if let Some(nodes) = nodes.as_mut().filter(|_| added > 0) {
-        nodes.add(added);
+    if let Some(nodes) = nodes.as_mut().filter(|_| rows.added > 0) {
+        nodes.add(rows.added);
     }
-    let count = ids.as_ref().map_or(by_row, IdColumn::len);
-    if count as u64 > limits.nodes_max {
-        return Err(GraphError::too_large(nodes_path.unwrap_or(path), "ids", limits.nodes_max));
-    }
-    let ends = [sources, targets];
-    if options.duplicates == Duplicates::Error {
-        refuse_repeated(&ends, &data, options).map_err(|what| GraphError::format(path, "rows", what))?;
-    }
-    let [sources, targets] = ends;
-    let built = build_graph(count, sources, targets, data, options.build());
+    let [sources, targets] = rows.ends;
+    let built = build_graph(rows.nodes, sources, targets, rows.data, options.build());
     let (graph, removed) = built.map_err(|error| GraphError::format(path, "edges", error.to_string()))?;
     let (features, exact, labels, splits, mut about) = match nodes {
         Some(nodes) => (nodes.features, nodes.exact, nodes.labels, nodes.splits, nodes.about),
         None => (Features::None, Exact::default(), Labels::None, Vec::new(), About::default()),
     };
-    about.relations = relations;
+    about.relations = rows.relations;
     about.name_reverses(graph.data.kinds());
-    let (name, ids) = (String::new(), ids.map_or(Ids::Row, into_ids));
+    let (name, ids) = (String::new(), rows.ids.map_or(Ids::Row, into_ids));
     let dataset = Dataset { name, graph, features, exact, labels, splits, ids, about, negatives: None };
     let mut lines = roles.of_table(path);
-    lines.unknown((dropped, added, all - table.rows()), all);
+    lines.unknown((rows.dropped, rows.added, rows.nowhere), all);
     say_removed(&dataset, &removed, (all, options), &mut lines);
     Ok(dataset)
 }
 
-/// Refuses rows that are one edge.
-fn refuse_repeated(ends: &[Vec<u32>; 2], data: &EdgeData, options: &ReadOptions) -> std::result::Result<(), String> {
+/// The rows of an edge table, by the numbers of nodes.
+struct Rows {
+    ends: [Vec<u32>; 2],
+    data: EdgeData,
+    relations: Vec<String>,
+    /// How many nodes there are.
+    nodes: usize,
+    /// What they are called; `None` where the rows of the node table are.
+    ids: Option<IdColumn>,
+    /// How many rows went, since they name nodes that there are not.
+    dropped: usize,
+    /// How many went since they name none.
+    nowhere: usize,
+    /// How many nodes came that no table has.
+    added: usize,
+    /// What is said where ends may be nodes of two kinds.
+    two_kinds: Option<String>,
+}
+
+impl Rows {
+    /// # Errors
+    ///
+    /// All that is wrong with the rows and with the ids of nodes: what can be looked at without a column that is broken
+    /// is looked at.
+    fn read(
+        (table, path, columns): (&dyn Table, &Path, &EdgeColumns),
+        (nodes, nodes_path): (Option<&NodeTable>, Option<&Path>),
+        options: &ReadOptions,
+    ) -> Result<Rows> {
+        let (limits, mut errors) = (&options.limits, Vec::new());
+        let ends = [columns.source, columns.target];
+        let texts = table.rows() > 0 && ends.iter().any(|&end| table.columns()[end].kind != Kind::Integer);
+        let as_text = texts || nodes.is_some_and(NodeTable::has_text_ids);
+        let wanted = ends.map(|end| (end, if as_text { Kind::Text } else { Kind::Integer }));
+        let kept = (options.unknown == Unknown::Drop).then(|| Kept::with(table, &wanted)).transpose()?;
+        let (all, table) = (table.rows(), kept.as_ref().map_or(table, |kept| kept as &dyn Table));
+        let named = or_note(ends_of(table, &ends, as_text, limits), &mut errors);
+        let data = or_note(data_of(table, columns, options), &mut errors);
+        let ids = or_note(nodes.map(|nodes| nodes.ids(as_text, limits)).transpose(), &mut errors);
+        // Where some rows have no ends, the others are looked at all the same.
+        let whole = if named.is_none() { Kept::with(table, &wanted).ok() } else { None };
+        let again = || ends_of(whole.as_ref()?, &ends, as_text, limits).ok();
+        let (Some(named), Some(ids)) = (named.or_else(again), ids) else { return Err(GraphError::several(errors)) };
+        let by_row = nodes.filter(|_| matches!(ids, Some(None))).map_or(0, |nodes| nodes.nodes);
+        let mut ids = ids.unwrap_or_else(|| Some(distinct(&named)));
+        // What is known of edges is of no use any more where something is wrong, but for which are the same.
+        let knows_relations = columns.relation.is_none() || errors.is_empty();
+        let (mut data, relations) = data.filter(|_| whole.is_none()).unwrap_or_default();
+        let place = |row| whole.as_ref().or(kept.as_ref()).map_or(row, |kept| kept.place(row));
+        let found = number(&named, (&mut ids, by_row), &mut data, (options.unknown, &place));
+        let found = found.map_err(|Refused { ids, rows }| {
+            let ids = ids.map(|what| GraphError::format(nodes_path.unwrap_or(path), "ids", what));
+            errors.extend(ids.into_iter().chain(rows.map(|what| GraphError::format(path, "ids", what))));
+        });
+        let Ok(Numbered { ends, lost, added }) = found else { return Err(GraphError::several(errors)) };
+        let dropped = lost.iter().filter(|&&lost| lost).count();
+        let number =
+            |row: usize| if dropped == 0 { Some(row) } else { (0..lost.len()).filter(|&row| !lost[row]).nth(row) };
+        if options.duplicates == Duplicates::Error && knows_relations {
+            let twice = refuse_repeated((&ends, &data), &|row| place(number(row).unwrap_or(row)), options);
+            errors.extend(twice.err().map(|what| GraphError::format(path, "rows", what)));
+        }
+        let nodes_there = ids.as_ref().map_or(by_row, IdColumn::len);
+        if nodes_there as u64 > limits.nodes_max {
+            errors.push(GraphError::too_large(nodes_path.unwrap_or(path), "ids", limits.nodes_max));
+        }
+        if !errors.is_empty() {
+            return Err(GraphError::several(errors));
+        }
+        let two_kinds = columns.two_kinds(table, &named).filter(|_| nodes.is_none());
+        let (nowhere, nodes) = (all - table.rows(), nodes_there);
+        Ok(Rows { ends, data, relations, nodes, ids, dropped, nowhere, added, two_kinds })
+    }
+}
+
+/// What was found, or nothing, and a note of why.
+fn or_note<T>(found: Result<T>, errors: &mut Vec<GraphError>) -> Option<T> {
+    found.map_err(|error| errors.push(error)).ok()
+}
+
+/// Refuses rows that are one edge; `place` says which row of the file one is.
+fn refuse_repeated(
+    (ends, data): (&[Vec<u32>; 2], &EdgeData),
+    place: &dyn Fn(usize) -> usize,
+    options: &ReadOptions,
+) -> std::result::Result<(), String> {
     let Some((one, other, count)) = repeated(ends, data, options.symmetrise) else { return Ok(()) };
+    let (one, other) = (place(one), place(other));
     let rules = "data.duplicates = \"sum\", \"mean\", \"max\" or \"first\" (--duplicates) makes one edge of them";
     let again = format!("{count} rows repeat an edge, which data.duplicates = \"error\" refuses");
     Err(format!("rows {one} and {other} are the same edge: {again}; {rules}"))

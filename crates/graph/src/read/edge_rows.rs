@@ -25,7 +25,7 @@ pub fn ends_of(table: &dyn Table, ends: &[usize], as_text: bool, limits: &Limits
 }
 
 /// How many of these cells hold nothing.
-fn missing(table: &dyn Table, columns: &[(usize, Kind)]) -> usize {
+pub(super) fn missing(table: &dyn Table, columns: &[(usize, Kind)]) -> usize {
     let mut count = 0;
     // Who calls has an error already.
     let _ = table.scan(columns, &mut |_, _, cell| {
@@ -40,7 +40,7 @@ fn missing(table: &dyn Table, columns: &[(usize, Kind)]) -> usize {
 }
 
 /// The error of the first such cell with how many there are.
-fn counted(first: GraphError, table: &dyn Table, missing: usize, remedy: &str) -> GraphError {
+pub(super) fn counted(first: GraphError, table: &dyn Table, missing: usize, remedy: &str) -> GraphError {
     match first {
         GraphError::Format { path, place, expected } if missing > 0 => {
             let rows = table.rows();
@@ -53,14 +53,21 @@ fn counted(first: GraphError, table: &dyn Table, missing: usize, remedy: &str) -
 /// What rows say of edges besides their ends, and the names of relations.
 pub fn data_of(table: &dyn Table, columns: &EdgeColumns, options: &ReadOptions) -> Result<(EdgeData, Vec<String>)> {
     let weights = match columns.weight {
-        Some(column) => Some(weights(table, column)?),
-        None => columns.is_counted.then(|| vec![1.0; table.rows()]),
+        Some(column) => weights(table, column).map(Some),
+        None => Ok(columns.is_counted.then(|| vec![1.0; table.rows()])),
     };
-    let Some(column) = columns.relation else { return Ok((weights.into(), Vec::new())) };
+    let relations = columns.relation.map(|column| relations(table, column, options)).transpose();
+    let (weights, relations) = GraphError::both(weights, relations)?;
+    let (relations, names) = relations.unzip();
+    Ok((EdgeData { weights, relations, held: None }, names.unwrap_or_default()))
+}
+
+/// The relation of each row, and what relations are called.
+fn relations(table: &dyn Table, column: usize, options: &ReadOptions) -> Result<(Relations, Vec<String>)> {
     let most = if options.symmetrise { Relations::MOST / 2 } else { Relations::MOST };
     let mut numbers: BTreeMap<String, u16> = BTreeMap::new();
     let mut of = Vec::with_capacity(table.rows());
-    table.scan(&[(column, Kind::Text)], &mut |_, _, cell| {
+    let read = table.scan(&[(column, Kind::Text)], &mut |_, _, cell| {
         let Cell::Text(name) = cell else { return Err("expected the name of a relation, found none".to_owned()) };
         let count = numbers.len();
         if count >= most && !numbers.contains_key(name) {
@@ -71,13 +78,16 @@ pub fn data_of(table: &dyn Table, columns: &EdgeColumns, options: &ReadOptions) 
         }
         of.push(numbers[name]);
         Ok(())
+    });
+    read.map_err(|first| {
+        let remedy = format!("without --relation {} (data.relation) edges are of one kind", called(table, column));
+        counted(first, table, missing(table, &[(column, Kind::Text)]), &remedy)
     })?;
     // Numbered as they came, they are put in the order of their names.
     let mut places = vec![0; numbers.len()];
     numbers.values().zip(0..).for_each(|(&number, place)| places[usize::from(number)] = place);
     of.iter_mut().for_each(|relation| *relation = places[usize::from(*relation)]);
-    let relations = Relations { count: numbers.len(), of };
-    Ok((EdgeData { weights, relations: Some(relations), held: None }, numbers.into_keys().collect()))
+    Ok((Relations { count: numbers.len(), of }, numbers.into_keys().collect()))
 }
 
 /// The weights in a column.
@@ -106,14 +116,15 @@ pub fn weights(table: &dyn Table, column: usize) -> Result<Vec<f32>> {
 pub struct Numbered {
     /// Where edges start, and where they end.
     pub ends: [Vec<u32>; 2],
-    /// How many rows went, since they name nodes that there are not.
-    pub dropped: usize,
+    /// Of each row whether it went, since it names a node that there is not; nothing where none did.
+    pub lost: Vec<bool>,
     /// How many nodes came that no table has.
     pub added: usize,
 }
 
 /// Finds the nodes that rows name; `None` for `ids` where the rows of a table of so many nodes are. What is known of
-/// rows that go goes, too, and what is added to the nodes is added to the ids.
+/// rows that go goes, too, and what is added to the nodes is added to the ids. `place` says which row of the file each
+/// is.
 ///
 /// # Errors
 ///
@@ -122,7 +133,7 @@ pub fn number(
     ends: &[IdColumn],
     (ids, rows): (&mut Option<IdColumn>, usize),
     data: &mut EdgeData,
-    rule: Unknown,
+    (rule, place): (Unknown, &dyn Fn(usize) -> usize),
 ) -> std::result::Result<Numbered, Refused> {
     let mut twice = None;
     let found = match &*ids {
@@ -144,11 +155,11 @@ pub fn number(
     let count = lost.iter().filter(|&&lost| lost).count();
     if twice.is_some() {
         let rows = count > 0 && rule == Unknown::Error;
-        let rows = rows.then(|| said(ends, &found, (count, lost.len()), ids.as_ref()));
+        let rows = rows.then(|| said(ends, &found, (count, place), ids.as_ref()));
         return Err(Refused { ids: twice, rows });
     }
     if count == 0 {
-        return Ok(Numbered { ends: found, dropped: 0, added: 0 });
+        return Ok(Numbered { ends: found, lost: Vec::new(), added: 0 });
     }
     match (rule, ids) {
         (Unknown::Drop, _) => {
@@ -156,16 +167,16 @@ pub fn number(
             found.iter_mut().for_each(|nodes| retain(nodes, &lost));
             data.weights.iter_mut().for_each(|weights| retain(weights, &lost));
             data.relations.iter_mut().for_each(|relations| retain(&mut relations.of, &lost));
-            Ok(Numbered { ends: found, dropped: count, added: 0 })
+            Ok(Numbered { ends: found, lost, added: 0 })
         }
         (Unknown::Add, Some(ids)) => {
             let added = add(ids, ends, &found);
             let index = IdIndex::new(ids).map_err(|what| Refused { ids: Some(what), rows: None })?;
             let ends = find_all(ends, &index);
-            Ok(Numbered { ends, dropped: 0, added })
+            Ok(Numbered { ends, lost: Vec::new(), added })
         }
         (_, ids) => {
-            let rows = said(ends, &found, (count, lost.len()), ids.as_ref());
+            let rows = said(ends, &found, (count, place), ids.as_ref());
             Err(Refused { ids: None, rows: Some(rows) })
         }
     }
@@ -221,7 +232,12 @@ fn add(ids: &mut IdColumn, ends: &[IdColumn], found: &[Vec<u32>; 2]) -> usize {
 }
 
 /// What is said of rows that name nodes that there are not.
-fn said(ends: &[IdColumn], found: &[Vec<u32>; 2], (rows, all): (usize, usize), ids: Option<&IdColumn>) -> String {
+fn said(
+    ends: &[IdColumn],
+    found: &[Vec<u32>; 2],
+    (rows, place): (usize, &dyn Fn(usize) -> usize),
+    ids: Option<&IdColumn>,
+) -> String {
     let mut unknown: HashSet<String> = HashSet::new();
     let mut first: Option<(usize, String)> = None;
     for (column, nodes) in ends.iter().zip(found) {
@@ -239,6 +255,7 @@ fn said(ends: &[IdColumn], found: &[Vec<u32>; 2], (rows, all): (usize, usize), i
         }
     }
     let (row, id) = first.unwrap_or_default();
+    let (row, all) = (place(row), found[0].len());
     let spelt = ids.map(|ids| near_ids::hint(&unknown, ids)).unwrap_or_default();
     let adds = if ids.is_some() { "; --unknown add makes nodes of them" } else { "" };
     format!(
@@ -347,6 +364,11 @@ impl<'a> Kept<'a> {
             Ok(())
         })?;
         Ok(Kept { table, lost })
+    }
+
+    /// Which row of the whole table this one is.
+    pub fn place(&self, row: usize) -> usize {
+        (0..self.table.get().rows()).filter(|row| !self.lost.contains(row)).nth(row).unwrap_or(row)
     }
 }
 

@@ -25,18 +25,20 @@ pub const NOWHERE: u32 = u32::MAX;
 impl<'a> IdIndex<'a> {
     /// The index of ids in node order; an error if two are the same.
     pub fn new(ids: &'a IdColumn) -> Result<Self, String> {
-        let twice = |first: u32, row: usize, id: &dyn std::fmt::Display| Err(said(ids, (first, row), id));
+        IdIndex::of(ids).map_err(|rows| said(ids, rows, &|row| row))
+    }
+
+    /// The same, or the first two rows that have one id.
+    pub fn of(ids: &'a IdColumn) -> Result<Self, (u32, usize)> {
         match ids {
-            IdColumn::Texts(ids) => {
-                TextIndex::new(ids).map(IdIndex::Texts).or_else(|(first, row)| twice(first, row, &ids.get(row)))
-            }
+            IdColumn::Texts(ids) => TextIndex::new(ids).map(IdIndex::Texts),
             IdColumn::Integers(ids) => match dense_range(ids) {
                 Some((least, span)) => {
                     let mut places = vec![NOWHERE; span];
                     for (row, &id) in ids.iter().enumerate() {
                         let place = &mut places[(id - least) as usize];
                         if *place != NOWHERE {
-                            return twice(*place, row, &id);
+                            return Err((*place, row));
                         }
                         *place = row as u32;
                     }
@@ -46,7 +48,7 @@ impl<'a> IdIndex<'a> {
                     let mut places = HashMap::with_capacity(ids.len());
                     for (row, &id) in ids.iter().enumerate() {
                         if let Some(first) = places.insert(id, row as u32) {
-                            return twice(first, row, &id);
+                            return Err((first, row));
                         }
                     }
                     Ok(IdIndex::Integers(places))

@@ -62,6 +62,7 @@ mod node_columns;
 mod node_labels;
 mod node_matrix;
 mod node_roles;
+mod node_splits;
 mod node_table;
 mod numbers;
 mod parquet_guard;

@@ -48,6 +48,8 @@ pub struct Survey {
     counts_from_1: bool,
     /// Numbers in each list.
     width: usize,
+    /// The first row with a list of another length, that length, and how many such rows there are.
+    uneven: Option<(usize, usize, usize)>,
 }
 
 /// Lists are no longer than this.
@@ -101,10 +103,7 @@ impl Survey {
             Cell::Text(text) => self.look_at_text(text, cells),
             Cell::List(list) if list.len() > WIDTH_MAX => return Err(format!("a list of {} numbers", list.len())),
             Cell::List(list) if self.width != 0 && self.width != list.len() => {
-                let what = format!("expected lists of {} numbers, found one of {}", self.width, list.len());
-                return Err(format!(
-                    "{what}: write lists of one length, or leave the column out (--ignore, data.ignore)"
-                ));
+                self.uneven.get_or_insert((row, list.len(), 0)).2 += 1;
             }
             Cell::List(list) => self.width = list.len(),
             Cell::Missing => {}
@@ -157,7 +156,7 @@ impl Survey {
                 return ignored("it counts the rows");
             }
             Kind::Integer | Kind::Float => Reading::Number,
-            Kind::List => Reading::List { width: self.width },
+            Kind::List => self.list(table.rows()).map_err(error)?,
             Kind::Date => Reading::Date,
             Kind::Text if self.dates && self.no_numbers < self.present => Reading::Date,
             Kind::Text => match self.number(&info.name).map_err(error)? {
@@ -193,6 +192,17 @@ impl Survey {
         };
         let indicator = self.missing > 0 && !category;
         Ok(Fate::Feature(TableColumn { name: info.name.clone(), reading, fill, indicator }))
+    }
+
+    /// Lists of one length.
+    ///
+    /// # Errors
+    /// If there are others.
+    fn list(&self, rows: usize) -> std::result::Result<Reading, String> {
+        let Some((row, found, count)) = self.uneven else { return Ok(Reading::List { width: self.width }) };
+        let what = format!("row {row}: expected lists of {} numbers, found one of {found}", self.width);
+        let all = format!("{count} of {rows} rows have others than the first");
+        Err(format!("{what}; {all}: write lists of one length, or leave the column out (--ignore, data.ignore)"))
     }
 
     /// How texts are numbers, if they are.

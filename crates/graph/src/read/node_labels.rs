@@ -2,7 +2,7 @@
 
 use super::labels;
 use super::numbers::shorten;
-use super::table::{Cell, Kind, Table};
+use super::table::{Cell, Kind, Table, scan_all};
 use super::words::is_missing;
 use crate::dataset::Labels;
 use crate::error::{GraphError, Result};
@@ -97,8 +97,12 @@ impl LabelReader<'_> {
         let known = |value: &f64| !value.is_nan() && *value >= 0.0;
         let mut names = BTreeSet::new();
         for (node, value) in values.iter().enumerate().filter(|(_, value)| known(value)) {
-            if value.fract() != 0.0 || *value > 9_007_199_254_740_992.0 {
-                let what = format!("the label of node {node} is {value}, expected a class: a whole number or a text");
+            let is_class = |value: &f64| value.fract() == 0.0 && *value <= 9_007_199_254_740_992.0;
+            if !is_class(value) {
+                let count = values.iter().filter(|value| known(value) && !is_class(value)).count();
+                let all = if count > 1 { format!(" (and {} others)", count - 1) } else { String::new() };
+                let what =
+                    format!("the label of node {node} is {value}{all}, expected a class: a whole number or a text");
                 let way = "targets of a regression are not learned; --ignore (data.ignore) leaves the column out, and \
                            --label (data.label) names another";
                 return Err(format!("{what}; {way}"));
@@ -247,7 +251,7 @@ impl LabelReader<'_> {
         let width = classes.len();
         let mut values = self.room(columns[0], width)?;
         let wanted: Vec<_> = columns.iter().map(|&column| (column, Kind::Float)).collect();
-        self.table.scan(&wanted, &mut |row, slot, cell| {
+        scan_all(self.table, &wanted, &mut |row, slot, cell| {
             let value = match cell {
                 Cell::Float(0.0) => 0,
                 Cell::Float(1.0) => 1,

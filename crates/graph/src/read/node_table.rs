@@ -8,10 +8,9 @@ use super::node_columns::{Fate, Survey, feature_names, places, survey};
 use super::node_labels::{LabelReader, Named};
 use super::node_matrix::{Matrix, read_matrix};
 use super::node_roles::{say_features, say_labels, say_leaks, shorten_list};
-use super::numbers::shorten;
-use super::repeated_ids::firsts;
-use super::table::{Cell, IdColumn, Kind, Table, find_column, load_ids, open_table, usual_column};
-use super::words::is_missing;
+use super::node_splits::{read_masks, read_split};
+use super::repeated_ids::{all_wrong, firsts};
+use super::table::{IdColumn, Kind, Table, find_column, load_ids, open_table, usual_column};
 use crate::about::{About, Reading, TableColumn};
 use crate::build::Duplicates;
 use crate::dataset::{Features, Labels, Split};
@@ -90,8 +89,13 @@ impl NodeTable {
         let nodes = table.rows();
         found.say(&*table, &mut roles);
         warn_of_floats(&*table, found.id.as_slice(), &mut roles)?;
-        let mut labels = found.labels(&*table, options)?;
         let free: Vec<usize> = (0..table.columns().len()).filter(|column| !found.taken().contains(column)).collect();
+        let seen = Seen::look(&*table, path, &free, options).and_then(|seen| {
+            refuse_twice(&*table, path, &seen.wanted())?;
+            Ok((read_matrix(&*table, &seen.wanted(), limits)?, seen))
+        });
+        let columns = GraphError::both(seen, found.splits(&*table));
+        let (mut labels, ((matrix, seen), splits)) = GraphError::both(found.labels(&*table, options), columns)?;
         if let (LabelColumns::One(column), None, None) = (&found.label, &options.columns.label, &options.like)
             && let Some(what) = labels.as_ref().and_then(Named::are_names)
         {
@@ -105,16 +109,12 @@ impl NodeTable {
             let remedy = "a class that is called so needs another spelling in the table";
             roles.doubtful(Role::Labels, &[], what.clone(), format!("{what}; {remedy}"));
         }
-        let seen = Seen::look(&*table, path, &free, options)?;
         say_labels(&*table, &found.label, labels.as_ref(), &seen.candidates, &mut roles);
         found.say_split(&*table, &mut roles);
-        let wanted: Vec<(usize, &TableColumn)> = seen.features.iter().map(|(place, column)| (*place, column)).collect();
-        refuse_twice(&*table, path, &wanted)?;
-        let matrix = read_matrix(&*table, &wanted, limits)?;
-        say_features(&*table, &wanted, &matrix, options, &mut roles);
+        say_features(&*table, &seen.wanted(), &matrix, options, &mut roles);
         seen.say_absent(nodes, &mut roles);
         if found.label.is_some() && options.like.is_none() {
-            say_leaks(&wanted, &mut roles);
+            say_leaks(&seen.wanted(), &mut roles);
         }
         for (column, why) in &seen.ignored {
             match why {
@@ -125,11 +125,6 @@ impl NodeTable {
         let columns: Vec<TableColumn> = seen.features.into_iter().map(|(_, column)| column).collect();
         let (labels, classes) = labels.map_or((Labels::None, Vec::new()), |named| (named.labels, named.classes));
         let about = About { classes, features: feature_names(&columns), columns, ..About::default() };
-        let splits = match (found.split, found.masks.is_empty()) {
-            (Some(column), _) => vec![read_split(&*table, column)?],
-            (None, false) => vec![read_masks(&*table, &found.masks)?],
-            (None, true) => Vec::new(),
-        };
         let Matrix { features, exact, .. } = matrix;
         Ok(NodeTable { table, id: found.id, nodes, features, exact, labels, splits, about })
     }
@@ -139,6 +134,10 @@ impl NodeTable {
         let table = open_nodes(path, options)?;
         let is_free = |name: &str| !options.columns.ignore.iter().any(|ignored| ignored == name);
         let id = find_ids((&*table, path), options.columns.id.as_deref(), &is_free)?;
+        let table = match id.filter(|_| options.duplicates == Duplicates::First) {
+            Some(id) => firsts(table, id, &mut Roles::default().of_table(path))?,
+            None => table,
+        };
         let (features, exact, labels, about) = (Features::None, Exact::default(), Labels::None, About::default());
         Ok(NodeTable { nodes: table.rows(), table, id, features, exact, labels, splits: Vec::new(), about })
     }
@@ -151,7 +150,8 @@ impl NodeTable {
     /// The ids in the order of the rows; `None` where the row is the id.
     pub fn ids(&self, as_text: bool, limits: &Limits) -> Result<Option<IdColumn>> {
         let Some(column) = self.id else { return Ok(None) };
-        Ok(load_ids(&*self.table, &[column], as_text, limits)?.pop())
+        let ids = load_ids(&*self.table, &[column], as_text, limits);
+        Ok(ids.map_err(|first| all_wrong(&*self.table, (column, as_text), first, limits))?.pop())
     }
 }
 
@@ -230,6 +230,14 @@ impl Found {
             (LabelColumns::Several(columns, prefix), _) => reader.several(columns, prefix)?,
         };
         Ok(Some(Named { absent: reader.absent.take(), ..named }))
+    }
+
+    fn splits(&self, table: &dyn Table) -> Result<Vec<Split>> {
+        Ok(match (self.split, self.masks.is_empty()) {
+            (Some(column), _) => vec![read_split(table, column)?],
+            (None, false) => vec![read_masks(table, &self.masks)?],
+            (None, true) => Vec::new(),
+        })
     }
 
     fn say(&self, table: &dyn Table, roles: &mut TableRoles) {
@@ -356,9 +364,8 @@ impl Seen {
         }
         let mut seen = Seen { features: Vec::new(), ignored: Vec::new(), candidates: Vec::new(), absent: Vec::new() };
         let columns = &options.columns;
-        for name in &columns.features {
-            find_column(table, path, Some(name), &[])?;
-        }
+        let missing = columns.features.iter().map(|name| find_column(table, path, Some(name), &[]));
+        let mut errors: Vec<GraphError> = missing.filter_map(Result::err).collect();
         let name = |column: usize| table.columns()[column].name.clone();
         let mut used = Vec::new();
         for &column in free {
@@ -372,7 +379,6 @@ impl Seen {
             }
         }
         let surveys: Vec<Survey> = survey(table, &used, &options.cells)?;
-        let mut errors = Vec::new();
         for (column, survey) in used.into_iter().zip(surveys) {
             if survey.could_be_label() {
                 seen.candidates.push(name(column));
@@ -393,12 +399,17 @@ impl Seen {
                 }
                 Fate::Ignored(why) if columns.features.contains(&name(column)) => {
                     let what = format!("data.features_columns (--features-columns) names it, but: {why}");
-                    return Err(GraphError::format(path, format!("column '{}'", name(column)), what));
+                    errors.push(GraphError::format(path, format!("column '{}'", name(column)), what));
                 }
                 Fate::Ignored(why) => seen.ignored.push((name(column), Some(why))),
             }
         }
         if errors.is_empty() { Ok(seen) } else { Err(GraphError::several(errors)) }
+    }
+
+    /// The columns that become features, by their places.
+    fn wanted(&self) -> Vec<(usize, &TableColumn)> {
+        self.features.iter().map(|(place, column)| (*place, column)).collect()
     }
 
     /// Warns of words in categories that stand for missing values.
@@ -436,39 +447,4 @@ fn refuse_twice(table: &dyn Table, path: &Path, wanted: &[(usize, &TableColumn)]
         Some(_) => Ok(()),
         None => Ok(()),
     }
-}
-
-fn read_split(table: &dyn Table, column: usize) -> Result<Split> {
-    let mut split = Split { roles: vec![0; table.rows()] };
-    table.scan(&[(column, Kind::Text)], &mut |row, _, cell| {
-        let Cell::Text(name) = cell else { return Ok(()) };
-        if is_missing(name) {
-            return Ok(());
-        }
-        split.roles[row] = match name.to_lowercase().as_str() {
-            "train" | "training" | "tr" => Split::TRAIN,
-            "val" | "valid" | "validation" | "va" => Split::VAL,
-            "test" | "te" => Split::TEST,
-            "none" | "-" | "unlabelled" | "unlabeled" => 0,
-            _ => {
-                return Err(format!("expected train, val, test, none or nothing, found '{}'", shorten(name)));
-            }
-        };
-        Ok(())
-    })?;
-    Ok(split)
-}
-
-fn read_masks(table: &dyn Table, masks: &[(usize, u8)]) -> Result<Split> {
-    let mut split = Split { roles: vec![0; table.rows()] };
-    let wanted: Vec<_> = masks.iter().map(|&(column, _)| (column, Kind::Integer)).collect();
-    table.scan(&wanted, &mut |row, slot, cell| {
-        match cell {
-            Cell::Integer(1) => split.roles[row] |= masks[slot].1,
-            Cell::Integer(0) | Cell::Missing => {}
-            _ => return Err("expected 0 or 1".to_owned()),
-        }
-        Ok(())
-    })?;
-    Ok(split)
 }

@@ -1,18 +1,48 @@
 //! Nodes that have one id: what is said of them, and tables without the later ones.
 
-use super::edge_rows::{Kept, distinct_of};
-use super::table::{Cell, IdColumn, Kind, Table};
-use crate::error::Result;
+use super::edge_rows::{Kept, counted, distinct_of, missing};
+use super::id_index::IdIndex;
+use super::table::{Cell, IdColumn, Kind, Table, load_ids};
+use crate::error::{GraphError, Result};
+use crate::limits::Limits;
 use crate::roles::{Role, TableRoles};
 use std::collections::HashSet;
 
-/// What is said of ids of which some are those of several rows, the first of these.
-pub fn said(ids: &IdColumn, (first, row): (u32, usize), id: &dyn std::fmt::Display) -> String {
+/// What is said of ids of which some are those of several rows, the first two of these; `place` says which row of the
+/// file that of an id is.
+pub fn said(ids: &IdColumn, (first, row): (u32, usize), place: &dyn Fn(usize) -> usize) -> String {
     let (all, count) = (ids.len(), ids.len() - distinct_of(ids).len());
+    let id = match ids {
+        IdColumn::Integers(ids) => ids[row].to_string(),
+        IdColumn::Texts(ids) => ids.get(row).to_owned(),
+    };
+    let (first, row) = (place(first as usize), place(row));
     format!(
         "rows {first} and {row} have the same id '{id}': {count} of {all} rows repeat one; --duplicates first \
          (data.duplicates) keeps the first row of each node, and of each edge"
     )
+}
+
+/// What is wrong with a column of ids of which some are not there: that, and which of the others are repeated.
+pub fn all_wrong(
+    table: &dyn Table,
+    (column, as_text): (usize, bool),
+    first: GraphError,
+    limits: &Limits,
+) -> GraphError {
+    let wanted = [(column, if as_text { Kind::Text } else { Kind::Integer })];
+    let missing = missing(table, &wanted);
+    if missing == 0 {
+        return first;
+    }
+    let first = counted(first, table, missing, "each node needs one");
+    let twice = || {
+        let kept = Kept::with(table, &wanted).ok()?;
+        let ids = load_ids(&kept, &[column], as_text, limits).ok()?.pop()?;
+        let rows = IdIndex::of(&ids).err()?;
+        Some(GraphError::format(table.path(), "ids", said(&ids, rows, &|row| kept.place(row))))
+    };
+    GraphError::several(std::iter::once(first).chain(twice()))
 }
 
 /// The table without rows whose id an earlier row has.

@@ -167,6 +167,26 @@ impl Texts {
     }
 }
 
+/// Scans the table as [`Table::scan`] does, to the end whatever `sink` refuses: the error is that of the first cell
+/// which it refused, and says how many these are.
+pub fn scan_all(table: &dyn Table, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
+    let (mut first, mut count) = (None, 0usize);
+    table.scan(wanted, &mut |row, slot, cell| {
+        if let Err(what) = sink(row, slot, cell) {
+            count += 1;
+            first.get_or_insert((row, slot, what));
+        }
+        Ok(())
+    })?;
+    let Some((row, slot, what)) = first else { return Ok(()) };
+    // Only the table itself can say where in its file that is.
+    table.scan(wanted, &mut |at, of, _| match (at, of) == (row, slot) {
+        true if count > 1 => Err(format!("{what}; {count} such cells in {} rows", table.rows())),
+        true => Err(what.clone()),
+        false => Ok(()),
+    })
+}
+
 /// Loads columns of node ids, all as integers or, where `as_text`, all as texts.
 ///
 /// # Errors

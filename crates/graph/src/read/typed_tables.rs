@@ -5,7 +5,7 @@
 //! Types and relations stand in the order of their names. Columns have the usual names, or those that keys name for all
 //! tables alike; a name of ids that is not in a table is passed over there, as long as it is in some table.
 
-use super::edge_list::{numbers as number, open_edges};
+use super::edge_list::{held_to_its_ids, numbers as number, open_edges};
 use super::edge_rows::weights as read_weights;
 use super::ends::EdgeColumns;
 use super::id_index::{IdIndex, into_ids};
@@ -71,28 +71,50 @@ pub(super) fn read_tables(
 ) -> Result<(Dataset, Roles)> {
     refuse_unread(path, options)?;
     let (mut roles, mut types, mut opened, mut has_id) = (Roles::default(), Vec::new(), Vec::new(), false);
+    let mut errors = Vec::new();
     for (name, file) in node_files {
-        let mut options = ReadOptions { like: None, ..options.clone() };
-        let opened_table = open_nodes(&file, &options)?;
-        let is_id = |name: &String| opened_table.columns().iter().any(|column| column.name == *name);
-        match options.columns.id.take_if(|id| id != ROW && !is_id(id)) {
-            Some(_) => {}
-            None => has_id = true,
+        match read_nodes(file, options, (&mut has_id, &mut roles)) {
+            Ok(mut of) => {
+                types.push(found(name, &mut of.table, of.ids.as_ref()));
+                opened.push(of);
+            }
+            Err(error) => errors.push(error),
         }
-        let mut table = NodeTable::of(opened_table, &file, &options, &mut roles)?;
-        let ids = table.ids(table.has_text_ids(), &options.limits)?;
-        types.push(found(name, &mut table, ids.as_ref()));
-        opened.push(Opened { table, ids, path: file });
+    }
+    if !errors.is_empty() {
+        return Err(GraphError::several(errors));
     }
     if let Some(id) = options.columns.id.as_ref().filter(|_| !has_id) {
         return Err(GraphError::format(path, "types", format!("data.id (--id): no node table has a column '{id}'")));
     }
     let mut relations = Vec::new();
     for (name, file) in edge_files {
-        let relation = read_edges((&file, &name), (&types, &opened), options, &mut roles)?;
-        relations.push(relation);
+        match read_edges((&file, &name), (&types, &opened), options, &mut roles) {
+            Ok(relation) => relations.push(relation),
+            Err(error) => errors.push(error),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(GraphError::several(errors));
     }
     Ok((together(path, (types, relations), options)?, roles))
+}
+
+/// The nodes of one type, whose ids differ.
+fn read_nodes(path: PathBuf, options: &ReadOptions, (has_id, roles): (&mut bool, &mut Roles)) -> Result<Opened> {
+    let mut options = ReadOptions { like: None, ..options.clone() };
+    let table = open_nodes(&path, &options)?;
+    let is_id = |name: &String| table.columns().iter().any(|column| column.name == *name);
+    match options.columns.id.take_if(|id| id != ROW && !is_id(id)) {
+        Some(_) => {}
+        None => *has_id = true,
+    }
+    let table = held_to_its_ids(NodeTable::of(table, &path, &options, roles), &path, &options)?;
+    let ids = table.ids(table.has_text_ids(), &options.limits)?;
+    if let Some(Err(what)) = ids.as_ref().map(IdIndex::new) {
+        return Err(GraphError::format(&path, "ids", what));
+    }
+    Ok(Opened { table, ids, path })
 }
 
 /// The tables of a folder by their names, in the order of these.
@@ -174,8 +196,9 @@ fn read_edges(
     let columns = EdgeColumns::find(&*table, path, options)?;
     columns.say(&*table, path, options, roles);
     let rows = |column: usize, end: usize| numbers((&*table, path), column, &opened[end], options);
-    let (sources, targets) = (rows(columns.source, ends[0])?, rows(columns.target, ends[1])?);
-    let weights = columns.weight.map(|column| read_weights(&*table, column)).transpose()?;
+    let found = GraphError::both(rows(columns.source, ends[0]), rows(columns.target, ends[1]));
+    let weights = columns.weight.map(|column| read_weights(&*table, column)).transpose();
+    let ((sources, targets), weights) = GraphError::both(found, weights)?;
     Ok(EdgesFound { name: name.to_owned(), ends, sources, targets, weights })
 }
 

@@ -106,3 +106,49 @@ fn types_of_an_npz_are_told_apart_where_asked_for() {
     let error = read_with(&fixture, |options| options.typed = true).unwrap_err().to_string();
     assert!(error.contains("edge_type") && error.contains("expected 2 values, one an edge, found 3"), "{error}");
 }
+
+/// Two tables of nodes of which each has two errors, and then two of edges.
+#[test]
+fn all_that_is_wrong_with_tables_of_types_is_said_at_once() {
+    let read = |person: &str, item: &str, buys: &str, knows: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [
+            ("nodes/person.csv", person),
+            ("nodes/item.csv", item),
+            ("edges/person__buys__item.csv", buys),
+            ("edges/person__knows__person.csv", knows),
+        ];
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let path = folder.path().to_owned();
+        laconic_graph::read::read(&path, &laconic_graph::read::ReadOptions::default()).unwrap_err().to_string()
+    };
+    let all_said = |error: &str, expected: &[&[&str]]| {
+        let lines: Vec<&str> = error.lines().collect();
+        for words in expected {
+            let is_said = lines.iter().any(|line| words.iter().all(|word| line.contains(word)));
+            assert!(is_said, "{words:?} in no line of:\n{error}");
+        }
+        assert_eq!(lines.len(), expected.len(), "{error}");
+    };
+    let buys = "source,target\nann,7\n";
+    let error = read("id,age\nann,\nbob,2\nann,3\n", "id,price\n7,1\n7,2\n", buys, "source,target\nann,bob\n");
+    let expected: [&[&str]; 3] = [
+        &["person.csv", "'age'", "1 of 3 cells"],
+        &["person.csv", "rows 0 and 2 have the same id 'ann'"],
+        &["item.csv", "rows 0 and 1 have the same id '7'"],
+    ];
+    all_said(&error, &expected);
+    let (knows, people, items) = ("source,target\nann,dan\n", "id,age\nann,1\nbob,2\n", "id,price\n7,1\n");
+    let error = read(people, items, "source,target,weight\ncem,7,1\nann,8,\n", knows);
+    let expected: [&[&str]; 4] = [
+        &["person__buys__item.csv", "'cem'"],
+        &["person__buys__item.csv", "'8'"],
+        &["person__buys__item.csv", "'weight'", "1 cells of 2"],
+        &["person__knows__person.csv", "'dan'"],
+    ];
+    all_said(&error, &expected);
+}
