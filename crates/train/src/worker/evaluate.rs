@@ -95,9 +95,7 @@ impl Evaluator {
         let (metrics, classes, sets) = (plan.metrics.clone(), counts.classes, counts.multi_label);
         let form = Form::of(if plan.links.is_some() { 0 } else { classes }, sets);
         let shape = Shape { figures: 1 + metrics.len(), form };
-        // Who judges the models of trainers has the edges of all parts as one.
-        let apart = plan.links.is_none() || plan.trainers.is_none();
-        let tells = plan.config.train.part_figures && apart;
+        let tells = plan.config.train.part_figures;
         Evaluator { metrics, classes, sets, parts: tells.then_some(shape) }
     }
 

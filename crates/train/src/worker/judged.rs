@@ -10,6 +10,7 @@ use laconic_nn::links::{PAIRS_PER_PIECE, PairRows, PairScorer, Scoring};
 
 use super::edges::EdgesAmong;
 use super::judgements::{Judgement, Judgements, Left, SPLITS};
+use super::local::Local;
 use crate::plan::{LinkPlan, LinkSets, RankedAmong};
 
 /// Edges that are judged, those of validation and those of testing.
@@ -106,13 +107,22 @@ impl Judged<'_> {
         }
     }
 
-    /// Scores and counts all own edges.
+    /// Scores and counts all own edges. Where the rows of several parts are here and these are to be told apart, those
+    /// of each as well: an edge, and a pair of a pool, is of its target's part, as it is where parts have a worker each.
     pub fn judge(
         &self,
         (compute, scorer): (&mut Compute, &mut PairScorer),
         scoring: Scoring<'_>,
         row: impl Fn(u64) -> u32,
+        (local, tells): (&Local, bool),
     ) -> Judgements {
+        let owners = if tells { local.owners() } else { &[] };
+        let owner = |target: u64| match owners {
+            [] => None,
+            of_rows => of_rows.get(row(target) as usize).map(|&part| part as usize),
+        };
+        let parts = if owners.is_empty() { 0 } else { local.parts() };
+        let mut parts: Vec<[Judgement; SPLITS]> = (0..parts).map(|_| Default::default()).collect();
         let of = std::array::from_fn(|split| {
             let given = self.sets.judged(split).given;
             let others = match self.plan.ranked_among {
@@ -131,20 +141,28 @@ impl Judged<'_> {
                         pairs.relations.extend(edge.relation.map(u32::from));
                     }
                     begins.push(pairs.len());
-                    pooled.push(share >= 1.0 || Negatives::is_among(key, edge, share));
+                    pooled.push((share >= 1.0 || Negatives::is_among(key, edge, share), owner(edge.target)));
                 });
                 let mut scores = Vec::with_capacity(pairs.len());
                 scorer.scores(compute, scoring, &pairs, |_, some| scores.extend_from_slice(some));
-                for (ends, is_pooled) in begins.windows(2).zip(pooled) {
-                    judgement.add(&scores[ends[0]..ends[1]], (given.is_some(), is_pooled));
+                for (ends, (is_pooled, owner)) in begins.windows(2).zip(pooled) {
+                    let (scores, how) = (&scores[ends[0]..ends[1]], (given.is_some(), is_pooled));
+                    judgement.add(scores, how);
+                    owner.into_iter().for_each(|part| parts[part][split].add(scores, how));
                 }
             }
             if let Some(pool) = self.pool(split) {
-                self.score_pool(pool, (compute, scorer), scoring, &row, |some| judgement.add_to_pool(some));
+                let mut targets = pool.targets.iter();
+                self.score_pool(pool, (compute, scorer), scoring, &row, |some| {
+                    judgement.add_to_pool(some);
+                    for (score, part) in some.iter().zip(targets.by_ref().map(|&target| owner(target))) {
+                        part.into_iter().for_each(|part| parts[part][split].add_to_pool(&[*score]));
+                    }
+                });
             }
             judgement
         });
-        Judgements::new(of, [0, 1].map(|split| self.pool(split).is_some()))
+        Judgements::new((of, parts), [0, 1].map(|split| self.pool(split).is_some()))
     }
 
     /// Calls `each` with scores of the pairs of a pool.

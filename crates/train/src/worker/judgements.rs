@@ -210,6 +210,8 @@ impl Tops {
 /// What a worker counts of all splits.
 pub struct Judgements {
     of: [Judgement; SPLITS],
+    /// The same of each part, where several are here.
+    parts: Vec<[Judgement; SPLITS]>,
     /// Which splits have a given pool, in which everybody's edges have their ranks.
     pools: [bool; SPLITS],
 }
@@ -269,17 +271,26 @@ impl<'a> Sums<'a> {
 }
 
 impl Judgements {
-    pub(super) fn new(of: [Judgement; SPLITS], pools: [bool; SPLITS]) -> Judgements {
-        Judgements { of, pools }
+    pub(super) fn new(
+        (of, parts): ([Judgement; SPLITS], Vec<[Judgement; SPLITS]>),
+        pools: [bool; SPLITS],
+    ) -> Judgements {
+        Judgements { of, parts, pools }
     }
 
-    /// What own edges come to, in ranks among their own pairs and hits above everybody's pools, which have so many.
-    fn counted(&self, own: &[f64], tops: &Tops, (metrics, pools): (&[Metric], [f64; SPLITS])) -> PartCounts {
+    /// What the edges of a part come to, in ranks among their own pairs and hits above everybody's pools, which have so
+    /// many.
+    fn counted(
+        of: &[Judgement; SPLITS],
+        own: &[f64],
+        tops: &Tops,
+        (metrics, pools): (&[Metric], [f64; SPLITS]),
+    ) -> PartCounts {
         let mut parts = PartCounts::default();
         for (at, flat) in own.chunks_exact(tops.numbers()).enumerate().take(SPLITS) {
             let Some(sums) = Sums::of(flat, tops).filter(|sums| sums.edges > 0.0) else { continue };
             let sums = Sums { pool: pools[at], ..sums };
-            let areas = self.of[at].areas(metrics);
+            let areas = of[at].areas(metrics);
             let each = metrics.iter().map(|metric| sums.figure(*metric, tops, [&areas[0], &areas[1]]).0);
             let figures = std::iter::once(sums.loss).chain(each).collect();
             parts[at] = Counted { count: sums.edges as u64, figures, decisions: Vec::new() };
@@ -287,8 +298,8 @@ impl Judgements {
         parts
     }
 
-    /// Figures over all workers, the sum of `count` over them, and if it `tells` them those of own edges; `left` are
-    /// edges with few pairs.
+    /// Figures over all workers, the sum of `count` over them, and if it `tells` them those of each part that is here;
+    /// `left` are edges with few pairs.
     ///
     /// # Errors
     /// If another worker does not answer, or sends something else.
@@ -302,15 +313,10 @@ impl Judgements {
         let tops = Tops::of(metrics);
         self.rank_in_pools(transport, metrics, round)?;
         let all = &self.of;
-        let hits = hits(all, transport, &tops.hits, round)?;
-        let mut flat = Vec::with_capacity(SPLITS * tops.numbers() + 1);
-        for (judgement, hits) in all.iter().zip(&hits) {
-            judgement.ranks(&tops.ranks).flatten(&mut flat);
-            flat.extend(judgement.loss);
-            flat.extend([judgement.scores[0].len(), judgement.pool().len()].map(|count| count as f64));
-            flat.extend(hits);
-        }
-        let own = flat.clone();
+        let several: Vec<&[Judgement; SPLITS]> = std::iter::once(all).chain(&self.parts).collect();
+        let hits = hits(&several, transport, &tops.hits, round)?;
+        let flats: Vec<Vec<f64>> = several.iter().zip(&hits).map(|(of, hits)| flat(of, hits, &tops)).collect();
+        let mut flat = flats[0].clone();
         flat.push(count as f64);
         collectives::all_reduce_f64(transport, tag(round, Step::Sums), &mut flat)?;
         let binned = if metrics.contains(&Metric::RocAuc) { areas(all, transport, round)? } else { Default::default() };
@@ -334,7 +340,9 @@ impl Judgements {
                 scores.notes.extend(left[at].said(number, split, sums.edges));
             }
         }
-        let parts = if tells { vec![self.counted(&own, &tops, (metrics, pools))] } else { Vec::new() };
+        // One part alone is all that is here.
+        let parts = several.iter().zip(&flats).skip(usize::from(several.len() > 1)).filter(|_| tells);
+        let parts = parts.map(|(of, own)| Judgements::counted(of, own, &tops, (metrics, pools))).collect();
         Ok(Evaluated { scores, bytes, parts })
     }
 
@@ -345,10 +353,13 @@ impl Judgements {
         }
         let own = |split: usize| if self.pools[split] { self.of[split].scores[1].clone() } else { Vec::new() };
         let pools = everybodys(&[0, 1].map(own), usize::MAX, transport, tag(round, Step::PoolScores))?;
-        for ((judgement, pool), is_ranked) in self.of.iter_mut().zip(pools).zip(self.pools) {
+        for (split, (pool, is_ranked)) in pools.into_iter().zip(self.pools).enumerate() {
             if is_ranked && !pool.is_empty() {
-                let (pool, Judgement { ranks, scores: [edges, _], .. }) = (Pool::new(pool), judgement);
-                ranks.extend(edges.iter().map(|&edge| pool.rank(edge)));
+                let pool = Pool::new(pool);
+                for of in std::iter::once(&mut self.of).chain(&mut self.parts) {
+                    let Judgement { ranks, scores: [edges, _], .. } = &mut of[split];
+                    ranks.extend(edges.iter().map(|&edge| pool.rank(edge)));
+                }
             }
         }
         Ok(())
@@ -423,30 +434,42 @@ fn everybodys(
     Ok(pools)
 }
 
-/// For each split and K how many own edges score above the K-th best of everybody's pool; 0 where it has fewer.
+/// The numbers of both splits that are added up.
+fn flat(of: &[Judgement; SPLITS], hits: &[Vec<f64>; SPLITS], tops: &Tops) -> Vec<f64> {
+    let mut flat = Vec::with_capacity(SPLITS * tops.numbers() + 1);
+    for (judgement, hits) in of.iter().zip(hits) {
+        judgement.ranks(&tops.ranks).flatten(&mut flat);
+        flat.extend(judgement.loss);
+        flat.extend([judgement.scores[0].len(), judgement.pool().len()].map(|count| count as f64));
+        flat.extend(hits);
+    }
+    flat
+}
+
+/// For each split and K how many edges score above the K-th best of everybody's pool; 0 where it has fewer. Of all own
+/// edges, which come first, and of each part of them.
 fn hits(
-    all: &[Judgement; SPLITS],
+    several: &[&[Judgement; SPLITS]],
     transport: &mut dyn Transport,
     tops: &[usize],
     round: u32,
-) -> Result<[Vec<f64>; SPLITS]> {
-    let Some(&most) = tops.iter().max() else { return Ok(Default::default()) };
+) -> Result<Vec<[Vec<f64>; SPLITS]>> {
+    let mut hits: Vec<[Vec<f64>; SPLITS]> = several.iter().map(|_| Default::default()).collect();
+    let (Some(&most), Some(all)) = (tops.iter().max(), several.first()) else { return Ok(hits) };
     let own = |judgement: &Judgement| {
         let mut best = Best::new(most);
         best.extend(judgement.pool().iter().copied());
         best.scores().to_vec()
     };
     let pools = everybodys(&all.each_ref().map(own), most, transport, tag(round, Step::Pools))?;
-    let count = |(pool, judgement): (&Vec<f32>, &Judgement)| {
-        let above = |&top: &usize| {
+    for (split, pool) in pools.iter().enumerate() {
+        for &top in tops {
             let mut best = Best::new(top);
             best.extend(pool.iter().copied());
-            best.hits(&judgement.scores[0]).unwrap_or(0) as f64
-        };
-        tops.iter().map(above).collect()
-    };
-    let mut hits: [Vec<f64>; SPLITS] = Default::default();
-    pools.iter().zip(all).map(count).zip(&mut hits).for_each(|(found, into)| *into = found);
+            let above = several.iter().map(|of| best.hits(&of[split].scores[0]).unwrap_or(0) as f64);
+            above.zip(&mut hits).for_each(|(above, into)| into[split].push(above));
+        }
+    }
     Ok(hits)
 }
 

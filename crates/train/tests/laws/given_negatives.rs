@@ -18,13 +18,17 @@ const GIVEN: [&str; 3] = ["task.kind=link_prediction", "task.split=given", "task
 /// Targets of each edge's own.
 const EACH: usize = 12;
 
-/// The edges of a split, of testing every other one, in an order that is not the graph's.
-fn held(dataset: &Dataset, role: u8) -> Vec<(u32, u32)> {
+/// The edges of a split.
+fn all_held(dataset: &Dataset, role: u8) -> Vec<(u32, u32)> {
     let graph = &dataset.graph;
     let roles = graph.data.held.as_ref().expect("edges are held out");
     let ends = |target: usize| graph.in_edges(target).map(move |edge| (edge, (graph.sources[edge], target as u32)));
-    let all = (0..graph.rows()).flat_map(ends).filter(|(edge, _)| roles[*edge] == role).map(|(_, ends)| ends);
-    let mut edges: Vec<(u32, u32)> = all.step_by(usize::from(role)).collect();
+    (0..graph.rows()).flat_map(ends).filter(|(edge, _)| roles[*edge] == role).map(|(_, ends)| ends).collect()
+}
+
+/// The same, of testing every other one, in an order that is not the graph's.
+fn held(dataset: &Dataset, role: u8) -> Vec<(u32, u32)> {
+    let mut edges: Vec<(u32, u32)> = all_held(dataset, role).into_iter().step_by(usize::from(role)).collect();
     edges.reverse();
     edges
 }
@@ -119,6 +123,59 @@ fn figures_among_given_pairs_are_those_of_a_plain_oracle_on_any_number_of_worker
                 assert_eq!(found[name].is_some(), expected.is_some(), "{split} {name}");
                 let (found, expected) = (found[name].unwrap_or(0.0), expected.unwrap_or(0.0));
                 assert!((found - expected).abs() < near, "{workers} workers, {split} {name}: {found}, not {expected}");
+            }
+        }
+    }
+}
+
+/// Of trainers, whose judge has the edges and the pools of all parts: both are of their targets' part. Ranks and hits
+/// are among all pairs of a pool, the loss and the area are of the part's own.
+#[test]
+fn figures_of_parts_among_pools_are_those_of_a_plain_oracle() {
+    let mut dataset = given(&unlabelled());
+    let pools: [Vec<(u32, u32)>; 2] = [30, 33].map(|stream| {
+        let node = |stream: u64, at: u64| draw(stream).with(at).below(180) as u32;
+        (0..240).map(|at| (node(stream, at), node(stream + 1, at))).collect()
+    });
+    dataset.negatives = Some(pools.each_ref().map(|pool| {
+        let (sources, targets) = pool.iter().copied().unzip();
+        GivenPairs { sources, targets, ..GivenPairs::default() }
+    }));
+    let alone = ["schedule.kind=averaging", "schedule.interval=2 steps", "schedule.limit=6 steps"];
+    let more = ["task.negatives=local", "partition.parts=3", "train.metrics=['mrr', 'hits@10', 'roc_auc_exact']"];
+    let run = train(&config(&[&GIVEN[..], &alone, &more].concat()), dataset.clone(), Options::default());
+    let run = run.expect("a run");
+    let (mut rows, mut owners) = (vec![Vec::new(); 180], vec![0; 180]);
+    for (number, part) in predict(&run, Data::from(dataset.clone())).expect("embeddings").iter().enumerate() {
+        for (row, &node) in part.nodes.iter().enumerate() {
+            rows[node as usize] = part.inferred.logits.row(row).to_vec();
+            owners[node as usize] = number;
+        }
+    }
+    let score = |(a, b): (u32, u32)| -> f64 {
+        let pairs = rows[a as usize].iter().zip(&rows[b as usize]);
+        pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let scores = |pairs: &[(u32, u32)]| pairs.iter().map(|&pair| score(pair)).collect::<Vec<f64>>();
+    let found = run.summary.metrics.parts.as_ref().expect("told");
+    for (split, told) in [&found.val, &found.test].into_iter().enumerate() {
+        for part in 0..3 {
+            let is_own = |&(_, target): &(u32, u32)| owners[target as usize] == part;
+            let own = |pairs: &[(u32, u32)]| pairs.iter().copied().filter(is_own).collect::<Vec<_>>();
+            let (edges, pool) = (own(&all_held(&dataset, 1 + split as u8)), own(&pools[split]));
+            assert!(edges.len() > 5 && pool.len() > 5 && told.count[part] == edges.len() as u64, "part {part}");
+            let edges = scores(&edges);
+            let among_all = by_definition(&edges, &scores(&pools[split]), None);
+            let among_own = by_definition(&edges, &scores(&pool), None);
+            for (name, near, of) in [
+                ("mrr", 1e-6, &among_all),
+                ("hits@10", 1e-6, &among_all),
+                ("roc_auc_exact", 1e-6, &among_own),
+                ("loss", 1e-5, &among_own),
+            ] {
+                let expected = of.iter().find(|(figure, _)| *figure == name).and_then(|(_, figure)| *figure);
+                let (found, expected) = (told.figures[name].of[part].expect("told"), expected.expect("a figure"));
+                assert!((found - expected).abs() < near, "split {split}, part {part}, {name}: {found}, not {expected}");
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use laconic_graph::dataset::{Dataset, Labels, Split};
+use laconic_graph::links::LinkRole;
 use laconic_graph::part::Part;
 use laconic_train::config::Config;
 use laconic_train::plan::Members;
@@ -13,12 +14,12 @@ use laconic_train::record::summary::MetricsSummary;
 use laconic_train::record::weights;
 use laconic_train::run::predict::{Predictions, predict_parts};
 use laconic_train::run::source::Source;
-use laconic_train::run::{Options, Outcome};
+use laconic_train::run::{Data, Options, Outcome, predict, train};
 use laconic_wire::{Count, Kind};
 
 use crate::fixture::{config, folder, graph, into_folder, multi_label, parts, run, try_run};
 use crate::hosted::Until;
-use crate::links;
+use crate::links::{self, Oracle};
 use crate::same_bits::stop_after;
 
 const METHODS: [&[&str]; 5] = [
@@ -28,6 +29,9 @@ const METHODS: [&[&str]; 5] = [
     &["schedule.kind=llcg", "schedule.corrections=1", "schedule.interval=2 steps", "schedule.limit=8 steps"],
     &["batch.size=20"],
 ];
+
+const TRAINERS_OF_LINKS: [&str; 4] =
+    ["schedule.kind=averaging", "schedule.interval=2 steps", "schedule.limit=6 steps", "task.negatives=local"];
 
 const COUNTED: &str = "train.metrics=[\"accuracy\", \"micro_f1\", \"macro_f1\"]";
 
@@ -170,7 +174,9 @@ fn figures_of_parts_are_what_the_model_says_of_their_own_nodes() {
 #[test]
 fn a_run_that_was_stopped_tells_the_same_of_its_parts_as_one_that_was_not() {
     let dataset = graph(150, 4);
-    for keys in METHODS {
+    // Trainers of links begin as the others do, with how they are scheduled.
+    let of_links: Vec<&str> = TRAINERS_OF_LINKS.into_iter().chain(links::keys(&[])).collect();
+    for keys in METHODS.into_iter().chain([&of_links[..]]) {
         // A rate of 1 is best early, before the run is stopped, and a small one late.
         for more in [&["train.lr=1.0"][..], &["train.lr=0.01"], &["train.lr=1.0", "out.checkpoint_every=1"]] {
             let keys = [keys, more, &["train.epochs=6", "train.optimiser=sgd", "train.momentum=0"]].concat();
@@ -219,7 +225,7 @@ fn workers_tell_once_what_was_predicted_and_nothing_where_they_are_not_to() {
 #[test]
 fn held_out_edges_of_parts_add_up_to_those_of_all() {
     let metrics_of = "train.metrics=[\"mrr\", \"hits@20\", \"roc_auc\", \"roc_auc_exact\", \"recall@10\"]";
-    for more in [&["model.arch=gcn"][..], &["schedule.kind=lazy"]] {
+    for more in [&["model.arch=gcn"][..], &["schedule.kind=lazy"], &TRAINERS_OF_LINKS] {
         for workers in [1, 3] {
             let keys = links::keys(&[more, &[metrics_of]].concat());
             let outcomes = run(&config(&keys), &graph(180, 4), workers);
@@ -240,9 +246,46 @@ fn held_out_edges_of_parts_add_up_to_those_of_all() {
             }
         }
     }
-    let alone = ["schedule.kind=averaging", "schedule.interval=2 steps", "schedule.limit=6 steps"];
-    let keys = links::keys(&[&alone[..], &["task.negatives=local"]].concat());
-    assert!(metrics(&run(&config(&keys), &graph(180, 4), 3)).parts.is_none(), "one judge has all edges");
+    let keys = links::keys(&[&TRAINERS_OF_LINKS[..], &["train.part_figures=false"]].concat());
+    assert!(metrics(&run(&config(&keys), &graph(180, 4), 3)).parts.is_none(), "nobody tells");
+}
+
+/// Counted anew from everybody's embeddings, edge by edge: an edge is of its target's part, whoever judges it. Hits are
+/// above the pool of all parts.
+#[test]
+fn figures_of_links_of_parts_are_what_the_model_says_of_edges_that_end_in_them() {
+    let dataset = links::unlabelled();
+    let metrics_of = "train.metrics=['mrr', 'hits@10', 'roc_auc', 'roc_auc_exact', 'recall@10', 'ndcg@10', 'ndcg@20']";
+    for more in [&["model.arch=sage"][..], &TRAINERS_OF_LINKS] {
+        let keys = links::keys(&[more, &["train.eval_every=0", "partition.parts=3", metrics_of]].concat());
+        let run = train(&config(&keys), dataset.clone(), Options::default()).expect("a run");
+        let (mut embeddings, mut owners) = (vec![Vec::new(); 180], vec![0; 180]);
+        for (number, part) in predict(&run, Data::from(dataset.clone())).expect("embeddings").iter().enumerate() {
+            for (row, &node) in part.nodes.iter().enumerate() {
+                embeddings[node as usize] = part.inferred.logits.row(row).to_vec();
+                owners[node as usize] = number;
+            }
+        }
+        let score = |a: u64, b: u64| -> f64 {
+            let pairs = embeddings[a as usize].iter().zip(&embeddings[b as usize]);
+            pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+        };
+        let told = both(&run.summary.metrics.parts);
+        for (found, role) in told.into_iter().zip([LinkRole::Val, LinkRole::Test]) {
+            let all = Oracle::ending_at(&dataset, role, score, |_| true);
+            for part in 0..3 {
+                let mut own = Oracle::ending_at(&dataset, role, score, |target| owners[target as usize] == part);
+                assert!(own.edges.len() > 5 && own.edges.len() < all.edges.len());
+                assert_eq!(found.count[part], own.edges.len() as u64, "{keys:?}, {role:?}, part {part}");
+                own.pool.clone_from(&all.pool);
+                for (name, expected, near) in own.figures() {
+                    let Some(of) = found.figures.get(name).map(|figure| figure.of[part]) else { continue };
+                    let what = format!("{keys:?}, {role:?} {name} of part {part}: {of:?}, not {expected:?}");
+                    assert!((of.expect("a figure") - expected.expect("a figure")).abs() < near, "{what}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

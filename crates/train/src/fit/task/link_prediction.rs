@@ -135,10 +135,10 @@ impl Task for LinkPrediction {
         ends.fetch(worker, ends::evaluated(self.layer, round), outputs, others)?;
         let scoring = Scoring { decoder: &*self.plan.decoder, p: &p[tail], rows: [outputs, others] };
         let metrics = worker.plan.metrics.clone();
-        let judgements: Judgements = judged.judge((&mut worker.compute, &mut self.scorer), scoring, ends.index());
+        let (by, tells) = ((&mut worker.compute, &mut self.scorer), worker.evaluator.parts().is_some());
+        let judgements: Judgements = judged.judge(by, scoring, ends.index(), (&worker.local, tells));
         worker.links = Some(sets);
         self.judged = Some((ends, edges, left));
-        let tells = worker.evaluator.parts().is_some();
         judgements.figures(&mut worker.transport, (&self.plan, &metrics), left, (round, sent, tells))
     }
 }
