@@ -80,8 +80,8 @@ pub(crate) struct Spread {
 /// millionth of a deviation, or of a number far from all others no more than what comes out of it loses as `f32`.
 const FAR: f64 = 16.0;
 
-/// Whether so few of the numbers of a column are not 0 that its mean cannot be [`FAR`]: with a share `p` of them it is at
-/// most `sqrt(p / (1 - p))` deviations from 0.
+/// Whether so few of the numbers of a column are not 0 that its mean cannot be [`FAR`]: with a share `p` of them it is
+/// at most `sqrt(p / (1 - p))` deviations from 0.
 pub(crate) fn is_never_lost(filled: usize, rows: usize) -> bool {
     rows.saturating_sub(filled) as f64 * (FAR * FAR + 1.0) >= rows as f64
 }

@@ -142,8 +142,8 @@ pub fn text_features(path: &Path, nodes: usize, limits: &Limits) -> Result<(Feat
     Ok((features, exact))
 }
 
-/// The CSR matrix `<name>_{data,indices,indptr,shape}`, and of numbers that `f32` may round those columns apart of which
-/// too much would be lost.
+/// The CSR matrix `<name>_{data,indices,indptr,shape}`, and of numbers that `f32` may round those columns apart of
+/// which too much would be lost.
 pub fn npz_csr_features(npz: &mut Npz, name: &str, nodes: usize, limits: &Limits) -> Result<(Features, Exact)> {
     let member = |part: &str| format!("{name}_{part}");
     let shape = npz.read::<i64>(&member("shape"), 2)?.values;

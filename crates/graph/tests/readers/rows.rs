@@ -80,83 +80,86 @@ fn all_that_is_wrong_with_both_tables_is_said_at_once() {
     assert!(has(&["expected a weight", "1 cells of 3 rows hold none"]), "{error}");
 }
 
+/// Edges, nodes, what is asked for, and the words of each line of the error.
+type Wrong = (&'static str, Option<&'static str>, fn(&mut ReadOptions), &'static [&'static [&'static str]]);
+
+const WRONG: [Wrong; 9] = [
+    (
+        "source,target,weight\na,b,1\nb,a,\nc,a,2\n",
+        Some("id,age\na,1\nb,2\na,3\n"),
+        |_| {},
+        &[
+            &["edges.csv", "line 3", "'weight'", "1 cells of 3 rows hold none"],
+            &["nodes.csv", "rows 0 and 2 have the same id 'a': 1 of 3 rows"],
+            &["edges.csv", "edge 2 names 'c'", "1 of 3 rows"],
+        ],
+    ),
+    (
+        "source,target\n,b\na,b\nx,\na,y\n",
+        Some("id,age\na,1\nb,2\nb,3\n"),
+        |_| {},
+        &[
+            &["edges.csv", "line 2", "'source'", "2 cells of 4 rows hold none"],
+            &["nodes.csv", "rows 1 and 2 have the same id 'b'"],
+            &["edges.csv", "edge 3 names 'y'", "1 of 2 rows"],
+        ],
+    ),
+    (
+        "source,target\na,b\n",
+        Some("id,age\na,1\n,2\nb,3\nb,4\n"),
+        |_| {},
+        &[
+            &["nodes.csv", "line 3", "'id'", "1 cells of 4 rows hold none"],
+            &["nodes.csv", "rows 2 and 3 have the same id 'b': 1 of 3 rows"],
+        ],
+    ),
+    (
+        "source,target\na,b\n",
+        Some("id,age,label,split\na,,0.5,often\nb,2,1,train\na,3,1.5,seldom\n"),
+        |_| {},
+        &[
+            &["'label'", "the label of node 0 is 0.5 (and 1 others)"],
+            &["'age'", "1 of 3 cells have no value"],
+            &["line 2", "'split'", "found 'often'; 2 such cells in 3 rows"],
+            &["rows 0 and 2 have the same id 'a': 1 of 3 rows"],
+        ],
+    ),
+    (
+        "when,what\n0.5,red\n1.5,blue\n",
+        Some("id,age\na,1\nb,2\na,3\n"),
+        |_| {},
+        &[&["no rule knows"], &["rows 0 and 2 have the same id 'a'"]],
+    ),
+    (
+        "source,target,weight,kind\na,b,,x\nb,a,1,\na,a,1,x\n",
+        None,
+        |options| options.columns.relation = Some("kind".to_owned()),
+        &[&["line 2", "'weight'", "1 cells of 3"], &["line 3", "'kind'", "1 cells of 3", "--relation kind"]],
+    ),
+    (
+        "source,target\na,\na,x\nb,a\na,b\na,b\n",
+        Some("id,age\na,1\nb,2\n"),
+        |options| (options.unknown, options.duplicates) = (Unknown::Drop, Duplicates::Error),
+        &[&["rows 3 and 4 are the same edge: 1 rows"]],
+    ),
+    (
+        "source,target,weight\na,b,1\nb,a,\na,b,2\n",
+        Some("id,age\na,1\nb,2\na,3\n"),
+        |options| options.duplicates = Duplicates::First,
+        &[&["line 3", "'weight'"]],
+    ),
+    (
+        "source,target\na,b\n",
+        Some("id,age\na,\nb,2\na,3\n"),
+        |options| (options.duplicates, options.columns.features) = (Duplicates::First, vec!["hue".to_owned()]),
+        &[&["expected", "'hue'"]],
+    ),
+];
+
 /// Each line of the error, held to what a person counts in the tables.
 #[test]
 fn no_error_of_a_table_hides_one_of_another_kind() {
-    type Case = (&'static str, Option<&'static str>, fn(&mut ReadOptions), &'static [&'static [&'static str]]);
-    let cases: [Case; 9] = [
-        (
-            "source,target,weight\na,b,1\nb,a,\nc,a,2\n",
-            Some("id,age\na,1\nb,2\na,3\n"),
-            |_| {},
-            &[
-                &["edges.csv", "line 3", "'weight'", "1 cells of 3 rows hold none"],
-                &["nodes.csv", "rows 0 and 2 have the same id 'a': 1 of 3 rows"],
-                &["edges.csv", "edge 2 names 'c'", "1 of 3 rows"],
-            ],
-        ),
-        (
-            "source,target\n,b\na,b\nx,\na,y\n",
-            Some("id,age\na,1\nb,2\nb,3\n"),
-            |_| {},
-            &[
-                &["edges.csv", "line 2", "'source'", "2 cells of 4 rows hold none"],
-                &["nodes.csv", "rows 1 and 2 have the same id 'b'"],
-                &["edges.csv", "edge 3 names 'y'", "1 of 2 rows"],
-            ],
-        ),
-        (
-            "source,target\na,b\n",
-            Some("id,age\na,1\n,2\nb,3\nb,4\n"),
-            |_| {},
-            &[
-                &["nodes.csv", "line 3", "'id'", "1 cells of 4 rows hold none"],
-                &["nodes.csv", "rows 2 and 3 have the same id 'b': 1 of 3 rows"],
-            ],
-        ),
-        (
-            "source,target\na,b\n",
-            Some("id,age,label,split\na,,0.5,often\nb,2,1,train\na,3,1.5,seldom\n"),
-            |_| {},
-            &[
-                &["'label'", "the label of node 0 is 0.5 (and 1 others)"],
-                &["'age'", "1 of 3 cells have no value"],
-                &["line 2", "'split'", "found 'often'; 2 such cells in 3 rows"],
-                &["rows 0 and 2 have the same id 'a': 1 of 3 rows"],
-            ],
-        ),
-        (
-            "when,what\n0.5,red\n1.5,blue\n",
-            Some("id,age\na,1\nb,2\na,3\n"),
-            |_| {},
-            &[&["no rule knows"], &["rows 0 and 2 have the same id 'a'"]],
-        ),
-        (
-            "source,target,weight,kind\na,b,,x\nb,a,1,\na,a,1,x\n",
-            None,
-            |options| options.columns.relation = Some("kind".to_owned()),
-            &[&["line 2", "'weight'", "1 cells of 3"], &["line 3", "'kind'", "1 cells of 3", "--relation kind"]],
-        ),
-        (
-            "source,target\na,\na,x\nb,a\na,b\na,b\n",
-            Some("id,age\na,1\nb,2\n"),
-            |options| (options.unknown, options.duplicates) = (Unknown::Drop, Duplicates::Error),
-            &[&["rows 3 and 4 are the same edge: 1 rows"]],
-        ),
-        (
-            "source,target,weight\na,b,1\nb,a,\na,b,2\n",
-            Some("id,age\na,1\nb,2\na,3\n"),
-            |options| options.duplicates = Duplicates::First,
-            &[&["line 3", "'weight'"]],
-        ),
-        (
-            "source,target\na,b\n",
-            Some("id,age\na,\nb,2\na,3\n"),
-            |options| (options.duplicates, options.columns.features) = (Duplicates::First, vec!["hue".to_owned()]),
-            &[&["expected", "'hue'"]],
-        ),
-    ];
-    for (edges, nodes, change, expected) in cases {
+    for (edges, nodes, change, expected) in WRONG {
         let error = try_read(("edges.csv", edges), nodes, change).unwrap_err();
         let lines: Vec<&str> = error.lines().collect();
         for words in expected {

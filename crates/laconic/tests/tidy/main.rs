@@ -50,6 +50,7 @@ const NAMES: &[(&str, &str)] = &[
     // Words for readers of a table, and for labels in files.
     ("crates/graph/src/info/summary.rs", "none"),
     ("crates/graph/src/read/node_roles.rs", "none"),
+    ("crates/graph/src/read/node_splits.rs", "none"),
     ("crates/graph/src/read/node_table.rs", "none"),
     // A list of parameters that only a perceptron has.
     ("crates/nn/src/network.rs", "mlp"),

@@ -17,7 +17,7 @@ use crate::plan::{LinkPlan, Plan, RankedAmong};
 use crate::selection::Scope;
 use crate::worker::edges::pairs_bytes;
 use crate::worker::ends::{embeddings, evaluated, ids_bytes};
-use crate::worker::judgements::Left;
+use crate::worker::left::Left;
 
 /// The most that one worker may need of others, and others of it.
 pub(super) struct Bounds<'a> {

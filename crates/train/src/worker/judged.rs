@@ -9,7 +9,8 @@ use laconic_nn::Compute;
 use laconic_nn::links::{PAIRS_PER_PIECE, PairRows, PairScorer, Scoring};
 
 use super::edges::EdgesAmong;
-use super::judgements::{Judgement, Judgements, Left, SPLITS};
+use super::judgements::{Judgement, Judgements};
+use super::left::{Left, SPLITS};
 use super::local::Local;
 use crate::plan::{LinkPlan, LinkSets, RankedAmong};
 
@@ -108,7 +109,7 @@ impl Judged<'_> {
     }
 
     /// Scores and counts all own edges. Where the rows of several parts are here and these are to be told apart, those
-    /// of each as well: an edge, and a pair of a pool, is of its target's part, as it is where parts have a worker each.
+    /// of each as well: an edge, and a pair of a pool, is of its target's part, as where parts have a worker each.
     pub fn judge(
         &self,
         (compute, scorer): (&mut Compute, &mut PairScorer),

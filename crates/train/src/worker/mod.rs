@@ -10,6 +10,7 @@ pub mod ends;
 pub mod evaluate;
 pub mod judged;
 pub mod judgements;
+pub mod left;
 pub mod local;
 pub mod parts;
 mod stop;

@@ -23,7 +23,8 @@ use crate::worker::edges::EdgesAmong;
 use crate::worker::ends::{self, Ends};
 use crate::worker::evaluate::Evaluated;
 use crate::worker::judged::Judged;
-use crate::worker::judgements::{Judgements, Left};
+use crate::worker::judgements::Judgements;
+use crate::worker::left::Left;
 
 /// Which nodes have an edge between them, from an embedding of each.
 pub(in crate::fit) struct LinkPrediction {
