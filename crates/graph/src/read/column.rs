@@ -47,7 +47,7 @@ pub enum Cell<'a> {
 }
 
 /// A table on disk.
-pub trait Table {
+pub trait Table: Sync {
     /// The file.
     fn path(&self) -> &Path;
 
@@ -81,6 +81,16 @@ pub trait Table {
     /// within each column; which column comes first is up to the file. An error of the sink, saying what was expected,
     /// is given the place of the cell.
     fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()>;
+
+    /// How many rows each of the pieces has that [`Table::scan_piece`] gives: together all rows, in their order.
+    fn pieces(&self) -> Vec<usize> {
+        vec![self.rows()]
+    }
+
+    /// As [`Table::scan`], for the rows of one piece, which count from 0. Several threads may read a piece each.
+    fn scan_piece(&self, _piece: usize, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
+        self.scan(wanted, sink)
+    }
 }
 
 /// What takes the cells of [`Table::scan`].

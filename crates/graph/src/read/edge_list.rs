@@ -12,6 +12,7 @@ use super::edge_rows::{Kept, Numbered, Refused, data_of, ends_of, number, repeat
 use super::ends::{EdgeColumns, SOURCE_NAMES, TARGET_NAMES};
 use super::float_ids::warn_of_floats;
 use super::id_index::{IdIndex, distinct, into_ids};
+use super::known_ends::known_ends;
 use super::matrix_table::refuse_matrix;
 use super::mixed_table;
 use super::node_table::{NodeTable, open_nodes};
@@ -155,7 +156,10 @@ fn joined(
     roles: &mut Roles,
 ) -> Result<Dataset> {
     let all = table.rows();
-    let rows = Rows::read((table, path, columns), (nodes.as_ref(), nodes_path), options)?;
+    let rows = match Rows::whole((table, columns), nodes.as_ref(), options) {
+        Some(rows) => rows,
+        None => Rows::read((table, path, columns), (nodes.as_ref(), nodes_path), options)?,
+    };
     if let Some(what) = rows.two_kinds {
         roles.of_table(path).doubtful(Role::Rows, &[], what.clone(), what);
     }
@@ -198,7 +202,33 @@ struct Rows {
     two_kinds: Option<String>,
 }
 
+/// The columns of both ends, as texts where the ids of one of them or of the nodes are.
+fn ends_wanted(table: &dyn Table, columns: &EdgeColumns, nodes: Option<&NodeTable>) -> [(usize, Kind); 2] {
+    let ends = [columns.source, columns.target];
+    let texts = table.rows() > 0 && ends.iter().any(|&end| table.columns()[end].kind != Kind::Integer);
+    let as_text = texts || nodes.is_some_and(NodeTable::has_text_ids);
+    ends.map(|end| (end, if as_text { Kind::Text } else { Kind::Integer }))
+}
+
 impl Rows {
+    /// Rows that all name nodes of a table: their ids are never all in memory. `None` where there is no such table, and
+    /// where something is wrong, which [`Rows::read`] says.
+    fn whole(
+        (table, columns): (&dyn Table, &EdgeColumns),
+        nodes: Option<&NodeTable>,
+        options: &ReadOptions,
+    ) -> Option<Rows> {
+        if options.duplicates == Duplicates::Error {
+            return None;
+        }
+        let wanted = ends_wanted(table, columns, nodes);
+        let ids = nodes?.ids(wanted[0].1 == Kind::Text, &options.limits).ok()??;
+        let ends = known_ends(table, wanted, &ids, &options.limits)?;
+        let (data, relations) = data_of(table, columns, options).ok()?;
+        let (nodes, ids) = (ids.len(), Some(ids));
+        Some(Rows { ends, data, relations, nodes, ids, dropped: 0, nowhere: 0, added: 0, two_kinds: None })
+    }
+
     /// # Errors
     ///
     /// All that is wrong with the rows and with the ids of nodes: what can be looked at without a column that is broken
@@ -210,9 +240,8 @@ impl Rows {
     ) -> Result<Rows> {
         let (limits, mut errors) = (&options.limits, Vec::new());
         let ends = [columns.source, columns.target];
-        let texts = table.rows() > 0 && ends.iter().any(|&end| table.columns()[end].kind != Kind::Integer);
-        let as_text = texts || nodes.is_some_and(NodeTable::has_text_ids);
-        let wanted = ends.map(|end| (end, if as_text { Kind::Text } else { Kind::Integer }));
+        let wanted = ends_wanted(table, columns, nodes);
+        let as_text = wanted[0].1 == Kind::Text;
         let kept = (options.unknown == Unknown::Drop).then(|| Kept::with(table, &wanted)).transpose()?;
         let (all, table) = (table.rows(), kept.as_ref().map_or(table, |kept| kept as &dyn Table));
         let named = or_note(ends_of(table, &ends, as_text, limits), &mut errors);

@@ -18,6 +18,7 @@ pub mod graph_xml;
 pub mod graphsaint;
 pub mod heterophilous;
 pub mod interchange;
+mod known_ends;
 pub mod konect;
 pub mod matrix_market;
 pub mod metis_graph;

@@ -20,10 +20,11 @@ use parquet::file::reader::{ChunkReader, FileReader, Length};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::ColumnDescPtr;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A table in a Parquet file.
 pub struct ParquetTable {
@@ -57,7 +58,9 @@ impl ParquetTable {
         let file = super::arrays::open_limited(path, limits)?;
         let bytes = file.metadata().map_err(|e| GraphError::io(path, e))?.len();
         let error = |e: ParquetError| GraphError::format(path, "footer", format!("expected Parquet: {e}"));
-        let reader = contained(path, || SerializedFileReader::new(Source { file, bytes }).map_err(error))?;
+        let reader = contained(path, || {
+            SerializedFileReader::new(Source { file: Arc::new(Mutex::new(file)), bytes }).map_err(error)
+        })?;
         let metadata = reader.metadata();
         let groups = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
         let rows = groups.into_iter().try_fold(0u64, |sum, rows| sum.checked_add(rows?));
@@ -281,12 +284,45 @@ impl Table for ParquetTable {
         }
         Ok(())
     }
+
+    fn pieces(&self) -> Vec<usize> {
+        (0..self.reader.num_row_groups()).map(|group| self.rows_of(group)).collect()
+    }
+
+    fn scan_piece(&self, group: usize, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
+        wanted.iter().enumerate().try_for_each(|(slot, &wanted)| {
+            let mut text_left = self.text_max;
+            contained(&self.path, || self.scan_chunk((group, 0), (slot, wanted), &mut text_left, sink))
+        })
+    }
 }
 
 /// The file, which gives no more than there is, and no page that unpacks to more than it can hold.
 struct Source {
-    file: File,
+    file: Arc<Mutex<File>>,
     bytes: u64,
+}
+
+/// The file from some byte on. All readers of a file share the place in it, so each goes to its own before it reads.
+struct From {
+    file: Arc<Mutex<File>>,
+    at: u64,
+}
+
+impl Read for From {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(self.at))?;
+        let read = file.read(into)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Source {
+    fn from(&self, at: u64) -> From {
+        From { file: self.file.clone(), at }
+    }
 }
 
 impl Length for Source {
@@ -296,10 +332,10 @@ impl Length for Source {
 }
 
 impl ChunkReader for Source {
-    type T = BufReader<File>;
+    type T = BufReader<From>;
 
-    fn get_read(&self, start: u64) -> parquet::errors::Result<BufReader<File>> {
-        let mut reader = self.file.get_read(start)?;
+    fn get_read(&self, start: u64) -> parquet::errors::Result<BufReader<From>> {
+        let mut reader = BufReader::new(self.from(start));
         match page_sizes(reader.fill_buf()?) {
             Some([unpacked, packed]) if unpacked > packed.saturating_mul(UNPACKING_RATIO_MAX).max(PAGE_FREE) => {
                 Err(ParquetError::General(format!("a page of {packed} bytes that unpacks to {unpacked}")))
@@ -312,7 +348,9 @@ impl ChunkReader for Source {
         if length as u64 > self.bytes.saturating_sub(start) {
             return Err(ParquetError::EOF(format!("{length} bytes from byte {start} on, of {}", self.bytes)));
         }
-        self.file.get_bytes(start, length)
+        let mut bytes = vec![0; length];
+        self.from(start).read_exact(&mut bytes)?;
+        Ok(bytes.into())
     }
 }
 

@@ -130,6 +130,13 @@ impl Texts {
         self.ends.push(self.bytes.len() as u32);
     }
 
+    /// Takes all texts out; the memory stays for others.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.wraps.clear();
+    }
+
     /// Where the text of this row ends.
     fn end(&self, row: usize) -> usize {
         let wraps = if self.wraps.is_empty() { 0 } else { self.wraps.partition_point(|&first| first <= row) };

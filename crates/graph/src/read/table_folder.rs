@@ -166,6 +166,33 @@ impl TableFolder {
         }
     }
 
+    /// The rows of one file, which count from 0.
+    fn scan_part(&self, part: &Part, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
+        let (mut slots, mut inside) = (Vec::new(), Vec::new());
+        for (slot, &(column, kind)) in wanted.iter().enumerate() {
+            let name = &self.columns[column].name;
+            let error = |what: String| GraphError::format(&part.file.path, format!("column '{name}'"), what);
+            let cell = match &part.places[column] {
+                Place::Column(place) => {
+                    slots.push(slot);
+                    inside.push((*place, kind));
+                    continue;
+                }
+                Place::Given(value) => {
+                    given(value, kind).ok_or_else(|| error(format!("found '{value}' in the name of a folder")))?
+                }
+                Place::Nowhere => Cell::Missing,
+            };
+            (0..part.rows).try_for_each(|row| sink(row, slot, cell)).map_err(error)?;
+        }
+        if inside.is_empty() {
+            return Ok(());
+        }
+        let table = self.table(part)?;
+        let emit: Sink = &mut |row, slot, cell| sink(row, slots[slot], cell);
+        table.with(|table| table.scan(&inside, emit))
+    }
+
     /// The file of a part, opened where it is not.
     fn table<'a>(&self, part: &'a Part) -> Result<Opened<'a>> {
         match &part.table {
@@ -317,30 +344,17 @@ impl Table for TableFolder {
     fn scan(&self, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
         let mut start = 0;
         for part in &self.parts {
-            let (mut slots, mut inside) = (Vec::new(), Vec::new());
-            for (slot, &(column, kind)) in wanted.iter().enumerate() {
-                let name = &self.columns[column].name;
-                let error = |what: String| GraphError::format(&part.file.path, format!("column '{name}'"), what);
-                let cell = match &part.places[column] {
-                    Place::Column(place) => {
-                        slots.push(slot);
-                        inside.push((*place, kind));
-                        continue;
-                    }
-                    Place::Given(value) => {
-                        given(value, kind).ok_or_else(|| error(format!("found '{value}' in the name of a folder")))?
-                    }
-                    Place::Nowhere => Cell::Missing,
-                };
-                (0..part.rows).try_for_each(|row| sink(start + row, slot, cell)).map_err(error)?;
-            }
-            if !inside.is_empty() {
-                let table = self.table(part)?;
-                let emit: Sink = &mut |row, slot, cell| sink(start + row, slots[slot], cell);
-                table.with(|table| table.scan(&inside, emit))?;
-            }
+            self.scan_part(part, wanted, &mut |row, slot, cell| sink(start + row, slot, cell))?;
             start += part.rows;
         }
         Ok(())
+    }
+
+    fn pieces(&self) -> Vec<usize> {
+        self.parts.iter().map(|part| part.rows).collect()
+    }
+
+    fn scan_piece(&self, piece: usize, wanted: &[(usize, Kind)], sink: Sink) -> Result<()> {
+        self.scan_part(&self.parts[piece], wanted, sink)
     }
 }
