@@ -1,5 +1,6 @@
 //! From a list of edges to a [`Graph`].
 
+mod listed;
 mod merge;
 mod plain;
 
@@ -67,10 +68,9 @@ impl Graph {
 /// Edges of different relations are never duplicates of each other. With `symmetrise` the other direction of an edge
 /// of relation r is one of relation r + R, where R relations were given, since it means something else.
 ///
-/// Where nothing but their ends is known of edges these are sorted bucket by bucket, on all threads of the rayon pool
-/// that this is called in; four arrays of one `u32` an edge are alive at once. Else by two counting sorts (by source,
-/// then by destination, which keeps the sources in order): O(nodes + edges) time, and at most three such arrays are
-/// alive at once (four with `symmetrise`), as many again of `f32` with weights.
+/// Edges are sorted bucket by bucket, on all threads of the rayon pool that this is called in. Where nothing but their
+/// ends is known of them four arrays of one `u32` an edge are alive at once; else six, twice four of them for both
+/// directions of weighted edges, beside what is known.
 ///
 /// # Errors
 ///
@@ -135,9 +135,9 @@ fn sorted(
     if options.symmetrise && data.weights.is_some() && data.relations.is_none() {
         return Ok(merge::both_directions(nodes, (sources, targets), data, options));
     }
-    let (by_source, self_loops) = merge::by_source((nodes, false), (&sources, &targets), &data, options);
+    let (rows, self_loops) = listed::rows((nodes, false), (&sources, &targets), &data, options.keep_self_loops);
     drop((sources, targets, data));
-    let (mut graph, duplicates) = merge::merged(by_source, options.duplicates);
+    let (mut graph, duplicates) = merge::merged(rows, options.duplicates);
     if options.symmetrise {
         let mut other = transpose(&graph);
         if let (Some(here), Some(back)) = (&mut graph.data.relations, &mut other.data.relations) {
@@ -148,10 +148,13 @@ fn sorted(
     Ok((graph, Removed { self_loops, duplicates, ..Removed::default() }))
 }
 
-/// Refuses to build a graph for whose copies, two or with both directions three at a time, there is no memory.
+/// Refuses to build a graph for whose copies, two or with both directions three at a time, there is no memory, nor for
+/// putting edges in order of which more is known than their ends: 16 bytes an edge in each direction.
 fn affordable([nodes, edges]: [usize; 2], symmetrise: bool, data: &EdgeData) -> Result<()> {
     let copies = if symmetrise { 3 } else { 2 };
-    let edge = 4 + data.bytes_per_edge();
+    let in_order = if symmetrise { 32u64.div_ceil(copies) } else { 16 / copies };
+    let known = data.bytes_per_edge();
+    let edge = if known > 0 { (4 + known).max(in_order) } else { 4 };
     let bytes = (nodes as u64 * 8).saturating_add(edges as u64 * edge).saturating_mul(copies);
     afford(bytes).map_err(|what| GraphError::invalid(format!("a graph of {nodes} nodes and {edges} edges {what}")))
 }

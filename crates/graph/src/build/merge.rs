@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BuildOptions, Removed, key, merge_rows, prefix_sums, rewind, transpose};
+use super::listed::rows;
+use super::{BuildOptions, Removed, key, merge_rows, transpose};
 use crate::edges::EdgeData;
 use crate::graph::Graph;
 
@@ -89,7 +90,7 @@ pub(super) fn both_directions(
     data: EdgeData,
     options: BuildOptions,
 ) -> (Graph, Removed) {
-    let (listed, self_loops) = by_source((nodes, false), (&sources, &targets), &data, options);
+    let (listed, self_loops) = rows((nodes, false), (&sources, &targets), &data, options.keep_self_loops);
     let (mut graph, duplicates) = merged(listed, options.duplicates);
     let removed = Removed { self_loops, duplicates, ..Removed::default() };
     let other = transpose(&graph);
@@ -109,58 +110,15 @@ pub(super) fn both_directions(
         });
     }
     drop((graph, other));
-    let (all, _) = by_source((nodes, true), (&sources, &targets), &data, options);
+    let (all, _) = rows((nodes, true), (&sources, &targets), &data, options.keep_self_loops);
     drop((sources, targets, data));
     (merged(all, options.duplicates).0, Removed { reciprocal: listed_twice, ..removed })
 }
 
-/// Edges in rows of their sources, in the order in which they are listed, and how many from a node to itself were left
-/// out; with `both` each stands in the row of its target, too.
-pub(super) fn by_source(
-    (nodes, both): (usize, bool),
-    (sources, targets): (&[u32], &[u32]),
-    data: &EdgeData,
-    options: BuildOptions,
-) -> (Graph, u64) {
-    let mut self_loops = 0;
-    let mut offsets = vec![0u64; nodes + 1];
-    for (&s, &t) in sources.iter().zip(targets) {
-        if s == t && !options.keep_self_loops {
-            self_loops += 1;
-            continue;
-        }
-        offsets[s as usize + 1] += 1;
-        if both && s != t {
-            offsets[t as usize + 1] += 1;
-        }
-    }
-    prefix_sums(&mut offsets);
-    let kept = offsets[nodes] as usize;
-    let mut rows = Graph { offsets, sources: vec![0; kept], data: data.blank(kept) };
-    let mut put = |row: u32, end: u32, edge: usize| {
-        let place = &mut rows.offsets[row as usize];
-        rows.sources[*place as usize] = end;
-        rows.data.set(*place as usize, data, edge);
-        *place += 1;
-    };
-    for (edge, (&s, &t)) in sources.iter().zip(targets).enumerate() {
-        if s != t || options.keep_self_loops {
-            put(s, t, edge);
-            if both && s != t {
-                put(t, s, edge);
-            }
-        }
-    }
-    rewind(&mut rows.offsets);
-    (rows, self_loops)
-}
-
-/// The graph of edges in rows of their sources, each once, and how many had been there already.
-pub(super) fn merged(by_source: Graph, rule: Duplicates) -> (Graph, u64) {
-    let mut graph = transpose(&by_source);
-    drop(by_source);
-    let duplicates = merge_duplicates(&mut graph, rule);
-    (graph, duplicates)
+/// The graph of these rows with each edge once, and how many had been there already.
+pub(super) fn merged(mut rows: Graph, rule: Duplicates) -> (Graph, u64) {
+    let duplicates = merge_duplicates(&mut rows, rule);
+    (rows, duplicates)
 }
 
 /// Merges edges of one relation that follow each other in ascending rows, in place; returns how many went. Edges of one

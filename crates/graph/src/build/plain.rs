@@ -86,19 +86,23 @@ fn merge(mut a: &[u32], mut b: &[u32], mut each: impl FnMut(u32)) {
 }
 
 /// Edges as keys, bucket by bucket of consecutive destinations.
-struct Dealt {
+pub(super) struct Dealt {
     nodes: usize,
     /// Destinations of a bucket.
-    rows: usize,
-    keys: Vec<u64>,
+    pub(super) rows: usize,
+    pub(super) keys: Vec<u64>,
     /// How many keys each bucket has.
-    buckets: Vec<usize>,
+    pub(super) buckets: Vec<usize>,
 }
 
 impl Dealt {
     /// Those that each of the `shares` has `ends` of, as source and destination; a share is for one thread, which goes
     /// through it twice.
-    fn of<S: Sync, E: Iterator<Item = (u32, u32)>>(nodes: usize, shares: &[S], ends: impl Fn(&S) -> E + Sync) -> Dealt {
+    pub(super) fn of<S: Sync, E: Iterator<Item = (u32, u32)>>(
+        nodes: usize,
+        shares: &[S],
+        ends: impl Fn(&S) -> E + Sync,
+    ) -> Dealt {
         let rows = nodes.div_ceil(BUCKETS).next_power_of_two().max(ROWS);
         let (count, shift) = (nodes.div_ceil(rows), rows.trailing_zeros());
         let of_share = |share: &S| {

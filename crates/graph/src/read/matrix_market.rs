@@ -154,6 +154,12 @@ impl Header {
     /// All entries, as they are numbered here: from 0.
     fn entries(&self, blocks: Blocks, path: &Path, limits: &Limits) -> Result<Entries> {
         let mut all = Entries::default();
+        let bytes = std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?.len();
+        // No more than the shortest lines would be, `1 1`: what a header says is only believed as far as a file goes.
+        let expected = self.entries.min(bytes / 4) as usize;
+        all.sources.reserve(expected);
+        all.targets.reserve(expected);
+        all.weights.reserve(if self.has_values { expected } else { 0 });
         let mut growth = Growth::new();
         let parse = |line: &[u8], into: &mut Entries| self.entry(line, into);
         blocks.each(parse, |piece: Entries| {
