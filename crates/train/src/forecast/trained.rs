@@ -1,6 +1,7 @@
 //! What trainers on their own learn from, as far as it can be known before they start.
 
 use laconic_graph::dataset::Split;
+use laconic_graph::given::GivenCounts;
 use laconic_graph::part::{GlobalCounts, Part};
 
 use crate::config::{Config, Pace, TaskChoice, TrainersHalo};
@@ -11,7 +12,10 @@ use crate::plan::{Members, Plan, TrainersPlan};
 /// What is said about the whole, with the rows and edges that a trainer learns from: its batches are its own.
 pub fn own_counts(part: &Part) -> GlobalCounts {
     let train = part.roles.iter().filter(|&&roles| roles & Split::TRAIN != 0).count() as u64;
-    GlobalCounts { train, edges: part.edges.edges() as u64, ..part.global.clone() }
+    // Who judges nothing needs no pairs to rank among: that the data give some has been checked for the whole.
+    let some = |given: GivenCounts| GivenCounts { pairs: given.pairs.max(1), ..given };
+    let negatives = part.global.negatives.map(|given| given.map(some));
+    GlobalCounts { train, edges: part.edges.edges() as u64, negatives, ..part.global.clone() }
 }
 
 /// Those of these parts in which a node is to learn from; all where links are learned, or no node has a label.

@@ -181,6 +181,23 @@ fn figures_of_parts_among_pools_are_those_of_a_plain_oracle() {
     }
 }
 
+/// Trainers rank nothing: they learn the same whether the pairs to rank among lie in all parts or inside one.
+#[test]
+fn trainers_learn_though_no_given_pair_lies_inside_their_part() {
+    let dataset = given(&unlabelled());
+    let alone = ["schedule.kind=averaging", "schedule.interval=4 steps", "schedule.limit=4 steps"];
+    let keys = [&GIVEN[..], &alone, &["task.negatives=local", "partition.parts=3", "train.metrics=['mrr']"]].concat();
+    let inside: Vec<u32> = parts(&config(&keys), &dataset, 3)[0].nodes.iter().map(|&node| node as u32).collect();
+    let pairs = |step: usize| {
+        let targets = (0..80).map(|at| inside[(at * step + 1) % inside.len()]).collect();
+        GivenPairs { sources: inside.iter().copied().cycle().take(80).collect(), targets, ..GivenPairs::default() }
+    };
+    let of_one = Dataset { negatives: Some([pairs(3), pairs(7)]), ..dataset.clone() };
+    let run = |dataset: &Dataset| train(&config(&keys), dataset.clone(), Options::default()).expect("a run");
+    let (one, all) = (run(&of_one), run(&dataset));
+    assert_eq!(one.summary.parameters.digest, all.summary.parameters.digest);
+}
+
 fn evaluation(outcome: &Outcome) -> [u64; 2] {
     [&outcome.sent, &outcome.predicted].map(|ledger| ledger.totals_by_kind()[Kind::Evaluation].framed)
 }
