@@ -40,7 +40,7 @@ pub(super) fn rows(
     });
     let ends_of = |place: u32| {
         let edge = place as usize / 2;
-        if place % 2 == 0 { (sources[edge], targets[edge]) } else { (targets[edge], sources[edge]) }
+        if place.is_multiple_of(2) { (sources[edge], targets[edge]) } else { (targets[edge], sources[edge]) }
     };
     let (graph, order) = sorted(nodes, dealt, |place| ends_of(place).0);
     let is_loop = |(source, target): (&u32, &u32)| source == target;
