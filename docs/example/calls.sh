@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the example of the README into the current folder: calls.csv, who calls whom, and people.csv, what is known of them.
+# Writes the example of docs/tutorial.md into the current folder: calls.csv, who calls whom, and people.csv, what is known of them.
 # Nobody in it is real; the same numbers come out everywhere.
 awk '
 function random() { state = (state * 16807) % 2147483647; return state / 2147483647 }

@@ -270,11 +270,11 @@ fn methods_may_have_cuts_of_their_own_and_tables_say_which() {
     place.refused(&format!("{COMPARE} --set data.path=cut"), 2, &["method \"one\"", "cut", "name the dataset"]);
 }
 
-/// The README's list of methods is one that can be pasted.
+/// The tutorial's list of methods is one that can be pasted.
 #[test]
-fn the_methods_of_the_readme_can_be_compared() {
-    let readme = include_str!("../../../README.md");
-    let (_, after) = readme.split_once("`methods.toml`:\n\n```toml\n").expect("a list of methods");
+fn the_methods_of_the_tutorial_can_be_compared() {
+    let tutorial = include_str!("../../../docs/tutorial.md");
+    let (_, after) = tutorial.split_once("`methods.toml`:\n\n```toml\n").expect("a list of methods");
     let (methods, _) = after.split_once("```").expect("its end");
     let place = place(methods);
     let plan = place.json(&format!("{COMPARE} --plan --set schedule.kind=lazy"));
