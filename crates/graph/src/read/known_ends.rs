@@ -8,10 +8,14 @@ use super::text_index::TextIndex;
 use crate::edges::in_pieces;
 use crate::error::GraphError;
 use crate::limits::Limits;
+use crate::memory::afford;
 use rayon::prelude::*;
 
 /// Texts that are looked up together: as many as a second cache holds.
 const TEXTS: usize = 4096;
+
+/// So many bytes of texts are looked up whatever their number: one text of a dictionary may stand in all rows.
+const TEXT_BYTES: usize = 1 << 20;
 
 /// The numbers of the nodes at both ends of all rows; 8 bytes a row. `None` where something is wrong with an id, which
 /// reading all of them says, or one is none of a node's.
@@ -25,6 +29,7 @@ pub fn known_ends(
     if ends.iter().any(|&(end, _)| table.columns()[end].kind == Kind::Float) {
         return None;
     }
+    afford(table.rows() as u64 * 2 * size_of::<u32>() as u64).ok()?;
     let index = IdIndex::new(ids).ok()?;
     let pieces = table.pieces();
     let mut numbers = [(); 2].map(|()| vec![NOWHERE; table.rows()]);
@@ -37,7 +42,7 @@ pub fn known_ends(
             match (cell, &index) {
                 (Cell::Text(id), IdIndex::Texts(index)) if id.len() as u64 <= limits.string_bytes_max => {
                     ends.texts.push(id);
-                    if ends.texts.len() == TEXTS {
+                    if ends.texts.len() == TEXTS || ends.texts.bytes() >= TEXT_BYTES {
                         ends.look_up(index);
                     }
                 }
@@ -85,7 +90,9 @@ mod tests {
     #[test]
     fn each_end_of_each_row_is_the_node_that_a_map_finds() {
         let folder = tempfile::tempdir().unwrap();
-        let spelt = |number: usize| format!("{number:0>width$}x", width = 1 + number % 14);
+        // Some are so long that few of them are looked up together.
+        let width = |number: usize| if number % 50 == 7 { 9000 } else { 1 + number % 14 };
+        let spelt = |number: usize| format!("{number:0>width$}x", width = width(number));
         let mut expected = [Vec::new(), Vec::new()];
         let names: Vec<String> = (0..2101).map(|number| spelt(number * 5 % 2101)).collect();
         let map: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();

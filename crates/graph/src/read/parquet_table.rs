@@ -304,12 +304,12 @@ struct Source {
 }
 
 /// The file from some byte on. All readers of a file share the place in it, so each goes to its own before it reads.
-struct From {
+struct FileFrom {
     file: Arc<Mutex<File>>,
     at: u64,
 }
 
-impl Read for From {
+impl Read for FileFrom {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.seek(SeekFrom::Start(self.at))?;
@@ -320,8 +320,8 @@ impl Read for From {
 }
 
 impl Source {
-    fn from(&self, at: u64) -> From {
-        From { file: self.file.clone(), at }
+    fn from(&self, at: u64) -> FileFrom {
+        FileFrom { file: self.file.clone(), at }
     }
 }
 
@@ -332,9 +332,9 @@ impl Length for Source {
 }
 
 impl ChunkReader for Source {
-    type T = BufReader<From>;
+    type T = BufReader<FileFrom>;
 
-    fn get_read(&self, start: u64) -> parquet::errors::Result<BufReader<From>> {
+    fn get_read(&self, start: u64) -> parquet::errors::Result<BufReader<FileFrom>> {
         let mut reader = BufReader::new(self.from(start));
         match page_sizes(reader.fill_buf()?) {
             Some([unpacked, packed]) if unpacked > packed.saturating_mul(UNPACKING_RATIO_MAX).max(PAGE_FREE) => {

@@ -158,6 +158,11 @@ impl Texts {
         &self.bytes.as_bytes()[self.range(row)]
     }
 
+    /// The bytes of all of them together.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.ends.len()
