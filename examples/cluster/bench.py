@@ -97,7 +97,8 @@ class Bench:
                 os.killpg(child.pid, signal.SIGKILL)
                 code = child.wait()
             out.seek(0)
-            return Done(code, out.read())
+            # As a shell says it where a signal has ended it.
+            return Done(128 - code if code < 0 else code, out.read())
 
     def train(self, out, keys, start=(), program=None, options=()):
         """Trains under this launcher with these keys."""

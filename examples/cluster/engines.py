@@ -71,13 +71,13 @@ def swept(bench, ranks, limits):
     for limit in limits:
         start = [*(bench.mpirun(ranks) if ranks else ()), *under(limit)]
         done = bench.train(f"s{ranks}-{limit}", keys, start)
-        own = "MPI_Init" in done.text or "orte_init" in done.text or done.code == 139
         refused = done.code == 2 and "(ulimit -v)" in done.text
         how = "runs" if done.code == 0 else "refused" if refused else f"exit code {done.code}"
         if how.startswith("exit"):
-            words = re.search(r"(memory allocation .*)", done.text)
-            how += ", in the library" if own else f", “{words[1]}”" if words else ""
-            held = held and own
+            # Where the program has said nothing yet, the library has ended while it started.
+            words = re.search(r"(memory allocation .*)", done.text) or re.search(r"laconic: (.*)", done.text)
+            how += f", “{words[1]}”" if words else ", in the library"
+            held = held and ranks and not words
         seen.append(f"{limit}: {how}")
     check(held, "; ".join(seen))
     return "; ".join(seen)
@@ -316,14 +316,15 @@ def judged(bench, one):
 
 
 def versions(bench):
-    """What the programs say of their versions, a line each."""
-    asked = [[bench.laconic, "--version"], [bench.mpich, "--version"], [bench.open, "--version"],
-             [bench.hydra, "--version"], ["sinfo", "--version"]]
-    for argv in asked:
-        if argv[0] and bench.has(str(argv[0])):
-            lines = bench.run(argv).text.splitlines()
-            wanted = [line for line in lines if re.search(r"\d+\.\d+", line)]
-            print(" ".join(wanted[0].split()) if wanted else lines[0])
+    """What the programs say of their versions, a line."""
+    programs = {"laconic": bench.laconic, "laconic for MPICH": bench.mpich, "Open MPI": bench.open, "MPICH": bench.hydra,
+                "Slurm": "sinfo"}
+    said = []
+    for name, program in programs.items():
+        if program and bench.has(program):
+            found = re.search(r"\d+\.\d+[^\n]*", bench.run([program, "--version"]).text)
+            said.append(f"{name} {found[0].strip() if found else '?'}")
+    print(", ".join(said))
 
 
 def all_of(bench, only):
