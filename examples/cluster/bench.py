@@ -210,7 +210,7 @@ class Bench:
         (folder / limit).write_text(str(mebibytes << 20))
         return ["bash", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "bash"]
 
-    def machines(self, count):
+    def machines(self, count, program):
         """Makes three machines with names and addresses of their own. Says how MPI starts on the first of them."""
         tag = f"laconic{os.getpid()}"
         hosts, agent = self.work / "hosts", self.work / "agent.sh"
@@ -235,11 +235,14 @@ class Bench:
                              'if [[ $1 == exactly ]]; then shift; else set -- bash -c "$*"; fi\n'
                              f"exec ip netns exec {tag}-$h unshare -u bash -c '{inner}' \"$h\" \"$@\"\n")
             agent.chmod(0o755)
+        names = ",".join(f"m{k}" for k in range(1, count + 1))
+        if program != self.open:
+            options = ["-launcher", "ssh", "-launcher-exec", agent, "-hosts", names, "-ppn", 1]
+            return [agent, "m1", "exactly", program, *options, "-n", count]
         mca = {"plm": "rsh", "plm_rsh_agent": agent, "btl": "tcp,self", "pml": "ob1", "btl_tcp_if_include": "wan0",
                "oob_tcp_if_include": "wan0"}
-        names = ",".join(f"m{k}" for k in range(1, count + 1))
         options = [part for key in mca.items() for part in ("--mca", *key)]
-        return [agent, "m1", "exactly", self.open, *options, "--host", names, "-n", count]
+        return [agent, "m1", "exactly", program, *options, "--host", names, "-n", count]
 
     def sent(self, machine):
         """The bytes that a machine's interface has sent."""
@@ -248,12 +251,12 @@ class Bench:
 
     def clean(self):
         """Ends jobs and removes what is left outside the folder."""
-        for job in self.jobs:
+        for job in list(self.jobs):
             self.run(["scancel", job])
-        for space in self.spaces:
-            self.run(["ip", "netns", "del", space])
-        for group in self.groups:
-            group.rmdir()
+        while self.spaces:
+            self.run(["ip", "netns", "del", self.spaces.pop()])
+        while self.groups:
+            self.groups.pop().rmdir()
 
 
 def short(summary):

@@ -181,7 +181,7 @@ def crowded(bench):
 
 def two_machines(bench):
     """Each rank has the cores of its own machine, and says where it is bound to fewer."""
-    start, seen, cores = bench.machines(2), [], os.cpu_count()
+    start, seen, cores = bench.machines(2, bench.open), [], os.cpu_count()
     for at, more in enumerate((["--bind-to", "none"], [])):
         done = bench.train(f"m-{at}", MPI, [*start, *more])
         check(done.code == 0, "failed", done.text)
@@ -194,12 +194,21 @@ def two_machines(bench):
     return "; ".join(seen)
 
 
+def two_machines_mpich(bench):
+    """The same with MPICH, which binds nothing."""
+    done = bench.train("m-mpich", MPI, bench.machines(2, bench.hydra), bench.mpich)
+    note = re.search(r"note: (1 of 2 processes .*)", done.text)
+    check(done.code == 0 and note, f"exit code {done.code}, or processes of both machines are counted", done.text)
+    check(f": {os.cpu_count()} thread" in note[1], note[1])
+    return f"“{note[1]}”"
+
+
 def wire(bench):
     """What interfaces have sent, beside what the run says of itself."""
     machines, seen = ("m1", "m2", "m3"), []
     codec = '{codec="quantised",bits=4}'
     for name, keys in (("exact", ()), ("4 bits", (f"messages.forward={codec}", f"messages.backward={codec}"))):
-        start, out = bench.machines(3), f"w-{name[0]}"
+        start, out = bench.machines(3, bench.open), f"w-{name[0]}"
         before = sum(map(bench.sent, machines))
         done = bench.train(out, (*MPI, *keys, "model.hidden=64", "partition.parts=3", "train.epochs=40"), start)
         sent = sum(map(bench.sent, machines)) - before
@@ -291,6 +300,8 @@ TRIALS = [Trial(*one) for one in (
     ("fewer ranks than parts", "`mpirun -n 3`, four parts", ("open",), False, too_few),
     ("MPICH: bits", "`mpirun.mpich -n 2, 3, 4`", ("mpich", "hydra"), False,
      lambda bench: same_bits(bench, "p1", [(n, [bench.hydra, "-n", n]) for n in (2, 3, 4)], bench.mpich)),
+    ("MPICH: threads a rank, two machines", "namespaces with names", ("mpich", "hydra", "spaces"), False,
+     two_machines_mpich),
     ("MPICH under Slurm: bits", "`srun --mpi=pmi2 -n 3`", ("mpich", "slurm", "pmi2"), False,
      lambda bench: same_bits(bench, "p2", [(3, [*SRUN, "--mpi=pmi2"])], bench.mpich)),
     ("MPICH, lonely processes, the other plug-in", "`srun --mpi=pmix -n 3`", ("mpich", "slurm", "pmix"), False,
@@ -317,8 +328,8 @@ def judged(bench, one):
 
 def versions(bench):
     """What the programs say of their versions, a line."""
-    programs = {"laconic": bench.laconic, "laconic for MPICH": bench.mpich, "Open MPI": bench.open, "MPICH": bench.hydra,
-                "Slurm": "sinfo"}
+    programs = {"laconic": bench.laconic, "laconic for MPICH": bench.mpich, "Open MPI": bench.open,
+                "MPICH": bench.hydra, "Slurm": "sinfo"}
     said = []
     for name, program in programs.items():
         if program and bench.has(program):
@@ -335,8 +346,13 @@ def all_of(bench, only):
     with concurrent.futures.ThreadPoolExecutor(len(TRIALS)) as pool:
         able = [one for one in asked if not skipped[one]]
         apart = {one: pool.submit(judged, bench, one) for one in able if one.apart}
-        rows = {one: judged(bench, one) for one in able if not one.apart}
-        rows.update({one: future.result() for one, future in apart.items()})
+        try:
+            rows = {one: judged(bench, one) for one in able if not one.apart}
+            rows.update({one: future.result() for one, future in apart.items()})
+        except BaseException:
+            # Trials apart wait for their jobs.
+            bench.clean()
+            raise
     versions(bench)
     print("\n| what | started by | seen | |\n|---|---|---|---|")
     for one in able:
