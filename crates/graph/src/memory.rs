@@ -60,6 +60,20 @@ pub fn keep_large_apart() {
     }
 }
 
+/// Lets all threads share one heap where this process may have only so much address space (`ulimit -v`, `-d`), for the
+/// rest of it. Left to itself the allocator gives each thread that allocates first a heap of its own, which reserves 64
+/// MiB of address space; what of that comes after a run was found to fit ends it. Does nothing where there is no such
+/// limit, nor where the allocator is not glibc's.
+pub fn share_heap_where_limited() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if left()[1].is_some() {
+        // SAFETY: it has no preconditions; it takes the allocator's own locks and sets a number.
+        unsafe {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
+    }
+}
+
 /// So many bytes are asked for without looking whether they are there.
 const SMALL: u64 = 64 << 20;
 

@@ -126,6 +126,27 @@ fn a_run_that_does_not_fit_into_memory_is_refused_before_anything_is_made() {
     assert!(said.err.contains("of memory for 3 workers"), "{}", said.err);
 }
 
+/// What threads reserve of a small address space is known before a run is found to fit: it is refused, or it ends.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_in_a_small_address_space_is_refused_or_comes_to_its_end() {
+    let place = place();
+    place.json("data synth sbm --nodes 60000 --features 64 --mean-degree 20 --out big.npz");
+    let mut ended = Vec::new();
+    for kibibytes in [200_000, 300_000, 360_000, 420_000, 600_000] {
+        let line = "train run.toml --set data.path=big.npz --set train.epochs=2 --set train.threads=2 --out run";
+        let line = format!("ulimit -v {kibibytes}; exec {} {line}", env!("CARGO_BIN_EXE_laconic"));
+        let done = std::process::Command::new("sh").args(["-c", &line]).current_dir(place.path("")).output();
+        let done = done.expect("sh is there");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        // Reading may find no memory either, and says so (3).
+        assert!(done.status.code().is_some_and(|code| [0, 2, 3].contains(&code)), "{kibibytes}: {said}");
+        ended.push(done.status.success());
+    }
+    assert_eq!(ended.last(), Some(&true));
+    assert!(ended.is_sorted(), "a run that fits into less fits into more: {ended:?}");
+}
+
 #[test]
 fn verify_agrees_and_its_exit_code_says_so() {
     let place = place();

@@ -96,6 +96,7 @@ pub fn run(command: Command, output: &Output) -> Result<u8> {
 
 /// Before anything else, and before there is a second thread.
 pub fn begin() {
+    laconic_graph::memory::share_heap_where_limited();
     #[cfg(feature = "mpi")]
     laconic_train::run::prepare_mpi();
 }
