@@ -39,6 +39,10 @@ pub fn known_ends(
         let mut ends_of_piece = [sources, targets].map(|numbers| Ends { numbers, done: 0, texts: Texts::default() });
         table.scan_piece(piece, &ends, &mut |row, slot, cell| {
             let ends = &mut ends_of_piece[slot];
+            // A file may have grown since its rows were counted.
+            if row >= ends.numbers.len() {
+                return Err("more rows than were counted".to_owned());
+            }
             match (cell, &index) {
                 (Cell::Text(id), IdIndex::Texts(index)) if id.len() as u64 <= limits.string_bytes_max => {
                     ends.texts.push(id);
