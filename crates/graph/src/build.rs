@@ -69,8 +69,8 @@ impl Graph {
 /// of relation r is one of relation r + R, where R relations were given, since it means something else.
 ///
 /// Edges are sorted bucket by bucket, on all threads of the rayon pool that this is called in. Where nothing but their
-/// ends is known of them four arrays of one `u32` an edge are alive at once; else six, twice four of them for both
-/// directions of weighted edges, beside what is known.
+/// ends is known of them four arrays of one `u32` an edge are alive at once; else six, or ten for both directions of
+/// weighted edges, beside what is known.
 ///
 /// # Errors
 ///

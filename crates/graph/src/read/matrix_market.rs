@@ -18,7 +18,7 @@ use crate::edges::EdgeData;
 use crate::error::{GraphError, Result};
 use crate::exact::Exact;
 use crate::limits::Limits;
-use crate::memory::Growth;
+use crate::memory::{Growth, afford};
 use crate::node_types::TypedNodes;
 use crate::roles::{Role, Roles};
 use std::path::Path;
@@ -157,9 +157,12 @@ impl Header {
         let bytes = std::fs::metadata(path).map_err(|e| GraphError::io(path, e))?.len();
         // No more than the shortest lines would be, `1 1`: what a header says is only believed as far as a file goes.
         let expected = self.entries.min(bytes / 4) as usize;
-        all.sources.reserve(expected);
-        all.targets.reserve(expected);
-        all.weights.reserve(if self.has_values { expected } else { 0 });
+        // Where there is no memory for them, the growth below says so.
+        if afford(expected as u64 * 12).is_ok() {
+            all.sources.reserve(expected);
+            all.targets.reserve(expected);
+            all.weights.reserve(if self.has_values { expected } else { 0 });
+        }
         let mut growth = Growth::new();
         let parse = |line: &[u8], into: &mut Entries| self.entry(line, into);
         blocks.each(parse, |piece: Entries| {
