@@ -259,36 +259,78 @@ per_processor! {
     }
 }
 
-/// Room for what a long sum of rows of so many columns rounds off, and for one of its blocks.
+/// Room for a long row's [`Blocks`]: twice so many columns, and their heads.
 fn blocks_in(room: &mut Vec<f32>, columns: usize) -> [&mut [f32]; 2] {
-    room.resize(room.len().max(2 * columns), 0.0);
-    room[..2 * columns].split_at_mut(columns).into()
+    let len = columns + HEADS_MAX;
+    room.resize(room.len().max(2 * len), 0.0);
+    room[..2 * len].split_at_mut(len).into()
 }
 
-/// Calls `add(edges, sums, of_heads)` for all edges of a row where these are few, else for a block at a time, with sums
-/// of its own that are added to the row's.
-#[inline(always)]
-fn add_in_blocks(
+/// The edges of a row, and the sums that they are added to: all at once and the row's own where they are few, else a
+/// block at a time with sums of its own, which are added to the row's.
+///
+/// This is a loop's head and takes no closure: those are compiled apart from the functions that they are inlined into,
+/// and so for the narrowest instructions.
+struct Blocks<'a> {
     edges: Range<usize>,
-    (sums, of_heads): (&mut [f32], &mut [f32]),
-    [low, block]: [&mut [f32]; 2],
-    mut add: impl FnMut(Range<usize>, &mut [f32], &mut [f32]),
-) {
-    if edges.len() <= LONG {
-        return add(edges, sums, of_heads);
+    sums: &'a mut [f32],
+    of_heads: &'a mut [f32],
+    /// What the row's sums round off and those of one block, where the row is long.
+    room: [&'a mut [f32]; 2],
+    /// What the next block finds.
+    state: Turn,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Turn {
+    /// All edges are one block.
+    Short,
+    /// No block has come yet.
+    First,
+    /// Another one has been added up.
+    Next,
+}
+
+impl<'a> Blocks<'a> {
+    #[inline(always)]
+    fn new(edges: Range<usize>, (sums, of_heads): (&'a mut [f32], &'a mut [f32]), room: [&'a mut [f32]; 2]) -> Self {
+        let state = if edges.len() <= LONG { Turn::Short } else { Turn::First };
+        Blocks { edges, sums, of_heads, room, state }
     }
-    let heads = of_heads.len();
-    let [mut low_of, mut of_block] = [[0.0f32; HEADS_MAX]; 2];
-    low.fill(0.0);
-    for start in edges.clone().step_by(LONG) {
-        block.fill(0.0);
-        of_block[..heads].fill(0.0);
-        add(start..edges.end.min(start + LONG), block, &mut of_block[..heads]);
-        add_block(sums, low, block);
-        add_block(of_heads, &mut low_of[..heads], &of_block[..heads]);
+
+    /// The next edges, and the sums of columns and heads that they are added to.
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Range<usize>, &mut [f32], &mut [f32])> {
+        if self.state == Turn::Short {
+            let edges = std::mem::take(&mut self.edges);
+            return (!edges.is_empty()).then_some((edges, &mut *self.sums, &mut *self.of_heads));
+        }
+        self.turn();
+        let end = self.edges.end.min(self.edges.start + LONG);
+        let edges = std::mem::replace(&mut self.edges.start, end)..end;
+        let (sums, of_heads) = self.room[1].split_at_mut(self.sums.len());
+        (!edges.is_empty()).then_some((edges, sums, &mut of_heads[..self.of_heads.len()]))
     }
-    close(sums, low);
-    close(of_heads, &low_of[..heads]);
+
+    /// Adds the block that was to the row's sums, and what was rounded off if it was the last.
+    fn turn(&mut self) {
+        let [low, block] = &mut self.room;
+        let (columns, heads) = (self.sums.len(), self.of_heads.len());
+        let [(low, low_of), (block, of_block)] = [&mut *low, &mut *block].map(|of| of.split_at_mut(columns));
+        let [low_of, of_block] = [low_of, of_block].map(|of| &mut of[..heads]);
+        if self.state == Turn::Next {
+            add_block(self.sums, low, block);
+            add_block(self.of_heads, low_of, of_block);
+        } else {
+            [&mut *low, low_of].into_iter().for_each(|low| low.fill(0.0));
+        }
+        if self.edges.is_empty() {
+            close(self.sums, low);
+            close(self.of_heads, low_of);
+        }
+        [block, of_block].into_iter().for_each(|block| block.fill(0.0));
+        self.state = Turn::Next;
+    }
 }
 
 /// Edges into one destination whose factors are computed at once.
@@ -377,7 +419,9 @@ fn fold_rows<T: Value, const HEADS: usize>(
             }
         }
         run.begin(edges.len(), &theirs[..heads], &maximum[..heads]);
-        let add = |edges: Range<usize>, sums: &mut [f32], denominator: &mut [f32]| {
+        let mut blocks = Blocks::new(edges, (sums, &mut denominator[..heads]), [&mut *low, &mut *block]);
+        while let Some((edges, sums, denominator)) = blocks.next() {
+            let denominator = &mut denominator[..heads];
             for start in edges.clone().step_by(RUN) {
                 run.weigh(&csr.columns[start..edges.end.min(start + RUN)], scores, denominator);
                 let (which, factors) = (&run.which[..run.there], &run.factors[..run.there * heads]);
@@ -387,8 +431,7 @@ fn fold_rows<T: Value, const HEADS: usize>(
                     add_picked(sums, picked);
                 }
             }
-        };
-        add_in_blocks(edges, (sums, &mut denominator[..heads]), [&mut *low, &mut *block], add);
+        }
     }
 }
 

@@ -1,11 +1,10 @@
 //! The way back through attention: by source, since a source's message is read by all of its edges.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{
-    AHEAD, HALVES_AHEAD, HEADS_MAX, RUN, SLOPE, Scores, Softmax, add_in_blocks, after, blocks_in, each_heads, heads_of,
-    leaky, quarters,
+    AHEAD, Blocks, HALVES_AHEAD, HEADS_MAX, RUN, SLOPE, Scores, Softmax, after, blocks_in, each_heads, heads_of, leaky,
+    quarters,
 };
 use crate::block::Block;
 use crate::kernels::Store;
@@ -170,7 +169,9 @@ fn adjoint_rows<T: Value, const HEADS: usize>(
             }
             continue;
         }
-        let add = |entries: Range<usize>, out: &mut [f32], halves: &mut [f32]| {
+        let mut blocks = Blocks::new(entries, (&mut *out, &mut *halves), [&mut *low, &mut *block]);
+        while let Some((entries, out, halves)) = blocks.next() {
+            let halves = &mut halves[..heads];
             for start in entries.clone().step_by(RUN) {
                 let of_run = start..entries.end.min(start + RUN);
                 let coming = start + HALVES_AHEAD..csr.columns.len().min(of_run.end + HALVES_AHEAD);
@@ -187,8 +188,7 @@ fn adjoint_rows<T: Value, const HEADS: usize>(
                 }
                 run.hand_on(halves, edges, &positions[of_run]);
             }
-        };
-        add_in_blocks(entries, (&mut *out, &mut *halves), [&mut *low, &mut *block], add);
+        }
         for ((out, vector), half) in out.chunks_exact_mut(width).zip(vector.chunks_exact(width)).zip(&*halves) {
             out.iter_mut().zip(vector).for_each(|(out, value)| *out += half * value);
         }
