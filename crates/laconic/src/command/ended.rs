@@ -61,7 +61,7 @@ pub fn describe(summary: &Summary, out: &Path) -> String {
 
 /// How far single parts are apart, on test nodes, or validation nodes where none are tested.
 fn of_parts(text: &mut String, summary: &Summary) {
-    let Some(Judged { val, test }) = &summary.metrics.parts else { return };
+    let Some(Judged { val, test }) = &summary.parts else { return };
     let (split, parts) = if test.count.iter().any(|count| *count > 0) { ("test", test) } else { ("val", val) };
     if parts.count.len() < 2 {
         return;

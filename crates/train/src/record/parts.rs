@@ -1,4 +1,4 @@
-//! `metrics.parts`, `metrics.classes` and `metrics.confusion` of `summary.json`: the best round's figures part by part,
+//! `parts`, `classes` and `confusion` of `summary.json`: the best round's figures part by part,
 //! and class by class.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub struct Judged<T> {
     pub test: T,
 }
 
-/// `metrics.parts.SPLIT`: what single parts come to.
+/// `parts.SPLIT`: what single parts come to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PartsSummary {
     /// Nodes, or edges, of each part.
@@ -48,7 +48,7 @@ pub struct WorstPart {
     pub figure: f64,
 }
 
-/// `metrics.classes.SPLIT[]`: what became of one class, or label, over all parts.
+/// `classes.SPLIT[]`: what became of one class, or label, over all parts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ClassSummary {
     /// The number of the class.
@@ -109,8 +109,8 @@ impl Told {
         let all = |split: usize| shape.decisions(parts, split);
         let note = match shape.form {
             Form::Classes(classes) if classes > 0 => Some(format!(
-                "metrics.confusion is left out of more than {CONFUSION_MAX} classes, and these are {classes}; \
-                 metrics.classes has them one by one"
+                "`confusion` is left out of more than {CONFUSION_MAX} classes, and these are {classes}; \
+                 `classes` has them one by one"
             )),
             _ => None,
         };

@@ -47,6 +47,15 @@ pub struct Summary {
     pub rounds: u32,
     /// Figures of the best validation round.
     pub metrics: MetricsSummary,
+    /// The figures of that round of each part alone, where parts told them (`train.part_figures`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Judged<PartsSummary>>,
+    /// What became of each class over all parts, where parts told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Judged<Vec<ClassSummary>>>,
+    /// Which classes were taken for which, where a node has one and they are few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confusion: Option<Judged<Confusion>>,
     /// Bytes over all workers, framing included.
     pub bytes: BytesSummary,
     /// Where the time went.
@@ -135,15 +144,6 @@ pub struct MetricsSummary {
     /// Its figures, computed over all parts together.
     #[serde(flatten)]
     pub scores: Scores,
-    /// The same of each part alone, where parts told them (`train.part_figures`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Judged<PartsSummary>>,
-    /// What became of each class over all parts, where parts told it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub classes: Option<Judged<Vec<ClassSummary>>>,
-    /// Which classes were taken for which, where a node has one and they are few.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confusion: Option<Judged<Confusion>>,
 }
 
 /// `bytes`: what all workers sent.
@@ -358,13 +358,10 @@ impl Summary {
             transport: given.transport.kind.name().to_owned(),
             interrupted: trained.interrupted,
             rounds: trained.rounds,
-            metrics: MetricsSummary {
-                best_round: trained.best_round,
-                scores,
-                parts: told.parts,
-                classes: told.classes,
-                confusion: told.confusion,
-            },
+            metrics: MetricsSummary { best_round: trained.best_round, scores },
+            parts: told.parts,
+            classes: told.classes,
+            confusion: told.confusion,
             bytes,
             seconds: seconds(&reports),
             memory: memory(&reports, facts.one_process),

@@ -157,7 +157,7 @@ fn figures_of_parts_among_pools_are_those_of_a_plain_oracle() {
         pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
     let scores = |pairs: &[(u32, u32)]| pairs.iter().map(|&pair| score(pair)).collect::<Vec<f64>>();
-    let found = run.summary.metrics.parts.as_ref().expect("told");
+    let found = run.summary.parts.as_ref().expect("told");
     for (split, told) in [&found.val, &found.test].into_iter().enumerate() {
         for part in 0..3 {
             let is_own = |&(_, target): &(u32, u32)| owners[target as usize] == part;

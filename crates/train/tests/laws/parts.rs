@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use laconic_graph::dataset::{Dataset, Labels, Split};
 use laconic_graph::links::LinkRole;
 use laconic_graph::part::Part;
+use laconic_train::Summary;
 use laconic_train::config::Config;
 use laconic_train::plan::Members;
 use laconic_train::record::parts::{ClassSummary, Judged, PartsSummary};
-use laconic_train::record::summary::MetricsSummary;
 use laconic_train::record::weights;
 use laconic_train::run::predict::{Predictions, predict_parts};
 use laconic_train::run::source::Source;
@@ -35,8 +35,14 @@ const TRAINERS_OF_LINKS: [&str; 4] =
 
 const COUNTED: &str = "train.metrics=[\"accuracy\", \"micro_f1\", \"macro_f1\"]";
 
-fn metrics(outcomes: &[Outcome]) -> &MetricsSummary {
-    &outcomes[0].summary.as_ref().expect("worker 0 sums up").metrics
+fn summary(outcomes: &[Outcome]) -> &Summary {
+    outcomes[0].summary.as_ref().expect("worker 0 sums up")
+}
+
+/// What a run says of its best round.
+fn told(outcomes: &[Outcome]) -> impl PartialEq + std::fmt::Debug + '_ {
+    let Summary { metrics, parts, classes, confusion, .. } = summary(outcomes);
+    (metrics, parts, classes, confusion)
 }
 
 fn both<T>(of: &Option<Judged<T>>) -> [&T; 2] {
@@ -71,9 +77,9 @@ fn what_parts_tell_adds_up_to_the_figures_of_all() {
     for keys in METHODS {
         for workers in [1, 3] {
             let outcomes = run(&config(&[keys, &[COUNTED]].concat()), &graph(150, 4), workers);
-            let metrics = metrics(&outcomes);
-            let (parts, classes, confusion) = (both(&metrics.parts), both(&metrics.classes), both(&metrics.confusion));
-            for (split, whole) in [&metrics.scores.val, &metrics.scores.test].into_iter().enumerate() {
+            let summary = summary(&outcomes);
+            let (parts, classes, confusion) = (both(&summary.parts), both(&summary.classes), both(&summary.confusion));
+            for (split, whole) in [&summary.metrics.scores.val, &summary.metrics.scores.test].into_iter().enumerate() {
                 let (matrix, what) = (confusion[split], format!("{keys:?}, {workers} workers, split {split}"));
                 let all: u64 = matrix.iter().flatten().sum();
                 let right: u64 = (0..4).map(|class| matrix[class][class]).sum();
@@ -98,9 +104,11 @@ fn what_parts_tell_adds_up_to_the_figures_of_all() {
 fn counts_of_labels_add_up_to_the_figures_of_all() {
     for keys in METHODS {
         let outcomes = run(&config(&[keys, &[COUNTED]].concat()), &multi_label(150, 4), 3);
-        let metrics = metrics(&outcomes);
-        assert!(metrics.confusion.is_none(), "several labels a node have no matrix");
-        for (classes, whole) in both(&metrics.classes).into_iter().zip([&metrics.scores.val, &metrics.scores.test]) {
+        let summary = summary(&outcomes);
+        assert!(summary.confusion.is_none(), "several labels a node have no matrix");
+        for (classes, whole) in
+            both(&summary.classes).into_iter().zip([&summary.metrics.scores.val, &summary.metrics.scores.test])
+        {
             let right: u64 = classes.iter().map(|class| class.true_positives + class.true_negatives).sum();
             let wrong: u64 = classes.iter().map(|class| class.false_positives + class.false_negatives).sum();
             let [micro, macro_f1] = f1(classes);
@@ -115,8 +123,8 @@ fn one_worker_and_four_have_the_same_matrix() {
     for keys in [&METHODS[0], &METHODS[1], &METHODS[4]] {
         let keys = [keys, &["train.eval_every=0", "train.epsilon=1e-3"][..]].concat();
         let [one, four] = [1, 4].map(|workers| run(&config(&keys), &graph(150, 4), workers));
-        assert_eq!(metrics(&one).confusion, metrics(&four).confusion, "{keys:?}");
-        assert_eq!(metrics(&one).classes, metrics(&four).classes, "{keys:?}");
+        assert_eq!(summary(&one).confusion, summary(&four).confusion, "{keys:?}");
+        assert_eq!(summary(&one).classes, summary(&four).classes, "{keys:?}");
     }
 }
 
@@ -144,7 +152,7 @@ fn figures_of_parts_are_what_the_model_says_of_their_own_nodes() {
         let (config, out) = (config(&keys), folder.path().join("run"));
         let outcomes = try_run(&config, &dataset, 3, into_folder(&out)).expect("a run");
         let of_parts = predicted(&config, parts(&config, &dataset, 3), &out);
-        let (told, confusion) = (both(&metrics(&outcomes).parts), both(&metrics(&outcomes).confusion));
+        let (told, confusion) = (both(&summary(&outcomes).parts), both(&summary(&outcomes).confusion));
         for (split, role) in [Split::VAL, Split::TEST].into_iter().enumerate() {
             let mut matrix = vec![vec![0; 2]; 2];
             for (number, part) in of_parts.iter().enumerate() {
@@ -190,14 +198,14 @@ fn a_run_that_was_stopped_tells_the_same_of_its_parts_as_one_that_was_not() {
                 stop_after(4, out.path())
             };
             let stopped = try_run(&config(&keys), &dataset, 3, stopping).expect("a run");
-            assert!(metrics(&stopped).parts.is_some(), "{keys:?}");
+            assert!(summary(&stopped).parts.is_some(), "{keys:?}");
             let options = Options { resume: true, ..into_folder(out.path()) };
             let resumed = try_run(&config(&keys), &dataset, 3, options).expect("it goes on");
-            assert_eq!(metrics(&resumed), metrics(&straight), "{keys:?}");
+            assert_eq!(told(&resumed), told(&straight), "{keys:?}");
             // Once more where nothing is left to train.
             let options = Options { resume: true, ..into_folder(out.path()) };
             let again = try_run(&config(&keys), &dataset, 3, options).expect("it goes on");
-            assert_eq!(metrics(&again), metrics(&straight), "{keys:?}");
+            assert_eq!(told(&again), told(&straight), "{keys:?}");
         }
     }
 }
@@ -210,9 +218,9 @@ fn workers_tell_once_what_was_predicted_and_nothing_where_they_are_not_to() {
             // What batches read is predicted as a bound.
             let exact = outcomes.iter().filter(|outcome| outcome.plan.is_predictable());
             exact.for_each(|outcome| assert_eq!(outcome.sent, outcome.predicted, "{keys:?}"));
-            let metrics = metrics(&outcomes);
-            assert_eq!(metrics.parts.is_some(), told.ends_with("true"), "{keys:?}");
-            assert_eq!(metrics.classes.is_some(), told.ends_with("true"), "{keys:?}");
+            let summary = summary(&outcomes);
+            assert_eq!(summary.parts.is_some(), told.ends_with("true"), "{keys:?}");
+            assert_eq!(summary.classes.is_some(), told.ends_with("true"), "{keys:?}");
             outcomes.iter().map(|outcome| outcome.sent.totals_by_kind()[Kind::Control].framed).sum::<u64>()
         };
         // Of validation and testing how many, loss and accuracy, and the matrix.
@@ -229,9 +237,11 @@ fn held_out_edges_of_parts_add_up_to_those_of_all() {
         for workers in [1, 3] {
             let keys = links::keys(&[more, &[metrics_of]].concat());
             let outcomes = run(&config(&keys), &graph(180, 4), workers);
-            let found = metrics(&outcomes);
+            let found = summary(&outcomes);
             assert!(found.classes.is_none() && found.confusion.is_none());
-            for (parts, whole) in both(&found.parts).into_iter().zip([&found.scores.val, &found.scores.test]) {
+            for (parts, whole) in
+                both(&found.parts).into_iter().zip([&found.metrics.scores.val, &found.metrics.scores.test])
+            {
                 assert_eq!(parts.count.len(), workers as usize, "{keys:?}");
                 assert!(parts.count.iter().all(|count| *count > 0), "{keys:?}: {parts:?}");
                 for name in ["mrr", "hits@20", "recall@10"] {
@@ -247,7 +257,7 @@ fn held_out_edges_of_parts_add_up_to_those_of_all() {
         }
     }
     let keys = links::keys(&[&TRAINERS_OF_LINKS[..], &["train.part_figures=false"]].concat());
-    assert!(metrics(&run(&config(&keys), &graph(180, 4), 3)).parts.is_none(), "nobody tells");
+    assert!(summary(&run(&config(&keys), &graph(180, 4), 3)).parts.is_none(), "nobody tells");
 }
 
 /// Counted anew from everybody's embeddings, edge by edge: an edge is of its target's part, whoever judges it. Hits are
@@ -270,7 +280,7 @@ fn figures_of_links_of_parts_are_what_the_model_says_of_edges_that_end_in_them()
             let pairs = embeddings[a as usize].iter().zip(&embeddings[b as usize]);
             pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
         };
-        let told = both(&run.summary.metrics.parts);
+        let told = both(&run.summary.parts);
         for (found, role) in told.into_iter().zip([LinkRole::Val, LinkRole::Test]) {
             let all = Oracle::ending_at(&dataset, role, score, |_| true);
             for part in 0..3 {
@@ -292,13 +302,13 @@ fn figures_of_links_of_parts_are_what_the_model_says_of_edges_that_end_in_them()
 fn many_classes_are_told_one_by_one_and_without_a_matrix() {
     let dataset: Dataset = graph(400, 101);
     let outcomes = run(&config(&[COUNTED, "train.epochs=1"]), &dataset, 3);
-    let found = metrics(&outcomes);
+    let found = summary(&outcomes);
     assert!(found.confusion.is_none());
     let notes = &outcomes[0].summary.as_ref().expect("a summary").notes;
-    assert!(notes.iter().any(|note| note.contains("metrics.confusion is left out")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("`confusion` is left out")), "{notes:?}");
     let classes = both(&found.classes)[1];
     let [micro, macro_f1] = f1(classes);
-    let whole = &found.scores.test;
+    let whole = &found.metrics.scores.test;
     assert!(close(Some(micro), whole["micro_f1"]) && close(Some(macro_f1), whole["macro_f1"]));
     let nodes: u64 = classes.iter().map(|class| class.support).sum();
     let adds_up = |class: &ClassSummary| class.predicted + class.false_negatives + class.true_negatives == nodes;
@@ -309,7 +319,7 @@ fn many_classes_are_told_one_by_one_and_without_a_matrix() {
 fn a_part_without_the_split_has_no_figure_and_counts_in_no_mean() {
     let outcomes = run(&config(&[]), &graph(150, 4), 3);
     // The last part has neither training nor validation nodes.
-    let [val, test] = both(&metrics(&outcomes).parts);
+    let [val, test] = both(&summary(&outcomes).parts);
     assert_eq!((val.count[2], val.figures["accuracy"].of[2]), (0, None));
     assert!(test.count[2] > 0 && test.figures["accuracy"].of[2].is_some());
     let two: Vec<f64> = val.figures["accuracy"].of.iter().copied().flatten().collect();

@@ -16,8 +16,8 @@ const MATRIX_MAX: usize = 40;
 
 /// The sections about parts and classes, as far as the run knows of them.
 pub fn sections(page: &mut Page, run: &Run) {
-    let metrics = &run.recorded.summary.metrics;
-    if let Some(parts) = metrics.parts.as_ref().filter(|parts| parts.test.count.len() > 1) {
+    let summary = &run.recorded.summary;
+    if let Some(parts) = summary.parts.as_ref().filter(|parts| parts.test.count.len() > 1) {
         page.heading("Part by part");
         page.say(&format!(
             "The best round on each part's own validation and test {} alone. Mean and spread (the sample standard \
@@ -27,7 +27,7 @@ pub fn sections(page: &mut Page, run: &Run) {
         page.table(&by_part(parts, &run.recorded.summary.part_names));
         more(page, parts.test.count.len(), "parts");
     }
-    let Some(classes) = &metrics.classes else { return };
+    let Some(classes) = &summary.classes else { return };
     page.heading("Class by class");
     for (split, classes) in [("test", &classes.test), ("validation", &classes.val)] {
         if classes.iter().any(|class| class.support + class.predicted > 0) {
@@ -36,7 +36,7 @@ pub fn sections(page: &mut Page, run: &Run) {
             more(page, classes.len(), "classes");
         }
     }
-    if let Some(confusion) = &metrics.confusion {
+    if let Some(confusion) = &summary.confusion {
         let names: Vec<String> = classes.test.iter().map(name).collect();
         for (split, matrix) in [("test", &confusion.test), ("validation", &confusion.val)] {
             matrix_of(page, split, (matrix, &names));
