@@ -82,6 +82,9 @@ item!(i64, "<i8");
 item!(f32, "<f4");
 item!(f64, "<f8");
 
+/// Bytes that are written at once.
+const CHUNK: usize = 1 << 16;
+
 struct Archive<W: Write + Seek>(zip::ZipWriter<W>);
 
 impl<W: Write + Seek> Archive<W> {
@@ -91,9 +94,9 @@ impl<W: Write + Seek> Archive<W> {
         let targets = || (0..nodes).flat_map(|node| std::iter::repeat_n(node as u32, graph.in_edges(node).len()));
         let ends = graph.sources.iter().copied().chain(targets());
         if nodes as u64 <= i32::MAX as u64 + 1 {
-            self.array("edge_index", &[2, graph.edges()], ends.map(|end| end as i32))?;
+            self.member("edge_index", &[2, graph.edges()], ends.map(|end| end as i32), true)?;
         } else {
-            self.array("edge_index", &[2, graph.edges()], ends.map(i64::from))?;
+            self.member("edge_index", &[2, graph.edges()], ends.map(i64::from), true)?;
         }
         self.array("directed", &[1], [1u8])?;
         self.array("num_nodes", &[1], [nodes as i64])?;
@@ -230,25 +233,53 @@ impl<W: Write + Seek> Archive<W> {
         Ok(())
     }
 
-    /// One member, packed as it is produced.
+    /// One member, packed as it is produced, unless its first values say that this saves little.
     fn array<T: Item>(&mut self, name: &str, shape: &[usize], values: impl IntoIterator<Item = T>) -> io::Result<()> {
+        self.member(name, shape, values, false)
+    }
+
+    /// The same; one that `shrinks` is always packed, whatever its first values say. Targets of edges ascend and take
+    /// hardly any room, and they stand behind the sources.
+    fn member<T: Item, V: IntoIterator<Item = T>>(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        values: V,
+        shrinks: bool,
+    ) -> io::Result<()> {
         let bytes = shape.iter().product::<usize>() * size_of::<T>();
+        let mut values = values.into_iter();
+        let mut chunk = Vec::with_capacity(CHUNK);
+        let fill = |chunk: &mut Vec<u8>, values: &mut V::IntoIter| {
+            chunk.clear();
+            values.take(CHUNK / size_of::<T>()).for_each(|value| value.put(chunk));
+            !chunk.is_empty()
+        };
+        let mut more = fill(&mut chunk, &mut values);
+        let is_packed = shrinks || bytes < 16 * CHUNK || packed(&chunk)? < chunk.len() / 5 * 4;
         // The zip crate must know in advance where 32-bit sizes could overflow.
         let options = SimpleFileOptions::default().large_file(bytes >= 1 << 31);
-        // The fastest level: sorted edges get no smaller by the slower ones.
-        let options = options.compression_method(zip::CompressionMethod::Deflated).compression_level(Some(1));
+        let options = if is_packed {
+            // The fastest level: sorted edges get no smaller by the slower ones.
+            options.compression_method(zip::CompressionMethod::Deflated).compression_level(Some(1))
+        } else {
+            options.compression_method(zip::CompressionMethod::Stored)
+        };
         self.0.start_file(format!("{name}.npy"), options)?;
         write_header(&mut self.0, T::DESCR, shape)?;
-        let mut chunk = Vec::with_capacity(1 << 16);
-        for value in values {
-            value.put(&mut chunk);
-            if chunk.len() + size_of::<T>() > 1 << 16 {
-                self.0.write_all(&chunk)?;
-                chunk.clear();
-            }
+        while more {
+            self.0.write_all(&chunk)?;
+            more = fill(&mut chunk, &mut values);
         }
-        self.0.write_all(&chunk)
+        Ok(())
     }
+}
+
+/// How many bytes these take when they are packed.
+fn packed(bytes: &[u8]) -> io::Result<usize> {
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.len())
 }
 
 #[cfg(test)]

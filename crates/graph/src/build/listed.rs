@@ -3,6 +3,7 @@
 //! As in `plain.rs` the edges are dealt out to buckets of consecutive destinations, each by its place in the list, and
 //! each bucket is sorted by itself. Takes 16 bytes an edge beside what goes in and what is known of edges.
 
+use std::mem;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -56,12 +57,23 @@ fn sorted(nodes: usize, mut dealt: Dealt, source_of: impl Fn(u32) -> u32 + Sync)
     let keys = in_pieces(&mut dealt.keys, &dealt.buckets);
     let of_rows = offsets[1..].par_chunks_mut(rows).enumerate();
     into.zip(keys).zip(of_rows).for_each(|(((sources, order), keys), (bucket, counts))| {
-        let by_ends = |key: &u64| (key >> 32 << 32 | u64::from(source_of(*key as u32)), *key as u32);
-        let mut sorted: Vec<(u64, u32)> = keys.iter().map(by_ends).collect();
-        sorted.sort_unstable();
-        for ((ends, place), (source, at)) in sorted.into_iter().zip(sources.iter_mut().zip(order)) {
-            (*source, *at) = (ends as u32, place);
-            counts[(ends >> 32) as usize - bucket * rows] += 1;
+        let row = |key: &u64| (key >> 32) as usize - bucket * rows;
+        keys.iter().for_each(|key| counts[row(key)] += 1);
+        let mut places: Vec<usize> =
+            counts.iter().scan(0, |end, &count| Some(mem::replace(end, *end + count as usize))).collect();
+        // Put into their rows first: what is left to sort are the few edges of each.
+        let mut of_rows = vec![0u64; keys.len()];
+        for key in keys.iter() {
+            let place = &mut places[row(key)];
+            of_rows[*place] = u64::from(source_of(*key as u32)) << 32 | u64::from(*key as u32);
+            *place += 1;
+        }
+        let mut left = &mut of_rows[..];
+        for &count in counts.iter() {
+            left.split_off_mut(..count as usize).expect("as many as were counted").sort_unstable();
+        }
+        for (key, (source, at)) in of_rows.into_iter().zip(sources.iter_mut().zip(order)) {
+            (*source, *at) = ((key >> 32) as u32, key as u32);
         }
     });
     prefix_sums(&mut offsets);
