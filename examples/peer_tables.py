@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""How fast tables become a graph: `laconic data convert` beside Polars, in turn.
+"""How fast tables become a graph: `laconic data convert` beside Polars, and beside SciPy, in turn.
 
-    python3 -m venv v && v/bin/pip install numpy==2.4.6 polars==2.1.0 pyarrow==26.0.1
+    python3 -m venv v && v/bin/pip install numpy==2.4.6 polars==2.1.0 pyarrow==26.0.1 scipy==1.17.1
     v/bin/python examples/peer_tables.py target/release/laconic
 
 Makes two Parquet tables (20 million edges between a million nodes whose ids are texts of ten bytes) and a Matrix Market
 file in a temporary folder. Polars reads the tables, joins the numbers of the nodes to both ends and writes an npz;
-`convert` writes the same edges sorted, each once. Both have two threads and are run in turn, `--runs` times. Time is that
-of the whole process, memory its largest resident set. At last the edges of both files are compared.
+`convert` writes the same edges sorted, each once. SciPy reads the matrix, sorts it and writes an npz. All have two
+threads and are run in turn, `--runs` times. Time is that of the whole process, memory its largest resident set. At last
+the edges of both pairs of files are compared.
 """
 
 import argparse
@@ -37,6 +38,15 @@ features = nodes.select("f0", "f1", "f2", "f3").to_numpy()
 np.savez(out, edge_index=ends, features=features, labels=nodes["label"].to_numpy())
 """
 
+SCIPY = """
+import sys
+import scipy.io, scipy.sparse
+matrix, out = sys.argv[1:]
+matrix = scipy.io.mmread(matrix).tocsc()
+matrix.sum_duplicates()
+scipy.sparse.save_npz(out, matrix, compressed=False)
+"""
+
 
 def main():
     """Makes the files, runs both programs in turn and prints the table."""
@@ -54,11 +64,12 @@ def main():
         maker.start()
         maker.join()
         laconic = [given.laconic.resolve(), "data", "convert", "--force", "--out"]
-        edges, nodes = folder / "edges.parquet", folder / "nodes.parquet"
+        edges, nodes, matrix = folder / "edges.parquet", folder / "nodes.parquet", folder / "matrix" / "graph.mtx"
         commands = {
             "Polars": [sys.executable, "-c", POLARS, edges, nodes, folder / "polars.npz"],
             "laconic": [*laconic, folder / "laconic.npz", edges, "--nodes", nodes],
-            "laconic, .mtx": [*laconic, folder / "mtx.npz", folder / "graph.mtx"],
+            "SciPy, .mtx": [sys.executable, "-c", SCIPY, matrix, folder / "scipy.npz"],
+            "laconic, .mtx": [*laconic, folder / "mtx.npz", matrix],
         }
         seconds, memory = {name: [] for name in commands}, {}
         for _ in range(given.runs):
@@ -68,11 +79,15 @@ def main():
         for name, taken in seconds.items():
             spread = f"{min(taken):.2f} to {max(taken):.2f} s"
             print(f"{name:14} {statistics.median(taken):6.2f} s ({spread}) {memory[name] / 1e9:5.2f} GB")
-        times = statistics.median(a / b for a, b in zip(seconds["Polars"], seconds["laconic"]))
-        print(f"laconic is {times:.2f} times as fast in {memory['laconic'] / memory['Polars']:.2f} of the memory")
-        size = (folder / "graph.mtx").stat().st_size / 1e6
-        print(f".mtx: {size:.0f} MB, {size / statistics.median(seconds['laconic, .mtx']):.0f} MB/s with all that follows")
-        compare(folder / "polars.npz", folder / "laconic.npz", given.nodes)
+        for peer, own in (("Polars", "laconic"), ("SciPy, .mtx", "laconic, .mtx")):
+            times = statistics.median(a / b for a, b in zip(seconds[peer], seconds[own]))
+            print(f"{own} is {times:.2f} times as fast as {peer} in {memory[own] / memory[peer]:.2f} of the memory")
+        size, taken = matrix.stat().st_size / 1e6, statistics.median(seconds["laconic, .mtx"])
+        print(f".mtx: {size:.0f} MB, {size / taken:.0f} MB/s with all that follows")
+        polars, scipy = np.load(folder / "polars.npz")["edge_index"], np.load(folder / "scipy.npz")
+        compare(polars, folder / "laconic.npz", given.nodes)
+        columns = np.repeat(np.arange(given.nodes), np.diff(scipy["indptr"]))
+        compare(np.stack([scipy["indices"], columns]), folder / "mtx.npz", given.nodes)
 
 
 def make(folder, nodes, edges):
@@ -86,7 +101,9 @@ def make(folder, nodes, edges):
     ends = [draw.integers(0, nodes, edges) for _ in range(2)]
     table = {name: ids.take(pa.array(end)) for name, end in zip(("source", "target"), ends)}
     pq.write_table(pa.table(table), folder / "edges.parquet")
-    with open(folder / "graph.mtx", "w", encoding="ascii") as matrix:
+    # In a folder of its own: a table of nodes beside it would be read, too.
+    (folder / "matrix").mkdir()
+    with open(folder / "matrix" / "graph.mtx", "w", encoding="ascii") as matrix:
         matrix.write(f"%%MatrixMarket matrix coordinate real general\n{nodes} {nodes} {edges}\n")
         for start in range(0, edges, 1 << 20):
             some = [end[start : start + (1 << 20)] + 1 for end in ends]
@@ -105,11 +122,11 @@ def measured(command):
     return time.monotonic() - start, usage.ru_maxrss * 1024
 
 
-def compare(polars, laconic, nodes):
-    """Both files have the same edges, once duplicates and edges from a node to itself are left out."""
+def compare(ends, laconic, nodes):
+    """Both have the same edges, once duplicates and edges from a node to itself are left out."""
     keys = []
-    for path in (polars, laconic):
-        source, target = np.load(path)["edge_index"].astype(np.int64)
+    for source, target in (ends, np.load(laconic)["edge_index"]):
+        source, target = source.astype(np.int64), target.astype(np.int64)
         keys.append(np.unique((source * nodes + target)[source != target]))
     print("the same edges" if np.array_equal(*keys) else sys.exit("the edges differ"))
 
